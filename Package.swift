@@ -1,0 +1,121 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Layering: an arrow goes only down this list; `make check` compiles with
+// `--explicit-target-dependency-import-check error`, so an import that is not
+// declared here does not build.
+//
+//   ssl-pinning → RegistryServer, SslPinning → TLSTools → PinningPlatform → Pinning → CanonicalJSON
+//
+// An app links SslPinning, PinningPlatform, Pinning and CanonicalJSON, and no
+// system package on Apple platforms.
+
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .treatAllWarnings(as: .error),
+]
+
+let linux: TargetDependencyCondition? = .when(platforms: [.linux])
+
+let package = Package(
+  name: "ssl-pinning",
+  platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8)],
+  products: [
+    .library(name: "SslPinning", targets: ["SslPinning"]),
+    .library(name: "CanonicalJSON", targets: ["CanonicalJSON"]),
+    .executable(name: "ssl-pinning", targets: ["ssl-pinning"]),
+  ],
+  targets: [
+    // System libraries, as Debian ships them.
+    .systemLibrary(
+      name: "COpenSSL", pkgConfig: "openssl",
+      providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+    .systemLibrary(
+      name: "CCurl", pkgConfig: "libcurl",
+      providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
+    .systemLibrary(
+      name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
+      providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+    .systemLibrary(
+      name: "CSQLite", pkgConfig: "sqlite3",
+      providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+    .systemLibrary(
+      name: "CYAML", pkgConfig: "yaml-0.1",
+      providers: [.apt(["libyaml-dev"]), .brew(["libyaml"])]),
+
+    // What an app links.
+    .target(name: "CanonicalJSON", swiftSettings: strict),
+    .target(name: "Pinning", dependencies: ["CanonicalJSON"], swiftSettings: strict),
+    .target(
+      name: "CPlatformShims",
+      dependencies: [
+        .target(name: "COpenSSL", condition: linux), .target(name: "CCurl", condition: linux),
+      ]),
+    .target(
+      name: "PinningPlatform",
+      dependencies: [
+        "Pinning",
+        .target(name: "COpenSSL", condition: linux),
+        .target(name: "CCurl", condition: linux),
+        .target(name: "CPlatformShims", condition: linux),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "SslPinning", dependencies: ["Pinning", "PinningPlatform"], swiftSettings: strict),
+
+    // What an app never links.
+    .target(
+      name: "TLSTools", dependencies: ["Pinning", "PinningPlatform", "COpenSSL", "CPlatformShims"],
+      swiftSettings: strict),
+    .target(
+      name: "RegistryServer",
+      dependencies: [
+        "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "CMicroHTTPD", "CSQLite", "CYAML",
+      ],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "ssl-pinning",
+      dependencies: [
+        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "TLSTools", "RegistryServer",
+      ],
+      swiftSettings: strict),
+
+    // Tests. TestSupport starts the real components: nginx, proxies, small servers.
+    .target(
+      name: "TestSupport",
+      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools"],
+      path: "Tests/TestSupport", swiftSettings: strict),
+    .testTarget(
+      name: "CanonicalJSONTests", dependencies: ["CanonicalJSON", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "PinningTests", dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "PinningPlatformTests",
+      dependencies: ["Pinning", "PinningPlatform", "TLSTools", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "SslPinningTests",
+      dependencies: [
+        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "TLSTools", "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "TLSToolsTests",
+      dependencies: ["Pinning", "PinningPlatform", "TLSTools", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "RegistryServerTests",
+      dependencies: [
+        "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "RegistryServer", "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "CommandTests",
+      dependencies: [
+        "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "TestSupport", "ssl-pinning",
+      ],
+      swiftSettings: strict),
+  ]
+)

@@ -1,0 +1,3 @@
+#ifndef CPLATFORMSHIMS_H
+#define CPLATFORMSHIMS_H
+#endif
