@@ -70,7 +70,8 @@ let package = Package(
     .target(
       name: "RegistryServer",
       dependencies: [
-        "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "CMicroHTTPD", "CSQLite", "CYAML",
+        "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "CMicroHTTPD", "CSQLite",
+        "CYAML",
       ],
       swiftSettings: strict),
     .executableTarget(
@@ -89,7 +90,8 @@ let package = Package(
       name: "CanonicalJSONTests", dependencies: ["CanonicalJSON", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
-      name: "PinningTests", dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "TestSupport"],
+      name: "PinningTests",
+      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "PinningPlatformTests",

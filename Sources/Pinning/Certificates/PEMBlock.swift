@@ -1,0 +1,76 @@
+/// One block of a PEM file (RFC 7468): its label and the bytes inside.
+///
+/// - Text before, between and behind blocks is passed over, as every tool does.
+/// - A block that begins and does not end, ends under another label, or whose base64 is not the one
+///   spelling of its bytes is an error: a truncated file must not look like a shorter one.
+public struct PEMBlock: Hashable, Sendable {
+  /// What stands between `-----BEGIN ` and `-----`, such as `CERTIFICATE`.
+  public let label: String
+  /// The decoded contents.
+  public let bytes: [UInt8]
+
+  /// A block of these bytes.
+  public init(label: String, bytes: [UInt8]) {
+    self.label = label
+    self.bytes = bytes
+  }
+
+  /// All blocks of a file, in order; none where the text holds no block.
+  ///
+  /// - Throws: ``PEMError``.
+  public static func blocks(in text: [UInt8]) throws(PEMError) -> [PEMBlock] {
+    var blocks: [PEMBlock] = []
+    var open: (label: String, body: [UInt8], line: Int)?
+    var number = 0
+    for line in text.split(whereSeparator: { $0 == 0x0a || $0 == 0x0d }) {
+      number += 1
+      let trimmed = line.trimmingBlanks
+      if let label = trimmed.label(between: "-----BEGIN ") {
+        if let open { throw .unterminated(label: open.label) }
+        open = (label, [], number)
+      } else if let label = trimmed.label(between: "-----END ") {
+        guard let block = open else { throw .endWithoutBegin(label: label) }
+        guard block.label == label else { throw .unterminated(label: block.label) }
+        guard let bytes = StrictBase64.decode(block.body), !bytes.isEmpty else {
+          throw .notBase64(label: label)
+        }
+        blocks.append(PEMBlock(label: label, bytes: bytes))
+        open = nil
+      } else if open != nil {
+        // RFC 1421 headers ("Proc-Type: …") mark an encrypted body, which nobody here can read.
+        guard !trimmed.contains(UInt8(ascii: ":")) else { throw .encrypted }
+        open?.body.append(contentsOf: trimmed.filter { $0 != 0x20 && $0 != 0x09 })
+      }
+    }
+    if let open { throw .unterminated(label: open.label) }
+    return blocks
+  }
+
+  /// The block as a PEM text with lines of 64 characters, ending in a line break.
+  public var text: String {
+    var out = "-----BEGIN \(label)-----\n"
+    var rest = StrictBase64.encode(bytes)[...]
+    while !rest.isEmpty {
+      out += rest.prefix(64) + "\n"
+      rest = rest.dropFirst(64)
+    }
+    return out + "-----END \(label)-----\n"
+  }
+}
+
+extension ArraySlice<UInt8> {
+  fileprivate var trimmingBlanks: ArraySlice<UInt8> {
+    let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+    guard let last = lastIndex(where: { !isBlank($0) }) else { return [] }
+    return self[...last].drop(while: isBlank)
+  }
+
+  fileprivate func label(between prefix: String) -> String? {
+    let suffix = "-----"
+    guard starts(with: prefix.utf8), count > prefix.utf8.count + suffix.utf8.count,
+      self.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+    else { return nil }
+    return String(
+      decoding: dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count), as: UTF8.self)
+  }
+}

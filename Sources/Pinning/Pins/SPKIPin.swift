@@ -1,0 +1,85 @@
+/// The SHA-256 of a certificate's SubjectPublicKeyInfo (RFC 7469 §2.4): what a pinned server is
+/// recognised by.
+///
+/// - The hash is over the SubjectPublicKeyInfo bytes as they stand in the certificate, never over a
+///   key that was parsed and encoded again: that changes the pin of odd but valid keys.
+/// - A pin is 32 bytes; its text is base64 in exactly one spelling (``StrictBase64``).
+public struct SPKIPin: Hashable, Sendable {
+  private let words: (UInt64, UInt64, UInt64, UInt64)
+
+  /// A pin from its 32 bytes.
+  ///
+  /// - Returns: `nil` where there are not exactly 32 bytes.
+  public init?(digest: some Collection<UInt8>) {
+    guard digest.count == 32 else { return nil }
+    var words: [UInt64] = [0, 0, 0, 0]
+    for (index, byte) in digest.enumerated() {
+      words[index / 8] = words[index / 8] << 8 | UInt64(byte)
+    }
+    self.words = (words[0], words[1], words[2], words[3])
+  }
+
+  /// A pin from plain base64, as registries and `SPKI-SHA256-BASE64` members write it.
+  ///
+  /// - Throws: ``PinSyntaxError``.
+  public init(base64 text: String) throws(PinSyntaxError) {
+    try self.init(base64: text.utf8[...])
+  }
+
+  /// A pin as people write it: plain base64, `sha256/…` (OkHttp, curl write `sha256//…`), or
+  /// `pin-sha256="…"` (RFC 7469 §2.1).
+  ///
+  /// - Throws: ``PinSyntaxError``; another hash (`sha1/`, `sha512/`) is refused, never skipped.
+  public init(parsing text: String) throws(PinSyntaxError) {
+    var rest = text.utf8[...]
+    if let value = rest.dropping(prefix: "pin-sha256=\"") {
+      guard value.last == UInt8(ascii: "\"") else { throw .unterminatedQuote }
+      rest = value.dropLast()
+    } else if let value = rest.dropping(prefix: "sha256//") ?? rest.dropping(prefix: "sha256/") {
+      rest = value
+    } else if let slash = rest.firstIndex(of: UInt8(ascii: "/")),
+      let prefix = String(rest[..<slash]), ["sha1", "sha512", "sha384", "md5"].contains(prefix)
+    {
+      throw .unsupportedHash(prefix)
+    }
+    try self.init(base64: rest)
+  }
+
+  private init(base64 text: Substring.UTF8View) throws(PinSyntaxError) {
+    guard let bytes = StrictBase64.decode(text) else { throw .notBase64 }
+    guard let pin = SPKIPin(digest: bytes) else { throw .wrongLength(bytes.count) }
+    self = pin
+  }
+
+  /// The 32 bytes.
+  public var bytes: [UInt8] {
+    [words.0, words.1, words.2, words.3].flatMap { word in
+      (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64($0))) }
+    }
+  }
+
+  /// The pin's one base64 spelling: 44 characters.
+  public var base64: String { StrictBase64.encode(bytes) }
+
+  public static func == (left: SPKIPin, right: SPKIPin) -> Bool { left.words == right.words }
+
+  public func hash(into hasher: inout Hasher) {
+    // The words are a SHA-256 already; two of them spread as well as four.
+    hasher.combine(words.0)
+    hasher.combine(words.1)
+  }
+}
+
+extension SPKIPin: Comparable {
+  public static func < (left: SPKIPin, right: SPKIPin) -> Bool { left.words < right.words }
+}
+
+extension SPKIPin: CustomStringConvertible {
+  public var description: String { base64 }
+}
+
+extension Substring.UTF8View {
+  fileprivate func dropping(prefix: String) -> Substring.UTF8View? {
+    starts(with: prefix.utf8) ? dropFirst(prefix.utf8.count) : nil
+  }
+}

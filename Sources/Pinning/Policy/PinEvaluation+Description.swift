@@ -1,0 +1,49 @@
+extension PinEvaluation: CustomStringConvertible {
+  /// One line: host, what happened, and the hint that helps most.
+  public var description: String {
+    let text =
+      switch outcome {
+      case .matched: "pins match"
+      case .unlisted: "the host is on no pin list"
+      case .chainRejected(let fault): "chain not valid: \(fault)"
+      case .mismatch(.leaf): "the server's key is not pinned"
+      case .mismatch(.ca): "no CA on the validated path is pinned"
+      case .noLivePin: "the host is listed, and none of its pins can be used"
+      case .denied(let pin): "key \(pin) is denied"
+      case .clearText(let scheme): "\(scheme) is clear text"
+      case .unreadableHost(let error): "\(error)"
+      case .unjudged(let reason): "connection not judged: \(reason)"
+      }
+    let verb = decision == .accept ? "accepted" : "refused"
+    return "\(verb) \(host): \(text)\(hint.map { "; hint: \($0)" } ?? "")"
+  }
+
+  /// What helps, where something does.
+  public var hint: String? {
+    guard decision == .refuse else { return nil }
+    return switch outcome {
+    case .chainRejected(.untrusted):
+      "for one's own CA use .anchors, for servers that no CA vouches for .pinnedKeysOnly"
+    case .unlisted: "add the host to the registry, or send it over the plain session"
+    case .clearText: "use https, or send it over the plain session"
+    default: nil
+    }
+  }
+
+  /// The rule that decided, as one word for logs and reports.
+  public var rule: String {
+    switch outcome {
+    case .matched: "matched"
+    case .unlisted: "unlisted-host"
+    case .chainRejected(.wrongHost): "host-name"
+    case .chainRejected: "chain"
+    case .mismatch(.leaf): "leaf-pin"
+    case .mismatch(.ca): "ca-pin"
+    case .noLivePin: "expired-pins"
+    case .denied: "denied-key"
+    case .clearText: "clear-text"
+    case .unreadableHost: "unreadable-host"
+    case .unjudged: "unjudged"
+    }
+  }
+}

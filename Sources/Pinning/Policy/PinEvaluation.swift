@@ -1,0 +1,79 @@
+/// The verdict on one connection: a value, never an error. It says what happened apart from what to
+/// do, and holds all that a person needs to find out why.
+public struct PinEvaluation: Hashable, Sendable {
+  /// What to do.
+  public enum Decision: Hashable, Sendable {
+    /// Let the request through.
+    case accept
+    /// Send no byte of it.
+    case refuse
+  }
+
+  /// What happened.
+  public enum Outcome: Hashable, Sendable {
+    /// The pins that the host's entry demands were found.
+    case matched
+    /// No entry speaks of the host.
+    case unlisted
+    /// The chain or the host name is not valid.
+    case chainRejected(ChainFault)
+    /// The host is listed, and a demanded pin is missing.
+    case mismatch(PinRole)
+    /// The host is listed, and all its pins have expired or none could be read.
+    case noLivePin
+    /// This key is on the deny list.
+    case denied(SPKIPin)
+    /// The request would have gone out in clear text.
+    case clearText(scheme: String)
+    /// The host name cannot be read.
+    case unreadableHost(HostNameError)
+    /// The connection was never judged, for this reason; nothing is sent over such a one.
+    case unjudged(String)
+  }
+
+  /// Where on the path a pin belongs.
+  public enum PinRole: Hashable, Sendable {
+    /// The server's own certificate.
+    case leaf
+    /// A certificate above it.
+    case ca
+  }
+
+  /// The host as the request named it.
+  public let host: String
+  /// What happened.
+  public let outcome: Outcome
+  /// What to do.
+  public let decision: Decision
+  /// The pins that the server presented, leaf first.
+  public let presented: [SPKIPin]
+  /// The pins that would have been accepted for the leaf.
+  public let expectedLeaf: [Pin]
+  /// The pins that would have been accepted above the leaf.
+  public let expectedCA: [Pin]
+  /// Which registry decided; `nil` where pins did not come from one.
+  public let registry: RegistryStamp?
+
+  /// A verdict. Only a policy and the platform's transports make one.
+  package init(
+    host: String, outcome: Outcome, decision: Decision, presented: [SPKIPin] = [],
+    expectedLeaf: [Pin] = [], expectedCA: [Pin] = [], registry: RegistryStamp? = nil
+  ) {
+    self.host = host
+    self.outcome = outcome
+    self.decision = decision
+    self.presented = presented
+    self.expectedLeaf = expectedLeaf
+    self.expectedCA = expectedCA
+    self.registry = registry
+  }
+
+  /// Whether a newer registry could change the verdict: the host is listed and its pins are stale.
+  public var mayBeStale: Bool {
+    guard decision == .refuse else { return false }
+    return switch outcome {
+    case .mismatch, .noLivePin: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,139 @@
+/// Decides whether a connection may carry a request. A pure value: same evidence, same verdict.
+///
+/// - The chain is judged first: no validated path for this host, no acceptance, whatever the pins
+///   say. Pins only tighten. (Except ``TrustMode/pinnedKeysOnly``, where the leaf pin is all.)
+/// - The *validated* path is matched, never what the server merely sent.
+/// - A denied key anywhere on the path refuses, whatever else matches.
+/// - All patterns that match a host contribute; pins are united per role; the stricter of two
+///   settings counts.
+/// - Leaf pins match index 0, CA pins index 1 or higher. A host with both lists needs both, unless
+///   its entry says `match: any`.
+/// - Expired pins do not count (26 h of tolerance). A listed host without a live pin is refused.
+/// - An unlisted host is refused, unless the app chose ``UnlistedHosts/systemTrust``.
+/// - Report-only forgives a missing pin, never a bad chain and never the deny list.
+public struct PinningPolicy: Hashable, Sendable {
+  /// Who vouches for servers.
+  public let trust: TrustMode
+  /// What happens to hosts without an entry.
+  public let unlistedHosts: UnlistedHosts
+  /// Keys that are refused wherever they stand.
+  public let denied: Set<SPKIPin>
+  /// Which registry the entries are from.
+  public let registry: RegistryStamp?
+
+  private let exact: [HostName: PolicyEntry]
+  private let oneMoreLabel: [DNSName: PolicyEntry]
+  private let anyDepth: [DNSName: PolicyEntry]
+
+  /// A policy over these entries. An empty list is closed: every host is unlisted.
+  ///
+  /// - Throws: ``PolicyError`` where the settings contradict each other.
+  public init(
+    entries: some Sequence<PolicyEntry>, denied: Set<SPKIPin> = [], trust: TrustMode = .system,
+    unlistedHosts: UnlistedHosts = .refuse, registry: RegistryStamp? = nil
+  ) throws(PolicyError) {
+    var exact: [HostName: PolicyEntry] = [:]
+    var oneMoreLabel: [DNSName: PolicyEntry] = [:]
+    var anyDepth: [DNSName: PolicyEntry] = [:]
+    for entry in entries {
+      if trust == .pinnedKeysOnly {
+        guard entry.ca.isEmpty else { throw .caPinsWithoutPath(entry.pattern) }
+        guard entry.enforcement == .enforce else { throw .reportOnlyWithoutPath(entry.pattern) }
+      }
+      let unite = { (old: PolicyEntry?) in old.map { $0.united(with: entry) } ?? entry }
+      switch entry.pattern {
+      case .exact(let host): exact[host] = unite(exact[host])
+      case .oneMoreLabel(let base): oneMoreLabel[base] = unite(oneMoreLabel[base])
+      case .anyDepth(let base): anyDepth[base] = unite(anyDepth[base])
+      }
+    }
+    guard trust != .pinnedKeysOnly || unlistedHosts == .refuse else {
+      throw .unlistedHostsWithoutPath
+    }
+    self.exact = exact
+    self.oneMoreLabel = oneMoreLabel
+    self.anyDepth = anyDepth
+    self.denied = denied
+    self.trust = trust
+    self.unlistedHosts = unlistedHosts
+    self.registry = registry
+  }
+
+  /// What all patterns that match `host` demand together; `nil` for an unlisted host.
+  ///
+  /// One hash look-up per label of the name, however long the list is.
+  public func entry(for host: HostName) -> PolicyEntry? {
+    var found = exact[host]
+    func contribute(_ entry: PolicyEntry?) {
+      guard let entry else { return }
+      found = found.map { $0.united(with: entry) } ?? entry
+    }
+    if case .name(let name) = host {
+      if let parent = name.parent { contribute(oneMoreLabel[parent]) }
+      var ancestor: DNSName? = name
+      while let current = ancestor, !anyDepth.isEmpty {
+        contribute(anyDepth[current])
+        ancestor = current.parent
+      }
+    }
+    return found
+  }
+
+  /// Judges one connection at `now` (Unix seconds).
+  public func evaluate(_ evidence: ChainEvidence, host: HostName, at now: Int64) -> PinEvaluation {
+    let entry = entry(for: host)
+    let (outcome, accepted) = judge(evidence, host: host, entry: entry, at: now)
+    return PinEvaluation(
+      host: host.description, outcome: outcome, decision: accepted ? .accept : .refuse,
+      presented: evidence.presented, expectedLeaf: entry?.leaf.pins ?? [],
+      expectedCA: entry?.ca.pins ?? [], registry: registry)
+  }
+
+  private func judge(
+    _ evidence: ChainEvidence, host: HostName, entry: PolicyEntry?, at now: Int64
+  ) -> (PinEvaluation.Outcome, accepted: Bool) {
+    let path: [SPKIPin]
+    if trust == .pinnedKeysOnly {
+      guard let leaf = evidence.presented.first else {
+        return (.chainRejected(.unreadable("the server sent no readable certificate")), false)
+      }
+      path = [leaf]
+      // Nothing above the leaf was validated, but a denied key there still refuses.
+      if let bad = evidence.presented.first(where: denied.contains) { return (.denied(bad), false) }
+    } else {
+      switch evidence.validation {
+      case .failure(let fault): return (.chainRejected(fault), false)
+      case .success(let chain):
+        // Proof for another host is no proof for this one.
+        guard chain.host == host else { return (.chainRejected(.wrongHost), false) }
+        path = chain.path
+      }
+    }
+    if let bad = path.first(where: denied.contains) { return (.denied(bad), false) }
+    guard let entry else { return (.unlisted, unlistedHosts == .systemTrust) }
+    let forgiven = entry.enforcement == .reportOnly
+    switch missing(in: path, entry: entry, at: now) {
+    case nil: return (.matched, true)
+    case .some(let outcome): return (outcome, forgiven)
+    }
+  }
+
+  /// What the entry demands and the path lacks; `nil` where the path satisfies it.
+  private func missing(
+    in path: [SPKIPin], entry: PolicyEntry, at now: Int64
+  ) -> PinEvaluation.Outcome? {
+    let leafLive = entry.leaf.hasLivePin(at: now)
+    let caLive = entry.ca.hasLivePin(at: now)
+    guard leafLive || caLive else { return .noLivePin }
+    let leafMatches = path.first.map { entry.leaf.contains($0, at: now) } ?? false
+    let caMatches = path.dropFirst().contains { entry.ca.contains($0, at: now) }
+    switch entry.match {
+    case .any:
+      return leafMatches || caMatches ? nil : .mismatch(leafLive ? .leaf : .ca)
+    case .all:
+      if !entry.leaf.isEmpty, !leafMatches { return leafLive ? .mismatch(.leaf) : .noLivePin }
+      if !entry.ca.isEmpty, !caMatches { return caLive ? .mismatch(.ca) : .noLivePin }
+      return nil
+    }
+  }
+}

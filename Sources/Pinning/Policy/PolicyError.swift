@@ -1,0 +1,22 @@
+/// Why a policy contradicts itself.
+public enum PolicyError: Error, Equatable, Sendable {
+  /// CA pins beside ``TrustMode/pinnedKeysOnly``: without a validated path there is no CA to match.
+  case caPinsWithoutPath(HostPattern)
+  /// Report-only beside ``TrustMode/pinnedKeysOnly``: every server would be accepted.
+  case reportOnlyWithoutPath(HostPattern)
+  /// ``UnlistedHosts/systemTrust`` beside ``TrustMode/pinnedKeysOnly``.
+  case unlistedHostsWithoutPath
+}
+
+extension PolicyError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .caPinsWithoutPath(let pattern):
+      "\(pattern) has CA pins, but pinnedKeysOnly validates no path; hint: use leaf pins or anchors"
+    case .reportOnlyWithoutPath(let pattern):
+      "\(pattern) is report-only, but under pinnedKeysOnly nothing else protects it"
+    case .unlistedHostsWithoutPath:
+      "unlisted hosts cannot use system trust under pinnedKeysOnly"
+    }
+  }
+}

@@ -1,0 +1,37 @@
+/// Which registry a verdict rests on, and how old it is.
+public struct RegistryStamp: Hashable, Sendable {
+  /// The key set's epoch and the statement's version; `nil` in format 1, which has neither.
+  public struct Version: Hashable, Sendable, Comparable {
+    /// The key set's epoch.
+    public let epoch: Int64
+    /// The statement's version within the epoch.
+    public let version: Int64
+
+    /// A version.
+    public init(epoch: Int64, version: Int64) {
+      self.epoch = epoch
+      self.version = version
+    }
+
+    public static func < (left: Version, right: Version) -> Bool {
+      (left.epoch, left.version) < (right.epoch, right.version)
+    }
+  }
+
+  /// The registry's version, where its format has one.
+  public let version: Version?
+  /// SHA-256 over the canonical payload, in lower-case hex: tells two format-1 documents apart.
+  public let payloadDigest: String
+  /// Unix time in seconds at which the registry was last confirmed by its server.
+  public let confirmed: Int64
+
+  /// A stamp.
+  public init(version: Version?, payloadDigest: String, confirmed: Int64) {
+    self.version = version
+    self.payloadDigest = payloadDigest
+    self.confirmed = confirmed
+  }
+
+  /// Seconds since the registry was last confirmed, never negative.
+  public func age(at now: Int64) -> Int64 { max(0, now - confirmed) }
+}

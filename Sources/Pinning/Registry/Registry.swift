@@ -1,0 +1,83 @@
+import CanonicalJSON
+
+/// What a verified registry says: its entries, and what in it could not be read.
+public struct Registry: Hashable, Sendable {
+  /// A value of `expire` below this is relative to `date`: the field's registries carry the seconds
+  /// left, where ours carry a Unix time.
+  public static let absoluteExpiryFloor: Int64 = 1_000_000_000
+
+  /// The entries whose hosts can be read, in the document's order.
+  public let keys: [RegistryKey]
+  /// What could not be used.
+  public let problems: [RegistryProblem]
+
+  /// A registry of these entries.
+  public init(keys: [RegistryKey], problems: [RegistryProblem] = []) {
+    self.keys = keys
+    self.problems = problems
+  }
+
+  /// Reads a format-1 payload whose signature was verified.
+  ///
+  /// - Throws: ``RegistryError/missingMember(_:)`` and ``RegistryError/noUsableKey``.
+  public init(format1 payload: JSONObject) throws(RegistryError) {
+    guard let entries = payload["keys"]?.arrayValue else { throw .missingMember("payload.keys") }
+    var keys: [RegistryKey] = []
+    var problems: [RegistryProblem] = []
+    for (index, value) in entries.enumerated() {
+      guard let entry = value.objectValue, let domain = entry["domainName"]?.stringValue else {
+        problems.append(.unreadableEntry(index: index))
+        continue
+      }
+      let pattern: HostPattern
+      do throws(HostNameError) { pattern = try HostPattern(domain) } catch {
+        problems.append(.unreadableHost(index: index, error))
+        continue
+      }
+      let expires = Self.expiry(of: entry)
+      if expires == .failure(.unreadable) {
+        problems.append(.unreadableExpiry(index: index, pattern))
+      }
+      let pin: Result<SPKIPin, PinSyntaxError>
+      if let text = entry["key"]?.stringValue {
+        do throws(PinSyntaxError) { pin = .success(try SPKIPin(base64: text)) } catch {
+          pin = .failure(error)
+          problems.append(.unreadablePin(index: index, pattern, error))
+        }
+      } else {
+        pin = .failure(.notBase64)
+        problems.append(.missingPin(index: index, pattern))
+      }
+      keys.append(
+        RegistryKey(
+          pattern: pattern, pin: pin, expires: (try? expires.get()) ?? nil,
+          fqdn: entry["fqdn"]?.stringValue))
+    }
+    guard keys.contains(where: { (try? $0.pin.get()) != nil }) else { throw .noUsableKey }
+    self.init(keys: keys, problems: problems)
+  }
+
+  /// The policy entries that the keys amount to: every key a leaf pin, an unreadable one an entry
+  /// without pins, so that its host stays listed.
+  public var policyEntries: [PolicyEntry] {
+    keys.map { key in
+      let pins = (try? key.pin.get()).map { [Pin($0, expires: key.expires)] } ?? []
+      return PolicyEntry(key.pattern, leaf: PinSet(pins))
+    }
+  }
+
+  private enum ExpiryFault: Error { case unreadable }
+
+  private static func expiry(of entry: JSONObject) -> Result<Int64?, ExpiryFault> {
+    guard let value = entry["expire"] else { return .success(nil) }
+    guard let number = value.doubleValue, let seconds = Int64(exactly: number.rounded(.down)) else {
+      return .failure(.unreadable)
+    }
+    guard seconds < absoluteExpiryFloor else { return .success(seconds) }
+    guard let text = entry["date"]?.stringValue, let date = RFC3339.unixSeconds(text) else {
+      return .failure(.unreadable)
+    }
+    let (expires, overflow) = date.addingReportingOverflow(seconds)
+    return overflow ? .failure(.unreadable) : .success(expires)
+  }
+}

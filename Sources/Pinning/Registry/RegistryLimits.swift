@@ -1,0 +1,16 @@
+/// How large a registry document may be. A document beyond a limit is refused before it is parsed.
+public struct RegistryLimits: Hashable, Sendable {
+  /// Bytes of the whole document: 4 MiB by default, some 20 000 entries.
+  public var maximumBytes: Int
+  /// Days that a host which vanished from a newer document keeps its last pins.
+  public var vanishedHostDays: Int64
+
+  /// Limits; the defaults are those of `docs/registry-format.md`.
+  public init(maximumBytes: Int = 4 << 20, vanishedHostDays: Int64 = 30) {
+    self.maximumBytes = maximumBytes
+    self.vanishedHostDays = vanishedHostDays
+  }
+
+  /// The defaults.
+  public static let standard = RegistryLimits()
+}

@@ -1,0 +1,33 @@
+/// Something in a signed registry that could not be used. Told, never fatal: one bad entry does not
+/// drop the others.
+public enum RegistryProblem: Hashable, Sendable {
+  /// The entry at this index is not an object, or has no `domainName`.
+  case unreadableEntry(index: Int)
+  /// The entry's host cannot be read; the entry is passed over.
+  case unreadableHost(index: Int, HostNameError)
+  /// The entry's pin cannot be read; its host stays listed.
+  case unreadablePin(index: Int, HostPattern, PinSyntaxError)
+  /// The entry has no `key` text; its host stays listed.
+  case missingPin(index: Int, HostPattern)
+  /// `expire` is relative and there is no `date` to count from, or it is no number: the key never
+  /// expires.
+  case unreadableExpiry(index: Int, HostPattern)
+  /// The host stood in an earlier document and does not in this one; it keeps its last pins.
+  case vanished(HostPattern, since: Int64)
+}
+
+extension RegistryProblem: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .unreadableEntry(let index): "entry \(index) is not an object with a domainName"
+    case .unreadableHost(let index, let error): "entry \(index): \(error)"
+    case .unreadablePin(let index, let pattern, let error):
+      "entry \(index): the pin of \(pattern) cannot be read: \(error)"
+    case .missingPin(let index, let pattern): "entry \(index): \(pattern) has no key"
+    case .unreadableExpiry(let index, let pattern):
+      "entry \(index): the expiry of \(pattern) cannot be read; the key does not expire"
+    case .vanished(let pattern, let since):
+      "\(pattern) vanished from the registry at \(since) and keeps its last pins"
+    }
+  }
+}
