@@ -1,0 +1,56 @@
+/// A JSON number: a finite binary64 (RFC 7493 section 2.2), never NaN, never an infinity, never `-0`.
+///
+/// The type is the proof: whoever holds one can write it as JSON. `-0` becomes `0` on the way in,
+/// because RFC 8785 writes it so and two values with the same canonical bytes must be equal.
+public struct JSONNumber: Sendable, Hashable {
+  /// The number; finite, and never `-0`.
+  public let value: Double
+
+  /// The largest magnitude at which every integer is exact: 2^53 - 1 (RFC 7493 section 2.2).
+  public static let greatestInteger: Int64 = 9_007_199_254_740_991
+
+  /// Takes a finite number; `nil` for NaN and the infinities, which JSON cannot say.
+  public init?(_ value: Double) {
+    guard value.isFinite else { return nil }
+    self.value = value == 0 ? 0 : value
+  }
+
+  /// Takes an integer that every receiver reads back exactly; `nil` beyond ±(2^53 - 1).
+  public init?(exactly integer: Int64) {
+    guard integer.magnitude <= Self.greatestInteger.magnitude else { return nil }
+    self.value = Double(integer)
+  }
+
+  /// The number as an integer, if it is one that a double holds exactly (magnitude up to 2^53 - 1).
+  ///
+  /// Hazard: beyond that bound a neighbouring integer reads as the same double, so `nil` there.
+  public var integer: Int64? {
+    guard value.magnitude <= Double(Self.greatestInteger) else { return nil }
+    let integer = Int64(value)
+    return Double(integer) == value ? integer : nil
+  }
+}
+
+extension JSONNumber: ExpressibleByIntegerLiteral {
+  /// Literals are 32 bits wide, so that each is exact.
+  public init(integerLiteral value: Int32) {
+    self.value = Double(value)
+  }
+}
+
+extension JSONNumber {
+  /// A double the parser has already proved to be finite and not `-0`.
+  init(finite value: Double) {
+    self.value = value
+  }
+
+  /// An integer of at most fifteen digits, checked by the parser.
+  init(shortInteger digits: Span<UInt8>) {
+    var magnitude = 0
+    for index in digits.indices where digits[index] != UInt8(ascii: "-") {
+      magnitude = magnitude * 10 + Int(digits[index] - UInt8(ascii: "0"))
+    }
+    let isNegative = !digits.isEmpty && digits[0] == UInt8(ascii: "-")
+    self.value = Double(isNegative ? -magnitude : magnitude)
+  }
+}

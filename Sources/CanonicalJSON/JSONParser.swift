@@ -1,0 +1,163 @@
+/// The one grammar: strict I-JSON (RFC 7493) bytes to a ``JSONTape``.
+///
+/// - Every byte is read through a bounds-checked span.
+/// - Open arrays and objects stand on a stack of the parser's own, so no document exhausts the thread's.
+/// - Work is near-linear in the document's size, whatever it holds: duplicates are found by sorting.
+struct JSONParser {
+  private struct Container {
+    var token: Int
+    var isObject: Bool
+    /// The last name's token; negative before the first.
+    var lastName = -1
+    /// Whether the names so far came strictly ascending, and so without duplicates.
+    var isSorted = true
+  }
+
+  let limits: JSONLimits
+  var position = 0
+  var tape = JSONTape()
+  private var open = ContiguousArray<Container>()
+
+  init(limits: JSONLimits) {
+    self.limits = limits
+  }
+
+  /// Reads one whole document; afterwards `tape` holds it.
+  mutating func parse(_ document: Span<UInt8>) throws(JSONError) {
+    guard document.count <= limits.maximumBytes else {
+      throw .tooLarge(limit: limits.maximumBytes, offset: limits.maximumBytes)
+    }
+    if document.count >= 3, document[0] == 0xEF, document[1] == 0xBB, document[2] == 0xBF {
+      throw .byteOrderMark(offset: 0)
+    }
+    tape.tokens.reserveCapacity(document.count / 16)
+    repeat {
+      try value(document)
+    } while try another(document)
+    if position < document.count { throw .trailingData(offset: position) }
+  }
+
+  /// Reads one scalar, or opens arrays and objects down to the first that is empty or holds a scalar.
+  private mutating func value(_ document: Span<UInt8>) throws(JSONError) {
+    while true {
+      switch try nextByte(document) {
+      case UInt8(ascii: "\""):
+        try string(document)
+      case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+        try number(document)
+      case UInt8(ascii: "t"):
+        try literal("true", .true, document)
+      case UInt8(ascii: "f"):
+        try literal("false", .false, document)
+      case UInt8(ascii: "n"):
+        try literal("null", .null, document)
+      case UInt8(ascii: "["):
+        try push(.array)
+        if try nextByte(document) == UInt8(ascii: "]") { break }
+        continue
+      case UInt8(ascii: "{"):
+        try push(.object)
+        if try nextByte(document) == UInt8(ascii: "}") { break }
+        try name(document)
+        continue
+      default:
+        throw offence(at: position, in: document)
+      }
+      return
+    }
+  }
+
+  /// After a value: closes what ends here; true when another value must follow.
+  private mutating func another(_ document: Span<UInt8>) throws(JSONError) -> Bool {
+    while let container = open.last {
+      let byte = try nextByte(document)
+      if byte == UInt8(ascii: ",") {
+        position += 1
+        if container.isObject {
+          _ = try nextByte(document)
+          try name(document)
+        }
+        return true
+      }
+      guard byte == (container.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
+        throw offence(at: position, in: document)
+      }
+      position += 1
+      try close(document)
+    }
+    skipWhiteSpace(document)
+    return false
+  }
+
+  private mutating func push(_ kind: JSONTape.Kind) throws(JSONError) {
+    guard open.count < limits.maximumDepth else {
+      throw .nestingTooDeep(limit: limits.maximumDepth, offset: position)
+    }
+    open.append(Container(token: tape.tokens.count, isObject: kind == .object))
+    append(kind, 0, JSONTape.sortedAsReceived)
+    position += 1
+  }
+
+  /// Reads a member's name and its colon.
+  private mutating func name(_ document: Span<UInt8>) throws(JSONError) {
+    guard document[position] == UInt8(ascii: "\"") else {
+      throw offence(at: position, in: document)
+    }
+    let token = tape.tokens.count
+    try string(document)
+    let top = open.count - 1
+    if open[top].isSorted, open[top].lastName >= 0 {
+      let difference = tape.compare(open[top].lastName, token, in: document)
+      if difference == 0 { throw duplicate(token, document) }
+      open[top].isSorted = difference < 0
+    }
+    open[top].lastName = token
+    guard try nextByte(document) == UInt8(ascii: ":") else {
+      throw offence(at: position, in: document)
+    }
+    position += 1
+  }
+
+  private mutating func close(_ document: Span<UInt8>) throws(JSONError) {
+    guard let container = open.popLast() else { return }
+    tape.tokens[container.token].first = UInt32(tape.tokens.count)
+    if container.isObject, !container.isSorted { try sortNames(of: container.token, document) }
+  }
+
+  /// Lists an object's names in canonical order; equal ones come to stand side by side.
+  private mutating func sortNames(of object: Int, _ document: Span<UInt8>) throws(JSONError) {
+    var names: [UInt32] = []
+    var index = object + 1
+    while index < tape.tokens.count {
+      names.append(UInt32(index))
+      index = tape.end(of: index + 1)
+    }
+    names.sort { left, right in
+      let difference = tape.compare(Int(left), Int(right), in: document)
+      return difference == 0 ? left < right : difference < 0
+    }
+    var firstDuplicate: UInt32?
+    for (left, right) in zip(names, names.dropFirst())
+    where tape.compare(Int(left), Int(right), in: document) == 0 {
+      firstDuplicate = min(right, firstDuplicate ?? right)
+    }
+    if let firstDuplicate { throw duplicate(Int(firstDuplicate), document) }
+    tape.tokens[object].second = UInt32(tape.order.count)
+    tape.order.append(UInt32(names.count))
+    tape.order.append(contentsOf: names)
+  }
+
+  private func duplicate(_ token: Int, _ document: Span<UInt8>) -> JSONError {
+    .duplicateMember(
+      name: tape.string(token, in: document), offset: Int(tape.tokens[token].source))
+  }
+
+  mutating func append(_ kind: JSONTape.Kind, _ first: UInt32, _ second: UInt32) {
+    append(kind, at: position, first, second)
+  }
+
+  mutating func append(_ kind: JSONTape.Kind, at source: Int, _ first: UInt32, _ second: UInt32) {
+    tape.tokens.append(
+      JSONTape.Token(kind: kind, source: UInt32(source), first: first, second: second))
+  }
+}

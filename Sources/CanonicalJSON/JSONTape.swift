@@ -1,0 +1,77 @@
+/// A parsed document as a flat list of tokens in reading order; the proof that it is I-JSON.
+///
+/// Only ``JSONParser`` makes one. Both ways out, canonical bytes and ``JSONValue``, read it, so there
+/// is one grammar. It holds positions and no text: the document itself is passed beside it.
+///
+///     {"b":[1],"a":"\n"}  →  object b "b" · array · integer 1 · string "a" · string (decoded)
+struct JSONTape {
+  /// What a token is; says how to read its `first` and `second`.
+  enum Kind: UInt8 {
+    case null, `false`, `true`
+    /// Digits that are already canonical, `first..<second` in the document.
+    case integer
+    /// Any other number: the halves of the double's bit pattern, high and low.
+    case double
+    /// A string without escapes, so canonical as it stands: its content, `first..<second`.
+    case plainString
+    /// A string that had escapes: its content `first..<second` in `decoded`.
+    case decodedString
+    /// `first` is the index past its last token.
+    case array
+    /// Names and values in turn. `first` is the index past its last token; `second` is where
+    /// `order` lists its names sorted, or `sortedAsReceived`.
+    case object
+  }
+
+  struct Token {
+    var kind: Kind
+    /// Where it begins in the document.
+    var source: UInt32
+    var first: UInt32
+    var second: UInt32
+  }
+
+  static let sortedAsReceived = UInt32.max
+
+  var tokens = ContiguousArray<Token>()
+  /// The unescaped content of all strings that had escapes.
+  var decoded = ContiguousArray<UInt8>()
+  /// For each object whose members came unsorted: their number, then the token index of each name.
+  var order = ContiguousArray<UInt32>()
+  /// How many `double` tokens there are: only they can be longer in canonical form.
+  var doubles = 0
+
+  /// The index of the token after the value at `index`.
+  func end(of index: Int) -> Int {
+    let token = tokens[index]
+    switch token.kind {
+    case .array, .object: return Int(token.first)
+    default: return index + 1
+    }
+  }
+
+  /// Compares two strings' content in the order of RFC 8785 section 3.2.3.
+  func compare(_ left: Int, _ right: Int, in document: Span<UInt8>) -> Int {
+    let (one, other) = (tokens[left], tokens[right])
+    let text = decoded.span
+    let (range, otherRange) = (one.range, other.range)
+    switch (one.kind == .decodedString, other.kind == .decodedString) {
+    case (false, false):
+      return UTF16Order.compare(document.extracting(range), document.extracting(otherRange))
+    case (false, true):
+      return UTF16Order.compare(document.extracting(range), text.extracting(otherRange))
+    case (true, false):
+      return UTF16Order.compare(text.extracting(range), document.extracting(otherRange))
+    case (true, true):
+      return UTF16Order.compare(text.extracting(range), text.extracting(otherRange))
+    }
+  }
+}
+
+extension JSONTape.Token {
+  /// The bytes of a string's content or an integer's digits.
+  var range: Range<Int> { Int(first)..<Int(second) }
+
+  /// The value of a `double`.
+  var double: Double { Double(bitPattern: UInt64(first) << 32 | UInt64(second)) }
+}

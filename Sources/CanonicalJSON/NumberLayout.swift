@@ -1,0 +1,67 @@
+/// ECMAScript's `Number::toString` (ECMA-262 section 6.1.6.1.20), which RFC 8785 section 3.2.2.3
+/// prescribes.
+///
+/// Swift's own `description` finds the same digits, the shortest that read back as the number and of
+/// those the closest; only where it puts the point and the exponent differs.
+enum NumberLayout {
+  /// Appends a finite number.
+  static func write(_ value: Double, to bytes: inout [UInt8]) {
+    if value.magnitude < 0x1p53, value == Double(Int64(value)) {
+      bytes.append(contentsOf: String(Int64(value)).utf8)
+      return
+    }
+    // `digits` are the significant ones, the point stands after the first `point` of them.
+    var digits: [UInt8] = []
+    var point = 0
+    var exponent = 0
+    var (sawPoint, sawExponent, isNegativeExponent) = (false, false, false)
+    for byte in value.magnitude.description.utf8 {
+      switch byte {
+      case UInt8(ascii: "."): sawPoint = true
+      case UInt8(ascii: "e"): sawExponent = true
+      case UInt8(ascii: "-"): isNegativeExponent = true
+      case UInt8(ascii: "+"): break
+      default:
+        if sawExponent {
+          exponent = exponent * 10 + Int(byte - UInt8(ascii: "0"))
+        } else {
+          digits.append(byte)
+          if !sawPoint { point += 1 }
+        }
+      }
+    }
+    point += isNegativeExponent ? -exponent : exponent
+    let zeros = digits.prefix { $0 == UInt8(ascii: "0") }.count
+    digits.removeFirst(zeros)
+    point -= zeros
+    while digits.last == UInt8(ascii: "0") { digits.removeLast() }
+
+    if value < 0 { bytes.append(UInt8(ascii: "-")) }
+    lay(digits, point, to: &bytes)
+  }
+
+  /// The five layouts of the specification; `point` is its n, the number of digits its k.
+  private static func lay(_ digits: [UInt8], _ point: Int, to bytes: inout [UInt8]) {
+    let zero = UInt8(ascii: "0")
+    if digits.count <= point, point <= 21 {
+      bytes.append(contentsOf: digits)
+      bytes.append(contentsOf: repeatElement(zero, count: point - digits.count))
+    } else if point > 0, point <= 21 {
+      bytes.append(contentsOf: digits.prefix(point))
+      bytes.append(UInt8(ascii: "."))
+      bytes.append(contentsOf: digits.dropFirst(point))
+    } else if point > -6, point <= 0 {
+      bytes.append(zero)
+      bytes.append(UInt8(ascii: "."))
+      bytes.append(contentsOf: repeatElement(zero, count: -point))
+      bytes.append(contentsOf: digits)
+    } else {
+      bytes.append(contentsOf: digits.prefix(1))
+      if digits.count > 1 { bytes.append(UInt8(ascii: ".")) }
+      bytes.append(contentsOf: digits.dropFirst())
+      bytes.append(UInt8(ascii: "e"))
+      bytes.append(UInt8(ascii: point > 0 ? "+" : "-"))
+      bytes.append(contentsOf: String((point - 1).magnitude).utf8)
+    }
+  }
+}
