@@ -1,0 +1,48 @@
+# Everything is reached from here; `make` alone lists it.
+
+SHELL := /bin/bash
+SWIFT ?= swift
+ARGS ?=
+FILTER ?=
+export SWIFT
+
+# An import that Package.swift does not declare is an error. The flag is the same
+# everywhere: another one would build everything again.
+STRICT := --explicit-target-dependency-import-check error
+
+.DEFAULT_GOAL := help
+.PHONY: help deps deps-test build release demo test check check-fast clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo '  make demo ARGS=--once    prove it and exit; without ARGS it stays up'
+	@echo '  make test FILTER=name    only the tests whose name matches'
+
+deps: ## install what building and running need, if it is missing
+	@scripts/deps.sh build
+
+deps-test: ## install what the tests need too, if it is missing
+	@scripts/deps.sh test
+
+build: deps ## build for debugging
+	$(SWIFT) build $(STRICT)
+
+release: deps ## build the optimised ssl-pinning into .build/release
+	$(SWIFT) build $(STRICT) -c release --product ssl-pinning
+
+demo: deps ## run the main job on loopback, start to end
+	$(SWIFT) build $(STRICT) --product ssl-pinning
+	@.build/debug/ssl-pinning demo $(ARGS)
+
+test: deps-test ## run all tests
+	$(SWIFT) test $(STRICT) $(if $(FILTER),--filter '$(FILTER)')
+
+check: deps-test check-fast ## everything a change must pass but the tests: rules, format, warnings
+	$(SWIFT) build $(STRICT) --build-tests
+
+check-fast: deps-test ## the part of check that compiles nothing
+	@scripts/check-all.sh
+
+clean: ## remove everything that was built or installed into .build
+	rm -rf .build
