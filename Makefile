@@ -36,7 +36,7 @@ demo: deps ## run the main job on loopback, start to end
 	@.build/debug/ssl-pinning demo $(ARGS)
 
 test: deps-test ## run all tests
-	$(SWIFT) test $(STRICT) $(if $(FILTER),--filter '$(FILTER)')
+	$(SWIFT) test $(STRICT) --disable-xctest $(if $(FILTER),--filter '$(FILTER)')
 
 check: deps-test check-fast ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Runs every check that compiles nothing: first each one's self-test, because a check
+# that cannot fail proves nothing, then the check. Runs them all, fails if one failed.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+swift=${SWIFT:-swift}
+export PYTHONDONTWRITEBYTECODE=1
+failed=()
+
+run() { # name, command...
+  local name=$1
+  shift
+  if "$@"; then
+    printf 'check: %s: ok\n' "$name"
+  else
+    printf 'check: %s: FAILED\n' "$name"
+    failed+=("$name")
+  fi
+}
+
+for check in platform-door imports constructs own-words manifest; do
+  run "$check self-test" /usr/bin/env python3 "scripts/checks/$check.py" --self-test
+  run "$check" /usr/bin/env python3 "scripts/checks/$check.py"
+done
+run "deps self-test" scripts/deps-selftest.sh
+# The toolchain's own clang: the C shims under the compiler they are built with.
+run "C shims" "$(dirname "$(readlink -f "$(command -v "$swift")")")/clang" \
+  -std=gnu17 -fsyntax-only -Wall -Wextra -Werror -ISources/CPlatformShims/include \
+  Sources/CPlatformShims/*.c
+if command -v shellcheck >/dev/null; then
+  run "shell scripts" shellcheck scripts/*.sh .ci/run
+else
+  printf 'check: shell scripts: skipped, shellcheck is not installed\n'
+fi
+run "format" "$swift" format lint --strict -r Package.swift Sources Tests
+
+if [ ${#failed[@]} -gt 0 ]; then
+  printf 'check: %d failed: %s\n' ${#failed[@]} "${failed[*]}"
+  exit 1
+fi
