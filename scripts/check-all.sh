@@ -23,10 +23,10 @@ for check in platform-door imports constructs own-words manifest; do
   run "$check" /usr/bin/env python3 "scripts/checks/$check.py"
 done
 run "deps self-test" scripts/deps-selftest.sh
-# The toolchain's own clang: the C shims under the compiler they are built with.
-run "C shims" "$(dirname "$(readlink -f "$(command -v "$swift")")")/clang" \
-  -std=gnu17 -fsyntax-only -Wall -Wextra -Werror -ISources/CPlatformShims/include \
-  Sources/CPlatformShims/*.c
+# The C shims, under the compiler they are built with: the toolchain's own.
+resources=$("$swift" -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')
+run "C shims" "$resources/../../bin/clang" -std=gnu17 -fsyntax-only -Wall -Wextra -Werror \
+  -ISources/CPlatformShims/include Sources/CPlatformShims/*.c
 if command -v shellcheck >/dev/null; then
   run "shell scripts" shellcheck scripts/*.sh .ci/run
 else
