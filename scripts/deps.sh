@@ -126,7 +126,8 @@ install_quietly() { # package...
     # shellcheck disable=SC2064  # the path of now
     trap "as_root rm -f '$policy'" EXIT
   fi
-  apt install -y -qq --no-install-recommends "$@" || status=$?
+  # Only the errors: a page of "Unpacking" hides what comes after it.
+  apt -o Dpkg::Use-Pty=0 install -y -qq --no-install-recommends "$@" >/dev/null || status=$?
   if [ "$placed" = yes ]; then
     as_root rm -f "$policy"
     trap - EXIT
