@@ -253,10 +253,17 @@ expect "success at the next try" exits 0
 expect "a new environment, not the half-built one" times " -m venv " 2
 
 case_ "a list that cannot be read"
-printf '#:build\nlibssl-dev libcurl4-openssl-dev\n' >"$work/packages.txt"
+printf '#:build\nlibyaml-dev\nlibssl-dev libcurl4-openssl-dev\n' >"$work/packages.txt"
 run build
 expect "failure" exits 1
+expect "the line" says "unreadable: libssl-dev libcurl4-openssl-dev"
 expect "nothing installed" never asked apt-get
+
+case_ "an empty list"
+: >"$work/packages.txt"
+run build
+expect "failure" exits 1
+expect "the reason" says "no packages in"
 
 case_ "an unknown group"
 run everything
