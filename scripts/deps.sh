@@ -145,9 +145,8 @@ ensure_packages() { # package...
   fi
   refuse_other_curl "${missing[@]}"
   if ! may_become_root; then
-    printf 'deps: %d packages are missing and this is not root: %s\n' \
-      ${#missing[@]} "${missing[*]}" >&2
-    printf 'run this as root, then try again:\n' >&2
+    printf 'deps: missing packages, and this is not root: %s\n' "${missing[*]}" >&2
+    printf 'hint: run this as root, then try again:\n' >&2
     printf '  apt-get update && apt-get install -y --no-install-recommends %s\n' "${missing[*]}" >&2
     exit 1
   fi
