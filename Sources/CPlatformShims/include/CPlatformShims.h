@@ -1,3 +1,9 @@
+// C that Swift cannot say: interposed functions, typed forms of variadic functions and macros.
+// Everything here is for Linux; on Apple platforms the target is empty and nobody imports it.
 #ifndef CPLATFORMSHIMS_H
 #define CPLATFORMSHIMS_H
+#if defined(__linux__)
+#include "curl_shims.h"
+#include "urlsession_hook.h"
+#endif
 #endif

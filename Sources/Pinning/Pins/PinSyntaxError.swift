@@ -1,5 +1,5 @@
 /// Why a text is not a pin.
-public enum PinSyntaxError: Error, Equatable, Sendable {
+public enum PinSyntaxError: Error, Hashable, Sendable {
   /// Not base64, or not the one spelling of its bytes (white space, missing padding, set trailing
   /// bits).
   case notBase64

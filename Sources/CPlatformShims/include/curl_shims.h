@@ -1,0 +1,28 @@
+// libcurl's variadic setters in the typed forms that Swift can call.
+#ifndef PP_CURL_SHIMS_H
+#define PP_CURL_SHIMS_H
+
+#include <curl/curl.h>
+#include <openssl/x509.h>
+#include <stdbool.h>
+
+typedef size_t (*pp_data_callback)(char *bytes, size_t size, size_t count, void *context);
+typedef int (*pp_progress_callback)(void *context, curl_off_t total_down, curl_off_t down,
+                                    curl_off_t total_up, curl_off_t up);
+
+// Prepares the fetch of one document: validated under `store`, bounded to `timeout_ms`, redirected
+// to https only; `clear_text` lets the first URL be http. The first failing option's code is returned.
+CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
+                               struct curl_slist *headers, long timeout_ms, X509_STORE *store);
+
+// `error` has CURL_ERROR_SIZE bytes and outlives the transfer.
+CURLcode pp_easy_set_callbacks(CURL *easy, void *context, pp_data_callback body,
+                               pp_data_callback header, pp_progress_callback progress, char *error);
+
+// The last response's status, or 0.
+long pp_easy_status(CURL *easy);
+
+// The TLS library behind libcurl, such as "OpenSSL/3.0.19"; NULL where there is none.
+const char *pp_curl_tls_backend(void);
+
+#endif

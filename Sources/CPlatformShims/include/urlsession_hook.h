@@ -1,0 +1,77 @@
+// Pinning for the URLSession of Foundation on Linux, which never asks about server trust.
+//
+// libFoundationNetworking calls the system's libcurl.so through the dynamic linker, so functions of
+// the same names in our own image are called first. They pass everything through, save for multi
+// handles that were made inside a bracket of `pp_capture_begin` and `pp_capture_end` and then
+// adopted by `pp_session_adopt`: there every transfer is judged before a byte of it leaves.
+//
+// Threads: Foundation drives each multi handle on a serial queue; the callbacks below run on it,
+// inside libcurl, and must not block. Only `pp_session_resume` may be called from any thread.
+#ifndef PP_URLSESSION_HOOK_H
+#define PP_URLSESSION_HOOK_H
+
+#include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// Bytes of a refusal's text, its terminator included.
+#define PP_MESSAGE_SIZE 512
+
+typedef enum {
+  PP_REFUSE = 0,
+  PP_ACCEPT = 1,
+  // Refuse this attempt, park the transfer, and replay it on a fresh connection once the session is
+  // told to resume it. Means PP_REFUSE on the second attempt.
+  PP_RETRY = 2,
+} pp_decision;
+
+// One transfer as the URL names it. Valid during the callback only.
+typedef struct {
+  uint64_t id;          // never used twice in a process
+  const char *scheme;   // lower case; empty where the URL cannot be read
+  const char *host;     // as libcurl resolves it: no brackets removed, no case changed
+  int port;
+  int attempt;          // 0, or 1 for the replay
+} pp_transfer;
+
+typedef struct {
+  // Owned by the session: released once, when its last connection is gone.
+  void *context;
+  void (*release)(void *context);
+  // May a request to this URL leave at all? Asked before anything is dialled.
+  pp_decision (*admit)(void *context, const pp_transfer *transfer, char *message);
+  // Judges a handshake, in place of OpenSSL's own verification. On PP_ACCEPT, `*proof` becomes the
+  // connection's proof and is owned by it.
+  pp_decision (*judge)(void *context, const pp_transfer *transfer, X509_STORE_CTX *store_context,
+                       void **proof, char *message);
+  void (*release_proof)(void *proof);
+  // Asked before every request, on reused connections too. `proof` is NULL where the connection was
+  // never judged by this session.
+  pp_decision (*confirm)(void *context, const pp_transfer *transfer, void *proof, char *message);
+  // The transfer is parked; somebody calls `pp_session_resume` for it, once or more often.
+  void (*parked)(void *context, uint64_t session, const pp_transfer *transfer);
+  // The anchors that chains are validated against; a reference is taken.
+  X509_STORE *store;
+  // False only where names do not count (pinned keys alone): libcurl's second name check is off.
+  bool check_host;
+} pp_session_options;
+
+// The name of the first function that is not interposed in this process, or NULL: all are.
+const char *pp_hook_missing_symbol(void);
+
+// Opens and closes the bracket around the creation of a URLSession on this thread. The end returns
+// the multi handle that was made, or NULL unless it was exactly one with a socket callback.
+void pp_capture_begin(void);
+void *pp_capture_end(void);
+
+// Takes a captured multi handle under the rules above; returns the session's number, or 0 when out
+// of memory. On 0, `context` is not released.
+uint64_t pp_session_adopt(void *multi, const pp_session_options *options);
+
+// Replays a parked transfer; does nothing where it is no longer parked. From any thread.
+void pp_session_resume(uint64_t session, uint64_t transfer);
+
+// Live sessions, transfers and connections that the hook knows of: for tests of its book-keeping.
+void pp_hook_counts(int *sessions, int *transfers, int *connections);
+
+#endif

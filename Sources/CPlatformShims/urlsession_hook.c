@@ -1,0 +1,478 @@
+// See urlsession_hook.h for what this is and who calls it on which thread.
+#if defined(__linux__)
+#define _GNU_SOURCE
+#include "urlsession_internal.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#undef curl_easy_getinfo
+#undef curl_multi_setopt
+
+// The interposed variadic functions hand their one argument on as a pointer, which is only right
+// where every type that libcurl takes there is as wide as one.
+_Static_assert(sizeof(void *) == sizeof(long) && sizeof(void *) == sizeof(curl_off_t),
+               "interposing needs a 64-bit platform");
+
+#define EXPORT __attribute__((visibility("default")))
+
+// libcurl's own function behind one of ours.
+#define REAL(name)                                                             \
+  ({                                                                           \
+    static __typeof__(&name) cached;                                           \
+    __typeof__(&name) real = __atomic_load_n(&cached, __ATOMIC_RELAXED);       \
+    if (!real) {                                                               \
+      real = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                       \
+      __atomic_store_n(&cached, real, __ATOMIC_RELAXED);                       \
+    }                                                                          \
+    real;                                                                      \
+  })
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct session *sessions;
+static int session_count, transfer_count, connection_count;
+static uint64_t next_id = 1;
+
+static struct session *find_session(CURLM *multi) {
+  for (struct session *s = sessions; s; s = s->next)
+    if (s->multi == multi) return s;
+  return NULL;
+}
+
+static struct transfer *find_transfer(struct session *s, CURL *easy) {
+  for (struct transfer *t = s->transfers; t; t = t->next)
+    if (t->easy == easy) return t;
+  return NULL;
+}
+
+static void release_session(struct session *s) {
+  pthread_mutex_lock(&lock);
+  bool last = --s->references == 0;
+  if (last) session_count--;
+  pthread_mutex_unlock(&lock);
+  if (!last) return;
+  s->options.release(s->options.context);
+  X509_STORE_free(s->options.store);
+  // A watch that is still armed keeps its descriptor: closing it under the watcher's feet could
+  // hand the number to somebody else's file.
+  if (s->wake_fd >= 0 && !s->watching) close(s->wake_fd);
+  while (s->transfers) {
+    struct transfer *t = s->transfers;
+    s->transfers = t->next;
+    free(t);
+  }
+  free(s);
+}
+
+struct transfer *pp_find_transfer(struct session *s, CURL *easy, uint64_t id) {
+  pthread_mutex_lock(&lock);
+  struct transfer *t = find_transfer(s, easy);
+  pthread_mutex_unlock(&lock);
+  return t && t->id == id ? t : NULL;
+}
+
+void pp_session_retain_for_connection(struct session *s) {
+  pthread_mutex_lock(&lock);
+  s->references++;
+  connection_count++;
+  pthread_mutex_unlock(&lock);
+}
+
+void pp_session_release_from_connection(struct session *s) {
+  pthread_mutex_lock(&lock);
+  connection_count--;
+  pthread_mutex_unlock(&lock);
+  release_session(s);
+}
+
+pp_transfer pp_view(const struct transfer *t) {
+  return (pp_transfer){t->id, t->scheme, t->host, t->port, t->attempt};
+}
+
+void pp_note(struct transfer *t, pp_decision decision, const char *message) {
+  t->verdict = decision == PP_RETRY ? TO_RETRY : REFUSED;
+  snprintf(t->message, sizeof t->message, "%s", message);
+}
+
+struct curl_tlssessioninfo *pp_tls_info(CURL *easy) {
+  struct curl_tlssessioninfo *info = NULL;
+  return REAL(curl_easy_getinfo)(easy, CURLINFO_TLS_SSL_PTR, &info) == CURLE_OK ? info : NULL;
+}
+
+// --- Transfers ----------------------------------------------------------------------------------
+
+static void read_url(struct transfer *t) {
+  t->scheme[0] = t->host[0] = 0;
+  t->port = 0;
+  char *url = NULL, *part = NULL;
+  REAL(curl_easy_getinfo)(t->easy, CURLINFO_EFFECTIVE_URL, &url);
+  CURLU *parsed = curl_url();
+  if (url && parsed && !curl_url_set(parsed, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME)) {
+    if (!curl_url_get(parsed, CURLUPART_SCHEME, &part, 0) && part) {
+      snprintf(t->scheme, sizeof t->scheme, "%s", part);
+      curl_free(part);
+    }
+    part = NULL;
+    if (!curl_url_get(parsed, CURLUPART_HOST, &part, 0) && part) {
+      // A name that does not fit is no name: it must not be judged by its beginning.
+      if (strlen(part) < sizeof t->host) snprintf(t->host, sizeof t->host, "%s", part);
+      curl_free(part);
+    }
+    part = NULL;
+    if (!curl_url_get(parsed, CURLUPART_PORT, &part, CURLU_DEFAULT_PORT) && part) {
+      t->port = atoi(part);
+      curl_free(part);
+    }
+  }
+  curl_url_cleanup(parsed);
+}
+
+// Puts the rules on an easy handle. Every option is one that the rules stand on, so one failure
+// fails the whole.
+static bool arm(struct transfer *t, bool fresh) {
+  CURL *h = t->easy;
+  t->verdict = UNDECIDED;
+  t->message[0] = t->error[0] = 0;
+  CURLcode failed = 0;
+#define SET(option, value) failed |= curl_easy_setopt(h, option, value)
+  SET(CURLOPT_SSL_CTX_FUNCTION, pp_prepare_tls);
+  SET(CURLOPT_SSL_CTX_DATA, t);
+  SET(CURLOPT_PREREQFUNCTION, pp_before_request);
+  SET(CURLOPT_PREREQDATA, t);
+  SET(CURLOPT_SSL_VERIFYPEER, 1L);
+  SET(CURLOPT_SSL_VERIFYHOST, t->session->options.check_host ? 2L : 0L);
+  SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
+  // The anchors are those of the session's store; what libcurl would load may not even exist.
+  SET(CURLOPT_CAINFO, NULL);
+  SET(CURLOPT_CAPATH, NULL);
+#if LIBCURL_VERSION_NUM >= 0x075500
+  SET(CURLOPT_PROTOCOLS_STR, "https");
+  SET(CURLOPT_REDIR_PROTOCOLS_STR, "https");
+#else
+  SET(CURLOPT_PROTOCOLS, (long)CURLPROTO_HTTPS);
+  SET(CURLOPT_REDIR_PROTOCOLS, (long)CURLPROTO_HTTPS);
+#endif
+  // Foundation takes the headers of a proxy's answer to CONNECT for those of the server's.
+  SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  // With its own buffer left empty, Foundation asks curl_easy_strerror, where our text stands.
+  SET(CURLOPT_ERRORBUFFER, t->error);
+  SET(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+  SET(CURLOPT_FORBID_REUSE, 0L);
+#undef SET
+  return failed == 0;
+}
+
+static void disarm(CURL *h) {
+  curl_easy_setopt(h, CURLOPT_ERRORBUFFER, NULL);
+  curl_easy_setopt(h, CURLOPT_SSL_CTX_FUNCTION, NULL);
+  curl_easy_setopt(h, CURLOPT_SSL_CTX_DATA, NULL);
+  curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, NULL);
+  curl_easy_setopt(h, CURLOPT_PREREQDATA, NULL);
+}
+
+EXPORT CURLMcode curl_multi_add_handle(CURLM *multi, CURL *easy) {
+  pthread_mutex_lock(&lock);
+  struct session *s = find_session(multi);
+  struct transfer *t = s ? find_transfer(s, easy) : NULL;
+  if (s && !t && (t = calloc(1, sizeof *t))) {
+    t->easy = easy;
+    t->session = s;
+    t->next = s->transfers;
+    s->transfers = t;
+    transfer_count++;
+  }
+  if (t) {
+    t->id = next_id++;
+    t->attempt = 0;
+    t->parked = t->ready = false;
+  }
+  pthread_mutex_unlock(&lock);
+  if (!s) return REAL(curl_multi_add_handle)(multi, easy);
+  if (!t) return CURLM_OUT_OF_MEMORY;
+  read_url(t);
+  if (!arm(t, false)) return CURLM_OUT_OF_MEMORY;
+  char message[PP_MESSAGE_SIZE] = "";
+  pp_transfer asked = pp_view(t);
+  pp_decision decision = s->options.admit(s->options.context, &asked, message);
+  if (decision != PP_ACCEPT) {
+    pp_note(t, PP_REFUSE, message);
+    // Nothing can dial this, so the transfer fails in the ordinary way before a socket is made.
+    if (curl_easy_setopt(easy, CURLOPT_URL, "refused://") != CURLE_OK) return CURLM_OUT_OF_MEMORY;
+  }
+  return REAL(curl_multi_add_handle)(multi, easy);
+}
+
+static void unwatch(struct session *s, CURL *easy) {
+  if (!s->watching) return;
+  s->watching = false;
+  void *token = s->watch_token;
+  s->watch_token = NULL;
+  s->socket_callback(easy, s->wake_fd, CURL_POLL_REMOVE, s->socket_data, token);
+}
+
+EXPORT CURLMcode curl_multi_remove_handle(CURLM *multi, CURL *easy) {
+  // Also right for a parked transfer: libcurl takes a second removal for done.
+  CURLMcode result = REAL(curl_multi_remove_handle)(multi, easy);
+  pthread_mutex_lock(&lock);
+  struct session *s = find_session(multi);
+  struct transfer *t = NULL;
+  bool idle = false;
+  for (struct transfer **link = s ? &s->transfers : NULL; link && *link; link = &(*link)->next) {
+    if ((*link)->easy != easy) continue;
+    t = *link;
+    *link = t->next;
+    transfer_count--;
+    idle = t->parked && --s->parked_count == 0;
+    break;
+  }
+  pthread_mutex_unlock(&lock);
+  if (!t) return result;
+  if (idle) unwatch(s, easy);
+  disarm(easy);
+  free(t);
+  return result;
+}
+
+// --- Refusals, parking and replay ---------------------------------------------------------------
+
+// The text of the refusal that curl_multi_info_read has just handed out on this thread, and whose.
+static _Thread_local char refusal_text[PP_MESSAGE_SIZE];
+static _Thread_local CURL *refused_handle;
+
+// Takes a refused transfer out before Foundation hears of it. Foundation's own queue then watches
+// our descriptor, so that the replay happens on the right thread without anybody waiting.
+static bool park(struct session *s, struct transfer *t) {
+  if (s->wake_fd < 0) s->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (s->wake_fd < 0) return false;
+  if (REAL(curl_multi_remove_handle)(s->multi, t->easy) != CURLM_OK) return false;
+  pthread_mutex_lock(&lock);
+  t->parked = true;
+  t->ready = false;
+  t->attempt = 1;
+  s->parked_count++;
+  pthread_mutex_unlock(&lock);
+  if (!s->watching) {
+    s->watching = true;
+    s->socket_callback(t->easy, s->wake_fd, CURL_POLL_IN, s->socket_data, NULL);
+  }
+  pp_transfer parked = pp_view(t);
+  s->options.parked(s->options.context, s->id, &parked);
+  return true;
+}
+
+static void replay_ready(struct session *s) {
+  eventfd_t ignored;
+  eventfd_read(s->wake_fd, &ignored);
+  for (;;) {
+    pthread_mutex_lock(&lock);
+    struct transfer *t = s->transfers;
+    while (t && !(t->parked && t->ready)) t = t->next;
+    bool idle = false;
+    if (t) {
+      t->parked = t->ready = false;
+      idle = --s->parked_count == 0;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!t) return;
+    if (idle) unwatch(s, t->easy);
+    // Both can only fail for want of memory, and then nothing was sent: the task times out.
+    if (arm(t, true)) REAL(curl_multi_add_handle)(s->multi, t->easy);
+  }
+}
+
+EXPORT CURLMsg *curl_multi_info_read(CURLM *multi, int *left) {
+  for (;;) {
+    CURLMsg *done = REAL(curl_multi_info_read)(multi, left);
+    refusal_text[0] = 0;
+    refused_handle = NULL;
+    if (!done || done->msg != CURLMSG_DONE || done->data.result == CURLE_OK) return done;
+    pthread_mutex_lock(&lock);
+    struct session *s = find_session(multi);
+    struct transfer *t = s ? find_transfer(s, done->easy_handle) : NULL;
+    pthread_mutex_unlock(&lock);
+    if (!t) return done;
+    if (t->verdict == TO_RETRY && t->attempt == 0 && park(s, t)) continue;
+    if (t->verdict == UNDECIDED) {
+      // Not ours: what libcurl wrote into our buffer goes where it would have gone.
+      snprintf(refusal_text, sizeof refusal_text, "%s", t->error);
+    } else {
+      refused_handle = t->easy;
+      snprintf(refusal_text, sizeof refusal_text, "%s",
+               t->message[0] ? t->message : "refused by the pin policy");
+    }
+    return done;
+  }
+}
+
+EXPORT const char *curl_easy_strerror(CURLcode code) {
+  return refusal_text[0] ? refusal_text : REAL(curl_easy_strerror)(code);
+}
+
+// A left-over of a second address's attempt would make Foundation say "cannot connect".
+EXPORT CURLcode curl_easy_getinfo(CURL *easy, CURLINFO info, ...) {
+  va_list arguments;
+  va_start(arguments, info);
+  void *out = va_arg(arguments, void *);
+  va_end(arguments);
+  CURLcode result = REAL(curl_easy_getinfo)(easy, info, out);
+  if (info == CURLINFO_OS_ERRNO && easy && easy == refused_handle && out) *(long *)out = 0;
+  return result;
+}
+
+void pp_session_resume(uint64_t session, uint64_t transfer) {
+  pthread_mutex_lock(&lock);
+  struct session *s = sessions;
+  while (s && s->id != session) s = s->next;
+  for (struct transfer *t = s ? s->transfers : NULL; t; t = t->next) {
+    if (t->id != transfer || !t->parked || t->ready) continue;
+    t->ready = true;
+    eventfd_write(s->wake_fd, 1);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+EXPORT CURLMcode curl_multi_socket_action(CURLM *multi, curl_socket_t socket, int events,
+                                          int *running) {
+  pthread_mutex_lock(&lock);
+  struct session *s = find_session(multi);
+  bool ours = s && s->wake_fd >= 0 && socket == s->wake_fd;
+  pthread_mutex_unlock(&lock);
+  if (ours) {
+    replay_ready(s);
+    socket = CURL_SOCKET_TIMEOUT;
+    events = 0;
+  }
+  return REAL(curl_multi_socket_action)(multi, socket, events, running);
+}
+
+// Foundation files its watch of our descriptor with libcurl, which knows nothing of it.
+EXPORT CURLMcode curl_multi_assign(CURLM *multi, curl_socket_t socket, void *token) {
+  pthread_mutex_lock(&lock);
+  struct session *s = find_session(multi);
+  bool ours = s && s->wake_fd >= 0 && socket == s->wake_fd;
+  if (ours) s->watch_token = token;
+  pthread_mutex_unlock(&lock);
+  return ours ? CURLM_OK : REAL(curl_multi_assign)(multi, socket, token);
+}
+
+// --- Sessions -----------------------------------------------------------------------------------
+
+static _Thread_local struct {
+  bool open;
+  int handles;
+  CURLM *multi;
+  curl_socket_callback socket_callback;
+  void *socket_data;
+} capture;
+
+void pp_capture_begin(void) {
+  memset(&capture, 0, sizeof capture);
+  capture.open = true;
+}
+
+void *pp_capture_end(void) {
+  capture.open = false;
+  return capture.handles == 1 && capture.socket_callback ? capture.multi : NULL;
+}
+
+EXPORT CURLM *curl_multi_init(void) {
+  CURLM *multi = REAL(curl_multi_init)();
+  if (capture.open && multi) {
+    capture.multi = multi;
+    capture.handles++;
+  }
+  return multi;
+}
+
+EXPORT CURLMcode curl_multi_setopt(CURLM *multi, CURLMoption option, ...) {
+  va_list arguments;
+  va_start(arguments, option);
+  void *value = va_arg(arguments, void *);
+  va_end(arguments);
+  if (capture.open && multi == capture.multi) {
+    if (option == CURLMOPT_SOCKETFUNCTION) capture.socket_callback = (curl_socket_callback)value;
+    if (option == CURLMOPT_SOCKETDATA) capture.socket_data = value;
+  }
+  return REAL(curl_multi_setopt)(multi, option, value);
+}
+
+uint64_t pp_session_adopt(void *multi, const pp_session_options *options) {
+  struct session *s = calloc(1, sizeof *s);
+  if (!s || !multi || multi != capture.multi || !X509_STORE_up_ref(options->store)) {
+    free(s);
+    return 0;
+  }
+  s->multi = multi;
+  s->options = *options;
+  s->references = 1;
+  s->wake_fd = -1;
+  s->socket_callback = capture.socket_callback;
+  s->socket_data = capture.socket_data;
+  pthread_mutex_lock(&lock);
+  s->id = next_id++;
+  s->next = sessions;
+  sessions = s;
+  session_count++;
+  pthread_mutex_unlock(&lock);
+  return s->id;
+}
+
+EXPORT CURLMcode curl_multi_cleanup(CURLM *multi) {
+  pthread_mutex_lock(&lock);
+  struct session *s = NULL;
+  for (struct session **link = &sessions; *link; link = &(*link)->next) {
+    if ((*link)->multi != multi) continue;
+    s = *link;
+    *link = s->next;
+    break;
+  }
+  pthread_mutex_unlock(&lock);
+  // From libcurl 8.13 on, closing connections calls the socket callback, which would bring the
+  // Foundation object that is just being destroyed back to life (swift-corelibs-foundation #5203).
+  if (s) REAL(curl_multi_setopt)(multi, CURLMOPT_SOCKETFUNCTION, NULL);
+  CURLMcode result = REAL(curl_multi_cleanup)(multi);
+  if (s) release_session(s);
+  return result;
+}
+
+// --- Self-test ----------------------------------------------------------------------------------
+
+const char *pp_hook_missing_symbol(void) {
+  static const struct {
+    const char *name;
+    void *ours;
+  } functions[] = {
+      {"curl_multi_init", curl_multi_init},
+      {"curl_multi_setopt", curl_multi_setopt},
+      {"curl_multi_add_handle", curl_multi_add_handle},
+      {"curl_multi_remove_handle", curl_multi_remove_handle},
+      {"curl_multi_info_read", curl_multi_info_read},
+      {"curl_multi_socket_action", curl_multi_socket_action},
+      {"curl_multi_assign", curl_multi_assign},
+      {"curl_multi_cleanup", curl_multi_cleanup},
+      {"curl_easy_getinfo", curl_easy_getinfo},
+      {"curl_easy_strerror", curl_easy_strerror},
+  };
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    // The linker's view first: whom would another library call? Then: is there a real one behind?
+    if (dlsym(RTLD_DEFAULT, functions[i].name) != functions[i].ours ||
+        !dlsym(RTLD_NEXT, functions[i].name))
+      return functions[i].name;
+  }
+  return NULL;
+}
+
+void pp_hook_counts(int *session_total, int *transfer_total, int *connection_total) {
+  pthread_mutex_lock(&lock);
+  *session_total = session_count;
+  *transfer_total = transfer_count;
+  *connection_total = connection_count;
+  pthread_mutex_unlock(&lock);
+}
+#endif

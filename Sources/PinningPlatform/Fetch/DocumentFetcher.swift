@@ -1,0 +1,25 @@
+import Pinning
+
+/// Fetches signed documents: under the anchors of a trust mode, never under the pins that they
+/// refresh, and never through a `URLSession`, whose one queue a refresh must not wait for.
+///
+/// - The host name and the chain are checked; redirects are followed to `https` only, at most five.
+/// - Bounded in size and time, so neither an endless nor a dripping body holds anybody up.
+/// - No cookies, no credentials, no cache. Proxies are taken from the environment.
+public struct DocumentFetcher: Sendable {
+  private let validator: ChainValidator
+
+  /// A fetcher under `trust`; ``TrustMode/pinnedKeysOnly`` has no anchors, so the system's are used.
+  ///
+  /// - Throws: ``TrustError`` where an anchor cannot be read.
+  public init(trust: TrustMode) throws(TrustError) {
+    validator = try ChainValidator(trust: trust == .pinnedKeysOnly ? .system : trust)
+  }
+
+  /// Fetches one document.
+  ///
+  /// - Throws: ``FetchError``.
+  public func fetch(_ request: DocumentRequest) async throws(FetchError) -> FetchedDocument {
+    try await PlatformFetch.perform(request, validator: validator).get()
+  }
+}

@@ -1,0 +1,25 @@
+/// A request for a whole document, bounded in size and time.
+public struct DocumentRequest: Hashable, Sendable {
+  /// The document's address.
+  public let url: RegistryURL
+  /// The entity tag of the document at hand, if any.
+  public var etag: String?
+  /// The most bytes that the body may have.
+  public var maximumBytes: Int
+  /// Seconds for the whole exchange, from the name look-up to the last byte.
+  public var timeout: Double
+  /// Whether caches on the way must ask the origin (RFC 9111 §5.2.1.4).
+  public var bypassesCaches: Bool
+
+  /// A request.
+  public init(
+    url: RegistryURL, etag: String? = nil, maximumBytes: Int, timeout: Double,
+    bypassesCaches: Bool = false
+  ) {
+    self.url = url
+    self.etag = etag
+    self.maximumBytes = maximumBytes
+    self.timeout = timeout
+    self.bypassesCaches = bypassesCaches
+  }
+}

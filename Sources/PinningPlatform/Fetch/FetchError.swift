@@ -1,0 +1,19 @@
+/// Why a document could not be fetched.
+public enum FetchError: Error, Hashable, Sendable {
+  /// No answer: name, connection, TLS or time-out, in the transport's words.
+  case unreachable(String)
+  /// An answer with this HTTP status.
+  case status(Int)
+  /// The body is larger than the limit, in bytes.
+  case tooLarge(limit: Int)
+}
+
+extension FetchError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .unreachable(let reason): "no answer: \(reason)"
+    case .status(let code): "the server answered with status \(code)"
+    case .tooLarge(let limit): "the body is larger than \(limit) bytes"
+    }
+  }
+}

@@ -1,0 +1,128 @@
+#if os(Linux)
+  import CCurl
+  import CPlatformShims
+  import Foundation
+
+  /// One transfer on a libcurl handle of its own, on a thread that may block.
+  enum PlatformFetch {
+    private static let queue = DispatchQueue(
+      label: "ssl-pinning.fetch", qos: .userInitiated, attributes: .concurrent)
+
+    static func perform(
+      _ request: DocumentRequest, validator: ChainValidator
+    ) async -> Result<FetchedDocument, FetchError> {
+      let cancelled = Locked(false)
+      return await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+          queue.async {
+            continuation.resume(
+              returning: Transfer(request, cancelled: cancelled).run(validator: validator))
+          }
+        }
+      } onCancel: {
+        cancelled.withLock { $0 = true }
+      }
+    }
+  }
+
+  /// The state that libcurl's callbacks write to.
+  private final class Transfer {
+    private let request: DocumentRequest
+    private let cancelled: Locked<Bool>
+    private var body: [UInt8] = []
+    private var isTooLarge = false
+    private var etag: String?
+
+    init(_ request: DocumentRequest, cancelled: Locked<Bool>) {
+      self.request = request
+      self.cancelled = cancelled
+    }
+
+    func run(validator: ChainValidator) -> Result<FetchedDocument, FetchError> {
+      guard let easy = curl_easy_init() else { return .failure(.unreachable("out of memory")) }
+      defer { curl_easy_cleanup(easy) }
+      var headers: UnsafeMutablePointer<curl_slist>?
+      defer { curl_slist_free_all(headers) }
+      for (name, value) in [
+        ("Accept", "application/json"), ("User-Agent", "ssl-pinning"),
+        ("If-None-Match", request.etag), ("Cache-Control", request.bypassesCaches ? "no-cache" : nil),
+      ] {
+        // A line break would be a header of somebody else's making.
+        guard let value, !value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { continue }
+        headers = curl_slist_append(headers, "\(name): \(value)") ?? headers
+      }
+      var text = [CChar](repeating: 0, count: Int(CURL_ERROR_SIZE))
+      let me = Unmanaged.passUnretained(self).toOpaque()
+      let code = text.withUnsafeMutableBufferPointer { text in
+        var code = pp_easy_prepare_fetch(
+          easy, request.url.description, request.url.isClearText, headers,
+          Int(request.timeout * 1000), validator.storePointer)
+        if code == CURLE_OK {
+          code = pp_easy_set_callbacks(
+            easy, me, Self.receiveBody, Self.receiveHeader, Self.shouldStop, text.baseAddress)
+        }
+        return code == CURLE_OK ? curl_easy_perform(easy) : code
+      }
+      if isTooLarge { return .failure(.tooLarge(limit: request.maximumBytes)) }
+      guard code == CURLE_OK else {
+        let detail = text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } }
+        return .failure(
+          .unreachable(
+            detail.flatMap { $0.isEmpty ? nil : $0 } ?? String(cString: curl_easy_strerror(code))))
+      }
+      let status = pp_easy_status(easy)
+      switch status {
+      case 200: return .success(.fresh(body, etag: etag))
+      case 304 where request.etag != nil: return .success(.unchanged)
+      default: return .failure(.status(status))
+      }
+    }
+
+    private static let receiveBody:
+      @convention(c) (
+        UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?
+      ) -> Int = { bytes, size, count, context in
+        guard let bytes, let context else { return 0 }
+        let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        let length = size * count
+        guard me.body.count + length <= me.request.maximumBytes else {
+          me.isTooLarge = true
+          return 0
+        }
+        bytes.withMemoryRebound(to: UInt8.self, capacity: length) {
+          me.body.append(contentsOf: UnsafeBufferPointer(start: $0, count: length))
+        }
+        return length
+      }
+
+    private static let receiveHeader:
+      @convention(c) (
+        UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?
+      ) -> Int = { bytes, size, count, context in
+        guard let bytes, let context else { return 0 }
+        let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        let length = size * count
+        let line = String(
+          decoding: UnsafeRawBufferPointer(start: bytes, count: length), as: UTF8.self)
+        // A redirect's or a proxy's header block comes first; only the last one counts.
+        if line.hasPrefix("HTTP/") {
+          me.etag = nil
+          me.body = []
+        } else if let colon = line.firstIndex(of: ":"),
+          line[..<colon].lowercased() == "etag"
+        {
+          me.etag = line[line.index(after: colon)...]
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+        return length
+      }
+
+    private static let shouldStop:
+      @convention(c) (UnsafeMutableRawPointer?, curl_off_t, curl_off_t, curl_off_t, curl_off_t)
+        -> Int32 = { context, _, _, _, _ in
+          guard let context else { return 1 }
+          let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+          return me.cancelled.withLock { $0 } ? 1 : 0
+        }
+  }
+#endif

@@ -1,0 +1,122 @@
+#if os(Linux)
+  import CPlatformShims
+  import Foundation
+  import Pinning
+
+  /// One pinned session's side of the hook: turns what libcurl asks into verdicts of the judge.
+  ///
+  /// - The host is the URL's, never the SNI's (empty for IP addresses).
+  /// - A refusal that newer pins could turn, and a reused connection that no longer passes, are
+  ///   parked once and replayed on a fresh connection. Nothing of the request was sent by then.
+  /// - Nothing here waits: these calls stand on the queue that all sessions of the process share.
+  final class SessionHook: Sendable {
+    /// Seconds after which a parked transfer is judged again, refreshed or not.
+    static let longestRefresh: Double = 3
+
+    private let transport: PinnedTransport
+    private let longestWait: Double
+    /// What parked transfers were refused for, until they are replayed.
+    private let parkedFor = Locked<[UInt64: PinEvaluation]>([:])
+
+    init(transport: PinnedTransport, requestTimeout: Double) {
+      self.transport = transport
+      // Before the request's own time-out, or the app hears of that instead of the refusal.
+      longestWait = min(Self.longestRefresh, max(0.1, requestTimeout * 0.8))
+    }
+
+    func admit(scheme: String, host: String) -> (pp_decision, text: String) {
+      guard scheme == "https" else {
+        return refuse(host: host, outcome: .clearText(scheme: scheme))
+      }
+      do throws(HostNameError) {
+        _ = try HostName(host)
+        return (PP_ACCEPT, "")
+      } catch {
+        return refuse(host: host, outcome: .unreadableHost(error))
+      }
+    }
+
+    func judge(
+      _ transfer: pp_transfer, storeContext: OpaquePointer
+    ) -> (pp_decision, JudgedConnection?, text: String) {
+      let spelling = String(cString: transfer.host)
+      let host: HostName
+      do throws(HostNameError) { host = try HostName(spelling) } catch {
+        let (decision, text) = refuse(host: spelling, outcome: .unreadableHost(error))
+        return (decision, nil, text)
+      }
+      let generation = transport.judge.generation
+      let evidence = transport.validator.evidence(storeContext: storeContext, host: host)
+      let evaluation = transport.judge.evaluate(evidence, host: host)
+      if evaluation.decision == .accept {
+        transport.judge.record(evaluation)
+        let proof = JudgedConnection(
+          spelling: transfer.host, host: host, evidence: evidence, accepted: generation)
+        return (PP_ACCEPT, proof, "")
+      }
+      if transfer.attempt == 0, transport.judge.wantsRefresh(after: evaluation) {
+        parkedFor.withLock { $0[transfer.id] = evaluation }
+        return (PP_RETRY, nil, "")
+      }
+      let (decision, text) = refuse(evaluation)
+      return (decision, nil, text)
+    }
+
+    func confirm(
+      _ transfer: pp_transfer, _ connection: JudgedConnection?
+    ) -> (pp_decision, text: String) {
+      guard let connection else {
+        return refuse(
+          host: String(cString: transfer.host),
+          outcome: .unjudged("no verdict of this session stands on it"))
+      }
+      let generation = transport.judge.generation
+      if connection.isAccepted(for: transfer.host, generation: generation) {
+        return (PP_ACCEPT, "")
+      }
+      let spelling = String(cString: transfer.host)
+      guard let host = try? HostName(spelling), host == connection.host else {
+        // Judged for another name: its evidence says nothing about this one.
+        if transfer.attempt == 0 { return (PP_RETRY, "") }
+        return refuse(host: spelling, outcome: .unjudged("the verdict is for another host"))
+      }
+      let evaluation = transport.judge.evaluate(connection.evidence, host: host)
+      if evaluation.decision == .accept {
+        connection.accept(under: generation)
+        transport.judge.record(evaluation)
+        return (PP_ACCEPT, "")
+      }
+      // The server may long have another key: a fresh connection decides.
+      if transfer.attempt == 0 { return (PP_RETRY, "") }
+      return refuse(evaluation)
+    }
+
+    /// Resumes the parked transfer once newer pins are in force, at the latest after
+    /// ``longestRefresh``.
+    func parked(session: UInt64, transfer: UInt64) {
+      guard let refusal = parkedFor.withLock({ $0.removeValue(forKey: transfer) }) else {
+        pp_session_resume(session, transfer)
+        return
+      }
+      let judge = transport.judge
+      Task {
+        await judge.refresh(after: refusal)
+        pp_session_resume(session, transfer)
+      }
+      DispatchQueue.global().asyncAfter(deadline: .now() + longestWait) {
+        pp_session_resume(session, transfer)
+      }
+    }
+
+    private func refuse(
+      host: String, outcome: PinEvaluation.Outcome
+    ) -> (pp_decision, text: String) {
+      refuse(PinEvaluation(host: host, outcome: outcome, decision: .refuse))
+    }
+
+    private func refuse(_ evaluation: PinEvaluation) -> (pp_decision, text: String) {
+      transport.judge.record(evaluation)
+      return (PP_REFUSE, transport.refusals.note(evaluation))
+    }
+  }
+#endif

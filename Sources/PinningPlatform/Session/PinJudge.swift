@@ -1,0 +1,25 @@
+import Pinning
+
+/// Decides over the connections of pinned transports. The SDK's client is one.
+///
+/// The transports ask on threads where waiting stalls every `URLSession` of the process: answers
+/// come from memory, at once.
+public protocol PinJudge: AnyObject, Sendable {
+  /// A number that grows whenever a verdict could turn out differently: new pins, a denied key. A
+  /// connection accepted under the present one is not judged again.
+  var generation: UInt64 { get }
+
+  /// The verdict on one connection, now.
+  func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation
+
+  /// Is told every verdict, accepted or refused.
+  func record(_ evaluation: PinEvaluation)
+
+  /// Whether asking for a newer registry could change this refusal; then ``refresh(after:)`` is
+  /// awaited once before the connection is judged a second time.
+  func wantsRefresh(after refusal: PinEvaluation) -> Bool
+
+  /// Returns once a newer registry is in force, or none could be had. The transport goes on without
+  /// it after 3 seconds.
+  func refresh(after refusal: PinEvaluation) async
+}

@@ -1,0 +1,59 @@
+import Foundation
+import Pinning
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// The door to a platform's pinned `URLSession`s: every connection of every session made here is
+/// judged by one ``PinJudge`` before a byte of a request leaves.
+///
+/// - Every connection counts: redirects to another host, connections reused after a change of pins,
+///   HTTP/2 streams. TLS sessions are never resumed, because resumption skips the verdict.
+/// - Clear text (`http`, `ws`, `ftp`) is refused, first or redirected, whatever the host.
+/// - Nothing is served from a cache: an unpinned session may have filled it.
+/// - A session that cannot pin fails every request with the cause; it never sends one unpinned.
+public final class PinnedTransport: Sendable {
+  /// Who decides.
+  public let judge: any PinJudge
+  /// Judges chains under the transport's trust mode.
+  let validator: ChainValidator
+  /// The verdicts behind the platform's errors.
+  let refusals: RefusalLog
+
+  /// A transport whose chains are judged under `trust` and whose pins `judge` knows.
+  ///
+  /// - Throws: ``TrustError`` where an anchor cannot be read.
+  public init(
+    trust: TrustMode, judge: any PinJudge, random: UInt64 = .random(in: .min ... .max)
+  ) throws(TrustError) {
+    validator = try ChainValidator(trust: trust)
+    self.judge = judge
+    refusals = RefusalLog(prefix: random)
+  }
+
+  /// Checks that this process can pin at all.
+  ///
+  /// - Throws: ``PlatformError``.
+  public static func selfTest() throws(PlatformError) {
+    try PlatformSession.selfTest()
+  }
+
+  /// A `URLSession` of the platform's own kind that follows the judge.
+  ///
+  /// - Parameters:
+  ///   - configuration: kept, save for its cache and protocol classes.
+  ///   - delegate: keeps every delegate method.
+  ///   - delegateQueue: as for `URLSession`.
+  public func makeSession(
+    configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)? = nil,
+    delegateQueue: OperationQueue? = nil
+  ) -> URLSession {
+    PlatformSession.make(
+      for: self, configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
+  }
+
+  /// The verdict behind an error of one of this transport's sessions; `nil` where the request failed
+  /// for another reason: a cancel, being offline, a time-out.
+  public func refusal(for error: any Error) -> PinEvaluation? { refusals.refusal(for: error) }
+}

@@ -1,0 +1,21 @@
+import Foundation
+
+/// The times that a client lives by, passed in so that tests turn them.
+package struct Clocks: Sendable {
+  /// Unix time in seconds: wrong on many devices, and set by people.
+  package var wall: @Sendable () -> Int64
+  /// Seconds of a clock that never goes back: for intervals.
+  package var steady: @Sendable () -> Int64
+
+  package init(
+    wall: @escaping @Sendable () -> Int64, steady: @escaping @Sendable () -> Int64
+  ) {
+    self.wall = wall
+    self.steady = steady
+  }
+
+  /// The clocks of the system.
+  package static let system = Clocks(
+    wall: { Int64(Date().timeIntervalSince1970) },
+    steady: { Int64(ProcessInfo.processInfo.systemUptime) })
+}

@@ -1,0 +1,28 @@
+import Pinning
+
+/// How often mismatches may ask for a newer registry: once per host and leaf key in 10 seconds.
+///
+/// - Only the attacked host is limited: a man in the middle who keeps refusing one host's
+///   connections does not starve another host's rotation.
+/// - Bounded: of more than 1 024 pairs, those of the past 10 seconds are kept.
+struct RefreshLimiter: Sendable {
+  /// Seconds between two refreshes for one host and leaf key.
+  static let interval: Int64 = 10
+
+  private struct Cause: Hashable {
+    let host: String
+    let leaf: SPKIPin?
+  }
+
+  private var lastAsked: [Cause: Int64] = [:]
+
+  /// Whether this refusal may ask now (`now` in seconds of a clock that never goes back); a yes
+  /// counts.
+  mutating func allows(_ refusal: PinEvaluation, at now: Int64) -> Bool {
+    let cause = Cause(host: refusal.host, leaf: refusal.presented.first)
+    if let last = lastAsked[cause], now - last < Self.interval { return false }
+    if lastAsked.count > 1024 { lastAsked = lastAsked.filter { now - $0.value < Self.interval } }
+    lastAsked[cause] = now
+    return true
+  }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Pinning
+import PinningPlatform
+
+/// Holds what the client believes, fetches newer registries, and answers the transports.
+///
+/// - A fetched document replaces the believed one only by ``TrustedRegistry``'s rules; whatever else
+///   comes back changes nothing.
+/// - At most one fetch runs; whoever asks meanwhile waits for that one.
+/// - Verdicts come from memory: no transport ever waits for a lock that is held over I/O.
+final class RegistryKeeper: PinJudge {
+  private struct State {
+    var trusted: TrustedRegistry
+    var policy: PinningPolicy
+    var generation: UInt64
+    var etag: String?
+    var refreshing: Task<Result<Bool, SslPinningError>, Never>?
+    var limiter = RefreshLimiter()
+  }
+
+  private let config: SslPinningConfig
+  private let url: RegistryURL
+  private let key: VerificationKey
+  private let fetcher: DocumentFetcher
+  private let clocks: Clocks
+  private let state: Locked<State>
+
+  /// Fetches the first registry.
+  init(
+    config: SslPinningConfig, url: RegistryURL, key: VerificationKey, fetcher: DocumentFetcher,
+    clocks: Clocks
+  ) async throws(SslPinningError) {
+    let request = Self.request(config, url: url, etag: nil, bypassesCaches: false)
+    let fetched: FetchedDocument
+    do throws(FetchError) { fetched = try await fetcher.fetch(request) } catch {
+      throw SslPinningError(error)
+    }
+    guard case .fresh(let bytes, let etag) = fetched else { throw .httpStatus(304) }
+    let trusted: TrustedRegistry
+    do throws(RegistryError) {
+      trusted = try TrustedRegistry(
+        accepting: bytes, verifiedBy: key, digest: Digest.sha256, at: clocks.wall(),
+        limits: RegistryLimits(maximumBytes: config.maximumRegistryBytes))
+    } catch { throw SslPinningError(error) }
+    let policy = try Self.policy(of: trusted, config)
+    self.config = config
+    self.url = url
+    self.key = key
+    self.fetcher = fetcher
+    self.clocks = clocks
+    state = Locked(State(trusted: trusted, policy: policy, generation: 1, etag: etag))
+  }
+
+  /// The registry that is believed now.
+  var trusted: TrustedRegistry { state.withLock { $0.trusted } }
+
+  /// Fetches the registry, or joins the fetch under way.
+  ///
+  /// - Returns: whether the pins changed.
+  func refresh(bypassingCaches: Bool) async -> Result<Bool, SslPinningError> {
+    let task = state.withLock { state in
+      if let running = state.refreshing { return running }
+      let started = Task { await self.fetchAndAccept(bypassingCaches: bypassingCaches) }
+      state.refreshing = started
+      return started
+    }
+    return await task.value
+  }
+
+  private func fetchAndAccept(bypassingCaches: Bool) async -> Result<Bool, SslPinningError> {
+    defer { state.withLock { $0.refreshing = nil } }
+    let etag = state.withLock { $0.etag }
+    let request = Self.request(config, url: url, etag: etag, bypassesCaches: bypassingCaches)
+    let fetched: FetchedDocument
+    do throws(FetchError) { fetched = try await fetcher.fetch(request) } catch {
+      return .failure(SslPinningError(error))
+    }
+    let old = trusted
+    do throws(SslPinningError) {
+      switch fetched {
+      case .unchanged:
+        let confirmed = old.confirmed(at: clocks.wall())
+        let policy = try Self.policy(of: confirmed, config)
+        // The same pins: verdicts stand, so connections need not be judged again.
+        state.withLock {
+          $0.trusted = confirmed
+          $0.policy = policy
+        }
+        return .success(false)
+      case .fresh(let bytes, let etag):
+        let newer: TrustedRegistry
+        do throws(RegistryError) {
+          newer = try old.accepting(
+            bytes, verifiedBy: key, digest: Digest.sha256, at: clocks.wall())
+        } catch { throw SslPinningError(error) }
+        let policy = try Self.policy(of: newer, config)
+        state.withLock {
+          $0.trusted = newer
+          $0.policy = policy
+          $0.etag = etag
+          $0.generation += 1
+        }
+        return .success(newer.registry != old.registry)
+      }
+    } catch { return .failure(error) }
+  }
+
+  private static func request(
+    _ config: SslPinningConfig, url: RegistryURL, etag: String?, bypassesCaches: Bool
+  ) -> DocumentRequest {
+    DocumentRequest(
+      url: url, etag: etag, maximumBytes: config.maximumRegistryBytes,
+      timeout: config.fetchTimeout, bypassesCaches: bypassesCaches)
+  }
+
+  private static func policy(
+    of trusted: TrustedRegistry, _ config: SslPinningConfig
+  ) throws(SslPinningError) -> PinningPolicy {
+    do throws(PolicyError) {
+      return try trusted.policy(trust: config.trust, unlistedHosts: config.unlistedHosts)
+    } catch { throw .badConfiguration(error) }
+  }
+
+  // MARK: PinJudge
+
+  var generation: UInt64 { state.withLock { $0.generation } }
+
+  func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
+    // The time used is never earlier than the newest confirmation: a clock set back gains nothing.
+    state.withLock { $0.policy }
+      .evaluate(evidence, host: host, at: max(clocks.wall(), trusted.stamp.confirmed))
+  }
+
+  func record(_ evaluation: PinEvaluation) {}
+
+  func wantsRefresh(after refusal: PinEvaluation) -> Bool {
+    guard refusal.mayBeStale else { return false }
+    return state.withLock {
+      // A refresh under way may bring the key; joining it costs no request.
+      $0.refreshing != nil || $0.limiter.allows(refusal, at: clocks.steady())
+    }
+  }
+
+  func refresh(after refusal: PinEvaluation) async {
+    _ = await refresh(bypassingCaches: true)
+  }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import Pinning
+import PinningPlatform
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// An app's way to servers whose keys stand on a signed list, and to no others.
+///
+///     let result = await SslPinningClient.initialize(config: config)
+///     guard case .success(let client) = result else { return }  // never fall back to a plain session
+///     let session = client.createPinnedSession()
+///
+/// - Fails closed: there is no client without a verified registry, and no pinned session that lets a
+///   request out unpinned.
+/// - Hosts are bound to their own pins: a pinned key of one host is worth nothing for another.
+/// - Sessions already handed out follow the pins: a connection is judged again once they change.
+public final class SslPinningClient: Sendable {
+  private let keeper: RegistryKeeper
+  private let transport: PinnedTransport
+
+  /// Fetches and verifies the registry.
+  ///
+  /// - Returns: the client, or why there is none; then make no request over another session instead.
+  public static func initialize(
+    config: SslPinningConfig
+  ) async -> Result<SslPinningClient, SslPinningError> {
+    do throws(SslPinningError) {
+      return .success(try await SslPinningClient(config: config))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// The throwing twin of ``initialize(config:)``.
+  ///
+  /// - Throws: ``SslPinningError``.
+  public convenience init(config: SslPinningConfig) async throws(SslPinningError) {
+    try await self.init(config: config, clocks: .system)
+  }
+
+  package init(config: SslPinningConfig, clocks: Clocks) async throws(SslPinningError) {
+    do throws(PlatformError) { try PinnedTransport.selfTest() } catch {
+      switch error {
+      case .cannotPin(let reason): throw .platformCannotPin(reason: reason)
+      }
+    }
+    let url: RegistryURL
+    do throws(RegistryURL.Fault) { url = try RegistryURL(config.endpointUrl) } catch {
+      throw SslPinningError(error, url: config.endpointUrl)
+    }
+    let key: VerificationKey
+    do throws(VerificationKeyError) { key = try VerificationKey(config.signingKeyBase64) } catch {
+      throw .badSigningKey(error)
+    }
+    let fetcher: DocumentFetcher
+    do throws(TrustError) { fetcher = try DocumentFetcher(trust: config.trust) } catch {
+      throw .badAnchor(error)
+    }
+    keeper = try await RegistryKeeper(
+      config: config, url: url, key: key, fetcher: fetcher, clocks: clocks)
+    do throws(TrustError) {
+      transport = try PinnedTransport(trust: config.trust, judge: keeper)
+    } catch { throw .badAnchor(error) }
+  }
+
+  /// A `URLSession` for all requests to listed hosts. Its connections are judged before a byte of a
+  /// request leaves.
+  ///
+  /// - Parameters:
+  ///   - configuration: everything in it works, save for its cache and its protocol classes, which
+  ///     would answer past the pins.
+  ///   - delegate: the app's own; on Linux no server-trust challenge ever reaches it.
+  ///   - delegateQueue: as for `URLSession`.
+  /// - Important: `URLSession.shared`, `Data(contentsOf:)`, `data:` URLs and WebSockets are not
+  ///   pinned by any session.
+  public func createPinnedSession(
+    configuration: URLSessionConfiguration = .ephemeral,
+    delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil
+  ) -> URLSession {
+    transport.makeSession(
+      configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
+  }
+
+  /// A `URLSession` without pins, for hosts that are none of the app's own.
+  ///
+  /// - Warning: every CA that the system trusts can vouch for a man in the middle here.
+  public func createPlainSession() -> URLSession { URLSession(configuration: .ephemeral) }
+
+  /// The verdict behind an error that a pinned session's task ended with; `nil` where the request
+  /// failed for another reason, such as a cancel, a time-out or being offline.
+  public func refusal(for error: any Error) -> PinEvaluation? { transport.refusal(for: error) }
+
+  /// Fetches the registry now, past caches on the way.
+  ///
+  /// - Returns: whether the pins changed.
+  /// - Throws: ``SslPinningError``; then the last good registry stays in force.
+  @discardableResult
+  public func refresh() async throws(SslPinningError) -> Bool {
+    try await keeper.refresh(bypassingCaches: true).get()
+  }
+
+  /// What in the registry in force could not be used.
+  public var registryProblems: [RegistryProblem] { keeper.trusted.registry.problems }
+
+  /// Which registry is in force, and when its server last confirmed it.
+  public var registryStamp: RegistryStamp { keeper.trusted.stamp }
+}

@@ -1,0 +1,78 @@
+import Pinning
+import PinningPlatform
+
+/// Why a client could not be made, or its registry not be refreshed. A refused connection is no
+/// error of this kind: see ``SslPinningClient/refusal(for:)``.
+///
+/// Whatever the case, do not fall back to an unpinned session.
+public enum SslPinningError: Error, Equatable, Sendable {
+  /// The endpoint is not an absolute `https` URL.
+  case badURL(String)
+  /// The endpoint is `http` to another machine.
+  case clearTextURL(String)
+  /// No answer from the registry; in the transport's words.
+  case unreachable(String)
+  /// The registry answered with this status.
+  case httpStatus(Int)
+  /// The registry is larger than this many bytes.
+  case tooLarge(limit: Int)
+  /// The answer is no registry.
+  case malformed(RegistryError)
+  /// The signing key cannot be read or used.
+  case badSigningKey(VerificationKeyError)
+  /// The registry is not signed by the signing key.
+  case badSignature
+  /// The registry is signed and holds no key that can be used.
+  case noUsableKey
+  /// One of the app's own anchors cannot be read.
+  case badAnchor(TrustError)
+  /// The configuration contradicts itself.
+  case badConfiguration(PolicyError)
+  /// This process cannot pin connections.
+  case platformCannotPin(reason: String)
+}
+
+extension SslPinningError {
+  init(_ error: RegistryError) {
+    switch error {
+    case .badSignature: self = .badSignature
+    case .noUsableKey: self = .noUsableKey
+    case .tooLarge(let limit): self = .tooLarge(limit: limit)
+    case .malformed, .missingMember, .unreadableSignature: self = .malformed(error)
+    }
+  }
+
+  init(_ error: FetchError) {
+    switch error {
+    case .unreachable(let reason): self = .unreachable(reason)
+    case .status(let code): self = .httpStatus(code)
+    case .tooLarge(let limit): self = .tooLarge(limit: limit)
+    }
+  }
+
+  init(_ fault: RegistryURL.Fault, url: String) {
+    switch fault {
+    case .clearText: self = .clearTextURL(url)
+    case .unreadable, .scheme: self = .badURL(url)
+    }
+  }
+}
+
+extension SslPinningError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .badURL(let url): "\"\(url)\" is no registry URL; hint: use https://host/path"
+    case .clearTextURL(let url): "\"\(url)\" is clear text; hint: use https"
+    case .unreachable(let reason): "the registry cannot be reached: \(reason)"
+    case .httpStatus(let code): "the registry answered with status \(code)"
+    case .tooLarge(let limit): "the registry is larger than \(limit) bytes"
+    case .malformed(let error): "\(error)"
+    case .badSigningKey(let error): "the signing key cannot be used: \(error)"
+    case .badSignature: "\(RegistryError.badSignature)"
+    case .noUsableKey: "\(RegistryError.noUsableKey)"
+    case .badAnchor(let error): "an anchor cannot be used: \(error)"
+    case .badConfiguration(let error): "\(error)"
+    case .platformCannotPin(let reason): "this platform cannot pin: \(reason)"
+    }
+  }
+}
