@@ -1,28 +1,32 @@
 /// Walks the elements of one DER value (X.690 §8.1, §10.1): low tag numbers and definite,
 /// minimal lengths only. Enough to find a field; it decodes nothing.
-struct DERReader {
-  enum Tag: UInt8 {
+package struct DERReader {
+  package enum Tag: UInt8, Sendable {
     case integer = 0x02
+    case bitString = 0x03
+    case octetString = 0x04
+    case null = 0x05
+    case objectIdentifier = 0x06
     case sequence = 0x30
     case explicit0 = 0xa0
   }
 
-  struct Element {
+  package struct Element {
     /// Tag, length and contents.
-    let whole: ArraySlice<UInt8>
-    let contents: ArraySlice<UInt8>
+    package let whole: ArraySlice<UInt8>
+    package let contents: ArraySlice<UInt8>
   }
 
   private var rest: ArraySlice<UInt8>
 
-  init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+  package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-  var isAtEnd: Bool { rest.isEmpty }
-  var offset: Int { rest.startIndex }
-  var nextTag: Tag? { rest.first.flatMap(Tag.init(rawValue:)) }
+  package var isAtEnd: Bool { rest.isEmpty }
+  package var offset: Int { rest.startIndex }
+  package var nextTag: Tag? { rest.first.flatMap(Tag.init(rawValue:)) }
 
   /// Takes the next element, which must have this tag.
-  mutating func element(tag: Tag, what: String) throws(CertificateSyntaxError) -> Element {
+  package mutating func element(tag: Tag, what: String) throws(CertificateSyntaxError) -> Element {
     guard let first = rest.first else { throw .truncated(what, offset: offset) }
     guard first == tag.rawValue else { throw .unexpectedTag(first, what, offset: offset) }
     let lengthStart = rest.startIndex + 1

@@ -12,6 +12,12 @@ public struct SPKIPin: Hashable, Sendable {
   /// - Returns: `nil` where there are not exactly 32 bytes.
   public init?(digest: some Collection<UInt8>) {
     guard digest.count == 32 else { return nil }
+    self.init(computed: digest)
+  }
+
+  /// A pin from 32 bytes that a hash function just computed.
+  package init(computed digest: some Collection<UInt8>) {
+    precondition(digest.count == 32, "a SHA-256 has 32 bytes")
     var words: [UInt64] = [0, 0, 0, 0]
     for (index, byte) in digest.enumerated() {
       words[index / 8] = words[index / 8] << 8 | UInt64(byte)
