@@ -4,6 +4,7 @@
 #define CPLATFORMSHIMS_H
 #if defined(__linux__)
 #include "curl_shims.h"
+#include "tlstools_shims.h"
 #include "urlsession_hook.h"
 #endif
 #endif

@@ -1,0 +1,74 @@
+#define _GNU_SOURCE  // accept4
+#include "tlstools_shims.h"
+
+#if defined(__linux__)
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <openssl/bio.h>
+
+// The flag BIO_eof() reports; OpenSSL tells a truncation from a slow peer by it.
+#define PP_BIO_SAW_END 0x800
+
+static int socket_of(BIO *bio) { return (int)(intptr_t)BIO_get_data(bio); }
+
+static int would_block(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+static int socket_write(BIO *bio, const char *bytes, int count) {
+  BIO_clear_retry_flags(bio);
+  ssize_t sent = send(socket_of(bio), bytes, (size_t)count, MSG_NOSIGNAL);
+  if (sent < 0 && would_block(errno)) BIO_set_retry_write(bio);
+  return (int)sent;
+}
+
+static int socket_read(BIO *bio, char *bytes, int count) {
+  BIO_clear_retry_flags(bio);
+  ssize_t received = recv(socket_of(bio), bytes, (size_t)count, 0);
+  if (received < 0 && would_block(errno)) BIO_set_retry_read(bio);
+  if (received == 0) BIO_set_flags(bio, PP_BIO_SAW_END);
+  return (int)received;
+}
+
+static long socket_control(BIO *bio, int command, long number, void *pointer) {
+  (void)number;
+  (void)pointer;
+  switch (command) {
+    case BIO_CTRL_FLUSH: return 1;
+    case BIO_CTRL_EOF: return BIO_test_flags(bio, PP_BIO_SAW_END) != 0;
+    default: return 0;
+  }
+}
+
+static pthread_once_t method_once = PTHREAD_ONCE_INIT;
+static BIO_METHOD *method;
+
+static void make_method(void) {
+  BIO_METHOD *made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket, no SIGPIPE");
+  if (made == NULL) return;
+  BIO_meth_set_write(made, socket_write);
+  BIO_meth_set_read(made, socket_read);
+  BIO_meth_set_ctrl(made, socket_control);
+  method = made;
+}
+
+BIO *pp_tls_socket_bio(int descriptor) {
+  pthread_once(&method_once, make_method);
+  BIO *bio = method != NULL ? BIO_new(method) : NULL;
+  if (bio == NULL) return NULL;
+  BIO_set_data(bio, (void *)(intptr_t)descriptor);
+  BIO_set_init(bio, 1);
+  return bio;
+}
+
+int pp_tls_event(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+int pp_tls_accept(int listener) {
+  return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+#endif

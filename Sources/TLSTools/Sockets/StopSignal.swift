@@ -1,0 +1,33 @@
+import CPlatformShims
+import Foundation
+
+/// A flag, raised once, that ends every poll(2) which watches its descriptor.
+final class StopSignal: Sendable {
+  /// Readable once raised, and from then on.
+  let descriptor: Int32
+
+  init() throws(SocketError) {
+    descriptor = pp_tls_event()
+    guard descriptor >= 0 else { throw .system(operation: "eventfd", code: errno) }
+  }
+
+  deinit { close(descriptor) }
+
+  func raise() {
+    var one: UInt64 = 1
+    _ = write(descriptor, &one, 8)
+  }
+
+  var isRaised: Bool { !sleep(milliseconds: 0) }
+
+  /// Waits; false when the signal cut the wait short.
+  func sleep(milliseconds: Int) -> Bool {
+    let deadline = Deadline.after(milliseconds: Int64(milliseconds))
+    while true {
+      var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let ready = poll(&watched, 1, deadline.pollTimeout)
+      if ready > 0 { return false }
+      if ready == 0, deadline.hasPassed { return true }
+    }
+  }
+}

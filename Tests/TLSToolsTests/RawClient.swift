@@ -1,0 +1,119 @@
+import Foundation
+import TestSupport
+
+/// A TCP client without manners: sends what it is told and may leave at any time. Under TLS it is
+/// `openssl s_client` behind a pipe.
+final class RawClient: @unchecked Sendable {
+  enum Failure: Error {
+    case socket(Int32)
+    case ended
+  }
+
+  private var input: Int32
+  private let output: Int32
+  private var process: Process?
+
+  /// Connects to a loopback port in clear text.
+  init(port: UInt16) throws {
+    input = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    output = input
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    let code = withUnsafePointer(to: address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Foundation.connect(input, $0, 16) }
+    }
+    guard code == 0 else {
+      defer { Foundation.close(input) }
+      throw Failure.socket(errno)
+    }
+    var timeout = timeval(tv_sec: 20, tv_usec: 0)
+    setsockopt(output, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  private init(process: Process, input: Int32, output: Int32) {
+    (self.process, self.input, self.output) = (process, input, output)
+  }
+
+  deinit { close() }
+
+  /// Connects over TLS and finishes the handshake.
+  static func connect(to site: TestSite) async throws -> RawClient {
+    let before = site.server.counts.handshakesCompleted
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/openssl")
+    process.arguments = [
+      "s_client", "-connect", "127.0.0.1:\(site.server.port)", "-servername", "site.test", "-quiet",
+    ]
+    let (stdin, stdout) = (Pipe(), Pipe())
+    (process.standardInput, process.standardOutput) = (stdin, stdout)
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let client = RawClient(
+      process: process, input: dup(stdin.fileHandleForWriting.fileDescriptor),
+      output: dup(stdout.fileHandleForReading.fileDescriptor))
+    while site.server.counts.handshakesCompleted == before {
+      guard process.isRunning else { throw Failure.ended }
+      try await Task.sleep(nanoseconds: 1_000_000)
+    }
+    return client
+  }
+
+  /// Sends a whole text and reads to the end of the answer.
+  static func exchange(_ text: String, port: UInt16) async throws -> String {
+    try await offTheCooperativePool {
+      let client = try RawClient(port: port)
+      try client.send(text)
+      return try client.receive(untilSuffix: nil)
+    }
+  }
+
+  func send(_ text: String) throws {
+    let bytes = Array(text.utf8)
+    guard process == nil else {
+      // The pipe's reader is a process of ours; it is alive or the test fails anyway.
+      guard process?.isRunning == true, write(input, bytes, bytes.count) == bytes.count else {
+        throw Failure.ended
+      }
+      return
+    }
+    guard Foundation.send(input, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
+      throw Failure.socket(errno)
+    }
+  }
+
+  /// One request on the kept connection; the answer has a Content-Length.
+  func get(_ path: String) async throws -> String {
+    try await offTheCooperativePool { [self] in
+      try send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
+      return try receive(untilSuffix: path)
+    }
+  }
+
+  /// Leaves without a word.
+  func close() {
+    guard input >= 0 else { return }
+    if let process {
+      kill(process.processIdentifier, SIGKILL)
+      Foundation.close(output)
+    }
+    Foundation.close(input)
+    input = -1
+  }
+
+  private func receive(untilSuffix suffix: String?) throws -> String {
+    var text = ""
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = read(output, &buffer, buffer.count)
+      if count < 0, errno != ECONNRESET { throw Failure.socket(errno) }
+      guard count > 0 else {
+        if suffix != nil { throw Failure.ended }
+        return text
+      }
+      text += String(decoding: buffer.prefix(count), as: UTF8.self)
+      if let suffix, text.hasSuffix(suffix) { return text }
+    }
+  }
+}
