@@ -2,38 +2,38 @@ import Foundation
 import TestSupport
 
 /// A TCP client without manners: sends what it is told and may leave at any time. Under TLS it is
-/// `openssl s_client` behind a pipe.
+/// `openssl s_client` behind a socket pair.
 final class RawClient: @unchecked Sendable {
   enum Failure: Error {
     case socket(Int32)
     case ended
   }
 
-  private var input: Int32
-  private let output: Int32
+  private var descriptor: Int32
   private var process: Process?
 
   /// Connects to a loopback port in clear text.
   init(port: UInt16) throws {
-    input = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    output = input
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
     let code = withUnsafePointer(to: address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Foundation.connect(input, $0, 16) }
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Foundation.connect(descriptor, $0, 16)
+      }
     }
     guard code == 0 else {
-      defer { Foundation.close(input) }
+      defer { Foundation.close(descriptor) }
       throw Failure.socket(errno)
     }
     var timeout = timeval(tv_sec: 20, tv_usec: 0)
-    setsockopt(output, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
   }
 
-  private init(process: Process, input: Int32, output: Int32) {
-    (self.process, self.input, self.output) = (process, input, output)
+  private init(process: Process, descriptor: Int32) {
+    (self.process, self.descriptor) = (process, descriptor)
   }
 
   deinit { close() }
@@ -46,13 +46,16 @@ final class RawClient: @unchecked Sendable {
     process.arguments = [
       "s_client", "-connect", "127.0.0.1:\(site.server.port)", "-servername", "site.test", "-quiet",
     ]
-    let (stdin, stdout) = (Pipe(), Pipe())
-    (process.standardInput, process.standardOutput) = (stdin, stdout)
+    // A socket, not a pipe: writing to a client that has ended must not raise SIGPIPE here.
+    var pair: [Int32] = [-1, -1]
+    let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue
+    guard socketpair(AF_UNIX, Int32(kind), 0, &pair) == 0 else { throw Failure.socket(errno) }
+    let theirs = FileHandle(fileDescriptor: pair[1], closeOnDealloc: true)
+    (process.standardInput, process.standardOutput) = (theirs, theirs)
     process.standardError = FileHandle.nullDevice
     try process.run()
-    let client = RawClient(
-      process: process, input: dup(stdin.fileHandleForWriting.fileDescriptor),
-      output: dup(stdout.fileHandleForReading.fileDescriptor))
+    try theirs.close()
+    let client = RawClient(process: process, descriptor: pair[0])
     while site.server.counts.handshakesCompleted == before {
       guard process.isRunning else { throw Failure.ended }
       try await Task.sleep(nanoseconds: 1_000_000)
@@ -71,14 +74,7 @@ final class RawClient: @unchecked Sendable {
 
   func send(_ text: String) throws {
     let bytes = Array(text.utf8)
-    guard process == nil else {
-      // The pipe's reader is a process of ours; it is alive or the test fails anyway.
-      guard process?.isRunning == true, write(input, bytes, bytes.count) == bytes.count else {
-        throw Failure.ended
-      }
-      return
-    }
-    guard Foundation.send(input, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
+    guard Foundation.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
       throw Failure.socket(errno)
     }
   }
@@ -93,20 +89,17 @@ final class RawClient: @unchecked Sendable {
 
   /// Leaves without a word.
   func close() {
-    guard input >= 0 else { return }
-    if let process {
-      kill(process.processIdentifier, SIGKILL)
-      Foundation.close(output)
-    }
-    Foundation.close(input)
-    input = -1
+    guard descriptor >= 0 else { return }
+    if let process { kill(process.processIdentifier, SIGKILL) }
+    Foundation.close(descriptor)
+    descriptor = -1
   }
 
   private func receive(untilSuffix suffix: String?) throws -> String {
     var text = ""
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
-      let count = read(output, &buffer, buffer.count)
+      let count = read(descriptor, &buffer, buffer.count)
       if count < 0, errno != ECONNRESET { throw Failure.socket(errno) }
       guard count > 0 else {
         if suffix != nil { throw Failure.ended }

@@ -44,7 +44,7 @@ public final class ChildProcess: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - environment: added to the test's own environment.
-  ///   - input: fed to standard input, which is then closed; at most 64 KiB.
+  ///   - input: what the child reads on standard input before its end.
   public init(
     _ program: String, _ arguments: [String] = [], environment: [String: String] = [:],
     directory: URL? = nil, input: [UInt8] = []
@@ -55,16 +55,13 @@ public final class ChildProcess: @unchecked Sendable {
     process.environment = ProcessInfo.processInfo.environment
       .merging(environment) { _, new in new }
     if let directory { process.currentDirectoryURL = directory }
-    let (stdin, stdout, stderr) = (Pipe(), Pipe(), Pipe())
-    (process.standardInput, process.standardOutput, process.standardError) = (
-      stdin, stdout, stderr
-    )
+    let (stdout, stderr) = (Pipe(), Pipe())
+    process.standardInput = try Self.file(holding: input)
+    (process.standardOutput, process.standardError) = (stdout, stderr)
     process.terminationHandler = { [weak self] _ in self?.noteEnd() }
     do { try process.run() } catch {
       throw Failure.cannotStart(program: program, reason: "\(error)")
     }
-    try? stdin.fileHandleForWriting.write(contentsOf: Data(input.prefix(65_536)))
-    try? stdin.fileHandleForWriting.close()
     output.start(reading: stdout.fileHandleForReading) { [weak self] in self?.noteOutput() }
     errors.start(reading: stderr.fileHandleForReading) { [weak self] in self?.noteOutput() }
   }
@@ -149,6 +146,13 @@ public final class ChildProcess: @unchecked Sendable {
       }
       return true
     }
+  }
+
+  /// A nameless file: unlike a pipe it takes any length at once, and a child that ends without
+  /// reading raises no SIGPIPE here.
+  private static func file(holding bytes: [UInt8]) throws -> FileHandle {
+    let directory = try TemporaryDirectory()
+    return try FileHandle(forReadingFrom: directory.write(bytes, to: "stdin"))
   }
 
   private static func find(_ program: String) throws -> URL {
