@@ -31,8 +31,50 @@ struct CanonicalWriter {
     }
   }
 
-  /// Writes the value at this index of the tape.
-  mutating func write(_ index: Int, of tape: borrowing JSONTape, _ document: Span<UInt8>) {
+  /// An array or object of the tape that is being written.
+  private struct Container {
+    let end: Int
+    /// The token of the next element or name, or, where names came unsorted, its place in `order`.
+    var next: Int
+    let isObject: Bool
+    let isReordered: Bool
+  }
+
+  /// Writes the whole document, without recursion.
+  mutating func write(_ tape: borrowing JSONTape, _ document: Span<UInt8>) {
+    var open = ContiguousArray<Container>()
+    var index = 0
+    while true {
+      if let container = write(scalarOrOpening: index, of: tape, document) {
+        open.append(container)
+      }
+      while let last = open.last, last.next == last.end {
+        bytes.append(last.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]"))
+        open.removeLast()
+      }
+      guard let container = open.last else { return }
+      let top = open.count - 1
+      if container.isReordered {
+        index = Int(tape.order[container.next])
+        open[top].next += 1
+      } else {
+        index = container.next
+        open[top].next = tape.end(of: container.isObject ? index + 1 : index)
+      }
+      let byte = bytes.last
+      if byte != UInt8(ascii: "["), byte != UInt8(ascii: "{") { bytes.append(UInt8(ascii: ",")) }
+      if container.isObject {
+        _ = write(scalarOrOpening: index, of: tape, document)
+        bytes.append(UInt8(ascii: ":"))
+        index += 1
+      }
+    }
+  }
+
+  /// Writes one token; for an array or object that is its bracket, and what must follow is returned.
+  private mutating func write(
+    scalarOrOpening index: Int, of tape: borrowing JSONTape, _ document: Span<UInt8>
+  ) -> Container? {
     let token = tape.tokens[index]
     switch token.kind {
     case .null: write("null")
@@ -45,44 +87,23 @@ struct CanonicalWriter {
       tape.decoded.span.extracting(token.range).withUnsafeBufferPointer { writeEscaped($0) }
     case .array:
       bytes.append(UInt8(ascii: "["))
-      var element = index + 1
-      while element < Int(token.first) {
-        if element > index + 1 { bytes.append(UInt8(ascii: ",")) }
-        write(element, of: tape, document)
-        element = tape.end(of: element)
-      }
-      bytes.append(UInt8(ascii: "]"))
+      return Container(
+        end: Int(token.first), next: index + 1, isObject: false, isReordered: false)
     case .object:
       bytes.append(UInt8(ascii: "{"))
-      if token.second == JSONTape.sortedAsReceived {
-        var name = index + 1
-        while name < Int(token.first) {
-          if name > index + 1 { bytes.append(UInt8(ascii: ",")) }
-          writeMember(name, of: tape, document)
-          name = tape.end(of: name + 1)
-        }
-      } else {
-        let start = Int(token.second) + 1
-        for position in start..<start + Int(tape.order[start - 1]) {
-          if position > start { bytes.append(UInt8(ascii: ",")) }
-          writeMember(Int(tape.order[position]), of: tape, document)
-        }
+      guard token.second != JSONTape.sortedAsReceived else {
+        return Container(
+          end: Int(token.first), next: index + 1, isObject: true, isReordered: false)
       }
-      bytes.append(UInt8(ascii: "}"))
+      let start = Int(token.second) + 1
+      return Container(
+        end: start + Int(tape.order[start - 1]), next: start, isObject: true, isReordered: true)
     }
-  }
-
-  private mutating func writeMember(
-    _ name: Int, of tape: borrowing JSONTape, _ document: Span<UInt8>
-  ) {
-    write(name, of: tape, document)
-    bytes.append(UInt8(ascii: ":"))
-    write(name + 1, of: tape, document)
+    return nil
   }
 
   private mutating func write(_ text: StaticString) {
-    bytes.append(
-      contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    text.withUTF8Buffer { bytes.append(contentsOf: $0) }
   }
 
   private mutating func append(_ text: Span<UInt8>) {
@@ -97,9 +118,12 @@ struct CanonicalWriter {
   /// as it is.
   private mutating func writeEscaped(_ text: UnsafeBufferPointer<UInt8>) {
     bytes.append(UInt8(ascii: "\""))
-    for byte in text {
+    var written = 0
+    for (index, byte) in text.enumerated()
+    where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+      bytes.append(contentsOf: text[written..<index])
+      written = index + 1
       switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"): escape(byte)
       case 0x08: escape(UInt8(ascii: "b"))
       case 0x09: escape(UInt8(ascii: "t"))
       case 0x0A: escape(UInt8(ascii: "n"))
@@ -109,9 +133,10 @@ struct CanonicalWriter {
         write(byte < 0x10 ? "\\u000" : "\\u001")
         let digit = byte & 0x0F
         bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-      default: bytes.append(byte)
+      default: escape(byte)
       }
     }
+    bytes.append(contentsOf: text[written...])
     bytes.append(UInt8(ascii: "\""))
   }
 

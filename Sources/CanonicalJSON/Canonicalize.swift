@@ -15,7 +15,7 @@ public func canonicalize(
     try parser.parse(buffer.span)
     // A double's text has 24 bytes at most and need not be longer in the document than three.
     var writer = CanonicalWriter(reserving: buffer.count + 24 * parser.tape.doubles)
-    writer.write(0, of: parser.tape, buffer.span)
+    writer.write(parser.tape, buffer.span)
     return writer.bytes
   }
 }

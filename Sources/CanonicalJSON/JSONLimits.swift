@@ -15,8 +15,9 @@ public struct JSONLimits: Sendable, Hashable {
   /// registry of 100 000 keys has 22 MB, so both limits are far above use and far below harm.
   public static let standard = JSONLimits()
 
-  /// The deepest nesting any limits allow: what the 512 KiB stack of a second thread carries.
-  public static let greatestDepth = 1_000
+  /// The deepest nesting any limits allow: what comparing, hashing and freeing a value take of the
+  /// 512 KiB stack that second threads have on Apple platforms, in an optimized build.
+  public static let greatestDepth = 512
 
   /// The largest size any limits allow: positions in a document are kept in 32 bits.
   public static let greatestBytes = Int(Int32.max) - 1

@@ -30,19 +30,46 @@ extension JSONParser {
 
   /// Moves on to the next quote or backslash; everything up to there is well-formed UTF-8.
   private mutating func plainText(_ document: Span<UInt8>) throws(JSONError) {
-    while position < document.count {
+    while true {
+      position = Self.endOfPrintableASCII(from: position, in: document)
+      guard position < document.count else { throw .unexpectedEnd(offset: position) }
       let byte = document[position]
       if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return }
       if byte < 0x20 { throw .controlCharacter(byte, offset: position) }
-      if byte < 0x80 {
-        position += 1
-      } else {
+      repeat {
         let length = Self.characterLength(at: position, in: document)
         guard length > 0 else { throw .invalidUTF8(offset: position) }
         position += length
-      }
+      } while position < document.count && document[position] >= 0x80
     }
-    throw .unexpectedEnd(offset: position)
+  }
+
+  /// The place of the first byte that is not plain ASCII: a quote, a backslash, a control character
+  /// or part of a longer character. Looks at eight bytes at a time while there are so many.
+  private static func endOfPrintableASCII(from start: Int, in document: Span<UInt8>) -> Int {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let (bytes, count) = (document.bytes, document.count)
+    var position = start
+    while count - position >= 8 {
+      // Bounds-checked in spite of its name, and any eight bytes are a number.
+      let word = UInt64(
+        littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self))
+      let quote = word ^ (ones &* 0x22)
+      let backslash = word ^ (ones &* 0x5C)
+      // Subtracting borrows into the top bit of the bytes that are too small; above the first such
+      // byte a mark may be false, so only the lowest counts.
+      let marks =
+        (word | (word &- ones &* 0x20) | (quote &- ones) & ~quote
+          | (backslash &- ones) & ~backslash) & (ones &* 0x80)
+      if marks != 0 { return position + marks.trailingZeroBitCount / 8 }
+      position += 8
+    }
+    while position < count {
+      let byte = document[position]
+      if byte < 0x20 || byte >= 0x80 || byte == 0x22 || byte == 0x5C { return position }
+      position += 1
+    }
+    return position
   }
 
   /// The length of the well-formed character of more than one byte at this place, 0 if there is none

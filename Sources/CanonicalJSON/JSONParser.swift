@@ -13,10 +13,18 @@ struct JSONParser {
     var isSorted = true
   }
 
+  /// A name to be sorted, with what mostly decides.
+  private struct RankedName {
+    var prefix: UInt64
+    var token: UInt32
+  }
+
   let limits: JSONLimits
   var position = 0
   var tape = JSONTape()
   private var open = ContiguousArray<Container>()
+  /// Kept from one object to the next for its storage alone.
+  private var ranked = ContiguousArray<RankedName>()
 
   init(limits: JSONLimits) {
     self.limits = limits
@@ -126,25 +134,34 @@ struct JSONParser {
 
   /// Lists an object's names in canonical order; equal ones come to stand side by side.
   private mutating func sortNames(of object: Int, _ document: Span<UInt8>) throws(JSONError) {
-    var names: [UInt32] = []
+    var names = ranked
+    ranked = []
+    names.removeAll(keepingCapacity: true)
     var index = object + 1
     while index < tape.tokens.count {
-      names.append(UInt32(index))
+      names.append(RankedName(prefix: tape.prefix(index, in: document), token: UInt32(index)))
       index = tape.end(of: index + 1)
     }
     names.sort { left, right in
-      let difference = tape.compare(Int(left), Int(right), in: document)
-      return difference == 0 ? left < right : difference < 0
+      if left.prefix != right.prefix { return left.prefix < right.prefix }
+      let difference = tape.compare(Int(left.token), Int(right.token), in: document)
+      return difference == 0 ? left.token < right.token : difference < 0
     }
-    var firstDuplicate: UInt32?
-    for (left, right) in zip(names, names.dropFirst())
-    where tape.compare(Int(left), Int(right), in: document) == 0 {
-      firstDuplicate = min(right, firstDuplicate ?? right)
-    }
-    if let firstDuplicate { throw duplicate(Int(firstDuplicate), document) }
     tape.tokens[object].second = UInt32(tape.order.count)
     tape.order.append(UInt32(names.count))
-    tape.order.append(contentsOf: names)
+    var firstDuplicate: UInt32?
+    var last: RankedName?
+    for name in names {
+      if let last, last.prefix == name.prefix,
+        tape.compare(Int(last.token), Int(name.token), in: document) == 0
+      {
+        firstDuplicate = min(name.token, firstDuplicate ?? name.token)
+      }
+      last = name
+      tape.order.append(name.token)
+    }
+    if let firstDuplicate { throw duplicate(Int(firstDuplicate), document) }
+    ranked = names
   }
 
   private func duplicate(_ token: Int, _ document: Span<UInt8>) -> JSONError {

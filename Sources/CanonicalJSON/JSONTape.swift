@@ -53,18 +53,23 @@ struct JSONTape {
   /// Compares two strings' content in the order of RFC 8785 section 3.2.3.
   func compare(_ left: Int, _ right: Int, in document: Span<UInt8>) -> Int {
     let (one, other) = (tokens[left], tokens[right])
-    let text = decoded.span
-    let (range, otherRange) = (one.range, other.range)
-    switch (one.kind == .decodedString, other.kind == .decodedString) {
-    case (false, false):
-      return UTF16Order.compare(document.extracting(range), document.extracting(otherRange))
-    case (false, true):
-      return UTF16Order.compare(document.extracting(range), text.extracting(otherRange))
-    case (true, false):
-      return UTF16Order.compare(text.extracting(range), document.extracting(otherRange))
-    case (true, true):
-      return UTF16Order.compare(text.extracting(range), text.extracting(otherRange))
-    }
+    return UTF16Order.compare(
+      (one.kind == .decodedString ? decoded.span : document).extracting(one.range),
+      (other.kind == .decodedString ? decoded.span : document).extracting(other.range))
+  }
+
+  /// ``UTF16Order/prefix(_:)`` of a string's content.
+  func prefix(_ index: Int, in document: Span<UInt8>) -> UInt64 {
+    let token = tokens[index]
+    return UTF16Order.prefix(
+      (token.kind == .decodedString ? decoded.span : document).extracting(token.range))
+  }
+
+  /// A string's content.
+  func string(_ index: Int, in document: Span<UInt8>) -> String {
+    let token = tokens[index]
+    return (token.kind == .decodedString ? decoded.span : document).extracting(token.range)
+      .withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
   }
 }
 

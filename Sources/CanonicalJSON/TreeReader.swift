@@ -1,14 +1,3 @@
-extension JSONTape {
-  /// The string, or the digits of the integer, at this index.
-  func string(_ index: Int, in document: Span<UInt8>) -> String {
-    let token = tokens[index]
-    let text = token.kind == .decodedString ? decoded.span : document
-    return text.extracting(token.range).withUnsafeBufferPointer {
-      String(decoding: $0, as: UTF8.self)
-    }
-  }
-}
-
 /// Builds a ``JSONValue`` from a tape. Recursion is bounded by the parser's depth limit.
 struct TreeReader {
   let tape: JSONTape
