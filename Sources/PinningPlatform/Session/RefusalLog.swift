@@ -62,7 +62,8 @@ package final class RefusalLog: Sendable {
 
   /// Schemes that Foundation itself has no protocol for on a pinned session: nothing was dialled.
   private static func clearText(_ error: NSError) -> PinEvaluation? {
-    guard error.domain == NSURLErrorDomain, error.code == NSURLErrorUnsupportedURL,
+    guard error.domain == NSURLErrorDomain,
+      [NSURLErrorUnsupportedURL, NSURLErrorBadURL].contains(error.code),
       let url = error.userInfo[NSURLErrorFailingURLErrorKey] as? URL,
       let scheme = url.scheme?.lowercased(), ["http", "ws", "ftp"].contains(scheme)
     else { return nil }
