@@ -468,6 +468,23 @@ const char *pp_hook_missing_symbol(void) {
   return NULL;
 }
 
+const char *pp_hook_missing_option(void) {
+  CURL *easy = curl_easy_init();
+  if (!easy) return "curl_easy_init";
+  const char *missing = NULL;
+#define TRY(option, value)                                                     \
+  if (!missing && curl_easy_setopt(easy, option, value) != CURLE_OK) missing = #option
+  TRY(CURLOPT_SSL_CTX_FUNCTION, pp_prepare_tls);
+  TRY(CURLOPT_PREREQFUNCTION, pp_before_request);
+  TRY(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075500
+  TRY(CURLOPT_PROTOCOLS_STR, "https");
+#endif
+#undef TRY
+  curl_easy_cleanup(easy);
+  return missing;
+}
+
 void pp_hook_counts(int *session_total, int *transfer_total, int *connection_total) {
   pthread_mutex_lock(&lock);
   *session_total = session_count;

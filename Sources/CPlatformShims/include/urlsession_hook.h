@@ -59,6 +59,10 @@ typedef struct {
 // The name of the first function that is not interposed in this process, or NULL: all are.
 const char *pp_hook_missing_symbol(void);
 
+// The name of the first libcurl option that the rules stand on and this libcurl does not know, or
+// NULL: it knows all.
+const char *pp_hook_missing_option(void);
+
 // Opens and closes the bracket around the creation of a URLSession on this thread. The end returns
 // the multi handle that was made, or NULL unless it was exactly one with a socket callback.
 void pp_capture_begin(void);

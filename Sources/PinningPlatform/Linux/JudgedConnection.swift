@@ -11,7 +11,8 @@
     let evidence: ChainEvidence
     private let accepted: Locked<UInt64>
 
-    init(spelling: UnsafePointer<CChar>, host: HostName, evidence: ChainEvidence, accepted: UInt64) {
+    init(spelling: UnsafePointer<CChar>, host: HostName, evidence: ChainEvidence, accepted: UInt64)
+    {
       self.spelling = Array(UnsafeBufferPointer(start: spelling, count: strlen(spelling) + 1))
       self.host = host
       self.evidence = evidence

@@ -45,7 +45,8 @@
       defer { curl_slist_free_all(headers) }
       for (name, value) in [
         ("Accept", "application/json"), ("User-Agent", "ssl-pinning"),
-        ("If-None-Match", request.etag), ("Cache-Control", request.bypassesCaches ? "no-cache" : nil),
+        ("If-None-Match", request.etag),
+        ("Cache-Control", request.bypassesCaches ? "no-cache" : nil),
       ] {
         // A line break would be a header of somebody else's making.
         guard let value, !value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { continue }

@@ -34,6 +34,11 @@
           .cannotPin(
             reason: "\(String(cString: name)) is not interposed; hint: link libcurl dynamically"))
       }
+      if let option = pp_hook_missing_option() {
+        return .failure(
+          .cannotPin(
+            reason: "libcurl knows no \(String(cString: option)); hint: version 7.80 or newer"))
+      }
       guard let backend = pp_curl_tls_backend() else {
         return .failure(.cannotPin(reason: "libcurl has no TLS"))
       }

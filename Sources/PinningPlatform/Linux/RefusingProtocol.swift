@@ -5,16 +5,18 @@
   /// The transport of a session that cannot pin: fails every request with the cause, whatever its
   /// scheme, and sends nothing.
   final class RefusingProtocol: URLProtocol {
-    private static let causeHeader = "X-Pinning-Cause"
+    /// Why this process cannot pin. One for all sessions: the cause is the process's libraries, and
+    /// a protocol object is not told which session it works for.
+    private static let cause = Locked<PlatformError?>(nil)
 
     static func session(
       cause: PlatformError, configuration: URLSessionConfiguration,
       delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue?
     ) -> URLSession {
+      Self.cause.withLock { $0 = cause }
       let refusing = URLSessionConfiguration.ephemeral
       refusing.protocolClasses = [RefusingProtocol.self]
       refusing.urlCache = nil
-      refusing.httpAdditionalHeaders = [causeHeader: cause.description]
       refusing.timeoutIntervalForRequest = configuration.timeoutIntervalForRequest
       return URLSession(
         configuration: refusing, delegate: delegate, delegateQueue: delegateQueue)
@@ -26,8 +28,7 @@
     override func stopLoading() {}
 
     override func startLoading() {
-      let cause =
-        request.value(forHTTPHeaderField: Self.causeHeader) ?? "this platform cannot pin"
+      let cause = Self.cause.withLock { $0?.description } ?? "this platform cannot pin"
       let error = URLError(
         .secureConnectionFailed, userInfo: [NSLocalizedDescriptionKey: cause])
       client?.urlProtocol(self, didFailWithError: error)
