@@ -1,0 +1,85 @@
+import Pinning
+
+extension ServerConfiguration {
+  /// Reads `keys[]`.
+  ///
+  /// - Entries that name the same file become one document; entries that name the same endpoint in
+  ///   it become one endpoint with the patterns of all of them.
+  /// - The same pattern twice for one endpoint is an error: one of the two lines was meant otherwise.
+  static func documents(
+    _ root: ConfigurationSection
+  ) throws(ConfigurationError) -> [DocumentConfiguration] {
+    let entries = try root.list("keys")
+    guard !entries.isEmpty else {
+      throw .missing(
+        key: "keys", line: root.line, hint: "list what to watch, as in keys: [{fqdn: example.com}]")
+    }
+    var documents: [DocumentConfiguration] = []
+    for (index, node) in entries.enumerated() {
+      let entry = try ConfigurationSection(
+        node, path: "keys[\(index)]", known: ["fqdn", "domainName", "file", "port", "address"])
+      let endpoint = try endpoint(entry)
+      let file = try file(entry, endpoint)
+      guard let place = documents.firstIndex(where: { $0.file == file }) else {
+        documents.append(DocumentConfiguration(file: file, endpoints: [endpoint]))
+        continue
+      }
+      guard let same = documents[place].endpoints.firstIndex(where: { $0.id == endpoint.id })
+      else {
+        documents[place].endpoints.append(endpoint)
+        continue
+      }
+      let known = documents[place].endpoints[same].patterns
+      if let repeated = endpoint.patterns.first(where: known.contains) {
+        throw entry.invalid(
+          "fqdn", "\(repeated) of \(endpoint.id) stands twice in \(file)",
+          hint: "remove one of the two entries")
+      }
+      documents[place].endpoints[same].patterns += endpoint.patterns
+    }
+    return documents
+  }
+
+  private static func endpoint(
+    _ entry: ConfigurationSection
+  ) throws(ConfigurationError) -> WatchedEndpoint {
+    guard let text = try entry.string("fqdn") else {
+      throw .missing(
+        key: entry.path(of: "fqdn"), line: entry.line, hint: "name the endpoint to watch")
+    }
+    let fqdn: HostName
+    do throws(HostNameError) { fqdn = try HostName(text) } catch {
+      throw entry.invalid("fqdn", "\(error)")
+    }
+    var patterns: [HostPattern]?
+    if let text = try entry.string("domainName") {
+      do throws(HostNameError) { patterns = [try HostPattern(text)] } catch {
+        throw entry.invalid("domainName", "\(error)")
+      }
+    }
+    var address: IPAddress?
+    if let text = try entry.string("address") {
+      guard let host = try? HostName(text), case .address(let value) = host else {
+        throw entry.invalid(
+          "address", "\"\(text)\" is no IP address", hint: "leave it out to resolve the name")
+      }
+      address = value
+    }
+    let port = try entry.integer("port", in: 1...65_535) ?? 443
+    return WatchedEndpoint(
+      fqdn: fqdn, port: UInt16(clamping: port), address: address, patterns: patterns)
+  }
+
+  private static func file(
+    _ entry: ConfigurationSection, _ endpoint: WatchedEndpoint
+  ) throws(ConfigurationError) -> String {
+    let given = try entry.string("file")
+    let file = given ?? "\(endpoint.fqdn).json"
+    guard DocumentConfiguration.isSafe(file: file) else {
+      throw entry.invalid(
+        given == nil ? "fqdn" : "file", "\"\(file)\" cannot be a file name here",
+        hint: "set file to letters, digits, '.', '_' and '-' without a leading dot")
+    }
+    return file
+  }
+}

@@ -1,0 +1,34 @@
+/// The signing key, and how endpoints are looked at. Durations are milliseconds.
+public struct TLSConfiguration: Sendable, Equatable {
+  /// The directory with `prv.pem` and `pub.pem`.
+  public var directory: String
+  /// How often each endpoint is looked at: 60 s.
+  public var interval: Int64
+  /// How long one look may take from the name's resolution to the end of the handshake: 5 s.
+  public var timeout: Int64
+  /// How many looks must agree before a changed key is published: 3.
+  public var looks: Int
+  /// How soon a look that saw a new key is repeated: 2 s.
+  public var lookInterval: Int64
+  /// A PEM file with the only anchors that endpoints are judged by; `nil` means the system's.
+  public var anchors: String?
+  /// How long an old key stays published after it was last seen: 7 days.
+  ///
+  /// Long enough that a deployment rolled back after a weekend finds its key still listed, short
+  /// enough that a key which was replaced because it leaked does not stay for months.
+  public var grace: Int64
+
+  /// Settings; the defaults are those of the configuration file.
+  public init(
+    directory: String = "tls", interval: Int64 = 60_000, timeout: Int64 = 5000, looks: Int = 3,
+    lookInterval: Int64 = 2000, anchors: String? = nil, grace: Int64 = 7 * 86_400_000
+  ) {
+    self.directory = directory
+    self.interval = interval
+    self.timeout = timeout
+    self.looks = looks
+    self.lookInterval = lookInterval
+    self.anchors = anchors
+    self.grace = grace
+  }
+}

@@ -1,0 +1,114 @@
+import CYAML
+
+/// Reads one YAML document into nodes, through libyaml.
+///
+/// - Aliases cost what they expand to: at most 100 000 nodes and 32 levels are read, so neither a
+///   "billion laughs" document nor an alias inside its own anchor runs away.
+/// - Exactly one document; explicit tags (`!!int`, `!ruby/object`) are refused, because nothing here
+///   would follow them.
+enum YAMLDocument {
+  static let maximumNodes = 100_000
+  static let maximumDepth = 32
+
+  /// The root of the one document in `bytes`; an empty stream is a null node.
+  static func root(of bytes: [UInt8]) throws(ConfigurationError) -> YAMLNode {
+    var parser = yaml_parser_t()
+    guard yaml_parser_initialize(&parser) == 1 else {
+      throw .notYAML(line: 1, reason: "out of memory")
+    }
+    defer { yaml_parser_delete(&parser) }
+    // libyaml keeps the pointer until the parser is deleted, so all of the work is inside.
+    let result: Result<YAMLNode, ConfigurationError> = bytes.withUnsafeBufferPointer { input in
+      yaml_parser_set_input_string(&parser, input.baseAddress, input.count)
+      return Result { () throws(ConfigurationError) in try load(&parser) }
+    }
+    return try result.get()
+  }
+
+  private static func load(_ parser: inout yaml_parser_t) throws(ConfigurationError) -> YAMLNode {
+    var document = yaml_document_t()
+    guard yaml_parser_load(&parser, &document) == 1 else { throw problem(of: parser) }
+    defer { yaml_document_delete(&document) }
+    guard yaml_document_get_root_node(&document) != nil else {
+      return YAMLNode(content: .scalar("", isPlain: true), line: 1)
+    }
+    var walk = Walk(document: document)
+    let root = try walk.node(1, depth: 0)
+    var second = yaml_document_t()
+    guard yaml_parser_load(&parser, &second) == 1 else { throw problem(of: parser) }
+    defer { yaml_document_delete(&second) }
+    guard yaml_document_get_root_node(&second) == nil else {
+      throw .notYAML(
+        line: Int(second.start_mark.line) + 1, reason: "a second document in the file")
+    }
+    return root
+  }
+
+  private static func problem(of parser: yaml_parser_t) -> ConfigurationError {
+    let reason = parser.problem.map { String(cString: $0) } ?? "unknown cause"
+    let context = parser.context.map { " " + String(cString: $0) } ?? ""
+    return .notYAML(line: Int(parser.problem_mark.line) + 1, reason: reason + context)
+  }
+
+  private struct Walk {
+    var document: yaml_document_t
+    var count = 0
+
+    /// libyaml numbers nodes from 1.
+    mutating func node(_ index: Int32, depth: Int) throws(ConfigurationError) -> YAMLNode {
+      guard let pointer = yaml_document_get_node(&document, index) else {
+        throw .notYAML(line: 1, reason: "a node is missing")
+      }
+      let raw = pointer.pointee
+      let line = Int(raw.start_mark.line) + 1
+      count += 1
+      guard count <= YAMLDocument.maximumNodes, depth <= YAMLDocument.maximumDepth else {
+        throw .notYAML(line: line, reason: "too large or too deep, aliases included")
+      }
+      let tag = raw.tag.map { String(cString: $0) } ?? ""
+      switch raw.type {
+      case YAML_SCALAR_NODE:
+        try expect(tag, YAML_STR_TAG, line)
+        return YAMLNode(
+          content: .scalar(
+            try text(of: raw), isPlain: raw.data.scalar.style == YAML_PLAIN_SCALAR_STYLE),
+          line: line)
+      case YAML_SEQUENCE_NODE:
+        try expect(tag, YAML_SEQ_TAG, line)
+        let items = raw.data.sequence.items
+        var nodes: [YAMLNode] = []
+        for item in UnsafeBufferPointer(start: items.start, count: items.top - items.start) {
+          nodes.append(try node(item, depth: depth + 1))
+        }
+        return YAMLNode(content: .sequence(nodes), line: line)
+      case YAML_MAPPING_NODE:
+        try expect(tag, YAML_MAP_TAG, line)
+        let pairs = raw.data.mapping.pairs
+        var members: [YAMLNode.Member] = []
+        for pair in UnsafeBufferPointer(start: pairs.start, count: pairs.top - pairs.start) {
+          let key = try node(pair.key, depth: depth + 1)
+          guard case .scalar(let name, _) = key.content else {
+            throw .notYAML(line: key.line, reason: "a key that is \(key.kind)")
+          }
+          members.append(
+            .init(key: name, line: key.line, value: try node(pair.value, depth: depth + 1)))
+        }
+        return YAMLNode(content: .mapping(members), line: line)
+      default: throw .notYAML(line: line, reason: "a node of an unknown kind")
+      }
+    }
+
+    private func expect(_ tag: String, _ plain: String, _ line: Int) throws(ConfigurationError) {
+      guard tag == plain else { throw .notYAML(line: line, reason: "the tag \(tag)") }
+    }
+
+    private func text(of node: yaml_node_t) throws(ConfigurationError) -> String {
+      let scalar = node.data.scalar
+      let bytes = UnsafeBufferPointer(start: scalar.value, count: scalar.length)
+      guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
+        throw .notYAML(line: Int(node.start_mark.line) + 1, reason: "a scalar with a NUL")
+      }
+      return text
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import Pinning
+
+/// What a look led to.
+public enum LedgerEvent: Sendable, Hashable {
+  /// The key is published from now on; `isFirst` where the endpoint had none.
+  case published(SPKIPin, isFirst: Bool)
+  /// A changed key was seen so many times and waits for more looks.
+  case waiting(SPKIPin, looks: Int, needed: Int)
+  /// A waiting key was not seen again in time and is forgotten.
+  case lapsed(SPKIPin)
+  /// A new key that is not even counted, because too many others wait.
+  case tooManyCandidates(SPKIPin)
+  /// An old key whose grace time is over; it is published no more.
+  case retired(SPKIPin)
+  /// The endpoint's chain proves nothing; nothing changes.
+  case refused(reason: String, presented: SPKIPin?)
+  /// The endpoint could not be asked; nothing changes.
+  case unreachable(reason: String)
+
+  /// How it is logged. Whatever keeps a legitimate key from being published, or looks like
+  /// somebody in the middle, is a warning.
+  var level: LogLevel {
+    switch self {
+    case .published, .retired: .info
+    case .waiting, .lapsed, .tooManyCandidates, .refused, .unreachable: .warn
+    }
+  }
+
+  /// The event's name in logs.
+  var name: String {
+    switch self {
+    case .published: "key_published"
+    case .waiting: "key_waiting"
+    case .lapsed: "key_lapsed"
+    case .tooManyCandidates: "key_ignored"
+    case .retired: "key_retired"
+    case .refused: "look_refused"
+    case .unreachable: "look_failed"
+    }
+  }
+
+  /// The key that it is about.
+  var pin: SPKIPin? {
+    switch self {
+    case .published(let pin, _), .waiting(let pin, _, _), .lapsed(let pin), .retired(let pin),
+      .tooManyCandidates(let pin):
+      pin
+    case .refused(_, let presented): presented
+    case .unreachable: nil
+    }
+  }
+}
+
+extension LedgerEvent: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .published(_, isFirst: true): "the endpoint's first key is published"
+    case .published(_, isFirst: false): "a new key is published beside the old ones"
+    case .waiting(_, let looks, let needed): "a new key was seen on \(looks) of \(needed) looks"
+    case .lapsed: "a new key was not seen often enough and is forgotten"
+    case .tooManyCandidates: "too many new keys at once; this one is not counted"
+    case .retired: "an old key was not seen for its grace time and is published no more"
+    case .refused(let reason, _): "the endpoint is not believed: \(reason); nothing changes"
+    case .unreachable(let reason): "the endpoint cannot be asked: \(reason); nothing changes"
+    }
+  }
+}
