@@ -1,5 +1,4 @@
-import Foundation
-import Pinning
+import TLSTools
 
 extension ServerConfiguration {
   /// The largest configuration file that is read.
@@ -11,26 +10,16 @@ extension ServerConfiguration {
   ///
   /// - Throws: ``ConfigurationError``, with the line and a hint.
   public init(file path: String) throws(ConfigurationError) {
-    let data: Data
-    do {
-      var isDirectory = ObjCBool(false)
-      if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory),
-        isDirectory.boolValue
-      {
-        throw CocoaError(.fileReadInvalidFileName)
-      }
-      guard let handle = FileHandle(forReadingAtPath: path) else {
-        throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .ENOENT)
-      }
-      data = try handle.read(upToCount: Self.maximumBytes + 1) ?? Data()
-    } catch let error as POSIXError {
-      throw .unreadable(path: path, reason: String(cString: strerror(error.code.rawValue)))
-    } catch is CocoaError {
-      throw .unreadable(path: path, reason: "it is a directory")
+    let bytes: [UInt8]
+    do throws(SmallFile.Failure) {
+      bytes = try SmallFile.read(path, limit: Self.maximumBytes)
     } catch {
-      throw .unreadable(path: path, reason: "\(error)")
+      switch error {
+      case .unreadable(let reason): throw .unreadable(path: path, reason: reason)
+      case .tooLarge(let limit): throw .tooLarge(limit: limit)
+      }
     }
-    try self.init(yaml: [UInt8](data))
+    try self.init(yaml: bytes)
   }
 
   /// Reads a configuration in YAML.
@@ -97,7 +86,8 @@ extension ServerConfiguration {
       grace: try tls.duration("grace", in: 1000...365 * day) ?? standard.grace)
   }
 
-  private static func logLevel(_ root: ConfigurationSection) throws(ConfigurationError) -> LogLevel {
+  private static func logLevel(_ root: ConfigurationSection) throws(ConfigurationError) -> LogLevel
+  {
     let log = try root.section("log", known: ["level", "format"])
     if let format = try log.string("format"), format != "json" {
       throw log.invalid("format", "no such format: \"\(format)\"", hint: "json is the only one")

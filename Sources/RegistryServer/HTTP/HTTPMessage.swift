@@ -1,0 +1,46 @@
+import CMicroHTTPD
+
+/// What a handler is told of a request. Bodies are refused before a handler sees the request.
+struct HTTPRequest: Sendable, Equatable {
+  /// As sent: methods are case-sensitive (RFC 9110 §9.1).
+  var method: String
+  /// The path, percent-decoded once, without the query.
+  var path: String
+  /// `If-None-Match`, several lines joined by commas (RFC 9110 §5.3).
+  var ifNoneMatch: String?
+}
+
+/// A response, finished when it is made and then sent any number of times, from any thread.
+///
+/// libmicrohttpd counts references: a response that is dropped while it is being sent lives until
+/// the last byte is out.
+final class HTTPResponse: @unchecked Sendable {
+  /// The status code.
+  let status: UInt32
+  /// The body.
+  let body: [UInt8]
+  /// The header lines.
+  let headers: [(name: String, value: String)]
+  /// Unchecked: libmicrohttpd locks its responses, and this one is never changed again.
+  let pointer: OpaquePointer?
+
+  init(status: UInt32, headers: [(name: String, value: String)], body: [UInt8] = []) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+    pointer = body.withUnsafeBytes { bytes in
+      // Copied, so the pointer loses its constness without anybody writing through it.
+      MHD_create_response_from_buffer(
+        bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress), .RESPMEM_MUST_COPY)
+    }
+    guard let pointer else { return }
+    for (name, value) in headers { MHD_add_response_header(pointer, name, value) }
+  }
+
+  deinit {
+    if let pointer { MHD_destroy_response(pointer) }
+  }
+}
+
+/// Answers requests. Called on the server's threads, so it must not block: it reads what is ready.
+typealias HTTPHandler = @Sendable (HTTPRequest) -> HTTPResponse

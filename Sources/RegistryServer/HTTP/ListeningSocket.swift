@@ -1,0 +1,90 @@
+import Foundation
+
+/// Opens the socket that a server listens on.
+///
+/// Done here rather than by libmicrohttpd, which says of a failure only that there was one.
+enum ListeningSocket {
+  /// A bound, listening, non-blocking socket and the address with the port the system chose.
+  static func open(
+    _ address: ListenAddress
+  ) throws(HTTPServerError) -> (descriptor: Int32, address: ListenAddress) {
+    let family = address.isIPv6 ? AF_INET6 : AF_INET
+    let type = Int32(SOCK_STREAM.rawValue) | O_NONBLOCK | O_CLOEXEC
+    let descriptor = socket(family, type, 0)
+    guard descriptor >= 0 else { throw failure("opening a socket") }
+    do throws(HTTPServerError) {
+      try set(SO_REUSEADDR, of: SOL_SOCKET, on: descriptor)
+      if address.isIPv6 { try set(IPV6_V6ONLY, of: Int32(IPPROTO_IPV6), on: descriptor) }
+      try bind(descriptor, to: address)
+      guard listen(descriptor, 511) == 0 else { throw refusal(address) }
+      return (descriptor, address.with(port: try port(of: descriptor)))
+    } catch {
+      close(descriptor)
+      throw error
+    }
+  }
+
+  private static func bind(_ descriptor: Int32, to address: ListenAddress) throws(HTTPServerError) {
+    let bound: Int32
+    if address.isIPv6 {
+      var raw = sockaddr_in6()
+      raw.sin6_family = sa_family_t(AF_INET6)
+      raw.sin6_port = address.port.bigEndian
+      guard inet_pton(AF_INET6, address.host, &raw.sin6_addr) == 1 else {
+        throw .noSuchAddress(address)
+      }
+      bound = withSocketAddress(&raw) { Foundation.bind(descriptor, $0, $1) }
+    } else {
+      var raw = sockaddr_in()
+      raw.sin_family = sa_family_t(AF_INET)
+      raw.sin_port = address.port.bigEndian
+      guard inet_pton(AF_INET, address.host, &raw.sin_addr) == 1 else {
+        throw .noSuchAddress(address)
+      }
+      bound = withSocketAddress(&raw) { Foundation.bind(descriptor, $0, $1) }
+    }
+    guard bound == 0 else { throw refusal(address) }
+  }
+
+  private static func port(of descriptor: Int32) throws(HTTPServerError) -> UInt16 {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let named = withSocketAddress(&storage) { pointer, _ in
+      getsockname(descriptor, pointer, &length)
+    }
+    guard named == 0 else { throw failure("reading the port") }
+    // The port stands at the same place in both families (RFC 3493 §3.3).
+    return withUnsafeBytes(of: &storage) { UInt16($0[2]) << 8 | UInt16($0[3]) }
+  }
+
+  private static func set(
+    _ option: Int32, of level: Int32, on descriptor: Int32
+  ) throws(HTTPServerError) {
+    var on: Int32 = 1
+    guard setsockopt(descriptor, level, option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0
+    else { throw failure("setting a socket option") }
+  }
+
+  private static func refusal(_ address: ListenAddress) -> HTTPServerError {
+    switch errno {
+    case EADDRINUSE: .addressInUse(address)
+    case EACCES, EPERM: .notPermitted(address)
+    case EADDRNOTAVAIL: .noSuchAddress(address)
+    default: failure("listening on \(address)")
+    }
+  }
+
+  private static func failure(_ operation: String) -> HTTPServerError {
+    .system(operation: operation, reason: String(cString: strerror(errno)))
+  }
+
+  private static func withSocketAddress<Raw, Result>(
+    _ raw: inout Raw, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result
+  ) -> Result {
+    withUnsafeMutablePointer(to: &raw) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        body($0, socklen_t(MemoryLayout<Raw>.size))
+      }
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import CanonicalJSON
+
+/// What each path answers.
+///
+/// - `/api/v1/{file}`: the finished document, or 304 where the client has it, 503 while it waits for
+///   its first key, 404 where it is not configured. Files are names, looked up in a table: no path
+///   ever reaches a file system.
+/// - `/livez`: 200 while the process answers. `/readyz`: 200 or 503, with reasons.
+struct RegistrySite: Sendable {
+  let documents: PublishedDocuments
+  let health: ServiceHealth
+
+  private static let prefix = "/api/v1/"
+  private static let noSuchPath = HTTPRefusal.response(
+    404, "no such path", hint: "documents are at /api/v1/{file}")
+  private static let noSuchDocument = HTTPRefusal.response(
+    404, "no such document", hint: "the files of the configuration's keys are served")
+  private static let alive = status(200, "ok", reasons: [])
+
+  /// Answers a GET or HEAD.
+  func answer(_ request: HTTPRequest) -> HTTPResponse {
+    let path = request.path
+    if path.utf8.starts(with: Self.prefix.utf8) {
+      return document(String(path.utf8.dropFirst(Self.prefix.utf8.count)) ?? "", request)
+    }
+    switch path {
+    case "/livez": return Self.alive
+    case "/readyz":
+      let (isReady, reasons) = health.readiness(of: documents)
+      return Self.status(isReady ? 200 : 503, isReady ? "ready" : "not ready", reasons: reasons)
+    default: return Self.noSuchPath
+    }
+  }
+
+  private func document(_ file: String, _ request: HTTPRequest) -> HTTPResponse {
+    switch documents.page(file) {
+    case nil: return Self.noSuchDocument
+    case .waiting(let response): return response
+    case .document(let document, let full, let unchanged):
+      guard let condition = request.ifNoneMatch,
+        EntityTag.matches(ifNoneMatch: condition, document.entityTag)
+      else { return full }
+      return unchanged
+    }
+  }
+
+  private static func status(
+    _ code: UInt32, _ status: String, reasons: [String]
+  ) -> HTTPResponse {
+    let body = JSONObject([
+      ("status", .string(status)), ("reasons", .array(reasons.map { .string($0) })),
+    ])
+    return HTTPResponse(
+      status: code, headers: JSONHeaders.uncached,
+      body: JSONValue.object(body).canonicalBytes + [0x0a])
+  }
+}

@@ -1,0 +1,63 @@
+import Synchronization
+
+/// What is published at this moment. Written once per change, read by every request.
+///
+/// A document is swapped as a whole: a reader gets the old one or the new one, and never the old
+/// one after the new.
+final class PublishedDocuments: Sendable {
+  /// What a request for one file is answered with.
+  enum Page: Sendable {
+    /// The document, and its finished answers with and without a body.
+    case document(PublishedDocument, full: HTTPResponse, unchanged: HTTPResponse)
+    /// Configured, and no endpoint of it has shown a key yet.
+    case waiting(HTTPResponse)
+  }
+
+  private let pages: Mutex<[String: Page]>
+
+  /// All files wait.
+  init(files: [String]) {
+    let waiting = Page.waiting(
+      HTTPRefusal.response(
+        503, "no key of this document's endpoints has been seen yet",
+        hint: "the server's log says what each look found", headers: [("Retry-After", "10")]))
+    pages = Mutex(Dictionary(files.map { ($0, waiting) }, uniquingKeysWith: { first, _ in first }))
+  }
+
+  /// Publishes a document in place of the one before.
+  func publish(_ document: PublishedDocument) {
+    let cached: [(name: String, value: String)] = [
+      ("ETag", document.entityTag), ("Cache-Control", "public, max-age=60"),
+    ]
+    let typed: [(name: String, value: String)] = [
+      ("Content-Type", "application/json"), ("X-Content-Type-Options", "nosniff"),
+    ]
+    let page = Page.document(
+      document, full: HTTPResponse(status: 200, headers: cached + typed, body: document.bytes),
+      unchanged: HTTPResponse(status: 304, headers: cached))
+    pages.withLock { $0[document.file] = page }
+  }
+
+  /// What to answer for a file; `nil` where it is not configured.
+  func page(_ file: String) -> Page? { pages.withLock { $0[file] } }
+
+  /// The published document of a file.
+  func document(_ file: String) -> PublishedDocument? {
+    guard case .document(let document, _, _) = page(file) else { return nil }
+    return document
+  }
+
+  /// The files for which nothing is published yet, sorted.
+  var waitingFiles: [String] {
+    pages.withLock { pages in
+      pages.filter { if case .waiting = $0.value { true } else { false } }.keys.sorted()
+    }
+  }
+
+  /// Whether anything is published.
+  var hasDocument: Bool {
+    pages.withLock { pages in
+      pages.values.contains { if case .document = $0 { true } else { false } }
+    }
+  }
+}

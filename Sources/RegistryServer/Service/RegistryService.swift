@@ -1,0 +1,153 @@
+import Foundation
+import Pinning
+import Synchronization
+import TLSTools
+
+/// The registry server, assembled: watches, signs, stores, publishes.
+///
+///     let service = try RegistryService(configuration: configuration)
+///     try await service.start()
+///     await service.runUntilTerminated()
+///
+/// Everything that an operator can get wrong fails in `init` or `start`, before the first request:
+/// the signing key, the anchors, the store, the address.
+public final class RegistryService: Sendable {
+  private let configuration: ServerConfiguration
+  private let clock: any ServerClock
+  private let log: ServerLog
+  private let documents: PublishedDocuments
+  private let health = ServiceHealth()
+  private let store: any RegistryStore
+  private let watcher: Watcher
+  private let running = Mutex<Running?>(nil)
+
+  private struct Running {
+    let server: HTTPServer
+    let watching: Task<Void, Never>
+  }
+
+  /// Checks the configuration against the machine: reads the signing key and the anchors, opens the
+  /// store. Listens nowhere yet.
+  ///
+  /// - Parameters:
+  ///   - clock: the time; tests pass their own.
+  ///   - log: where events go; standard error at the configured level by default.
+  ///   - observer: what looks at endpoints; TLS by default.
+  /// - Throws: ``RegistryServiceError``.
+  public init(
+    configuration: ServerConfiguration, clock: any ServerClock = SystemClock(),
+    log: ServerLog? = nil, observer: (any EndpointObserver)? = nil
+  ) throws(RegistryServiceError) {
+    let log = log ?? .standardError(level: configuration.logLevel)
+    let signer: DocumentSigner
+    do throws(DocumentSignerError) {
+      signer = try DocumentSigner(directory: configuration.tls.directory)
+    } catch { throw .signer(error) }
+    let looking: any EndpointObserver
+    if let observer { looking = observer } else { looking = try Self.observer(configuration.tls) }
+    let store = try Self.open(configuration.storage)
+    let documents = PublishedDocuments(files: configuration.documents.map(\.file))
+    let health = self.health
+    watcher = Watcher(
+      keepers: configuration.documents.map {
+        DocumentKeeper(
+          configuration: $0, rule: ConfirmationRule(configuration.tls), signer: signer,
+          store: store, published: documents, health: health, log: log)
+      },
+      observer: looking, clock: clock, tls: configuration.tls, health: health)
+    self.configuration = configuration
+    self.clock = clock
+    self.log = log
+    self.documents = documents
+    self.store = store
+    publicKeyPEM = signer.publicKeyPEM
+  }
+
+  /// The public key that clients verify documents with, in PEM.
+  public let publicKeyPEM: String
+
+  /// Publishes what the store has, listens, and begins to watch. Returns as soon as requests are
+  /// answered; documents without a stored key follow with their endpoints' first look.
+  ///
+  /// - Throws: ``RegistryServiceError``. Calling it twice is ``RegistryServiceError/alreadyStarted``.
+  public func start() async throws(RegistryServiceError) {
+    guard address == nil else { throw .alreadyStarted }
+    do throws(StoreError) {
+      for keeper in watcher.keepers { try await keeper.open(at: clock.now()) }
+    } catch { throw .store(error) }
+    let site = RegistrySite(documents: documents, health: health)
+    let server: HTTPServer
+    do throws(HTTPServerError) {
+      server = try HTTPServer(listen: configuration.listen) { site.answer($0) }
+    } catch { throw .listening(error) }
+    let watching = Task { [watcher] in await watcher.run() }
+    running.withLock { $0 = Running(server: server, watching: watching) }
+    log.event(
+      .info, "started",
+      [
+        "address": "\(server.address)", "documents": "\(configuration.documents.count)",
+        "endpoints": "\(configuration.documents.reduce(0) { $0 + $1.endpoints.count })",
+      ])
+  }
+
+  /// Where it listens, with the port that the system chose where 0 was configured; `nil` while it
+  /// does not.
+  public var address: ListenAddress? { running.withLock { $0?.server.address } }
+
+  /// The published document of a file, as every client gets it at this moment.
+  public func currentDocument(_ file: String) -> PublishedDocument? { documents.document(file) }
+
+  /// Looks at the endpoints of this name now, in every document, until no key waits for
+  /// confirmation or the looks are used up. What was confirmed is published on return.
+  ///
+  /// - Returns: how many endpoints have the name.
+  @discardableResult
+  public func look(at fqdn: String) async -> Int {
+    guard let host = try? HostName(fqdn) else { return 0 }
+    var count = 0
+    for keeper in watcher.keepers {
+      for endpoint in keeper.configuration.endpoints where endpoint.fqdn == host {
+        count += 1
+        await watcher.look(at: endpoint, for: keeper)
+      }
+    }
+    return count
+  }
+
+  /// Stops cleanly: no new connections, answers under way go out, looks end, everything known is
+  /// stored. Further calls do nothing.
+  public func stop() async {
+    guard let running = running.withLock({ $0.take() }) else { return }
+    health.stopping()
+    log.event(.info, "stopping")
+    running.watching.cancel()
+    await running.server.stop()
+    await running.watching.value
+    for keeper in watcher.keepers { await keeper.close(at: clock.now()) }
+    await store.close()
+    log.event(.info, "stopped")
+  }
+
+  /// Waits for SIGTERM or SIGINT, then stops cleanly. A second signal ends the process at once.
+  public func runUntilTerminated() async {
+    let name = await TerminationSignal.wait()
+    log.event(.info, "signal", ["signal": name])
+    await stop()
+  }
+
+  private static func open(
+    _ storage: StorageConfiguration
+  ) throws(RegistryServiceError) -> any RegistryStore {
+    switch storage {
+    case .memory: return MemoryStore()
+    case .sqlite(let path):
+      do throws(StoreError) { return try SQLiteStore(path: path) } catch { throw .store(error) }
+    }
+  }
+
+  private static func observer(
+    _ tls: TLSConfiguration
+  ) throws(RegistryServiceError) -> any EndpointObserver {
+    do throws(AnchorsError) { return try TLSEndpointObserver(tls) } catch { throw .anchors(error) }
+  }
+}

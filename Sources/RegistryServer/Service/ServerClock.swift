@@ -1,0 +1,22 @@
+import Foundation
+
+/// The server's time. Tests pass one that does not wait.
+public protocol ServerClock: Sendable {
+  /// Unix time in seconds.
+  func now() -> Int64
+
+  /// Waits; throws when the task is cancelled.
+  func sleep(milliseconds: Int64) async throws
+}
+
+/// The system's clock.
+public struct SystemClock: ServerClock {
+  /// The system's clock.
+  public init() {}
+
+  public func now() -> Int64 { Int64(time(nil)) }
+
+  public func sleep(milliseconds: Int64) async throws {
+    try await Task.sleep(for: .milliseconds(milliseconds))
+  }
+}
