@@ -30,12 +30,6 @@ public struct JSONObject: Sendable {
     for (key, value) in members { self[key] = value }
   }
 
-  /// An object written as a dictionary literal; of two members with the same name the later value
-  /// takes the earlier's place.
-  public init(_ members: KeyValuePairs<String, JSONValue>) {
-    self.init(members.map { ($0.key, $0.value) })
-  }
-
   /// Members the parser has already proved to be distinct.
   init(distinct members: [Member]) {
     self.members = members
@@ -90,6 +84,12 @@ public struct JSONObject: Sendable {
     for (position, member) in members.enumerated() { positions[ByteString(member.key)] = position }
     self.positions = positions
   }
+}
+
+extension JSONObject: ExpressibleByDictionaryLiteral {
+  /// An object written as a literal; of two members with the same name the later value takes the
+  /// earlier's place.
+  public init(dictionaryLiteral members: (String, JSONValue)...) { self.init(members) }
 }
 
 extension JSONObject: Sequence {

@@ -1,0 +1,169 @@
+import Foundation
+import FoundationNetworking
+import Pinning
+import PinningPlatform
+import SslPinning
+import TLSTools
+import Testing
+
+@Suite("A client and its registry")
+struct ClientTests {
+  private static let names = ["localhost", "a.localhost", "b.localhost", "127.0.0.1"]
+
+  private let authority: CertificateAuthority
+  private let identity: ServerIdentity
+  private let server: LocalTLSServer
+  private let registry: TestRegistry
+
+  init() throws {
+    authority = try CertificateAuthority.makeRoot(name: "Client test root")
+    identity = try authority.issue(names: Self.names)
+    server = try LocalTLSServer(identity: identity) { _ in .text("hello") }
+    registry = try TestRegistry()
+    try registry.publish([("localhost", identity)])
+  }
+
+  private func client() async throws -> SslPinningClient {
+    try await SslPinningClient(config: registry.config(trust: .anchors([authority.root.der])))
+  }
+
+  private func get(_ session: URLSession, host: String = "localhost", port: UInt16? = nil)
+    async throws -> String
+  {
+    let url = try #require(URL(string: "https://\(host):\(port ?? server.port)/"))
+    return String(decoding: try await session.data(from: url).0, as: UTF8.self)
+  }
+
+  private func refusal(
+    _ client: SslPinningClient, _ session: URLSession, host: String = "localhost",
+    port: UInt16? = nil
+  ) async -> PinEvaluation? {
+    do {
+      _ = try await get(session, host: host, port: port)
+      return nil
+    } catch { return client.refusal(for: error) }
+  }
+
+  @Test("is served by a listed host, and refuses a man in the middle whose CA it trusts")
+  func manInTheMiddle() async throws {
+    let client = try await client()
+    let session = client.createPinnedSession()
+    #expect(try await get(session) == "hello")
+    let attacker = try LocalTLSServer(identity: authority.issue(names: Self.names)) { _ in
+      .text("read by the attacker")
+    }
+    let refused = try #require(await refusal(client, session, port: attacker.port))
+    #expect(refused.rule == "leaf-pin")
+    #expect(refused.registry?.payloadDigest == client.registryStamp.payloadDigest)
+    #expect(refused.expectedLeaf.map(\.spki) == [try SPKIPin(certificateDER: identity.leaf.der)])
+    #expect(await attacker.waitUntilIdle())
+    #expect(attacker.counts.applicationBytesReceived == 0)
+  }
+
+  @Test("binds hosts to their own pins: another listed host's key is worth nothing")
+  func boundToHost() async throws {
+    let other = try authority.issue(names: Self.names)
+    try registry.publish([("a.localhost", identity), ("b.localhost", other)])
+    let client = try await client()
+    let session = client.createPinnedSession()
+    #expect(try await get(session, host: "a.localhost") == "hello")
+    #expect(await refusal(client, session, host: "b.localhost")?.rule == "leaf-pin")
+  }
+
+  @Test("refuses unlisted hosts by default, and reaches them over the plain session only")
+  func unlisted() async throws {
+    let client = try await client()
+    #expect(
+      await refusal(client, client.createPinnedSession(), host: "127.0.0.1")?.outcome == .unlisted)
+    // The plain session does not know the test CA: it fails as any session would.
+    do {
+      _ = try await get(client.createPlainSession(), host: "127.0.0.1")
+      Issue.record("the plain session trusts a CA that the system does not know")
+    } catch { #expect(client.refusal(for: error) == nil) }
+  }
+
+  @Test("follows an unannounced rotation: the first mismatch fetches the new pins")
+  func rotation() async throws {
+    let client = try await client()
+    let session = client.createPinnedSession()
+    #expect(try await get(session) == "hello")
+    let next = try authority.issue(names: Self.names)
+    try server.replaceIdentity(next, closingConnections: true)
+    try registry.publish([("localhost", identity), ("localhost", next)])
+    #expect(try await get(session) == "hello")
+    #expect(registry.server.requests.count == 2)
+    #expect(registry.server.requests.last?.header("Cache-Control") == "no-cache")
+  }
+
+  @Test("asks the registry once for one attacked host, not once for each attempt")
+  func limiter() async throws {
+    let client = try await client()
+    let session = client.createPinnedSession()
+    let attacker = try LocalTLSServer(identity: authority.issue(names: Self.names)) { _ in
+      .text("gotcha")
+    }
+    for _ in 0..<5 {
+      #expect(await refusal(client, session, port: attacker.port)?.rule == "leaf-pin")
+    }
+    #expect(registry.server.requests.count == 2)
+  }
+
+  @Test("makes sessions already handed out follow a refresh")
+  func refresh() async throws {
+    let client = try await client()
+    let session = client.createPinnedSession()
+    #expect(try await get(session) == "hello")
+    #expect(try await client.refresh() == false)
+    #expect(registry.server.requests.last?.header("If-None-Match") != nil)
+    try registry.publish([("localhost", authority.issue(names: Self.names))])
+    #expect(try await client.refresh() == true)
+    #expect(await refusal(client, session)?.rule == "leaf-pin")
+    #expect(server.requests.count == 1)
+  }
+
+  @Test("keeps the last good registry when a refresh brings a bad one")
+  func badRefresh() async throws {
+    let client = try await client()
+    let session = client.createPinnedSession()
+    for answer in [
+      HTTPResponse(status: 500), HTTPResponse(body: Array("garbage".utf8)),
+      HTTPResponse(body: try TestRegistry.document([], signedBy: TestRegistry.key.get())),
+      HTTPResponse(body: try TestRegistry.document([], signedBy: TestRegistry.otherKey.get())),
+    ] {
+      registry.answer(answer)
+      await #expect(throws: SslPinningError.self) { try await client.refresh() }
+      #expect(try await get(session) == "hello")
+    }
+  }
+
+  @Test("keeps the pins of a host that vanishes from the registry")
+  func vanished() async throws {
+    let client = try await client()
+    try registry.publish([("other.localhost", identity)])
+    _ = try await client.refresh()
+    #expect(try await get(client.createPinnedSession()) == "hello")
+    #expect(client.registryProblems.count == 1)
+  }
+
+  @Test("fetches a registry over https under the app's own anchors, and under no others")
+  func httpsRegistry() async throws {
+    let document = try TestRegistry.document([
+      .object([
+        "domainName": .string("localhost"),
+        "key": .string(try SPKIPin(certificateDER: identity.leaf.der).base64),
+      ])
+    ])
+    let secure = try LocalTLSServer(identity: authority.issue(names: Self.names)) { _ in
+      HTTPResponse(body: document)
+    }
+    var config = try registry.config(trust: .anchors([authority.root.der]))
+    config.endpointUrl = "https://localhost:\(secure.port)/test.json"
+    let client = try await SslPinningClient(config: config)
+    #expect(try await get(client.createPinnedSession()) == "hello")
+    config.trust = .system
+    await #expect(throws: SslPinningError.self) { try await SslPinningClient(config: config) }
+    config.trust = .anchors([authority.root.der])
+    config.endpointUrl = "https://other.localhost:\(secure.port)/test.json"
+    await #expect(throws: SslPinningError.self) { try await SslPinningClient(config: config) }
+  }
+}
