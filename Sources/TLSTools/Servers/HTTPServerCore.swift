@@ -1,51 +1,56 @@
 import COpenSSL
 import Foundation
+import PinningPlatform
 
-/// The listening socket, threads, log and counters behind the local servers.
+/// The log, the counters and the conversation behind the local servers.
 ///
-/// One thread accepts, one serves each connection, at most `connectionLimit` at a time. The threads
-/// hold this object, not the public server, so a server that is dropped stops itself.
+/// The acceptor's threads hold this object, not the public server, so a server that is dropped
+/// stops itself.
 final class HTTPServerCore: Sendable {
-  /// Counters since the start, safe to read at any time.
+  /// What happened since the start.
   struct Log {
     var requests: [HTTPRequest] = []
     var counts = LocalHTTPServer.Counts()
   }
 
   private struct Open {
-    let socket: Socket
-    var isBusy: Bool
+    var isBusy = true
     var closesWhenIdle = false
   }
 
   private struct State {
     var open: [Int: Open] = [:]
     var log = Log()
-    var isStopped = false
   }
 
-  let endpoint: Endpoint
-  private let listener: Socket
-  private let stop: StopSignal
-  private let threads = WorkerThreads()
-  private let state = Guarded(State())
+  private let acceptor: ConnectionAcceptor
+  private let state = Locked(State())
   private let handler: @Sendable (HTTPRequest) -> HTTPResponse
-  private let tls: Guarded<TLSServerContext?>
-  private let connectionLimit: Int
+  private let tls: Locked<TLSServerContext?>
   private let keepAliveMilliseconds: Int64
 
   init(
     endpoint: Endpoint, tls: TLSServerContext?, connectionLimit: Int, keepAliveMilliseconds: Int64,
     handler: @escaping @Sendable (HTTPRequest) -> HTTPResponse
   ) throws(SocketError) {
-    stop = try StopSignal()
-    (listener, self.endpoint) = try Socket.listen(on: endpoint)
-    self.tls = Guarded(tls)
+    acceptor = try ConnectionAcceptor(endpoint: endpoint, limit: connectionLimit)
+    self.tls = Locked(tls)
     self.handler = handler
-    self.connectionLimit = connectionLimit
     self.keepAliveMilliseconds = keepAliveMilliseconds
-    threads.start("local server") { [self] in acceptConnections() }
+    acceptor.start(
+      turnAway: { [self] in state.withLock { $0.log.counts.connectionsTurnedAway += 1 } },
+      serve: { [self] (stream, number) throws(SocketError) in
+        state.withLock {
+          $0.log.counts.connections += 1
+          $0.open[number] = Open()
+        }
+        defer { state.withLock { _ = $0.open.removeValue(forKey: number) } }
+        if let context = self.tls.withLock({ $0 }) { try secure(stream, context) }
+        try serve(stream, number)
+      })
   }
+
+  var endpoint: Endpoint { acceptor.endpoint }
 
   var log: Log { state.withLock { $0.log } }
 
@@ -66,66 +71,12 @@ final class HTTPServerCore: Sendable {
     state.withLock { state in
       for (number, connection) in state.open {
         state.open[number]?.closesWhenIdle = true
-        if !connection.isBusy { connection.socket.shutdown() }
+        if !connection.isBusy { acceptor.end(number) }
       }
     }
   }
 
-  func shutDown() {
-    let first = state.withLock { state in
-      defer { state.isStopped = true }
-      return !state.isStopped
-    }
-    guard first else { return }
-    stop.raise()
-    threads.wait(seconds: 10)
-    listener.close()
-  }
-
-  private func acceptConnections() {
-    var number = 0
-    while true {
-      var watched = [
-        pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
-      ]
-      _ = poll(&watched, 2, -1)
-      if stop.isRaised { return }
-      do throws(SocketError) {
-        guard let socket = try listener.accept() else { continue }
-        number += 1
-        admit(socket, number)
-      } catch {
-        // Out of descriptors: the connection still waits, so look again a little later.
-        if !stop.sleep(milliseconds: 20) { return }
-      }
-    }
-  }
-
-  private func admit(_ socket: Socket, _ number: Int) {
-    let admitted = state.withLock { state in
-      guard state.open.count < connectionLimit else {
-        state.log.counts.connectionsTurnedAway += 1
-        return false
-      }
-      state.log.counts.connections += 1
-      state.open[number] = Open(socket: socket, isBusy: true)
-      return true
-    }
-    guard admitted else { return socket.close() }
-    threads.start("local server \(number)") { [self] in
-      let stream = ByteStream(socket, stop: stop)
-      do throws(SocketError) {
-        if let context = tls.withLock({ $0 }) { try secure(stream, context) }
-        try serve(stream, number)
-      } catch {
-        // A client that leaves is its own affair; what was received is in the log.
-      }
-      stream.finishWriting()
-      socket.close()
-      state.withLock { _ = $0.open.removeValue(forKey: number) }
-    }
-  }
+  func shutDown() { acceptor.shutDown() }
 
   private func secure(_ stream: ByteStream, _ context: TLSServerContext) throws(SocketError) {
     do throws(SocketError) {
@@ -153,9 +104,9 @@ final class HTTPServerCore: Sendable {
       if let session = stream.session { request.describe(session) }
       state.withLock { $0.log.requests.append(request) }
       let response = handler(request)
-      guard stop.sleep(milliseconds: response.delayMilliseconds) else { throw .stopped }
+      guard acceptor.stop.sleep(milliseconds: response.delayMilliseconds) else { throw .stopped }
       let mayKeep = message.keepsAlive && !response.closesConnection && !mustClose(number)
-      let writer = ResponseWriter(stream: stream, stop: stop)
+      let writer = ResponseWriter(stream: stream, stop: acceptor.stop)
       guard try writer.send(response, to: message.method, keepsAlive: mayKeep), mayKeep else {
         return
       }
@@ -172,7 +123,7 @@ final class HTTPServerCore: Sendable {
     while true {
       let message: RequestParser.Message?
       do throws(RequestParser.Failure) { message = try parser.next() } catch {
-        let writer = ResponseWriter(stream: stream, stop: stop)
+        let writer = ResponseWriter(stream: stream, stop: acceptor.stop)
         let status = error == .bodyTooLarge ? 413 : error == .headTooLarge ? 431 : 400
         _ = try writer.send(.text("\(error)\n", status: status), to: "GET", keepsAlive: false)
         return nil
@@ -205,6 +156,12 @@ extension HTTPRequest {
       method: message.method, target: message.target, headers: message.headers,
       body: message.body, connection: connection, isResumed: false, tlsVersion: nil,
       serverName: nil)
+  }
+
+  /// Takes over what was asked and keeps what is known about the connection.
+  mutating func replace(with message: RequestParser.Message) {
+    (method, target) = (message.method, message.target)
+    (headers, body) = (message.headers, message.body)
   }
 
   mutating func describe(_ session: OpaquePointer) {

@@ -1,7 +1,9 @@
+import PinningPlatform
+
 /// A `LocalHTTPServer` over TLS, HTTP/1.1 only, whose identity can be changed while it runs.
 public final class LocalTLSServer: LocalHTTPServer, @unchecked Sendable {
   private let options: TLSServerOptions
-  private let current: Guarded<ServerIdentity>
+  private let current: Locked<ServerIdentity>
 
   /// Why a TLS server could not start.
   public enum Failure: Error, CustomStringConvertible {
@@ -22,7 +24,7 @@ public final class LocalTLSServer: LocalHTTPServer, @unchecked Sendable {
     connectionLimit: Int = 256, keepAliveMilliseconds: Int64 = 60_000, handler: @escaping Handler
   ) throws(Failure) {
     self.options = options
-    current = Guarded(identity)
+    current = Locked(identity)
     let context: TLSServerContext
     do throws(CertificateError) {
       context = try TLSServerContext(options: options) { _ in identity }

@@ -1,4 +1,5 @@
 import COpenSSL
+import PinningPlatform
 
 /// The server side of TLS: which identity to show, and OpenSSL's settings.
 ///
@@ -7,7 +8,7 @@ import COpenSSL
 final class TLSServerContext: TLSContext, @unchecked Sendable {
   let context: OpenSSLObject
   private let choose: @Sendable (_ serverName: String?) -> ServerIdentity?
-  private let loaded = Guarded<LoadedIdentity?>(nil)
+  private let loaded = Locked<LoadedIdentity?>(nil)
 
   /// - Parameter choose: the identity for a server name (nil when the client sent none); returning
   ///   nil ends the handshake.

@@ -36,6 +36,18 @@ final class ByteStream {
 
   deinit { if let ssl { SSL_free(ssl) } }
 
+  /// Connects to an address.
+  static func dial(
+    _ endpoint: Endpoint, stop: StopSignal, until deadline: Deadline
+  ) throws(SocketError) -> ByteStream {
+    let stream = ByteStream(
+      try Socket.startConnecting(to: SocketAddress(endpoint)), stop: stop)
+    try stream.wait(for: Int16(POLLOUT), until: deadline)
+    let code = stream.socket.connectionError()
+    guard code == 0 else { throw .system(operation: "connect to \(endpoint)", code: code) }
+    return stream
+  }
+
   /// The TLS session, once started.
   var session: OpaquePointer? { ssl }
 
