@@ -131,11 +131,13 @@ extension JSONParser {
   ) throws(JSONError) -> Unicode.Scalar {
     let unit = try codeUnit(after: backslash, document)
     if let scalar = Unicode.Scalar(unit) { return scalar }
-    guard UTF16.isLeadSurrogate(unit), position + 1 < document.count,
-      document[position] == UInt8(ascii: "\\"), document[position + 1] == UInt8(ascii: "u")
-    else { throw .loneSurrogate(offset: backslash) }
+    guard UTF16.isLeadSurrogate(unit) else { throw .loneSurrogate(offset: backslash) }
     let second = position
-    position += 2
+    for byte in [UInt8(ascii: "\\"), UInt8(ascii: "u")] {
+      guard position < document.count else { throw .unexpectedEnd(offset: position) }
+      guard document[position] == byte else { throw .loneSurrogate(offset: backslash) }
+      position += 1
+    }
     let trail = try codeUnit(after: second, document)
     guard UTF16.isTrailSurrogate(trail),
       let scalar = Unicode.Scalar(
