@@ -95,7 +95,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "PinningPlatformTests",
-      dependencies: ["Pinning", "PinningPlatform", "TLSTools", "TestSupport"],
+      dependencies: ["Pinning", "PinningPlatform", "TLSTools", "TestSupport", "COpenSSL"],
       swiftSettings: strict),
     .testTarget(
       name: "SslPinningTests",

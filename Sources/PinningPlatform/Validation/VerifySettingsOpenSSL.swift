@@ -1,0 +1,29 @@
+#if os(Linux)
+  import COpenSSL
+
+  /// What OpenSSL is told of every path; see ``ChainValidator`` for the rules.
+  struct VerifySettings: Sendable {
+    /// Whether a path may end at an anchor that is no root.
+    let endsAtAnyAnchor: Bool
+
+    /// 112 bits: RSA of 2048 bits, SHA-224. OpenSSL's default for a store of one's own is lower
+    /// than Debian's for connections.
+    private static let securityLevel: Int32 = 2
+
+    /// Replaces what is set, so that no configuration file and no other user of OpenSSL in the
+    /// process can weaken it.
+    func apply(to parameters: OpaquePointer?, at unixSeconds: Int64? = nil) -> Bool {
+      guard let parameters else { return false }
+      X509_VERIFY_PARAM_clear_flags(parameters, UInt(bitPattern: -1))
+      // Trusted first: a cross-signed root that the server sends must not hide the trusted one.
+      var flags = UInt(X509_V_FLAG_TRUSTED_FIRST)
+      if endsAtAnyAnchor { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
+      X509_VERIFY_PARAM_set_auth_level(parameters, Self.securityLevel)
+      X509_VERIFY_PARAM_set_hostflags(parameters, HostCheck.flags)
+      if let unixSeconds { X509_VERIFY_PARAM_set_time(parameters, time_t(unixSeconds)) }
+      return X509_VERIFY_PARAM_set_flags(parameters, flags) == 1
+        && X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER) == 1
+        && X509_VERIFY_PARAM_set_trust(parameters, X509_TRUST_SSL_SERVER) == 1
+    }
+  }
+#endif
