@@ -30,6 +30,12 @@ public struct JSONObject: Sendable {
     for (key, value) in members { self[key] = value }
   }
 
+  /// An object written as a dictionary literal; of two members with the same name the later value
+  /// takes the earlier's place.
+  public init(_ members: KeyValuePairs<String, JSONValue>) {
+    self.init(members.map { ($0.key, $0.value) })
+  }
+
   /// Members the parser has already proved to be distinct.
   init(distinct members: [Member]) {
     self.members = members
