@@ -77,7 +77,7 @@
       }
 
       deinit {
-        certificates.forEach { X509_free($0) }
+        for certificate in certificates { X509_free(certificate) }
         OPENSSL_sk_free(stack)
       }
 

@@ -11,7 +11,9 @@
     /// Whether any path is validated at all.
     let validates: Bool
 
-    init(trust: TrustMode) throws(TrustError) {
+    init(
+      trust: TrustMode, system: SystemAnchors = SystemAnchors()
+    ) throws(TrustError) {
       // OpenSSL's loaders leave and clear errors of their own; none may surface elsewhere.
       ERR_set_mark()
       defer { ERR_pop_to_mark() }
@@ -22,13 +24,12 @@
           (settings, validates) = (VerifySettings(endsAtAnyAnchor: false), false)
         case .system:
           (settings, validates) = (VerifySettings(endsAtAnyAnchor: false), true)
-          let searched = try SystemAnchors.load(into: store)
-          if let searched { throw .noSystemAnchors(searched: searched) }
+          guard system.load(into: store) else { throw .noSystemAnchors(searched: system.searched) }
         case .anchors(let own, let andSystem):
           let endsAtAnyAnchor = try Self.add(own, to: store)
           (settings, validates) = (VerifySettings(endsAtAnyAnchor: endsAtAnyAnchor), true)
           // One's own are enough to go on with where a system has none.
-          if andSystem { _ = try SystemAnchors.load(into: store) }
+          if andSystem { _ = system.load(into: store) }
         }
         guard settings.apply(to: X509_STORE_get0_param(store)) else {
           throw .unavailable("OpenSSL refuses the settings")

@@ -3,6 +3,12 @@
   import Pinning
 
   extension ChainValidator {
+    /// A validator whose system keeps its anchors elsewhere.
+    package init(trust: TrustMode, system: SystemAnchors) throws(TrustError) {
+      self.trust = trust
+      store = try PlatformTrustStore(trust: trust, system: system)
+    }
+
     /// OpenSSL's `X509_STORE *`, for connections whose own library verifies as well. It lives as
     /// long as the validator; whoever keeps it takes a reference (`SSL_CTX_set1_verify_cert_store`
     /// does). Under ``TrustMode/pinnedKeysOnly`` it is empty.
