@@ -21,12 +21,20 @@ extension HostNameError: CustomStringConvertible {
     switch self {
     case .empty: "empty host name"
     case .tooLong(let count): "host name of \(count) bytes; at most 253 are possible"
-    case .badLabel(let text): "\"\(text)\" has an empty or over-long label"
-    case .badCharacter(let text): "\"\(text)\" has a character that no host name contains"
-    case .notASCII(let text): "\"\(text)\" is not ASCII; hint: write its A-label form (xn--…)"
-    case .malformedAddress(let text): "\"\(text)\" looks like an IP address and is none"
+    case .badLabel(let text): "\(Self.quoted(text)) has an empty or over-long label"
+    case .badCharacter(let text): "\(Self.quoted(text)) has a character that no host name contains"
+    case .notASCII(let text):
+      "\(Self.quoted(text)) is not ASCII; hint: write its A-label form (xn--…)"
+    case .malformedAddress(let text): "\(Self.quoted(text)) looks like an IP address and is none"
     case .misplacedWildcard(let text):
-      "\"\(text)\" has a misplaced wildcard; hint: only *.name and **.name are patterns"
+      "\(Self.quoted(text)) has a misplaced wildcard; hint: only *.name and **.name are patterns"
     }
+  }
+
+  /// Host names come from outside: control characters must not reach a terminal, nor a megabyte a
+  /// log.
+  private static func quoted(_ text: String) -> String {
+    let shown = text.unicodeScalars.prefix(80).map { $0.escaped(asASCII: true) }.joined()
+    return "\"\(shown)\(text.unicodeScalars.count > 80 ? "…" : "")\""
   }
 }

@@ -33,5 +33,8 @@ public struct RegistryStamp: Hashable, Sendable {
   }
 
   /// Seconds since the registry was last confirmed, never negative.
-  public func age(at now: Int64) -> Int64 { max(0, now - confirmed) }
+  public func age(at now: Int64) -> Int64 {
+    let (age, overflow) = now.subtractingReportingOverflow(confirmed)
+    return overflow ? (now < confirmed ? 0 : .max) : max(0, age)
+  }
 }

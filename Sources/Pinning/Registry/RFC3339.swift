@@ -65,8 +65,8 @@ public enum RFC3339 {
   }
 
   private static func floorDivide(_ value: Int64, by divisor: Int64) -> (Int64, Int64) {
-    let quotient = value / divisor - (value % divisor < 0 ? 1 : 0)
-    return (quotient, value - quotient * divisor)
+    let (quotient, remainder) = value.quotientAndRemainder(dividingBy: divisor)
+    return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
   }
 
   private struct Reader {

@@ -13,4 +13,11 @@ public struct RegistryLimits: Hashable, Sendable {
 
   /// The defaults.
   public static let standard = RegistryLimits()
+
+  /// Whether a host that vanished at `since` still has its pins at `now`, both in Unix seconds.
+  func keepsVanished(since: Int64, at now: Int64) -> Bool {
+    let (seconds, isForEver) = vanishedHostDays.multipliedReportingOverflow(by: 86400)
+    let (end, isBeyondTime) = since.addingReportingOverflow(seconds)
+    return (isForEver || isBeyondTime) ? vanishedHostDays > 0 : now <= end
+  }
 }

@@ -15,6 +15,8 @@ public struct TrustedRegistry: Sendable {
   /// Which document this is, for verdicts.
   public let stamp: RegistryStamp
 
+  /// What the newest document says by itself.
+  private let document: Registry
   private let vanished: [HostPattern: Vanished]
   private let limits: RegistryLimits
 
@@ -36,20 +38,26 @@ public struct TrustedRegistry: Sendable {
     digest: ([UInt8]) -> [UInt8], at now: Int64, limits: RegistryLimits = .standard
   ) throws(RegistryError) {
     let envelope = try RegistryEnvelope(parsing: bytes, limits: limits)
-    registry = try Registry(format1: try envelope.verifiedPayload(by: verifier))
-    stamp = Self.stamp(envelope, digest: digest, at: now)
-    vanished = [:]
-    self.limits = limits
+    let document = try Registry(format1: try envelope.verifiedPayload(by: verifier))
+    self.init(
+      document: document, stamp: Self.stamp(envelope, digest: digest, at: now), vanished: [:],
+      limits: limits)
   }
 
   private init(
-    registry: Registry, stamp: RegistryStamp, vanished: [HostPattern: Vanished],
+    document: Registry, stamp: RegistryStamp, vanished: [HostPattern: Vanished],
     limits: RegistryLimits
   ) {
-    self.registry = registry
+    self.document = document
     self.stamp = stamp
     self.vanished = vanished
     self.limits = limits
+    let order = vanished.sorted {
+      $0.key.description.utf8.lexicographicallyPrecedes($1.key.description.utf8)
+    }
+    registry = Registry(
+      keys: document.keys + order.flatMap(\.value.keys),
+      problems: document.problems + order.map { .vanished($0.key, since: $0.value.since) })
   }
 
   /// What is believed after a newer document came in.
@@ -62,32 +70,29 @@ public struct TrustedRegistry: Sendable {
     let now = max(clock, stamp.confirmed)
     let next = try TrustedRegistry(
       accepting: bytes, verifiedBy: verifier, digest: digest, at: now, limits: limits)
-    let listed = Set(next.registry.keys.map(\.pattern))
+    let listed = Set(next.document.keys.map(\.pattern))
     var vanished = self.vanished
-    let before = Dictionary(grouping: currentKeys, by: \.pattern)
+    let before = Dictionary(grouping: document.keys, by: \.pattern)
     for (pattern, keys) in before where !listed.contains(pattern) {
       vanished[pattern] = Vanished(keys: keys, since: now)
     }
     vanished = vanished.filter { pattern, host in
-      !listed.contains(pattern) && now - host.since <= limits.vanishedHostDays * 86400
-    }
-    let order = vanished.sorted {
-      $0.key.description.utf8.lexicographicallyPrecedes($1.key.description.utf8)
+      !listed.contains(pattern) && limits.keepsVanished(since: host.since, at: now)
     }
     return TrustedRegistry(
-      registry: Registry(
-        keys: next.registry.keys + order.flatMap(\.value.keys),
-        problems: next.registry.problems
-          + order.map { .vanished($0.key, since: $0.value.since) }),
-      stamp: next.stamp, vanished: vanished, limits: limits)
+      document: next.document, stamp: next.stamp, vanished: vanished, limits: limits)
   }
 
-  /// The same registry, confirmed by its server as unchanged at `clock` (Unix seconds).
+  /// The same registry, confirmed by its server as unchanged at `clock` (Unix seconds). Hosts that
+  /// vanished too long ago go.
   public func confirmed(at clock: Int64) -> TrustedRegistry {
-    let stamp = RegistryStamp(
-      version: self.stamp.version, payloadDigest: self.stamp.payloadDigest,
-      confirmed: max(clock, self.stamp.confirmed))
-    return TrustedRegistry(registry: registry, stamp: stamp, vanished: vanished, limits: limits)
+    let now = max(clock, stamp.confirmed)
+    return TrustedRegistry(
+      document: document,
+      stamp: RegistryStamp(
+        version: stamp.version, payloadDigest: stamp.payloadDigest, confirmed: now),
+      vanished: vanished.filter { limits.keepsVanished(since: $0.value.since, at: now) },
+      limits: limits)
   }
 
   /// The policy that this registry amounts to.
@@ -99,9 +104,6 @@ public struct TrustedRegistry: Sendable {
     try PinningPolicy(
       entries: registry.policyEntries, trust: trust, unlistedHosts: unlistedHosts, registry: stamp)
   }
-
-  /// The entries of the newest document, without those of vanished hosts.
-  private var currentKeys: [RegistryKey] { registry.keys.filter { vanished[$0.pattern] == nil } }
 
   private static func stamp(
     _ envelope: RegistryEnvelope, digest: ([UInt8]) -> [UInt8], at now: Int64
