@@ -5,7 +5,8 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <openssl/bio.h>
@@ -13,7 +14,21 @@
 // The flag BIO_eof() reports; OpenSSL tells a truncation from a slow peer by it.
 #define PP_BIO_SAW_END 0x800
 
-static int socket_of(BIO *bio) { return (int)(intptr_t)BIO_get_data(bio); }
+struct socket_state {
+  int descriptor;
+  int begun;                // how many bytes of `beginning` are filled
+  unsigned char beginning[40];
+};
+
+static int socket_of(BIO *bio) {
+  return ((struct socket_state *)BIO_get_data(bio))->descriptor;
+}
+
+static void remember(struct socket_state *state, const char *bytes, ssize_t count) {
+  for (ssize_t i = 0; i < count && state->begun < (int)sizeof state->beginning; i++) {
+    state->beginning[state->begun++] = (unsigned char)bytes[i];
+  }
+}
 
 static int would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
@@ -31,6 +46,7 @@ static int socket_read(BIO *bio, char *bytes, int count) {
   ssize_t received = recv(socket_of(bio), bytes, (size_t)count, 0);
   if (received < 0 && would_block(errno)) BIO_set_retry_read(bio);
   if (received == 0) BIO_set_flags(bio, PP_BIO_SAW_END);
+  remember(BIO_get_data(bio), bytes, received);
   return (int)received;
 }
 
@@ -44,6 +60,12 @@ static long socket_control(BIO *bio, int command, long number, void *pointer) {
   }
 }
 
+static int socket_free(BIO *bio) {
+  free(BIO_get_data(bio));
+  BIO_set_data(bio, NULL);
+  return 1;
+}
+
 static pthread_once_t method_once = PTHREAD_ONCE_INIT;
 static BIO_METHOD *method;
 
@@ -53,6 +75,7 @@ static void make_method(void) {
   BIO_meth_set_write(made, socket_write);
   BIO_meth_set_read(made, socket_read);
   BIO_meth_set_ctrl(made, socket_control);
+  BIO_meth_set_destroy(made, socket_free);
   method = made;
 }
 
@@ -60,9 +83,23 @@ BIO *pp_tls_socket_bio(int descriptor) {
   pthread_once(&method_once, make_method);
   BIO *bio = method != NULL ? BIO_new(method) : NULL;
   if (bio == NULL) return NULL;
-  BIO_set_data(bio, (void *)(intptr_t)descriptor);
+  struct socket_state *state = calloc(1, sizeof *state);
+  if (state == NULL) {
+    BIO_free(bio);
+    return NULL;
+  }
+  state->descriptor = descriptor;
+  BIO_set_data(bio, state);
   BIO_set_init(bio, 1);
   return bio;
+}
+
+int pp_tls_beginning(BIO *bio, unsigned char *bytes, int capacity) {
+  struct socket_state *state = bio != NULL ? BIO_get_data(bio) : NULL;
+  if (state == NULL) return 0;
+  int count = state->begun < capacity ? state->begun : capacity;
+  memcpy(bytes, state->beginning, (size_t)count);
+  return count;
 }
 
 int pp_tls_event(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }

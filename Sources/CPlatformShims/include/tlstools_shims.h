@@ -8,6 +8,10 @@
 /// The descriptor stays the caller's: freeing the BIO does not close it. NULL when out of memory.
 struct bio_st *pp_tls_socket_bio(int descriptor);
 
+/// Copies the first bytes that such a BIO received, at most 40; returns how many. What is no TLS is
+/// told by them after OpenSSL has eaten and refused them.
+int pp_tls_beginning(struct bio_st *bio, unsigned char *bytes, int capacity);
+
 /// A non-blocking event counter, closed on exec: eventfd(2), which Glibc's module leaves out.
 /// -1 and errno when there is none to be had.
 int pp_tls_event(void);

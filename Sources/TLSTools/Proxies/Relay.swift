@@ -23,13 +23,13 @@ struct Relay {
   }
 
   private var directions: [Direction]
-  private let stop: StopSignal
+  private let stop: EventSignal
   /// How long both sides may be silent.
   private static let idleMilliseconds: Int64 = 300_000
 
   /// - Parameter tap: sees what `client` sends, before `server` does.
   init(
-    client: ByteStream, server: ByteStream, stop: StopSignal,
+    client: ByteStream, server: ByteStream, stop: EventSignal,
     tap: @escaping ([UInt8]) -> Void = { _ in }
   ) {
     directions = [

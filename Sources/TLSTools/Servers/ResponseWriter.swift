@@ -1,7 +1,7 @@
 /// Writes one answer in the way its `delivery` asks for.
 struct ResponseWriter {
   let stream: ByteStream
-  let stop: StopSignal
+  let stop: EventSignal
 
   /// - Returns: false when the connection has to end after this answer.
   func send(

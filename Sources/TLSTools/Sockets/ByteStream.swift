@@ -25,11 +25,11 @@ final class ByteStream {
   }
 
   let socket: Socket
-  private let stop: StopSignal
+  private let stop: EventSignal
   private var ssl: OpaquePointer?
   private var context: (any TLSContext)?
 
-  init(_ socket: Socket, stop: StopSignal) {
+  init(_ socket: Socket, stop: EventSignal) {
     self.socket = socket
     self.stop = stop
   }
@@ -38,7 +38,7 @@ final class ByteStream {
 
   /// Connects to an address.
   static func dial(
-    _ endpoint: Endpoint, stop: StopSignal, until deadline: Deadline
+    _ endpoint: Endpoint, stop: EventSignal, until deadline: Deadline
   ) throws(SocketError) -> ByteStream {
     let stream = ByteStream(
       try Socket.startConnecting(to: SocketAddress(endpoint)), stop: stop)
@@ -70,6 +70,19 @@ final class ByteStream {
     configure(ssl)
     self.ssl = ssl
     self.context = context
+  }
+
+  /// The first bytes the other side sent under what should be TLS, and what waits behind them; at
+  /// most 80.
+  var beginning: [UInt8] {
+    guard let ssl else { return [] }
+    var bytes = [UInt8](repeating: 0, count: 80)
+    let taken = Int(pp_tls_beginning(SSL_get_rbio(ssl), &bytes, 40))
+    let waiting = bytes.withUnsafeMutableBytes { buffer -> Int in
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[taken..<80])
+      return recv(socket.descriptor, rest.baseAddress, rest.count, Int32(MSG_PEEK))
+    }
+    return Array(bytes.prefix(taken + max(0, waiting)))
   }
 
   func handshake(until deadline: Deadline) throws(SocketError) {

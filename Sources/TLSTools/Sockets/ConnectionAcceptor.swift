@@ -12,14 +12,14 @@ final class ConnectionAcceptor: Sendable {
   }
 
   let endpoint: Endpoint
-  let stop: StopSignal
+  let stop: EventSignal
   private let listener: Socket
   private let limit: Int
   private let threads = WorkerThreads()
   private let state = Locked(State())
 
   init(endpoint: Endpoint, limit: Int) throws(SocketError) {
-    stop = try StopSignal()
+    stop = try EventSignal()
     (listener, self.endpoint) = try Socket.listen(on: endpoint)
     self.limit = limit
   }

@@ -1,9 +1,9 @@
 import CPlatformShims
 import Foundation
 
-/// A flag, raised once, that ends every poll(2) which watches its descriptor.
-final class StopSignal: Sendable {
-  /// Readable once raised, and from then on.
+/// A flag that ends every poll(2) which watches its descriptor. Raised from any thread.
+final class EventSignal: Sendable {
+  /// Readable while raised.
   let descriptor: Int32
 
   init() throws(SocketError) {
@@ -16,6 +16,11 @@ final class StopSignal: Sendable {
   func raise() {
     var one: UInt64 = 1
     _ = write(descriptor, &one, 8)
+  }
+
+  func lower() {
+    var count: UInt64 = 0
+    _ = read(descriptor, &count, 8)
   }
 
   var isRaised: Bool { !sleep(milliseconds: 0) }

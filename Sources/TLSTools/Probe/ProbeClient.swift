@@ -1,0 +1,25 @@
+import COpenSSL
+
+/// The client side of TLS for probes.
+///
+/// It lets every handshake through, because a bad certificate is what a probe is to report; the
+/// judgement comes afterwards. Nothing is ever sent over the connection. Old versions and weak keys
+/// are let through for the same reason; keys on the chain are judged by `ChainJudge`.
+final class ProbeClient: TLSContext, Sendable {
+  let context: OpenSSLObject
+
+  init() throws(CertificateError) {
+    OpenSSLErrors.clear()
+    guard let pointer = SSL_CTX_new(TLS_client_method()) else {
+      throw .openSSL(operation: "making a TLS context", reason: OpenSSLErrors.drain())
+    }
+    context = OpenSSLObject(pointer) { SSL_CTX_free($0) }
+    SSL_CTX_set_security_level(pointer, 0)
+    SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLSVersion.tls10.rawValue), nil)
+    SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
+    // OpenSSL would otherwise verify once more, against an empty store, and for nothing.
+    SSL_CTX_set_cert_verify_callback(pointer, letThrough, nil)
+  }
+}
+
+private func letThrough(_: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 { 1 }

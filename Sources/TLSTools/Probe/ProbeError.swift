@@ -1,0 +1,51 @@
+/// Why a server could not be looked at. A server that answers with a bad certificate is no error:
+/// see `ProbeResult`.
+public enum ProbeError: Error, Hashable, Sendable {
+  /// How far the probe had come when its time was up.
+  public enum Stage: String, Sendable, Hashable {
+    /// It waited for other probes to make room.
+    case queue
+    case dns
+    case connect
+    case handshake
+  }
+
+  /// Not a host name in ASCII or a numeric address, or no port.
+  case invalidTarget(String)
+  /// The name has no address; `reason` is the resolver's.
+  case dns(host: String, reason: String)
+  /// Nobody listens there.
+  case refused(Endpoint)
+  /// There is no way there; `reason` is the system's.
+  case unreachable(Endpoint, reason: String)
+  /// The deadline passed.
+  case timeout(Stage)
+  /// Something answered that is not TLS; `beginning` is how, made printable.
+  case notTLS(beginning: String)
+  /// The server or OpenSSL ended the handshake before a certificate could be judged.
+  case handshake(reason: String)
+  /// The task was cancelled, or the probe was released.
+  case cancelled
+  /// This machine could not do its part (descriptors, memory, trust store).
+  case local(reason: String)
+}
+
+extension ProbeError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .invalidTarget(let text):
+      "'\(text)' is no host and port; hint: write example.com, example.com:8443 or [::1]:443"
+    case .dns(let host, let reason): "cannot look up \(host): \(reason)"
+    case .refused(let endpoint): "\(endpoint) refused the connection; hint: is the port right?"
+    case .unreachable(let endpoint, let reason): "cannot reach \(endpoint): \(reason)"
+    case .timeout(.queue): "the time was up before the probe's turn came"
+    case .timeout(.dns): "the time was up while looking up the name"
+    case .timeout(.connect): "the time was up while connecting; hint: a firewall may drop packets"
+    case .timeout(.handshake): "the server accepted the connection but did not finish TLS in time"
+    case .notTLS(let beginning): "the server does not speak TLS: it answered '\(beginning)'"
+    case .handshake(let reason): "the TLS handshake failed: \(reason)"
+    case .cancelled: "cancelled"
+    case .local(let reason): "cannot probe from here: \(reason)"
+    }
+  }
+}

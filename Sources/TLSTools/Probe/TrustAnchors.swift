@@ -1,0 +1,55 @@
+import COpenSSL
+
+/// The certificates a chain may end in.
+///
+/// - Empty means closed: without an anchor no chain is valid.
+/// - An anchor given here counts whoever issued it (RFC 5280 section 6.1.1 d), so an intermediate
+///   can be one. Where all are roots, a path has to end in a root.
+public struct TrustAnchors: Sendable {
+  let store: OpenSSLObject
+  /// Whether a path may end in an anchor that is no root.
+  let endsAtAnyAnchor: Bool
+
+  /// The system's trust store (`SSL_CERT_FILE` and `SSL_CERT_DIR` count), as it is now: a process
+  /// that runs for months makes a new value now and then.
+  public static func system() throws(CertificateError) -> TrustAnchors {
+    try TrustAnchors([], includingSystem: true)
+  }
+
+  /// - Parameter includingSystem: adds the system's trust store.
+  public init(
+    _ certificates: [Certificate], includingSystem: Bool = false
+  ) throws(CertificateError) {
+    OpenSSLErrors.clear()
+    guard let pointer = X509_STORE_new() else {
+      throw .openSSL(operation: "making a trust store", reason: OpenSSLErrors.drain())
+    }
+    store = OpenSSLObject(pointer) { X509_STORE_free($0) }
+    if includingSystem, X509_STORE_set_default_paths(pointer) != 1 {
+      throw .openSSL(operation: "reading the system's trust store", reason: OpenSSLErrors.drain())
+    }
+    // What a missing file of the system left behind is nobody's failure.
+    OpenSSLErrors.clear()
+    var areRoots = true
+    for certificate in certificates {
+      let x509 = try certificate.parsed()
+      if X509_get_extension_flags(x509.pointer) & UInt32(EXFLAG_SI) == 0 { areRoots = false }
+      guard X509_STORE_add_cert(pointer, x509.pointer) == 1 else {
+        throw .openSSL(operation: "adding a trust anchor", reason: OpenSSLErrors.drain())
+      }
+    }
+    endsAtAnyAnchor = !areRoots
+  }
+
+  /// Every certificate of a PEM text, or one in DER.
+  ///
+  /// - Throws: `noPEM`, `malformed`.
+  public init(reading bytes: [UInt8], includingSystem: Bool = false) throws(CertificateError) {
+    // 0x30 begins every DER certificate and no PEM text.
+    let certificates =
+      bytes.first == 0x30
+      ? [try Certificate(der: bytes)]
+      : try Certificate.certificates(inPEM: String(decoding: bytes, as: UTF8.self))
+    try self.init(certificates, includingSystem: includingSystem)
+  }
+}

@@ -1,0 +1,72 @@
+import Foundation
+
+/// A port of 127.0.0.1 that nobody listens on now.
+///
+/// The kernel hands them out in no order, so the next caller gets another one; still, somebody may
+/// take it in between. Where a server can bind port 0 itself, let it.
+public func freePort() throws -> UInt16 {
+  let listener = try LoopbackSocket()
+  return try listener.bind()
+}
+
+/// A port whose connections never come to anything: its queue is full, so the kernel drops further
+/// attempts in silence, as a firewall does.
+public final class FullPort: Sendable {
+  public let port: UInt16
+  private let sockets: [LoopbackSocket]
+
+  public init() throws {
+    let listener = try LoopbackSocket()
+    port = try listener.bind()
+    guard listen(listener.descriptor, 0) == 0 else { throw LoopbackSocket.failure() }
+    // A queue of length 0 holds one connection.
+    let filling = try (0..<4).map { _ in try LoopbackSocket() }
+    for socket in filling { socket.startConnecting(to: port) }
+    sockets = [listener] + filling
+  }
+}
+
+/// A raw non-blocking TCP socket on loopback.
+final class LoopbackSocket: Sendable {
+  let descriptor: Int32
+
+  init() throws {
+    let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+    descriptor = socket(AF_INET, Int32(kind), 0)
+    guard descriptor >= 0 else { throw Self.failure() }
+  }
+
+  deinit { close(descriptor) }
+
+  static func failure() -> any Error { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+
+  /// Binds a port that the kernel chooses.
+  func bind() throws -> UInt16 {
+    var address = Self.loopback(0)
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    return try withUnsafeMutablePointer(to: &address) { pointer in
+      try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        guard Foundation.bind(descriptor, $0, length) == 0,
+          getsockname(descriptor, $0, &length) == 0
+        else { throw Self.failure() }
+      }
+      return UInt16(bigEndian: pointer.pointee.sin_port)
+    }
+  }
+
+  func startConnecting(to port: UInt16) {
+    withUnsafePointer(to: Self.loopback(port)) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        _ = connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+  }
+
+  private static func loopback(_ port: UInt16) -> sockaddr_in {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    return address
+  }
+}
