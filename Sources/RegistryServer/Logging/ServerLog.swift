@@ -29,10 +29,12 @@ public struct ServerLog: Sendable {
 
   /// A log to standard error.
   public static func standardError(level: LogLevel = .info) -> ServerLog {
-    ServerLog(level: level, now: { Int64(time(nil)) }) { line in
-      // A closed or full standard error must not stop the server, so the outcome is not looked at.
-      _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
-    }
+    ServerLog(
+      level: level, now: { Int64(time(nil)) },
+      sink: { line in
+        // A closed or full standard error must not stop the server: the outcome is not looked at.
+        _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+      })
   }
 
   /// A log that forgets everything.

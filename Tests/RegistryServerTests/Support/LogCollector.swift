@@ -8,10 +8,12 @@ final class LogCollector: Sendable {
 
   /// A log that ends up here.
   var log: ServerLog {
-    ServerLog(level: .debug, now: { 0 }) { [self] line in
-      let object = (try? JSONValue(parsing: line))?.objectValue ?? JSONObject()
-      lines.withLock { $0.append(object) }
-    }
+    ServerLog(
+      level: .debug, now: { 0 },
+      sink: { [self] line in
+        let object = (try? JSONValue(parsing: line))?.objectValue ?? JSONObject()
+        lines.withLock { $0.append(object) }
+      })
   }
 
   /// The events of a name.

@@ -1,0 +1,128 @@
+import Foundation
+import RegistryServer
+import TestSupport
+import Testing
+
+/// A store and whatever it lives in.
+struct StoreUnderTest: Sendable {
+  let store: any RegistryStore
+  let directory: TemporaryDirectory
+}
+
+/// One kind of store. The contract below is run over each.
+enum StoreKind: String, CaseIterable, Sendable {
+  case memory
+  case sqlite
+
+  func make() throws -> StoreUnderTest {
+    let directory = try TemporaryDirectory()
+    switch self {
+    case .memory: return StoreUnderTest(store: MemoryStore(), directory: directory)
+    case .sqlite:
+      return StoreUnderTest(
+        store: try SQLiteStore(path: directory.path("state/registry.db")), directory: directory)
+    }
+  }
+}
+
+@Suite("Every store keeps the contract") struct RegistryStoreTests {
+  @Test("has nothing before the first replacement", arguments: StoreKind.allCases)
+  func startsEmpty(_ kind: StoreKind) async throws {
+    let test = try kind.make()
+    #expect(try await test.store.record(named: "a.json") == nil)
+  }
+
+  @Test("gives back what was put in, under the next version", arguments: StoreKind.allCases)
+  func roundTrip(_ kind: StoreKind) async throws {
+    let store = try kind.make().store
+    let samples: [[UInt8]] = [[1, 2, 3], [], [0, 255, 0], [UInt8](repeating: 7, count: 1 << 20)]
+    for (index, bytes) in samples.enumerated() {
+      let version = Int64(index)
+      let outcome = try await store.replace("a.json", version: version, with: bytes)
+      #expect(outcome == .replaced(version: version + 1))
+      let record = try await store.record(named: "a.json")
+      #expect(record?.version == version + 1)
+      // Compared beside the macro: it would explain a difference of a million bytes one by one.
+      let isSame = record?.bytes == bytes
+      #expect(isSame, "\(bytes.count) bytes")
+    }
+  }
+
+  @Test("keeps names apart", arguments: StoreKind.allCases)
+  func names(_ kind: StoreKind) async throws {
+    let store = try kind.make().store
+    _ = try await store.replace("a.json", version: 0, with: [1])
+    _ = try await store.replace("A.json", version: 0, with: [2])
+    #expect(try await store.record(named: "a.json")?.bytes == [1])
+    #expect(try await store.record(named: "A.json")?.bytes == [2])
+    #expect(try await store.record(named: "b.json") == nil)
+  }
+
+  @Test(
+    "refuses a replacement of another version than the one in force, and changes nothing",
+    arguments: StoreKind.allCases)
+  func compareAndSwap(_ kind: StoreKind) async throws {
+    let store = try kind.make().store
+    #expect(try await store.replace("a", version: 3, with: [9]) == .conflict(version: 0))
+    #expect(try await store.record(named: "a") == nil)
+    _ = try await store.replace("a", version: 0, with: [1])
+    _ = try await store.replace("a", version: 1, with: [2])
+    for stale: Int64 in [0, 1, 3, -1, .max] {
+      #expect(try await store.replace("a", version: stale, with: [9]) == .conflict(version: 2))
+    }
+    #expect(try await store.record(named: "a")?.bytes == [2])
+  }
+
+  @Test("lets exactly one of many win each version", arguments: StoreKind.allCases)
+  func race(_ kind: StoreKind) async throws {
+    let test = try kind.make()
+    let store = test.store
+    for version in Int64(0)..<20 {
+      let winners = try await withThrowingTaskGroup(of: UInt8?.self) { group in
+        for writer in UInt8(0)..<8 {
+          group.addTask {
+            let outcome = try await store.replace("a", version: version, with: [writer])
+            return outcome == .replaced(version: version + 1) ? writer : nil
+          }
+        }
+        return try await group.reduce(into: [UInt8]()) { if let winner = $1 { $0.append(winner) } }
+      }
+      #expect(winners.count == 1)
+      #expect(try await store.record(named: "a")?.bytes == winners)
+    }
+  }
+
+  @Test("never shows a torn or an older record to a reader", arguments: StoreKind.allCases)
+  func readers(_ kind: StoreKind) async throws {
+    let store = try kind.make().store
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for version in Int64(0)..<100 {
+          let bytes = [UInt8](repeating: UInt8(version + 1), count: 20_000)
+          _ = try await store.replace("a", version: version, with: bytes)
+        }
+      }
+      for _ in 0..<3 {
+        group.addTask {
+          var newest: Int64 = 0
+          while newest < 100 {
+            guard let record = try await store.record(named: "a") else { continue }
+            let isWhole = record.bytes == [UInt8](repeating: UInt8(record.version), count: 20_000)
+            #expect(isWhole && record.version >= newest, "version \(record.version)")
+            newest = record.version
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("answers nothing once it is closed", arguments: StoreKind.allCases)
+  func closing(_ kind: StoreKind) async throws {
+    let store = try kind.make().store
+    await store.close()
+    await #expect(throws: StoreError.closed) { try await store.record(named: "a") }
+    await #expect(throws: StoreError.closed) { try await store.replace("a", version: 0, with: []) }
+    await store.close()
+  }
+}

@@ -1,0 +1,103 @@
+import Foundation
+import RegistryServer
+import TestSupport
+import Testing
+
+@Suite("The SQLite store") struct SQLiteStoreTests {
+  @Test("has everything after a restart")
+  func restart() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("registry.db")
+    let first = try SQLiteStore(path: path)
+    _ = try await first.replace("a", version: 0, with: [1])
+    _ = try await first.replace("a", version: 1, with: [2])
+    await first.close()
+    let second = try SQLiteStore(path: path)
+    let record = try await second.record(named: "a")
+    #expect(record?.version == 2)
+    #expect(record?.bytes == [2])
+  }
+
+  @Test("has in its files what it acknowledged, at the moment it did")
+  func crash() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("registry.db")
+    let store = try SQLiteStore(path: path)
+    for version in Int64(0)..<10 {
+      _ = try await store.replace("a", version: version, with: [UInt8](repeating: 1, count: 5000))
+      // What kill -9 leaves behind is what the files hold now: nothing is closed or checkpointed.
+      let image = try TemporaryDirectory()
+      for suffix in ["", "-wal"] {
+        try FileManager.default.copyItem(
+          atPath: path + suffix, toPath: image.path("registry.db" + suffix))
+      }
+      let survivor = try SQLiteStore(path: image.path("registry.db"))
+      #expect(try await survivor.record(named: "a")?.version == version + 1)
+      await survivor.close()
+    }
+  }
+
+  @Test("is shared by two processes' connections without lost updates")
+  func shared() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("registry.db")
+    let one = try SQLiteStore(path: path)
+    let other = try SQLiteStore(path: path)
+    #expect(try await one.replace("a", version: 0, with: [1]) == .replaced(version: 1))
+    #expect(try await other.replace("a", version: 0, with: [2]) == .conflict(version: 1))
+    #expect(try await other.replace("a", version: 1, with: [3]) == .replaced(version: 2))
+    #expect(try await one.record(named: "a")?.bytes == [3])
+  }
+
+  @Test("keeps its files to its owner")
+  func modes() async throws {
+    let directory = try TemporaryDirectory()
+    let store = try SQLiteStore(path: directory.path("a/b/registry.db"))
+    _ = try await store.replace("a", version: 0, with: [1])
+    for (name, mode) in [
+      ("a/b", 0o700), ("a/b/registry.db", 0o600), ("a/b/registry.db-wal", 0o600),
+    ] {
+      let attributes = try FileManager.default.attributesOfItem(atPath: directory.path(name))
+      #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == mode, "\(name)")
+    }
+  }
+
+  @Test("refuses what is no file of its own")
+  func foreign() async throws {
+    let directory = try TemporaryDirectory()
+    let text = try directory.write("not a database, but long enough to look at", to: "text.db")
+    #expect(throws: StoreError.foreign(path: text.path(percentEncoded: false))) {
+      try SQLiteStore(path: text.path(percentEncoded: false))
+    }
+    let other = directory.path("other.db")
+    try await makeDatabase(other, with: 0x6d6c_6b6a, at: Header.applicationID)
+    #expect(throws: StoreError.foreign(path: other)) { try SQLiteStore(path: other) }
+    #expect(throws: StoreError.self) { try SQLiteStore(path: directory.path()) }
+    #expect(throws: StoreError.self) { try SQLiteStore(path: "/proc/no/such/place.db") }
+  }
+
+  @Test("refuses a file of a newer version instead of damaging it")
+  func newer() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("registry.db")
+    try await makeDatabase(path, with: 9, at: Header.userVersion)
+    #expect(throws: StoreError.newerSchema(path: path, found: 9, known: 1)) {
+      try SQLiteStore(path: path)
+    }
+  }
+
+  /// Offsets in a database's header (sqlite.org/fileformat2.html §1.3).
+  private enum Header {
+    static let userVersion: UInt64 = 60
+    static let applicationID: UInt64 = 68
+  }
+
+  /// Makes an empty store and writes a number of four bytes into its header.
+  private func makeDatabase(_ path: String, with value: UInt32, at offset: UInt64) async throws {
+    await (try SQLiteStore(path: path)).close()
+    let file = try #require(FileHandle(forUpdatingAtPath: path))
+    try file.seek(toOffset: offset)
+    try file.write(contentsOf: withUnsafeBytes(of: value.bigEndian) { Data($0) })
+    try file.close()
+  }
+}
