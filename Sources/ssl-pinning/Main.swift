@@ -1,4 +1,42 @@
+import Foundation
+
+/// The tool `ssl-pinning`: parses the command line, runs one command, exits with what it says.
 @main
 enum Main {
-  static func main() {}
+  static func main() async {
+    Console.prepare()
+    exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
+  }
+
+  private static func run(_ words: [String]) async -> ExitStatus {
+    let parser = ArgumentParser(commands: Command.all)
+    let request: ArgumentParser.Request
+    do throws(UsageError) { request = try parser.parse(words) } catch {
+      Console.say("\(error)")
+      Console.say("usage: \(usage(words, parser))")
+      return .wrongUsage
+    }
+    do throws(CommandFailure) {
+      switch request {
+      case .run(let command, let invocation): return try await command.run(invocation)
+      case .help: try Console.write(Array(Help.overview(parser.commands).utf8))
+      case .helpOn(let command): try Console.write(Array(Help.command(command).utf8))
+      case .helpOnGroup(let word):
+        try Console.write(Array(Help.group(word, parser.group(word)).utf8))
+      case .version: try Console.write(line: "ssl-pinning \(Version.current)")
+      }
+      return .yes
+    } catch {
+      Console.say(error.message)
+      return error.status
+    }
+  }
+
+  /// Where the right usage stands.
+  private static func usage(_ words: [String], _ parser: ArgumentParser) -> String {
+    guard let command = parser.commands.first(where: { words.starts(with: $0.words) }) else {
+      return "ssl-pinning --help"
+    }
+    return "ssl-pinning \(command.name) --help"
+  }
 }

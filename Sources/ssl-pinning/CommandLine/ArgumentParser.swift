@@ -1,0 +1,144 @@
+/// Reads a command line by the table of commands; does nothing else.
+///
+/// - A flag is `--name value` or `--name=value`; given twice it is an error, because either of the
+///   two values may be the one that was meant.
+/// - A value that looks like a flag is a forgotten value. Write `--name=--value` where it is meant.
+/// - `--` ends the flags; `-` alone is standard input and no flag.
+struct ArgumentParser: Sendable {
+  /// What the user wants.
+  enum Request {
+    case run(Command, Invocation)
+    /// Help on everything.
+    case help
+    case helpOn(Command)
+    /// Help on the commands that begin with this word.
+    case helpOnGroup(String)
+    case version
+  }
+
+  let commands: [Command]
+
+  /// - Parameter words: the command line without the name of the program.
+  func parse(_ words: [String]) throws(UsageError) -> Request {
+    guard let first = words.first else { throw .noCommand }
+    switch first {
+    case "--help", "-h": return .help
+    case "--version": return .version
+    case "help":
+      let topic = words.dropFirst().filter { $0 != "--help" && $0 != "-h" }
+      return topic.isEmpty ? .help : try help(on: Array(topic))
+    default: break
+    }
+    guard !first.hasPrefix("-") else {
+      throw .unknownFlag(
+        first, suggestion: Suggestion.nearest(to: first, among: ["--help", "--version"]))
+    }
+    guard let command = command(calledBy: words) else {
+      if words.dropFirst().contains(where: Self.asksForHelp) { return try help(on: [first]) }
+      throw unknown(words)
+    }
+    let rest = words.dropFirst(command.words.count)
+    if rest.prefix(while: { $0 != "--" }).contains(where: Self.asksForHelp) {
+      return .helpOn(command)
+    }
+    return .run(command, try invocation(of: command, rest))
+  }
+
+  private static func asksForHelp(_ word: String) -> Bool { word == "--help" || word == "-h" }
+
+  private func command(calledBy words: [String]) -> Command? {
+    commands.first { words.starts(with: $0.words) }
+  }
+
+  private func help(on topic: [String]) throws(UsageError) -> Request {
+    if let command = command(calledBy: topic) { return .helpOn(command) }
+    if let first = topic.first, topic.count == 1, !group(first).isEmpty {
+      return .helpOnGroup(first)
+    }
+    throw unknown(topic)
+  }
+
+  /// The commands of more than one word that begin with this one.
+  func group(_ word: String) -> [Command] {
+    commands.filter { $0.words.count > 1 && $0.words.first == word }
+  }
+
+  private func unknown(_ words: [String]) -> UsageError {
+    let first = words.first ?? ""
+    let group = group(first)
+    if group.isEmpty {
+      return .unknownCommand(
+        first,
+        suggestion: Suggestion.nearest(
+          to: first, among: commands.map { $0.words.first ?? "" } + ["help"]))
+    }
+    guard let second = words.dropFirst().first, !second.hasPrefix("-") else {
+      return .incompleteCommand(first, continuations: group.map(\.name))
+    }
+    return .unknownCommand(
+      "\(first) \(second)",
+      suggestion: Suggestion.nearest(to: "\(first) \(second)", among: group.map(\.name)))
+  }
+
+  private func invocation(
+    of command: Command, _ words: some Collection<String>
+  ) throws(UsageError) -> Invocation {
+    var values: [String: any Sendable] = [:]
+    var arguments: [String] = []
+    var rest = Array(words)[...]
+    var flagsHaveEnded = false
+    while let word = rest.popFirst() {
+      if flagsHaveEnded || word == "-" || !word.hasPrefix("-") {
+        arguments.append(word)
+        continue
+      }
+      if word == "--" {
+        flagsHaveEnded = true
+        continue
+      }
+      let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let name = parts.first.map(String.init) ?? word
+      guard let flag = command.flags.first(where: { $0.name == name }) else {
+        throw .unknownFlag(
+          name,
+          suggestion: Suggestion.nearest(to: name, among: command.flags.map(\.name) + ["--help"]))
+      }
+      guard values[name] == nil else { throw .repeatedFlag(flag) }
+      let text: String
+      if flag.placeholder == nil {
+        guard parts.count == 1 else { throw .unexpectedValue(flag) }
+        text = ""
+      } else if parts.count == 2, let value = parts.last {
+        text = String(value)
+      } else {
+        guard let next = rest.first, !next.hasPrefix("--") else { throw .missingValue(flag) }
+        rest.removeFirst()
+        text = next
+      }
+      do throws(FlagValueError) { values[name] = try flag.read(text) } catch {
+        throw .badValue(flag, text, wanted: error.wanted)
+      }
+    }
+    for flag in command.flags where flag.isRequired && values[flag.name] == nil {
+      throw .missingFlag(flag)
+    }
+    try check(arguments, against: command.argument)
+    return Invocation(arguments: arguments, values: values)
+  }
+
+  private func check(_ arguments: [String], against wanted: Argument) throws(UsageError) {
+    let most =
+      switch wanted.count {
+      case .none: 0
+      case .optional, .one: 1
+      case .some: Int.max
+      }
+    if arguments.count > most, let extra = arguments.dropFirst(most).first {
+      throw .unexpectedArgument(extra)
+    }
+    if arguments.isEmpty, wanted.count == .one || wanted.count == .some {
+      throw .missingArgument(wanted)
+    }
+    if arguments.contains("") { throw .unexpectedArgument("") }
+  }
+}

@@ -1,0 +1,81 @@
+import CanonicalJSON
+import Foundation
+import Pinning
+import PinningPlatform
+
+/// `verify`: whether a registry is signed by a key, and what it says.
+enum Verify {
+  private static let at = Flag.unixTime("--at", "judge expiries at this moment instead of now")
+  private static let json = Flag("--json", "one line of JSON instead of a table")
+  private static let timeout = Flag.seconds(
+    "--timeout", "for fetching a URL, in all; 10 by default")
+
+  static let command = Command(
+    "verify", "check a registry's signature and show what it says",
+    argument: Argument(
+      placeholder: "FILE|URL", help: "the document; https, or http to this machine", count: .one),
+    flags: [
+      KeyArgument.flag.description, at.description, json.description, TrustArguments.ca.description,
+      timeout.description,
+    ],
+    notes: [
+      "States: ok; expired (clients still count the key for 26 hours); unreadable (no client can use\n"
+        + "the entry, and its host is refused unless another entry has a key for it)."
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let place = invocation.arguments.first ?? InputFile.standardInput
+    let trust = try TrustArguments.read(invocation)
+    let key = try KeyArgument.read(invocation)
+    let bytes = try await document(place, trust: trust, timeout: invocation[timeout] ?? 10)
+    let now = invocation[at] ?? Int64(Date().timeIntervalSince1970)
+    let trusted: TrustedRegistry
+    do throws(RegistryError) {
+      trusted = try TrustedRegistry(
+        accepting: bytes, verifiedBy: key, digest: Digest.sha256, at: now)
+    } catch {
+      if case .tooLarge = error { throw .couldNotFindOut("\(place): \(error)") }
+      if invocation[json] {
+        try Console.write(.members(["valid": .bool(false), "reason": .string("\(error)")]))
+      }
+      throw .no("\(place) is not valid: \(error)")
+    }
+    let report = RegistryReport(trusted, at: now)
+    if invocation[json] {
+      try Console.write(report.json)
+    } else {
+      try Console.write(line: report.table)
+      for problem in report.problems { Console.say("warning: \(problem)") }
+    }
+    return .yes
+  }
+
+  private static func document(
+    _ place: String, trust: TrustMode, timeout: Double
+  ) async throws(CommandFailure) -> [UInt8] {
+    let limit = RegistryLimits.standard.maximumBytes
+    guard place.contains("://") else { return try InputFile.read(place, limit: limit) }
+    let url: RegistryURL
+    do throws(RegistryURL.Fault) { url = try RegistryURL(place) } catch {
+      switch error {
+      case .unreadable: throw .usage("\"\(place)\" is no URL of a registry")
+      case .clearText: throw .usage("\"\(place)\" is clear text; hint: use https")
+      case .scheme(let scheme): throw .usage("\(scheme) is not supported; hint: use https")
+      }
+    }
+    let request = DocumentRequest(url: url, maximumBytes: limit, timeout: timeout)
+    let fetcher: DocumentFetcher
+    do throws(TrustError) { fetcher = try DocumentFetcher(trust: trust) } catch {
+      throw .no("--ca cannot be used: \(error)")
+    }
+    let fetched: FetchedDocument
+    do throws(FetchError) { fetched = try await fetcher.fetch(request) } catch {
+      throw .couldNotFindOut("\(place): \(error)")
+    }
+    guard case .fresh(let bytes, _) = fetched else {
+      throw .couldNotFindOut("\(place): \(FetchError.status(304))")
+    }
+    return bytes
+  }
+}
