@@ -16,7 +16,7 @@ extension JSONValue {
 
   /// An object of these members.
   static func members(_ members: KeyValuePairs<String, JSONValue>) -> JSONValue {
-    .object(JSONObject(members))
+    .object(JSONObject(members.map { ($0.key, $0.value) }))
   }
 
   /// The text, or `null`.

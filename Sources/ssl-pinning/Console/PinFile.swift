@@ -1,0 +1,79 @@
+import Pinning
+import PinningPlatform
+
+/// Finds the pins in a file of certificates or public keys.
+///
+/// - DER, or PEM with any number of blocks: every certificate and every public key counts, in order.
+/// - A private key is passed over where certificates stand beside it, and refused where it is alone:
+///   whoever asks for its pin has the public half as well.
+/// - Nothing is re-encoded, so the pins of odd keys come out as the world sees them.
+enum PinFile {
+  /// More than any chain or bundle has.
+  static let maximumBytes = 16 << 20
+
+  /// - Throws: ``CommandFailure/couldNotFindOut(_:)`` where the file cannot be read, and
+  ///   ``CommandFailure/no(_:)`` where it holds no pin or anything broken.
+  static func pins(inFile path: String) throws(CommandFailure) -> [PinnedKey] {
+    let bytes = try InputFile.read(path, limit: maximumBytes)
+    guard !bytes.isEmpty else { throw .no("\(path) is empty") }
+    let blocks: [PEMBlock]
+    // 0x30 begins every DER value that has a pin. What a certificate quotes may look like PEM.
+    let isDER = bytes.first == 0x30
+    do throws(PEMError) { blocks = isDER ? [] : try PEMBlock.blocks(in: bytes) } catch {
+      throw .no("\(path): \(error)")
+    }
+    do throws(CertificateSyntaxError) {
+      if isDER { return [try pin(inDER: bytes)] }
+      var pins: [PinnedKey] = []
+      for block in blocks {
+        if let pin = try pin(in: block, path) { pins.append(pin) }
+      }
+      guard pins.isEmpty else { return pins }
+    } catch { throw .no("\(path): \(error)") }
+    throw .no("\(path) holds \(contents(blocks)); hint: \(hint(blocks, path))")
+  }
+
+  private static func pin(inDER bytes: [UInt8]) throws(CertificateSyntaxError) -> PinnedKey {
+    do throws(CertificateSyntaxError) { return try PinnedKey(certificateDER: bytes) } catch {
+      if let key = try? PinnedKey(publicKeyDER: bytes) { return key }
+      if let rsa = try? VerificationKey(bytes: bytes) {
+        return try PinnedKey(publicKeyDER: rsa.spkiDER)
+      }
+      throw error
+    }
+  }
+
+  private static func pin(
+    in block: PEMBlock, _ path: String
+  ) throws(CertificateSyntaxError) -> PinnedKey? {
+    switch block.label {
+    case "CERTIFICATE", "X509 CERTIFICATE":
+      return try PinnedKey(certificateDER: block.bytes)
+    case "TRUSTED CERTIFICATE":
+      // OpenSSL's own: a certificate, and behind it what it is trusted for.
+      var reader = DERReader(block.bytes[...])
+      let certificate = try reader.element(tag: .sequence, what: "certificate")
+      return try PinnedKey(certificateDER: [UInt8](certificate.whole))
+    case "PUBLIC KEY":
+      return try PinnedKey(publicKeyDER: block.bytes)
+    case "RSA PUBLIC KEY":
+      guard let key = try? VerificationKey(block.text) else { return nil }
+      return try PinnedKey(publicKeyDER: key.spkiDER)
+    default:
+      return nil
+    }
+  }
+
+  private static func contents(_ blocks: [PEMBlock]) -> String {
+    let labels = Set(blocks.map(\.label)).sorted()
+    return labels.isEmpty
+      ? "no certificate and no public key"
+      : "nothing with a pin but \(labels.joined(separator: ", "))"
+  }
+
+  private static func hint(_ blocks: [PEMBlock], _ path: String) -> String {
+    blocks.contains { $0.label.hasSuffix("PRIVATE KEY") }
+      ? "openssl pkey -in \(path) -pubout, and take the pin of that"
+      : "it takes PEM or DER of certificates or public keys"
+  }
+}
