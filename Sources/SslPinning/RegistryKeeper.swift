@@ -19,23 +19,28 @@ final class RegistryKeeper: PinJudge {
   }
 
   private let config: SslPinningConfig
-  private let url: RegistryURL
+  private let source: RegistrySource
   private let key: VerificationKey
-  private let fetcher: DocumentFetcher
   private let clocks: Clocks
   private let state: Locked<State>
 
-  /// Fetches the first registry.
+  /// Fetches the first registry, or takes the one that is at hand.
   init(
-    config: SslPinningConfig, url: RegistryURL, key: VerificationKey, fetcher: DocumentFetcher,
-    clocks: Clocks
+    config: SslPinningConfig, source: RegistrySource, key: VerificationKey, clocks: Clocks
   ) async throws(SslPinningError) {
-    let request = Self.request(config, url: url, etag: nil, bypassesCaches: false)
-    let fetched: FetchedDocument
-    do throws(FetchError) { fetched = try await fetcher.fetch(request) } catch {
-      throw SslPinningError(error)
+    let bytes: [UInt8]
+    let etag: String?
+    switch source {
+    case .document(let document): (bytes, etag) = (document, nil)
+    case .remote(let url, let fetcher):
+      let request = Self.request(config, url: url, etag: nil, bypassesCaches: false)
+      let fetched: FetchedDocument
+      do throws(FetchError) { fetched = try await fetcher.fetch(request) } catch {
+        throw SslPinningError(error)
+      }
+      guard case .fresh(let document, let tag) = fetched else { throw .httpStatus(304) }
+      (bytes, etag) = (document, tag)
     }
-    guard case .fresh(let bytes, let etag) = fetched else { throw .httpStatus(304) }
     let trusted: TrustedRegistry
     do throws(RegistryError) {
       trusted = try TrustedRegistry(
@@ -44,9 +49,8 @@ final class RegistryKeeper: PinJudge {
     } catch { throw SslPinningError(error) }
     let policy = try Self.policy(of: trusted, config)
     self.config = config
-    self.url = url
+    self.source = source
     self.key = key
-    self.fetcher = fetcher
     self.clocks = clocks
     state = Locked(State(trusted: trusted, policy: policy, generation: 1, etag: etag))
   }
@@ -58,16 +62,21 @@ final class RegistryKeeper: PinJudge {
   ///
   /// - Returns: whether the pins changed.
   func refresh(bypassingCaches: Bool) async -> Result<Bool, SslPinningError> {
+    guard case .remote(let url, let fetcher) = source else { return .success(false) }
     let task = state.withLock { state in
       if let running = state.refreshing { return running }
-      let started = Task { await self.fetchAndAccept(bypassingCaches: bypassingCaches) }
+      let started = Task {
+        await self.fetchAndAccept(url, fetcher, bypassingCaches: bypassingCaches)
+      }
       state.refreshing = started
       return started
     }
     return await task.value
   }
 
-  private func fetchAndAccept(bypassingCaches: Bool) async -> Result<Bool, SslPinningError> {
+  private func fetchAndAccept(
+    _ url: RegistryURL, _ fetcher: DocumentFetcher, bypassingCaches: Bool
+  ) async -> Result<Bool, SslPinningError> {
     defer { state.withLock { $0.refreshing = nil } }
     let etag = state.withLock { $0.etag }
     let request = Self.request(config, url: url, etag: etag, bypassesCaches: bypassingCaches)
@@ -134,7 +143,7 @@ final class RegistryKeeper: PinJudge {
   func record(_ evaluation: PinEvaluation) {}
 
   func wantsRefresh(after refusal: PinEvaluation) -> Bool {
-    guard refusal.mayBeStale else { return false }
+    guard refusal.mayBeStale, case .remote = source else { return false }
     return state.withLock {
       // A refresh under way may bring the key; joining it costs no request.
       $0.refreshing != nil || $0.limiter.allows(refusal, at: clocks.steady())

@@ -40,26 +40,39 @@ public final class SslPinningClient: Sendable {
     try await self.init(config: config, clocks: .system)
   }
 
-  package init(config: SslPinningConfig, clocks: Clocks) async throws(SslPinningError) {
-    do throws(PlatformError) { try PinnedTransport.selfTest() } catch {
-      switch error {
-      case .cannotPin(let reason): throw .platformCannotPin(reason: reason)
-      }
-    }
+  package convenience init(config: SslPinningConfig, clocks: Clocks) async throws(SslPinningError) {
     let url: RegistryURL
     do throws(RegistryURL.Fault) { url = try RegistryURL(config.endpointUrl) } catch {
       throw SslPinningError(error, url: config.endpointUrl)
-    }
-    let key: VerificationKey
-    do throws(VerificationKeyError) { key = try VerificationKey(config.signingKeyBase64) } catch {
-      throw .badSigningKey(error)
     }
     let fetcher: DocumentFetcher
     do throws(TrustError) { fetcher = try DocumentFetcher(trust: config.trust) } catch {
       throw .badAnchor(error)
     }
-    keeper = try await RegistryKeeper(
-      config: config, url: url, key: key, fetcher: fetcher, clocks: clocks)
+    try await self.init(config: config, source: .remote(url, fetcher), clocks: clocks)
+  }
+
+  /// A client that believes the document at hand for ever: for tools. The configuration's URL is not
+  /// used.
+  package convenience init(
+    config: SslPinningConfig, document: [UInt8], clocks: Clocks = .system
+  ) async throws(SslPinningError) {
+    try await self.init(config: config, source: .document(document), clocks: clocks)
+  }
+
+  private init(
+    config: SslPinningConfig, source: RegistrySource, clocks: Clocks
+  ) async throws(SslPinningError) {
+    do throws(PlatformError) { try PinnedTransport.selfTest() } catch {
+      switch error {
+      case .cannotPin(let reason): throw .platformCannotPin(reason: reason)
+      }
+    }
+    let key: VerificationKey
+    do throws(VerificationKeyError) { key = try VerificationKey(config.signingKeyBase64) } catch {
+      throw .badSigningKey(error)
+    }
+    keeper = try await RegistryKeeper(config: config, source: source, key: key, clocks: clocks)
     do throws(TrustError) {
       transport = try PinnedTransport(trust: config.trust, judge: keeper)
     } catch { throw .badAnchor(error) }
