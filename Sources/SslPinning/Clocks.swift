@@ -7,11 +7,17 @@ package struct Clocks: Sendable {
   /// Seconds of a clock that never goes back: for intervals.
   package var steady: @Sendable () -> Int64
 
+  /// Seconds that a request waits for newer pins after a mismatch. Tests on busy machines are more
+  /// patient than apps.
+  package var longestRefresh: Double
+
   package init(
-    wall: @escaping @Sendable () -> Int64, steady: @escaping @Sendable () -> Int64
+    wall: @escaping @Sendable () -> Int64, steady: @escaping @Sendable () -> Int64,
+    longestRefresh: Double = 3
   ) {
     self.wall = wall
     self.steady = steady
+    self.longestRefresh = longestRefresh
   }
 
   /// The clocks of the system.

@@ -74,7 +74,8 @@ public final class SslPinningClient: Sendable {
     }
     keeper = try await RegistryKeeper(config: config, source: source, key: key, clocks: clocks)
     do throws(TrustError) {
-      transport = try PinnedTransport(trust: config.trust, judge: keeper)
+      transport = try PinnedTransport(
+        trust: config.trust, judge: keeper, longestRefresh: clocks.longestRefresh)
     } catch { throw .badAnchor(error) }
   }
 

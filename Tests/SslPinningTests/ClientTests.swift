@@ -24,7 +24,10 @@ struct ClientTests {
   }
 
   private func client() async throws -> SslPinningClient {
-    try await SslPinningClient(config: registry.config(trust: .anchors([authority.root.der])))
+    var clocks = Clocks.system
+    clocks.longestRefresh = 60
+    return try await SslPinningClient(
+      config: registry.config(trust: .anchors([authority.root.der])), clocks: clocks)
   }
 
   private func get(_ session: URLSession, host: String = "localhost", port: UInt16? = nil)

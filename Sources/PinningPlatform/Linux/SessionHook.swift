@@ -10,9 +10,6 @@
   ///   parked once and replayed on a fresh connection. Nothing of the request was sent by then.
   /// - Nothing here waits: these calls stand on the queue that all sessions of the process share.
   final class SessionHook: Sendable {
-    /// Seconds after which a parked transfer is judged again, refreshed or not.
-    static let longestRefresh: Double = 3
-
     private let transport: PinnedTransport
     private let longestWait: Double
     /// What parked transfers were refused for, until they are replayed.
@@ -21,7 +18,7 @@
     init(transport: PinnedTransport, requestTimeout: Double) {
       self.transport = transport
       // Before the request's own time-out, or the app hears of that instead of the refusal.
-      longestWait = min(Self.longestRefresh, max(0.1, requestTimeout * 0.8))
+      longestWait = min(transport.longestRefresh, max(0.1, requestTimeout * 0.8))
     }
 
     func admit(scheme: String, host: String) -> (pp_decision, text: String) {
@@ -92,7 +89,7 @@
     }
 
     /// Resumes the parked transfer once newer pins are in force, at the latest after
-    /// ``longestRefresh``.
+    /// ``PinnedTransport/longestRefresh``.
     func parked(session: UInt64, transfer: UInt64) {
       guard let refusal = parkedFor.withLock({ $0.removeValue(forKey: transfer) }) else {
         pp_session_resume(session, transfer)

@@ -21,12 +21,24 @@ public final class PinnedTransport: Sendable {
   /// The verdicts behind the platform's errors.
   let refusals: RefusalLog
 
+  /// Seconds that a parked request waits for newer pins before it is judged again without them.
+  let longestRefresh: Double
+
   /// A transport whose chains are judged under `trust` and whose pins `judge` knows.
   ///
   /// - Throws: ``TrustError`` where an anchor cannot be read.
-  public init(
-    trust: TrustMode, judge: any PinJudge, random: UInt64 = .random(in: .min ... .max)
+  public convenience init(trust: TrustMode, judge: any PinJudge) throws(TrustError) {
+    try self.init(trust: trust, judge: judge, longestRefresh: 3)
+  }
+
+  /// - Parameters:
+  ///   - longestRefresh: tests on busy machines are more patient than apps.
+  ///   - random: what tells this transport's refusals from another's.
+  package init(
+    trust: TrustMode, judge: any PinJudge, longestRefresh: Double,
+    random: UInt64 = .random(in: .min ... .max)
   ) throws(TrustError) {
+    self.longestRefresh = longestRefresh
     validator = try ChainValidator(trust: trust)
     self.judge = judge
     refusals = RefusalLog(prefix: random)

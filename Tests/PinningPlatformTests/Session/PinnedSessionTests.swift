@@ -3,6 +3,7 @@ import FoundationNetworking
 import Pinning
 import PinningPlatform
 import TLSTools
+import TestSupport
 import Testing
 
 @Suite("A pinned URLSession")
@@ -187,7 +188,7 @@ struct PinnedSessionTests {
     }
     let url = try site.url()
     let task = Task { try await session.data(from: url) }
-    while site.server.requests.count < 2 { await Task.yield() }
+    #expect(await eventually { site.server.requests.count == 2 })
     task.cancel()
     do {
       _ = try await task.value
@@ -208,8 +209,16 @@ struct PinnedSessionTests {
       _ = try await session.data(from: site.url())
       session.finishTasksAndInvalidate()
     }
-    let deadline = Date().addingTimeInterval(20)
-    while weakJudge != nil, Date() < deadline { await Task.yield() }
-    #expect(weakJudge == nil)
+    let released = Weak(weakJudge)
+    #expect(await eventually { released.isGone })
   }
+}
+
+/// A reference that does not keep its object.
+private final class Weak: @unchecked Sendable {
+  private weak var object: AnyObject?
+
+  init(_ object: AnyObject?) { self.object = object }
+
+  var isGone: Bool { object == nil }
 }

@@ -18,7 +18,8 @@ struct PinnedSite {
   let transport: PinnedTransport
 
   init(
-    trust: TrustMode? = nil, handler: @escaping LocalHTTPServer.Handler = { _ in .text("hello") }
+    trust: TrustMode? = nil, longestRefresh: Double = 60,
+    handler: @escaping LocalHTTPServer.Handler = { _ in .text("hello") }
   ) throws {
     authority = try CertificateAuthority.makeRoot(name: "Test root")
       .issueIntermediate(name: "Test intermediate")
@@ -26,7 +27,8 @@ struct PinnedSite {
     server = try LocalTLSServer(identity: identity, handler: handler)
     let trust = trust ?? .anchors([authority.root.der])
     judge = try ScriptedJudge(["**.localhost": identity, "127.0.0.1": identity], trust: trust)
-    transport = try PinnedTransport(trust: trust, judge: judge)
+    transport = try PinnedTransport(
+      trust: trust, judge: judge, longestRefresh: longestRefresh)
   }
 
   func url(_ path: String = "/", host: String = "localhost", port: UInt16? = nil) throws -> URL {

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import PinningPlatform
+import TestSupport
 
 /// An app's own delegate that writes down what it is told and waits for the task's end.
 final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
@@ -26,11 +27,10 @@ final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSessionDownl
 
   private func note(_ event: String) { state.withLock { $0.events.append(event) } }
 
-  /// Starts the task and returns what was told until its end; within 30 seconds.
+  /// Starts the task and returns what was told until its end; within a minute.
   func run(_ task: URLSessionTask) async -> Record {
     task.resume()
-    let deadline = Date().addingTimeInterval(30)
-    while !record.isComplete, Date() < deadline { await Task.yield() }
+    _ = await eventually { self.record.isComplete }
     return record
   }
 
