@@ -58,6 +58,7 @@ final class RawClient: @unchecked Sendable {
     let client = RawClient(process: process, descriptor: pair[0])
     while site.server.counts.handshakesCompleted == before {
       guard process.isRunning else { throw Failure.ended }
+      // why: the server counts on its own thread; there is nothing to wait on but the count
       try await Task.sleep(nanoseconds: 1_000_000)
     }
     return client

@@ -35,6 +35,7 @@ public final class ChildProcess: @unchecked Sendable {
 
   public let program: String
   private let process = Process()
+  private let lastSignal: Int32
   private let output = Collector()
   private let errors = Collector()
   private let changed = NSCondition()
@@ -44,12 +45,15 @@ public final class ChildProcess: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - environment: added to the test's own environment.
+  ///   - lastSignal: ends the child when the last reference goes. One that has children of its own
+  ///     needs SIGTERM, or it leaves them behind.
   ///   - input: what the child reads on standard input before its end.
   public init(
     _ program: String, _ arguments: [String] = [], environment: [String: String] = [:],
-    directory: URL? = nil, input: [UInt8] = []
+    directory: URL? = nil, input: [UInt8] = [], lastSignal: Int32 = SIGKILL
   ) throws {
     self.program = program
+    self.lastSignal = lastSignal
     process.executableURL = try Self.find(program)
     process.arguments = arguments
     process.environment = ProcessInfo.processInfo.environment
@@ -59,7 +63,7 @@ public final class ChildProcess: @unchecked Sendable {
     process.standardInput = try Self.file(holding: input)
     (process.standardOutput, process.standardError) = (stdout, stderr)
     process.terminationHandler = { [weak self] _ in self?.noteEnd() }
-    do { try process.run() } catch {
+    do { try Self.withSignalsOpen { try process.run() } } catch {
       throw Failure.cannotStart(program: program, reason: "\(error)")
     }
     output.start(reading: stdout.fileHandleForReading) { [weak self] in self?.noteOutput() }
@@ -67,7 +71,7 @@ public final class ChildProcess: @unchecked Sendable {
   }
 
   deinit {
-    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    if process.isRunning { kill(process.processIdentifier, lastSignal) }
   }
 
   public var processIdentifier: Int32 { process.processIdentifier }
@@ -146,6 +150,17 @@ public final class ChildProcess: @unchecked Sendable {
       }
       return true
     }
+  }
+
+  /// Threads of the cooperative pool block most signals, and a child inherits that: SIGTERM would
+  /// never reach it.
+  private static func withSignalsOpen(_ body: () throws -> Void) rethrows {
+    var none = sigset_t()
+    var before = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    try body()
   }
 
   /// A nameless file: unlike a pipe it takes any length at once, and a child that ends without
