@@ -41,11 +41,7 @@ public struct SigningKey: Sendable {
     let path = file.path(percentEncoded: false)
     let bytes: [UInt8]
     do throws(SmallFile.Failure) { bytes = try SmallFile.read(path, limit: 1 << 20) } catch {
-      switch error {
-      case .unreadable(let reason): throw .unreadable(path: path, reason: reason)
-      case .tooLarge(let limit):
-        throw .unreadable(path: path, reason: "it has more than \(limit) bytes")
-      }
+      throw .unreadable(path: path, reason: "\(error)")
     }
     try self.init(pem: String(decoding: bytes, as: UTF8.self))
   }

@@ -6,11 +6,18 @@ import Foundation
 /// - Regular files only. A directory reads as one cause, and a pipe nobody writes to never blocks.
 package enum SmallFile {
   /// Why a file was not read.
-  package enum Failure: Error, Equatable {
+  package enum Failure: Error, Equatable, CustomStringConvertible {
     /// The system's reason.
     case unreadable(reason: String)
     /// More bytes than the limit.
     case tooLarge(limit: Int)
+
+    package var description: String {
+      switch self {
+      case .unreadable(let reason): reason
+      case .tooLarge(let limit): "it has more than \(limit) bytes"
+      }
+    }
   }
 
   /// The bytes of a file.

@@ -14,10 +14,7 @@ extension ServerConfiguration {
     do throws(SmallFile.Failure) {
       bytes = try SmallFile.read(path, limit: Self.maximumBytes)
     } catch {
-      switch error {
-      case .unreadable(let reason): throw .unreadable(path: path, reason: reason)
-      case .tooLarge(let limit): throw .tooLarge(limit: limit)
-      }
+      throw .unreadable(path: path, reason: "\(error)")
     }
     try self.init(yaml: bytes)
   }

@@ -81,10 +81,14 @@ actor DocumentKeeper {
   private func settle(at now: Int64, completely: Bool = false) async {
     while let running = writing { await running.value }
     guard isDue(at: now, completely: completely) else { return }
-    let task = Task { await self.write(at: now, completely: completely) }
+    let task = Task {
+      await self.write(at: now, completely: completely)
+      // Before the task ends: whoever waits for it must not find it still here, since waiting for an
+      // ended task lets nobody else run.
+      self.writing = nil
+    }
     writing = task
     await task.value
-    writing = nil
   }
 
   private func write(at now: Int64, completely: Bool) async {

@@ -32,13 +32,20 @@ func configuration(_ yaml: String) throws -> ServerConfiguration {
 struct ScriptedService {
   let directory: TemporaryDirectory
   let observer = ScriptedObserver()
-  let clock = TestClock()
+  let clock: TestClock
   let log = LogCollector()
   let service: RegistryService
 
-  /// - Parameter keys: the YAML list of `keys`, in flow style.
-  init(keys: String = "[{fqdn: www.example.com}]", storage: String = "{type: memory}") throws {
-    directory = try makeKeyDirectory()
+  /// - Parameters:
+  ///   - keys: the YAML list of `keys`, in flow style.
+  ///   - storage: the YAML of `storage`, in which DIR is the service's directory.
+  ///   - other: a service whose directory and clock this one shares.
+  init(
+    keys: String = "[{fqdn: www.example.com}]", storage: String = "{type: memory}",
+    sharing other: ScriptedService? = nil
+  ) throws {
+    directory = try other?.directory ?? makeKeyDirectory()
+    clock = other?.clock ?? TestClock()
     let path = directory.path()
     let configuration = try configuration(
       """

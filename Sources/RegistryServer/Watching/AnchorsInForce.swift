@@ -1,0 +1,59 @@
+import Synchronization
+import TLSTools
+
+/// The anchors that endpoints are judged by.
+///
+/// - Own anchors replace the system's, and are read once.
+/// - The system's are read again every hour, so that an update of the machine's roots needs no
+///   restart. Where that fails the ones read before stay in force.
+final class AnchorsInForce: Sendable {
+  private struct Held {
+    var anchors: TrustAnchors
+    var read: ContinuousClock.Instant
+  }
+
+  private let isSystem: Bool
+  private let held: Mutex<Held>
+
+  /// - Parameter file: one or more certificates in PEM, or one in DER; `nil` for the system's.
+  init(file: String?) throws(AnchorsError) {
+    let name = file ?? "the system's trust store"
+    var bytes: [UInt8] = []
+    if let file {
+      do throws(SmallFile.Failure) { bytes = try SmallFile.read(file, limit: 16 << 20) } catch {
+        throw .unusable(path: name, reason: "\(error)")
+      }
+    }
+    let anchors: TrustAnchors
+    do throws(CertificateError) {
+      anchors = file == nil ? try .system() : try TrustAnchors(reading: bytes)
+    } catch { throw .unusable(path: name, reason: "\(error)") }
+    isSystem = file == nil
+    held = Mutex(Held(anchors: anchors, read: .now))
+  }
+
+  /// The anchors to judge by now.
+  func current() -> TrustAnchors {
+    held.withLock { held in
+      if isSystem, held.read.duration(to: .now) > .seconds(3600) {
+        held = Held(anchors: (try? TrustAnchors.system()) ?? held.anchors, read: .now)
+      }
+      return held.anchors
+    }
+  }
+}
+
+/// Why endpoints cannot be judged.
+public enum AnchorsError: Error, Equatable, Sendable {
+  /// The anchors at this path cannot be used.
+  case unusable(path: String, reason: String)
+}
+
+extension AnchorsError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .unusable(let path, let reason):
+      "the anchors in \(path) cannot be used: \(reason); hint: tls.anchors is a PEM file"
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("The HTTP server bounds what a client may take") struct HTTPServerTests {
+  static func start(
+    _ listen: String = "127.0.0.1:0", _ limits: HTTPLimits = HTTPLimits(),
+    body: [UInt8] = Array("{}".utf8)
+  ) throws -> HTTPServer {
+    let response = HTTPResponse(status: 200, headers: JSONHeaders.uncached, body: body)
+    return try HTTPServer(
+      listen: try #require(ListenAddress(listen)), limits: limits, handler: { _ in response })
+  }
+
+  @Test("cuts a request that drips in, however steadily")
+  func slowDrip() async throws {
+    var limits = HTTPLimits()
+    limits.request = 1
+    let server = try Self.start("127.0.0.1:0", limits)
+    let connection = try RawConnection(server.address)
+    connection.send("GET / HTTP/1.1\r\nHost: x\r\n")
+    let dripping = Task {
+      // A byte every 100 ms never lets the idle time-out of 15 s begin.
+      while !Task.isCancelled, connection.send("X: y\r\n") {
+        try? await Task.sleep(for: .milliseconds(100))
+      }
+    }
+    #expect(try await connection.readToEnd()?.contains("200") == false)
+    dripping.cancel()
+    await server.stop()
+  }
+
+  @Test("cuts a client that does not read its answer")
+  func slowReader() async throws {
+    var limits = HTTPLimits()
+    limits.answer = 1
+    let server = try Self.start(
+      "127.0.0.1:0", limits, body: [UInt8](repeating: 0x20, count: 64 << 20))
+    let connection = try RawConnection(server.address)
+    connection.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    // Cut at its end, the connection is closed before the whole body was sent.
+    try await Task.sleep(for: .seconds(4))
+    let answer = try #require(try await connection.readToEnd())
+    #expect(answer.utf8.count < 64 << 20)
+    await server.stop()
+  }
+
+  @Test("says which of the usual mistakes keeps it from listening")
+  func listening() async throws {
+    let server = try Self.start()
+    #expect(throws: HTTPServerError.addressInUse(server.address)) {
+      try Self.start("\(server.address)")
+    }
+    // TEST-NET-3 (RFC 5737) is nobody's.
+    let foreign = try #require(ListenAddress("203.0.113.1:0"))
+    #expect(throws: HTTPServerError.noSuchAddress(foreign)) { try Self.start("203.0.113.1:0") }
+    await server.stop()
+    // The port is free again as soon as the server has stopped.
+    await (try Self.start("\(server.address)")).stop()
+  }
+
+  @Test("listens on IPv6 where it is asked to")
+  func ipv6() async throws {
+    let server = try Self.start("[::1]:0")
+    let answer = try await RawConnection.ask(
+      server.address, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    #expect(answer.hasPrefix("HTTP/1.1 200 "))
+    await server.stop()
+  }
+
+  @Test("lets an answer that is under way go out before it stops")
+  func drain() async throws {
+    let size = 8 << 20
+    let server = try Self.start(body: [UInt8](repeating: 0x20, count: size))
+    let busy = try RawConnection(server.address)
+    let idle = try RawConnection(server.address)
+    busy.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    let reading = Task { try await busy.readToEnd() }
+    // The answer has begun when the first connection's request was seen; a second request on a
+    // third connection is answered after it.
+    _ = try await HTTPProbe.fetch("http://\(server.address)/")
+    await server.stop()
+    #expect(try #require(try await reading.value).utf8.count > size)
+    #expect(try await idle.readToEnd() == "")
+    #expect(throws: POSIXError(.ECONNREFUSED)) { try RawConnection(server.address) }
+  }
+
+  @Test(
+    "decodes a path once and refuses what two layers could read differently",
+    arguments: [
+      ("/a", "/a"), ("/%61", "/a"), ("/%2561", "/%61"), ("/%C3%A9", "/é"), ("/a%20b", "/a b"),
+      ("/%2F", nil), ("/%5C", nil), ("/%00", nil), ("/%0A", nil), ("/%7F", nil), ("/%", nil),
+      ("/%4", nil), ("/%G0", nil), ("/%C3", nil), ("/%+1", nil),
+    ] as [(String, String?)])
+  func paths(_ path: String, _ decoded: String?) {
+    #expect(TargetPath.decoded(path) == decoded)
+  }
+}
