@@ -3,6 +3,7 @@
 /// - A flag is `--name value` or `--name=value`; given twice it is an error, because either of the
 ///   two values may be the one that was meant.
 /// - A value that looks like a flag is a forgotten value. Write `--name=--value` where it is meant.
+///   PEM, whose text begins with dashes too, does not look like one.
 /// - `--` ends the flags; `-` alone is standard input and no flag.
 struct ArgumentParser: Sendable {
   /// What the user wants.
@@ -45,6 +46,10 @@ struct ArgumentParser: Sendable {
   }
 
   private static func asksForHelp(_ word: String) -> Bool { word == "--help" || word == "-h" }
+
+  private static func looksLikeFlag(_ word: String) -> Bool {
+    word == "--" || word.hasPrefix("--") && !word.hasPrefix("---")
+  }
 
   private func command(calledBy words: [String]) -> Command? {
     commands.first { words.starts(with: $0.words) }
@@ -111,7 +116,7 @@ struct ArgumentParser: Sendable {
       } else if parts.count == 2, let value = parts.last {
         text = String(value)
       } else {
-        guard let next = rest.first, !next.hasPrefix("--") else { throw .missingValue(flag) }
+        guard let next = rest.first, !Self.looksLikeFlag(next) else { throw .missingValue(flag) }
         rest.removeFirst()
         text = next
       }

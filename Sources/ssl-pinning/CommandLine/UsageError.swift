@@ -30,8 +30,8 @@ extension UsageError: CustomStringConvertible {
     case .badValue(let flag, let text, let wanted):
       "\(flag.name) cannot be \"\(text)\"; hint: it takes \(wanted)"
     case .repeatedFlag(let flag): "\(flag.name) is given twice"
-    case .missingFlag(let flag): "\(flag.usage) is missing: \(flag.help)"
-    case .missingArgument(let argument): "\(argument.placeholder) is missing: \(argument.help)"
+    case .missingFlag(let flag): "missing \(flag.usage): \(flag.help)"
+    case .missingArgument(let argument): "missing \(argument.placeholder): \(argument.help)"
     case .unexpectedArgument(let text): "unexpected argument \"\(text)\""
     }
   }

@@ -1,0 +1,28 @@
+import CanonicalJSON
+import Pinning
+import TLSTools
+
+/// Signing keys and documents for the tests.
+enum Keys {
+  /// Made once: a new RSA key takes a while.
+  static let signing = Result { try SigningKey.generate(bits: 2048) }
+  static let other = Result { try SigningKey.generate(bits: 2048) }
+
+  /// A registry document with these entries.
+  static func document(
+    _ entries: [JSONValue], signedBy key: SigningKey? = nil
+  ) throws -> [UInt8] {
+    let payload = JSONValue.object(["keys": .array(entries)])
+    let signature = try (key ?? signing.get()).sign(payload.canonicalBytes)
+    return JSONValue.object([
+      "payload": payload, "signature": .string(StrictBase64.encode(signature)),
+    ]).canonicalBytes
+  }
+
+  /// An entry that pins a host.
+  static func entry(_ host: String, _ pin: String, expires: Int32? = nil) -> JSONValue {
+    var entry: JSONObject = ["domainName": .string(host), "key": .string(pin)]
+    if let expires { entry["expire"] = .number(JSONNumber(integerLiteral: expires)) }
+    return .object(entry)
+  }
+}
