@@ -10,6 +10,9 @@ export SWIFT
 # everywhere: another one would build everything again.
 STRICT := --explicit-target-dependency-import-check error
 
+# So many tests at a time. Each starts real servers; all at once they would keep each other waiting.
+WIDTH := --experimental-maximum-parallelization-width 4
+
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-test build release demo test check check-fast clean
 
@@ -36,7 +39,7 @@ demo: deps ## run the main job on loopback, start to end
 	@.build/debug/ssl-pinning demo $(ARGS)
 
 test: deps-test ## run all tests
-	$(SWIFT) test $(STRICT) --disable-xctest $(if $(FILTER),--filter '$(FILTER)')
+	$(SWIFT) test $(STRICT) --disable-xctest $(WIDTH) $(if $(FILTER),--filter '$(FILTER)')
 
 check: deps-test check-fast ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests
