@@ -2,6 +2,9 @@
 ///
 /// Both limits exist for documents that come from somebody else: the size bounds the work, the depth
 /// bounds the stack that comparing, hashing, writing and freeing a ``JSONValue`` take.
+///
+/// Hazard: reading takes several times the document's size in memory, most for documents of nothing
+/// but short elements. Who reads documents of strangers sets `maximumBytes` to what may be expected.
 public struct JSONLimits: Sendable, Hashable {
   /// The most arrays and objects that may be open at once; a lone scalar has depth 0, `[]` depth 1.
   public let maximumDepth: Int

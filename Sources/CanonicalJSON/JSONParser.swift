@@ -115,9 +115,7 @@ struct JSONParser {
     try string(document)
     let top = open.count - 1
     if open[top].isSorted, open[top].lastName >= 0 {
-      let difference = tape.compare(open[top].lastName, token, in: document)
-      if difference == 0 { throw duplicate(token, document) }
-      open[top].isSorted = difference < 0
+      open[top].isSorted = tape.compare(open[top].lastName, token, in: document) < 0
     }
     open[top].lastName = token
     guard try nextByte(document) == UInt8(ascii: ":") else {

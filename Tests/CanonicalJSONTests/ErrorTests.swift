@@ -173,6 +173,7 @@ struct ErrorTests {
       Offence(#"[{"a":{"z":[],"a":{},"z":0}}]"#, .duplicateMember(name: "z", offset: 21)),
       // Found when the object closes, so the later offence is met first.
       Offence(#"{"b":1,"a":2,"b":3,]"#, Offence.byte("]", 19)),
+      Offence(#"{"a":1,"a":2,]"#, Offence.byte("]", 13)),
     ])
   func duplicates(offence: Offence) { expectRefusal(offence) }
 
