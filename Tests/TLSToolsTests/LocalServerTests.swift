@@ -188,6 +188,29 @@ struct LocalServerTests {
     #expect(server.requests.isEmpty)
   }
 
+  @Test("requests in one packet, in odd pieces, with chunk extensions and trailers are all read")
+  func framing() async throws {
+    let server = try LocalHTTPServer { HTTPResponse(body: $0.body) }
+    let text =
+      "\r\nPOST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\none"
+      + "POST /2 HTTP/1.1\r\nTransfer-Encoding: CHUNKED\r\n\r\n"
+      + "2;x=y\r\ntw\r\n1\r\no\r\n0\r\nTrailer: x\r\n\r\n"
+      + "GET /3 HTTP/1.0\r\n\r\nGET /4 HTTP/1.0\r\n\r\n"
+    let whole = try await RawClient.exchange(text, port: server.port)
+    #expect(server.requests.map(\.target) == ["/1", "/2", "/3"])
+    #expect(server.requests.map(\.body) == [Array("one".utf8), Array("two".utf8), []])
+    #expect(whole.components(separatedBy: "HTTP/1.1 200 OK\r\n").count == 4)
+
+    server.clearLog()
+    let client = try RawClient(port: server.port)
+    for byte in text.utf8.prefix(text.utf8.count / 2) {
+      try client.send(String(UnicodeScalar(byte)))
+    }
+    client.close()
+    #expect(await server.waitUntilIdle())
+    #expect(server.requests.allSatisfy { $0.target == "/1" })
+  }
+
   @Test("stopping ends idle connections, half requests, half handshakes and slow answers at once")
   func stopping() async throws {
     let site = try TestSite { _ in HTTPResponse(body: [1], delayMilliseconds: 600_000) }

@@ -60,12 +60,15 @@ public final class ChildProcess: @unchecked Sendable {
       .merging(environment) { _, new in new }
     if let directory { process.currentDirectoryURL = directory }
     let (stdout, stderr) = (Pipe(), Pipe())
-    process.standardInput = try Self.file(holding: input)
+    let stdin = try Self.file(holding: input)
+    process.standardInput = stdin
     (process.standardOutput, process.standardError) = (stdout, stderr)
     process.terminationHandler = { [weak self] _ in self?.noteEnd() }
     do { try Self.withSignalsOpen { try process.run() } } catch {
       throw Failure.cannotStart(program: program, reason: "\(error)")
     }
+    // Foundation's Process outlives its child and would keep the file open.
+    try? stdin.close()
     output.start(reading: stdout.fileHandleForReading) { [weak self] in self?.noteOutput() }
     errors.start(reading: stderr.fileHandleForReading) { [weak self] in self?.noteOutput() }
   }
