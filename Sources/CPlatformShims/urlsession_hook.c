@@ -92,11 +92,13 @@ void pp_session_release_from_connection(struct session *s) {
 }
 
 pp_transfer pp_view(const struct transfer *t) {
-  return (pp_transfer){t->id, t->scheme, t->host, t->port, t->attempt};
+  return (pp_transfer){t->id, t->scheme, t->host, t->port, t->attempt, t->refreshed};
 }
 
 void pp_note(struct transfer *t, pp_decision decision, const char *message) {
-  t->verdict = decision == PP_RETRY ? TO_RETRY : REFUSED;
+  t->verdict = decision == PP_RETRY     ? TO_RETRY
+               : decision == PP_REFRESH ? TO_REFRESH
+                                        : REFUSED;
   snprintf(t->message, sizeof t->message, "%s", message);
 }
 
@@ -190,7 +192,7 @@ EXPORT CURLMcode curl_multi_add_handle(CURLM *multi, CURL *easy) {
   if (t) {
     t->id = next_id++;
     t->attempt = 0;
-    t->parked = t->ready = false;
+    t->parked = t->ready = t->refreshed = false;
   }
   pthread_mutex_unlock(&lock);
   if (!s) return REAL(curl_multi_add_handle)(multi, easy);
@@ -254,7 +256,8 @@ static bool park(struct session *s, struct transfer *t) {
   pthread_mutex_lock(&lock);
   t->parked = true;
   t->ready = false;
-  t->attempt = 1;
+  t->attempt++;
+  if (t->verdict == TO_REFRESH) t->refreshed = true;
   s->parked_count++;
   pthread_mutex_unlock(&lock);
   if (!s->watching) {
@@ -297,7 +300,9 @@ EXPORT CURLMsg *curl_multi_info_read(CURLM *multi, int *left) {
     struct transfer *t = s ? find_transfer(s, done->easy_handle) : NULL;
     pthread_mutex_unlock(&lock);
     if (!t) return done;
-    if (t->verdict == TO_RETRY && t->attempt == 0 && park(s, t)) continue;
+    bool again = (t->verdict == TO_RETRY && t->attempt == 0) ||
+                 (t->verdict == TO_REFRESH && !t->refreshed);
+    if (again && park(s, t)) continue;
     if (t->verdict == UNDECIDED) {
       // Not ours: what libcurl wrote into our buffer goes where it would have gone.
       snprintf(refusal_text, sizeof refusal_text, "%s", t->error);

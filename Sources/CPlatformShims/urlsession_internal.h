@@ -7,7 +7,7 @@
 
 #include "urlsession_hook.h"
 
-enum verdict { UNDECIDED, REFUSED, TO_RETRY };
+enum verdict { UNDECIDED, REFUSED, TO_RETRY, TO_REFRESH };
 
 struct session;
 
@@ -19,7 +19,7 @@ struct transfer {
   uint64_t id;
   enum verdict verdict;
   int attempt;
-  bool parked, ready;
+  bool parked, ready, refreshed;
   int port;
   char scheme[16];
   char host[256];

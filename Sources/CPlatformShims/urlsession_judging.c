@@ -70,7 +70,7 @@ static int verify(X509_STORE_CTX *store_context, void *argument) {
   if (j->proof) j->release(j->proof);
   free(j);
   if (decision == PP_ACCEPT) snprintf(message, sizeof message, "out of memory");
-  pp_note(t, decision == PP_RETRY ? PP_RETRY : PP_REFUSE, message);
+  pp_note(t, decision == PP_ACCEPT ? PP_REFUSE : decision, message);
   X509_STORE_CTX_set_error(store_context, X509_V_ERR_APPLICATION_VERIFICATION);
   return 0;
 }

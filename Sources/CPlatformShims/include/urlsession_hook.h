@@ -21,8 +21,12 @@ typedef enum {
   PP_REFUSE = 0,
   PP_ACCEPT = 1,
   // Refuse this attempt, park the transfer, and replay it on a fresh connection once the session is
-  // told to resume it. Means PP_REFUSE on the second attempt.
+  // told to resume it. For a connection that cannot be used any more; means PP_REFUSE from the
+  // second attempt on.
   PP_RETRY = 2,
+  // The same for a key that newer pins might know; means PP_REFUSE once the transfer was parked for
+  // that before. So a transfer is parked twice at most.
+  PP_REFRESH = 3,
 } pp_decision;
 
 // One transfer as the URL names it. Valid during the callback only.
@@ -31,7 +35,8 @@ typedef struct {
   const char *scheme;   // lower case; empty where the URL cannot be read
   const char *host;     // as libcurl resolves it: no brackets removed, no case changed
   int port;
-  int attempt;          // 0, or 1 for the replay
+  int attempt;          // how often it was replayed
+  bool refreshed;       // whether it was parked for newer pins
 } pp_transfer;
 
 typedef struct {

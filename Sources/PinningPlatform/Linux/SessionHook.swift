@@ -7,7 +7,7 @@
   ///
   /// - The host is the URL's, never the SNI's (empty for IP addresses).
   /// - A refusal that newer pins could turn, and a reused connection that no longer passes, are
-  ///   parked once and replayed on a fresh connection. Nothing of the request was sent by then.
+  ///   parked, once each, and replayed on a fresh connection. Nothing of the request was sent.
   /// - Nothing here waits: these calls stand on the queue that all sessions of the process share.
   final class SessionHook: Sendable {
     private let transport: PinnedTransport
@@ -51,9 +51,9 @@
           spelling: transfer.host, host: host, evidence: evidence, accepted: generation)
         return (PP_ACCEPT, proof, "")
       }
-      if transfer.attempt == 0, transport.judge.wantsRefresh(after: evaluation) {
+      if !transfer.refreshed, transport.judge.wantsRefresh(after: evaluation) {
         parkedFor.withLock { $0[transfer.id] = evaluation }
-        return (PP_RETRY, nil, "")
+        return (PP_REFRESH, nil, "")
       }
       let (decision, text) = refuse(evaluation)
       return (decision, nil, text)

@@ -67,4 +67,18 @@ struct ReuseTests {
     #expect(site.server.requests.count == 2)
     #expect(site.server.counts.connections == 2)
   }
+
+  @Test("are left for a fresh one, and that one parked for newer pins, where both keys are unknown")
+  func rotatedTwice() async throws {
+    let site = try PinnedSite()
+    let session = site.session()
+    _ = try await session.data(from: site.url())
+    let next = try site.rogueIdentity()
+    try site.server.replaceIdentity(next)
+    try site.judge.pin(["localhost": site.rogueIdentity()])
+    site.judge.onRefresh { judge in try? judge.pin(["localhost": next]) }
+    _ = try await session.data(from: site.url())
+    #expect(site.judge.refreshes.count == 1)
+    #expect(site.server.requests.count == 2)
+  }
 }
