@@ -37,10 +37,10 @@ struct RFC3339Tests {
     ])
   func refuses(text: String) { #expect(RFC3339.unixSeconds(text) == nil) }
 
-  @Test("writes what it reads, on every day of 800 years")
+  @Test("writes what it reads, on every day of 400 years")
   func roundTrip() {
     var second: Int64 = -62_167_219_200 + 1600 * 365 * 86400
-    let end = second + 800 * 366 * 86400
+    let end = second + 400 * 366 * 86400
     var wrong: [Int64] = []
     while second < end {
       if RFC3339.unixSeconds(RFC3339.text(second)) != second { wrong.append(second) }
