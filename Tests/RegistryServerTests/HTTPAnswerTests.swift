@@ -12,7 +12,7 @@ import Testing
   static func publishing() async throws -> ScriptedService {
     let server = try ScriptedService()
     server.observer.show(.accepted(pin(1)), at: "www.example.com")
-    try await server.service.start()
+    try await server.start()
     await server.service.look(at: "www.example.com")
     return server
   }

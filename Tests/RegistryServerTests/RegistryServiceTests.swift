@@ -13,7 +13,7 @@ import Testing
   func firstKey() async throws {
     let server = try ScriptedService()
     server.observer.show(.accepted(pin(1)), at: Self.host)
-    try await server.service.start()
+    try await server.start()
     await server.service.look(at: Self.host)
     let pins = try await server.pins(in: Self.file)
     #expect(pins == ["www.example.com": [pin(1)], "*.www.example.com": [pin(1)]])
@@ -24,7 +24,7 @@ import Testing
   func rotation() async throws {
     let server = try ScriptedService(keys: "[{fqdn: www.example.com, domainName: '*.example.com'}]")
     server.observer.show(.accepted(pin(1)), at: Self.host)
-    try await server.service.start()
+    try await server.start()
     await server.service.look(at: Self.host)
     let before = try await server.get("/api/v1/\(Self.file)")
     server.observer.show(.accepted(pin(2)), at: Self.host)
@@ -45,7 +45,7 @@ import Testing
   func refusedLooks(_ look: Look) async throws {
     let server = try ScriptedService()
     server.observer.show(.accepted(pin(1)), at: Self.host)
-    try await server.service.start()
+    try await server.start()
     await server.service.look(at: Self.host)
     let before = try await server.get("/api/v1/\(Self.file)")
     server.observer.show(look, at: Self.host)
@@ -62,7 +62,7 @@ import Testing
   func emptyDocument() async throws {
     let server = try ScriptedService()
     server.observer.show(.refused(reason: "self-signed", presented: pin(9)), at: Self.host)
-    try await server.service.start()
+    try await server.start()
     await server.service.look(at: Self.host)
     let document = try await server.get("/api/v1/\(Self.file)")
     #expect(document.status == 503)
@@ -83,7 +83,7 @@ import Testing
     let server = try ScriptedService(
       keys: "[{fqdn: a.example, file: all.json}, {fqdn: b.example, file: all.json}]")
     server.observer.show(.accepted(pin(1)), at: "a.example")
-    try await server.service.start()
+    try await server.start()
     await server.service.look(at: "a.example")
     await server.service.look(at: "b.example")
     #expect(try await server.pins(in: "all.json").keys.sorted() == ["*.a.example", "a.example"])
@@ -98,7 +98,7 @@ import Testing
     let server = try ScriptedService(keys: "[{fqdn: www.example.com, domainName: example.com}]")
     server.observer.show(.accepted(pin(1)), at: Self.host)
     let now = server.clock.now()
-    try await server.service.start()
+    try await server.start()
     await server.service.look(at: Self.host)
     let document = try #require(server.service.currentDocument(Self.file))
     let root = try JSONValue(parsing: document.bytes)
@@ -118,7 +118,7 @@ import Testing
   func renewal() async throws {
     let server = try ScriptedService()
     server.observer.show(.accepted(pin(1)), at: Self.host)
-    try await server.service.start()
+    try await server.start()
     await server.service.look(at: Self.host)
     let first = try #require(server.service.currentDocument(Self.file))
     server.clock.advance(DocumentSigner.renewal - 100)
@@ -141,13 +141,13 @@ import Testing
     let storage = "{type: sqlite, dsn: 'DIR/registry.db'}"
     let first = try ScriptedService(storage: storage)
     first.observer.show(.accepted(pin(1)), at: Self.host)
-    try await first.service.start()
+    try await first.start()
     await first.service.look(at: Self.host)
     let before = try #require(first.service.currentDocument(Self.file))
     await first.service.stop()
 
     let second = try ScriptedService(storage: storage, sharing: first)
-    try await second.service.start()
+    try await second.start()
     #expect(second.service.currentDocument(Self.file)?.bytes == before.bytes)
     #expect(try await second.get("/readyz").status == 200)
     // What was changed while the server was down is no first key: it needs its looks.
@@ -163,11 +163,11 @@ import Testing
     let storage = "{type: sqlite, dsn: 'DIR/registry.db'}"
     let one = try ScriptedService(storage: storage)
     one.observer.show(.accepted(pin(1)), at: Self.host)
-    try await one.service.start()
+    try await one.start()
     await one.service.look(at: Self.host)
     let other = try ScriptedService(storage: storage, sharing: one)
     other.observer.show(.accepted(pin(2)), at: Self.host)
-    try await other.service.start()
+    try await other.start()
     await other.service.look(at: Self.host)
     #expect(try await other.pins(in: Self.file)[Self.host] == [pin(1), pin(2)])
     one.observer.show(.accepted(pin(3)), at: Self.host)
@@ -185,7 +185,7 @@ import Testing
     for (index, name) in names.enumerated() {
       server.observer.show(.accepted(pin(UInt8(index))), at: name)
     }
-    try await server.service.start()
+    try await server.start()
     await withTaskGroup(of: Void.self) { group in
       for name in names { group.addTask { _ = await server.service.look(at: name) } }
     }
@@ -198,7 +198,7 @@ import Testing
   func wrongKey() async throws {
     let server = try ScriptedService()
     server.observer.show(.accepted(pin(1)), at: Self.host)
-    try await server.service.start()
+    try await server.start()
     await server.service.look(at: Self.host)
     var bytes = try #require(server.service.currentDocument(Self.file)).bytes
     _ = try verifiedPins(bytes, at: 0)
@@ -212,7 +212,7 @@ import Testing
   func lifecycle() async throws {
     let server = try ScriptedService()
     #expect(server.service.address == nil)
-    try await server.service.start()
+    try await server.start()
     #expect(server.service.address?.port != 0)
     await #expect(throws: RegistryServiceError.self) { try await server.service.start() }
     await server.service.stop()

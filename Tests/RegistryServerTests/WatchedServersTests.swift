@@ -12,6 +12,7 @@ private struct World {
   let endpoint: LocalTLSServer
   let service: RegistryService
   let log = LogCollector()
+  let clock = TestClock()
   let directory: TemporaryDirectory
 
   static let host = "www.example.test"
@@ -31,14 +32,20 @@ private struct World {
       storage: \(storage.replacing("DIR", with: path))
       tls: {dir: "\(path)", anchors: "\(path)/ca.pem", look_interval: 10ms, dump_interval: 1h}
       """)
-    service = try RegistryService(configuration: configuration, log: log.log)
+    service = try RegistryService(configuration: configuration, clock: clock, log: log.log)
+  }
+
+  /// Starts the service and waits for the look that it makes by itself.
+  func start() async throws {
+    try await service.start()
+    try await clock.untilAsleep(2)
   }
 
   func published() async throws -> [SPKIPin] {
     let address = try #require(service.address)
     let answer = try await HTTPProbe.fetch("http://\(address)/api/v1/\(Self.host).json")
     try #require(answer.status == 200)
-    return try verifiedPins(answer.body, at: Int64(Date().timeIntervalSince1970))[Self.host] ?? []
+    return try verifiedPins(answer.body, at: clock.now())[Self.host] ?? []
   }
 
   func stop() async {
@@ -55,8 +62,7 @@ private func pin(of identity: ServerIdentity) throws -> SPKIPin {
   @Test("the key of a server is published, and a rotated one beside it")
   func rotation() async throws {
     let world = try World()
-    try await world.service.start()
-    await world.service.look(at: World.host)
+    try await world.start()
     let first = try pin(of: world.endpoint.identity)
     #expect(try await world.published() == [first])
 
@@ -70,8 +76,7 @@ private func pin(of identity: ServerIdentity) throws -> SPKIPin {
   @Test("a renewed certificate with the same key changes nothing")
   func renewal() async throws {
     let world = try World()
-    try await world.service.start()
-    await world.service.look(at: World.host)
+    try await world.start()
     let before = world.service.currentDocument("\(World.host).json")
     let renewed = try world.authority.issue(
       names: [World.host], key: world.endpoint.identity.key)
@@ -105,8 +110,7 @@ private func pin(of identity: ServerIdentity) throws -> SPKIPin {
   @Test("a certificate that proves nothing is never published", arguments: Impostor.allCases)
   func impostors(_ impostor: Impostor) async throws {
     let world = try World()
-    try await world.service.start()
-    await world.service.look(at: World.host)
+    try await world.start()
     let own = try pin(of: world.endpoint.identity)
     let fake = try impostor.identity(world.authority)
     try world.endpoint.replaceIdentity(fake)
@@ -123,8 +127,7 @@ private func pin(of identity: ServerIdentity) throws -> SPKIPin {
     let other = try CertificateAuthority.makeRoot(name: "Other")
     // `otherName` and `expired` come from an authority of their own here; that is one fault more.
     let world = try World(identity: try impostor.identity(other))
-    try await world.service.start()
-    await world.service.look(at: World.host)
+    try await world.start()
     #expect(world.service.currentDocument("\(World.host).json") == nil)
     await world.stop()
   }
@@ -132,24 +135,13 @@ private func pin(of identity: ServerIdentity) throws -> SPKIPin {
   @Test("a server that is down loses nothing")
   func down() async throws {
     let world = try World()
-    try await world.service.start()
-    await world.service.look(at: World.host)
+    try await world.start()
     let before = try await world.published()
     world.endpoint.stop()
     await world.service.look(at: World.host)
     #expect(try await world.published() == before)
     #expect(world.log.events("look_failed").count == 1)
     await world.service.stop()
-  }
-
-  @Test("endpoints are looked at without being asked to")
-  func automatic() async throws {
-    let world = try World()
-    try await world.service.start()
-    while world.service.currentDocument("\(World.host).json") == nil {
-      try await Task.sleep(for: .milliseconds(20))
-    }
-    await world.stop()
   }
 
   @Test("what an operator can get wrong fails before anything listens")

@@ -10,17 +10,28 @@ struct DocumentEntry: Sendable, Hashable {
   let date: Int64
 
   /// The entries of a document: its endpoints and their patterns in the order configured, the keys of
-  /// each oldest first. An endpoint without a key yet has none.
+  /// each oldest first. An endpoint without a key yet has none; where two endpoints have the same key
+  /// for the same hosts, the first one's entry stands for both.
   static func entries(
     of document: DocumentConfiguration, ledgers: [String: DomainLedger]
   ) -> [DocumentEntry] {
-    document.endpoints.flatMap { endpoint in
-      endpoint.patterns.flatMap { pattern in
-        (ledgers[endpoint.id]?.keys ?? []).map {
-          DocumentEntry(pattern: pattern, pin: $0.pin, fqdn: endpoint.fqdn, date: $0.firstSeen)
+    struct Meaning: Hashable {
+      let pattern: HostPattern
+      let pin: SPKIPin
+    }
+    var said: Set<Meaning> = []
+    var entries: [DocumentEntry] = []
+    for endpoint in document.endpoints {
+      for pattern in endpoint.patterns {
+        for key in ledgers[endpoint.id]?.keys ?? []
+        where said.insert(Meaning(pattern: pattern, pin: key.pin)).inserted {
+          entries.append(
+            DocumentEntry(
+              pattern: pattern, pin: key.pin, fqdn: endpoint.fqdn, date: key.firstSeen))
         }
       }
     }
+    return entries
   }
 
   func json(expires: Int64) -> JSONValue {

@@ -6,8 +6,7 @@ import TLSTools
 /// The registry server, assembled: watches, signs, stores, publishes.
 ///
 ///     let service = try RegistryService(configuration: configuration)
-///     try await service.start()
-///     await service.runUntilTerminated()
+///     try await service.run { print("listening on \($0)") }
 ///
 /// Everything that an operator can get wrong fails in `init` or `start`, before the first request:
 /// the signing key, the anchors, the store, the address.
@@ -43,6 +42,7 @@ public final class RegistryService: Sendable {
     do throws(DocumentSignerError) {
       signer = try DocumentSigner(directory: configuration.tls.directory)
     } catch { throw .signer(error) }
+    Self.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
     let looking: any EndpointObserver
     if let observer { looking = observer } else { looking = try Self.observer(configuration.tls) }
     let store = try Self.open(configuration.storage)
@@ -128,11 +128,37 @@ public final class RegistryService: Sendable {
     log.event(.info, "stopped")
   }
 
+  /// Starts, runs until SIGTERM or SIGINT, and stops cleanly. A second signal ends the process at
+  /// once. A signal that comes while it starts counts too.
+  ///
+  /// - Parameter whenListening: is called once with the address, port included.
+  /// - Throws: what ``start()`` throws.
+  public func run(
+    whenListening: (ListenAddress) -> Void = { _ in }
+  ) async throws(RegistryServiceError) {
+    let signal = TerminationSignal()
+    try await start()
+    if let address { whenListening(address) }
+    await stop(at: signal)
+  }
+
   /// Waits for SIGTERM or SIGINT, then stops cleanly. A second signal ends the process at once.
-  public func runUntilTerminated() async {
-    let name = await TerminationSignal.wait()
-    log.event(.info, "signal", ["signal": name])
+  ///
+  /// Hazard: a signal that comes between ``start()`` and this call ends the process; ``run(whenListening:)``
+  /// has no such gap.
+  public func runUntilTerminated() async { await stop(at: TerminationSignal()) }
+
+  private func stop(at signal: TerminationSignal) async {
+    log.event(.info, "signal", ["signal": await signal.wait()])
     await stop()
+  }
+
+  private static func warnIfExposed(_ path: String, _ log: ServerLog) {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return }
+    log.event(
+      .warn, "signing_key_exposed",
+      ["file": path, "message": "others can read the signing key; hint: chmod 600 \(path)"])
   }
 
   private static func open(

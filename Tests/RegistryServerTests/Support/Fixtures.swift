@@ -35,6 +35,8 @@ struct ScriptedService {
   let clock: TestClock
   let log = LogCollector()
   let service: RegistryService
+  /// How many tasks of the service wait for its interval: one per endpoint, one per document.
+  private let watched: Int
 
   /// - Parameters:
   ///   - keys: the YAML list of `keys`, in flow style.
@@ -54,8 +56,16 @@ struct ScriptedService {
       storage: \(storage.replacing("DIR", with: path))
       tls: {dir: "\(path)"}
       """)
+    watched = configuration.documents.reduce(0) { $0 + $1.endpoints.count + 1 }
     service = try RegistryService(
       configuration: configuration, clock: clock, log: log.log, observer: observer)
+  }
+
+  /// Starts the service and waits for the looks that it makes by itself.
+  func start() async throws {
+    let sleepers = clock.sleepers
+    try await service.start()
+    try await clock.untilAsleep(sleepers + watched)
   }
 
   /// Fetches a path of the service.

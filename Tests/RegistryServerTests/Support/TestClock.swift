@@ -4,19 +4,34 @@ import Synchronization
 /// A clock that does not wait. Pauses of up to 10 s pass at once and move the time; longer ones, a
 /// watcher's intervals, last until the task is cancelled: the test says when to look.
 final class TestClock: ServerClock {
-  private let milliseconds: Mutex<Int64>
+  private struct State {
+    var milliseconds: Int64
+    var sleepers = 0
+  }
 
-  init(_ now: Int64 = 1_780_000_000) { milliseconds = Mutex(now * 1000) }
+  private let state: Mutex<State>
 
-  func now() -> Int64 { milliseconds.withLock { $0 / 1000 } }
+  init(_ now: Int64 = 1_780_000_000) { state = Mutex(State(milliseconds: now * 1000)) }
 
-  func advance(_ seconds: Int64) { milliseconds.withLock { $0 += seconds * 1000 } }
+  func now() -> Int64 { state.withLock { $0.milliseconds / 1000 } }
+
+  /// How many sleep through an interval.
+  var sleepers: Int { state.withLock { $0.sleepers } }
+
+  func advance(_ seconds: Int64) { state.withLock { $0.milliseconds += seconds * 1000 } }
 
   func sleep(milliseconds: Int64) async throws {
     guard milliseconds > 10_000 else {
-      self.milliseconds.withLock { $0 += milliseconds }
+      state.withLock { $0.milliseconds += milliseconds }
       return
     }
+    state.withLock { $0.sleepers += 1 }
+    defer { state.withLock { $0.sleepers -= 1 } }
     try await Task.sleep(for: .seconds(3600))
+  }
+
+  /// Waits until so many sleep through an interval: then nobody looks but the test.
+  func untilAsleep(_ count: Int) async throws {
+    while sleepers < count { try await Task.sleep(for: .milliseconds(2)) }
   }
 }
