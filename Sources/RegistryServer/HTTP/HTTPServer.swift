@@ -64,6 +64,11 @@ final class HTTPServer: Sendable {
     }
   }
 
+  /// How many connections are open; 0 once it has stopped.
+  var openConnections: Int {
+    daemon.withLock { $0.map { Int(pp_mhd_open_connections($0.pointer)) } ?? 0 }
+  }
+
   /// Stops accepting, lets answers that are under way go out, and closes. Further calls do nothing.
   func stop() async {
     guard let daemon = daemon.withLock({ $0.take() }) else { return }

@@ -27,11 +27,15 @@ final class TestClock: ServerClock {
     }
     state.withLock { $0.sleepers += 1 }
     defer { state.withLock { $0.sleepers -= 1 } }
+    // why: sleeps until it is cancelled.
     try await Task.sleep(for: .seconds(3600))
   }
 
   /// Waits until so many sleep through an interval: then nobody looks but the test.
   func untilAsleep(_ count: Int) async throws {
-    while sleepers < count { try await Task.sleep(for: .milliseconds(2)) }
+    while sleepers < count {
+      // why: polls for the moment at which other tasks sleep.
+      try await Task.sleep(for: .milliseconds(2))
+    }
   }
 }
