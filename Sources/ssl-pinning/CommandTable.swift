@@ -1,8 +1,7 @@
 extension Command {
   /// Every command of the tool, in the order of the help.
   static let all: [Command] = [
-    DemoCommand.command, KeysGenerate.command, Sign.command, Verify.command, PinCommand.command,
-    Get.command,
-    Canonicalize.command,
+    DemoCommand.command, Up.command, Get.command, PinCommand.command, Verify.command, Sign.command,
+    KeysGenerate.command, Canonicalize.command,
   ]
 }

@@ -50,7 +50,8 @@ struct UsageTests {
   }
 
   static let commands = [
-    ["demo"], ["keys", "generate"], ["canonicalize"], ["sign"], ["verify"], ["pin"], ["get"],
+    ["demo"], ["up"], ["keys", "generate"], ["canonicalize"], ["sign"], ["verify"], ["pin"],
+    ["get"],
   ]
 
   @Test("explains every command, whichever way it is asked", arguments: commands)

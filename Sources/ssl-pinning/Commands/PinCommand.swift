@@ -1,5 +1,5 @@
 import CanonicalJSON
-import Pinning
+import TLSTools
 
 /// `pin`: which pins a file or a server has.
 enum PinCommand {
@@ -15,41 +15,58 @@ enum PinCommand {
     flags: [json.description, timeout.description, TrustArguments.ca.description],
     notes: [
       "Prints a line for each certificate: pin, role, subject. A name that is an existing file is a\n"
-        + "file. A server whose certificate is not trusted still has pins: they are shown, what is wrong\n"
-        + "with it is told, and the exit code is 0, because the question was which pins. With several\n"
-        + "targets the exit code is the worst of theirs."
+        + "file. Of a server it shows the validated path, or what was sent where none is valid.",
+      "A server whose certificate is not trusted still has pins: they are shown, what is wrong with it\n"
+        + "is told on standard error (--json: \"trusted\", \"complaint\"), and the exit code is 0, because\n"
+        + "the question was which pins. With several targets the exit code is the worst of theirs.",
     ],
     run: run)
 
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let authorities = try TrustArguments.authorities(invocation)
     var status = ExitStatus.yes
     var reports: [JSONValue] = []
     for target in invocation.arguments {
       do throws(CommandFailure) {
-        let pins = try PinFile.pins(inFile: target)
+        let report = try await report(
+          on: target, trusting: authorities, seconds: invocation[timeout] ?? 10)
+        if let warning = report.warning { Console.say("warning: \(warning)") }
         if invocation[json] {
-          reports.append(
-            .members([
-              "target": .string(target), "kind": .string("file"),
-              "certificates": .array(pins.map(\.json)),
-            ]))
+          reports.append(report.json)
         } else {
-          try Console.write(line: text(pins))
+          try Console.write(line: report.text)
         }
       } catch {
         Console.say(error.message)
-        reports.append(
-          .members(["target": .string(target), "error": .string(error.message)]))
-        if error.status.rawValue > status.rawValue { status = error.status }
+        reports.append(.members(["target": .string(target), "error": .string(error.message)]))
+        status = status.worse(error.status)
       }
     }
     if invocation[json] { try Console.write(.array(reports)) }
     return status
   }
 
-  private static func text(_ pins: [PinnedKey]) -> String {
-    var table = TextTable()
-    for key in pins { table.add([key.pin.base64, key.role.rawValue, key.subject]) }
-    return table.text
+  private static func report(
+    on target: String, trusting authorities: TrustAnchors?, seconds: Double
+  ) async throws(CommandFailure) -> PinReport {
+    if target == InputFile.standardInput || InputFile.exists(target) || looksLikeFile(target) {
+      return PinReport(file: target, keys: try PinFile.pins(inFile: target))
+    }
+    let server: ProbeTarget
+    do throws(ProbeError) { server = try ProbeTarget(parsing: target) } catch {
+      throw .usage("no file of this name, and \(error)")
+    }
+    do throws(ProbeError) {
+      let probe = try TLSProbe(anchors: authorities)
+      return PinReport(
+        target: target, try await probe.probe(server, milliseconds: Int64(seconds * 1000)))
+    } catch { throw .couldNotFindOut("\(target): \(error)") }
+  }
+
+  /// `cert.pem` could be a host, and never is: a slip in a file's name must not become a dial.
+  private static func looksLikeFile(_ target: String) -> Bool {
+    let endings = [".pem", ".crt", ".cer", ".der", ".cert", ".key", ".txt", ".json"]
+    return !target.contains("://")
+      && (target.contains("/") || endings.contains { target.lowercased().hasSuffix($0) })
   }
 }

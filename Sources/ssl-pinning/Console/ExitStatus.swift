@@ -8,4 +8,9 @@ enum ExitStatus: Int32, Sendable {
   case wrongUsage = 2
   /// Something could not be read, written or reached in time.
   case couldNotFindOut = 3
+
+  /// Of the statuses of several targets the one to end with.
+  func worse(_ other: ExitStatus) -> ExitStatus {
+    rawValue >= other.rawValue ? self : other
+  }
 }

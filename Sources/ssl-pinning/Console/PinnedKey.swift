@@ -22,11 +22,12 @@ struct PinnedKey: Sendable {
 
   /// The pin of a certificate in DER.
   ///
+  /// - Parameter role: what it is used as, where that is known otherwise.
   /// - Throws: where the framing is broken. Nothing but the framing is needed for a pin.
-  init(certificateDER der: [UInt8]) throws(CertificateSyntaxError) {
+  init(certificateDER der: [UInt8], as role: Role? = nil) throws(CertificateSyntaxError) {
     pin = try SPKIPin(certificateDER: der)
     certificate = try? Certificate(der: der)
-    role = certificate.map { $0.isAuthority ? .ca : .leaf } ?? .unknown
+    self.role = role ?? certificate.map { $0.isAuthority ? .ca : .leaf } ?? .unknown
   }
 
   /// The pin of a public key in DER (SubjectPublicKeyInfo).

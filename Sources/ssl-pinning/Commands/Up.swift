@@ -1,0 +1,64 @@
+import Foundation
+import RegistryServer
+
+/// `up`: the registry server, until it is told to stop.
+enum Up {
+  private static let file = Flag.text(
+    "--config-file", "FILE", "the configuration; config.yaml by default")
+  private static let path = Flag.text(
+    "--config-path", "DIR", "the directory that a relative FILE is in; this one by default")
+  private static let listen = Flag<ListenAddress>(
+    "--listen", "ADDR", "listen here, whatever the configuration says; 127.0.0.1:7500"
+  ) { text throws(FlagValueError) in
+    guard let address = ListenAddress(text) else {
+      throw FlagValueError(wanted: "an IP address and a port, such as 127.0.0.1:7500 or [::1]:7500")
+    }
+    return address
+  }
+
+  static let command = Command(
+    "up", "run the registry server: watch endpoints, sign their keys, publish them",
+    flags: [file.description, path.description, listen.description],
+    notes: [
+      "Says on standard output where it listens, and logs to standard error, a line of JSON for each\n"
+        + "event. SIGTERM and SIGINT stop it cleanly, with exit code 0. Paths inside the configuration\n"
+        + "are relative to the working directory."
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let path = configurationPath(invocation)
+    var configuration: ServerConfiguration
+    do throws(ConfigurationError) { configuration = try ServerConfiguration(file: path) } catch {
+      if case .unreadable = error {
+        throw .couldNotFindOut("\(error); hint: --config-file names the configuration")
+      }
+      throw .no("\(path): \(error)")
+    }
+    if let address = invocation[listen] { configuration.listen = address }
+    do throws(RegistryServiceError) {
+      let service = try RegistryService(configuration: configuration)
+      try await service.start()
+      // A server outlives whoever read its first line.
+      let address = service.address?.description ?? configuration.listen.description
+      Console.announce("listening on http://\(address)")
+      await service.runUntilTerminated()
+    } catch { throw failure(error) }
+    return .yes
+  }
+
+  private static func configurationPath(_ invocation: Invocation) -> String {
+    let name = invocation[file] ?? "config.yaml"
+    guard let directory = invocation[path], !name.hasPrefix("/") else { return name }
+    return directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
+  }
+
+  /// What was read and is no good is "no"; what the machine did not give is "could not".
+  private static func failure(_ error: RegistryServiceError) -> CommandFailure {
+    switch error {
+    case .signer(.signingKey(_, .unreadable)): .couldNotFindOut("\(error)")
+    case .signer: .no("\(error)")
+    case .anchors, .store, .listening, .alreadyStarted: .couldNotFindOut("\(error)")
+    }
+  }
+}

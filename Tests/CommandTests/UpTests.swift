@@ -1,0 +1,109 @@
+import Foundation
+import Pinning
+import PinningPlatform
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("up")
+struct UpTests {
+  @Test("watches, signs and publishes what verify accepts and get goes by, until SIGTERM")
+  func wholeWay() async throws {
+    let stage = try GetStage()
+    let keys = stage.directory.path("tls")
+    let made = try await Tool.run("keys", "generate", "--out", keys, "--algorithm", "rsa-2048")
+    #expect(made.exitCode == 0)
+    try stage.directory.write(
+      """
+      keys:
+        - fqdn: localhost
+          port: \(stage.server.port)
+          address: 127.0.0.1
+      storage: {type: memory}
+      tls:
+        dir: \(keys)
+        anchors: \(stage.directory.path("ca.pem"))
+        look_interval: 50ms
+      """, to: "config.yaml")
+    let server = try Tool.start(
+      ["up", "--config-path", stage.directory.path(), "--listen", "127.0.0.1:0"])
+    let marker = "listening on "
+    try await server.waitForOutput(containing: marker)
+    try await server.waitForOutput(containing: "\n")
+    let line = try #require(
+      server.stdout.split(separator: "\n").first { $0.hasPrefix(marker) })
+    let url = "\(line.dropFirst(marker.count))/api/v1/localhost.json"
+
+    let verify = ["verify", "--key", keys + "/pub.pem", url]
+    var verified = try await Tool.run(verify)
+    for _ in 0..<200 where verified.exitCode != 0 {
+      try await Task.sleep(nanoseconds: 50_000_000)
+      verified = try await Tool.run(verify)
+    }
+    #expect(verified.stdout.contains(try stage.pin), "\(verified.stderr)\(server.stderr)")
+
+    let served = try await Tool.run(
+      "get", stage.url(), "--registry", url, "--key", keys + "/pub.pem",
+      "--ca", stage.directory.path("ca.pem"))
+    #expect(served.stdout == "hello\n", "\(served.stderr)")
+
+    let ended = try await server.terminate(seconds: 30)
+    #expect(ended.exitCode == 0, "\(ended.stderr)")
+    #expect(ended.stderr.split(separator: "\n").allSatisfy { $0.hasPrefix("{") })
+  }
+
+  @Test(
+    "says what is wrong before it listens",
+    arguments: [
+      (nil, Int32(3), "config.yaml"),
+      ("", 1, "keys"),
+      ("keys: []", 1, "keys"),
+      ("keys: [{fqdn: localhost}]\nserverr: {}", 1, "server"),
+      ("keys: [", 1, "line"),
+      ("keys: [{fqdn: localhost}]\ntls: {dir: /no/such/directory}", 3, "prv.pem"),
+      ("keys: [{fqdn: localhost}]\ntls: {dir: DIR, anchors: /no/such/file}", 3, "/no/such/file"),
+      (
+        "keys: [{fqdn: localhost}]\ntls: {dir: DIR}\nstorage: {type: sqlite, dsn: /dev/null/x.db}",
+        3, "/dev/null/x.db"
+      ),
+    ] as [(String?, Int32, String)])
+  func misconfigured(configuration: String?, code: Int32, says: String) async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      if let configuration {
+        try directory.write(
+          configuration.replacingOccurrences(of: "DIR", with: directory.path()), to: "config.yaml")
+      }
+      let outcome = try await ChildProcess.run(
+        Tool.path(), ["up", "--listen", "127.0.0.1:0"], directory: directory.url, seconds: 20)
+      #expect(outcome.exitCode == code, "\(outcome.stderr)")
+      #expect(outcome.stderr.contains(says) && outcome.speaksProperly, "\(outcome.stderr)")
+      #expect(outcome.stdout.isEmpty)
+    }
+  }
+
+  @Test("says so where the port is taken")
+  func portTaken() async throws {
+    let other = try LocalHTTPServer { _ in .text("mine") }
+    defer { other.stop() }
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      let file = try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "c.yaml")
+      let outcome = try await Tool.run(
+        [
+          "up", "--config-file", file.path(percentEncoded: false), "--listen",
+          "127.0.0.1:\(other.port)",
+        ], seconds: 20)
+      #expect(outcome.exitCode == 3)
+      #expect(outcome.stderr.contains("in use"))
+    }
+  }
+
+  @Test("refuses an address that is none", arguments: ["7500", "localhost:7500", "127.0.0.1:"])
+  func badAddress(text: String) async throws {
+    let outcome = try await Tool.run("up", "--listen", text)
+    #expect(outcome.exitCode == 2)
+  }
+}
