@@ -3,7 +3,8 @@
   import FoundationNetworking
 
   /// A configuration whose two escapes are closed for good: a cache that an unpinned session may have
-  /// filled, and protocol classes that would carry the request past the pins.
+  /// filled, and protocol classes that would carry the request past the pins, those included that an
+  /// app registers for the whole process.
   ///
   /// `URLSession` copies its configuration when it is made and hands that copy out again; as the
   /// copy is of this type too, writing to either property later does nothing.
@@ -20,7 +21,8 @@
     }
 
     override var protocolClasses: [AnyClass]? {
-      get { Self.native }
+      // Whatever no class of these takes, Foundation offers to the classes registered for the process.
+      get { Self.native + [OtherSchemesProtocol.self] }
       set {}
     }
 

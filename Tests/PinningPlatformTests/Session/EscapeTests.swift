@@ -1,0 +1,54 @@
+import Foundation
+import FoundationNetworking
+import Pinning
+import PinningPlatform
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("Ways around a pinned URLSession", .serialized)
+struct EscapeTests {
+  @Test(
+    "are closed to a protocol class that an app registers for the whole process",
+    arguments: ["HTTPS", "Https", "HTTP", "ftps", "gopher"])
+  func registeredClass(scheme: String) async throws {
+    let site = try PinnedSite()
+    let url = try #require(URL(string: "\(scheme)://localhost:\(site.server.port)/"))
+    #expect(URLProtocol.registerClass(TakeAllProtocol.self))
+    defer { URLProtocol.unregisterClass(TakeAllProtocol.self) }
+    // The control: an ordinary session is answered by the class.
+    let plain = try await URLSession(configuration: .ephemeral).data(from: url).0
+    #expect(String(decoding: plain, as: UTF8.self) == "escaped")
+    do {
+      _ = try await site.session().data(from: url)
+      Issue.record("served")
+    } catch {
+      #expect((error as? URLError)?.code == .unsupportedURL)
+      let isClearText = ["http", "ws", "ftp"].contains(scheme.lowercased())
+      #expect((site.transport.refusal(for: error)?.rule == "clear-text") == isClearText)
+    }
+    #expect(site.server.counts.connections == 0)
+  }
+
+  @Test("take no data: URLs, which dial nobody")
+  func dataURL() async throws {
+    let url = try #require(URL(string: "data:text/plain,here"))
+    let body = try await PinnedSite().session().data(from: url).0
+    #expect(String(decoding: body, as: UTF8.self) == "here")
+  }
+}
+
+private final class TakeAllProtocol: URLProtocol {
+  override class func canInit(with request: URLRequest) -> Bool { true }
+  override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+  override func stopLoading() {}
+  override func startLoading() {
+    guard let url = request.url,
+      let response = HTTPURLResponse(
+        url: url, statusCode: 200, httpVersion: nil, headerFields: nil)
+    else { return }
+    client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+    client?.urlProtocol(self, didLoad: Data("escaped".utf8))
+    client?.urlProtocolDidFinishLoading(self)
+  }
+}
