@@ -215,6 +215,29 @@ struct CryptoVerificationKeyTests {
     }
   }
 
+  @Test("takes a SubjectPublicKeyInfo in one spelling only")
+  func oneSPKI() async throws {
+    let pair = try await Pair(bits: 1024)
+    let oid: [UInt8] = [0x06, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1]
+    func spki(_ algorithm: [UInt8], _ bits: [UInt8], _ behind: [UInt8] = []) -> [UInt8] {
+      sequence(sequence(algorithm) + element(0x03, bits) + behind)
+    }
+    #expect(spki(oid + [0x05, 0], [0] + pair.pkcs1) == pair.spki)
+    let refused: [(String, [UInt8])] = [
+      ("bytes behind the key inside", spki(oid + [0x05, 0], [0] + pair.pkcs1 + [0])),
+      ("bytes behind the key outside", spki(oid + [0x05, 0], [0] + pair.pkcs1, [0x05, 0])),
+      ("unused bits", spki(oid + [0x05, 0], [1] + pair.pkcs1)),
+      ("no bits", spki(oid + [0x05, 0], [])), ("no key", spki(oid + [0x05, 0], [0])),
+      ("no NULL", spki(oid, [0] + pair.pkcs1)),
+      ("two NULLs", spki(oid + [0x05, 0, 0x05, 0], [0] + pair.pkcs1)),
+      ("other parameters", spki(oid + [0x30, 0], [0] + pair.pkcs1)),
+      ("a key in a key", spki(oid + [0x05, 0], [0] + pair.spki)),
+    ]
+    for (name, bytes) in refused {
+      #expect(throws: VerificationKeyError.self, "\(name)") { try VerificationKey(bytes: bytes) }
+    }
+  }
+
   @Test("no damaged key crashes, and none passes for the whole one")
   func damage() async throws {
     let pair = try await Pair(bits: 1024)
