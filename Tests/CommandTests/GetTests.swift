@@ -31,6 +31,29 @@ struct GetTests {
     #expect(try [UInt8](Data(contentsOf: stage.directory.file("body"))) == body)
   }
 
+  @Test("ends quietly where the reader of the body has gone")
+  func brokenPipe() async throws {
+    let stage = try GetStage { _ in
+      HTTPResponse(body: [UInt8](repeating: 0x61, count: 4096), delivery: .endless())
+    }
+    let script =
+      "'\(try Tool.path())' get '\(stage.url())' --registry '\(stage.registry)'"
+      + " --key '\(stage.directory.path("pub.pem"))' --ca '\(stage.directory.path("ca.pem"))'"
+      + " | head -c 5; exit ${PIPESTATUS[0]}"
+    let outcome = try await ChildProcess.run("bash", ["-c", script], seconds: 20)
+    #expect(outcome.stdout == "aaaaa")
+    #expect(outcome.exitCode == 141 && outcome.stderr.isEmpty, "\(outcome.stderr)")
+  }
+
+  @Test("tells no password that stands in a URL")
+  func passwords() async throws {
+    let stage = try GetStage()
+    stage.server.stop()
+    let url = "https://user:secret@localhost:\(stage.server.port)/"
+    let outcome = try await stage.get(url)
+    #expect(outcome.exitCode == 3 && !outcome.stderr.contains("secret"), "\(outcome.stderr)")
+  }
+
   @Test("shows status and headers with --include, everything with --json")
   func forms() async throws {
     let stage = try GetStage { _ in

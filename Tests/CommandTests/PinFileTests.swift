@@ -97,6 +97,24 @@ struct PinFileTests {
     }
   }
 
+  @Test("is not misled by how a file begins")
+  func beginnings() async throws {
+    let identity = try ServerIdentity.selfSigned(names: ["a.example"])
+    let pin = try SPKIPin(certificateDER: identity.leaf.der).base64
+    try await withTemporaryDirectory { directory in
+      // "0" is the byte that DER begins with.
+      try directory.write("0 s:CN=a.example\n\(identity.leaf.pem)", to: "text")
+      #expect(try await Tool.run("pin", directory.path("text")).stdout.hasPrefix(pin))
+      for (name, bytes) in [
+        ("behind", identity.leaf.der + [0]), ("cut", Array(identity.leaf.der.dropLast())),
+      ] {
+        try directory.write(bytes, to: name)
+        let outcome = try await Tool.run("pin", directory.path(name))
+        #expect(outcome.exitCode == 1 && outcome.stdout.isEmpty, "\(name)")
+      }
+    }
+  }
+
   @Test("goes on after a bad target, and ends with the worst of them")
   func several() async throws {
     try await withTemporaryDirectory { directory in

@@ -43,7 +43,7 @@ enum PinnedRequest {
       defer { session.invalidateAndCancel() }
       let task = session.dataTask(with: url)
       let limit = DispatchWorkItem {
-        receiver.end(with: .failed("no complete answer in \(timeout) seconds"))
+        receiver.end(with: .failed("no complete answer within --timeout, \(Self.text(timeout)) s"))
         task.cancel()
       }
       DispatchQueue.global().asyncAfter(deadline: .now() + timeout, execute: limit)
@@ -51,11 +51,23 @@ enum PinnedRequest {
       switch await receiver.outcome(of: task) {
       case .answered(let status): return .answered(status: status)
       case .unwritable(let failure): throw failure
-      case .failed(let reason): throw .couldNotFindOut("\(url.absoluteString): \(reason)")
+      case .failed(let reason): throw .couldNotFindOut("\(Self.name(url)): \(reason)")
       case .error(let error):
         if let verdict = client.refusal(for: error) { return .refused(verdict) }
-        throw .couldNotFindOut("\(url.absoluteString): no answer: \(error.localizedDescription)")
+        throw .couldNotFindOut("\(Self.name(url)): no answer: \(error.localizedDescription)")
       }
+    }
+
+    /// The URL without the password that may be in it.
+    private static func name(_ url: URL) -> String {
+      var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
+      parts?.user = nil
+      parts?.password = nil
+      return parts?.string ?? url.host ?? ""
+    }
+
+    private static func text(_ seconds: Double) -> String {
+      seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"
     }
   }
 

@@ -22,6 +22,7 @@ enum Sign {
 
   private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
     let keyPath = try invocation.require(key)
+    try InputFile.refuseSharedInput(keyPath, invocation)
     let pem = try InputFile.read(keyPath, limit: KeyArgument.maximumBytes)
     let path = invocation.arguments.first ?? InputFile.standardInput
     let bytes = try InputFile.read(path, limit: JSONLimits.standard.maximumBytes)

@@ -26,9 +26,20 @@ enum Console {
         throw .couldNotFindOut(
           "cannot write to standard output: \(Self.reason(error.code))")
       }
-      signal(SIGPIPE, SIG_DFL)
-      raise(SIGPIPE)
+      endAsBrokenPipe()
     }
+  }
+
+  /// Ends the process as the signal would have done that ``prepare()`` turned off.
+  private static func endAsBrokenPipe() -> Never {
+    signal(SIGPIPE, SIG_DFL)
+    // Threads of queues block signals, and the answer of a request is written from one.
+    var pipe = sigset_t()
+    sigemptyset(&pipe)
+    sigaddset(&pipe, SIGPIPE)
+    pthread_sigmask(SIG_UNBLOCK, &pipe, nil)
+    raise(SIGPIPE)
+    _exit(128 + SIGPIPE)
   }
 
   /// Writes a result as text; a line break is added to the last line.

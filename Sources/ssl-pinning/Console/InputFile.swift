@@ -18,6 +18,14 @@ enum InputFile {
     return stat(path, &status) == 0
   }
 
+  /// Standard input can be read once: it is the key or the document.
+  static func refuseSharedInput(
+    _ path: String, _ invocation: Invocation
+  ) throws(CommandFailure) {
+    guard path == standardInput, invocation.arguments.contains(standardInput) else { return }
+    throw .usage("standard input cannot be both; hint: pass one of them as a file")
+  }
+
   /// The bytes of a file, or of standard input for `-`.
   ///
   /// - Throws: ``CommandFailure/couldNotFindOut(_:)``.

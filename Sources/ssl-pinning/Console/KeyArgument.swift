@@ -20,6 +20,7 @@ enum KeyArgument {
   ///   no key ``CommandFailure/no(_:)``.
   static func read(_ invocation: Invocation) throws(CommandFailure) -> VerificationKey {
     let text = try invocation.require(flag)
+    try InputFile.refuseSharedInput(text, invocation)
     if text == InputFile.standardInput || InputFile.exists(text) {
       let bytes = try InputFile.read(text, limit: maximumBytes)
       do throws(VerificationKeyError) { return try VerificationKey(bytes: bytes) } catch {

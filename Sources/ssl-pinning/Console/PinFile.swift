@@ -17,20 +17,26 @@ enum PinFile {
     let bytes = try InputFile.read(path, limit: maximumBytes)
     guard !bytes.isEmpty else { throw .no("\(path) is empty") }
     let blocks: [PEMBlock]
-    // 0x30 begins every DER value that has a pin. What a certificate quotes may look like PEM.
-    let isDER = bytes.first == 0x30
-    do throws(PEMError) { blocks = isDER ? [] : try PEMBlock.blocks(in: bytes) } catch {
+    // Text of a certificate may look like PEM, and a comment above PEM may begin like DER.
+    do throws(PEMError) { blocks = isDER(bytes) ? [] : try PEMBlock.blocks(in: bytes) } catch {
       throw .no("\(path): \(error)")
     }
     do throws(CertificateSyntaxError) {
-      if isDER { return [try pin(inDER: bytes)] }
+      if blocks.isEmpty, bytes.first == DERReader.Tag.sequence.rawValue {
+        return [try pin(inDER: bytes)]
+      }
       var pins: [PinnedKey] = []
       for block in blocks {
-        if let pin = try pin(in: block, path) { pins.append(pin) }
+        if let pin = try pin(in: block) { pins.append(pin) }
       }
       guard pins.isEmpty else { return pins }
     } catch { throw .no("\(path): \(error)") }
     throw .no("\(path) holds \(contents(blocks)); hint: \(hint(blocks, path))")
+  }
+
+  private static func isDER(_ bytes: [UInt8]) -> Bool {
+    var reader = DERReader(bytes[...])
+    return (try? reader.element(tag: .sequence, what: "file")) != nil && reader.isAtEnd
   }
 
   private static func pin(inDER bytes: [UInt8]) throws(CertificateSyntaxError) -> PinnedKey {
@@ -44,7 +50,7 @@ enum PinFile {
   }
 
   private static func pin(
-    in block: PEMBlock, _ path: String
+    in block: PEMBlock
   ) throws(CertificateSyntaxError) -> PinnedKey? {
     switch block.label {
     case "CERTIFICATE", "X509 CERTIFICATE":
