@@ -37,6 +37,7 @@ struct UpTests {
     let verify = ["verify", "--key", keys + "/pub.pem", url]
     var verified = try await Tool.run(verify)
     for _ in 0..<200 where verified.exitCode != 0 {
+      // why: the server looks at its endpoint in its own time, in another process.
       try await Task.sleep(nanoseconds: 50_000_000)
       verified = try await Tool.run(verify)
     }

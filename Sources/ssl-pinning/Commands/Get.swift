@@ -45,8 +45,8 @@ enum Get {
 
     let form: PinnedRequest.Form =
       invocation[json] ? .json : invocation[include] ? .headersAndBody : .body
-    let session = PinnedRequest.Session(client: client, form: form, timeout: seconds)
-    switch try await session.get(url) {
+    let request = PinnedRequest(client: client, form: form, timeout: seconds)
+    switch try await request.get(url) {
     case .answered(let status):
       return invocation[fail] && status >= 400 ? .no : .yes
     case .refused(let verdict):

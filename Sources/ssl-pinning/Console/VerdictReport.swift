@@ -19,7 +19,9 @@ struct VerdictReport {
     table.add(["  rule", verdict.rule])
     add(verdict.presented.map(\.base64), as: "presented", to: &table)
     add(verdict.expectedLeaf.map(text), as: "expected", to: &table)
-    add(verdict.expectedCA.map(text), as: "expected CA", to: &table)
+    if !verdict.expectedCA.isEmpty {
+      add(verdict.expectedCA.map(text), as: "expected CA", to: &table)
+    }
     if let registry = verdict.registry {
       table.add(["  registry", "payload sha256 \(registry.payloadDigest)"])
       table.add(["", "confirmed \(registry.age(at: now)) s ago"])
