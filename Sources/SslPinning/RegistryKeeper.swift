@@ -63,15 +63,20 @@ final class RegistryKeeper: PinJudge {
   /// - Returns: whether the pins changed.
   func refresh(bypassingCaches: Bool) async -> Result<Bool, SslPinningError> {
     guard case .remote(let url, let fetcher) = source else { return .success(false) }
-    let task = state.withLock { state in
-      if let running = state.refreshing { return running }
-      let started = Task {
-        await self.fetchAndAccept(url, fetcher, bypassingCaches: bypassingCaches)
-      }
-      state.refreshing = started
-      return started
-    }
+    let task = state.withLock { flight(&$0, url, fetcher, bypassingCaches: bypassingCaches) }
     return await task.value
+  }
+
+  /// The fetch under way, or one that starts now.
+  private func flight(
+    _ state: inout State, _ url: RegistryURL, _ fetcher: DocumentFetcher, bypassingCaches: Bool
+  ) -> Task<Result<Bool, SslPinningError>, Never> {
+    if let running = state.refreshing { return running }
+    let started = Task {
+      await self.fetchAndAccept(url, fetcher, bypassingCaches: bypassingCaches)
+    }
+    state.refreshing = started
+    return started
   }
 
   private func fetchAndAccept(
@@ -143,14 +148,21 @@ final class RegistryKeeper: PinJudge {
   func record(_ evaluation: PinEvaluation) {}
 
   func wantsRefresh(after refusal: PinEvaluation) -> Bool {
-    guard refusal.mayBeStale, case .remote = source else { return false }
-    return state.withLock {
+    guard refusal.mayBeStale, case .remote(let url, let fetcher) = source else { return false }
+    return state.withLock { state in
       // A refresh under way may bring the key; joining it costs no request.
-      $0.refreshing != nil || $0.limiter.allows(refusal, at: clocks.steady())
+      if state.refreshing != nil { return true }
+      guard state.limiter.allows(refusal, at: clocks.steady()) else { return false }
+      // Begun here, not once somebody waits for it: of the parallel requests that meet a new key,
+      // those that the limiter turns away must find a fetch to join.
+      _ = flight(&state, url, fetcher, bypassingCaches: true)
+      return true
     }
   }
 
+  /// Waits for the fetch that ``wantsRefresh(after:)`` began or found; where that has ended, nothing
+  /// newer is to be had.
   func refresh(after refusal: PinEvaluation) async {
-    _ = await refresh(bypassingCaches: true)
+    _ = await state.withLock { $0.refreshing }?.value
   }
 }

@@ -16,7 +16,8 @@ public protocol PinJudge: AnyObject, Sendable {
   func record(_ evaluation: PinEvaluation)
 
   /// Whether asking for a newer registry could change this refusal; then ``refresh(after:)`` is
-  /// awaited once before the connection is judged a second time.
+  /// awaited before the connection is judged a second time. A judge may begin to ask at once: the
+  /// transport has yet to park the request.
   func wantsRefresh(after refusal: PinEvaluation) -> Bool
 
   /// Returns once a newer registry is in force, or none could be had. The transport goes on without

@@ -1,0 +1,82 @@
+import CanonicalJSON
+import Foundation
+import FoundationNetworking
+import Pinning
+import PinningPlatform
+import TLSTools
+import Testing
+
+@testable import SslPinning
+
+@Suite("When pins change, and who asks for newer ones")
+struct RefreshRuleTests {
+  private static let day: Int64 = 86400
+
+  private let authority: CertificateAuthority
+  private let identity: ServerIdentity
+  private let server: LocalTLSServer
+  private let registry: TestRegistry
+  private let wall = Locked(Int64(Date().timeIntervalSince1970))
+
+  init() throws {
+    authority = try CertificateAuthority.makeRoot(name: "Refresh test root")
+    identity = try authority.issue(names: ["localhost"])
+    server = try LocalTLSServer(identity: identity) { _ in .text("hello") }
+    registry = try TestRegistry()
+  }
+
+  private var clocks: Clocks {
+    Clocks(
+      wall: { [wall] in wall.withLock { $0 } }, steady: Clocks.system.steady, longestRefresh: 60)
+  }
+
+  private func advance(_ seconds: Int64) { wall.withLock { $0 += seconds } }
+
+  /// Publishes the server's key for these hosts, each with the seconds from now until it expires.
+  private func publish(_ hosts: [String: Int64?]) throws {
+    let now = wall.withLock { $0 }
+    let pin = try SPKIPin(certificateDER: identity.leaf.der).base64
+    let document = try TestRegistry.document(
+      hosts.sorted { $0.key < $1.key }.map { host, seconds in
+        var entry: JSONObject = ["domainName": .string(host), "key": .string(pin)]
+        if let seconds { entry["expire"] = JSONNumber(exactly: now + seconds).map { .number($0) } }
+        return .object(entry)
+      })
+    registry.answer(
+      HTTPResponse(headers: [HTTPField("ETag", "\"\(document.hashValue)\"")], body: document))
+  }
+
+  private func client() async throws -> SslPinningClient {
+    try await SslPinningClient(
+      config: registry.config(trust: .anchors([authority.root.der])), clocks: clocks)
+  }
+
+  private func refusal(_ client: SslPinningClient, _ session: URLSession) async -> PinEvaluation? {
+    do {
+      let url = try #require(URL(string: "https://localhost:\(server.port)/"))
+      _ = try await session.data(from: url)
+      return nil
+    } catch {
+      return client.refusal(for: error)
+        ?? PinEvaluation(host: "\(error)", outcome: .unjudged("no refusal"), decision: .refuse)
+    }
+  }
+
+  @Test("a refusal joins the refresh that another just asked for, before that has begun")
+  func flight() async throws {
+    try publish(["localhost": nil])
+    let keeper = try await RegistryKeeper(
+      config: registry.config(),
+      source: .remote(try RegistryURL(registry.url), try DocumentFetcher(trust: .anchors([]))),
+      key: VerificationKey(TestRegistry.key.get().publicKeyPEM), clocks: clocks)
+    let refused = PinEvaluation(
+      host: "localhost", outcome: .mismatch(.leaf), decision: .refuse,
+      presented: [try SPKIPin(certificateDER: authority.root.der)])
+    // Parallel requests of one app meet the rotated server at once: none may be refused for good
+    // while the answer to the first is still under way.
+    for _ in 0..<3 { #expect(keeper.wantsRefresh(after: refused)) }
+    for _ in 0..<3 { await keeper.refresh(after: refused) }
+    #expect(registry.server.requests.count == 2)
+    #expect(!keeper.wantsRefresh(after: refused))
+  }
+}
