@@ -95,12 +95,15 @@ final class RegistryKeeper: PinJudge {
       case .unchanged:
         let confirmed = old.confirmed(at: clocks.wall())
         let policy = try Self.policy(of: confirmed, config)
-        // The same pins: verdicts stand, so connections need not be judged again.
+        // The same document, yet vanished hosts may just have lost their last pins. Where none has,
+        // verdicts stand and connections need not be judged again.
+        let isOther = confirmed.registry != old.registry
         state.withLock {
           $0.trusted = confirmed
           $0.policy = policy
+          if isOther { $0.generation += 1 }
         }
-        return .success(false)
+        return .success(isOther)
       case .fresh(let bytes, let etag):
         let newer: TrustedRegistry
         do throws(RegistryError) {

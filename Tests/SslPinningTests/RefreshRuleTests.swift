@@ -79,4 +79,19 @@ struct RefreshRuleTests {
     #expect(registry.server.requests.count == 2)
     #expect(!keeper.wantsRefresh(after: refused))
   }
+
+  @Test("a host that vanished too long ago leaves open connections too")
+  func vanishedForGood() async throws {
+    try publish(["localhost": nil])
+    let client = try await client()
+    let session = client.createPinnedSession()
+    try publish(["other.localhost": nil])
+    #expect(try await client.refresh())
+    #expect(await refusal(client, session) == nil)
+    advance(31 * Self.day)
+    // Status 304: the document is the same, what is believed is not.
+    #expect(try await client.refresh())
+    #expect(await refusal(client, session)?.outcome == .unlisted)
+    #expect(server.requests.count == 1)
+  }
 }
