@@ -143,9 +143,10 @@ final class RegistryKeeper: PinJudge {
   var generation: UInt64 { state.withLock { $0.generation } }
 
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
-    // The time used is never earlier than the newest confirmation: a clock set back gains nothing.
-    state.withLock { $0.policy }
-      .evaluate(evidence, host: host, at: max(clocks.wall(), trusted.stamp.confirmed))
+    // Not the time of the last confirmation where that is later: it came from this very clock, and
+    // one that ran ahead for a while would lock everybody out until the process ends. Only a time
+    // that the registry's signer vouches for can hold a clock that was set back; format 1 has none.
+    state.withLock { $0.policy }.evaluate(evidence, host: host, at: clocks.wall())
   }
 
   func record(_ evaluation: PinEvaluation) {}

@@ -94,4 +94,14 @@ struct RefreshRuleTests {
     #expect(await refusal(client, session)?.outcome == .unlisted)
     #expect(server.requests.count == 1)
   }
+
+  @Test("a clock that was wrong for a while locks nobody out once it is right again")
+  func wrongClock() async throws {
+    try publish(["localhost": 90 * Self.day])
+    let client = try await client()
+    advance(4000 * Self.day)
+    _ = try await client.refresh()
+    advance(-4000 * Self.day)
+    #expect(await refusal(client, client.createPinnedSession()) == nil)
+  }
 }
