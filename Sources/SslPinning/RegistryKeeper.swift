@@ -13,6 +13,8 @@ final class RegistryKeeper: PinJudge {
     var trusted: TrustedRegistry
     var policy: PinningPolicy
     var generation: UInt64
+    /// Unix time in seconds after which a pin expires and verdicts may turn out differently.
+    var standsUntil: Int64?
     var etag: String?
     var refreshing: Task<Result<Bool, SslPinningError>, Never>?
     var limiter = RefreshLimiter()
@@ -52,7 +54,10 @@ final class RegistryKeeper: PinJudge {
     self.source = source
     self.key = key
     self.clocks = clocks
-    state = Locked(State(trusted: trusted, policy: policy, generation: 1, etag: etag))
+    state = Locked(
+      State(
+        trusted: trusted, policy: policy, generation: 1,
+        standsUntil: policy.unchangedUntil(from: clocks.wall()), etag: etag))
   }
 
   /// The registry that is believed now.
@@ -101,7 +106,9 @@ final class RegistryKeeper: PinJudge {
         state.withLock {
           $0.trusted = confirmed
           $0.policy = policy
-          if isOther { $0.generation += 1 }
+          guard isOther else { return }
+          $0.standsUntil = policy.unchangedUntil(from: clocks.wall())
+          $0.generation += 1
         }
         return .success(isOther)
       case .fresh(let bytes, let etag):
@@ -114,6 +121,7 @@ final class RegistryKeeper: PinJudge {
         state.withLock {
           $0.trusted = newer
           $0.policy = policy
+          $0.standsUntil = policy.unchangedUntil(from: clocks.wall())
           $0.etag = etag
           $0.generation += 1
         }
@@ -140,7 +148,17 @@ final class RegistryKeeper: PinJudge {
 
   // MARK: PinJudge
 
-  var generation: UInt64 { state.withLock { $0.generation } }
+  var generation: UInt64 {
+    let now = clocks.wall()
+    return state.withLock { state in
+      // An expired pin is a change of pins: open connections are judged again.
+      if let end = state.standsUntil, now > end {
+        state.generation += 1
+        state.standsUntil = state.policy.unchangedUntil(from: now)
+      }
+      return state.generation
+    }
+  }
 
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
     // Not the time of the last confirmation where that is later: it came from this very clock, and

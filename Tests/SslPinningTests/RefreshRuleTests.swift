@@ -104,4 +104,17 @@ struct RefreshRuleTests {
     advance(-4000 * Self.day)
     #expect(await refusal(client, client.createPinnedSession()) == nil)
   }
+
+  @Test("a pin that expires closes open connections to its host")
+  func expiry() async throws {
+    try publish(["localhost": 1000])
+    let client = try await client()
+    let session = client.createPinnedSession()
+    advance(1000 + PinSet.expiryTolerance)
+    for _ in 0..<2 { #expect(await refusal(client, session) == nil) }
+    #expect(server.counts.connections == 1)
+    advance(1)
+    #expect(await refusal(client, session)?.outcome == .noLivePin)
+    #expect(server.requests.count == 2)
+  }
 }

@@ -41,6 +41,15 @@ public struct PinSet: Hashable, Sendable {
     latestExpiry.values.contains { Self.counts(expiry: $0, at: now) }
   }
 
+  /// The last Unix second at which every pin that counts at `now` still does; `nil` where none of
+  /// them ever expires.
+  func unchangedUntil(from now: Int64) -> Int64? {
+    latestExpiry.values.compactMap { expiry in
+      let (end, overflow) = expiry.addingReportingOverflow(Self.expiryTolerance)
+      return overflow || end < now ? nil : end
+    }.min()
+  }
+
   private static func counts(expiry: Int64, at now: Int64) -> Bool {
     let (end, overflow) = expiry.addingReportingOverflow(expiryTolerance)
     return overflow || now <= end

@@ -79,6 +79,16 @@ public struct PinningPolicy: Hashable, Sendable {
     return found
   }
 
+  /// The last Unix second until which a verdict given at `now` stands, whatever host it is for:
+  /// then a pin expires. `nil` where none ever does. A walk through all entries.
+  public func unchangedUntil(from now: Int64) -> Int64? {
+    let entries = [
+      AnySequence(exact.values), AnySequence(oneMoreLabel.values), AnySequence(anyDepth.values),
+    ]
+    return entries.joined().flatMap { [$0.leaf, $0.ca] }
+      .compactMap { $0.unchangedUntil(from: now) }.min()
+  }
+
   /// Judges one connection at `now` (Unix seconds).
   public func evaluate(_ evidence: ChainEvidence, host: HostName, at now: Int64) -> PinEvaluation {
     let entry = entry(for: host)
