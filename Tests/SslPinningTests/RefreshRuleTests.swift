@@ -117,4 +117,29 @@ struct RefreshRuleTests {
     #expect(await refusal(client, session)?.outcome == .noLivePin)
     #expect(server.requests.count == 2)
   }
+
+  @Test(
+    "no time-out is endless, and none is too long to count", arguments: [0, -1, .nan] as [Double])
+  func shortTimeouts(seconds: Double) async throws {
+    registry.answer(HTTPResponse(body: [1], delayMilliseconds: 3000))
+    var config = try registry.config()
+    config.fetchTimeout = seconds
+    do {
+      _ = try await SslPinningClient(config: config)
+      Issue.record("made")
+    } catch {
+      guard case .unreachable = error else {
+        Issue.record("\(error)")
+        return
+      }
+    }
+  }
+
+  @Test("a time-out may be longer than any clock runs", arguments: [.infinity, 1e300] as [Double])
+  func longTimeouts(seconds: Double) async throws {
+    try publish(["localhost": nil])
+    var config = try registry.config()
+    config.fetchTimeout = seconds
+    _ = try await SslPinningClient(config: config)
+  }
 }

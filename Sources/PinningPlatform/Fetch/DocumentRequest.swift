@@ -6,7 +6,8 @@ public struct DocumentRequest: Hashable, Sendable {
   public var etag: String?
   /// The most bytes that the body may have.
   public var maximumBytes: Int
-  /// Seconds for the whole exchange, from the name look-up to the last byte.
+  /// Seconds for the whole exchange, from the name look-up to the last byte. Counted in whole
+  /// milliseconds from 1 to some 24 days, so zero and less are the shortest time, never none.
   public var timeout: Double
   /// Whether caches on the way must ask the origin (RFC 9111 §5.2.1.4).
   public var bypassesCaches: Bool

@@ -57,7 +57,7 @@
       let code = text.withUnsafeMutableBufferPointer { text in
         var code = pp_easy_prepare_fetch(
           easy, request.url.description, request.url.isClearText, headers,
-          Int(request.timeout * 1000), validator.storePointer)
+          Self.milliseconds(request.timeout), validator.storePointer)
         if code == CURLE_OK {
           code = pp_easy_set_callbacks(
             easy, me, Self.receiveBody, Self.receiveHeader, Self.shouldStop, text.baseAddress)
@@ -77,6 +77,11 @@
       case 304 where request.etag != nil: return .success(.unchanged)
       default: return .failure(.status(status))
       }
+    }
+
+    /// Zero would mean for ever to libcurl, and what is no number or beyond its range is a trap.
+    private static func milliseconds(_ seconds: Double) -> Int {
+      Int(max(1, min(seconds * 1000, Double(Int32.max))))
     }
 
     private static let receiveBody:
