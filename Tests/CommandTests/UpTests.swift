@@ -53,6 +53,20 @@ struct UpTests {
     #expect(ended.stderr.split(separator: "\n").allSatisfy { $0.hasPrefix("{") })
   }
 
+  @Test("ends with 0 on a signal in the very moment it listens", arguments: [SIGTERM, SIGINT])
+  func earlySignal(signal: Int32) async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      let file = try directory.write(
+        "keys: [{fqdn: localhost, port: 1}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "c.yaml")
+      let server = try Tool.start(
+        ["up", "--config-file", file.path(percentEncoded: false), "--listen", "127.0.0.1:0"])
+      try await server.waitForOutput(containing: "listening on ")
+      #expect(try await server.terminate(signal: signal, seconds: 30).exitCode == 0)
+    }
+  }
+
   @Test(
     "says what is wrong before it listens",
     arguments: [

@@ -146,7 +146,12 @@ public final class RegistryService: Sendable {
   ///
   /// Hazard: a signal that comes between ``start()`` and this call ends the process; ``run(whenListening:)``
   /// has no such gap.
-  public func runUntilTerminated() async { await stop(at: TerminationSignal()) }
+  /// - Parameter whenWaiting: is called once, when a signal would stop the service cleanly.
+  public func runUntilTerminated(whenWaiting: () -> Void = {}) async {
+    let signal = TerminationSignal()
+    whenWaiting()
+    await stop(at: signal)
+  }
 
   private func stop(at signal: TerminationSignal) async {
     log.event(.info, "signal", ["signal": await signal.wait()])

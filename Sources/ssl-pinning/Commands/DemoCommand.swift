@@ -14,11 +14,12 @@ enum DemoCommand {
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let staysUp = !invocation[once]
     let holds = await Demo.run { line in
-      try? Console.write(line: line)
+      Console.announce(line)
     } stay: { stage in
       guard staysUp else { return }
-      for line in Demo.hints(for: stage) { try? Console.write(line: line) }
-      await stage.service.runUntilTerminated()
+      await stage.service.runUntilTerminated {
+        for line in Demo.hints(for: stage) { Console.announce(line) }
+      }
     }
     return holds ? .yes : .no
   }

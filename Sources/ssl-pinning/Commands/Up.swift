@@ -37,12 +37,10 @@ enum Up {
     }
     if let address = invocation[listen] { configuration.listen = address }
     do throws(RegistryServiceError) {
-      let service = try RegistryService(configuration: configuration)
-      try await service.start()
-      // A server outlives whoever read its first line.
-      let address = service.address?.description ?? configuration.listen.description
-      Console.announce("listening on http://\(address)")
-      await service.runUntilTerminated()
+      try await RegistryService(configuration: configuration).run { address in
+        // A server outlives whoever read its first line.
+        Console.announce("listening on http://\(address)")
+      }
     } catch { throw failure(error) }
     return .yes
   }
