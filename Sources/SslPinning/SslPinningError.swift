@@ -1,3 +1,4 @@
+import Foundation
 import Pinning
 import PinningPlatform
 
@@ -6,7 +7,7 @@ import PinningPlatform
 ///
 /// Whatever the case, do not fall back to an unpinned session.
 public enum SslPinningError: Error, Equatable, Sendable {
-  /// The endpoint is not an absolute `https` URL.
+  /// The endpoint is not an absolute `https` URL, or has a user name in it (left out here).
   case badURL(String)
   /// The endpoint is `http` to another machine.
   case clearTextURL(String)
@@ -51,10 +52,21 @@ extension SslPinningError {
   }
 
   init(_ fault: RegistryURL.Fault, url: String) {
+    let url = Self.withoutCredentials(url)
     switch fault {
     case .clearText: self = .clearTextURL(url)
     case .unreadable, .scheme: self = .badURL(url)
     }
+  }
+}
+
+extension SslPinningError {
+  /// The URL with `…` in place of a user name and password: errors end in logs.
+  private static func withoutCredentials(_ url: String) -> String {
+    guard let slashes = url.range(of: "//") else { return url }
+    let authority = url[slashes.upperBound...].prefix { !"/?#".contains($0) }
+    guard let at = authority.lastIndex(of: "@") else { return url }
+    return url[..<slashes.upperBound] + "…" + url[at...]
   }
 }
 

@@ -40,7 +40,7 @@ struct InitializeTests {
       ("/api/v1/x.json", .badURL("/api/v1/x.json")),
       ("ftp://registry.example/x.json", .badURL("ftp://registry.example/x.json")),
       ("file:///etc/passwd", .badURL("file:///etc/passwd")),
-      ("https://user:secret@registry.example/x", .badURL("https://user:secret@registry.example/x")),
+      ("https://user:secret@registry.example/x", .badURL("https://…@registry.example/x")),
       ("http://registry.example/x.json", .clearTextURL("http://registry.example/x.json")),
       ("http://127.0.0.1.evil.example/x", .clearTextURL("http://127.0.0.1.evil.example/x")),
       ("http://localhost.evil.example/x", .clearTextURL("http://localhost.evil.example/x")),

@@ -47,8 +47,10 @@ enum Demo {
   /// What to try while the demo stays up.
   static func hints(for stage: DemoStage) -> [String] {
     let directory = stage.directory.path(percentEncoded: false)
+    // As it was called, so that the lines can be pasted as they stand.
+    let tool = CommandLine.arguments.first ?? "ssl-pinning"
     let get =
-      "ssl-pinning get --registry \(stage.registryURL) --key \(directory)pub.pem"
+      "\(tool) get --registry \(stage.registryURL) --key \(directory)pub.pem"
       + " --ca \(directory)ca.pem"
     let attacked = "https://\(DemoStage.shop):\(stage.attacker.port)/account"
     return [
@@ -58,7 +60,7 @@ enum Demo {
       "  # the same without pins: he reads it", "  curl --cacert \(directory)ca.pem \(attacked)",
       "",
       "  # what the registry says",
-      "  ssl-pinning verify --key \(directory)pub.pem \(stage.registryURL)", "",
+      "  \(tool) verify --key \(directory)pub.pem \(stage.registryURL)", "",
     ]
   }
 }
