@@ -21,6 +21,8 @@ CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
   SET(CURLOPT_HTTPHEADER, headers);
   SET(CURLOPT_NOSIGNAL, 1L);
   SET(CURLOPT_TIMEOUT_MS, timeout_ms);
+  // What may go in clear text because it stays on this machine must not leave it for a proxy.
+  if (clear_text) SET(CURLOPT_NOPROXY, "*");
   SET(CURLOPT_FOLLOWLOCATION, 1L);
   SET(CURLOPT_MAXREDIRS, 5L);
 #if LIBCURL_VERSION_NUM >= 0x075500

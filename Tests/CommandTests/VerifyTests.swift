@@ -52,6 +52,21 @@ struct VerifyTests {
     #expect(same.exitCode == 0)
   }
 
+  @Test("never sends a clear-text fetch to a proxy: it stays on this machine")
+  func proxy() async throws {
+    let document = try Keys.document([Keys.entry("a.example", Self.pin)])
+    let registry = try LocalHTTPServer { _ in HTTPResponse(body: document) }
+    let proxy = try LocalHTTPServer { _ in HTTPResponse(status: 502) }
+    let outcome = try await Tool.run(
+      [
+        "verify", "--key", StrictBase64.encode(try Keys.signing.get().publicKeyDER),
+        "http://127.0.0.1:\(registry.port)/x.json",
+      ], environment: ["http_proxy": "http://127.0.0.1:\(proxy.port)"])
+    #expect(outcome.exitCode == 0)
+    #expect(proxy.counts.connections == 0)
+    #expect(registry.requests.count == 1)
+  }
+
   @Test("takes the key in every spelling, as a file and as text")
   func spellings() async throws {
     let signingKey = try Keys.signing.get()

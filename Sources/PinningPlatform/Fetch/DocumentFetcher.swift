@@ -5,7 +5,8 @@ import Pinning
 ///
 /// - The host name and the chain are checked; redirects are followed to `https` only, at most five.
 /// - Bounded in size and time, so neither an endless nor a dripping body holds anybody up.
-/// - No cookies, no credentials, no cache. Proxies are taken from the environment.
+/// - No cookies, no credentials, no cache. Proxies are taken from the environment, save for clear
+///   text, which never leaves this machine.
 public struct DocumentFetcher: Sendable {
   private let validator: ChainValidator
 
