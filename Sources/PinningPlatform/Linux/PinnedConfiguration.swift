@@ -50,6 +50,7 @@
       copy.networkServiceType = other.networkServiceType
       copy.allowsCellularAccess = other.allowsCellularAccess
       copy.isDiscretionary = other.isDiscretionary
+      copy.connectionProxyDictionary = other.connectionProxyDictionary
       copy.httpShouldUsePipelining = other.httpShouldUsePipelining
       copy.httpShouldSetCookies = other.httpShouldSetCookies
       copy.httpCookieAcceptPolicy = other.httpCookieAcceptPolicy

@@ -126,7 +126,9 @@ struct PinnedTaskTests {
     configuration.httpAdditionalHeaders = ["X-App": "mine"]
     configuration.timeoutIntervalForRequest = 7
     configuration.httpMaximumConnectionsPerHost = 2
+    configuration.connectionProxyDictionary = ["kind": "none"]
     let session = site.session(configuration)
+    #expect(session.configuration.connectionProxyDictionary?["kind"] as? String == "none")
     #expect(session.configuration.timeoutIntervalForRequest == 7)
     #expect(session.configuration.httpMaximumConnectionsPerHost == 2)
     let answer = try await session.data(from: site.url()).0
