@@ -39,6 +39,10 @@
     }
 
     func run(validator: ChainValidator) -> Result<FetchedDocument, FetchError> {
+      // Made before the handle and freed after it: libcurl may write here until its cleanup is over.
+      let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+      text.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+      defer { text.deallocate() }
       guard let easy = curl_easy_init() else { return .failure(.unreachable("out of memory")) }
       defer { curl_easy_cleanup(easy) }
       var headers: UnsafeMutablePointer<curl_slist>?
@@ -52,24 +56,20 @@
         guard let value, !value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { continue }
         headers = curl_slist_append(headers, "\(name): \(value)") ?? headers
       }
-      var text = [CChar](repeating: 0, count: Int(CURL_ERROR_SIZE))
       let me = Unmanaged.passUnretained(self).toOpaque()
-      let code = text.withUnsafeMutableBufferPointer { text in
-        var code = pp_easy_prepare_fetch(
-          easy, request.url.description, request.url.isClearText, headers,
-          Self.milliseconds(request.timeout), validator.storePointer)
-        if code == CURLE_OK {
-          code = pp_easy_set_callbacks(
-            easy, me, Self.receiveBody, Self.receiveHeader, Self.shouldStop, text.baseAddress)
-        }
-        return code == CURLE_OK ? curl_easy_perform(easy) : code
+      var code = pp_easy_prepare_fetch(
+        easy, request.url.description, request.url.isClearText, headers,
+        Self.milliseconds(request.timeout), validator.storePointer)
+      if code == CURLE_OK {
+        code = pp_easy_set_callbacks(
+          easy, me, Self.receiveBody, Self.receiveHeader, Self.shouldStop, text)
       }
+      if code == CURLE_OK { code = curl_easy_perform(easy) }
       if isTooLarge { return .failure(.tooLarge(limit: request.maximumBytes)) }
       guard code == CURLE_OK else {
-        let detail = text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } }
+        let detail = String(cString: text)
         return .failure(
-          .unreachable(
-            detail.flatMap { $0.isEmpty ? nil : $0 } ?? String(cString: curl_easy_strerror(code))))
+          .unreachable(detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail))
       }
       let status = pp_easy_status(easy)
       switch status {
