@@ -52,8 +52,7 @@
         ("If-None-Match", request.etag),
         ("Cache-Control", request.bypassesCaches ? "no-cache" : nil),
       ] {
-        // A line break would be a header of somebody else's making.
-        guard let value, !value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { continue }
+        guard let value, Self.isSendable(value) else { continue }
         headers = curl_slist_append(headers, "\(name): \(value)") ?? headers
       }
       let me = Unmanaged.passUnretained(self).toOpaque()
@@ -82,6 +81,11 @@
     /// Zero would mean for ever to libcurl, and what is no number or beyond its range is a trap.
     private static func milliseconds(_ seconds: Double) -> Int {
       Int(max(1, min(seconds * 1000, Double(Int32.max))))
+    }
+
+    /// Whether a header can have this value: a line break would begin one of somebody else's making.
+    private static func isSendable(_ value: String) -> Bool {
+      !value.utf8.contains { $0 < 0x20 || $0 == 0x7f }
     }
 
     private static let receiveBody:
@@ -117,8 +121,10 @@
         } else if let colon = line.firstIndex(of: ":"),
           line[..<colon].lowercased() == "etag"
         {
-          me.etag = line[line.index(after: colon)...]
+          let tag = line[line.index(after: colon)...]
             .trimmingCharacters(in: .whitespacesAndNewlines)
+          // A tag that cannot be sent back names nothing: a later 304 would answer no question.
+          me.etag = tag.isEmpty || !Transfer.isSendable(tag) ? nil : tag
         }
         return length
       }
