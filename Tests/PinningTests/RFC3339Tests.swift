@@ -37,14 +37,14 @@ struct RFC3339Tests {
     ])
   func refuses(text: String) { #expect(RFC3339.unixSeconds(text) == nil) }
 
-  @Test("writes what it reads, on every day of 400 years")
+  @Test("writes what it reads, over 400 years, every third day")
   func roundTrip() {
     var second: Int64 = -62_167_219_200 + 1600 * 365 * 86400
     let end = second + 400 * 366 * 86400
     var wrong: [Int64] = []
     while second < end {
       if RFC3339.unixSeconds(RFC3339.text(second)) != second { wrong.append(second) }
-      second += 86_400 + 3_661
+      second += 3 * 86_400 + 3_661
     }
     #expect(wrong.isEmpty)
     #expect(RFC3339.text(1_765_746_131) == "2025-12-14T21:02:11Z")
