@@ -52,6 +52,9 @@
           .cannotPin(
             reason: "libcurl's TLS is \(name); hint: install the OpenSSL flavour, libcurl4"))
       }
+      guard Digest.isAvailable else {
+        return .failure(.cannotPin(reason: "OpenSSL has no SHA-2"))
+      }
       guard PinnedConfiguration.native.count == 1 else {
         return .failure(.cannotPin(reason: "Foundation's HTTP transport has another name"))
       }
