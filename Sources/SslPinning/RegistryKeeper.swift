@@ -182,9 +182,17 @@ final class RegistryKeeper: PinJudge {
     }
   }
 
-  /// Waits for the fetch that ``wantsRefresh(after:)`` began or found; where that has ended, nothing
-  /// newer is to be had.
+  /// Waits for the fetch that ``wantsRefresh(after:)`` began or found. One that was found may have
+  /// been answered before the server's new key was published: where it brought nothing, the refusal
+  /// is owed a fetch of its own, which counts against the limit like any other.
   func refresh(after refusal: PinEvaluation) async {
-    _ = await state.withLock { $0.refreshing }?.value
+    let running = state.withLock { $0.refreshing }
+    if case .success(true)? = await running?.value { return }
+    guard case .remote(let url, let fetcher) = source else { return }
+    let own = state.withLock { state in
+      state.limiter.allows(refusal, at: clocks.steady())
+        ? flight(&state, url, fetcher, bypassingCaches: true) : nil
+    }
+    _ = await own?.value
   }
 }
