@@ -4,6 +4,7 @@ import Pinning
 import PinningPlatform
 import SslPinning
 import TLSTools
+import TestSupport
 import Testing
 
 @Suite("A client and its registry")
@@ -109,6 +110,28 @@ struct ClientTests {
       #expect(await refusal(client, session, port: attacker.port)?.rule == "leaf-pin")
     }
     #expect(registry.server.requests.count == 2)
+  }
+
+  @Test("asks once more where the fetch under way was answered before the new key was published")
+  func joinedTooEarly() async throws {
+    let client = try await client()
+    let session = client.createPinnedSession()
+    // Holds back an answer that is old by the time it arrives.
+    let old = try TestRegistry.document([
+      .object([
+        "domainName": .string("localhost"),
+        "key": .string(try SPKIPin(certificateDER: identity.leaf.der).base64),
+      ])
+    ])
+    registry.answer(HTTPResponse(body: old, delayMilliseconds: 500))
+    let slow = Task { try await client.refresh() }
+    #expect(await eventually { registry.server.requests.count == 2 })
+    let next = try authority.issue(names: Self.names)
+    try server.replaceIdentity(next)
+    try registry.publish([("localhost", next)])
+    #expect(try await get(session) == "hello")
+    _ = try await slow.value
+    #expect(registry.server.requests.count == 3)
   }
 
   @Test("makes sessions already handed out follow a refresh")
