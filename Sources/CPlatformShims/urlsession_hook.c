@@ -55,6 +55,7 @@ static void release_session(struct session *s) {
   pthread_mutex_lock(&lock);
   bool last = --s->references == 0;
   if (last) session_count--;
+  for (struct transfer *t = last ? s->transfers : NULL; t; t = t->next) transfer_count--;
   pthread_mutex_unlock(&lock);
   if (!last) return;
   s->options.release(s->options.context);
@@ -160,6 +161,8 @@ static bool arm(struct transfer *t, bool fresh) {
   SET(CURLOPT_PROTOCOLS, (long)CURLPROTO_HTTPS);
   SET(CURLOPT_REDIR_PROTOCOLS, (long)CURLPROTO_HTTPS);
 #endif
+  // Redirects are Foundation's, one transfer each: inside libcurl, the host would change unjudged.
+  SET(CURLOPT_FOLLOWLOCATION, 0L);
   // Foundation takes the headers of a proxy's answer to CONNECT for those of the server's.
   SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   // With its own buffer left empty, Foundation asks curl_easy_strerror, where our text stands.
@@ -190,6 +193,7 @@ EXPORT CURLMcode curl_multi_add_handle(CURLM *multi, CURL *easy) {
     transfer_count++;
   }
   if (t) {
+    if (t->parked) s->parked_count--;
     t->id = next_id++;
     t->attempt = 0;
     t->parked = t->ready = t->refreshed = false;
@@ -444,50 +448,6 @@ EXPORT CURLMcode curl_multi_cleanup(CURLM *multi) {
   CURLMcode result = REAL(curl_multi_cleanup)(multi);
   if (s) release_session(s);
   return result;
-}
-
-// --- Self-test ----------------------------------------------------------------------------------
-
-const char *pp_hook_missing_symbol(void) {
-  static const struct {
-    const char *name;
-    void *ours;
-  } functions[] = {
-      {"curl_multi_init", curl_multi_init},
-      {"curl_multi_setopt", curl_multi_setopt},
-      {"curl_multi_add_handle", curl_multi_add_handle},
-      {"curl_multi_remove_handle", curl_multi_remove_handle},
-      {"curl_multi_info_read", curl_multi_info_read},
-      {"curl_multi_socket_action", curl_multi_socket_action},
-      {"curl_multi_assign", curl_multi_assign},
-      {"curl_multi_cleanup", curl_multi_cleanup},
-      {"curl_easy_getinfo", curl_easy_getinfo},
-      {"curl_easy_strerror", curl_easy_strerror},
-  };
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    // The linker's view first: whom would another library call? Then: is there a real one behind?
-    if (dlsym(RTLD_DEFAULT, functions[i].name) != functions[i].ours ||
-        !dlsym(RTLD_NEXT, functions[i].name))
-      return functions[i].name;
-  }
-  return NULL;
-}
-
-const char *pp_hook_missing_option(void) {
-  CURL *easy = curl_easy_init();
-  if (!easy) return "curl_easy_init";
-  const char *missing = NULL;
-#define TRY(option, value)                                                     \
-  if (!missing && curl_easy_setopt(easy, option, value) != CURLE_OK) missing = #option
-  TRY(CURLOPT_SSL_CTX_FUNCTION, pp_prepare_tls);
-  TRY(CURLOPT_PREREQFUNCTION, pp_before_request);
-  TRY(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-#if LIBCURL_VERSION_NUM >= 0x075500
-  TRY(CURLOPT_PROTOCOLS_STR, "https");
-#endif
-#undef TRY
-  curl_easy_cleanup(easy);
-  return missing;
 }
 
 void pp_hook_counts(int *session_total, int *transfer_total, int *connection_total) {

@@ -42,8 +42,8 @@
       guard let backend = pp_curl_tls_backend() else {
         return .failure(.cannotPin(reason: "libcurl has no TLS"))
       }
-      // The version that libcurl found at run time and that of the OpenSSL linked here are the
-      // same text only where they are the same library.
+      // The hook reads libcurl's SSL objects with the OpenSSL that is linked here. Of two different
+      // libraries the texts differ; two copies of one version have one layout.
       let name = String(cString: backend)
       guard let version = OpenSSL_version(OPENSSL_VERSION_STRING),
         name == "OpenSSL/" + String(cString: version)

@@ -17,7 +17,8 @@
 
     init(transport: PinnedTransport, requestTimeout: Double) {
       self.transport = transport
-      // Before the request's own time-out, or the app hears of that instead of the refusal.
+      // Before the configuration's time-out, or the app hears of that instead of the refusal. A
+      // shorter one that stands on a request alone is not known here.
       longestWait = min(transport.longestRefresh, max(0.1, requestTimeout * 0.8))
     }
 
@@ -53,7 +54,8 @@
       }
       if !transfer.refreshed, transport.judge.wantsRefresh(after: evaluation) {
         parkedFor.withLock { $0[transfer.id] = evaluation }
-        return (PP_REFRESH, nil, "")
+        // The text is for the case that the transfer cannot be parked.
+        return (PP_REFRESH, nil, transport.refusals.note(evaluation))
       }
       let (decision, text) = refuse(evaluation)
       return (decision, nil, text)
@@ -84,7 +86,7 @@
         return (PP_ACCEPT, "")
       }
       // The server may long have another key: a fresh connection decides.
-      if transfer.attempt == 0 { return (PP_RETRY, "") }
+      if transfer.attempt == 0 { return (PP_RETRY, transport.refusals.note(evaluation)) }
       return refuse(evaluation)
     }
 
