@@ -34,6 +34,11 @@ import Testing
   static let day: Int64 = 86_400
   static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * day)
 
+  /// A look every hour that shows this key, so many times.
+  static func hourly(_ byte: UInt8, _ count: Int) -> [Step] {
+    [Step](repeating: .sees(byte, after: 3600), count: count)
+  }
+
   static let scenarios: [Scenario] = [
     Scenario(name: "nothing before the first look", steps: [], keys: []),
     Scenario(name: "the first good look publishes its key", steps: [.sees(1)], keys: [1]),
@@ -88,11 +93,25 @@ import Testing
       keys: [1, 2]),
     Scenario(
       name: "the old key is kept through its grace time",
-      steps: [.sees(1), .sees(2), .sees(2), .sees(2), .sees(2, after: 7 * day - 10)],
-      keys: [1, 2]),
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2)] + hourly(2, 7 * 24 - 1), keys: [1, 2]),
     Scenario(
       name: "the old key leaves after its grace time",
-      steps: [.sees(1), .sees(2), .sees(2), .sees(2), .sees(2, after: 7 * day + 1)], keys: [2]),
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2)] + hourly(2, 7 * 24 + 1), keys: [2]),
+    Scenario(
+      name: "a clock that jumps ahead retires nothing",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2), .sees(2, after: 400 * day)], keys: [1, 2]),
+    Scenario(
+      name: "half of a fleet is not retired by the first look after a long stop",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2), .sees(1), .sees(1, after: 30 * day)],
+      keys: [1, 2]),
+    Scenario(
+      name: "half of a fleet is not retired by the first look after a month of bad chains",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2)]
+        + [Step](repeating: .isFooled(9, after: day), count: 30) + [.sees(1)], keys: [1, 2]),
+    Scenario(
+      name: "a grace time that an outage interrupts goes on after it",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2)] + hourly(2, 4 * 24)
+        + [.sees(2, after: 30 * day)] + hourly(2, 3 * 24 + 1), keys: [2]),
     Scenario(
       name: "a rollback within the grace time needs no confirmation",
       steps: [.sees(1), .sees(2), .sees(2), .sees(2), .sees(1, after: day)], keys: [1, 2]),
@@ -174,7 +193,8 @@ import Testing
     _ = enter(.accepted(pin(3)), 800)
     _ = enter(.accepted(pin(3)), 802)
     #expect(enter(.accepted(pin(3)), 804) == [.published(pin(3), isFirst: false)])
-    #expect(enter(.accepted(pin(3)), 8 * Self.day) == [.retired(pin(1))])
+    for hour in 1...(7 * 24) { #expect(enter(.accepted(pin(3)), 800 + Int64(hour) * 3600) == []) }
+    #expect(enter(.accepted(pin(3)), 801 + 7 * Self.day) == [.retired(pin(1))])
     #expect(
       enter(.refused(reason: "expired", presented: nil), 9 * Self.day)
         == [.refused(reason: "expired", presented: nil)])

@@ -11,6 +11,9 @@ import Pinning
 /// - A failed look changes nothing that is published, and what it showed never becomes a pin.
 /// - An old key stays until looks succeeded without showing it for its whole grace time. Keys leave
 ///   only on a look that succeeded, so an endpoint that is down loses none, and never all of them.
+/// - Time in which no look succeeded is no part of a grace time: after a long stop, an outage or a
+///   clock that jumped ahead, the first look shows one server of a fleet, and the key of the others
+///   was not missed meanwhile.
 /// - Time never runs backwards here: a clock that was set back keeps the newest time seen.
 ///
 /// Pure: values in, values out, the time an argument in Unix seconds.
@@ -19,6 +22,8 @@ public struct DomainLedger: Sendable, Hashable {
   public private(set) var keys: [KnownKey]
   /// Keys that were seen and wait for more looks. Not kept across restarts: counting starts again.
   public private(set) var candidates: [SPKIPin: Candidate] = [:]
+  /// When a look last succeeded, in Unix seconds; `nil` before the first since this ledger was read.
+  private var lastSuccess: Int64?
 
   /// A key on its way to being published.
   public struct Candidate: Sendable, Hashable {
@@ -32,6 +37,9 @@ public struct DomainLedger: Sendable, Hashable {
   /// which shows another key each time fills no memory.
   public static let maximumCandidates = 16
 
+  /// How far two looks may be apart, in seconds, and the time between still count as watched.
+  static let watchedGap: Int64 = 3600
+
   /// A ledger of keys that were published before.
   public init(keys: [KnownKey] = []) { self.keys = Self.sorted(keys) }
 
@@ -41,13 +49,14 @@ public struct DomainLedger: Sendable, Hashable {
   public mutating func enter(
     _ look: Look, at clock: Int64, rule: ConfirmationRule
   ) -> [LedgerEvent] {
-    let now = max(clock, keys.map(\.lastSeen).max() ?? clock)
+    let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     switch look {
     case .unreachable(let reason): return [.unreachable(reason: reason)]
     case .refused(let reason, let presented):
       candidates = [:]
       return [.refused(reason: reason, presented: presented)]
     case .accepted(let pin):
+      excuseUnwatchedTime(before: now, rule)
       var events = dropLapsedCandidates(now, rule)
       if !keys.contains(where: { $0.pin == pin }) { events += meet(pin, now, rule) }
       for index in keys.indices {
@@ -125,6 +134,18 @@ public struct DomainLedger: Sendable, Hashable {
     let lapsed = candidates.filter { now - $0.value.firstSeen > rule.window }.keys.sorted()
     for pin in lapsed { candidates[pin] = nil }
     return lapsed.map { .lapsed($0) }
+  }
+
+  /// Moves the beginning of every grace time by the time in which nobody could have seen the key.
+  /// Looks an hour apart are watching, whatever the interval: a shorter gap is not worth a question.
+  private mutating func excuseUnwatchedTime(before now: Int64, _ rule: ConfirmationRule) {
+    defer { lastSuccess = now }
+    guard let last = lastSuccess ?? keys.map(\.lastSeen).max() else { return }
+    let gap = now - last
+    guard gap > max(rule.window, Self.watchedGap) else { return }
+    for index in keys.indices {
+      keys[index].missedSince = keys[index].missedSince.map { max($0, min($0 + gap, now)) }
+    }
   }
 
   private mutating func retire(_ now: Int64, _ rule: ConfirmationRule) -> [LedgerEvent] {
