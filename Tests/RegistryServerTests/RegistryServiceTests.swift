@@ -93,6 +93,33 @@ import Testing
     await server.service.stop()
   }
 
+  @Test(
+    "the first key of an endpoint joins another one's list only after its looks",
+    arguments: [
+      ("www.example.com", "www.example.com", true), ("*.example.com", "www.example.com", true),
+      ("**.example.com", "*.example.com", true), ("www.example.com", "api.example.com", false),
+      ("*.example.com", "example.com", false), ("*.example.com", "a.b.example.com", false),
+    ])
+  func secondEndpoint(_ listed: String, _ joining: String, _ overlaps: Bool) async throws {
+    let server = try ScriptedService(
+      keys: """
+        [{fqdn: a.test, domainName: '\(listed)', file: all.json},
+         {fqdn: b.test, domainName: '\(joining)', file: all.json}]
+        """)
+    server.observer.show(.accepted(pin(1)), at: "a.test")
+    try await server.start()
+    await server.service.look(at: "a.test")
+    // One good look, then none.
+    server.observer.show([.accepted(pin(2))], at: "b.test")
+    await server.service.look(at: "b.test")
+    let early = try #require(server.service.currentDocument("all.json"))
+    #expect(String(decoding: early.bytes, as: UTF8.self).contains(pin(2).base64) == !overlaps)
+    server.observer.show(.accepted(pin(2)), at: "b.test")
+    await server.service.look(at: "b.test")
+    #expect(try await server.pins(in: "all.json")[joining]?.contains(pin(2)) == true)
+    await server.service.stop()
+  }
+
   @Test("writes format 1: the five members, a Unix expiry, the time of the first look")
   func format() async throws {
     let server = try ScriptedService(keys: "[{fqdn: www.example.com, domainName: example.com}]")

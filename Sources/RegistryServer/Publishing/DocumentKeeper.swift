@@ -54,7 +54,7 @@ actor DocumentKeeper {
   ///   stored and published, unless the store failed.
   func enter(_ look: Look, of endpoint: WatchedEndpoint, at now: Int64) async -> Bool {
     var ledger = ledgers[endpoint.id] ?? DomainLedger()
-    let events = ledger.enter(look, at: now, rule: rule)
+    let events = ledger.enter(look, at: now, rule: rule, isListed: isListed(endpoint))
     ledgers[endpoint.id] = ledger
     for event in events { write(event, of: endpoint) }
     await settle(at: now)
@@ -130,6 +130,17 @@ actor DocumentKeeper {
     guard !entries.isEmpty else { return false }
     guard let current = published.document(file) else { return true }
     return current.entries != entries || now - current.signed >= DocumentSigner.renewal
+  }
+
+  /// Whether the document already lists keys of other endpoints for a host that this one speaks of:
+  /// then its first key joins a list that clients go by.
+  private func isListed(_ endpoint: WatchedEndpoint) -> Bool {
+    configuration.endpoints.contains { other in
+      other.id != endpoint.id && ledgers[other.id]?.keys.isEmpty == false
+        && other.patterns.contains { pattern in
+          endpoint.patterns.contains { $0.overlaps(pattern) }
+        }
+    }
   }
 
   /// The ledgers of endpoints that are configured and have shown a key, without waiting keys.

@@ -3,7 +3,8 @@ import Pinning
 /// What is known about one endpoint, and every decision about which keys are published for it.
 ///
 /// - The first key is published after one look with a valid chain and the right name: with nothing
-///   published yet there is no list that it could break into.
+///   published yet there is no list that it could break into. Where another endpoint has keys for the
+///   same hosts there is one, and the first key counts as changed.
 /// - A *changed* key is published beside the old ones only after the configured number of looks each
 ///   showed it with a valid chain and the right name. A look that shows a published key in between
 ///   does not count against it (behind a load balancer both answer in turn); a look with a chain
@@ -45,9 +46,11 @@ public struct DomainLedger: Sendable, Hashable {
 
   /// Enters one look and says what came of it.
   ///
-  /// - Parameter clock: Unix time in seconds.
+  /// - Parameters:
+  ///   - clock: Unix time in seconds.
+  ///   - isListed: whether keys of other endpoints are published for the same hosts.
   public mutating func enter(
-    _ look: Look, at clock: Int64, rule: ConfirmationRule
+    _ look: Look, at clock: Int64, rule: ConfirmationRule, isListed: Bool = false
   ) -> [LedgerEvent] {
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     switch look {
@@ -58,7 +61,7 @@ public struct DomainLedger: Sendable, Hashable {
     case .accepted(let pin):
       excuseUnwatchedTime(before: now, rule)
       var events = dropLapsedCandidates(now, rule)
-      if !keys.contains(where: { $0.pin == pin }) { events += meet(pin, now, rule) }
+      if !keys.contains(where: { $0.pin == pin }) { events += meet(pin, now, rule, isListed) }
       for index in keys.indices {
         if keys[index].pin == pin {
           keys[index].lastSeen = now
@@ -109,11 +112,11 @@ public struct DomainLedger: Sendable, Hashable {
   }
 
   private mutating func meet(
-    _ pin: SPKIPin, _ now: Int64, _ rule: ConfirmationRule
+    _ pin: SPKIPin, _ now: Int64, _ rule: ConfirmationRule, _ isListed: Bool
   ) -> [LedgerEvent] {
     var candidate = candidates[pin] ?? Candidate(firstSeen: now, looks: 0)
     candidate.looks += 1
-    let needed = keys.isEmpty ? 1 : rule.looks
+    let needed = keys.isEmpty && !isListed ? 1 : rule.looks
     guard candidate.looks < needed else {
       candidates[pin] = nil
       let isFirst = keys.isEmpty
