@@ -67,6 +67,25 @@ struct UpTests {
     }
   }
 
+  @Test("goes on after SIGHUP, and ends on a SIGTERM that comes as soon as it listens")
+  func signals() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      let file = try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "c.yaml")
+      for _ in 0..<10 {
+        let server = try Tool.start(
+          ["up", "--config-file", file.path(percentEncoded: false), "--listen", "127.0.0.1:0"])
+        try await server.waitForOutput(containing: "listening on ")
+        server.send(SIGHUP)
+        let ended = try await server.terminate(seconds: 30)
+        #expect(ended.exitCode == 0, "\(ended.stderr)")
+        #expect(ended.stderr.contains("\"stopped\""))
+      }
+    }
+  }
+
   @Test(
     "says what is wrong before it listens",
     arguments: [

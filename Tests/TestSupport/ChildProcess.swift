@@ -118,6 +118,11 @@ public final class ChildProcess: @unchecked Sendable {
     }
   }
 
+  /// Sends a signal and waits for nothing.
+  public func send(_ signal: Int32) {
+    if process.isRunning { kill(process.processIdentifier, signal) }
+  }
+
   /// Sends SIGTERM (or another signal) and waits for the end; kills after `seconds`.
   @discardableResult
   public func terminate(signal: Int32 = SIGTERM, seconds: Double = 10) async throws -> Outcome {

@@ -129,14 +129,14 @@ public final class RegistryService: Sendable {
   }
 
   /// Starts, runs until SIGTERM or SIGINT, and stops cleanly. A second signal ends the process at
-  /// once. A signal that comes while it starts counts too.
+  /// once. A signal that comes while it starts counts too. SIGHUP is logged and changes nothing.
   ///
   /// - Parameter whenListening: is called once with the address, port included.
   /// - Throws: what ``start()`` throws.
   public func run(
     whenListening: (ListenAddress) -> Void = { _ in }
   ) async throws(RegistryServiceError) {
-    let signal = TerminationSignal()
+    let signal = await listenForSignals()
     try await start()
     if let address { whenListening(address) }
     await stop(at: signal)
@@ -148,9 +148,20 @@ public final class RegistryService: Sendable {
   /// has no such gap.
   /// - Parameter whenWaiting: is called once, when a signal would stop the service cleanly.
   public func runUntilTerminated(whenWaiting: () -> Void = {}) async {
-    let signal = TerminationSignal()
+    let signal = await listenForSignals()
     whenWaiting()
     await stop(at: signal)
+  }
+
+  private func listenForSignals() async -> TerminationSignal {
+    await TerminationSignal { [log] in
+      log.event(
+        .warn, "signal_ignored",
+        [
+          "signal": "SIGHUP",
+          "message": "nothing is read again while the server runs; hint: restart it",
+        ])
+    }
   }
 
   private func stop(at signal: TerminationSignal) async {

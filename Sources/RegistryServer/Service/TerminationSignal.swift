@@ -5,6 +5,8 @@ import Synchronization
 /// anybody waits is not lost.
 ///
 /// - SIGPIPE is ignored from then on: a closed log pipe or peer is an error code, never the end.
+/// - SIGHUP is told and otherwise ignored: a terminal that closes, or a habit from other servers, must
+///   not stop the watching without a word.
 /// - After the first signal both have their usual effect again, so a second one ends a process that
 ///   hangs while it stops.
 final class TerminationSignal: Sendable {
@@ -17,16 +19,18 @@ final class TerminationSignal: Sendable {
 
   private let state = Mutex(State())
 
-  init() {
+  /// Listens when it returns. A signal that comes before has its usual effect.
+  ///
+  /// Sources are installed on another thread. The default effect is not taken away here: the source
+  /// does that when it is installed, and ignoring the signal earlier would lose one that comes in
+  /// between.
+  ///
+  /// - Parameter hangUp: is called for each SIGHUP.
+  init(hangUp: @escaping @Sendable () -> Void = {}) async {
     signal(SIGPIPE, SIG_IGN)
-    for (number, name) in [(SIGTERM, "SIGTERM"), (SIGINT, "SIGINT")] {
-      // A dispatch source only listens; the default effect has to be taken away beside it.
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number)
-      source.setEventHandler { [weak self] in self?.note(name) }
-      source.resume()
-      state.withLock { $0.sources.append(source) }
-    }
+    await listen(SIGHUP, hangUp)
+    await listen(SIGTERM) { [weak self] in self?.note("SIGTERM") }
+    await listen(SIGINT) { [weak self] in self?.note("SIGINT") }
   }
 
   deinit { state.withLock { Self.letGo(&$0) } }
@@ -39,6 +43,16 @@ final class TerminationSignal: Sendable {
         return state.name
       }
       if let name { continuation.resume(returning: name) }
+    }
+  }
+
+  private func listen(_ number: Int32, _ note: @escaping @Sendable () -> Void) async {
+    let source = DispatchSource.makeSignalSource(signal: number)
+    source.setEventHandler(handler: note)
+    state.withLock { $0.sources.append(source) }
+    await withCheckedContinuation { continuation in
+      source.setRegistrationHandler { continuation.resume() }
+      source.resume()
     }
   }
 
@@ -55,5 +69,6 @@ final class TerminationSignal: Sendable {
     for source in state.sources { source.cancel() }
     state.sources = []
     for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
+    signal(SIGHUP, SIG_IGN)
   }
 }

@@ -21,8 +21,8 @@ enum Up {
     flags: [file.description, path.description, listen.description],
     notes: [
       "Says on standard output where it listens, and logs to standard error, a line of JSON for each\n"
-        + "event. SIGTERM and SIGINT stop it cleanly, with exit code 0. Paths inside the configuration\n"
-        + "are relative to the working directory."
+        + "event. SIGTERM and SIGINT stop it cleanly, with exit code 0; SIGHUP changes nothing. Paths\n"
+        + "inside the configuration are relative to the working directory."
     ],
     run: run)
 
