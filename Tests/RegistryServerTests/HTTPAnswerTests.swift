@@ -108,6 +108,19 @@ import Testing
     ("get /livez HTTP/1.1", 405),
     ("GET /livez HTTP/1.1\r\nContent-Length: 5", 413),
     ("GET /livez HTTP/1.1\r\nTransfer-Encoding: chunked", 413),
+    ("GET http://x/api/v1/www.example.com.json HTTP/1.1", 200),
+    ("GET HTTPS://x:1/api/v1/www.example%2ecom.json?q HTTP/1.1", 200),
+    ("GET http://x HTTP/1.1", 404),
+    ("GET http://x/api/v1/..%2flivez HTTP/1.1", 400),
+    ("GET ftp://x/livez HTTP/1.1", 404),
+    ("GET /livez\0 HTTP/1.1", 400),
+    ("GET /livez\0/x HTTP/1.1", 400),
+    ("GET /livez\0/x?y=1&z=2 HTTP/1.1", 400),
+    ("GET /livez?y=1&z=2 HTTP/1.1", 200),
+    ("GET /livez HTTP/1.1\r\nX: a\rY: b", 400),
+    ("GET /livez HTTP/1.1\r\n: b", 400),
+    ("GET /livez HTTP/1.1\r\nHost: y", 400),
+    ("GET /livez HTTP/1.1\r\nContent-Length: 0", 200),
   ]
 
   @Test("every request gets its status, and errors are JSON", arguments: requests)
@@ -121,6 +134,40 @@ import Testing
     #expect((json.objectValue?["error"] != nil) == (status >= 400))
     #expect(answer.contains("\r\nAllow: GET, HEAD\r\n") == (status == 405))
     #expect(answer.contains("no-store") == (!request.contains("/api") || status >= 400))
+    await server.service.stop()
+  }
+
+  @Test(
+    "where two parsers could see two requests, there is one answer and the end of the connection",
+    arguments: [
+      "Content-Length: 0\r\nContent-Length: 33", "Content-Length: 33\r\nContent-Length: 0",
+      "Content-Length : 33", "Content-Length\t: 33",
+      "Content-Length: 0\r\nTransfer-Encoding: chunked", "Transfer-Encoding : chunked",
+      "X: a\rContent-Length: 33", "Transfer-Encoding: gzip", "Transfer-Encoding:",
+    ])
+  func smuggling(_ header: String) async throws {
+    let server = try await Self.publishing()
+    let address = try #require(server.service.address)
+    let second = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+    let answer = try await RawConnection.ask(
+      address, "GET \(Self.path) HTTP/1.1\r\nHost: x\r\n\(header)\r\n\r\n\(second)")
+    #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2)
+    #expect(answer.hasPrefix("HTTP/1.1 4") && answer.contains("Connection: close"), "\(answer)")
+    #expect(try await server.get("/livez").status == 200)
+    await server.service.stop()
+  }
+
+  @Test("304 tells no length but the document's", arguments: ["GET", "HEAD"])
+  func unchangedLength(_ method: String) async throws {
+    let server = try await Self.publishing()
+    let document = try #require(server.service.currentDocument("www.example.com.json"))
+    let answer = try await RawConnection.ask(
+      try #require(server.service.address),
+      "\(method) \(Self.path) HTTP/1.1\r\nHost: x\r\nIf-None-Match: *\r\nConnection: close\r\n\r\n")
+    #expect(answer.hasPrefix("HTTP/1.1 304 ") && answer.hasSuffix("\r\n\r\n"))
+    #expect(!answer.contains("{"))
+    let told = answer.split(separator: "\r\n").filter { $0.hasPrefix("Content-Length: ") }
+    #expect(told.allSatisfy { $0 == "Content-Length: \(document.bytes.count)" }, "\(answer)")
     await server.service.stop()
   }
 

@@ -9,9 +9,11 @@ enum HTTPRefusal {
     headers: [("Allow", "GET, HEAD")])
   static let bodyRefused = response(413, "a request with a body is not served here")
   static let badPath = response(400, "the path is malformed")
+  static let badHeader = response(400, "a header line is malformed or stands twice")
 
   /// The refusal that a request's header already earns, if any.
   static func of(method: UnsafePointer<CChar>, connection: OpaquePointer) -> HTTPResponse? {
+    guard HeaderLines(of: connection).areUnambiguous else { return badHeader }
     guard strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 else { return methodNotAllowed }
     if let length = MHD_lookup_connection_value(connection, .HEADER_KIND, "Content-Length"),
       strcmp(length, "0") != 0

@@ -6,7 +6,8 @@ import Synchronization
 ///
 /// - GET and HEAD without a body reach the handler. A body is refused (413) and any other method
 ///   too (405) as soon as the header is in, and the connection is closed.
-/// - Requests are read strictly (RFC 9112): what two parsers could read differently is refused.
+/// - Requests are read strictly (RFC 9112): what two parsers could read differently is refused. See
+///   ``HeaderLines`` for what libmicrohttpd itself lets pass.
 /// - Bounded: connections, connections per address, header bytes, silence, and absolute deadlines
 ///   for a request's arrival and for the reading of its answer.
 /// - The target is percent-decoded once and here. What is malformed or decodes to a NUL, another
@@ -102,10 +103,11 @@ final class HTTPServer: Sendable {
       item(.LISTEN_SOCKET, Int(descriptor)),
       item(.CONNECTION_LIMIT, limits.connections),
       item(.CONNECTION_TIMEOUT, Int(limits.idle)),
-      item(.CONNECTION_MEMORY_LIMIT, 16 * 1024),
+      item(.CONNECTION_MEMORY_LIMIT, connectionMemory),
       item(.STRICT_FOR_CLIENT, 1),
       item(.NOTIFY_CONNECTION, unsafeBitCast(connectionChanged, to: Int.self), context),
       item(.NOTIFY_COMPLETED, unsafeBitCast(requestCompleted, to: Int.self), context),
+      item(.URI_LOG_CALLBACK, unsafeBitCast(measureTarget, to: Int.self)),
       item(.UNESCAPE_CALLBACK, unsafeBitCast(leaveEscaped, to: Int.self)),
     ]
     if !address.isLoopback {
@@ -156,6 +158,30 @@ private let requestCompleted: MHD_RequestCompletedCallback = { context, connecti
   site.deadlines.answered(entry)
 }
 
+/// Notes how long the whole target is as a C string, as the state of the request until its first
+/// call; never null, because a target is never empty.
+private let measureTarget: URILogCallback = { _, target, _ in
+  target.flatMap { UnsafeMutableRawPointer(bitPattern: strlen($0)) }
+}
+
+private typealias URILogCallback =
+  @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?)
+  -> UnsafeMutableRawPointer?
+
+/// Whether a NUL in the target hides its rest: the version then stands further behind its beginning
+/// than its length says. Both point into the connection's buffer; a library that keeps them elsewhere
+/// is not judged.
+private func endsEarly(
+  _ target: UnsafePointer<CChar>, measured: Int, _ version: UnsafePointer<CChar>?
+) -> Bool {
+  guard let version else { return false }
+  let distance = Int(bitPattern: version) - Int(bitPattern: target)
+  return (1...connectionMemory).contains(distance) && measured + 1 < distance
+}
+
+/// Bytes for a connection's header and buffers.
+private let connectionMemory = 16 * 1024
+
 /// libmicrohttpd would decode in place and hand over a C string, in which `%00` ends the path.
 private let leaveEscaped: UnescapeCallback = { _, _, text in text.map { strlen($0) } ?? 0 }
 
@@ -163,14 +189,19 @@ private typealias UnescapeCallback =
   @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, UnsafeMutablePointer<CChar>?) -> Int
 
 private let handleRequest: MHD_AccessHandlerCallback = {
-  context, connection, url, method, _, _, uploadSize, state in
+  context, connection, url, method, version, _, uploadSize, state in
   guard let site = serverSite(context), let connection, let url, let method, let state,
     let uploadSize
   else { return MHD_Result.NO }
-  let isFirstCall = state.pointee == nil
+  let isFirstCall = state.pointee != context
+  let measured = Int(bitPattern: state.pointee)
   state.pointee = context
   // An answer on the first call closes the connection, so only refusals are given there.
   if isFirstCall {
+    if endsEarly(url, measured: measured, version) {
+      let refusal = HTTPRefusal.badPath
+      return MHD_queue_response(connection, refusal.status, refusal.pointer)
+    }
     guard let refusal = HTTPRefusal.of(method: method, connection: connection) else { return .YES }
     return MHD_queue_response(connection, refusal.status, refusal.pointer)
   }
@@ -181,7 +212,7 @@ private let handleRequest: MHD_AccessHandlerCallback = {
   if let entry = deadline(pp_mhd_connection_context(connection)) {
     site.deadlines.answering(entry)
   }
-  guard let path = TargetPath.decoded(String(cString: url)) else {
+  guard let path = TargetPath.path(of: String(cString: url)) else {
     return MHD_queue_response(connection, HTTPRefusal.badPath.status, HTTPRefusal.badPath.pointer)
   }
   let response = site.handler(

@@ -1,5 +1,19 @@
-/// Percent-decodes the path of a request target, once (RFC 3986 §2.1).
+/// Finds the path in a request target and percent-decodes it, once (RFC 3986 §2.1).
 enum TargetPath {
+  /// The decoded path of a target in origin-form, `/path`, or absolute-form, `http://host/path`,
+  /// which a server must take as well (RFC 9112 §3.2.2); `nil` where ``decoded(_:)`` has none.
+  static func path(of target: String) -> String? {
+    guard !target.utf8.starts(with: "/".utf8) else { return decoded(target) }
+    let bytes = target.utf8
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+      ["http", "https"].contains(target[..<colon].lowercased()),
+      bytes[colon...].starts(with: "://".utf8)
+    else { return decoded(target) }
+    let authority = bytes[colon...].dropFirst(3)
+    guard let slash = authority.firstIndex(of: UInt8(ascii: "/")) else { return "/" }
+    return decoded(String(target[slash...]))
+  }
+
   /// The decoded path, or `nil` where an escape is malformed, or stands for a byte that would mean
   /// something else to a file system, or the result is no UTF-8.
   static func decoded(_ path: String) -> String? {

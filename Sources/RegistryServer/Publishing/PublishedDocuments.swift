@@ -34,7 +34,9 @@ final class PublishedDocuments: Sendable {
     ]
     let page = Page.document(
       document, full: HTTPResponse(status: 200, headers: cached + typed, body: document.bytes),
-      unchanged: HTTPResponse(status: 304, headers: cached))
+      // With the body, which is not sent: the length told must be that of the document, or none
+      // (RFC 9110 §8.6).
+      unchanged: HTTPResponse(status: 304, headers: cached, body: document.bytes))
     pages.withLock { $0[document.file] = page }
   }
 
