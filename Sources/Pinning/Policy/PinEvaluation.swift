@@ -37,6 +37,8 @@ public struct PinEvaluation: Hashable, Sendable {
     case leaf
     /// A certificate above it.
     case ca
+    /// A whole certificate, wherever it stands.
+    case certificate
   }
 
   /// The host as the request named it.
@@ -51,13 +53,16 @@ public struct PinEvaluation: Hashable, Sendable {
   public let expectedLeaf: [Pin]
   /// The pins that would have been accepted above the leaf.
   public let expectedCA: [Pin]
+  /// The whole certificates, one of which would have been accepted on the path.
+  public let expectedCertificates: [CertificateFingerprint]
   /// Which registry decided; `nil` where pins did not come from one.
   public let registry: RegistryStamp?
 
   /// A verdict. Only a policy and the platform's transports make one.
   package init(
     host: String, outcome: Outcome, decision: Decision, presented: [SPKIPin] = [],
-    expectedLeaf: [Pin] = [], expectedCA: [Pin] = [], registry: RegistryStamp? = nil
+    expectedLeaf: [Pin] = [], expectedCA: [Pin] = [],
+    expectedCertificates: [CertificateFingerprint] = [], registry: RegistryStamp? = nil
   ) {
     self.host = host
     self.outcome = outcome
@@ -65,6 +70,7 @@ public struct PinEvaluation: Hashable, Sendable {
     self.presented = presented
     self.expectedLeaf = expectedLeaf
     self.expectedCA = expectedCA
+    self.expectedCertificates = expectedCertificates
     self.registry = registry
   }
 

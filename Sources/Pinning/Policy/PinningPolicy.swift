@@ -6,8 +6,9 @@
 /// - A denied key anywhere on the path refuses, whatever else matches.
 /// - All patterns that match a host contribute; pins are united per role; the stricter of two
 ///   settings counts.
-/// - Leaf pins match index 0, CA pins index 1 or higher. A host with both lists needs both, unless
-///   its entry says `match: any`.
+/// - Leaf pins match index 0, CA pins index 1 or higher, whole certificates any. A host with more
+///   than one list needs all of them, unless its entry says `match: any`.
+/// - A list that is present and empty matches nothing.
 /// - Expired pins do not count (26 h of tolerance). A listed host without a live pin is refused.
 /// - An unlisted host is refused, unless the app chose ``UnlistedHosts/systemTrust``.
 /// - Report-only forgives a missing pin, never a bad chain and never the deny list.
@@ -37,7 +38,10 @@ public struct PinningPolicy: Hashable, Sendable {
     var anyDepth: [DNSName: PolicyEntry] = [:]
     for entry in entries {
       if trust == .pinnedKeysOnly {
-        guard entry.ca.isEmpty else { throw .caPinsWithoutPath(entry.pattern) }
+        guard !entry.demands(.ca) else { throw .caPinsWithoutPath(entry.pattern) }
+        guard !entry.demands(.certificate) else {
+          throw .certificatesWithoutPath(entry.pattern)
+        }
         guard entry.enforcement == .enforce else { throw .reportOnlyWithoutPath(entry.pattern) }
       }
       let unite = { (old: PolicyEntry?) in old.map { $0.united(with: entry) } ?? entry }
@@ -96,13 +100,15 @@ public struct PinningPolicy: Hashable, Sendable {
     return PinEvaluation(
       host: host.description, outcome: outcome, decision: accepted ? .accept : .refuse,
       presented: evidence.presented, expectedLeaf: entry?.leaf.pins ?? [],
-      expectedCA: entry?.ca.pins ?? [], registry: registry)
+      expectedCA: entry?.ca.pins ?? [],
+      expectedCertificates: entry?.certificates.sorted() ?? [], registry: registry)
   }
 
   private func judge(
     _ evidence: ChainEvidence, host: HostName, entry: PolicyEntry?, at now: Int64
   ) -> (PinEvaluation.Outcome, accepted: Bool) {
     let path: [SPKIPin]
+    var certificates: [CertificateFingerprint] = []
     if trust == .pinnedKeysOnly {
       guard let leaf = evidence.presented.first else {
         return (.chainRejected(.unreadable("the server sent no readable certificate")), false)
@@ -117,12 +123,13 @@ public struct PinningPolicy: Hashable, Sendable {
         // Proof for another host is no proof for this one.
         guard chain.host == host else { return (.chainRejected(.wrongHost), false) }
         path = chain.path
+        certificates = chain.certificates
       }
     }
     if let bad = path.first(where: denied.contains) { return (.denied(bad), false) }
     guard let entry else { return (.unlisted, unlistedHosts == .systemTrust) }
     let forgiven = entry.enforcement == .reportOnly
-    switch missing(in: path, entry: entry, at: now) {
+    switch missing(in: path, certificates, entry: entry, at: now) {
     case nil: return (.matched, true)
     case .some(let outcome): return (outcome, forgiven)
     }
@@ -130,20 +137,31 @@ public struct PinningPolicy: Hashable, Sendable {
 
   /// What the entry demands and the path lacks; `nil` where the path satisfies it.
   private func missing(
-    in path: [SPKIPin], entry: PolicyEntry, at now: Int64
+    in path: [SPKIPin], _ certificates: [CertificateFingerprint], entry: PolicyEntry, at now: Int64
   ) -> PinEvaluation.Outcome? {
-    let leafLive = entry.leaf.hasLivePin(at: now)
-    let caLive = entry.ca.hasLivePin(at: now)
-    guard leafLive || caLive else { return .noLivePin }
-    let leafMatches = path.first.map { entry.leaf.contains($0, at: now) } ?? false
-    let caMatches = path.dropFirst().contains { entry.ca.contains($0, at: now) }
+    let lists: [(role: PinEvaluation.PinRole, isLive: Bool, isMet: Bool)] = [
+      (
+        .leaf, entry.leaf.hasLivePin(at: now),
+        path.first.map { entry.leaf.contains($0, at: now) } ?? false
+      ),
+      (
+        .ca, entry.ca.hasLivePin(at: now),
+        path.dropFirst().contains { entry.ca.contains($0, at: now) }
+      ),
+      (
+        .certificate, !entry.certificates.isEmpty,
+        certificates.contains(where: entry.certificates.contains)
+      ),
+    ]
+    guard let live = lists.first(where: \.isLive) else { return .noLivePin }
     switch entry.match {
     case .any:
-      return leafMatches || caMatches ? nil : .mismatch(leafLive ? .leaf : .ca)
+      return lists.contains(where: \.isMet) ? nil : .mismatch(live.role)
     case .all:
-      if !entry.leaf.isEmpty, !leafMatches { return leafLive ? .mismatch(.leaf) : .noLivePin }
-      if !entry.ca.isEmpty, !caMatches { return caLive ? .mismatch(.ca) : .noLivePin }
-      return nil
+      guard let unmet = lists.first(where: { entry.demands($0.role) && !$0.isMet }) else {
+        return nil
+      }
+      return unmet.isLive ? .mismatch(unmet.role) : .noLivePin
     }
   }
 }

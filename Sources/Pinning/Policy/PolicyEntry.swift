@@ -22,7 +22,13 @@ public struct PolicyEntry: Hashable, Sendable {
   public var leaf: PinSet
   /// Pins that must match a certificate at index 1 or higher of the validated path.
   public var ca: PinSet
-  /// How the two go together.
+  /// Whole certificates, one of which must stand on the validated path, leaf or above; empty where
+  /// keys alone count.
+  public var certificates: Set<CertificateFingerprint>
+  /// Roles whose list is present, whether or not a pin of it could be read: an empty list that is
+  /// present matches nothing, one that is absent demands nothing. Pins always demand their role.
+  public var required: Set<PinEvaluation.PinRole>
+  /// How the roles go together.
   public var match: Match
   /// Whether a missing pin refuses.
   public var enforcement: Enforcement
@@ -30,12 +36,15 @@ public struct PolicyEntry: Hashable, Sendable {
   /// An entry. With both lists empty its hosts are listed and refused: an entry whose pins cannot
   /// be read must not leave its host open.
   public init(
-    _ pattern: HostPattern, leaf: PinSet = PinSet(), ca: PinSet = PinSet(), match: Match = .all,
-    enforcement: Enforcement = .enforce
+    _ pattern: HostPattern, leaf: PinSet = PinSet(), ca: PinSet = PinSet(),
+    certificates: Set<CertificateFingerprint> = [], required: Set<PinEvaluation.PinRole> = [],
+    match: Match = .all, enforcement: Enforcement = .enforce
   ) {
     self.pattern = pattern
     self.leaf = leaf
     self.ca = ca
+    self.certificates = certificates
+    self.required = required
     self.match = match
     self.enforcement = enforcement
   }
@@ -46,9 +55,21 @@ public struct PolicyEntry: Hashable, Sendable {
     var both = self
     both.leaf.formUnion(other.leaf)
     both.ca.formUnion(other.ca)
+    both.certificates.formUnion(other.certificates)
+    both.required.formUnion(other.required)
     both.match = match == .all || other.match == .all ? .all : .any
     both.enforcement =
       enforcement == .enforce || other.enforcement == .enforce ? .enforce : .reportOnly
     return both
+  }
+
+  /// Whether hosts of this entry must show something of this role.
+  func demands(_ role: PinEvaluation.PinRole) -> Bool {
+    if required.contains(role) { return true }
+    return switch role {
+    case .leaf: !leaf.isEmpty
+    case .ca: !ca.isEmpty
+    case .certificate: !certificates.isEmpty
+    }
   }
 }

@@ -10,11 +10,20 @@ public struct ValidatedChain: Hashable, Sendable {
   /// The pin of every certificate on the validated path: leaf first, anchor last; never empty.
   public let path: [SPKIPin]
 
+  /// The fingerprint of every certificate on that path, in the same order; empty where the
+  /// validator takes none, and then no whole certificate matches.
+  public let certificates: [CertificateFingerprint]
+
   /// For a validator that has checked path, dates and host name.
   ///
-  /// - Returns: `nil` for an empty path.
-  package init?(host: HostName, path: [SPKIPin]) {
-    guard !path.isEmpty else { return nil }
+  /// - Returns: `nil` for an empty path, and where there are fingerprints of another number.
+  package init?(
+    host: HostName, path: [SPKIPin], certificates: [CertificateFingerprint] = []
+  ) {
+    guard !path.isEmpty, certificates.isEmpty || certificates.count == path.count else {
+      return nil
+    }
+    self.certificates = certificates
     self.host = host
     self.path = path
   }
