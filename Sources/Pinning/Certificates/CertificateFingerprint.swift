@@ -12,7 +12,13 @@ public struct CertificateFingerprint: Hashable, Sendable {
   /// - Returns: `nil` where there are not exactly 32 bytes.
   public init?(digest: some Collection<UInt8>) {
     guard digest.count == 32 else { return nil }
-    bytes = [UInt8](digest)
+    self.init(computed: [UInt8](digest))
+  }
+
+  /// A fingerprint from 32 bytes that a hash function just computed.
+  package init(computed digest: [UInt8]) {
+    precondition(digest.count == 32, "a SHA-256 has 32 bytes")
+    bytes = digest
   }
 }
 

@@ -49,15 +49,18 @@
       }
     }
 
-    /// The pin of a certificate that OpenSSL holds, over the key's bytes as they were received:
+    /// What a certificate that OpenSSL holds is recognised by, over the bytes as they were received:
     /// OpenSSL keeps what it parsed as it was, and i2d gives it back.
-    static func pin(of certificate: OpaquePointer) -> SPKIPin? {
+    static func identity(
+      of certificate: OpaquePointer
+    ) -> (pin: SPKIPin, fingerprint: CertificateFingerprint)? {
       var buffer: UnsafeMutablePointer<UInt8>?
       let count = i2d_X509(certificate, &buffer)
       guard count > 0, let buffer else { return nil }
       defer { CRYPTO_free(buffer, nil, 0) }
       let der = [UInt8](UnsafeBufferPointer(start: buffer, count: Int(count)))
-      return try? SPKIPin(certificateDER: der)
+      guard let pin = try? SPKIPin(certificateDER: der) else { return nil }
+      return (pin, CertificateFingerprint(hashing: der))
     }
   }
 #endif

@@ -36,7 +36,7 @@
       }
       var pins: [SPKIPin] = []
       for certificate in sent {
-        guard let pin = CertificateStack.pin(of: certificate) else { break }
+        guard let pin = CertificateStack.identity(of: certificate)?.pin else { break }
         pins.append(pin)
       }
       guard store.validates else { return .notValidated(presented: pins) }

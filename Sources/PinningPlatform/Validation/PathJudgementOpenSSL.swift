@@ -48,8 +48,10 @@
         return
       }
       let certificates = path?.certificates ?? []
-      let pins = certificates.compactMap(CertificateStack.pin)
-      guard pins.count == certificates.count, let chain = ValidatedChain(host: host, path: pins)
+      let identities = certificates.compactMap(CertificateStack.identity)
+      guard identities.count == certificates.count,
+        let chain = ValidatedChain(
+          host: host, path: identities.map(\.pin), certificates: identities.map(\.fingerprint))
       else {
         self.init(
           .failure(.unreadable("a key on the validated path cannot be read")),

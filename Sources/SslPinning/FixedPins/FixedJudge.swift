@@ -1,0 +1,33 @@
+import Pinning
+import PinningPlatform
+
+/// Answers the transports from pins that never change.
+///
+/// - Verdicts come from memory.
+/// - There is nothing newer to be had: a mismatch is refused at once.
+final class FixedJudge: PinJudge {
+  private let clocks: Clocks
+  private let policy: PinningPolicy
+  private let state: Locked<PolicyInForce>
+
+  init(policy: PinningPolicy, clocks: Clocks) {
+    self.clocks = clocks
+    self.policy = policy
+    state = Locked(PolicyInForce(policy, at: clocks.wall()))
+  }
+
+  var generation: UInt64 {
+    let now = clocks.wall()
+    return state.withLock { $0.generation(at: now) }
+  }
+
+  func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
+    policy.evaluate(evidence, host: host, at: clocks.wall())
+  }
+
+  func record(_ evaluation: PinEvaluation) {}
+
+  func wantsRefresh(after refusal: PinEvaluation) -> Bool { false }
+
+  func refresh(after refusal: PinEvaluation) async {}
+}

@@ -1,0 +1,96 @@
+import Foundation
+import Pinning
+import PinningPlatform
+
+extension FixedPins {
+  /// What of a bundled certificate is pinned. Either way it may be the server's, an intermediate or
+  /// a root: it is looked for on the whole validated path.
+  public enum CertificatePart: Hashable, Sendable {
+    /// Its key: a renewed certificate with the same key still matches.
+    case publicKey
+    /// All of it: its renewal is refused. Ship the next certificate before the server shows it.
+    case wholeCertificate
+  }
+
+  /// Pins bundled certificates beside the usual judgement: the servers must be valid under `trust`,
+  /// and one of the certificates, or its key, must stand on the path.
+  ///
+  /// - Parameters:
+  ///   - certificates: each in DER, see ``CertificateFile``.
+  ///   - hosts: names, addresses or patterns (`*.name`, `**.name`), all pinned alike.
+  /// - Throws: ``FixedPinsError``.
+  public static func certificates(
+    _ certificates: [[UInt8]], pinning part: CertificatePart, hosts: [String],
+    trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse
+  ) throws(FixedPinsError) -> FixedPins {
+    guard !certificates.isEmpty else { throw .noPins(host: nil) }
+    var pins = PinSet()
+    var fingerprints: Set<CertificateFingerprint> = []
+    for (index, certificate) in certificates.enumerated() {
+      do throws(CertificateSyntaxError) {
+        pins.insert(Pin(try SPKIPin(certificateDER: certificate)))
+        fingerprints.insert(try CertificateFingerprint(certificateDER: certificate))
+      } catch { throw .badCertificate(index: index, error) }
+    }
+    guard !hosts.isEmpty else { throw .noPins(host: nil) }
+    var entries: [PolicyEntry] = []
+    for host in hosts {
+      let pattern = try pattern(host)
+      entries.append(
+        part == .publicKey
+          ? PolicyEntry(pattern, leaf: pins, ca: pins, match: .any)
+          : PolicyEntry(pattern, certificates: fingerprints))
+    }
+    return FixedPins(entries: entries, trust: trust, unlistedHosts: unlistedHosts)
+  }
+
+  /// Trusts these certificates and nobody else: one's own CA as the only anchor, or a server's
+  /// self-signed certificate. A path must end at one of them; dates and names are checked as ever.
+  ///
+  /// This is AFNetworking's certificate mode. There it held for every host; here say which.
+  ///
+  /// - Parameters:
+  ///   - certificates: each in DER, see ``CertificateFile``.
+  ///   - hosts: names, addresses or patterns (`*.name`, `**.name`).
+  /// - Note: on Apple platforms App Transport Security must have an exception for these hosts: it
+  ///   asks the system's anchors before anybody else is asked.
+  /// - Throws: ``FixedPinsError``.
+  public static func anchors(
+    _ certificates: [[UInt8]], hosts: [String]
+  ) throws(FixedPinsError) -> FixedPins {
+    // The anchor stands on every valid path, so demanding it there changes no verdict: it says
+    // which hosts are meant.
+    try Self.certificates(
+      certificates, pinning: .wholeCertificate, hosts: hosts, trust: .anchors(certificates))
+  }
+
+  /// The certificates of files, in order, each in DER.
+  ///
+  /// - Parameter urls: file URLs, DER or PEM.
+  /// - Throws: ``FixedPinsError``: `badCertificateFile`.
+  public static func certificates(inFiles urls: [URL]) throws(FixedPinsError) -> [[UInt8]] {
+    var all: [[UInt8]] = []
+    for url in urls {
+      do throws(CertificateFileError) { all += try CertificateFile.read(url) } catch {
+        throw .badCertificateFile(name: url.lastPathComponent, error)
+      }
+    }
+    return all
+  }
+
+  /// All certificates that a bundle ships (`.cer`, `.der`, `.crt`, `.pem`), in the order of their
+  /// files' names. One that cannot be read is an error.
+  ///
+  /// - Throws: ``FixedPinsError``: `noCertificateFile`, `badCertificateFile`.
+  public static func certificates(
+    inBundle bundle: Bundle
+  ) throws(FixedPinsError) -> [[UInt8]] {
+    // Not `urls(forResourcesWithExtension:)`: it gives another type on Linux.
+    let folder = bundle.resourceURL ?? bundle.bundleURL
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    let urls = names.sorted().map { folder.appendingPathComponent($0) }
+      .filter { ["cer", "der", "crt", "pem"].contains($0.pathExtension.lowercased()) }
+    guard !urls.isEmpty else { throw .noCertificateFile(bundle: bundle.bundlePath) }
+    return try certificates(inFiles: urls)
+  }
+}

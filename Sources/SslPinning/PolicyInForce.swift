@@ -1,0 +1,38 @@
+import Pinning
+
+/// The policy that verdicts come from, and the number by which transports know whether their last
+/// verdict still stands.
+///
+/// - The number grows with every change of policy, and whenever a pin expires: open connections are
+///   judged again.
+struct PolicyInForce: Sendable {
+  private(set) var policy: PinningPolicy
+  private var number: UInt64 = 1
+  /// Unix time in seconds after which a pin expires and verdicts may turn out differently.
+  private var standsUntil: Int64?
+
+  /// - Parameter now: Unix time in seconds.
+  init(_ policy: PinningPolicy, at now: Int64) {
+    self.policy = policy
+    standsUntil = policy.unchangedUntil(from: now)
+  }
+
+  /// Puts another policy in force.
+  mutating func replace(with policy: PinningPolicy, at now: Int64) {
+    self.policy = policy
+    standsUntil = policy.unchangedUntil(from: now)
+    number += 1
+  }
+
+  /// Puts a policy in force under which every verdict is the same, such as one with a newer stamp.
+  mutating func restamp(_ policy: PinningPolicy) { self.policy = policy }
+
+  /// The number of the policy at `now`.
+  mutating func generation(at now: Int64) -> UInt64 {
+    if let end = standsUntil, now > end {
+      number += 1
+      standsUntil = policy.unchangedUntil(from: now)
+    }
+    return number
+  }
+}
