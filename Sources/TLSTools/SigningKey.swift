@@ -38,12 +38,7 @@ public struct SigningKey: Sendable {
   ///
   /// - Throws: ``SigningKeyError``.
   public init(file: URL) throws(SigningKeyError) {
-    let path = file.path(percentEncoded: false)
-    let bytes: [UInt8]
-    do throws(SmallFile.Failure) { bytes = try SmallFile.read(path, limit: 1 << 20) } catch {
-      throw .unreadable(path: path, reason: "\(error)")
-    }
-    try self.init(pem: String(decoding: bytes, as: UTF8.self))
+    try self.init(pem: try Self.text(of: file))
   }
 
   /// Makes a new key; 4096 bits take around a second.
@@ -108,8 +103,17 @@ public struct SigningKey: Sendable {
     } catch { throw Self.cannotWrite(error) }
   }
 
+  static func text(of file: URL) throws(SigningKeyError) -> String {
+    let path = file.path(percentEncoded: false)
+    let bytes: [UInt8]
+    do throws(SmallFile.Failure) { bytes = try SmallFile.read(path, limit: 1 << 20) } catch {
+      throw .unreadable(path: path, reason: "\(error)")
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
   /// Tells what stands in the file from its PEM labels, before OpenSSL says only "no start line".
-  private static func refuseOtherKinds(_ pem: String) throws(SigningKeyError) {
+  static func refuseOtherKinds(_ pem: String) throws(SigningKeyError) {
     if pem.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----")
       || pem.contains("Proc-Type: 4,ENCRYPTED")
     {
@@ -121,14 +125,14 @@ public struct SigningKey: Sendable {
     throw .noKey
   }
 
-  private static func reason(_ error: CertificateError) -> String {
+  static func reason(_ error: CertificateError) -> String {
     switch error {
     case .malformed(_, let reason), .openSSL(_, let reason): reason
     default: error.description
     }
   }
 
-  private static func cannotWrite(_ error: CertificateError) -> SigningKeyError {
+  static func cannotWrite(_ error: CertificateError) -> SigningKeyError {
     if case .file(let path, let reason) = error { return .cannotWrite(path: path, reason: reason) }
     return .cannotWrite(path: "the key", reason: error.description)
   }

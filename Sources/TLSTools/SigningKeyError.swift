@@ -10,6 +10,8 @@ public enum SigningKeyError: Error, Equatable, Sendable {
   case certificate
   /// A key of another kind, such as `EC`.
   case notRSA(algorithm: String)
+  /// A key of a kind that key sets do not know, such as `EC on secp384r1`.
+  case unsupportedAlgorithm(String)
   /// An RSA key with fewer bits than clients accept.
   case tooSmall(bits: Int)
   /// A key block that cannot be read or used; the reason is OpenSSL's.
@@ -31,6 +33,8 @@ extension SigningKeyError: CustomStringConvertible {
     case .certificate: "a certificate, and a private key is needed"
     case .notRSA(let algorithm):
       "the key is \(algorithm), and registries are signed with RSA; hint: ssl-pinning keys generate"
+    case .unsupportedAlgorithm(let name):
+      "the key is \(name); hint: key sets take RSA, EC on P-256 and Ed25519"
     case .tooSmall(let bits):
       "the key has \(bits) bits, and clients refuse less than \(SigningKey.minimumBits)"
     case .malformed(let reason): "the private key cannot be used: \(reason); hint: is it cut off?"

@@ -18,6 +18,8 @@ public enum VerificationKeyError: Error, Equatable, Sendable {
   case certificate
   /// A public key of this type.
   case notRSA(String)
+  /// A public key of this type, which is none that key sets know, or in a spelling they do not.
+  case unsupportedType(String)
   /// RSA with a modulus of so many bits, below ``VerificationKey/minimumBits``.
   case tooSmall(bits: Int)
   /// RSA with a modulus of so many bits, above ``VerificationKey/maximumBits``.
@@ -45,6 +47,8 @@ extension VerificationKeyError: CustomStringConvertible {
     case .certificate:
       "this is a certificate, not a key; hint: openssl x509 -in … -noout -pubkey"
     case .notRSA(let type): "the signing key is \(type), and this format is signed with RSA"
+    case .unsupportedType(let type):
+      "the key is \(type); hint: key sets take RSA, EC on P-256 (uncompressed) and Ed25519"
     case .tooSmall(let bits):
       "an RSA key of \(bits) bits; at least \(VerificationKey.minimumBits) are required"
     case .tooLarge(let bits):

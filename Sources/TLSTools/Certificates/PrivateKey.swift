@@ -10,6 +10,8 @@ public struct PrivateKey: Sendable {
   public enum Algorithm: Sendable, Hashable {
     /// ECDSA on NIST P-256, named curve.
     case p256
+    /// Ed25519 (RFC 8032).
+    case ed25519
     /// RSA with the public exponent 65537; 1024…8192 bits.
     case rsa(bits: Int)
   }
@@ -26,6 +28,7 @@ public struct PrivateKey: Sendable {
     let name: String
     switch algorithm {
     case .p256: name = "EC"
+    case .ed25519: name = "ED25519"
     case .rsa(let bits):
       guard (1024...8192).contains(bits) else { throw .keySize(bits) }
       name = "RSA"
@@ -46,6 +49,7 @@ public struct PrivateKey: Sendable {
   private static func configure(_ context: OpaquePointer, for algorithm: Algorithm) -> Bool {
     switch algorithm {
     case .p256: EVP_PKEY_CTX_set_group_name(context, "P-256") == 1
+    case .ed25519: true
     case .rsa(let bits): EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bits)) == 1
     }
   }
