@@ -39,7 +39,7 @@ extension SslPinningError {
     case .badSignature: self = .badSignature
     case .noUsableKey: self = .noUsableKey
     case .tooLarge(let limit): self = .tooLarge(limit: limit)
-    case .malformed, .missingMember, .unreadableSignature: self = .malformed(error)
+    default: self = .malformed(error)
     }
   }
 

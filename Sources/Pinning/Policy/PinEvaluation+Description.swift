@@ -10,6 +10,7 @@ extension PinEvaluation: CustomStringConvertible {
       case .mismatch(.ca): "no CA on the validated path is pinned"
       case .mismatch(.certificate): "no certificate on the validated path is a pinned one"
       case .noLivePin: "the host is listed, and none of its pins can be used"
+      case .registryExpired(let time): "the registry expired on \(RFC3339.text(time))"
       case .denied(let pin): "key \(pin) is denied"
       case .clearText(let scheme): "\(scheme) is clear text"
       case .unreadableHost(let error): "\(error)"
@@ -26,6 +27,7 @@ extension PinEvaluation: CustomStringConvertible {
     case .chainRejected(.untrusted):
       "for one's own CA use .anchors, for servers that no CA vouches for .pinnedKeysOnly"
     case .unlisted: "add the host to the registry, or send it over the plain session"
+    case .registryExpired: "is the registry reachable, and does its server still sign?"
     case .clearText: "use https, or send it over the plain session"
     default: nil
     }
@@ -42,6 +44,7 @@ extension PinEvaluation: CustomStringConvertible {
     case .mismatch(.ca): "ca-pin"
     case .mismatch(.certificate): "certificate-pin"
     case .noLivePin: "expired-pins"
+    case .registryExpired: "expired-registry"
     case .denied: "denied-key"
     case .clearText: "clear-text"
     case .unreadableHost: "unreadable-host"

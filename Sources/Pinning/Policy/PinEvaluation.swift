@@ -21,6 +21,8 @@ public struct PinEvaluation: Hashable, Sendable {
     case mismatch(PinRole)
     /// The host is listed, and all its pins have expired or none could be read.
     case noLivePin
+    /// The registry as a whole expired at this Unix time, in seconds.
+    case registryExpired(at: Int64)
     /// This key is on the deny list.
     case denied(SPKIPin)
     /// The request would have gone out in clear text.
@@ -74,11 +76,12 @@ public struct PinEvaluation: Hashable, Sendable {
     self.registry = registry
   }
 
-  /// Whether a newer registry could change the verdict: the host is listed and its pins are stale.
+  /// Whether a newer registry could change the verdict: the host is listed and its pins are stale,
+  /// or the registry itself is.
   public var mayBeStale: Bool {
     guard decision == .refuse else { return false }
     return switch outcome {
-    case .mismatch, .noLivePin: true
+    case .mismatch, .noLivePin, .registryExpired: true
     default: false
     }
   }

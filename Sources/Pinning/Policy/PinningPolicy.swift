@@ -12,6 +12,7 @@
 /// - Expired pins do not count (26 h of tolerance). A listed host without a live pin is refused.
 /// - An unlisted host is refused, unless the app chose ``UnlistedHosts/systemTrust``.
 /// - Report-only forgives a missing pin, never a bad chain and never the deny list.
+/// - Where the registry expires as a whole, every host is refused from then on.
 public struct PinningPolicy: Hashable, Sendable {
   /// Who vouches for servers.
   public let trust: TrustMode
@@ -21,6 +22,8 @@ public struct PinningPolicy: Hashable, Sendable {
   public let denied: Set<SPKIPin>
   /// Which registry the entries are from.
   public let registry: RegistryStamp?
+  /// Unix time in seconds from which on everything is refused; `nil` means never.
+  public let expires: Int64?
 
   private let exact: [HostName: PolicyEntry]
   private let oneMoreLabel: [DNSName: PolicyEntry]
@@ -31,7 +34,8 @@ public struct PinningPolicy: Hashable, Sendable {
   /// - Throws: ``PolicyError`` where the settings contradict each other.
   public init(
     entries: some Sequence<PolicyEntry>, denied: Set<SPKIPin> = [], trust: TrustMode = .system,
-    unlistedHosts: UnlistedHosts = .refuse, registry: RegistryStamp? = nil
+    unlistedHosts: UnlistedHosts = .refuse, registry: RegistryStamp? = nil,
+    expires: Int64? = nil
   ) throws(PolicyError) {
     var exact: [HostName: PolicyEntry] = [:]
     var oneMoreLabel: [DNSName: PolicyEntry] = [:]
@@ -61,6 +65,7 @@ public struct PinningPolicy: Hashable, Sendable {
     self.trust = trust
     self.unlistedHosts = unlistedHosts
     self.registry = registry
+    self.expires = expires
   }
 
   /// What all patterns that match `host` demand together; `nil` for an unlisted host.
@@ -84,13 +89,15 @@ public struct PinningPolicy: Hashable, Sendable {
   }
 
   /// The last Unix second until which a verdict given at `now` stands, whatever host it is for:
-  /// then a pin expires. `nil` where none ever does. A walk through all entries.
+  /// then a pin or the registry expires. `nil` where none ever does. A walk through all entries.
   public func unchangedUntil(from now: Int64) -> Int64? {
     let entries = [
       AnySequence(exact.values), AnySequence(oneMoreLabel.values), AnySequence(anyDepth.values),
     ]
-    return entries.joined().flatMap { [$0.leaf, $0.ca] }
-      .compactMap { $0.unchangedUntil(from: now) }.min()
+    var ends = entries.joined().flatMap { [$0.leaf, $0.ca] }
+      .compactMap { $0.unchangedUntil(from: now) }
+    if let expires, now < expires { ends.append(expires - 1) }
+    return ends.min()
   }
 
   /// Judges one connection at `now` (Unix seconds).
@@ -127,6 +134,7 @@ public struct PinningPolicy: Hashable, Sendable {
       }
     }
     if let bad = path.first(where: denied.contains) { return (.denied(bad), false) }
+    if let expires, now >= expires { return (.registryExpired(at: expires), false) }
     guard let entry else { return (.unlisted, unlistedHosts == .systemTrust) }
     let forgiven = entry.enforcement == .reportOnly
     switch missing(in: path, certificates, entry: entry, at: now) {

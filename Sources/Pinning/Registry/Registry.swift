@@ -8,12 +8,17 @@ public struct Registry: Hashable, Sendable {
 
   /// The entries whose hosts can be read, in the document's order.
   public let keys: [RegistryKey]
+  /// What a statement adds to the entries.
+  public let settings: [HostSettings]
   /// What could not be used.
   public let problems: [RegistryProblem]
 
   /// A registry of these entries.
-  public init(keys: [RegistryKey], problems: [RegistryProblem] = []) {
+  public init(
+    keys: [RegistryKey], settings: [HostSettings] = [], problems: [RegistryProblem] = []
+  ) {
     self.keys = keys
+    self.settings = settings
     self.problems = problems
   }
 
@@ -21,6 +26,11 @@ public struct Registry: Hashable, Sendable {
   ///
   /// - Throws: ``RegistryError/missingMember(_:)`` and ``RegistryError/noUsableKey``.
   public init(format1 payload: JSONObject) throws(RegistryError) {
+    try self.init(payload: payload, settings: [])
+  }
+
+  /// Reads a payload that was verified, and puts a statement's settings beside it.
+  init(payload: JSONObject, settings: [HostSettings]) throws(RegistryError) {
     guard let entries = payload["keys"]?.arrayValue else { throw .missingMember("payload.keys") }
     var keys: [RegistryKey] = []
     var problems: [RegistryProblem] = []
@@ -53,17 +63,46 @@ public struct Registry: Hashable, Sendable {
           pattern: pattern, pin: pin, expires: (try? expires.get()) ?? nil,
           fqdn: entry["fqdn"]?.stringValue))
     }
-    guard keys.contains(where: { (try? $0.pin.get()) != nil }) else { throw .noUsableKey }
-    self.init(keys: keys, problems: problems)
+    guard
+      keys.contains(where: { (try? $0.pin.get()) != nil })
+        || settings.contains(where: { !$0.ca.isEmpty })
+    else { throw .noUsableKey }
+    self.init(keys: keys, settings: settings, problems: problems)
   }
 
-  /// The policy entries that the keys amount to: every key a leaf pin, an unreadable one an entry
-  /// without pins, so that its host stays listed.
-  public var policyEntries: [PolicyEntry] {
-    keys.map { key in
-      let pins = (try? key.pin.get()).map { [Pin($0, expires: key.expires)] } ?? []
-      return PolicyEntry(key.pattern, leaf: PinSet(pins))
+  /// The patterns that the registry speaks of.
+  var patterns: Set<HostPattern> { Set(keys.map(\.pattern)).union(settings.map(\.pattern)) }
+
+  /// The policy entries that the registry amounts to, one a pattern: keys are leaf pins, an
+  /// unreadable one leaves its hosts listed, and settings add CA pins.
+  public var policyEntries: [PolicyEntry] { policyEntries(enforcement: .enforce) { $0.expires } }
+
+  /// The same, under what an app and a statement make of enforcement and expiry.
+  ///
+  /// - Parameter enforcement: of hosts that no settings enforce.
+  func policyEntries(
+    enforcement: PolicyEntry.Enforcement, expires: (RegistryKey) -> Int64?
+  ) -> [PolicyEntry] {
+    var order: [HostPattern] = []
+    var entries: [HostPattern: PolicyEntry] = [:]
+    func entry(_ pattern: HostPattern) -> PolicyEntry {
+      if let entry = entries[pattern] { return entry }
+      order.append(pattern)
+      return PolicyEntry(pattern, enforcement: enforcement)
     }
+    for key in keys {
+      var own = entry(key.pattern)
+      if let pin = try? key.pin.get() { own.leaf.insert(Pin(pin, expires: expires(key))) }
+      entries[key.pattern] = own
+    }
+    for host in settings {
+      var own = entry(host.pattern)
+      for pin in host.ca { own.ca.insert(Pin(pin)) }
+      own.match = host.match
+      if host.enforces { own.enforcement = .enforce }
+      entries[host.pattern] = own
+    }
+    return order.compactMap { entries[$0] }
   }
 
   private enum ExpiryFault: Error { case unreadable }

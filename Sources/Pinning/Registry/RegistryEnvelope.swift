@@ -13,10 +13,11 @@ public struct RegistryEnvelope: Sendable {
   public let document: JSONObject
   /// The canonical form of the payload: the bytes that are signed.
   public let canonicalPayload: [UInt8]
-  /// The signature over ``canonicalPayload``.
+  /// The signature over ``canonicalPayload``; empty where a document with a statement has none.
   public let signature: [UInt8]
 
-  private let payload: JSONObject
+  /// Not to be believed before a signature was found good over it.
+  let payload: JSONObject
 
   /// Parses a document.
   ///
@@ -31,12 +32,13 @@ public struct RegistryEnvelope: Sendable {
     guard let payloadValue = document["payload"], let payload = payloadValue.objectValue else {
       throw .missingMember("payload")
     }
-    guard let signatureText = document["signature"]?.stringValue else {
+    // Beside a statement the format-1 signature may be anything: it is not what is believed.
+    let isFormat2 = document["statement"] != nil
+    guard let signatureText = document["signature"]?.stringValue ?? (isFormat2 ? "" : nil) else {
       throw .missingMember("signature")
     }
-    guard let signature = StrictBase64.decode(signatureText), !signature.isEmpty else {
-      throw .unreadableSignature
-    }
+    let signature = StrictBase64.decode(signatureText) ?? []
+    if signature.isEmpty, !isFormat2 { throw .unreadableSignature }
     self.document = document
     self.payload = payload
     self.signature = signature

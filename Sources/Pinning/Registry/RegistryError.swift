@@ -15,6 +15,26 @@ public enum RegistryError: Error, Equatable, Sendable {
   /// Signed and well-formed, and not one entry has both a readable host and a readable pin. An
   /// empty list is no list: it would refuse every host.
   case noUsableKey
+  /// A key set cannot be believed; those before it are.
+  case invalidKeySet(epoch: Int64, DocumentFault)
+  /// The newest key set expired at this Unix time: nothing new is accepted under it.
+  case keySetExpired(epoch: Int64, at: Int64)
+  /// The statement cannot be believed.
+  case invalidStatement(DocumentFault)
+  /// The statement expired at this Unix time.
+  case statementExpired(at: Int64)
+  /// The statement's number is lower than the one that is believed.
+  case rolledBack(to: RegistryStamp.Version, from: RegistryStamp.Version)
+  /// The payload is not the one that the statement is about.
+  case otherPayload
+  /// There is no statement, and there was one before.
+  case statementStripped
+  /// There is no statement, and the app demands one.
+  case statementRequired
+  /// There is no statement, and the app ships no key for documents without.
+  case noFormat1Key
+  /// A stored state is not one of this registry and version.
+  case unreadableState
 }
 
 extension RegistryError: CustomStringConvertible {
@@ -27,6 +47,20 @@ extension RegistryError: CustomStringConvertible {
     case .badSignature:
       "the signature does not match the payload; hint: is this the registry's signing key?"
     case .noUsableKey: "the registry holds no usable key"
+    case .invalidKeySet(let epoch, let fault): "key set \(epoch) is refused: \(fault)"
+    case .keySetExpired(let epoch, let time):
+      "key set \(epoch) expired at \(time); hint: the root keys must sign a new one"
+    case .invalidStatement(let fault): "the statement is refused: \(fault)"
+    case .statementExpired(let time):
+      "the statement expired at \(time); hint: does the registry's server still sign?"
+    case .rolledBack(let to, let from):
+      "version \(to.epoch).\(to.version) after \(from.epoch).\(from.version): rolled back"
+    case .otherPayload: "the payload is not the one that the statement was signed for"
+    case .statementStripped: "the statement is missing, and this registry had one"
+    case .statementRequired: "the document has no statement, and one is required"
+    case .noFormat1Key:
+      "the document has no statement; hint: without one a signingKeyBase64 is needed"
+    case .unreadableState: "the stored state is not readable; hint: it is made anew"
     }
   }
 }

@@ -4,11 +4,17 @@ public struct RegistryLimits: Hashable, Sendable {
   public var maximumBytes: Int
   /// Days that a host which vanished from a newer document keeps its last pins.
   public var vanishedHostDays: Int64
+  /// Documents that are kept for the sake of hosts that vanished since: 64 by default. The hosts
+  /// of the oldest go beyond that.
+  public var maximumOlderDocuments: Int
 
   /// Limits; the defaults are those of `docs/registry-format.md`.
-  public init(maximumBytes: Int = 4 << 20, vanishedHostDays: Int64 = 30) {
+  public init(
+    maximumBytes: Int = 4 << 20, vanishedHostDays: Int64 = 30, maximumOlderDocuments: Int = 64
+  ) {
     self.maximumBytes = maximumBytes
     self.vanishedHostDays = vanishedHostDays
+    self.maximumOlderDocuments = maximumOlderDocuments
   }
 
   /// The defaults.

@@ -1,116 +1,151 @@
 /// The registry that a client believes, and the only way to come to believe another one.
 ///
-/// - A document is believed only after its signature was found good over its canonical payload as
-///   received. A refused document changes nothing: the value that refused it stays in force.
+/// - A document is believed only after its signatures were found good, over canonical forms as
+///   received. A refused document changes nothing that is pinned: the value that refused it stays in
+///   force. Only newer key sets are believed from it, so that withdrawn keys stay withdrawn.
+/// - Root keys sign key sets, online keys sign statements; a statement belongs to the newest key set
+///   that is known (``KeySetChain``).
+/// - (epoch, version) never goes back. The same number with other canonical statement bytes is
+///   refused; other signatures, spacing or key sets beside it are not other bytes.
+/// - Where there was a statement once, no document without one is believed, unless a believed
+///   statement says `retired`. The format-1 signature is then not looked at.
+/// - A statement for another registry, or a document of another type, is refused.
+/// - A new epoch begins a new count of versions and a new time: the way back from a stolen online
+///   key or a burnt counter.
 /// - A registry without one usable key is never believed: it would lock everybody out.
-/// - A host that vanishes from a newer document keeps its last pins for 30 days and is reported:
-///   neither a slip of the server nor a replayed older document leaves a host unlisted.
-/// - Time is passed in, and only the later of it and the newest time ever used counts.
-///
-/// Format 2 adds key sets, statements, versions and the deny list; they stand beside the payload
-/// in the same document (``RegistryEnvelope/document``), so this type is where they will be judged.
+/// - A host that vanishes from a newer document keeps its last pins and is reported
+///   (``VanishedHosts``).
+/// - An expired statement is never newly believed. One that expires while it is in force is the
+///   app's to judge (``WhenExpired``).
+/// - Time is passed in. A statement's `issued` may lie in the future; the time used is the later of
+///   the clock and the newest `issued` that was believed in this epoch.
+/// - A pin that was active when its statement was issued never expires before the statement.
+/// - Hosts that a statement enforces stay enforced for the rest of the epoch.
 public struct TrustedRegistry: Sendable {
   /// The entries of the newest document, and after them those of vanished hosts.
   public let registry: Registry
   /// Which document this is, for verdicts.
   public let stamp: RegistryStamp
 
-  /// What the newest document says by itself.
-  private let document: Registry
-  private let vanished: [HostPattern: Vanished]
-  private let limits: RegistryLimits
+  let document: AcceptedDocument
+  let standing: Standing
+  let vanished: VanishedHosts
+  let limits: RegistryLimits
 
-  private struct Vanished: Sendable {
-    let keys: [RegistryKey]
-    let since: Int64
+  /// What is remembered of statements and key sets.
+  struct Standing: Sendable {
+    /// The key sets; `nil` for a client that knows format 1 only.
+    var chain: KeySetChain?
+    /// The newest statement that was believed; the document's own, unless it was a retired one.
+    var statement: Statement?
+    /// The document that ``statement`` came in, as received.
+    var statementBytes: [UInt8] = []
+    /// The newest `issued` that was believed in the epoch, in Unix seconds.
+    var issuedFloor: Int64 = .min
+    /// Patterns that a statement of the epoch enforced.
+    var enforced: Set<HostPattern> = []
   }
 
-  /// Believes a first document.
-  ///
-  /// - Parameters:
-  ///   - bytes: the document as received.
-  ///   - verifier: the signing key that the app ships with.
-  ///   - digest: SHA-256.
-  ///   - now: Unix time in seconds.
-  /// - Throws: ``RegistryError``.
-  public init(
-    accepting bytes: [UInt8], verifiedBy verifier: some SignatureVerifier,
-    digest: ([UInt8]) -> [UInt8], at now: Int64, limits: RegistryLimits = .standard
-  ) throws(RegistryError) {
-    let envelope = try RegistryEnvelope(parsing: bytes, limits: limits)
-    let document = try Registry(format1: try envelope.verifiedPayload(by: verifier))
-    self.init(
-      document: document, stamp: Self.stamp(envelope, digest: digest, at: now), vanished: [:],
-      limits: limits)
-  }
-
-  private init(
-    document: Registry, stamp: RegistryStamp, vanished: [HostPattern: Vanished],
+  init(
+    document: AcceptedDocument, standing: Standing, vanished: VanishedHosts, confirmed: Int64,
     limits: RegistryLimits
   ) {
     self.document = document
-    self.stamp = stamp
+    self.standing = standing
     self.vanished = vanished
     self.limits = limits
-    let order = vanished.sorted {
-      $0.key.description.utf8.lexicographicallyPrecedes($1.key.description.utf8)
-    }
+    stamp = RegistryStamp(
+      version: document.statement?.number, payloadDigest: document.payloadDigest,
+      confirmed: confirmed)
+    let gone = vanished.ordered
     registry = Registry(
-      keys: document.keys + order.flatMap(\.value.keys),
-      problems: document.problems + order.map { .vanished($0.key, since: $0.value.since) })
+      keys: document.registry.keys
+        + gone.flatMap { pattern, host in
+          host.source.registry.keys.filter { $0.pattern == pattern }
+        },
+      settings: document.registry.settings
+        + gone.flatMap { pattern, host in
+          host.source.registry.settings.filter { $0.pattern == pattern }
+        },
+      problems: document.registry.problems
+        + gone.map { .vanished($0.pattern, since: $0.host.since) })
   }
 
-  /// What is believed after a newer document came in.
-  ///
-  /// - Throws: ``RegistryError``; then `self` stays in force.
-  public func accepting(
-    _ bytes: [UInt8], verifiedBy verifier: some SignatureVerifier,
-    digest: ([UInt8]) -> [UInt8], at clock: Int64
-  ) throws(RegistryError) -> TrustedRegistry {
-    let now = max(clock, stamp.confirmed)
-    let next = try TrustedRegistry(
-      accepting: bytes, verifiedBy: verifier, digest: digest, at: now, limits: limits)
-    let listed = Set(next.document.keys.map(\.pattern))
-    var vanished = self.vanished
-    let before = Dictionary(grouping: document.keys, by: \.pattern)
-    for (pattern, keys) in before where !listed.contains(pattern) {
-      vanished[pattern] = Vanished(keys: keys, since: now)
-    }
-    vanished = vanished.filter { pattern, host in
-      !listed.contains(pattern) && limits.keepsVanished(since: host.since, at: now)
-    }
-    return TrustedRegistry(
-      document: next.document, stamp: next.stamp, vanished: vanished, limits: limits)
+  /// The newest statement that was believed, where there ever was one.
+  public var statement: Statement? { standing.statement }
+
+  /// The epoch of the newest key set that is believed; 0 is what the app ships.
+  public var keySetEpoch: Int64 { standing.chain?.newest.epoch ?? 0 }
+
+  /// Unix time in seconds from which on the registry counts as expired; `nil` where no statement
+  /// vouches for it: format 1 never expires as a whole.
+  public var expires: Int64? { document.statement?.expires }
+
+  /// The time to judge by when the clock says `clock` (both Unix seconds): never earlier than the
+  /// newest `issued` of the epoch, so that a clock set back revives nothing.
+  public func time(at clock: Int64) -> Int64 { max(clock, standing.issuedFloor) }
+
+  /// Whether the registry is expired when the clock says `clock` (Unix seconds).
+  public func isExpired(at clock: Int64) -> Bool {
+    document.statement?.isExpired(at: time(at: clock)) ?? false
   }
 
   /// The same registry, confirmed by its server as unchanged at `clock` (Unix seconds). Hosts that
   /// vanished too long ago go.
   public func confirmed(at clock: Int64) -> TrustedRegistry {
-    let now = max(clock, stamp.confirmed)
+    let now = standing.statement == nil ? max(clock, stamp.confirmed) : time(at: clock)
+    var vanished = self.vanished
+    vanished.expire(under: document, at: now, limits: limits)
     return TrustedRegistry(
-      document: document,
-      stamp: RegistryStamp(
-        version: stamp.version, payloadDigest: stamp.payloadDigest, confirmed: now),
-      vanished: vanished.filter { limits.keepsVanished(since: $0.value.since, at: now) },
-      limits: limits)
+      document: document, standing: standing, vanished: vanished, confirmed: now, limits: limits)
   }
 
-  /// The policy that this registry amounts to.
+  /// What a pinned session does once the statement is expired.
+  public enum WhenExpired: Hashable, Sendable {
+    /// Refuse every connection: whoever can hold back the registry for months gains nothing.
+    case refuse
+    /// Go on with the last pins and the deny list, never looser.
+    ///
+    /// - Warning: whoever can hold back the registry for good keeps a withdrawn pin alive for good.
+    case keepPinning
+  }
+
+  /// The policy that this registry amounts to. Judge by ``time(at:)``, not by the bare clock.
   ///
+  /// - Parameter enforcement: what the app wants of hosts that no statement enforces.
   /// - Throws: ``PolicyError`` where the settings contradict each other.
   public func policy(
-    trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse
+    trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse,
+    enforcement: PolicyEntry.Enforcement = .enforce, whenExpired: WhenExpired = .refuse
   ) throws(PolicyError) -> PinningPolicy {
-    try PinningPolicy(
-      entries: registry.policyEntries, trust: trust, unlistedHosts: unlistedHosts, registry: stamp)
+    let own = Registry(keys: document.registry.keys, settings: document.registry.settings)
+    var entries = entries(of: own, in: document, enforcement, whenExpired)
+    for (pattern, host) in vanished.ordered {
+      let last = Registry(
+        keys: host.source.registry.keys.filter { $0.pattern == pattern },
+        settings: host.source.registry.settings.filter { $0.pattern == pattern })
+      entries += self.entries(of: last, in: host.source, enforcement, whenExpired)
+    }
+    return try PinningPolicy(
+      entries: entries, denied: Set(standing.statement?.denied ?? []), trust: trust,
+      unlistedHosts: unlistedHosts, registry: stamp,
+      expires: whenExpired == .refuse ? expires : nil)
   }
 
-  private static func stamp(
-    _ envelope: RegistryEnvelope, digest: ([UInt8]) -> [UInt8], at now: Int64
-  ) -> RegistryStamp {
-    let hex: [Character] = Array("0123456789abcdef")
-    let text = digest(envelope.canonicalPayload)
-      .flatMap { [hex[Int($0 >> 4)], hex[Int($0 & 15)]] }
-    return RegistryStamp(version: nil, payloadDigest: String(text), confirmed: now)
+  private func entries(
+    of registry: Registry, in source: AcceptedDocument,
+    _ enforcement: PolicyEntry.Enforcement, _ whenExpired: WhenExpired
+  ) -> [PolicyEntry] {
+    let entries = registry.policyEntries(enforcement: enforcement) { key in
+      guard let expires = key.expires, source.isActive(key), let end = self.expires else {
+        return key.expires
+      }
+      return whenExpired == .keepPinning ? nil : max(expires, end)
+    }
+    return entries.map { entry in
+      var entry = entry
+      if standing.enforced.contains(entry.pattern) { entry.enforcement = .enforce }
+      return entry
+    }
   }
 }

@@ -1,0 +1,19 @@
+/// A document that was believed, with the bytes as they came: whoever doubts it later, after a
+/// restart or a change of keys, can check it again.
+struct AcceptedDocument: Sendable {
+  /// As received.
+  let bytes: [UInt8]
+  /// SHA-256 over the canonical payload, in lower-case hex.
+  let payloadDigest: String
+  /// What it says by itself.
+  let registry: Registry
+  /// The statement that vouches for the payload; `nil` where the format-1 signature does.
+  let statement: Statement?
+
+  /// Whether the pin was one to be used when its statement was issued. It then lives as long as a
+  /// statement does.
+  func isActive(_ key: RegistryKey) -> Bool {
+    guard let statement else { return false }
+    return key.expires.map { $0 >= statement.issued } ?? true
+  }
+}

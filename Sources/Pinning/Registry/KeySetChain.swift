@@ -1,0 +1,97 @@
+import CanonicalJSON
+
+/// The key sets that a client believes, from what its app ships to the newest.
+///
+/// - Set n+1 needs the root threshold of set n *and* of set n+1, over distinct keys.
+/// - The list in a document is the whole chain: its first entry is set 1, and no number is missing.
+/// - An app may ship the root of a later set: where set 1 does not follow from what is shipped, the
+///   walk begins at the first set that has exactly the shipped root and is signed by it. Nothing in
+///   front of that is believed.
+/// - A set that was believed once is never replaced by another of its number.
+/// - A fault ends the walk; the sets before it are believed. So keys that were withdrawn stay
+///   withdrawn, whatever stands behind.
+struct KeySetChain: Sendable {
+  /// Consecutive epochs, the oldest first.
+  private var sets: [KeySet] = []
+  /// The set whose keys count now.
+  private(set) var newest: KeySet
+  /// The list that led to ``newest``, as received: the walk can be repeated from it.
+  private(set) var entries: [JSONValue] = []
+
+  /// Only what the app ships.
+  init(shipped: KeySet) {
+    newest = shipped
+    sets = [shipped]
+  }
+
+  /// The believed set of this epoch.
+  func set(_ epoch: Int64) -> KeySet? { sets.first { $0.epoch == epoch } }
+
+  /// Walks on along the list of a document.
+  ///
+  /// - Returns: what ended the walk before the list did.
+  mutating func walk(_ list: JSONValue, under trust: RegistryTrust) -> RegistryError? {
+    guard let list = list.arrayValue else { return .invalidKeySet(epoch: 1, .member("keySets")) }
+    let isFirstWalk = newest.epoch == 0
+    for (index, entry) in list.enumerated() {
+      let epoch = Int64(index) + 1
+      do throws(DocumentFault) {
+        if epoch <= newest.epoch {
+          try compare(entry, with: epoch)
+        } else {
+          try append(entry, epoch, under: trust)
+        }
+      } catch {
+        guard isFirstWalk, epoch == 1, let start = start(in: list, under: trust) else {
+          return .invalidKeySet(epoch: epoch, error)
+        }
+        (newest, sets) = (start, [start])
+      }
+      if newest.epoch > entries.count { entries = Array(list.prefix(Int(newest.epoch))) }
+    }
+    return nil
+  }
+
+  /// What was believed once is not taken back; what was never looked at may be anything.
+  private func compare(_ entry: JSONValue, with epoch: Int64) throws(DocumentFault) {
+    guard let known = set(epoch) else { return }
+    guard let json = entry.objectValue?["keySet"] else { throw .member("keySet") }
+    guard json == .object(known.json) else { throw .conflict }
+  }
+
+  private mutating func append(
+    _ entry: JSONValue, _ epoch: Int64, under trust: RegistryTrust
+  ) throws(DocumentFault) {
+    let (set, signatures) = try Self.read(entry, epoch, under: trust)
+    let message = set.signedBytes
+    guard newest.root.isMet(by: signatures, over: message) else {
+      throw .notSigned(by: "the root of epoch \(newest.epoch)")
+    }
+    guard set.root.isMet(by: signatures, over: message) else {
+      throw .notSigned(by: "its own root")
+    }
+    newest = set
+    sets.append(set)
+  }
+
+  /// The first set with exactly the shipped root and its signatures.
+  private func start(in list: [JSONValue], under trust: RegistryTrust) -> KeySet? {
+    for (index, entry) in list.enumerated() {
+      guard let (set, signatures) = try? Self.read(entry, Int64(index) + 1, under: trust),
+        set.root.demandsTheSame(as: trust.shipped.root),
+        trust.shipped.root.isMet(by: signatures, over: set.signedBytes)
+      else { continue }
+      return set
+    }
+    return nil
+  }
+
+  private static func read(
+    _ entry: JSONValue, _ epoch: Int64, under trust: RegistryTrust
+  ) throws(DocumentFault) -> (KeySet, [DocumentSignature]) {
+    guard let json = entry.objectValue?["keySet"]?.objectValue else { throw .member("keySet") }
+    let signatures = try DocumentSignature.list(entry.objectValue?["signatures"], "signatures")
+    let set = try KeySet(json, registry: trust.registry, epoch: epoch, crypto: trust.crypto)
+    return (set, signatures)
+  }
+}

@@ -1,0 +1,33 @@
+/// What a client holds a registry to: all that does not come from the registry itself.
+public struct RegistryTrust: Sendable {
+  /// The name that key sets and statements must carry. By default the last component of the URL's
+  /// path, so that one registry never passes for another that the same keys sign.
+  public let registry: String
+  /// Set 0, what the app ships.
+  public let shipped: KeySet
+  /// The RSA key of format 1; `nil` where the app ships none, and then no document passes without a
+  /// statement.
+  public let format1Key: (any SignatureVerifier)?
+  /// Whether the very first document must carry a statement. Without this a first start cannot see
+  /// that somebody stripped it.
+  public let requiresStatement: Bool
+  /// Sizes and times.
+  public let limits: RegistryLimits
+
+  let crypto: any RegistryCrypto
+
+  /// Trust in what an app ships.
+  ///
+  /// - Parameter shipped: signs key sets as the root of set 0, and statements of epoch 0.
+  public init(
+    registry: String, shipped: KeyRole, format1Key: (any SignatureVerifier)?,
+    requiresStatement: Bool, limits: RegistryLimits = .standard, crypto: some RegistryCrypto
+  ) {
+    self.registry = registry
+    self.shipped = KeySet(registry: registry, epoch: 0, root: shipped, online: shipped)
+    self.format1Key = format1Key
+    self.requiresStatement = requiresStatement
+    self.limits = limits
+    self.crypto = crypto
+  }
+}

@@ -1,0 +1,70 @@
+/// Coming to believe a document, its statement or the lack of one judged.
+extension TrustedRegistry {
+  /// Believes a first document that was fetched.
+  ///
+  /// - Parameters:
+  ///   - bytes: the document as received.
+  ///   - clock: Unix time in seconds.
+  /// - Throws: ``RegistryError``.
+  public init(
+    accepting bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
+  ) throws(RegistryError) {
+    try self.init(first: bytes, under: trust, at: clock, mayBeExpired: false)
+  }
+
+  /// Believes the document that an app ships as its first, expired or not: nothing older is believed
+  /// from then on. Whether an expired one serves for verdicts is the policy's to say.
+  ///
+  /// - Throws: ``RegistryError``.
+  public init(
+    bundled bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
+  ) throws(RegistryError) {
+    try self.init(first: bytes, under: trust, at: clock, mayBeExpired: true)
+  }
+
+  private init(
+    first bytes: [UInt8], under trust: RegistryTrust, at clock: Int64, mayBeExpired: Bool
+  ) throws(RegistryError) {
+    let envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
+    var judge = DocumentJudge(trust: trust, clock: clock, mayBeExpired: mayBeExpired)
+    let document = try judge.judge(envelope, bytes: bytes)
+    self.init(
+      document: document, standing: judge.standing, vanished: VanishedHosts(),
+      confirmed: max(clock, judge.standing.issuedFloor), limits: trust.limits)
+  }
+
+  /// What is believed after a document came in.
+  ///
+  /// - Parameter clock: Unix time in seconds.
+  public func update(
+    with bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
+  ) -> RegistryUpdate {
+    let envelope: RegistryEnvelope
+    do throws(RegistryError) {
+      envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
+    } catch { return RegistryUpdate(registry: self, refusal: error) }
+    var judge = DocumentJudge(trust: trust, clock: clock, standing: standing)
+    do throws(RegistryError) {
+      let next = try judge.judge(envelope, bytes: bytes)
+      return RegistryUpdate(registry: replaced(by: next, judge, at: clock), refusal: nil)
+    } catch {
+      var standing = self.standing
+      standing.chain = judge.standing.chain
+      let same = TrustedRegistry(
+        document: document, standing: standing, vanished: vanished, confirmed: stamp.confirmed,
+        limits: limits)
+      return RegistryUpdate(registry: same, refusal: error)
+    }
+  }
+
+  private func replaced(
+    by next: AcceptedDocument, _ judge: DocumentJudge, at clock: Int64
+  ) -> TrustedRegistry {
+    let now = max(clock, judge.standing.issuedFloor)
+    var vanished = self.vanished
+    vanished.replace(document, by: next, at: now, limits: limits)
+    if judge.beginsEpoch { vanished.keep { judge.isVouchedFor($0) } }
+    return TrustedRegistry(
+      document: next, standing: judge.standing, vanished: vanished, confirmed: now, limits: limits)
+  }
+}

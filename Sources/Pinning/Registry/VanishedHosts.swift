@@ -1,0 +1,67 @@
+/// The hosts that stood in an older document and do not in the newest, with the pins they had.
+///
+/// - Under statements a host goes when `removed` names it; without, after 30 days.
+/// - Across a new epoch a host stays only where the online keys of the new epoch signed its
+///   statement too. What only withdrawn keys vouched for is not believed any longer: a pattern that
+///   a stolen key once listed must not outlive that key.
+/// - A host that is listed again has its new pins only.
+struct VanishedHosts: Sendable {
+  /// One host.
+  struct Host: Sendable {
+    /// The newest document that listed it.
+    let source: AcceptedDocument
+    /// Unix time in seconds at which a document without it was first believed.
+    let since: Int64
+  }
+
+  private(set) var hosts: [HostPattern: Host] = [:]
+
+  /// The hosts in the order of their patterns' bytes.
+  var ordered: [(pattern: HostPattern, host: Host)] {
+    hosts.map { (pattern: $0.key, host: $0.value) }.sorted {
+      $0.pattern.description.utf8.lexicographicallyPrecedes($1.pattern.description.utf8)
+    }
+  }
+
+  /// What becomes of the hosts when `new` takes the place of `old`.
+  mutating func replace(
+    _ old: AcceptedDocument, by new: AcceptedDocument, at now: Int64, limits: RegistryLimits
+  ) {
+    for pattern in old.registry.patterns { hosts[pattern] = Host(source: old, since: now) }
+    let listed = new.registry.patterns
+    let removed = Set(new.statement?.removed ?? [])
+    hosts = hosts.filter { !listed.contains($0.key) && !removed.contains($0.key) }
+    expire(under: new, at: now, limits: limits)
+    drop(beyond: limits.maximumOlderDocuments)
+  }
+
+  /// Lets go of the hosts whose time is over while `document` is the newest.
+  mutating func expire(under document: AcceptedDocument, at now: Int64, limits: RegistryLimits) {
+    hosts = hosts.filter { _, host in
+      (document.statement != nil && host.source.statement != nil)
+        || limits.keepsVanished(since: host.since, at: now)
+    }
+  }
+
+  /// Keeps what somebody still vouches for.
+  mutating func keep(where isVouchedFor: (AcceptedDocument) -> Bool) {
+    var verdicts: [[UInt8]: Bool] = [:]
+    hosts = hosts.filter { _, host in
+      let known = verdicts[host.source.bytes]
+      let verdict = known ?? isVouchedFor(host.source)
+      verdicts[host.source.bytes] = verdict
+      return verdict
+    }
+  }
+
+  /// Takes a host from a stored state.
+  mutating func restore(_ pattern: HostPattern, _ host: Host) { hosts[pattern] = host }
+
+  /// A registry that drops a host a day and never says so must not grow for ever.
+  private mutating func drop(beyond count: Int) {
+    let times = Set(hosts.values.map(\.since)).sorted()
+    guard times.count > count else { return }
+    let kept = Set(times.suffix(count))
+    hosts = hosts.filter { kept.contains($0.value.since) }
+  }
+}
