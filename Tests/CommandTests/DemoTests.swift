@@ -28,4 +28,43 @@ struct DemoTests {
       #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path()).isEmpty)
     }
   }
+
+  @Test("leaves nothing behind, whenever it is told to end", arguments: ["proving", "staying up"])
+  func cleansUp(moment: String) async throws {
+    try await withTemporaryDirectory { directory in
+      let demo = try Tool.start(["demo"], environment: ["TMPDIR": directory.path()])
+      if moment == "staying up" {
+        try await demo.waitForOutput(containing: "what the registry says")
+        #expect(try Self.left(in: directory.path()).count == 1)
+      } else {
+        for _ in 0..<600 where try Self.left(in: directory.path()).isEmpty {
+          // why: the directory comes to be in another process, in its own time.
+          try await Task.sleep(nanoseconds: 10_000_000)
+        }
+      }
+      _ = try await demo.terminate(seconds: 30)
+      #expect(try Self.left(in: directory.path()) == [])
+    }
+  }
+
+  @Test("prints commands that work as they stand, in any directory")
+  func hints() async throws {
+    try await withTemporaryDirectory { directory in
+      let demo = try Tool.start(["demo"], environment: ["TMPDIR": directory.path()])
+      try await demo.waitForOutput(containing: "what the registry says")
+      try await demo.waitForOutput(containing: "/pub.pem http://")
+      let line = try #require(
+        demo.stdout.split(separator: "\n").first { $0.contains(" verify --key ") })
+      let outcome = try await ChildProcess.run(
+        "/bin/sh", ["-c", String(line)], directory: directory.url)
+      #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+      #expect(outcome.stdout.contains("shop.localhost"))
+      #expect(try await demo.terminate(seconds: 30).exitCode == 0)
+    }
+  }
+
+  private static func left(in path: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: path)
+      .filter { $0.hasPrefix("ssl-pinning-demo") }
+  }
 }

@@ -13,13 +13,14 @@ enum DemoCommand {
 
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let staysUp = !invocation[once]
+    // Announced, not written: a reader who goes away must not end it before it has cleaned up.
     let holds = await Demo.run { line in
       Console.announce(line)
     } stay: { stage in
       guard staysUp else { return }
-      await stage.service.runUntilTerminated {
-        for line in Demo.hints(for: stage) { Console.announce(line) }
-      }
+      let tool = CommandLine.arguments.first
+      for line in Demo.hints(for: stage, tool: tool) { Console.announce(line) }
+      await stage.directory.untilTerminated()
     }
     return holds ? .yes : .no
   }

@@ -12,8 +12,16 @@ enum Demo {
   static func run(
     say: @Sendable (String) -> Void, stay: @Sendable (DemoStage) async -> Void
   ) async -> Bool {
+    let directory: DemoDirectory
     let stage: DemoStage
-    do { stage = try DemoStage() } catch {
+    do {
+      directory = try DemoDirectory()
+    } catch {
+      say("✘ no directory could be made: \(error)")
+      return false
+    }
+    defer { directory.remove() }
+    do { stage = try DemoStage(in: directory) } catch {
       say("✘ the stage could not be set: \(error)")
       return false
     }
@@ -44,11 +52,12 @@ enum Demo {
     say("✔ \(try await proofs.tamperedRegistryRefused())")
   }
 
-  /// What to try while the demo stays up.
-  static func hints(for stage: DemoStage) -> [String] {
-    let directory = stage.directory.path(percentEncoded: false)
-    // As it was called, so that the lines can be pasted as they stand.
-    let tool = CommandLine.arguments.first ?? "ssl-pinning"
+  /// What to try while the demo stays up: lines that work as they stand, in any directory.
+  ///
+  /// - Parameter tool: how this process was called. It need not be on the other shell's path.
+  static func hints(for stage: DemoStage, tool: String?) -> [String] {
+    let directory = stage.directory.url.path(percentEncoded: false)
+    let tool = tool.map(shellWord) ?? "ssl-pinning"
     let get =
       "\(tool) get --registry \(stage.registryURL) --key \(directory)pub.pem"
       + " --ca \(directory)ca.pem"
@@ -62,5 +71,14 @@ enum Demo {
       "  # what the registry says",
       "  \(tool) verify --key \(directory)pub.pem \(stage.registryURL)", "",
     ]
+  }
+
+  /// A called program as a word that every shell of this machine takes for it.
+  private static func shellWord(_ program: String) -> String {
+    // Without a slash it was found on the path.
+    guard program.contains("/") else { return program }
+    let path = URL(filePath: program).absoluteURL.standardizedFileURL.path(percentEncoded: false)
+    let isPlain = path.allSatisfy { $0.isLetter || $0.isNumber || "/._-+@:,".contains($0) }
+    return isPlain ? path : "'\(path.replacingOccurrences(of: "'", with: "'\\''"))'"
   }
 }

@@ -16,7 +16,7 @@ final class DemoStage: Sendable {
   static let unlisted = "news.localhost"
   static let file = "demo.json"
 
-  let directory: URL
+  let directory: DemoDirectory
   let authority: CertificateAuthority
   let shopServer: LocalTLSServer
   let bankServer: LocalTLSServer
@@ -26,12 +26,9 @@ final class DemoStage: Sendable {
 
   private let real: Endpoint
 
-  /// Sets the stage in a directory of its own, which ``tearDown()`` removes.
-  init() throws {
-    directory = FileManager.default.temporaryDirectory
-      .appending(path: "ssl-pinning-demo-\(UUID().uuidString)", directoryHint: .isDirectory)
-    try FileManager.default.createDirectory(
-      at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  /// Sets the stage; its files are put into `directory`.
+  init(in directory: DemoDirectory) throws {
+    self.directory = directory
     authority = try CertificateAuthority.makeRoot(name: "Demo root")
       .issueIntermediate(name: "Demo intermediate")
     // The shop's server is where news.localhost leads too: its certificate is good for both, so the
@@ -46,7 +43,7 @@ final class DemoStage: Sendable {
     attacker = try InterceptingProxy.transparent(upstream: real, authority: authority)
     wire = try SwitchableRelay(to: real)
     service = try Self.service(
-      directory: directory, authority: authority, shop: shopServer.port, bank: bankServer.port)
+      directory: directory.url, authority: authority, shop: shopServer.port, bank: bankServer.port)
   }
 
   /// What the client dials for the shop.
@@ -67,14 +64,13 @@ final class DemoStage: Sendable {
       authority.issue(names: [Self.shop, Self.unlisted]), closingConnections: true)
   }
 
-  /// Stops every server and removes the directory.
+  /// Stops every server.
   func tearDown() async {
     await service.stop()
     wire.stop()
     attacker.stop()
     shopServer.stop()
     bankServer.stop()
-    try? FileManager.default.removeItem(at: directory)
   }
 
   private static func service(
