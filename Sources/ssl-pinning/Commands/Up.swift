@@ -22,9 +22,35 @@ enum Up {
     notes: [
       "Says on standard output where it listens, and logs to standard error, a line of JSON for each\n"
         + "event. SIGTERM and SIGINT stop it cleanly, with exit code 0; SIGHUP changes nothing. Paths\n"
-        + "inside the configuration are relative to the working directory."
+        + "inside the configuration are relative to the working directory.",
+      configurationKeys,
     ],
     run: run)
+
+  private static let configurationKeys = """
+    the configuration, in YAML; all but keys have the defaults shown:
+
+      keys:                             # at least one
+        - fqdn: www.example.com
+          port: 443
+          address: 192.0.2.1            # dialled instead of looking the name up
+          domainName: "*.example.com"   # what it is published for; else fqdn and one label below it
+          file: www.example.com.json    # the document it is in; else the fqdn's own
+      server: {listen: "127.0.0.1:7500"}
+      storage:
+        type: sqlite                    # or memory
+        dsn: FILE                       # else registry.db in $XDG_STATE_HOME/ssl-pinning,
+                                        # or in ~/.local/state/ssl-pinning
+      tls:
+        dir: tls                        # where prv.pem is, and pub.pem
+        anchors: FILE                   # trust only the certificates in it, not the system's
+        dump_interval: 60s              # between looks at an endpoint
+        timeout: 5s                     # for one look
+        looks: 3                        # that must agree on a changed key
+        look_interval: 2s               # between those
+        grace: 7d                       # for which a key that is gone stays published
+      log: {level: info}                # debug, info, warn or error
+    """
 
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let path = configurationPath(invocation)
