@@ -45,6 +45,6 @@ package enum SmallFile {
   }
 
   private static func failure() -> Failure {
-    .unreadable(reason: String(cString: strerror(errno)))
+    .unreadable(reason: String(cString: strerror(errno)).lowercased())
   }
 }

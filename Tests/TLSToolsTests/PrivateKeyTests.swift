@@ -70,7 +70,7 @@ struct PrivateKeyTests {
     let error = #expect(throws: CertificateError.self) {
       try PrivateKey.generate(.p256).write(to: file)
     }
-    #expect(error?.description.contains("No such file or directory") == true)
+    #expect(error?.description.contains("no such file or directory") == true)
     #expect(error?.description.contains("missing/server.key") == true)
   }
 

@@ -94,7 +94,7 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
     }
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
-      throw .cannotOpen(path: path, reason: String(cString: strerror(errno)))
+      throw .cannotOpen(path: path, reason: String(cString: strerror(errno)).lowercased())
     }
     Foundation.close(descriptor)
   }

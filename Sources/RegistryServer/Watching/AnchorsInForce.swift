@@ -53,7 +53,8 @@ extension AnchorsError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .unusable(let path, let reason):
-      "the anchors in \(path) cannot be used: \(reason); hint: tls.anchors is a PEM file"
+      "the anchors in \(path) cannot be used: \(reason)"
+        + (reason.contains("hint:") ? "" : "; hint: tls.anchors is a PEM file")
     }
   }
 }

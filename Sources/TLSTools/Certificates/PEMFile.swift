@@ -14,7 +14,7 @@ enum PEMFile {
     let staged = path + "." + String(UInt32.random(in: .min ... .max), radix: 16)
     try create(staged, mode: mode, text: text)
     guard rename(staged, path) == 0 else {
-      let reason = String(cString: strerror(errno))
+      let reason = String(cString: strerror(errno)).lowercased()
       unlink(staged)
       throw .file(path: path, reason: reason)
     }
@@ -25,7 +25,7 @@ enum PEMFile {
   ) throws(CertificateError) {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
     guard descriptor >= 0 else {
-      throw .file(path: path, reason: String(cString: strerror(errno)))
+      throw .file(path: path, reason: String(cString: strerror(errno)).lowercased())
     }
     defer { close(descriptor) }
     var rest = Array(text.utf8)[...]
@@ -33,7 +33,7 @@ enum PEMFile {
       let written = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
       if written < 0, errno == EINTR { continue }
       guard written > 0 else {
-        let reason = String(cString: strerror(errno))
+        let reason = String(cString: strerror(errno)).lowercased()
         unlink(path)
         throw .file(path: path, reason: reason)
       }

@@ -20,19 +20,19 @@ extension UsageError: CustomStringConvertible {
     switch self {
     case .noCommand: "no command"
     case .unknownCommand(let name, let suggestion):
-      "unknown command \"\(name)\"" + Self.didYouMean(suggestion)
+      "unknown command \"\(name.shortened)\"" + Self.didYouMean(suggestion)
     case .incompleteCommand(let word, let continuations):
       "\(word) of what; hint: \(continuations.joined(separator: ", "))"
     case .unknownFlag(let name, let suggestion):
-      "unknown flag \(name)" + Self.didYouMean(suggestion)
+      "unknown flag \(name.shortened)" + Self.didYouMean(suggestion)
     case .missingValue(let flag): "\(flag.name) needs a value: \(flag.usage)"
     case .unexpectedValue(let flag): "\(flag.name) takes no value"
     case .badValue(let flag, let text, let wanted):
-      "\(flag.name) cannot be \"\(text)\"; hint: it takes \(wanted)"
+      "\(flag.name) cannot be \"\(text.shortened)\"; hint: it takes \(wanted)"
     case .repeatedFlag(let flag): "\(flag.name) is given twice"
     case .missingFlag(let flag): "missing \(flag.usage): \(flag.help)"
     case .missingArgument(let argument): "missing \(argument.placeholder): \(argument.help)"
-    case .unexpectedArgument(let text): "unexpected argument \"\(text)\""
+    case .unexpectedArgument(let text): "unexpected argument \"\(text.shortened)\""
     }
   }
 

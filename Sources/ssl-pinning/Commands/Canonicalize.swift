@@ -18,7 +18,7 @@ enum Canonicalize {
     let bytes = try InputFile.read(path, limit: JSONLimits.standard.maximumBytes)
     let canonical: [UInt8]
     do throws(JSONError) { canonical = try canonicalize(bytes) } catch {
-      throw .no("\(path) is not strict JSON: \(error)")
+      throw .no("\(InputFile.name(of: path)) is not strict JSON: \(error)")
     }
     try Console.write(canonical)
     return .yes

@@ -69,10 +69,16 @@ enum KeysGenerate {
     .couldNotFindOut("\(path) exists and is kept; hint: choose another --out, or move it away")
   }
 
+  /// Foundation's sentences name neither the cause nor keep to our case; its codes do.
   private static func reason(_ error: any Error) -> String {
-    let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-    let code = (underlying ?? error as NSError)
-    return code.domain == NSPOSIXErrorDomain
-      ? Console.reason(Int32(code.code)) : error.localizedDescription
+    switch (error as? CocoaError)?.code {
+    case .fileWriteFileExists: "a file is in its place"
+    case .fileWriteNoPermission, .fileReadNoPermission: Console.reason(EACCES)
+    case .fileWriteVolumeReadOnly: Console.reason(EROFS)
+    case .fileWriteOutOfSpace: Console.reason(ENOSPC)
+    case .fileNoSuchFile, .fileReadNoSuchFile: Console.reason(ENOENT)
+    case .fileWriteUnknown: "a part of the path is no directory"
+    default: error.localizedDescription
+    }
   }
 }

@@ -54,6 +54,10 @@ enum PinCommand {
     }
     let server: ProbeTarget
     do throws(ProbeError) { server = try ProbeTarget(parsing: target) } catch {
+      // `invalidTarget` quotes what was parsed, with the port added: the user's own words are better.
+      if case .invalidTarget = error {
+        throw .usage("no file of this name, and \(ProbeError.invalidTarget(target.shortened))")
+      }
       throw .usage("no file of this name, and \(error)")
     }
     do throws(ProbeError) {

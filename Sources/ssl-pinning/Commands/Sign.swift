@@ -26,20 +26,21 @@ enum Sign {
     let pem = try InputFile.read(keyPath, limit: KeyArgument.maximumBytes)
     let path = invocation.arguments.first ?? InputFile.standardInput
     let bytes = try InputFile.read(path, limit: JSONLimits.standard.maximumBytes)
+    let name = InputFile.name(of: path)
     let signingKey: SigningKey
     do throws(SigningKeyError) {
       signingKey = try SigningKey(pem: String(decoding: pem, as: UTF8.self))
     } catch { throw .no("\(keyPath): \(error)") }
     let document: JSONValue
     do throws(JSONError) { document = try JSONValue(parsing: bytes) } catch {
-      throw .no("\(path) is not strict JSON: \(error)")
+      throw .no("\(name) is not strict JSON: \(error)")
     }
-    let payload = try payload(of: document, path)
+    let payload = try payload(of: document, name)
     let signature: [UInt8]
     do throws(SigningKeyError) {
       signature = try signingKey.sign(JSONValue.object(payload).canonicalBytes)
     } catch { throw .no("\(keyPath): \(error)") }
-    warn(about: payload, path)
+    warn(about: payload, name)
     // Members beside an old payload are not copied: a statement about it would be wrong.
     try Console.write(
       .members([
@@ -49,26 +50,26 @@ enum Sign {
   }
 
   private static func payload(
-    of document: JSONValue, _ path: String
+    of document: JSONValue, _ name: String
   ) throws(CommandFailure) -> JSONObject {
-    guard let object = document.objectValue else { throw .no("\(path) is not a JSON object") }
+    guard let object = document.objectValue else { throw .no("\(name) is not a JSON object") }
     guard let inner = object["payload"] else { return object }
     guard object["keys"] == nil else {
-      throw .no("\(path) has both payload and keys; hint: pass the one or the other")
+      throw .no("\(name) has both payload and keys; hint: pass the one or the other")
     }
     guard let payload = inner.objectValue else {
-      throw .no("the payload of \(path) is not a JSON object")
+      throw .no("the payload of \(name) is not a JSON object")
     }
     return payload
   }
 
-  private static func warn(about payload: JSONObject, _ path: String) {
+  private static func warn(about payload: JSONObject, _ name: String) {
     do throws(RegistryError) {
       for problem in try Registry(format1: payload).problems {
         Console.say("warning: \(problem)")
       }
     } catch {
-      Console.say("warning: clients will refuse \(path): \(error)")
+      Console.say("warning: clients will refuse \(name): \(error)")
     }
   }
 }

@@ -35,11 +35,11 @@ enum Verify {
       trusted = try TrustedRegistry(
         accepting: bytes, verifiedBy: key, digest: Digest.sha256, at: now)
     } catch {
-      if case .tooLarge = error { throw .couldNotFindOut("\(place): \(error)") }
+      if case .tooLarge = error { throw .couldNotFindOut("\(InputFile.name(of: place)): \(error)") }
       if invocation[json] {
         try Console.write(.members(["valid": .bool(false), "reason": .string("\(error)")]))
       }
-      throw .no("\(place) is not valid: \(error)")
+      throw .no("\(InputFile.name(of: place)) is not valid: \(error)")
     }
     let report = RegistryReport(trusted, at: now)
     if invocation[json] {

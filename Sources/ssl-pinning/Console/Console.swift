@@ -85,6 +85,9 @@ enum Console {
 }
 
 extension String {
+  /// As much of it as a message needs to quote.
+  var shortened: String { unicodeScalars.count <= 100 ? self : "\(prefix(100))…" }
+
   /// The text with everything escaped that a terminal would obey or hide.
   var printable: String {
     guard unicodeScalars.contains(where: \.isUnprintable) else { return self }

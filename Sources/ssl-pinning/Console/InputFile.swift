@@ -18,6 +18,9 @@ enum InputFile {
     return stat(path, &status) == 0
   }
 
+  /// What messages call a file that was named on the command line.
+  static func name(of path: String) -> String { path == standardInput ? "standard input" : path }
+
   /// Standard input can be read once: it is the key or the document.
   static func refuseSharedInput(
     _ path: String, _ invocation: Invocation
@@ -31,7 +34,7 @@ enum InputFile {
   /// - Throws: ``CommandFailure/couldNotFindOut(_:)``.
   static func read(_ path: String, limit: Int) throws(CommandFailure) -> [UInt8] {
     if path == standardInput {
-      return try contents(of: STDIN_FILENO, "standard input", limit: limit, patience: -1)
+      return try contents(of: STDIN_FILENO, name(of: path), limit: limit, patience: -1)
     }
     // NONBLOCK: opening a pipe without a writer would wait for one.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
