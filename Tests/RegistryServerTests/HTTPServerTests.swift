@@ -93,6 +93,35 @@ struct HTTPServerTests {
     #expect(throws: POSIXError(.ECONNREFUSED)) { try RawConnection(server.address) }
   }
 
+  @Test("tells busy clients that it stops, instead of cutting them off")
+  func drainsBusyClients() async throws {
+    let server = try Self.start()
+    let address = server.address
+    let answers = try await withThrowingTaskGroup(of: String?.self) { group in
+      for _ in 0..<4 {
+        let connection = try RawConnection(address)
+        group.addTask {
+          // Asks on until the server ends the connection: the last answer must say so.
+          let asking = Task {
+            while !Task.isCancelled, connection.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n") {
+              // why: a pace that the server keeps up with.
+              try? await Task.sleep(for: .milliseconds(1))
+            }
+          }
+          defer { asking.cancel() }
+          return try await connection.readToEnd()
+        }
+      }
+      while server.openConnections < 4 { await Task.yield() }
+      await server.stop()
+      return try await group.reduce(into: [String?]()) { $0.append($1) }
+    }
+    for answer in answers {
+      let last = try #require(answer).components(separatedBy: "HTTP/1.1 ").last
+      #expect(last?.contains("Connection: close") == true && last?.hasSuffix("{}") == true)
+    }
+  }
+
   @Test(
     "decodes a path once and refuses what two layers could read differently",
     arguments: [

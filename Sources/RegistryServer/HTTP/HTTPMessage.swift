@@ -37,6 +37,11 @@ final class HTTPResponse: @unchecked Sendable {
     for (name, value) in headers { MHD_add_response_header(pointer, name, value) }
   }
 
+  /// The same answer as a connection's last.
+  var closing: HTTPResponse {
+    HTTPResponse(status: status, headers: headers + [("Connection", "close")], body: body)
+  }
+
   deinit {
     if let pointer { MHD_destroy_response(pointer) }
   }

@@ -29,6 +29,8 @@ final class HTTPServer: Sendable {
   fileprivate final class Site: Sendable {
     let handler: HTTPHandler
     let deadlines: ConnectionDeadlines
+    /// Whether each answer is its connection's last.
+    let isStopping = Atomic(false)
 
     init(handler: @escaping HTTPHandler, deadlines: ConnectionDeadlines) {
       self.handler = handler
@@ -71,16 +73,20 @@ final class HTTPServer: Sendable {
   }
 
   /// Stops accepting, lets answers that are under way go out, and closes. Further calls do nothing.
+  ///
+  /// Who has connected is answered, also from the kernel's queue, and told that the connection ends
+  /// with the answer. Connections that ask nothing for half a second are hung up.
   func stop() async {
     guard let daemon = daemon.withLock({ $0.take() }) else { return }
+    site.isStopping.store(true, ordering: .relaxed)
     let listening = MHD_quiesce_daemon(daemon.pointer)
-    if listening >= 0 { close(listening) }
-    site.deadlines.hangUp()
-    let step = Duration.milliseconds(10)
-    var left = Duration.seconds(limits.drain)
-    while pp_mhd_open_connections(daemon.pointer) > 0, left > .zero {
-      try? await Task.sleep(for: step)
-      left -= step
+    if listening >= 0 {
+      Self.takeWaiting(listening, daemon.pointer)
+      close(listening)
+    }
+    if await !isDrained(daemon, within: .milliseconds(500)) {
+      site.deadlines.hangUp()
+      _ = await isDrained(daemon, within: .seconds(limits.drain))
     }
     daemon.reaper.cancel()
     await withCheckedContinuation { continuation in
@@ -89,6 +95,35 @@ final class HTTPServer: Sendable {
         MHD_stop_daemon(daemon.pointer)
         continuation.resume()
       }
+    }
+  }
+
+  private func isDrained(_ daemon: Daemon, within limit: Duration) async -> Bool {
+    let step = Duration.milliseconds(10)
+    var left = limit
+    while pp_mhd_open_connections(daemon.pointer) > 0 {
+      guard left > .zero else { return false }
+      try? await Task.sleep(for: step)
+      left -= step
+    }
+    return true
+  }
+
+  /// Hands over the connections that wait to be accepted: closing their socket would reset them.
+  private static func takeWaiting(_ listening: Int32, _ daemon: OpaquePointer) {
+    while true {
+      var storage = sockaddr_storage()
+      var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+      let isTaken = withUnsafeMutablePointer(to: &storage) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+          let accepted = accept(listening, address, &length)
+          guard accepted >= 0 else { return false }
+          // It closes the socket where it does not take it.
+          _ = MHD_add_connection(daemon, accepted, address, length)
+          return true
+        }
+      }
+      guard isTaken else { return }
     }
   }
 
@@ -218,7 +253,8 @@ private let handleRequest: MHD_AccessHandlerCallback = {
   let response = site.handler(
     HTTPRequest(
       method: String(cString: method), path: path, ifNoneMatch: ifNoneMatch(of: connection)))
-  return MHD_queue_response(connection, response.status, response.pointer)
+  let final = site.isStopping.load(ordering: .relaxed) ? response.closing : response
+  return MHD_queue_response(connection, final.status, final.pointer)
 }
 
 private func ifNoneMatch(of connection: OpaquePointer) -> String? {
