@@ -185,6 +185,28 @@ import Testing
     await second.service.stop()
   }
 
+  @Test("a clock that was set back while the server was down shortens no expiry")
+  func restartInThePast() async throws {
+    let storage = "{type: sqlite, dsn: 'DIR/registry.db'}"
+    let first = try ScriptedService(storage: storage)
+    first.observer.show(.accepted(pin(1)), at: Self.host)
+    try await first.start()
+    await first.service.look(at: Self.host)
+    let before = try #require(first.service.currentDocument(Self.file))
+    await first.service.stop()
+
+    first.clock.advance(-40 * 365 * 86_400)
+    // Another configuration: what is stored cannot be published as it is.
+    let second = try ScriptedService(
+      keys: "[{fqdn: www.example.com, domainName: www.example.com}]", storage: storage,
+      sharing: first)
+    try await second.start()
+    let after = try #require(second.service.currentDocument(Self.file))
+    #expect(after.bytes != before.bytes)
+    #expect(after.signed >= before.signed)
+    await second.service.stop()
+  }
+
   @Test("two servers on one store publish what either confirmed")
   func twoServers() async throws {
     let storage = "{type: sqlite, dsn: 'DIR/registry.db'}"

@@ -165,7 +165,7 @@ actor DocumentKeeper {
     do throws(SigningKeyError) {
       // Never an older time than before: a clock that was set back must not shorten an expiry.
       return try signer.sign(
-        entries, file: file, at: max(now, published.document(file)?.signed ?? now))
+        entries, file: file, at: max(now, stored.signed, published.document(file)?.signed ?? now))
     } catch { throw .signing(error) }
   }
 
