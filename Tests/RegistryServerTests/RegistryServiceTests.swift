@@ -243,6 +243,37 @@ import Testing
     await server.service.stop()
   }
 
+  @Test("many endpoints that never answer keep nobody waiting")
+  func deadCrowd() async throws {
+    struct HalfDead: EndpointObserver {
+      func look(at endpoint: WatchedEndpoint) async -> Look {
+        guard endpoint.port == 443 else {
+          // why: an endpoint that drops every packet; ends when the service stops.
+          try? await Task.sleep(for: .seconds(3600))
+          return .unreachable(reason: "timed out")
+        }
+        return .accepted(pin(1))
+      }
+    }
+    let directory = try makeKeyDirectory()
+    let dead = (0..<200).map { "{fqdn: d\($0).example, port: 444}, " }.joined()
+    let service = try RegistryService(
+      configuration: configuration(
+        """
+        keys: [\(dead){fqdn: www.example.com}]
+        server: {listen: "127.0.0.1:0"}
+        storage: {type: memory}
+        tls: {dir: "\(directory.path())"}
+        """), clock: TestClock(), log: .silent, observer: HalfDead())
+    try await service.start()
+    // why: the look is made in the service's own time.
+    for _ in 0..<500 where service.currentDocument(Self.file) == nil {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    #expect(service.currentDocument(Self.file) != nil)
+    await service.stop()
+  }
+
   @Test("signs with one key: the published document verifies under no other")
   func wrongKey() async throws {
     let server = try ScriptedService()

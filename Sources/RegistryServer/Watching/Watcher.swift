@@ -4,14 +4,18 @@
 ///   look interval until the key is confirmed or refuted, at most four times the looks that it
 ///   takes; what then still waits goes on at the next interval. So an unannounced change is
 ///   published at most the interval plus the looks after it happened.
-/// - No more than 32 looks are under way at a time, whatever the number of endpoints.
+/// - No more than 256 looks are under way at a time, whatever the number of endpoints: far more than
+///   those that time out in a usual installation, which would otherwise keep the others waiting.
 struct Watcher: Sendable {
   let keepers: [DocumentKeeper]
   let observer: any EndpointObserver
   let clock: any ServerClock
   let tls: TLSConfiguration
   let health: ServiceHealth
-  private let gate = LookGate(limit: 32)
+  /// Below what the probe has under way at a time, and half of the descriptors that a process usually
+  /// may open.
+  static let lookLimit = 256
+  private let gate = LookGate(limit: Self.lookLimit)
 
   init(
     keepers: [DocumentKeeper], observer: any EndpointObserver, clock: any ServerClock,
