@@ -86,6 +86,25 @@ struct UpTests {
     }
   }
 
+  @Test("has descriptors left for looks when clients take all that they may")
+  func descriptors() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "config.yaml")
+      let server = try ChildProcess(
+        "sh", ["-c", "ulimit -S -n 256; exec \"$0\" up --listen 127.0.0.1:0", try Tool.path()],
+        directory: directory.url)
+      try await server.waitForOutput(containing: "listening on ")
+      let limits = try String(
+        contentsOfFile: "/proc/\(server.processIdentifier)/limits", encoding: .utf8)
+      let line = try #require(limits.split(separator: "\n").first { $0.contains("open files") })
+      #expect(try #require(line.split(separator: " ").compactMap { Int($0) }.first) > 1024 + 256)
+      _ = try await server.terminate(seconds: 30)
+    }
+  }
+
   @Test(
     "says what is wrong before it listens",
     arguments: [

@@ -136,6 +136,7 @@ public final class RegistryService: Sendable {
   public func run(
     whenListening: (ListenAddress) -> Void = { _ in }
   ) async throws(RegistryServiceError) {
+    DescriptorLimit.raise()
     let signal = await listenForSignals()
     try await start()
     if let address { whenListening(address) }
