@@ -15,7 +15,7 @@ enum Demo {
     let directory: DemoDirectory
     let stage: DemoStage
     do {
-      directory = try DemoDirectory()
+      directory = try await DemoDirectory()
     } catch {
       say("✘ no directory could be made: \(error)")
       return false
@@ -66,7 +66,7 @@ enum Demo {
       "", "Still up; Ctrl-C ends it. Try, in another terminal:", "",
       "  # served", "  \(get) \(stage.shopURL)", "",
       "  # the man in the middle: refused, with the verdict", "  \(get) \(attacked)", "",
-      "  # the same without pins: he reads it", "  curl --cacert \(directory)ca.pem \(attacked)",
+      "  # the same without pins: he reads it", "  curl -s --cacert \(directory)ca.pem \(attacked)",
       "",
       "  # what the registry says",
       "  \(tool) verify --key \(directory)pub.pem \(stage.registryURL)", "",

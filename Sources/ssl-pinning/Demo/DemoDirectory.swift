@@ -15,22 +15,27 @@ final class DemoDirectory: Sendable {
   let url: URL
   private let state = Mutex(State())
 
-  /// Makes a directory that nobody else can look into; listens for SIGINT and SIGTERM from now on.
-  init() throws {
+  /// Listens for SIGINT and SIGTERM, then makes a directory that nobody else can look into.
+  init() async throws {
     url = FileManager.default.temporaryDirectory
       .appending(path: "ssl-pinning-demo-\(UUID().uuidString)", directoryHint: .isDirectory)
-    for number in [SIGINT, SIGTERM] {
-      // A dispatch source only listens; the default effect has to be taken away beside it.
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number)
-      source.setEventHandler { [weak self] in self?.note(number) }
-      source.resume()
-      state.withLock { $0.sources.append(source) }
-    }
+    for number in [SIGINT, SIGTERM] { await listen(number) }
     // Under the lock, as the end is: it cannot be made after it was removed.
     try state.withLock { _ in
       try FileManager.default.createDirectory(
         at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
+  }
+
+  /// Returns once a signal would be heard. Until then it has its usual effect, and there is nothing
+  /// yet to remove; ignoring it earlier would lose one that comes in between.
+  private func listen(_ number: Int32) async {
+    let source = DispatchSource.makeSignalSource(signal: number)
+    source.setEventHandler { [weak self] in self?.note(number) }
+    state.withLock { $0.sources.append(source) }
+    await withCheckedContinuation { continuation in
+      source.setRegistrationHandler { continuation.resume() }
+      source.resume()
     }
   }
 
@@ -42,8 +47,14 @@ final class DemoDirectory: Sendable {
     }
   }
 
-  /// Removes it with everything inside.
-  func remove() { try? FileManager.default.removeItem(at: url) }
+  /// Removes it with everything inside. More than once, where the demo is still writing: a file that
+  /// comes to be meanwhile stops a removal half-way.
+  func remove() {
+    let path = url.path(percentEncoded: false)
+    for _ in 0..<100 where FileManager.default.fileExists(atPath: path) {
+      try? FileManager.default.removeItem(at: url)
+    }
+  }
 
   private func note(_ number: Int32) {
     state.withLock { state in
