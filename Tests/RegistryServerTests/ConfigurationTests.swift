@@ -169,6 +169,22 @@ import Testing
     #expect(throws: ConfigurationError.self) { try configuration(yaml) }
   }
 
+  @Test(
+    "a megabyte of brackets is refused as soon as it is too deep",
+    arguments: ["[", "{a: ", "- ", "? "])
+  func depth(_ opening: String) {
+    let yaml = "keys: [" + String(repeating: opening, count: 1_000_000 / opening.utf8.count)
+    #expect(throws: ConfigurationError.self) { try configuration(yaml) }
+  }
+
+  @Test(
+    "ten thousand endpoints are read, in one file and in as many", arguments: ["", ", file: a"])
+  func scale(_ file: String) throws {
+    let keys = (0..<10_000).map { "- {fqdn: h\($0).example\(file)}\n" }.joined()
+    let read = try configuration("keys:\n" + keys)
+    #expect(read.documents.reduce(0) { $0 + $1.endpoints.count } == 10_000)
+  }
+
   @Test("refuses bytes that are no UTF-8, and files that are none")
   func bytes() throws {
     #expect(throws: ConfigurationError.self) {

@@ -266,8 +266,8 @@ import Testing
         tls: {dir: "\(directory.path())"}
         """), clock: TestClock(), log: .silent, observer: HalfDead())
     try await service.start()
-    // why: the look is made in the service's own time.
     for _ in 0..<500 where service.currentDocument(Self.file) == nil {
+      // why: the look is made in the service's own time.
       try await Task.sleep(for: .milliseconds(10))
     }
     #expect(service.currentDocument(Self.file) != nil)

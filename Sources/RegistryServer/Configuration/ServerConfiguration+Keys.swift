@@ -15,17 +15,22 @@ extension ServerConfiguration {
         key: "keys", line: root.line, hint: "list what to watch, as in keys: [{fqdn: example.com}]")
     }
     var documents: [DocumentConfiguration] = []
+    // Where each stands: thousands of entries are usual, and a search for each would take minutes.
+    var places: [String: Int] = [:]
+    var endpoints: [String: [String: Int]] = [:]
     for (index, node) in entries.enumerated() {
       let entry = try ConfigurationSection(
         node, path: "keys[\(index)]", known: ["fqdn", "domainName", "file", "port", "address"])
       let endpoint = try endpoint(entry)
       let file = try file(entry, endpoint)
-      guard let place = documents.firstIndex(where: { $0.file == file }) else {
+      guard let place = places[file] else {
+        places[file] = documents.count
+        endpoints[file] = [endpoint.id: 0]
         documents.append(DocumentConfiguration(file: file, endpoints: [endpoint]))
         continue
       }
-      guard let same = documents[place].endpoints.firstIndex(where: { $0.id == endpoint.id })
-      else {
+      guard let same = endpoints[file]?[endpoint.id] else {
+        endpoints[file]?[endpoint.id] = documents[place].endpoints.count
         documents[place].endpoints.append(endpoint)
         continue
       }

@@ -4,6 +4,8 @@ import CYAML
 ///
 /// - Aliases cost what they expand to: at most 100 000 nodes and 32 levels are read, so neither a
 ///   "billion laughs" document nor an alias inside its own anchor runs away.
+/// - Depth is counted on events before anything is built: libyaml's own reading takes minutes for a
+///   megabyte of brackets.
 /// - Exactly one document; explicit tags (`!!int`, `!ruby/object`) are refused, because nothing here
 ///   would follow them.
 enum YAMLDocument {
@@ -12,15 +14,22 @@ enum YAMLDocument {
 
   /// The root of the one document in `bytes`; an empty stream is a null node.
   static func root(of bytes: [UInt8]) throws(ConfigurationError) -> YAMLNode {
+    try reading(bytes, checkSize)
+    return try reading(bytes, load)
+  }
+
+  private static func reading<Value>(
+    _ bytes: [UInt8], _ work: (inout yaml_parser_t) throws(ConfigurationError) -> Value
+  ) throws(ConfigurationError) -> Value {
     var parser = yaml_parser_t()
     guard yaml_parser_initialize(&parser) == 1 else {
       throw .notYAML(line: 1, reason: "out of memory")
     }
     defer { yaml_parser_delete(&parser) }
     // libyaml keeps the pointer until the parser is deleted, so all of the work is inside.
-    let result: Result<YAMLNode, ConfigurationError> = bytes.withUnsafeBufferPointer { input in
+    let result: Result<Value, ConfigurationError> = bytes.withUnsafeBufferPointer { input in
       yaml_parser_set_input_string(&parser, input.baseAddress, input.count)
-      return Result { () throws(ConfigurationError) in try load(&parser) }
+      return Result { () throws(ConfigurationError) in try work(&parser) }
     }
     return try result.get()
   }
@@ -42,6 +51,26 @@ enum YAMLDocument {
         line: Int(second.start_mark.line) + 1, reason: "a second document in the file")
     }
     return root
+  }
+
+  private static func checkSize(_ parser: inout yaml_parser_t) throws(ConfigurationError) {
+    var (count, depth) = (0, 0)
+    while true {
+      var event = yaml_event_t()
+      guard yaml_parser_parse(&parser, &event) == 1 else { throw problem(of: parser) }
+      defer { yaml_event_delete(&event) }
+      count += 1
+      switch event.type {
+      case YAML_STREAM_END_EVENT: return
+      case YAML_SEQUENCE_START_EVENT, YAML_MAPPING_START_EVENT: depth += 1
+      case YAML_SEQUENCE_END_EVENT, YAML_MAPPING_END_EVENT: depth -= 1
+      default: break
+      }
+      // Collections have two events, and nothing has more.
+      guard depth <= maximumDepth, count <= 2 * maximumNodes else {
+        throw .notYAML(line: Int(event.start_mark.line) + 1, reason: "too large or too deep")
+      }
+    }
   }
 
   private static func problem(of parser: yaml_parser_t) -> ConfigurationError {
