@@ -3,12 +3,12 @@ import Pinning
 /// The policy that verdicts come from, and the number by which transports know whether their last
 /// verdict still stands.
 ///
-/// - The number grows with every change of policy, and whenever a pin expires: open connections are
-///   judged again.
+/// - The number grows with every change of policy, and whenever a pin or the registry expires: open
+///   connections are judged again.
 struct PolicyInForce: Sendable {
   private(set) var policy: PinningPolicy
   private var number: UInt64 = 1
-  /// Unix time in seconds after which a pin expires and verdicts may turn out differently.
+  /// Unix time in seconds after which something expires and verdicts may turn out differently.
   private var standsUntil: Int64?
 
   /// - Parameter now: Unix time in seconds.

@@ -11,10 +11,7 @@ import PinningPlatform
 final class RegistryKeeper: PinJudge {
   private struct State {
     var trusted: TrustedRegistry
-    var policy: PinningPolicy
-    var generation: UInt64
-    /// Unix time in seconds after which a pin expires and verdicts may turn out differently.
-    var standsUntil: Int64?
+    var inForce: PolicyInForce
     var etag: String?
     var refreshing: Task<Result<Bool, SslPinningError>, Never>?
     var limiter = RefreshLimiter()
@@ -56,8 +53,7 @@ final class RegistryKeeper: PinJudge {
     self.clocks = clocks
     state = Locked(
       State(
-        trusted: trusted, policy: policy, generation: 1,
-        standsUntil: policy.unchangedUntil(from: clocks.wall()), etag: etag))
+        trusted: trusted, inForce: PolicyInForce(policy, at: clocks.wall()), etag: etag))
   }
 
   /// The registry that is believed now.
@@ -105,10 +101,11 @@ final class RegistryKeeper: PinJudge {
         let isOther = confirmed.registry != old.registry
         state.withLock {
           $0.trusted = confirmed
-          $0.policy = policy
-          guard isOther else { return }
-          $0.standsUntil = policy.unchangedUntil(from: clocks.wall())
-          $0.generation += 1
+          if isOther {
+            $0.inForce.replace(with: policy, at: clocks.wall())
+          } else {
+            $0.inForce.restamp(policy)
+          }
         }
         return .success(isOther)
       case .fresh(let bytes, let etag):
@@ -120,10 +117,8 @@ final class RegistryKeeper: PinJudge {
         let policy = try Self.policy(of: newer, config)
         state.withLock {
           $0.trusted = newer
-          $0.policy = policy
-          $0.standsUntil = policy.unchangedUntil(from: clocks.wall())
+          $0.inForce.replace(with: policy, at: clocks.wall())
           $0.etag = etag
-          $0.generation += 1
         }
         return .success(newer.registry != old.registry)
       }
@@ -150,21 +145,14 @@ final class RegistryKeeper: PinJudge {
 
   var generation: UInt64 {
     let now = clocks.wall()
-    return state.withLock { state in
-      // An expired pin is a change of pins: open connections are judged again.
-      if let end = state.standsUntil, now > end {
-        state.generation += 1
-        state.standsUntil = state.policy.unchangedUntil(from: now)
-      }
-      return state.generation
-    }
+    return state.withLock { $0.inForce.generation(at: now) }
   }
 
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
     // Not the time of the last confirmation where that is later: it came from this very clock, and
     // one that ran ahead for a while would lock everybody out until the process ends. Only a time
     // that the registry's signer vouches for can hold a clock that was set back; format 1 has none.
-    state.withLock { $0.policy }.evaluate(evidence, host: host, at: clocks.wall())
+    state.withLock { $0.inForce.policy }.evaluate(evidence, host: host, at: clocks.wall())
   }
 
   func record(_ evaluation: PinEvaluation) {}
