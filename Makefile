@@ -14,10 +14,10 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo test check check-fast clean
+.PHONY: help deps deps-test build release demo test check check-fast check-apple clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo '  make demo ARGS=--once    prove it and exit; without ARGS it stays up'
 	@echo '  make test FILTER=name    only the tests whose name matches'
@@ -41,11 +41,15 @@ demo: deps ## run the main job on loopback, start to end
 test: deps-test ## run all tests
 	$(SWIFT) test $(STRICT) --disable-xctest $(WIDTH) $(if $(FILTER),--filter '$(FILTER)')
 
-check: deps-test check-fast ## everything a change must pass but the tests: rules, format, warnings
+check: deps-test check-fast check-apple ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests
 
 check-fast: deps-test ## the part of check that compiles nothing
 	@scripts/check-all.sh
+
+check-apple: deps-test ## type-check what an app links for Apple's systems, against stubs
+	@scripts/apple/check.py --self-test
+	@scripts/apple/check.py
 
 clean: ## remove everything that was built or installed into .build
 	rm -rf .build

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Type-checks what an app links for Apple's triples, on a machine without Apple's SDK.
+
+- The standard library is the toolchain's own: its textual interfaces, rewritten for the triple
+  and compiled again. What it says of availability is true for the triple.
+- Frameworks are stubs under scripts/apple/stubs, written by hand from Apple's public
+  documentation: their signatures are only as true as the stubs.
+- So this proves that the sources are consistent in themselves and with the stubs. It does not
+  prove that they build with Xcode, and nothing is linked or run.
+
+    check.py              check everything
+    check.py --self-test  plant an error in a copy of every source file and expect each to be found
+
+Everything generated lands under .build/apple.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+STUBS = Path(__file__).resolve().parent / "stubs"
+OUT = ROOT / ".build" / "apple"
+SWIFTC = os.environ.get("SWIFTC", "swiftc")
+
+# The oldest systems that Package.swift promises.
+TRIPLES = ["arm64-apple-ios15.0", "arm64-apple-macos12.0"]
+STANDARD = ["Swift", "_Concurrency", "_StringProcessing", "Synchronization"]
+# In the order in which they import each other; a folder or a file of stubs each.
+FRAMEWORKS = ["Dispatch", "Foundation", "Security", "CryptoKit"]
+# What an app links, in the order of Package.swift.
+TARGETS = ["CanonicalJSON", "Pinning"]
+
+OBJC = ["-Xfrontend", "-enable-objc-interop",
+        "-Xfrontend", "-disable-objc-attr-requires-foundation-module"]
+
+
+class Failed(Exception):
+    """A compiler's diagnostics."""
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failed(done.stderr.strip() or f"{command[0]} ended with {done.returncode}")
+    return done
+
+
+def sources(folder):
+    return sorted(path for path in Path(folder).rglob("*.swift"))
+
+
+def toolchain():
+    info = json.loads(run(SWIFTC, "-print-target-info").stdout)
+    return Path(info["paths"]["runtimeResourcePath"]), info["compilerVersion"]
+
+
+def rewritten(interface, triple):
+    """The interface of a Linux module as one of `triple`'s."""
+    lines = []
+    for line in interface.split("\n"):
+        if line.startswith("// swift-module-flags"):
+            line = re.sub(r"-target \S+", f"-target {triple}", line)
+        # What is missing here is the C library of the other system, and code that only runs.
+        line = re.sub(r"@backDeployed\(before:[^)]*\)\s*", "", line)
+        line = line.replace("_swift_stdlib_gettid()", "UInt32(0)")
+        if "_stdlib_remainderl" in line or "_stdlib_squareRootl" in line:
+            line = "    fatalError()"
+        if line.strip() != "import Glibc":
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def standard_library(triple):
+    """The folder with the standard library's modules for `triple`, built where it is missing."""
+    resources, version = toolchain()
+    key = hashlib.sha256((version + Path(__file__).read_text()).encode()).hexdigest()[:16]
+    folder = OUT / triple / f"standard-{key}"
+    if (folder / "complete").exists():
+        return folder
+    shutil.rmtree(OUT / triple, ignore_errors=True)
+    architecture = triple.split("-")[0] + "-apple-" + re.sub(
+        r"[\d.]+$", "", triple.split("-")[2])
+    for module in STANDARD:
+        home = folder / f"{module}.swiftmodule"
+        home.mkdir(parents=True)
+        found = sorted((resources / "linux" / f"{module}.swiftmodule").glob("*.swiftinterface"))
+        found = [path for path in found if ".private." not in path.name]
+        if len(found) != 1:
+            raise Failed(f"the toolchain has {len(found)} interfaces of {module}")
+        interface = folder / f"{module}.swiftinterface"
+        interface.write_text(rewritten(found[0].read_text(), triple))
+        run(resources.parent.parent / "bin" / "swift-frontend", "-compile-module-from-interface",
+            interface, "-o", home / f"{architecture}.swiftmodule", "-target", triple,
+            "-module-name", module, *(["-parse-stdlib"] if module == "Swift" else []),
+            "-disable-objc-interop", "-disable-availability-checking", "-I", folder,
+            "-I", resources / "shims", "-Xcc", f"-I{resources / 'shims'}")
+    (folder / "complete").touch()
+    return folder
+
+
+def compile_module(name, files, triple, standard, modules, *flags):
+    if not files:
+        raise Failed(f"{name} has no sources")
+    shims = toolchain()[0] / "shims"
+    run(SWIFTC, "-target", triple, "-O", "-wmo", "-parse-as-library", "-emit-module",
+        "-emit-module-path", modules / f"{name}.swiftmodule", "-module-name", name,
+        "-package-name", "ssl-pinning", *OBJC, "-I", standard, "-I", modules, "-I", shims,
+        "-Xcc", f"-I{shims}", *flags, *files)
+
+
+def stubs(triple, standard):
+    folder = OUT / triple / "stubs"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in FRAMEWORKS:
+        if not (STUBS / name).is_dir():
+            continue
+        compile_module(name, sources(STUBS / name), triple, standard, folder,
+                       "-swift-version", "5", "-suppress-warnings")
+    return folder
+
+
+def check(triple, root, only=None, keep=False):
+    """Checks the targets under `root`, over the modules of the last check where they are kept;
+    raises Failed with the compiler's words."""
+    standard = standard_library(triple)
+    folder = OUT / triple / "modules"
+    if not keep:
+        framework = stubs(triple, standard)
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(framework, folder)
+    for name in only or TARGETS:
+        compile_module(name, sources(root / "Sources" / name), triple, standard, folder,
+                       "-swift-version", "6", "-warnings-as-errors")
+
+
+def plant(path, error):
+    """Adds `error` to a source file, inside its platform condition if it has one."""
+    lines = path.read_text().rstrip("\n").split("\n")
+    lines.insert(len(lines) - 1 if lines[-1] == "#endif" else len(lines), error)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def self_test():
+    """A planted type error in any file that an app links must be found, in that file."""
+    triple = TRIPLES[0]
+    missed = []
+    with tempfile.TemporaryDirectory() as copy:
+        for number, name in enumerate(TARGETS):
+            # One target at a time: an error in one would keep the next from being looked at.
+            shutil.copytree(ROOT / "Sources" / name, Path(copy) / "Sources" / name)
+            files = [path for path in sources(Path(copy) / "Sources" / name)
+                     if not path.read_text().startswith("#if os(Linux)")]
+            for path in files:
+                plant(path, 'private let planted: Int = "a text"')
+            try:
+                check(triple, Path(copy), only=[name], keep=number > 0)
+                missed += files
+            except Failed as failure:
+                missed += [path for path in files if f"{path}:" not in str(failure)]
+            shutil.rmtree(Path(copy) / "Sources" / name)
+            check(triple, ROOT, only=[name], keep=number > 0)
+    for path in missed:
+        print(f"check-apple: self-test: the error planted in {path.name} was not found")
+    if not missed:
+        print("check-apple: self-test: ok, a planted error is found in every file")
+    return 1 if missed else 0
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    if sys.argv[1:]:
+        print(f"usage: {Path(sys.argv[0]).name} [--self-test]", file=sys.stderr)
+        return 2
+    failed = 0
+    for triple in TRIPLES:
+        try:
+            check(triple, ROOT)
+            print(f"check-apple: {triple}: ok (type-checked against stubs)")
+        except Failed as failure:
+            print(f"check-apple: {triple}: FAILED\n{failure}")
+            failed = 1
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
