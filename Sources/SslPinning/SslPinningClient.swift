@@ -16,9 +16,10 @@ import PinningPlatform
 ///   request out unpinned.
 /// - Hosts are bound to their own pins: a pinned key of one host is worth nothing for another.
 /// - Sessions already handed out follow the pins: a connection is judged again once they change.
-public final class SslPinningClient: Sendable {
+public final class SslPinningClient: PinnedTransportOwner {
   private let keeper: RegistryKeeper
-  private let transport: PinnedTransport
+  /// The transport that judges this client's connections.
+  public let transport: PinnedTransport
 
   /// Fetches and verifies the registry.
   ///

@@ -15,6 +15,7 @@ Everything generated lands under .build/apple.
 """
 
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -33,12 +34,21 @@ SWIFTC = os.environ.get("SWIFTC", "swiftc")
 TRIPLES = ["arm64-apple-ios15.0", "arm64-apple-macos12.0"]
 STANDARD = ["Swift", "_Concurrency", "_StringProcessing", "Synchronization"]
 # In the order in which they import each other; a folder or a file of stubs each.
-FRAMEWORKS = ["Dispatch", "Foundation", "Security", "CryptoKit"]
+FRAMEWORKS = ["ObjectiveC", "Dispatch", "Foundation", "Security", "CryptoKit"]
 # What an app links, in the order of Package.swift.
-TARGETS = ["CanonicalJSON", "Pinning"]
+TARGETS = ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning"]
 
 OBJC = ["-Xfrontend", "-enable-objc-interop",
         "-Xfrontend", "-disable-objc-attr-requires-foundation-module"]
+
+
+# What the standard library has on Apple's systems only and the compiler looks up by name there.
+ADDED = """
+@frozen public struct AutoreleasingUnsafeMutablePointer<Pointee> : Swift._Pointer {
+  public let _rawValue: Builtin.RawPointer
+  @_transparent public init(_ _rawValue: Builtin.RawPointer) { self._rawValue = _rawValue }
+}
+"""
 
 
 class Failed(Exception):
@@ -80,7 +90,9 @@ def rewritten(interface, triple):
 def standard_library(triple):
     """The folder with the standard library's modules for `triple`, built where it is missing."""
     resources, version = toolchain()
-    key = hashlib.sha256((version + Path(__file__).read_text()).encode()).hexdigest()[:16]
+    recipe = version + "".join(
+        inspect.getsource(part) for part in [rewritten, standard_library]) + str(STANDARD) + ADDED
+    key = hashlib.sha256(recipe.encode()).hexdigest()[:16]
     folder = OUT / triple / f"standard-{key}"
     if (folder / "complete").exists():
         return folder
@@ -95,7 +107,8 @@ def standard_library(triple):
         if len(found) != 1:
             raise Failed(f"the toolchain has {len(found)} interfaces of {module}")
         interface = folder / f"{module}.swiftinterface"
-        interface.write_text(rewritten(found[0].read_text(), triple))
+        text = rewritten(found[0].read_text(), triple)
+        interface.write_text(text + (ADDED if module == "Swift" else ""))
         run(resources.parent.parent / "bin" / "swift-frontend", "-compile-module-from-interface",
             interface, "-o", home / f"{architecture}.swiftmodule", "-target", triple,
             "-module-name", module, *(["-parse-stdlib"] if module == "Swift" else []),

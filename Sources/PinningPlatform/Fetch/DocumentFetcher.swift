@@ -1,12 +1,13 @@
 import Pinning
 
 /// Fetches signed documents: under the anchors of a trust mode, never under the pins that they
-/// refresh, and never through a `URLSession`, whose one queue a refresh must not wait for.
+/// refresh. Not through a pinned `URLSession`, and on Linux through none: a refresh must not wait for
+/// the queue that all of them share.
 ///
 /// - The host name and the chain are checked; redirects are followed to `https` only, at most five.
 /// - Bounded in size and time, so neither an endless nor a dripping body holds anybody up.
-/// - No cookies, no credentials, no cache. Proxies are taken from the environment, save for clear
-///   text, which never leaves this machine.
+/// - No cookies, no credentials, no cache. Proxies are the system's (on Linux, the environment's),
+///   save for clear text, which never leaves this machine.
 public struct DocumentFetcher: Sendable {
   private let validator: ChainValidator
 

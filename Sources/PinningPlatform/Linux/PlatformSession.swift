@@ -9,6 +9,9 @@
   /// Makes pinned `URLSession`s on Linux: Foundation's own, on its own libcurl, with the hook on
   /// its multi handle.
   enum PlatformSession {
+    /// Sessions keep their own state, in the hook.
+    struct State: Sendable {}
+
     static func make(
       for transport: PinnedTransport, configuration: URLSessionConfiguration,
       delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue?
@@ -27,6 +30,14 @@
 
     /// Whether libraries and linkage are what pinning stands on; asked once for each process.
     static func selfTest() throws(PlatformError) { try verdict.get() }
+
+    /// Every request asks for the generation itself.
+    static func pinsChanged(for transport: PinnedTransport) {}
+
+    /// Refusals carry their token: ``RefusalLog`` finds them.
+    static func refusal(for error: any Error, of transport: PinnedTransport) -> PinEvaluation? {
+      nil
+    }
 
     private static let verdict: Result<Void, PlatformError> = {
       if let name = pp_hook_missing_symbol() {

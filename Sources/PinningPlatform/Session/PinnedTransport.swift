@@ -20,6 +20,8 @@ public final class PinnedTransport: Sendable {
   let validator: ChainValidator
   /// The verdicts behind the platform's errors.
   let refusals: RefusalLog
+  /// What the platform keeps of this transport's sessions.
+  let platform = PlatformSession.State()
 
   /// Seconds that a parked request waits for newer pins before it is judged again without them.
   let longestRefresh: Double
@@ -67,5 +69,15 @@ public final class PinnedTransport: Sendable {
 
   /// The verdict behind an error of one of this transport's sessions; `nil` where the request failed
   /// for another reason: a cancel, being offline, a time-out.
-  public func refusal(for error: any Error) -> PinEvaluation? { refusals.refusal(for: error) }
+  public func refusal(for error: any Error) -> PinEvaluation? {
+    refusals.refusal(for: error) ?? PlatformSession.refusal(for: error, of: self)
+  }
+
+  /// To be called when the judge's ``PinJudge/generation`` has grown, so that open connections are
+  /// retired at once.
+  ///
+  /// On Linux there is nothing to do: every request is held against the generation anyway. On Apple's
+  /// systems only new connections are judged; sessions look at the generation with every handshake
+  /// and every finished request, and a change that nobody calls out waits for the next of these.
+  public func pinsChanged() { PlatformSession.pinsChanged(for: self) }
 }

@@ -1,0 +1,128 @@
+#if canImport(Security)
+  import Foundation
+  import Pinning
+
+  /// What one transfer of ``PlatformFetch`` has received, and its answers to the session.
+  final class FetchTransfer: NSObject, URLSessionDataDelegate {
+    typealias Answer = Result<FetchedDocument, FetchError>
+
+    private struct State {
+      var body: [UInt8] = []
+      var redirects = 0
+      var answer: Answer?
+      var done: (@Sendable (Answer) -> Void)?
+    }
+
+    private static let mostRedirects = 5
+    private let request: DocumentRequest
+    private let validator: ChainValidator
+    private let state = Locked(State())
+
+    init(_ request: DocumentRequest, validator: ChainValidator) {
+      self.request = request
+      self.validator = validator
+      super.init()
+    }
+
+    /// Calls `done` once, now or when the transfer has ended.
+    func whenDone(_ done: @escaping @Sendable (Answer) -> Void) {
+      let answer = state.withLock { state in
+        if state.answer == nil { state.done = done }
+        return state.answer
+      }
+      if let answer { done(answer) }
+    }
+
+    /// Ends the transfer with this answer, unless it has one.
+    func end(_ answer: Answer) {
+      let done = state.withLock { state -> (@Sendable (Answer) -> Void)? in
+        guard state.answer == nil else { return nil }
+        state.answer = answer
+        defer { state.done = nil }
+        return state.done
+      }
+      done?(answer)
+    }
+
+    func urlSession(
+      _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler:
+        @escaping @Sendable (
+          URLSession.AuthChallengeDisposition, URLCredential?
+        ) -> Void
+    ) {
+      let space = challenge.protectionSpace
+      guard space.authenticationMethod == NSURLAuthenticationMethodServerTrust, !space.isProxy()
+      else { return completionHandler(.performDefaultHandling, nil) }
+      guard let trust = space.serverTrust, let host = try? HostName(space.host) else {
+        return completionHandler(.cancelAuthenticationChallenge, nil)
+      }
+      switch validator.store.evidence(handshake: trust, host: host).validation {
+      case .success: completionHandler(.useCredential, URLCredential(trust: trust))
+      case .failure(let fault):
+        end(.failure(.unreachable("\(fault)")))
+        completionHandler(.cancelAuthenticationChallenge, nil)
+      }
+    }
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask,
+      willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+      let count = state.withLock { state in
+        state.redirects += 1
+        return state.redirects
+      }
+      guard request.url?.scheme?.lowercased() == "https" else {
+        end(.failure(.unreachable("a redirect to another scheme than https")))
+        completionHandler(nil)
+        return task.cancel()
+      }
+      guard count <= Self.mostRedirects else {
+        end(.failure(.unreachable("more than \(Self.mostRedirects) redirects")))
+        completionHandler(nil)
+        return task.cancel()
+      }
+      completionHandler(request)
+    }
+
+    func urlSession(
+      _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+      completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+      guard response.expectedContentLength <= Int64(request.maximumBytes) else {
+        end(.failure(.tooLarge(limit: request.maximumBytes)))
+        return completionHandler(.cancel)
+      }
+      completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+      let fits = state.withLock { state in
+        guard state.body.count + data.count <= request.maximumBytes else { return false }
+        state.body.append(contentsOf: data)
+        return true
+      }
+      guard !fits else { return }
+      end(.failure(.tooLarge(limit: request.maximumBytes)))
+      dataTask.cancel()
+    }
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+    ) {
+      if let error { return end(.failure(.unreachable(error.localizedDescription))) }
+      guard let response = task.response as? HTTPURLResponse else {
+        return end(.failure(.unreachable("the answer is not HTTP")))
+      }
+      switch response.statusCode {
+      case 200:
+        let etag = response.value(forHTTPHeaderField: "ETag")
+        end(.success(.fresh(state.withLock { $0.body }, etag: etag)))
+      case 304 where request.etag != nil: end(.success(.unchanged))
+      default: end(.failure(.status(response.statusCode)))
+      }
+    }
+  }
+#endif

@@ -1,0 +1,61 @@
+// A stub of Apple's Foundation: requests, answers, challenges, protocols. Only ever type-checked.
+
+public struct URLRequest: Hashable, Sendable {
+  public enum CachePolicy: UInt, Sendable {
+    case useProtocolCachePolicy = 0
+    case reloadIgnoringLocalCacheData = 1
+  }
+  public enum NetworkServiceType: UInt, Sendable { case `default` = 0 }
+  public init(
+    url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy, timeoutInterval: TimeInterval = 60
+  ) {}
+  public var url: URL?
+  public var httpMethod: String?
+  public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {}
+}
+
+@objc open class URLResponse: NSObject, @unchecked Sendable {
+  open var url: URL? { fatalError() }
+  open var expectedContentLength: Int64 { fatalError() }
+}
+@objc open class HTTPURLResponse: URLResponse, @unchecked Sendable {
+  open var statusCode: Int { fatalError() }
+  open func value(forHTTPHeaderField field: String) -> String? { fatalError() }
+}
+
+@objc open class URLCache: NSObject, @unchecked Sendable {}
+@objc open class URLCredentialStorage: NSObject, @unchecked Sendable {}
+@objc open class HTTPCookieStorage: NSObject, @unchecked Sendable {}
+@objc open class HTTPCookie: NSObject, @unchecked Sendable {
+  @objc public enum AcceptPolicy: UInt, Sendable { case always, never, onlyFromMainDocumentDomain }
+}
+
+public let NSURLAuthenticationMethodServerTrust: String = ""
+
+@objc open class URLProtectionSpace: NSObject, @unchecked Sendable {
+  open var host: String { fatalError() }
+  open var port: Int { fatalError() }
+  open var authenticationMethod: String { fatalError() }
+  open func isProxy() -> Bool { fatalError() }
+}
+@objc open class URLAuthenticationChallenge: NSObject {
+  open var protectionSpace: URLProtectionSpace { fatalError() }
+}
+@objc open class URLCredential: NSObject, @unchecked Sendable {}
+
+@objc public protocol URLProtocolClient: NSObjectProtocol {
+  func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
+}
+@objc open class URLProtocol: NSObject {
+  open var client: (any URLProtocolClient)? { fatalError() }
+  open var request: URLRequest { fatalError() }
+  open class func canInit(with request: URLRequest) -> Bool { fatalError() }
+  open class func canInit(with task: URLSessionTask) -> Bool { fatalError() }
+  open class func canonicalRequest(for request: URLRequest) -> URLRequest { fatalError() }
+  open func startLoading() {}
+  open func stopLoading() {}
+}
+
+extension NSObject {
+  public func setValue(_ value: Any?, forKey key: String) {}
+}

@@ -1,0 +1,81 @@
+// A stub of Apple's Foundation: the used part, declared by hand from Apple's public documentation.
+// Only ever type-checked, never run, linked or shipped.
+
+@_exported import Dispatch
+@_exported import ObjectiveC
+
+@objc open class NSString: NSObject, @unchecked Sendable {}
+@objc open class NSData: NSObject, @unchecked Sendable {}
+@objc open class NSDate: NSObject, @unchecked Sendable {}
+@objc open class NSNumber: NSObject, @unchecked Sendable {}
+@objc open class NSArray: NSObject {}
+@objc open class NSDictionary: NSObject {}
+@objc open class NSURL: NSObject, @unchecked Sendable {}
+@objc open class NSURLRequest: NSObject {}
+@objc open class InputStream: NSObject {}
+
+@objc open class NSLock: NSObject, @unchecked Sendable {
+  public override init() { super.init() }
+  open func lock() {}
+  open func unlock() {}
+}
+@objc open class OperationQueue: NSObject, @unchecked Sendable {
+  public override init() { super.init() }
+  open var maxConcurrentOperationCount: Int {
+    get { fatalError() }
+    set {}
+  }
+}
+@objc open class ProcessInfo: NSObject, @unchecked Sendable {
+  open class var processInfo: ProcessInfo { fatalError() }
+  open var systemUptime: Double { fatalError() }
+  open var environment: [String: String] { fatalError() }
+}
+
+public typealias TimeInterval = Double
+
+public protocol DataProtocol: RandomAccessCollection where Element == UInt8 {}
+extension Array: DataProtocol where Element == UInt8 {}
+extension UnsafeBufferPointer: DataProtocol where Element == UInt8 {}
+extension UnsafeRawBufferPointer: DataProtocol {}
+
+public struct Data: DataProtocol, RangeReplaceableCollection, MutableCollection, Hashable, Sendable {
+  public typealias Index = Int
+  public init() {}
+  public init<S: Sequence>(_ elements: S) where S.Element == UInt8 {}
+  public var startIndex: Int { fatalError() }
+  public var endIndex: Int { fatalError() }
+  public subscript(index: Int) -> UInt8 {
+    get { fatalError() }
+    set {}
+  }
+  public func index(after index: Int) -> Int { fatalError() }
+  public mutating func replaceSubrange<C: Collection>(_ range: Range<Int>, with bytes: C)
+  where C.Element == UInt8 {}
+}
+
+public struct Date: Hashable, Comparable, Sendable {
+  public init() {}
+  public init(timeIntervalSince1970: TimeInterval) {}
+  public var timeIntervalSince1970: TimeInterval { fatalError() }
+  public static func < (left: Date, right: Date) -> Bool { fatalError() }
+}
+
+public struct URL: Hashable, Sendable {
+  public init?(string: String) {}
+  public var scheme: String? { fatalError() }
+  public var host: String? { fatalError() }
+  public var port: Int? { fatalError() }
+  public var user: String? { fatalError() }
+  public var password: String? { fatalError() }
+  public var lastPathComponent: String { fatalError() }
+  public var absoluteString: String { fatalError() }
+}
+
+public struct CharacterSet: Sendable {
+  public static var whitespacesAndNewlines: CharacterSet { fatalError() }
+}
+extension StringProtocol {
+  public func range<T: StringProtocol>(of text: T) -> Range<String.Index>? { fatalError() }
+  public func trimmingCharacters(in set: CharacterSet) -> String { fatalError() }
+}
