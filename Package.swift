@@ -91,7 +91,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "PinningTests",
-      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "TestSupport"],
+      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "PinningPlatformTests",

@@ -12,17 +12,26 @@ struct DocumentJudge {
   private(set) var standing: TrustedRegistry.Standing
   /// Whether the document began a new epoch.
   private(set) var beginsEpoch = false
-  /// For what was believed before, or ships with the app: then it may have expired meanwhile.
-  private let mayBeExpired: Bool
+  private let origin: Origin
+
+  /// Where the document is from.
+  enum Origin {
+    /// It came in just now.
+    case fetched
+    /// It ships with the app, and may have expired since.
+    case bundled
+    /// It was believed before, and may have expired since, or its keys been withdrawn.
+    case stored
+  }
 
   init(
     trust: RegistryTrust, clock: Int64, standing: TrustedRegistry.Standing = .init(),
-    mayBeExpired: Bool = false
+    origin: Origin = .fetched
   ) {
     self.trust = trust
     self.clock = clock
     self.standing = standing
-    self.mayBeExpired = mayBeExpired
+    self.origin = origin
   }
 
   /// Believes a document, or says why not.
@@ -34,10 +43,10 @@ struct DocumentJudge {
     standing.chain = chain
     guard let json = envelope.document["statement"] else { return try unstated(envelope, bytes) }
     if let fault { throw fault }
-    let statement = try read(json, envelope, by: chain.newest)
+    let keys = keys(for: json, in: chain)
+    let statement = try read(json, envelope, by: keys)
     try checkNumber(of: statement)
-    try checkTime(of: statement, under: chain.newest)
-    let settings = statement.hosts
+    try checkTime(of: statement, under: keys)
     let payload: JSONObject
     if statement.isRetired {
       guard let key = trust.format1Key else { throw .noFormat1Key }
@@ -48,22 +57,52 @@ struct DocumentJudge {
         throw .otherPayload
       }
     }
-    let registry = try Registry(payload: payload, settings: settings)
+    let registry = try Registry(payload: payload, settings: statement.hosts)
     remember(statement, bytes)
     return AcceptedDocument(
       bytes: bytes, payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
       registry: registry, statement: statement.isRetired ? nil : statement)
   }
 
-  /// Whether the online keys that count now signed the document's statement too. Documents of
+  /// Whose online keys must have signed: the newest set's, but for a statement that was believed
+  /// before a newer set came in.
+  private func keys(for statement: JSONValue, in chain: KeySetChain) -> KeySet {
+    guard origin == .stored, let epoch = statement.objectValue?["epoch"]?.integerValue else {
+      return chain.newest
+    }
+    return chain.set(epoch) ?? chain.newest
+  }
+
+  /// Whether the online keys of the believed statement's epoch signed the document's statement too. Documents of
   /// format 1 have none, and time alone decides about them.
   func isVouchedFor(_ document: AcceptedDocument) -> Bool {
     guard let statement = document.statement else { return true }
-    guard let chain = standing.chain, let envelope = try? RegistryEnvelope(parsing: document.bytes),
+    guard let keys = standing.statement.flatMap({ standing.chain?.set($0.number.epoch) }),
+      let envelope = try? RegistryEnvelope(parsing: document.bytes),
       let signatures = try? DocumentSignature.list(
         envelope.document["statementSignatures"], "statementSignatures")
     else { return false }
-    return chain.newest.online.isMet(by: signatures, over: statement.signedBytes)
+    return keys.online.isMet(by: signatures, over: statement.signedBytes)
+  }
+
+  /// An older document from a stored state, if it is still vouched for: by its statement where it
+  /// carries one, whatever else is in it.
+  func older(_ bytes: [UInt8]) -> AcceptedDocument? {
+    guard let envelope = try? RegistryEnvelope(parsing: bytes, limits: trust.limits) else {
+      return nil
+    }
+    var standing = TrustedRegistry.Standing()
+    standing.chain = self.standing.chain
+    if envelope.document["statement"] == nil {
+      // Without one the believed statement must not be in the way, nor the app's demand for one.
+      return try? DocumentJudge(trust: trust.withoutStatement, clock: clock, standing: standing)
+        .unstated(envelope, bytes)
+    }
+    var judge = DocumentJudge(trust: trust, clock: clock, standing: standing, origin: .stored)
+    guard let document = try? judge.judge(envelope, bytes: bytes), isVouchedFor(document) else {
+      return nil
+    }
+    return document
   }
 
   /// A document without a statement.
@@ -116,7 +155,7 @@ struct DocumentJudge {
     let held = standing.statement
     // A retired statement that is believed may stand in the document for ever.
     let isKnown = held?.number == statement.number
-    guard !mayBeExpired, !(isKnown && statement.isRetired) else { return }
+    guard origin == .fetched, !(isKnown && statement.isRetired) else { return }
     let floor = held?.number.epoch == statement.number.epoch ? standing.issuedFloor : .min
     let now = max(clock, floor, statement.issued)
     if let end = keys.expires, keys.isExpired(at: now) {

@@ -23,11 +23,28 @@ public struct RegistryTrust: Sendable {
     registry: String, shipped: KeyRole, format1Key: (any SignatureVerifier)?,
     requiresStatement: Bool, limits: RegistryLimits = .standard, crypto: some RegistryCrypto
   ) {
+    self.init(
+      registry: registry,
+      shipped: KeySet(registry: registry, epoch: 0, root: shipped, online: shipped),
+      format1Key: format1Key, requiresStatement: requiresStatement, limits: limits, crypto: crypto)
+  }
+
+  private init(
+    registry: String, shipped: KeySet, format1Key: (any SignatureVerifier)?,
+    requiresStatement: Bool, limits: RegistryLimits, crypto: any RegistryCrypto
+  ) {
     self.registry = registry
-    self.shipped = KeySet(registry: registry, epoch: 0, root: shipped, online: shipped)
+    self.shipped = shipped
     self.format1Key = format1Key
     self.requiresStatement = requiresStatement
     self.limits = limits
     self.crypto = crypto
+  }
+
+  /// The same, for a document that is believed without a statement.
+  var withoutStatement: RegistryTrust {
+    RegistryTrust(
+      registry: registry, shipped: shipped, format1Key: format1Key, requiresStatement: false,
+      limits: limits, crypto: crypto)
   }
 }

@@ -9,7 +9,7 @@ extension TrustedRegistry {
   public init(
     accepting bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
   ) throws(RegistryError) {
-    try self.init(first: bytes, under: trust, at: clock, mayBeExpired: false)
+    try self.init(first: bytes, under: trust, at: clock, origin: .fetched)
   }
 
   /// Believes the document that an app ships as its first, expired or not: nothing older is believed
@@ -19,14 +19,14 @@ extension TrustedRegistry {
   public init(
     bundled bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
   ) throws(RegistryError) {
-    try self.init(first: bytes, under: trust, at: clock, mayBeExpired: true)
+    try self.init(first: bytes, under: trust, at: clock, origin: .bundled)
   }
 
   private init(
-    first bytes: [UInt8], under trust: RegistryTrust, at clock: Int64, mayBeExpired: Bool
+    first bytes: [UInt8], under trust: RegistryTrust, at clock: Int64, origin: DocumentJudge.Origin
   ) throws(RegistryError) {
     let envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
-    var judge = DocumentJudge(trust: trust, clock: clock, mayBeExpired: mayBeExpired)
+    var judge = DocumentJudge(trust: trust, clock: clock, origin: origin)
     let document = try judge.judge(envelope, bytes: bytes)
     self.init(
       document: document, standing: judge.standing, vanished: VanishedHosts(),

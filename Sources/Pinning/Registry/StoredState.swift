@@ -1,0 +1,113 @@
+import CanonicalJSON
+
+/// What a client stores of a registry, to go on from after a restart.
+///
+/// - The signed documents themselves are stored, as they came: all that is believed from a state is
+///   verified again, from the keys that the app ships on.
+/// - What is not signed can do no harm: times are held within what the signed documents allow, hosts
+///   that vanished are believed only with a document that listed them, and a pattern in `enforced`
+///   only tightens.
+/// - Nothing in here is secret.
+public struct StoredState: Sendable {
+  /// A host that vanished, and since when (Unix seconds).
+  struct Vanished: Sendable {
+    let pattern: HostPattern
+    let since: Int64
+  }
+
+  var document: [UInt8]
+  /// The document of the believed statement, where that is another one.
+  var statementDocument: [UInt8]?
+  var keySets: [JSONValue]
+  var confirmed: Int64
+  var issuedFloor: Int64?
+  var enforced: [HostPattern]
+  var vanished: [(document: [UInt8], hosts: [Vanished])]
+
+  private static let type = "registry-state"
+
+  /// The state as canonical JSON: the same state has the same bytes.
+  public var encoded: [UInt8] {
+    func text(_ bytes: [UInt8]) -> JSONValue { .string(String(decoding: bytes, as: UTF8.self)) }
+    func integer(_ value: Int64) -> JSONValue? {
+      JSONNumber(exactly: value).map(JSONValue.number)
+    }
+    var json: JSONObject = [
+      "type": .string(Self.type), "format": .number(1), "document": text(document),
+      "keySets": .array(keySets),
+      "enforced": .array(
+        enforced.map(\.description).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+          .map(JSONValue.string)),
+      "vanished": .array(
+        vanished.map { document, hosts in
+          .object([
+            "document": text(document),
+            "hosts": .array(
+              hosts.map {
+                .object([
+                  "domainName": .string($0.pattern.description),
+                  "since": integer($0.since) ?? .null,
+                ])
+              }),
+          ])
+        }),
+    ]
+    json["statementDocument"] = statementDocument.map(text)
+    json["confirmed"] = integer(confirmed)
+    json["issuedFloor"] = issuedFloor.flatMap(integer)
+    return JSONValue.object(json).canonicalBytes
+  }
+
+  /// Reads a stored state; nothing of it is believed yet.
+  ///
+  /// - Throws: ``RegistryError/unreadableState``.
+  public init(decoding bytes: [UInt8]) throws(RegistryError) {
+    let limits = JSONLimits(maximumBytes: JSONLimits.greatestBytes)
+    guard let json = (try? JSONValue(parsing: bytes, limits: limits))?.objectValue,
+      json["type"] == .string(Self.type), json["format"] == .number(1),
+      let document = json["document"]?.stringValue, let keySets = json["keySets"]?.arrayValue,
+      let enforced = json["enforced"]?.arrayValue, let vanished = json["vanished"]?.arrayValue
+    else { throw .unreadableState }
+    self.document = [UInt8](document.utf8)
+    statementDocument = json["statementDocument"]?.stringValue.map { [UInt8]($0.utf8) }
+    self.keySets = keySets
+    confirmed = json["confirmed"]?.integerValue ?? 0
+    issuedFloor = json["issuedFloor"]?.integerValue
+    self.enforced = enforced.compactMap { try? HostPattern(member: $0, "enforced") }
+    self.vanished = vanished.compactMap { entry in
+      guard let entry = entry.objectValue, let document = entry["document"]?.stringValue,
+        let hosts = entry["hosts"]?.arrayValue
+      else { return nil }
+      return (
+        [UInt8](document.utf8),
+        hosts.compactMap { host in
+          guard let host = host.objectValue, let since = host["since"]?.integerValue,
+            let pattern = try? HostPattern(member: host["domainName"], "domainName")
+          else { return nil }
+          return Vanished(pattern: pattern, since: since)
+        }
+      )
+    }
+  }
+
+  init(_ trusted: TrustedRegistry) {
+    document = trusted.document.bytes
+    let standing = trusted.standing
+    statementDocument =
+      standing.statement == nil || standing.statementBytes == document
+      ? nil : standing.statementBytes
+    keySets = standing.chain?.entries ?? []
+    confirmed = trusted.stamp.confirmed
+    issuedFloor = standing.statement == nil ? nil : standing.issuedFloor
+    enforced = Array(standing.enforced)
+    vanished = []
+    for (pattern, host) in trusted.vanished.ordered {
+      let own = Vanished(pattern: pattern, since: host.since)
+      if let index = vanished.firstIndex(where: { $0.document == host.source.bytes }) {
+        vanished[index].hosts.append(own)
+      } else {
+        vanished.append((host.source.bytes, [own]))
+      }
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/// Going on after a restart.
+extension TrustedRegistry {
+  /// What to store.
+  public var state: StoredState { StoredState(self) }
+
+  /// Believes a stored state, as far as its documents still verify under what the app ships now.
+  ///
+  /// A statement may have expired since, and its key set be superseded: it then stands as it stood
+  /// before. Hosts that vanished and cannot be proved are left out.
+  ///
+  /// - Parameter clock: Unix time in seconds.
+  /// - Throws: ``RegistryError``; then the state is worth nothing, and the client starts as if for the
+  ///   first time.
+  public init(
+    restoring state: StoredState, under trust: RegistryTrust, at clock: Int64
+  ) throws(RegistryError) {
+    var standing = Standing()
+    var chain = KeySetChain(shipped: trust.shipped)
+    if let fault = chain.walk(.array(state.keySets), under: trust) { throw fault }
+    standing.chain = chain
+    var judge = DocumentJudge(trust: trust, clock: clock, standing: standing, origin: .stored)
+    if let bytes = state.statementDocument {
+      _ = try judge.judge(try RegistryEnvelope(parsing: bytes, limits: trust.limits), bytes: bytes)
+    }
+    let document = try judge.judge(
+      try RegistryEnvelope(parsing: state.document, limits: trust.limits), bytes: state.document)
+    standing = judge.standing
+    if let statement = standing.statement {
+      // Every floor that was ever in force lies between the two, or the statement had been refused.
+      standing.issuedFloor = max(
+        statement.issued, min(state.issuedFloor ?? .min, statement.expires - 1))
+      standing.enforced.formUnion(state.enforced)
+    }
+    let now = max(clock, standing.issuedFloor)
+    var vanished = VanishedHosts()
+    let listed = document.registry.patterns.union(document.statement?.removed ?? [])
+    for (bytes, hosts) in state.vanished {
+      guard let source = judge.older(bytes) else { continue }
+      for host in hosts
+      where source.registry.patterns.contains(host.pattern) && !listed.contains(host.pattern) {
+        vanished.restore(host.pattern, .init(source: source, since: min(host.since, now)))
+      }
+    }
+    vanished.expire(under: document, at: now, limits: trust.limits)
+    self.init(
+      document: document, standing: standing, vanished: vanished,
+      confirmed: min(state.confirmed, now), limits: trust.limits)
+  }
+}

@@ -1,0 +1,196 @@
+import CanonicalJSON
+import Pinning
+import PinningPlatform
+import Testing
+
+/// What tests share of the platform's cryptography.
+enum PlatformCrypto {
+  static let shared = PlatformRegistryCrypto()
+}
+
+@Suite("Stored states")
+struct StoredStateTests {
+  static let start = RegistrySimulator.start
+  static let day = RegistrySimulator.day
+
+  /// A client with a history: two epochs, a vanished host, a floor ahead of the clock.
+  private func client() throws -> (TrustedRegistry, RegistrySimulator) {
+    var registry = RegistrySimulator()
+    try registry.beginEpoch(online: 1)
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    registry.issued = Self.start + 3
+    let client = try registry.client()
+    registry.version = 2
+    registry.issued = Self.start
+    registry.pins = [("a.example", 1)]
+    registry.denied = [7]
+    return (try client.update(with: registry, at: Self.start + 1).registry, registry)
+  }
+
+  private func restore(
+    _ state: JSONValue, at clock: Int64 = start + 2, under trust: RegistryTrust? = nil
+  ) throws -> TrustedRegistry {
+    try TrustedRegistry(
+      restoring: StoredState(decoding: state.canonicalBytes),
+      under: try trust ?? RegistrySimulator.trust(), at: clock)
+  }
+
+  @Test("what is restored is what was stored, to the byte")
+  func roundTrip() throws {
+    let (client, registry) = try client()
+    let bytes = client.state.encoded
+    #expect(try canonicalize(bytes) == bytes)
+    let restored = try TrustedRegistry(
+      restoring: StoredState(decoding: bytes), under: RegistrySimulator.trust(),
+      at: Self.start + 2)
+    #expect(restored.registry == client.registry)
+    #expect(restored.stamp == client.stamp)
+    #expect(restored.keySetEpoch == 1)
+    #expect(restored.time(at: 0) == Self.start + 3)
+    #expect(restored.state.encoded == bytes)
+    #expect(try restored.policy() == client.policy())
+    #expect(try restored.accepts("b.example", leaf: 2))
+    var older = registry
+    older.version = 1
+    #expect(try restored.update(with: older).refusal != nil)
+    #expect(try restored.update(with: registry).refusal == nil)
+  }
+
+  @Test("a format-1 registry is stored and restored alike, and a wrong key restores nothing")
+  func format1() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    var client = try registry.client()
+    registry.pins = [("a.example", 3)]
+    client = try client.update(with: registry).registry
+    let state = try StoredState(decoding: client.state.encoded)
+    let restored = try TrustedRegistry(
+      restoring: state, under: RegistrySimulator.trust(), at: Self.start)
+    #expect(restored.registry == client.registry)
+    #expect(try restored.accepts("b.example", leaf: 2))
+    // 30 days count on.
+    let later = Self.start + 31 * Self.day
+    let late = try TrustedRegistry(
+      restoring: state, under: RegistrySimulator.trust(), at: later)
+    #expect(try late.verdict("b.example", at: later).outcome == .unlisted)
+    #expect(throws: RegistryError.badSignature) {
+      try TrustedRegistry(
+        restoring: state, under: RegistrySimulator.trust(format1Key: .other), at: Self.start)
+    }
+    #expect(throws: RegistryError.statementRequired) {
+      try TrustedRegistry(
+        restoring: state, under: RegistrySimulator.trust(requiresStatement: true), at: Self.start)
+    }
+  }
+
+  @Test("an expired state is restored as expired")
+  func expired() throws {
+    let (client, registry) = try client()
+    let later = Self.start + 500 * Self.day
+    let restored = try TrustedRegistry(
+      restoring: StoredState(decoding: client.state.encoded), under: RegistrySimulator.trust(),
+      at: later)
+    #expect(restored.isExpired(at: later))
+    #expect(!(try restored.accepts(at: later)))
+    #expect(try restored.accepts(at: later, whenExpired: .keepPinning))
+    var newer = registry
+    newer.version = 3
+    newer.issued = later
+    #expect(try restored.update(with: newer, at: later).refusal == nil)
+  }
+
+  @Test("other root keys and another name restore nothing")
+  func otherTrust() throws {
+    let (client, _) = try client()
+    let state = try JSONValue(parsing: client.state.encoded)
+    #expect(throws: RegistryError.self) {
+      try restore(state, under: RegistrySimulator.trust(root: SimulatedKeys.role([8])))
+    }
+    #expect(throws: RegistryError.self) {
+      try restore(state, under: RegistrySimulator.trust("other.json"))
+    }
+  }
+
+  @Test("whoever writes to the disk gains no pin, and locks nobody out by a time")
+  func tampered() throws {
+    let (client, registry) = try client()
+    let json = try JSONValue(parsing: client.state.encoded)
+    guard case .object(let state) = json else { return }
+    func with(_ name: String, _ value: JSONValue?) -> JSONValue {
+      var changed = state
+      changed[name] = value
+      return .object(changed)
+    }
+    // Times beyond what the statement allows.
+    let great = JSONValue.number(try #require(JSONNumber(exactly: JSONNumber.greatestInteger)))
+    for name in ["issuedFloor", "confirmed"] {
+      let restored = try restore(with(name, great))
+      #expect(try restored.accepts(at: Self.start + 2))
+      var newer = registry
+      newer.version = 3
+      newer.issued = Self.start + 9
+      #expect(try restored.update(with: newer, at: Self.start + 9).refusal == nil)
+    }
+    #expect(try restore(with("issuedFloor", .number(0))).time(at: 0) == Self.start)
+    // Forged documents, for the registry itself and for a vanished host.
+    var forged = registry
+    forged.online = [5]
+    forged.pins = [("a.example", 66), ("c.example", 66)]
+    let text = JSONValue.string(String(decoding: try forged.document(), as: UTF8.self))
+    #expect(throws: RegistryError.self) { try restore(with("document", text)) }
+    let vanished = JSONValue.array([
+      .object([
+        "document": text,
+        "hosts": .array([
+          .object(["domainName": .string("c.example"), "since": .number(0)])
+        ]),
+      ])
+    ])
+    #expect(try restore(with("vanished", vanished)).verdict("c.example").outcome == .unlisted)
+    // A format-1 signature does not vouch for a document that has a statement.
+    #expect(try restore(with("vanished", .array([]))).verdict("b.example").outcome == .unlisted)
+    // A host that a true document does not list.
+    guard let older = state["vanished"]?.arrayValue?.first?.objectValue,
+      let document = older["document"]
+    else {
+      Issue.record("no vanished host")
+      return
+    }
+    let other = JSONValue.array([
+      .object([
+        "document": document,
+        "hosts": .array([
+          .object(["domainName": .string("c.example"), "since": .number(0)]),
+          .object(["domainName": .string("a.example"), "since": .number(0)]),
+        ]),
+      ])
+    ])
+    let restored = try restore(with("vanished", other))
+    #expect(try restored.verdict("c.example").outcome == .unlisted)
+    #expect(restored.registry.problems.isEmpty)
+    // Key sets left out or changed.
+    #expect(throws: RegistryError.self) { try restore(with("keySets", .array([.null]))) }
+    #expect(throws: Never.self) { try restore(with("keySets", .array([]))) }
+  }
+
+  @Test(
+    "what is no state is told as such",
+    arguments: ["", "{}", "[]", "{\"type\":\"registry-state\"}", "\u{FEFF}{}"])
+  func unreadable(text: String) {
+    #expect(throws: RegistryError.unreadableState) {
+      try StoredState(decoding: [UInt8](text.utf8))
+    }
+  }
+
+  @Test("no cut state crashes or restores anything but itself")
+  func cut() throws {
+    let (client, _) = try client()
+    let bytes = client.state.encoded
+    for end in stride(from: 0, to: bytes.count, by: 37) {
+      #expect(throws: RegistryError.unreadableState) {
+        try StoredState(decoding: Array(bytes[..<end]))
+      }
+    }
+  }
+}
