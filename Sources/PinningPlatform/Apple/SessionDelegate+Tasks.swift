@@ -4,7 +4,20 @@
 
   /// What the delegate sees of tasks: clear text is refused, and requests that went over a connection
   /// without a verdict are found afterwards.
-  extension SessionDelegate {
+  extension SessionDelegate: URLSessionTaskDelegate {
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+      completionHandler:
+        @escaping @Sendable (
+          URLSession.AuthChallengeDisposition, URLCredential?
+        ) -> Void
+    ) {
+      if answer(challenge, completionHandler) { return }
+      let answered: Void? = appTasks?.urlSession?(
+        session, task: task, didReceive: challenge, completionHandler: completionHandler)
+      if answered == nil { completionHandler(.performDefaultHandling, nil) }
+    }
+
     @available(macOS 13.0, iOS 16.0, watchOS 9.0, tvOS 16.0, *)
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
       // Before the task goes out, so that it meets no connection from before a change of pins.

@@ -11,7 +11,7 @@
   ///   not know included: the session asks ``responds(to:)`` and is sent on.
   /// - The session asks a *task's* own delegate first. One that answers server-trust challenges there
   ///   takes the verdict away from this class; ``PinnedTransport/respond(to:)`` gives it back.
-  final class SessionDelegate: NSObject, URLSessionTaskDelegate {
+  final class SessionDelegate: NSObject, URLSessionDelegate {
     let transport: PinnedTransport
     let app: (any URLSessionDelegate)?
     /// The hosts that handshakes of this session were accepted for.
@@ -62,23 +62,10 @@
       }
     }
 
-    func urlSession(
-      _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-      completionHandler:
-        @escaping @Sendable (
-          URLSession.AuthChallengeDisposition, URLCredential?
-        ) -> Void
-    ) {
-      if answer(challenge, completionHandler) { return }
-      let answered: Void? = appTasks?.urlSession?(
-        session, task: task, didReceive: challenge, completionHandler: completionHandler)
-      if answered == nil { completionHandler(.performDefaultHandling, nil) }
-    }
-
     /// Answers a challenge about a server's trust.
     ///
     /// - Returns: whether it was one.
-    private func answer(
+    func answer(
       _ challenge: URLAuthenticationChallenge,
       _ completionHandler:
         @escaping @Sendable (

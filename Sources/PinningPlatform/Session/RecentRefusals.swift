@@ -12,9 +12,9 @@ import Pinning
 /// - Hazard: such an error cannot be told from the app's own cancel of a request to a host that was
 ///   refused within that time. Then the refusal is named; every other cancel stays a cancel.
 /// - Bounded: at most 1 024 hosts.
-final class RecentRefusals: Sendable {
+package final class RecentRefusals: Sendable {
   /// Seconds for which a refusal explains errors.
-  static let remembered: Int64 = 60
+  package static let remembered: Int64 = 60
   private static let capacity = 1024
 
   private struct Entry {
@@ -30,9 +30,11 @@ final class RecentRefusals: Sendable {
 
   private let byHost = Locked<[HostName: Entry]>([:])
 
+  package init() {}
+
   /// Keeps a refusal that requests to `host` will fail with; `now` in seconds of a clock that never
   /// goes back.
-  func note(_ refusal: PinEvaluation, failing host: HostName, at now: Int64) {
+  package func note(_ refusal: PinEvaluation, failing host: HostName, at now: Int64) {
     byHost.withLock { entries in
       if entries.count >= Self.capacity {
         entries = entries.filter { now - $0.value.at <= Self.remembered }
@@ -43,10 +45,10 @@ final class RecentRefusals: Sendable {
   }
 
   /// The host was accepted: its errors have other causes from here on.
-  func forget(_ host: HostName) { byHost.withLock { $0[host] = nil } }
+  package func forget(_ host: HostName) { byHost.withLock { $0[host] = nil } }
 
   /// The verdict that this error stands for.
-  func refusal(for error: any Error, at now: Int64) -> PinEvaluation? {
+  package func refusal(for error: any Error, at now: Int64) -> PinEvaluation? {
     var next: NSError? = error as NSError
     for _ in 0..<4 {
       guard let current = next else { break }
