@@ -14,6 +14,7 @@
 Everything generated lands under .build/apple.
 """
 
+import functools
 import hashlib
 import inspect
 import json
@@ -28,7 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 STUBS = Path(__file__).resolve().parent / "stubs"
 OUT = ROOT / ".build" / "apple"
-SWIFTC = os.environ.get("SWIFTC", "swiftc")
+SWIFT = os.environ.get("SWIFT", "swift")
 
 # The oldest systems that Package.swift promises.
 TRIPLES = ["arm64-apple-ios15.0", "arm64-apple-macos12.0"]
@@ -59,6 +60,8 @@ FLAWS = [
     # What the oldest promised system does not have.
     ("Apple/SessionDelegate+Tasks.swift", "@available(macOS 13.0, iOS 16.0,",
      "@available(macOS 12.0, iOS 15.0,"),
+    ("Locked.swift", "import Foundation\n", "import Foundation\n\n"
+     "private func planted() async throws { try await Task.sleep(for: .seconds(1)) }\n"),
     # A value that two threads would share.
     ("Apple/TrustJudgement.swift", "on trust: HandedOver<SecTrust>", "on trust: SecTrust"),
 ]
@@ -79,9 +82,12 @@ def sources(folder):
     return sorted(path for path in Path(folder).rglob("*.swift"))
 
 
+@functools.cache
 def toolchain():
-    info = json.loads(run(SWIFTC, "-print-target-info").stdout)
-    return Path(info["paths"]["runtimeResourcePath"]), info["compilerVersion"]
+    """The toolchain's resources, its programs, and its version."""
+    info = json.loads(run(SWIFT, "-print-target-info").stdout)
+    resources = Path(info["paths"]["runtimeResourcePath"])
+    return resources, resources.parent.parent / "bin", info["compilerVersion"]
 
 
 def rewritten(interface, triple):
@@ -102,7 +108,7 @@ def rewritten(interface, triple):
 
 def standard_library(triple):
     """The folder with the standard library's modules for `triple`, built where it is missing."""
-    resources, version = toolchain()
+    resources, programs, version = toolchain()
     recipe = version + "".join(
         inspect.getsource(part) for part in [rewritten, standard_library]) + str(STANDARD) + ADDED
     key = hashlib.sha256(recipe.encode()).hexdigest()[:16]
@@ -122,8 +128,8 @@ def standard_library(triple):
         interface = folder / f"{module}.swiftinterface"
         text = rewritten(found[0].read_text(), triple)
         interface.write_text(text + (ADDED if module == "Swift" else ""))
-        run(resources.parent.parent / "bin" / "swift-frontend", "-compile-module-from-interface",
-            interface, "-o", home / f"{architecture}.swiftmodule", "-target", triple,
+        run(programs / "swift-frontend", "-compile-module-from-interface", interface,
+            "-o", home / f"{architecture}.swiftmodule", "-target", triple,
             "-module-name", module, *(["-parse-stdlib"] if module == "Swift" else []),
             "-disable-objc-interop", "-disable-availability-checking", "-I", folder,
             "-I", resources / "shims", "-Xcc", f"-I{resources / 'shims'}")
@@ -134,8 +140,9 @@ def standard_library(triple):
 def compile_module(name, files, triple, standard, modules, *flags):
     if not files:
         raise Failed(f"{name} has no sources")
-    shims = toolchain()[0] / "shims"
-    run(SWIFTC, "-target", triple, "-O", "-wmo", "-parse-as-library", "-emit-module",
+    resources, programs, _ = toolchain()
+    shims = resources / "shims"
+    run(programs / "swiftc", "-target", triple, "-O", "-wmo", "-parse-as-library", "-emit-module",
         "-emit-module-path", modules / f"{name}.swiftmodule", "-module-name", name,
         "-package-name", "ssl-pinning", *OBJC, "-I", standard, "-I", modules, "-I", shims,
         "-Xcc", f"-I{shims}", *flags, *files)

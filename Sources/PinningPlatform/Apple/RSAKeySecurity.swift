@@ -11,7 +11,7 @@
 
     /// - Returns: `nil` where Security does not take the key.
     init?(pkcs1: [UInt8]) {
-      let attributes: [NSString: Any] = [
+      let attributes: [CFString: Any] = [
         kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPublic,
       ]
       let made = SecKeyCreateWithData(Data(pkcs1) as CFData, attributes as CFDictionary, nil)
