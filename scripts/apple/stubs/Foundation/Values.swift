@@ -7,7 +7,13 @@
 @objc open class NSString: NSObject, @unchecked Sendable {}
 @objc open class NSData: NSObject, @unchecked Sendable {}
 @objc open class NSDate: NSObject, @unchecked Sendable {}
-@objc open class NSNumber: NSObject, @unchecked Sendable {}
+@objc open class NSNumber: NSObject, @unchecked Sendable {
+  open var objCType: UnsafePointer<CChar> { fatalError() }
+  open var boolValue: Bool { fatalError() }
+  open var uint64Value: UInt64 { fatalError() }
+  open var int64Value: Int64 { fatalError() }
+  open var doubleValue: Double { fatalError() }
+}
 @objc open class NSArray: NSObject {}
 @objc open class NSDictionary: NSObject {}
 @objc open class NSURL: NSObject, @unchecked Sendable {}
@@ -33,6 +39,10 @@
 }
 
 public typealias TimeInterval = Double
+
+public protocol ContiguousBytes {}
+extension Array: ContiguousBytes where Element == UInt8 {}
+extension Data: ContiguousBytes {}
 
 public protocol DataProtocol: RandomAccessCollection where Element == UInt8 {}
 extension Array: DataProtocol where Element == UInt8 {}
@@ -68,6 +78,10 @@ public struct URL: Hashable, Sendable {
   public var port: Int? { fatalError() }
   public var user: String? { fatalError() }
   public var password: String? { fatalError() }
+  public var isFileURL: Bool { fatalError() }
+  public var path: String { fatalError() }
+  public var pathExtension: String { fatalError() }
+  public func appendingPathComponent(_ component: String) -> URL { fatalError() }
   public var lastPathComponent: String { fatalError() }
   public var absoluteString: String { fatalError() }
 }

@@ -1,0 +1,39 @@
+// A stub of Apple's Foundation: files and property lists. Only ever type-checked.
+
+@objc open class FileHandle: NSObject, @unchecked Sendable {
+  public convenience init(forReadingFrom url: URL) throws { fatalError() }
+  @available(macOS 10.15.4, iOS 13.4, watchOS 6.2, tvOS 13.4, *)
+  public func read(upToCount count: Int) throws -> Data? { fatalError() }
+  @available(macOS 10.15, iOS 13.0, watchOS 6.0, tvOS 13.0, *)
+  open func close() throws {}
+}
+
+@objc open class PropertyListSerialization: NSObject {
+  public enum PropertyListFormat: UInt, Sendable {
+    case openStep = 1
+    case xml = 100
+    case binary = 200
+  }
+  public struct MutabilityOptions: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+  }
+  public typealias ReadOptions = MutabilityOptions
+  open class func propertyList(
+    from data: Data, options: ReadOptions = [],
+    format: UnsafeMutablePointer<PropertyListFormat>?
+  ) throws -> Any { fatalError() }
+}
+
+@objc open class Bundle: NSObject, @unchecked Sendable {
+  open class var main: Bundle { fatalError() }
+  open var bundleURL: URL { fatalError() }
+  open var bundlePath: String { fatalError() }
+  open var resourceURL: URL? { fatalError() }
+  open var infoDictionary: [String: Any]? { fatalError() }
+}
+
+@objc open class FileManager: NSObject, @unchecked Sendable {
+  open class var `default`: FileManager { fatalError() }
+  open func contentsOfDirectory(atPath path: String) throws -> [String] { fatalError() }
+}
