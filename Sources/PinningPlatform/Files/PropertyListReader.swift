@@ -81,10 +81,12 @@ public enum PropertyListReader {
     }
   }
 
-  /// Foundation boxes booleans as numbers of the encoding `c`, and reads no other number as that.
+  /// Foundation boxes booleans as numbers of the encoding `c` (or `B`, C's own), and reads no other
+  /// number of a property list as that.
   private static func plain(_ number: NSNumber) -> PropertyListValue {
     switch number.objCType[0] {
-    case CChar(bitPattern: UInt8(ascii: "c")): .boolean(number.boolValue)
+    case CChar(bitPattern: UInt8(ascii: "c")), CChar(bitPattern: UInt8(ascii: "B")):
+      .boolean(number.boolValue)
     case CChar(bitPattern: UInt8(ascii: "d")), CChar(bitPattern: UInt8(ascii: "f")):
       .real(number.doubleValue)
     case CChar(bitPattern: UInt8(ascii: "Q")):

@@ -211,12 +211,12 @@ extension AttackScenarioTests {
       }
     },
     "K1": {
-      for sequence in KeyRotationTests.sequences(\.root_rotation_cases) {
+      for sequence in KeyRotationTests.sequences(\.rootRotationCases) {
         try KeyRotationTests().root(sequence: sequence)
       }
     },
     "K2": {
-      for sequence in KeyRotationTests.sequences(\.non_root_rotation_cases) {
+      for sequence in KeyRotationTests.sequences(\.nonRootRotationCases) {
         try KeyRotationTests().online(sequence: sequence)
       }
     },

@@ -7,13 +7,13 @@ import Testing
 @Suite("Rotation of root and online keys")
 struct KeyRotationTests {
   struct Tables: Decodable {
-    let root_rotation_cases: [String: [Step]]
-    let non_root_rotation_cases: [String: [Step]]
+    let rootRotationCases: [String: [Step]]
+    let nonRootRotationCases: [String: [Step]]
   }
   struct Step: Decodable, Sendable {
     let keys: [Int]
     let threshold: Int
-    let signed_by: [Int]
+    let signedBy: [Int]
     let accept: Bool
   }
   struct Sequence: Sendable, CustomTestStringConvertible {
@@ -23,7 +23,9 @@ struct KeyRotationTests {
   }
 
   static func tables() throws -> Tables {
-    try JSONDecoder().decode(
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return try decoder.decode(
       Tables.self, from: Data(try Vectors.bytes("tuf/key_rotation_cases.json")))
   }
 
@@ -35,26 +37,26 @@ struct KeyRotationTests {
 
   @Test("the tables are whole")
   func whole() {
-    #expect(Self.sequences(\.root_rotation_cases).count == 15)
-    #expect(Self.sequences(\.non_root_rotation_cases).count == 10)
+    #expect(Self.sequences(\.rootRotationCases).count == 15)
+    #expect(Self.sequences(\.nonRootRotationCases).count == 10)
   }
 
   /// Signs statements of every epoch but the first.
   static let onlineKey = 11
 
-  @Test("root keys", arguments: sequences(\.root_rotation_cases))
+  @Test("root keys", arguments: sequences(\.rootRotationCases))
   func root(sequence: Sequence) throws {
     let shipped = try #require(sequence.steps.first)
     let trust = try RegistrySimulator.trust(
       root: SimulatedKeys.role(shipped.keys, threshold: shipped.threshold))
     var registry = RegistrySimulator()
-    registry.online = shipped.signed_by
+    registry.online = shipped.signedBy
     var client = try registry.client(under: trust)
     var epoch: Int64 = 0
     for step in sequence.steps.dropFirst() {
       try registry.add(
         root: SimulatedKeys.role(step.keys, threshold: step.threshold),
-        online: SimulatedKeys.role([Self.onlineKey]), signedBy: step.signed_by)
+        online: SimulatedKeys.role([Self.onlineKey]), signedBy: step.signedBy)
       epoch += 1
       (registry.epoch, registry.online) = (epoch, [Self.onlineKey])
       let update = try client.update(with: registry, under: trust)
@@ -83,7 +85,7 @@ struct KeyRotationTests {
     }
   }
 
-  @Test("online keys", arguments: sequences(\.non_root_rotation_cases))
+  @Test("online keys", arguments: sequences(\.nonRootRotationCases))
   func online(sequence: Sequence) throws {
     let trust = try RegistrySimulator.trust()
     var registry = RegistrySimulator()
@@ -92,7 +94,7 @@ struct KeyRotationTests {
       try registry.add(
         root: SimulatedKeys.role([0]),
         online: SimulatedKeys.role(step.keys, threshold: step.threshold), signedBy: [0])
-      (registry.epoch, registry.online) = (1, step.signed_by)
+      (registry.epoch, registry.online) = (1, step.signedBy)
       let update = try client.update(with: registry, under: trust)
       #expect((update.refusal == nil) == step.accept)
       if !step.accept {
