@@ -211,12 +211,12 @@ extension AttackScenarioTests {
       }
     },
     "K1": {
-      for sequence in KeyRotationTests.sequences(\.rootRotationCases) {
+      for sequence in KeyRotationTests.sequences(\.root) {
         try KeyRotationTests().root(sequence: sequence)
       }
     },
     "K2": {
-      for sequence in KeyRotationTests.sequences(\.nonRootRotationCases) {
+      for sequence in KeyRotationTests.sequences(\.nonRoot) {
         try KeyRotationTests().online(sequence: sequence)
       }
     },

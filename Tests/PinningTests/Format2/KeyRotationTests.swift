@@ -7,14 +7,24 @@ import Testing
 @Suite("Rotation of root and online keys")
 struct KeyRotationTests {
   struct Tables: Decodable {
-    let rootRotationCases: [String: [Step]]
-    let nonRootRotationCases: [String: [Step]]
+    let root: [String: [Step]]
+    let nonRoot: [String: [Step]]
+
+    enum CodingKeys: String, CodingKey {
+      case root = "root_rotation_cases"
+      case nonRoot = "non_root_rotation_cases"
+    }
   }
   struct Step: Decodable, Sendable {
     let keys: [Int]
     let threshold: Int
-    let signedBy: [Int]
+    let signers: [Int]
     let accept: Bool
+
+    enum CodingKeys: String, CodingKey {
+      case keys, threshold, accept
+      case signers = "signed_by"
+    }
   }
   struct Sequence: Sendable, CustomTestStringConvertible {
     let name: String
@@ -23,9 +33,7 @@ struct KeyRotationTests {
   }
 
   static func tables() throws -> Tables {
-    let decoder = JSONDecoder()
-    decoder.keyDecodingStrategy = .convertFromSnakeCase
-    return try decoder.decode(
+    try JSONDecoder().decode(
       Tables.self, from: Data(try Vectors.bytes("tuf/key_rotation_cases.json")))
   }
 
@@ -37,26 +45,26 @@ struct KeyRotationTests {
 
   @Test("the tables are whole")
   func whole() {
-    #expect(Self.sequences(\.rootRotationCases).count == 15)
-    #expect(Self.sequences(\.nonRootRotationCases).count == 10)
+    #expect(Self.sequences(\.root).count == 15)
+    #expect(Self.sequences(\.nonRoot).count == 10)
   }
 
   /// Signs statements of every epoch but the first.
   static let onlineKey = 11
 
-  @Test("root keys", arguments: sequences(\.rootRotationCases))
+  @Test("root keys", arguments: sequences(\.root))
   func root(sequence: Sequence) throws {
     let shipped = try #require(sequence.steps.first)
     let trust = try RegistrySimulator.trust(
       root: SimulatedKeys.role(shipped.keys, threshold: shipped.threshold))
     var registry = RegistrySimulator()
-    registry.online = shipped.signedBy
+    registry.online = shipped.signers
     var client = try registry.client(under: trust)
     var epoch: Int64 = 0
     for step in sequence.steps.dropFirst() {
       try registry.add(
         root: SimulatedKeys.role(step.keys, threshold: step.threshold),
-        online: SimulatedKeys.role([Self.onlineKey]), signedBy: step.signedBy)
+        online: SimulatedKeys.role([Self.onlineKey]), signedBy: step.signers)
       epoch += 1
       (registry.epoch, registry.online) = (epoch, [Self.onlineKey])
       let update = try client.update(with: registry, under: trust)
@@ -85,7 +93,7 @@ struct KeyRotationTests {
     }
   }
 
-  @Test("online keys", arguments: sequences(\.nonRootRotationCases))
+  @Test("online keys", arguments: sequences(\.nonRoot))
   func online(sequence: Sequence) throws {
     let trust = try RegistrySimulator.trust()
     var registry = RegistrySimulator()
@@ -94,7 +102,7 @@ struct KeyRotationTests {
       try registry.add(
         root: SimulatedKeys.role([0]),
         online: SimulatedKeys.role(step.keys, threshold: step.threshold), signedBy: [0])
-      (registry.epoch, registry.online) = (1, step.signedBy)
+      (registry.epoch, registry.online) = (1, step.signers)
       let update = try client.update(with: registry, under: trust)
       #expect((update.refusal == nil) == step.accept)
       if !step.accept {

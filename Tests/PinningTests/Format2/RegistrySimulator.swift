@@ -1,13 +1,19 @@
 import CanonicalJSON
+import Foundation
 import Pinning
 import PinningPlatform
 import TLSTools
+import TestSupport
 import Testing
 
-/// Keys that sign, by number; the same number is the same key for the whole run.
+/// Keys that sign, by number: Ed25519 the even ones, P-256 the odd ones.
 enum SimulatedKeys {
   static let all: [TrustSigningKey] = (0..<12).compactMap { number in
-    try? .generate(number % 2 == 0 ? .ed25519 : .p256)
+    try? TrustSigningKey(file: file("\(number).pem"))
+  }
+
+  static func file(_ name: String) -> URL {
+    Vectors.root.appending(path: "registry/keys/\(name)")
   }
 
   static func key(_ number: Int) throws -> TrustSigningKey {
@@ -59,6 +65,8 @@ struct RegistrySimulator {
   /// Whether the statement is left out.
   var isStripped = false
   var extraStatementMembers: [(String, JSONValue)] = []
+  /// Signs the payload; a key that anybody can compute unless told otherwise.
+  var format1Key: SigningKey?
 
   /// The payload's text.
   var payload: String {
@@ -105,7 +113,10 @@ struct RegistrySimulator {
       members += ",\"statementSignatures\":" + text(signatures)
     }
     if !keySets.isEmpty { members += ",\"keySets\":" + text(.array(keySets)) }
-    return try SignedDocument.of(payload: payload, beside: members)
+    guard let format1Key else { return try SignedDocument.of(payload: payload, beside: members) }
+    let signature = StrictBase64.encode(
+      try format1Key.sign(try canonicalize([UInt8](payload.utf8))))
+    return [UInt8]("{\"payload\":\(payload),\"signature\":\"\(signature)\"\(members)}".utf8)
   }
 
   /// Appends a key set.

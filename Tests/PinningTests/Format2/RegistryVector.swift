@@ -1,0 +1,78 @@
+import Foundation
+import Pinning
+import PinningPlatform
+import TestSupport
+import Testing
+
+/// One case of `Vectors/registry/cases.json`: what a client trusts, the documents that come to it one
+/// after the other, and what must become of each. `docs/registry-format.md` describes the members.
+struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
+  struct Trust: Codable, Sendable {
+    var registry = "example.json"
+    /// Names of files in `keys/`.
+    var rootKeys = ["0.pub.pem"]
+    var threshold = 1
+    var signingKey: String? = "rsa.pub.pem"
+    var requireStatement = false
+  }
+  struct Step: Codable, Sendable {
+    /// A file in `documents/`.
+    var document: String
+    /// Unix time in seconds.
+    var clock: Int64
+    var outcome: String
+    /// Epoch and version that are believed afterwards; none under format 1.
+    var number: [Int64]?
+    /// The newest key set that is believed afterwards.
+    var keySet: Int64
+    /// The leaf pins that count afterwards, by host; `null` for a host that is not listed.
+    var leaf: [String: [String]?]
+    /// The CA pins, where the step says.
+    var ca: [String: [String]]?
+    /// The keys that are denied.
+    var denied: [String]?
+  }
+
+  var name: String
+  var trust: Trust
+  var steps: [Step]
+
+  var testDescription: String { name }
+
+  static func all() throws -> [RegistryVector] {
+    try JSONDecoder().decode([Self].self, from: Data(try Vectors.bytes("registry/cases.json")))
+  }
+
+  func registryTrust() throws -> RegistryTrust {
+    let signingKey = try trust.signingKey.map {
+      try VerificationKey(bytes: try Vectors.bytes("registry/keys/\($0)"))
+    }
+    return try RegistryTrust(
+      registry: trust.registry,
+      rootKeys: try trust.rootKeys.map {
+        try TrustKey(bytes: try Vectors.bytes("registry/keys/\($0)"))
+      }, threshold: trust.threshold, signingKey: signingKey,
+      requiresStatement: trust.requireStatement)
+  }
+
+  /// The outcomes as the specification names them.
+  static func outcome(_ error: RegistryError?) -> String {
+    switch error {
+    case nil: "accepted"
+    case .tooLarge: "too-large"
+    case .malformed, .missingMember, .unreadableSignature: "malformed"
+    case .badSignature: "bad-signature"
+    case .noUsableKey: "no-usable-key"
+    case .invalidKeySet: "key-set-invalid"
+    case .keySetExpired: "key-set-expired"
+    case .invalidStatement: "statement-invalid"
+    case .statementExpired: "statement-expired"
+    case .rolledBack: "rolled-back"
+    case .otherPayload: "other-payload"
+    case .statementStripped: "statement-stripped"
+    case .statementRequired: "statement-required"
+    case .noFormat1Key: "no-format-1-key"
+    case .unreadableState: "state"
+    }
+  }
+}
