@@ -10,6 +10,16 @@ struct AcceptedDocument: Sendable {
   /// The statement that vouches for the payload; `nil` where the format-1 signature does.
   let statement: Statement?
 
+  /// What the document says of each of its patterns.
+  var byPattern: [HostPattern: Registry] {
+    let keys = Dictionary(grouping: registry.keys, by: \.pattern)
+    let settings = Dictionary(grouping: registry.settings, by: \.pattern)
+    let patterns = registry.patterns.map {
+      ($0, Registry(keys: keys[$0] ?? [], settings: settings[$0] ?? []))
+    }
+    return Dictionary(uniqueKeysWithValues: patterns)
+  }
+
   /// Whether the pin was one to be used when its statement was issued. It then lives as long as a
   /// statement does.
   func isActive(_ key: RegistryKey) -> Bool {

@@ -36,9 +36,11 @@ extension TrustedRegistry {
     let listed = document.registry.patterns.union(document.statement?.removed ?? [])
     for (bytes, hosts) in state.vanished {
       guard let source = judge.older(bytes) else { continue }
-      for host in hosts
-      where source.registry.patterns.contains(host.pattern) && !listed.contains(host.pattern) {
-        vanished.restore(host.pattern, .init(source: source, since: min(host.since, now)))
+      let known = source.byPattern
+      for host in hosts where !listed.contains(host.pattern) {
+        guard let last = known[host.pattern] else { continue }
+        vanished.restore(
+          host.pattern, .init(source: source, last: last, since: min(host.since, now)))
       }
     }
     vanished.expire(under: document, at: now, limits: trust.limits)

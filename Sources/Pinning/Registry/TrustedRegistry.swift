@@ -59,14 +59,8 @@ public struct TrustedRegistry: Sendable {
       confirmed: confirmed)
     let gone = vanished.ordered
     registry = Registry(
-      keys: document.registry.keys
-        + gone.flatMap { pattern, host in
-          host.source.registry.keys.filter { $0.pattern == pattern }
-        },
-      settings: document.registry.settings
-        + gone.flatMap { pattern, host in
-          host.source.registry.settings.filter { $0.pattern == pattern }
-        },
+      keys: document.registry.keys + gone.flatMap(\.host.last.keys),
+      settings: document.registry.settings + gone.flatMap(\.host.last.settings),
       problems: document.registry.problems
         + gone.map { .vanished($0.pattern, since: $0.host.since) })
   }
@@ -118,13 +112,9 @@ public struct TrustedRegistry: Sendable {
     trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse,
     enforcement: PolicyEntry.Enforcement = .enforce, whenExpired: WhenExpired = .refuse
   ) throws(PolicyError) -> PinningPolicy {
-    let own = Registry(keys: document.registry.keys, settings: document.registry.settings)
-    var entries = entries(of: own, in: document, enforcement, whenExpired)
-    for (pattern, host) in vanished.ordered {
-      let last = Registry(
-        keys: host.source.registry.keys.filter { $0.pattern == pattern },
-        settings: host.source.registry.settings.filter { $0.pattern == pattern })
-      entries += self.entries(of: last, in: host.source, enforcement, whenExpired)
+    var entries = entries(of: document.registry, in: document, enforcement, whenExpired)
+    for (_, host) in vanished.ordered {
+      entries += self.entries(of: host.last, in: host.source, enforcement, whenExpired)
     }
     return try PinningPolicy(
       entries: entries, denied: Set(standing.statement?.denied ?? []), trust: trust,

@@ -10,6 +10,8 @@ struct VanishedHosts: Sendable {
   struct Host: Sendable {
     /// The newest document that listed it.
     let source: AcceptedDocument
+    /// What that document said of it.
+    let last: Registry
     /// Unix time in seconds at which a document without it was first believed.
     let since: Int64
   }
@@ -27,10 +29,11 @@ struct VanishedHosts: Sendable {
   mutating func replace(
     _ old: AcceptedDocument, by new: AcceptedDocument, at now: Int64, limits: RegistryLimits
   ) {
-    for pattern in old.registry.patterns { hosts[pattern] = Host(source: old, since: now) }
-    let listed = new.registry.patterns
-    let removed = Set(new.statement?.removed ?? [])
-    hosts = hosts.filter { !listed.contains($0.key) && !removed.contains($0.key) }
+    let spokenFor = new.registry.patterns.union(new.statement?.removed ?? [])
+    hosts = hosts.filter { !spokenFor.contains($0.key) }
+    for (pattern, last) in old.byPattern where !spokenFor.contains(pattern) {
+      hosts[pattern] = Host(source: old, last: last, since: now)
+    }
     expire(under: new, at: now, limits: limits)
     drop(beyond: limits.maximumOlderDocuments)
   }

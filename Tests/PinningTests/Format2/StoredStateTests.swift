@@ -174,6 +174,34 @@ struct StoredStateTests {
     #expect(throws: Never.self) { try restore(with("keySets", .array([]))) }
   }
 
+  @Test("a document that only a withdrawn key signed brings no vanished host back from the disk")
+  func withdrawn() throws {
+    var registry = RegistrySimulator()
+    try registry.beginEpoch(online: 1)
+    registry.pins = [("a.example", 1), ("**.example", 66)]
+    let stolen = try registry.document()
+    func client(online key: Int) throws -> TrustedRegistry {
+      var next = registry
+      try next.beginEpoch(online: key)
+      next.pins = [("a.example", 1)]
+      guard case .object(var state) = try JSONValue(parsing: next.client().state.encoded) else {
+        throw RegistryError.unreadableState
+      }
+      state["vanished"] = .array([
+        .object([
+          "document": .string(String(decoding: stolen, as: UTF8.self)),
+          "hosts": .array([
+            .object(["domainName": .string("**.example"), "since": .number(0)])
+          ]),
+        ])
+      ])
+      return try restore(.object(state))
+    }
+    #expect(try !client(online: 2).accepts("b.example", leaf: 66))
+    // Control: a key that is still in office vouches for it.
+    #expect(try client(online: 1).accepts("b.example", leaf: 66))
+  }
+
   @Test(
     "what is no state is told as such",
     arguments: ["", "{}", "[]", "{\"type\":\"registry-state\"}", "\u{FEFF}{}"])
