@@ -19,8 +19,9 @@ enum DemoCommand {
     } stay: { stage in
       guard staysUp else { return }
       let tool = CommandLine.arguments.first
-      for line in Demo.hints(for: stage, tool: tool) { Console.announce(line) }
-      await stage.directory.untilTerminated()
+      await stage.directory.untilTerminated {
+        for line in Demo.hints(for: stage, tool: tool) { Console.announce(line) }
+      }
     }
     return holds ? .yes : .no
   }

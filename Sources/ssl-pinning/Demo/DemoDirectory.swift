@@ -41,9 +41,12 @@ final class DemoDirectory: Sendable {
 
   /// Waits for SIGINT or SIGTERM. One that comes while nobody waits removes the directory and ends
   /// the process.
-  func untilTerminated() async {
+  ///
+  /// - Parameter whenWaiting: is called once, when a signal would end the demo in order.
+  func untilTerminated(whenWaiting: () -> Void) async {
     await withCheckedContinuation { continuation in
       state.withLock { $0.waiting = continuation }
+      whenWaiting()
     }
   }
 
