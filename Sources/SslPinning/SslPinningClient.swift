@@ -2,10 +2,6 @@ import Foundation
 import Pinning
 import PinningPlatform
 
-#if canImport(FoundationNetworking)
-  import FoundationNetworking
-#endif
-
 /// An app's way to servers whose keys stand on a signed list, and to no others.
 ///
 ///     let result = await SslPinningClient.initialize(config: config)
@@ -79,33 +75,6 @@ public final class SslPinningClient: PinnedTransportOwner {
         trust: config.trust, judge: keeper, longestRefresh: clocks.longestRefresh)
     } catch { throw .badAnchor(error) }
   }
-
-  /// A `URLSession` for all requests to listed hosts. Its connections are judged before a byte of a
-  /// request leaves.
-  ///
-  /// - Parameters:
-  ///   - configuration: everything in it works, save for its cache and its protocol classes, which
-  ///     would answer past the pins.
-  ///   - delegate: the app's own; on Linux no server-trust challenge ever reaches it.
-  ///   - delegateQueue: as for `URLSession`.
-  /// - Important: `URLSession.shared`, `Data(contentsOf:)`, `data:` URLs and WebSockets are not
-  ///   pinned by any session.
-  public func createPinnedSession(
-    configuration: URLSessionConfiguration = .ephemeral,
-    delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil
-  ) -> URLSession {
-    transport.makeSession(
-      configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
-  }
-
-  /// A `URLSession` without pins, for hosts that are none of the app's own.
-  ///
-  /// - Warning: every CA that the system trusts can vouch for a man in the middle here.
-  public func createPlainSession() -> URLSession { URLSession(configuration: .ephemeral) }
-
-  /// The verdict behind an error that a pinned session's task ended with; `nil` where the request
-  /// failed for another reason, such as a cancel, a time-out or being offline.
-  public func refusal(for error: any Error) -> PinEvaluation? { transport.refusal(for: error) }
 
   /// Fetches the registry now, past caches on the way.
   ///

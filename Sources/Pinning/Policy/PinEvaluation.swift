@@ -29,7 +29,8 @@ public struct PinEvaluation: Hashable, Sendable {
     case clearText(scheme: String)
     /// The host name cannot be read.
     case unreadableHost(HostNameError)
-    /// The connection was never judged, for this reason; nothing is sent over such a one.
+    /// The connection was never judged, for this reason. On Linux nothing is sent over such a one;
+    /// Apple platforms tell of it afterwards, and then the decision says that it was let through.
     case unjudged(String)
   }
 

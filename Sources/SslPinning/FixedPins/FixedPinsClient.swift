@@ -2,10 +2,6 @@ import Foundation
 import Pinning
 import PinningPlatform
 
-#if canImport(FoundationNetworking)
-  import FoundationNetworking
-#endif
-
 /// An app's way to servers whose pins it ships: no registry, no network before the first request.
 ///
 ///     let client = try FixedPinsClient(pins: .infoPlist())
@@ -14,11 +10,12 @@ import PinningPlatform
 /// - Fails closed: there is no client without pins that can be read, and no pinned session that lets
 ///   a request out unpinned.
 /// - Pins are ``FixedPins``: from an Info.plist, from bundled certificates, from literals.
-public final class FixedPinsClient: Sendable {
+public final class FixedPinsClient: PinnedTransportOwner {
   /// The pins in force, for as long as the client lives.
   public let pins: FixedPins
 
-  private let transport: PinnedTransport
+  /// The transport that judges this client's connections.
+  public let transport: PinnedTransport
 
   /// A client over these pins.
   ///
@@ -47,23 +44,4 @@ public final class FixedPinsClient: Sendable {
     } catch { throw .badAnchor(error) }
     self.pins = pins
   }
-
-  /// A `URLSession` whose connections are judged before a byte of a request leaves; see
-  /// ``SslPinningClient/createPinnedSession(configuration:delegate:delegateQueue:)``.
-  public func createPinnedSession(
-    configuration: URLSessionConfiguration = .ephemeral,
-    delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil
-  ) -> URLSession {
-    transport.makeSession(
-      configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
-  }
-
-  /// A `URLSession` without pins, for hosts that are none of the app's own.
-  ///
-  /// - Warning: every CA that the system trusts can vouch for a man in the middle here.
-  public func createPlainSession() -> URLSession { URLSession(configuration: .ephemeral) }
-
-  /// The verdict behind an error that a pinned session's task ended with; `nil` where the request
-  /// failed for another reason, such as a cancel, a time-out or being offline.
-  public func refusal(for error: any Error) -> PinEvaluation? { transport.refusal(for: error) }
 }
