@@ -48,8 +48,8 @@ struct GetTests {
   @Test("tells no password that stands in a URL")
   func passwords() async throws {
     let stage = try GetStage()
-    stage.server.stop()
-    let url = "https://user:secret@localhost:\(stage.server.port)/"
+    let closed = try ClosedPort()
+    let url = "https://user:secret@localhost:\(closed.port)/"
     let outcome = try await stage.get(url)
     #expect(outcome.exitCode == 3 && !outcome.stderr.contains("secret"), "\(outcome.stderr)")
   }

@@ -83,8 +83,7 @@ struct PinHostTests {
   func noServer(kind: String) async throws {
     let silent = try SilentPort()
     let clear = try LocalHTTPServer { _ in .text("hello") }
-    let gone = try LocalHTTPServer { _ in .text("hello") }
-    gone.stop()
+    let gone = try ClosedPort()
     let target =
       switch kind {
       case "silent": "127.0.0.1:\(silent.port)"

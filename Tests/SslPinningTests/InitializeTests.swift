@@ -4,6 +4,7 @@ import Pinning
 import PinningPlatform
 import SslPinning
 import TLSTools
+import TestSupport
 import Testing
 
 @Suite("Making a client")
@@ -63,8 +64,10 @@ struct InitializeTests {
       Issue.record("a hang-up is no answer")
       return
     }
-    registry.server.stop()
-    guard case .unreachable = await failure(config) else {
+    let closed = try ClosedPort()
+    var nobody = config
+    nobody.endpointUrl = "http://127.0.0.1:\(closed.port)/test.json"
+    guard case .unreachable = await failure(nobody) else {
       Issue.record("a closed port is no answer")
       return
     }

@@ -82,7 +82,7 @@ struct SnippetTests {
     let other = try TestRegistry.document([entry], signedBy: TestRegistry.otherKey.get())
     registry.answer(.init(body: other))
     #expect(try await ChildProcess.run(program, []).stdout.contains("signature does not match"))
-    registry.server.stop()
+    registry.answer(.init(delivery: .hangUp))
     #expect(try await ChildProcess.run(program, []).stdout.contains("cannot be reached"))
   }
 }

@@ -9,6 +9,18 @@ public func freePort() throws -> UInt16 {
   return try listener.bind()
 }
 
+/// A port that refuses connections: taken, and nobody listens. Unlike the port of a server that was
+/// stopped, it cannot become another test's server in between.
+public final class ClosedPort: Sendable {
+  public let port: UInt16
+  private let socket: LoopbackSocket
+
+  public init() throws {
+    socket = try LoopbackSocket()
+    port = try socket.bind()
+  }
+}
+
 /// A port whose connections never come to anything: its queue is full, so the kernel drops further
 /// attempts in silence, as a firewall does.
 public final class FullPort: Sendable {

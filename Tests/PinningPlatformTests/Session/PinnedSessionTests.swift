@@ -171,8 +171,7 @@ struct PinnedSessionTests {
   func otherFailures() async throws {
     let site = try PinnedSite { _ in HTTPResponse(body: [1], delayMilliseconds: 30_000) }
     let session = site.session()
-    let closed = try LocalHTTPServer { _ in .text("") }
-    closed.stop()
+    let closed = try ClosedPort()
     await #expect(throws: URLError.self) {
       try await session.data(from: site.url(port: closed.port))
     }
