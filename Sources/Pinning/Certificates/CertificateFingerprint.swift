@@ -31,6 +31,6 @@ extension CertificateFingerprint: Comparable {
 extension CertificateFingerprint: CustomStringConvertible {
   /// Lower-case hex, as `openssl x509 -fingerprint -sha256` has it without its colons.
   public var description: String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    hex(bytes)
   }
 }

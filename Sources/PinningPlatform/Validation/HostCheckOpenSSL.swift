@@ -3,11 +3,11 @@
   import Pinning
 
   /// Whether a certificate is for a host, by its subjectAltName alone.
-  enum HostCheck {
+  package enum HostCheck {
     static let flags = UInt32(
       X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
 
-    static func matches(_ certificate: OpaquePointer, _ host: HostName) -> Bool {
+    package static func matches(_ certificate: OpaquePointer, _ host: HostName) -> Bool {
       switch host {
       case .name(let name):
         name.bytes.withUnsafeBytes { bytes in

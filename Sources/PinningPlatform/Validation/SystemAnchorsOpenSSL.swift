@@ -40,7 +40,7 @@
     /// Loads the anchors.
     ///
     /// - Returns: whether there are any.
-    func load(into store: OpaquePointer) -> Bool {
+    package func load(into store: OpaquePointer) -> Bool {
       // A file that is missing is no error: the directories may hold all.
       _ = X509_STORE_load_file(store, file)
       let hasDirectory = X509_STORE_load_path(store, directories) == 1 && holdsHashedFile

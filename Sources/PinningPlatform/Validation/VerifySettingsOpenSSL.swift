@@ -1,10 +1,13 @@
 #if os(Linux)
   import COpenSSL
 
-  /// What OpenSSL is told of every path; see ``ChainValidator`` for the rules.
-  struct VerifySettings: Sendable {
+  /// What OpenSSL is told of every path; see ``ChainValidator`` for the rules. Whoever judges chains
+  /// in this package judges by these, so that what one side publishes is trusted by the other.
+  package struct VerifySettings: Sendable {
     /// Whether a path may end at an anchor that is no root.
-    let endsAtAnyAnchor: Bool
+    package let endsAtAnyAnchor: Bool
+
+    package init(endsAtAnyAnchor: Bool) { self.endsAtAnyAnchor = endsAtAnyAnchor }
 
     /// 112 bits: RSA of 2048 bits, SHA-224. OpenSSL's default for a store of one's own is lower
     /// than Debian's for connections.
@@ -12,7 +15,7 @@
 
     /// Replaces what is set, so that no configuration file and no other user of OpenSSL in the
     /// process can weaken it.
-    func apply(to parameters: OpaquePointer?, at unixSeconds: Int64? = nil) -> Bool {
+    package func apply(to parameters: OpaquePointer?, at unixSeconds: Int64? = nil) -> Bool {
       guard let parameters else { return false }
       X509_VERIFY_PARAM_clear_flags(parameters, UInt(bitPattern: -1))
       // Trusted first: a cross-signed root that the server sends must not hide the trusted one.

@@ -1,22 +1,22 @@
 import COpenSSL
+import Pinning
+import PinningPlatform
 
 /// Judges the certificates of a finished handshake: the chain for itself, the name for itself.
 ///
-/// The settings are those that the pinned clients validate with, so that what is published as
-/// trusted is trusted there: 112 bits of security whatever the system's configuration says, trusted
-/// certificates before sent ones, the purpose of a TLS server.
+/// By the pinned clients' own settings and name check (``VerifySettings``, ``HostCheck``): what is
+/// published as trusted is trusted there.
 struct ChainJudge {
   let anchors: TrustAnchors
   /// Unix seconds; nil is the machine's clock.
   let time: Int64?
-
-  private static let securityLevel: Int32 = 2
 
   /// - Throws: `handshake` when the server showed no certificate at all.
   func judge(
     _ session: OpaquePointer, of target: ProbeTarget, at address: Endpoint
   ) throws(ProbeError) -> ProbeResult {
     OpenSSLErrors.clear()
+    defer { OpenSSLErrors.clear() }
     guard let leaf = SSL_get0_peer_certificate(session) else {
       throw .handshake(reason: "the server showed no certificate")
     }
@@ -30,7 +30,7 @@ struct ChainJudge {
           .map { String(cString: $0) } ?? "",
         leaf: ProbedCertificate(try Certificate(copying: leaf)),
         presented: try Self.certificates(in: sent), validated: path, verification: verification,
-        nameMatches: Self.name(target.host, matches: leaf))
+        nameMatches: (try? HostName(target.host)).map { HostCheck.matches(leaf, $0) } ?? false)
     } catch { throw .local(reason: error.description) }
   }
 
@@ -40,7 +40,7 @@ struct ChainJudge {
     guard let context = X509_STORE_CTX_new() else { throw Self.outOfMemory }
     defer { X509_STORE_CTX_free(context) }
     guard X509_STORE_CTX_init(context, anchors.store.pointer, leaf, sent) == 1,
-      let parameters = X509_STORE_CTX_get0_param(context), apply(to: parameters)
+      anchors.settings.apply(to: X509_STORE_CTX_get0_param(context), at: time)
     else { throw Self.outOfMemory }
     let isValid = X509_verify_cert(context) == 1
     var code = X509_STORE_CTX_get_error(context)
@@ -53,17 +53,6 @@ struct ChainJudge {
     return (verification, try Self.certificates(in: X509_STORE_CTX_get0_chain(context)))
   }
 
-  private func apply(to parameters: OpaquePointer) -> Bool {
-    X509_VERIFY_PARAM_clear_flags(parameters, UInt.max)
-    var flags = UInt(X509_V_FLAG_TRUSTED_FIRST)
-    if anchors.endsAtAnyAnchor { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
-    X509_VERIFY_PARAM_set_auth_level(parameters, Self.securityLevel)
-    if let time { X509_VERIFY_PARAM_set_time(parameters, Int(time)) }
-    return X509_VERIFY_PARAM_set_flags(parameters, flags) == 1
-      && X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER) == 1
-      && X509_VERIFY_PARAM_set_trust(parameters, X509_TRUST_SSL_SERVER) == 1
-  }
-
   private static func certificates(
     in stack: OpaquePointer?
   ) throws(CertificateError) -> [ProbedCertificate] {
@@ -73,13 +62,6 @@ struct ChainJudge {
       found.append(ProbedCertificate(try Certificate(copying: OpaquePointer(x509))))
     }
     return found
-  }
-
-  private static func name(_ host: String, matches leaf: OpaquePointer) -> Bool {
-    defer { OpenSSLErrors.clear() }
-    if NumericAddress.canonical(host) != nil { return X509_check_ip_asc(leaf, host, 0) == 1 }
-    let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
-    return X509_check_host(leaf, host, host.utf8.count, flags, nil) == 1
   }
 
   private static var outOfMemory: CertificateError {

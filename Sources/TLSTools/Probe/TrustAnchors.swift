@@ -1,4 +1,5 @@
 import COpenSSL
+import PinningPlatform
 
 /// The certificates a chain may end in.
 ///
@@ -7,11 +8,11 @@ import COpenSSL
 ///   can be one. Where all are roots, a path has to end in a root.
 public struct TrustAnchors: Sendable {
   let store: OpenSSLObject
-  /// Whether a path may end in an anchor that is no root.
-  let endsAtAnyAnchor: Bool
+  /// How paths to these anchors are judged.
+  let settings: VerifySettings
 
-  /// The system's trust store (`SSL_CERT_FILE` and `SSL_CERT_DIR` count), as it is now: a process
-  /// that runs for months makes a new value now and then.
+  /// The system's trust store as it is now, from where the pinned clients take it (``SystemAnchors``):
+  /// a process that runs for months makes a new value now and then.
   public static func system() throws(CertificateError) -> TrustAnchors {
     try TrustAnchors([], includingSystem: true)
   }
@@ -25,9 +26,8 @@ public struct TrustAnchors: Sendable {
       throw .openSSL(operation: "making a trust store", reason: OpenSSLErrors.drain())
     }
     store = OpenSSLObject(pointer) { X509_STORE_free($0) }
-    if includingSystem, X509_STORE_set_default_paths(pointer) != 1 {
-      throw .openSSL(operation: "reading the system's trust store", reason: OpenSSLErrors.drain())
-    }
+    // A system without anchors trusts nothing, which the verdicts say.
+    if includingSystem { _ = SystemAnchors().load(into: pointer) }
     // What a missing file of the system left behind is nobody's failure.
     OpenSSLErrors.clear()
     var areRoots = true
@@ -38,7 +38,7 @@ public struct TrustAnchors: Sendable {
         throw .openSSL(operation: "adding a trust anchor", reason: OpenSSLErrors.drain())
       }
     }
-    endsAtAnyAnchor = !areRoots
+    settings = VerifySettings(endsAtAnyAnchor: !areRoots)
   }
 
   /// Every certificate of a PEM text, or one in DER.
