@@ -6,17 +6,25 @@ package struct Clocks: Sendable {
   package var wall: @Sendable () -> Int64
   /// Seconds of a clock that never goes back: for intervals.
   package var steady: @Sendable () -> Int64
+  /// Waits for so many seconds; throws once the task is cancelled.
+  package var sleep: @Sendable (Double) async throws -> Void
+  /// A number in 0..<1, by which waits are spread.
+  package var random: @Sendable () -> Double
 
-  /// Seconds that a request waits for newer pins after a mismatch. Tests on busy machines are more
-  /// patient than apps.
+  /// Seconds that a request waits for newer pins after a mismatch, and the start of a client for the
+  /// network while it has a registry at hand. Tests on busy machines are more patient than apps.
   package var longestRefresh: Double
 
   package init(
     wall: @escaping @Sendable () -> Int64, steady: @escaping @Sendable () -> Int64,
+    sleep: @escaping @Sendable (Double) async throws -> Void = Clocks.systemSleep,
+    random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
     longestRefresh: Double = 3
   ) {
     self.wall = wall
     self.steady = steady
+    self.sleep = sleep
+    self.random = random
     self.longestRefresh = longestRefresh
   }
 
@@ -24,4 +32,10 @@ package struct Clocks: Sendable {
   package static let system = Clocks(
     wall: { Int64(Date().timeIntervalSince1970) },
     steady: { Int64(ProcessInfo.processInfo.systemUptime) })
+
+  /// A real wait; what is no number or longer than a day is a day.
+  package static let systemSleep: @Sendable (Double) async throws -> Void = { seconds in
+    let bounded = seconds < 86400 ? max(0, seconds) : 86400
+    try await Task.sleep(nanoseconds: UInt64(bounded * 1_000_000_000))
+  }
 }

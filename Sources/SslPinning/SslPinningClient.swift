@@ -12,12 +12,18 @@ import PinningPlatform
 ///   request out unpinned.
 /// - Hosts are bound to their own pins: a pinned key of one host is worth nothing for another.
 /// - Sessions already handed out follow the pins: a connection is judged again once they change.
+/// - The registry is refreshed in the background for as long as the client lives, and at once when
+///   a server shows a key that is not pinned. The last good one is kept between runs.
 public final class SslPinningClient: PinnedTransportOwner {
   private let keeper: RegistryKeeper
   /// The transport that judges this client's connections.
   public let transport: PinnedTransport
 
-  /// Fetches and verifies the registry.
+  /// Makes a client from the registry that is at hand or the network brings.
+  ///
+  /// A stored registry younger than the refresh interval serves at once. Otherwise the network is
+  /// asked: for 3 seconds where there is a stored or a bundled registry to fall back on, else until
+  /// it answers or ``SslPinningConfig/fetchTimeout`` is over. ``registryStatus`` says which it was.
   ///
   /// - Returns: the client, or why there is none; then make no request over another session instead.
   public static func initialize(
@@ -46,34 +52,40 @@ public final class SslPinningClient: PinnedTransportOwner {
     do throws(TrustError) { fetcher = try DocumentFetcher(trust: config.trust) } catch {
       throw .badAnchor(error)
     }
-    try await self.init(config: config, source: .remote(url, fetcher), clocks: clocks)
+    let trust = try RegistryTrust(config, name: url.lastPathComponent)
+    try await self.init(
+      config: config, source: .remote(url, fetcher, config), trust: trust, clocks: clocks)
   }
 
   /// A client that believes the document at hand for ever: for tools. The configuration's URL is not
-  /// used.
+  /// used, and nothing is stored.
   package convenience init(
     config: SslPinningConfig, document: [UInt8], clocks: Clocks = .system
   ) async throws(SslPinningError) {
-    try await self.init(config: config, source: .document(document), clocks: clocks)
+    var config = config
+    config.storage = .none
+    try await self.init(
+      config: config, source: .document(document),
+      trust: try RegistryTrust(config, name: ""), clocks: clocks)
   }
 
-  private init(
-    config: SslPinningConfig, source: RegistrySource, clocks: Clocks
+  /// A client over any source, under any trust: for the tests of apps.
+  package init(
+    config: SslPinningConfig, source: RegistrySource, trust: RegistryTrust, clocks: Clocks
   ) async throws(SslPinningError) {
     do throws(PlatformError) { try PinnedTransport.selfTest() } catch {
       switch error {
       case .cannotPin(let reason): throw .platformCannotPin(reason: reason)
       }
     }
-    let key: VerificationKey
-    do throws(VerificationKeyError) { key = try VerificationKey(config.signingKeyBase64) } catch {
-      throw .badSigningKey(error)
-    }
-    keeper = try await RegistryKeeper(config: config, source: source, key: key, clocks: clocks)
+    keeper = try await RegistryKeeper(
+      config: config, source: source, trust: trust,
+      store: StateStore(config, trust: trust), clocks: clocks)
     do throws(TrustError) {
       transport = try PinnedTransport(
         trust: config.trust, judge: keeper, longestRefresh: clocks.longestRefresh)
     } catch { throw .badAnchor(error) }
+    keeper.whenPinsChange { [weak transport] in transport?.pinsChanged() }
   }
 
   /// Fetches the registry now, past caches on the way.
@@ -85,9 +97,20 @@ public final class SslPinningClient: PinnedTransportOwner {
     try await keeper.refresh(bypassingCaches: true).get()
   }
 
+  /// Every verdict from now on, accepted or refused. Each caller has a stream of its own; a slow one
+  /// loses the oldest beyond 256.
+  public var evaluations: AsyncStream<PinEvaluation> { keeper.evaluations.stream }
+
+  /// What else happens: registries that come into force, refreshes that fail. Begins with what
+  /// happened at the start.
+  public var events: AsyncStream<PinningEvent> { keeper.events.stream }
+
   /// What in the registry in force could not be used.
   public var registryProblems: [RegistryProblem] { keeper.trusted.registry.problems }
 
   /// Which registry is in force, and when its server last confirmed it.
   public var registryStamp: RegistryStamp { keeper.trusted.stamp }
+
+  /// Where the registry in force came from, how old it is, and until when it counts.
+  public var registryStatus: RegistryStatus { keeper.status }
 }

@@ -1,34 +1,87 @@
+import Foundation
 import Pinning
 
-/// What an app ships: where its registry is, and the key that signs it.
+/// What an app ships: where its registry is, the keys that sign it, and how strict to be.
+///
+///     SslPinningConfig(endpointUrl: "https://pins.example.com/api/v1/app.json",
+///                      signingKeyBase64: "<base64 of pub.pem>")
+///
+/// With root keys of one's own (format 2), online keys can be replaced without an app release:
+///
+///     SslPinningConfig(endpointUrl: url, rootKeys: [first, second, third], threshold: 2)
 public struct SslPinningConfig: Hashable, Sendable {
   /// The registry's URL: `https`, or `http` to a loopback address.
   public var endpointUrl: String
   /// The registry's signing key: PEM, base64 of PEM, or base64 of DER (SubjectPublicKeyInfo or
-  /// PKCS#1); RSA of at least 1024 bits.
+  /// PKCS#1); RSA of at least 1024 bits. Empty where ``rootKeys`` stand alone: no document passes
+  /// without a statement then.
   public var signingKeyBase64: String
+  /// The root keys of key set 0, in the encodings of ``signingKeyBase64``; RSA, P-256 or Ed25519.
+  /// Where there are none, the signing key is the only root.
+  public var rootKeys: [String] = []
+  /// How many of ``rootKeys`` must sign a key set.
+  public var rootThreshold = 1
+  /// The name that key sets and statements must carry; `nil` for the last component of the URL's
+  /// path.
+  public var registryName: String?
+  /// Whether the very first document must carry a statement; `nil` for the default: yes with
+  /// ``rootKeys``, no without.
+  ///
+  /// - Warning: a first start cannot see that somebody on the way stripped a statement, unless this
+  ///   is on or the app ships a registry with one.
+  public var requireStatement: Bool?
+  /// A registry that the app ships, as the server publishes it: stands in on a first start without
+  /// a network, and nothing older is believed from then on.
+  public var bundledRegistry: Data?
   /// Who vouches for servers before their pins are looked at, the registry's own included.
   public var trust: TrustMode
   /// What happens to hosts that the registry does not list.
   ///
   /// - Warning: anything but the default leaves connections to other hosts to every CA.
   public var unlistedHosts: UnlistedHosts
+  /// Whether a missing pin refuses, or is only told. Hosts that a statement enforces are enforced
+  /// whatever stands here; bad chains and denied keys are always refused.
+  public var enforcement: PolicyEntry.Enforcement = .enforce
+  /// What happens once the registry's statement is expired.
+  public var whenExpired: TrustedRegistry.WhenExpired = .refuse
+  /// Seconds between two refreshes in the background, spread by a tenth; at least a minute. Also how
+  /// young a stored registry must be to start without asking the network.
+  public var refreshInterval: Double = 3600
+  /// Where the last good registry is kept between runs.
+  public var storage: RegistryStorage
   /// Seconds that one fetch of the registry may take in all.
   public var fetchTimeout: Double
   /// The most bytes that a registry may have.
   public var maximumRegistryBytes: Int
 
-  /// A configuration; only the first two have no default.
+  /// A configuration with one signing key; only the first two have no default.
   public init(
     endpointUrl: String, signingKeyBase64: String, trust: TrustMode = .system,
-    unlistedHosts: UnlistedHosts = .refuse, fetchTimeout: Double = 10,
+    unlistedHosts: UnlistedHosts = .refuse, storage: RegistryStorage = .standard,
+    fetchTimeout: Double = 10,
     maximumRegistryBytes: Int = RegistryLimits.standard.maximumBytes
   ) {
     self.endpointUrl = endpointUrl
     self.signingKeyBase64 = signingKeyBase64
     self.trust = trust
     self.unlistedHosts = unlistedHosts
+    self.storage = storage
     self.fetchTimeout = fetchTimeout
     self.maximumRegistryBytes = maximumRegistryBytes
+  }
+
+  /// A configuration with root keys: `threshold` of them sign key sets, whose online keys sign
+  /// statements. A document without a statement is refused unless ``requireStatement`` says
+  /// otherwise.
+  public init(
+    endpointUrl: String, rootKeys: [String], threshold: Int, signingKeyBase64: String = "",
+    trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse,
+    storage: RegistryStorage = .standard
+  ) {
+    self.init(
+      endpointUrl: endpointUrl, signingKeyBase64: signingKeyBase64, trust: trust,
+      unlistedHosts: unlistedHosts, storage: storage)
+    self.rootKeys = rootKeys
+    rootThreshold = threshold
   }
 }

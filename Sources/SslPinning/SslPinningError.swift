@@ -14,12 +14,19 @@ public enum SslPinningError: Error, Equatable, Sendable {
   /// No answer from the registry; in the transport's words.
   case unreachable(String)
   /// The registry answered with this status.
-  case httpStatus(Int)
+  case httpStatus(Int, retryAfter: Double? = nil)
   /// The registry is larger than this many bytes.
   case tooLarge(limit: Int)
   /// The answer is no registry.
   case malformed(RegistryError)
-  /// The signing key cannot be read or used.
+  /// The answer is a registry, and not one to believe: older than the one in force, for another
+  /// endpoint, expired, or signed by the wrong keys.
+  case registryRefused(RegistryError)
+  /// The registry that the app ships cannot be believed.
+  case badBundledRegistry(RegistryError)
+  /// The root keys do not make a key set: one stands twice, or the threshold cannot be met.
+  case badRootKeys(DocumentFault)
+  /// The signing key, or a root key, cannot be read or used.
   case badSigningKey(VerificationKeyError)
   /// The registry is not signed by the signing key.
   case badSignature
@@ -39,7 +46,11 @@ extension SslPinningError {
     case .badSignature: self = .badSignature
     case .noUsableKey: self = .noUsableKey
     case .tooLarge(let limit): self = .tooLarge(limit: limit)
-    default: self = .malformed(error)
+    case .malformed, .missingMember, .unreadableSignature, .unreadableState:
+      self = .malformed(error)
+    case .invalidKeySet, .keySetExpired, .invalidStatement, .statementExpired, .rolledBack,
+      .otherPayload, .statementStripped, .statementRequired, .noFormat1Key:
+      self = .registryRefused(error)
     }
   }
 
@@ -61,6 +72,11 @@ extension SslPinningError {
 }
 
 extension SslPinningError {
+  /// Seconds after which the registry wants to be asked again, where it said so.
+  var retryAfter: Double? {
+    if case .httpStatus(_, let seconds) = self { seconds } else { nil }
+  }
+
   /// The URL with `…` in place of a user name and password: errors end in logs.
   private static func withoutCredentials(_ url: String) -> String {
     guard let slashes = url.range(of: "//") else { return url }
@@ -76,9 +92,12 @@ extension SslPinningError: CustomStringConvertible {
     case .badURL(let url): "\"\(url)\" is no registry URL; hint: use https://host/path"
     case .clearTextURL(let url): "\"\(url)\" is clear text; hint: use https"
     case .unreachable(let reason): "the registry cannot be reached: \(reason)"
-    case .httpStatus(let code): "the registry answered with status \(code)"
+    case .httpStatus(let code, _): "the registry answered with status \(code)"
     case .tooLarge(let limit): "the registry is larger than \(limit) bytes"
     case .malformed(let error): "\(error)"
+    case .registryRefused(let error): "the registry is refused: \(error)"
+    case .badBundledRegistry(let error): "the bundled registry is refused: \(error)"
+    case .badRootKeys(let fault): "the root keys make no key set: \(fault)"
     case .badSigningKey(let error): "the signing key cannot be used: \(error)"
     case .badSignature: "\(RegistryError.badSignature)"
     case .noUsableKey: "\(RegistryError.noUsableKey)"

@@ -65,10 +65,12 @@ struct RefreshRuleTests {
   @Test("a refusal joins the refresh that another just asked for, before that has begun")
   func flight() async throws {
     try publish(["localhost": nil])
+    let config = try registry.config()
+    let url = try RegistryURL(registry.url)
     let keeper = try await RegistryKeeper(
-      config: registry.config(),
-      source: .remote(try RegistryURL(registry.url), try DocumentFetcher(trust: .anchors([]))),
-      key: VerificationKey(TestRegistry.key.get().publicKeyPEM), clocks: clocks)
+      config: config,
+      source: .remote(url, try DocumentFetcher(trust: .anchors([])), config),
+      trust: RegistryTrust(config, name: url.lastPathComponent), store: nil, clocks: clocks)
     let refused = PinEvaluation(
       host: "localhost", outcome: .mismatch(.leaf), decision: .refuse,
       presented: [try SPKIPin(certificateDER: authority.root.der)])

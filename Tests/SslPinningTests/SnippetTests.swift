@@ -76,13 +76,19 @@ struct SnippetTests {
     #expect(filled != snippet)
     let program = try await compile(filled, in: directory).path(percentEncoded: false)
     registry.answer(.init(body: try TestRegistry.document([entry])))
-    let served = try await ChildProcess.run(program, [])
+    func run(remembering memory: String) async throws -> ChildProcess.Outcome {
+      let state = directory.path(memory)
+      return try await ChildProcess.run(program, [], environment: ["XDG_STATE_HOME": state])
+    }
+    let served = try await run(remembering: "first")
     #expect(served.exitCode == 0)
     #expect(served.stdout.isEmpty)
     let other = try TestRegistry.document([entry], signedBy: TestRegistry.otherKey.get())
     registry.answer(.init(body: other))
-    #expect(try await ChildProcess.run(program, []).stdout.contains("signature does not match"))
+    #expect(try await run(remembering: "second").stdout.contains("signature does not match"))
     registry.answer(.init(delivery: .hangUp))
-    #expect(try await ChildProcess.run(program, []).stdout.contains("cannot be reached"))
+    #expect(try await run(remembering: "third").stdout.contains("cannot be reached"))
+    // What the first run stored serves the fourth.
+    #expect(try await run(remembering: "first").stdout.isEmpty)
   }
 }

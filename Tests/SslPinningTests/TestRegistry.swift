@@ -31,7 +31,8 @@ final class TestRegistry: Sendable {
 
   func config(trust: TrustMode = .system) throws -> SslPinningConfig {
     SslPinningConfig(
-      endpointUrl: url, signingKeyBase64: try Self.key.get().publicKeyPEM, trust: trust)
+      endpointUrl: url, signingKeyBase64: try Self.key.get().publicKeyPEM, trust: trust,
+      storage: .none)
   }
 
   /// Answers with these bytes from now on.

@@ -60,12 +60,16 @@ public struct PinEvaluation: Hashable, Sendable {
   public let expectedCertificates: [CertificateFingerprint]
   /// Which registry decided; `nil` where pins did not come from one.
   public let registry: RegistryStamp?
+  /// Whether that registry was last confirmed more than ``RegistryStamp/staleAfter`` before the
+  /// verdict. Its pins count all the same.
+  public let isStale: Bool
 
   /// A verdict. Only a policy and the platform's transports make one.
   package init(
     host: String, outcome: Outcome, decision: Decision, presented: [SPKIPin] = [],
     expectedLeaf: [Pin] = [], expectedCA: [Pin] = [],
-    expectedCertificates: [CertificateFingerprint] = [], registry: RegistryStamp? = nil
+    expectedCertificates: [CertificateFingerprint] = [], registry: RegistryStamp? = nil,
+    isStale: Bool = false
   ) {
     self.host = host
     self.outcome = outcome
@@ -75,6 +79,7 @@ public struct PinEvaluation: Hashable, Sendable {
     self.expectedCA = expectedCA
     self.expectedCertificates = expectedCertificates
     self.registry = registry
+    self.isStale = isStale
   }
 
   /// Whether a newer registry could change the verdict: the host is listed and its pins are stale,

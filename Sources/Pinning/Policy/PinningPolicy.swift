@@ -108,7 +108,8 @@ public struct PinningPolicy: Hashable, Sendable {
       host: host.description, outcome: outcome, decision: accepted ? .accept : .refuse,
       presented: evidence.presented, expectedLeaf: entry?.leaf.pins ?? [],
       expectedCA: entry?.ca.pins ?? [],
-      expectedCertificates: entry?.certificates.sorted() ?? [], registry: registry)
+      expectedCertificates: entry?.certificates.sorted() ?? [], registry: registry,
+      isStale: registry?.isStale(at: now) ?? false)
   }
 
   private func judge(

@@ -32,6 +32,13 @@ public struct RegistryStamp: Hashable, Sendable {
     self.confirmed = confirmed
   }
 
+  /// Seconds without a confirmation after which a registry counts as stale: 7 days. Its pins count
+  /// on; verdicts say so.
+  public static let staleAfter: Int64 = 7 * 86400
+
+  /// Whether the registry was last confirmed too long ago, at `now` (Unix seconds).
+  public func isStale(at now: Int64) -> Bool { age(at: now) > Self.staleAfter }
+
   /// Seconds since the registry was last confirmed, never negative.
   public func age(at now: Int64) -> Int64 {
     let (age, overflow) = now.subtractingReportingOverflow(confirmed)

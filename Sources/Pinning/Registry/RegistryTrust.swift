@@ -41,6 +41,11 @@ public struct RegistryTrust: Sendable {
     self.crypto = crypto
   }
 
+  /// The ids of the shipped keys and their threshold: two apps with the same of these trust alike.
+  package var shippedKeyIDs: [String] {
+    shipped.root.keys.map(\.id.base64).sorted() + ["\(shipped.root.threshold)"]
+  }
+
   /// The same, for a document that is believed without a statement.
   var withoutStatement: RegistryTrust {
     RegistryTrust(

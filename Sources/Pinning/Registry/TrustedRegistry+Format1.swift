@@ -42,7 +42,7 @@ extension TrustedRegistry {
 }
 
 /// Bytes as lower-case hexadecimal digits.
-func hex(_ bytes: [UInt8]) -> String {
+package func hex(_ bytes: [UInt8]) -> String {
   let digits: [Character] = Array("0123456789abcdef")
   return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
 }

@@ -15,6 +15,9 @@ extension TrustedRegistry {
   /// Believes the document that an app ships as its first, expired or not: nothing older is believed
   /// from then on. Whether an expired one serves for verdicts is the policy's to say.
   ///
+  /// Nobody confirmed it today: it counts as confirmed when its statement was issued, and without a
+  /// statement never.
+  ///
   /// - Throws: ``RegistryError``.
   public init(
     bundled bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
@@ -28,9 +31,14 @@ extension TrustedRegistry {
     let envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
     var judge = DocumentJudge(trust: trust, clock: clock, origin: origin)
     let document = try judge.judge(envelope, bytes: bytes)
+    let confirmed =
+      switch origin {
+      case .bundled: judge.standing.statement?.issued ?? 0
+      case .fetched, .stored: max(clock, judge.standing.issuedFloor)
+      }
     self.init(
       document: document, standing: judge.standing, vanished: VanishedHosts(),
-      confirmed: max(clock, judge.standing.issuedFloor), limits: trust.limits)
+      confirmed: confirmed, limits: trust.limits)
   }
 
   /// What is believed after a document came in.

@@ -57,6 +57,19 @@ struct VanishedHosts: Sendable {
     }
   }
 
+  /// Takes the hosts of an older document, and those that had vanished before it, save for those
+  /// that are known already.
+  mutating func adopt(
+    _ document: AcceptedDocument, andThoseOf older: VanishedHosts, unless known: Set<HostPattern>,
+    at now: Int64
+  ) {
+    let listed = document.byPattern.mapValues { Host(source: document, last: $0, since: now) }
+    for (pattern, host) in listed.merging(older.hosts, uniquingKeysWith: { first, _ in first })
+    where !known.contains(pattern) && hosts[pattern] == nil {
+      hosts[pattern] = host
+    }
+  }
+
   /// Takes a host from a stored state.
   mutating func restore(_ pattern: HostPattern, _ host: Host) { hosts[pattern] = host }
 

@@ -76,7 +76,7 @@ enum Get {
     let key = try KeyArgument.read(invocation)
     let config = SslPinningConfig(
       endpointUrl: place, signingKeyBase64: StrictBase64.encode(key.spkiDER), trust: trust,
-      fetchTimeout: timeout)
+      storage: .none, fetchTimeout: timeout)
     let document: [UInt8]? =
       place.contains("://")
       ? nil : try InputFile.read(place, limit: config.maximumRegistryBytes)
@@ -88,7 +88,8 @@ enum Get {
       case .badURL, .clearTextURL, .badConfiguration: throw .usage("\(error)")
       case .unreachable, .httpStatus, .tooLarge, .platformCannotPin:
         throw .couldNotFindOut("\(error)")
-      case .malformed, .badSigningKey, .badSignature, .noUsableKey, .badAnchor:
+      case .malformed, .registryRefused, .badBundledRegistry, .badRootKeys, .badSigningKey,
+        .badSignature, .noUsableKey, .badAnchor:
         throw .no("no request was made: \(error)")
       }
     }

@@ -116,7 +116,8 @@ struct DemoProofs {
   private func client(registry url: String) async throws -> SslPinningClient {
     try await SslPinningClient(
       config: SslPinningConfig(
-        endpointUrl: url, signingKeyBase64: stage.service.publicKeyPEM, trust: trust))
+        endpointUrl: url, signingKeyBase64: stage.service.publicKeyPEM, trust: trust,
+        storage: .none))
   }
 
   private func get(_ text: String, _ session: URLSession) async throws -> String {

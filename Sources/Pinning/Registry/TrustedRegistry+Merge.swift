@@ -1,0 +1,52 @@
+/// Two registries that were both believed: the one on disk and the one the app ships, or what two
+/// processes know.
+extension TrustedRegistry {
+  /// What both know together.
+  ///
+  /// - The highest (epoch, version) wins; a registry with a statement wins over one without. Of two
+  ///   with the same number, the one that was confirmed later.
+  /// - Nothing that one of them withdrew comes back: the longer chain of key sets stays.
+  /// - Within one epoch nothing that one of them tightened is loosened: time floor and enforcement
+  ///   of both stay, and hosts that only the older one lists count as vanished.
+  ///
+  /// - Parameter clock: Unix time in seconds.
+  public func merged(with other: TrustedRegistry, at clock: Int64) -> TrustedRegistry {
+    let (newer, older) = other.supersedes(self) ? (other, self) : (self, other)
+    var standing = newer.standing
+    var vanished = newer.vanished
+    if older.keySetEpoch > newer.keySetEpoch { standing.chain = older.standing.chain }
+    if let mine = standing.statement?.number.epoch,
+      mine == older.standing.statement?.number.epoch
+    {
+      standing.issuedFloor = max(standing.issuedFloor, older.standing.issuedFloor)
+      standing.enforced.formUnion(older.standing.enforced)
+      let known = newer.document.registry.patterns.union(standing.statement?.removed ?? [])
+      let now = max(clock, standing.issuedFloor)
+      vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: now)
+    }
+    return TrustedRegistry(
+      document: newer.document, standing: standing, vanished: vanished,
+      confirmed: newer.stamp.confirmed, limits: limits)
+  }
+
+  /// Whether this one is newer.
+  func supersedes(_ other: TrustedRegistry) -> Bool {
+    switch (standing.statement?.number, other.standing.statement?.number) {
+    case (let mine?, let others?) where mine != others: mine > others
+    case (_?, nil): true
+    case (nil, _?): false
+    default: stamp.confirmed > other.stamp.confirmed
+    }
+  }
+
+  /// Whether both stand on the same document, byte for byte.
+  package func isSameDocument(as other: TrustedRegistry) -> Bool {
+    document.bytes == other.document.bytes
+  }
+
+  /// Whether hosts, pins, settings or denied keys are others than in `old`.
+  package func pins(differFrom old: TrustedRegistry) -> Bool {
+    registry != old.registry || standing.enforced != old.standing.enforced
+      || Set(standing.statement?.denied ?? []) != Set(old.standing.statement?.denied ?? [])
+  }
+}

@@ -1,0 +1,119 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#endif
+
+/// A small file of state that several processes share: an app, its extensions, two runs of a tool.
+///
+/// - A reader sees the old bytes or the new ones, never a mixture: the new ones are written beside,
+///   flushed, and renamed into place. They survive `kill -9` once ``write(_:)`` has returned, and a
+///   loss of power as far as the system's `fsync` goes.
+/// - ``withLock(_:)`` keeps other processes and other threads out (`flock` on a file beside this one,
+///   because a rename would take the lock away with the old file). Reading needs no lock.
+/// - For its owner only: files have mode 0600, directories that are made mode 0700. On Apple
+///   platforms the file is kept out of backups.
+/// - What a process that died half-way left beside is written over by the next.
+///
+/// Hazards: every call may block, so none belongs on a thread where waiting is forbidden. A lock is
+/// held for one read and one write, never over anything that takes long: iOS ends a suspended app
+/// that holds one in a container shared with others.
+package struct AtomicFile: Hashable, Sendable {
+  /// Where the file is.
+  package let path: String
+
+  /// A file that need not exist yet, nor its directory.
+  package init(path: String) { self.path = path }
+
+  /// The file's bytes, or `nil` where there is none.
+  package func read(limit: Int) throws(FileError) -> [UInt8]? {
+    let descriptor = Descriptor(retrying { open(path, O_RDONLY | O_CLOEXEC) })
+    guard descriptor.isOpen else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw failure(.open)
+    }
+    var bytes: [UInt8] = []
+    while true {
+      guard let more = descriptor.bytes(limit: 65_536) else { throw failure(.read) }
+      guard !more.isEmpty else { return bytes }
+      guard bytes.count + more.count <= limit else { throw .tooLarge(path: path, limit: limit) }
+      bytes += more
+    }
+  }
+
+  /// Replaces the file under the lock; makes its directory where there is none.
+  ///
+  /// Hazard: inside ``withLock(_:)`` it would wait for itself; there, write what that hands out.
+  package func write(_ bytes: [UInt8]) throws(FileError) {
+    try withLock { (held) throws(FileError) in try held.write(bytes) }
+  }
+
+  /// Runs `body` while nobody else is in here for this file.
+  ///
+  /// Hazard: not recursive.
+  package func withLock<R>(
+    _ body: (borrowing Held) throws(FileError) -> R
+  ) throws(FileError) -> R {
+    try makeDirectory()
+    let lock = Descriptor(retrying { open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
+    guard lock.isOpen else { throw failure(.open, lockPath) }
+    // Closing the descriptor, or the end of the process however it comes, gives the lock back.
+    guard retrying({ flock(lock.number, LOCK_EX) }) == 0 else { throw failure(.lock, lockPath) }
+    return try body(Held(file: self))
+  }
+
+  /// The file while its lock is held.
+  package struct Held: ~Copyable {
+    fileprivate let file: AtomicFile
+
+    /// The file's bytes, or `nil` where there is none.
+    package func read(limit: Int) throws(FileError) -> [UInt8]? { try file.read(limit: limit) }
+
+    /// Replaces the file.
+    package func write(_ bytes: [UInt8]) throws(FileError) { try file.replace(with: bytes) }
+  }
+
+  private var lockPath: String { path + ".lock" }
+  private var directory: String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  /// Only ever called under the lock, so the name beside is free, or a leftover of a process that died.
+  private func replace(with bytes: [UInt8]) throws(FileError) {
+    let beside = path + ".new"
+    do {
+      let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW
+      let descriptor = Descriptor(retrying { open(beside, flags, 0o600) })
+      guard descriptor.isOpen else { throw failure(.open, beside) }
+      guard descriptor.append(bytes), retrying({ fsync(descriptor.number) }) == 0 else {
+        throw failure(.write, beside)
+      }
+    }
+    BackupExclusion.apply(to: beside)
+    guard rename(beside, path) == 0 else { throw failure(.replace) }
+    // The new name is on the disk once the directory is. Some file systems cannot do that, and then
+    // nothing is lost but the last change, and that only where the power goes.
+    let folder = Descriptor(retrying { open(directory, O_RDONLY | O_CLOEXEC) })
+    if folder.isOpen { _ = retrying { fsync(folder.number) } }
+  }
+
+  private func makeDirectory() throws(FileError) {
+    var missing: [String] = []
+    var folder = directory
+    // From the bottom up: above one's own directories stand others', where asking may be forbidden.
+    while mkdir(folder, 0o700) != 0, errno != EEXIST {
+      guard errno == ENOENT, let slash = folder.lastIndex(of: "/"), slash != folder.startIndex
+      else { throw failure(.makeDirectory) }
+      missing.append(folder)
+      folder = String(folder[..<slash])
+    }
+    for folder in missing.reversed() {
+      guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw failure(.makeDirectory) }
+    }
+  }
+
+  private func failure(_ step: FileError.Step, _ path: String? = nil) -> FileError {
+    .failed(step, path: path ?? self.path, reason: String(cString: strerror(errno)))
+  }
+}

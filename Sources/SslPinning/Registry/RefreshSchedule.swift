@@ -1,0 +1,64 @@
+/// When the registry is fetched next without anybody asking for it. Seconds throughout, of a clock
+/// that never goes back.
+///
+/// - A registry is fetched anew once per interval, a tenth earlier or later, so that the copies of an
+///   app do not all ask at once.
+/// - After a failure the next try comes sooner, then later and later: half a minute, doubled each
+///   time, up to the interval or an hour, whichever is longer; spread over its upper half.
+/// - A server that names a time (`Retry-After`, RFC 9110 §10.2.3) is not asked before, up to a day.
+/// - Mismatches do not wait for any of this (``RefreshLimiter``).
+struct RefreshSchedule: Sendable {
+  static let shortestInterval: Double = 60
+  static let firstRetry: Double = 30
+  static let longestRetryAfter: Double = 86400
+
+  private let interval: Double
+  /// When the registry was last confirmed.
+  private var confirmed: Int64
+  /// Failures since then.
+  private(set) var failures = 0
+  private var retryAfter: Double = 0
+
+  /// A schedule that begins at `now`. An interval that is no number counts as the shortest.
+  init(interval: Double, at now: Int64) {
+    self.interval =
+      interval > Self.shortestInterval ? min(interval, 30 * 86400) : Self.shortestInterval
+    confirmed = now
+  }
+
+  /// Begins with a registry of this age.
+  mutating func begin(age: Int64) { confirmed -= min(max(0, age), Int64(interval)) }
+
+  mutating func succeeded(at now: Int64) {
+    confirmed = now
+    failures = 0
+    retryAfter = 0
+  }
+
+  /// - Parameter retryAfter: what the server asked for, if it did.
+  mutating func failed(retryAfter: Double? = nil) {
+    failures = min(failures + 1, 64)
+    self.retryAfter = min(max(0, retryAfter ?? 0), Self.longestRetryAfter)
+  }
+
+  /// Seconds to wait from `now` on.
+  ///
+  /// - Parameter random: in 0..<1.
+  func delay(at now: Int64, random: Double) -> Double {
+    guard failures > 0 else {
+      return max(1, interval * (0.9 + 0.2 * random) - Double(now - confirmed))
+    }
+    var wait = Self.firstRetry
+    let longest = max(interval, 3600)
+    for _ in 1..<failures where wait < longest { wait *= 2 }
+    return max(min(wait, longest) * (0.5 + 0.5 * random), retryAfter)
+  }
+
+  /// Whether a wait that is over was for nothing: somebody else refreshed meanwhile.
+  func isDue(at now: Int64) -> Bool {
+    failures > 0 || Double(now - confirmed) >= interval * 0.9 - 1
+  }
+
+  /// Whether a registry of this age serves without asking the network first.
+  func isFresh(age: Int64) -> Bool { Double(age) < interval }
+}

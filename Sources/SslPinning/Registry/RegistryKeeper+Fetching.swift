@@ -1,0 +1,106 @@
+import Pinning
+import PinningPlatform
+
+/// Fetching, judging what comes back, and putting it in force.
+extension RegistryKeeper {
+  typealias Fetch =
+    @Sendable (RegistrySource.Ask) async -> Result<
+      FetchedDocument, FetchError
+    >
+
+  /// The fetch under way, or one that starts now.
+  func flight(
+    _ state: inout State, _ fetch: @escaping Fetch, bypassingCaches: Bool
+  ) -> Task<Result<Bool, SslPinningError>, Never> {
+    if let running = state.refreshing { return running }
+    let clock = clocks.wall()
+    let ask = RegistrySource.Ask(
+      etag: state.etag, bypassesCaches: bypassingCaches, time: state.trusted.time(at: clock))
+    let started = Task {
+      let fetched = await fetch(ask)
+      let result = self.accept(fetched)
+      self.state.withLock { $0.refreshing = nil }
+      return result
+    }
+    state.refreshing = started
+    return started
+  }
+
+  private func accept(
+    _ fetched: Result<FetchedDocument, FetchError>
+  ) -> Result<Bool, SslPinningError> {
+    let old = trusted
+    var isChange = false
+    do throws(SslPinningError) {
+      switch fetched {
+      case .failure(let error): throw SslPinningError(error)
+      case .success(.unchanged):
+        isChange = try put(old.confirmed(at: clocks.wall()), from: .network)
+      case .success(.fresh(let bytes, let etag)):
+        let update = old.update(with: bytes, under: trust, at: clocks.wall())
+        if let refusal = update.refusal {
+          // Newer key sets are believed even from a document that is not.
+          state.withLock { $0.trusted = update.registry }
+          persist()
+          throw SslPinningError(refusal)
+        }
+        isChange = try put(update.registry, from: .network)
+        state.withLock { $0.etag = etag }
+      }
+    } catch {
+      let failures = state.withLock { state in
+        state.schedule.failed(retryAfter: error.retryAfter)
+        return state.schedule.failures
+      }
+      events.send(.refreshFailed(error, consecutive: failures))
+      return .failure(error)
+    }
+    state.withLock { $0.schedule.succeeded(at: clocks.steady()) }
+    persist()
+    return .success(isChange)
+  }
+
+  /// Puts a registry in force.
+  ///
+  /// - Returns: whether its pins are others than before.
+  private func put(
+    _ newer: TrustedRegistry, from origin: RegistryStatus.Origin
+  ) throws(SslPinningError) -> Bool {
+    let policy = try Self.policy(of: newer, config)
+    let now = newer.time(at: clocks.wall())
+    let (isChange, isAnswered, pinsChanged) = state.withLock { state in
+      let isChange = newer.pins(differFrom: state.trusted)
+      let isSameDocument = newer.isSameDocument(as: state.trusted)
+      state.trusted = newer
+      state.origin = origin
+      if isChange || !isSameDocument {
+        state.inForce.replace(with: policy, at: now)
+      } else {
+        // Verdicts stand, and connections need not be judged again.
+        state.inForce.restamp(policy)
+      }
+      return (isChange, isSameDocument && !isChange, state.pinsChanged)
+    }
+    if isChange { tellRegistry() }
+    if !isAnswered { pinsChanged?() }
+    return isChange
+  }
+
+  /// Stores what is believed, and goes on with what another process knew beyond it.
+  func persist() {
+    guard let store else { return }
+    let ours = trusted
+    do throws(StateStoreError) {
+      let merged = try store.save(ours, under: trust, at: clocks.wall())
+      guard !merged.isSameDocument(as: ours) else { return }
+      state.withLock { $0.etag = nil }
+      _ = try? put(merged, from: .cache)
+    } catch { events.send(.registryNotStored(reason: "\(error)")) }
+  }
+
+  func tellRegistry() {
+    events.send(.registryInForce(status))
+    let problems = trusted.registry.problems
+    if !problems.isEmpty { events.send(.registryProblems(problems)) }
+  }
+}

@@ -1,0 +1,90 @@
+import Pinning
+import PinningPlatform
+
+/// The first registry, and the refreshes that nobody asks for.
+extension RegistryKeeper {
+  static func startingPoint(
+    _ config: SslPinningConfig, _ trust: RegistryTrust, _ store: StateStore?,
+    _ events: Broadcast<PinningEvent>, at clock: Int64
+  ) throws(SslPinningError) -> StartingPoint? {
+    var cached: TrustedRegistry?
+    do throws(StateStoreError) { cached = try store?.load(under: trust, at: clock) } catch {
+      events.send(.storedRegistryRefused(reason: "\(error)"))
+    }
+    var bundled: TrustedRegistry?
+    if let bytes = config.bundledRegistry {
+      do throws(RegistryError) {
+        bundled = try TrustedRegistry(bundled: [UInt8](bytes), under: trust, at: clock)
+      } catch { throw .badBundledRegistry(error) }
+    }
+    return StartingPoint(cached: cached, bundled: bundled, at: clock)
+  }
+
+  static func first(
+    _ atHand: StartingPoint?, from source: RegistrySource, under trust: RegistryTrust,
+    clocks: Clocks
+  ) async throws(SslPinningError) -> (TrustedRegistry, RegistryStatus.Origin, etag: String?) {
+    let bytes: [UInt8]
+    let origin: RegistryStatus.Origin
+    var etag: String?
+    switch source {
+    case .document(let document): (bytes, origin) = (document, .bundle)
+    case .live(let fetch):
+      if let atHand { return (atHand.registry, atHand.origin, nil) }
+      let ask = RegistrySource.Ask(etag: nil, bypassesCaches: false, time: clocks.wall())
+      switch await fetch(ask) {
+      case .success(.fresh(let document, let tag)):
+        (bytes, origin, etag) = (document, .network, tag)
+      case .success(.unchanged): throw .httpStatus(304)
+      case .failure(let error): throw SslPinningError(error)
+      }
+    }
+    do throws(RegistryError) {
+      return (
+        try TrustedRegistry(accepting: bytes, under: trust, at: clocks.wall()), origin, etag
+      )
+    } catch { throw SslPinningError(error) }
+  }
+
+  static func policy(
+    of trusted: TrustedRegistry, _ config: SslPinningConfig
+  ) throws(SslPinningError) -> PinningPolicy {
+    do throws(PolicyError) {
+      return try trusted.policy(
+        trust: config.trust, unlistedHosts: config.unlistedHosts,
+        enforcement: config.enforcement, whenExpired: config.whenExpired)
+    } catch { throw .badConfiguration(error) }
+  }
+
+  /// Refreshes, and returns after ``Clocks/longestRefresh`` at the latest; the fetch goes on.
+  func refreshBriefly() async {
+    let (clocks, keeper) = (clocks, self)
+    await firstOf(
+      { _ = await keeper.refresh(bypassingCaches: false) },
+      { try? await clocks.sleep(clocks.longestRefresh) })
+  }
+
+  /// Refreshes by schedule for as long as the keeper lives.
+  func keepRefreshing() {
+    let clocks = clocks
+    let background = Task { [weak self] in
+      while let delay = self?.secondsToNextRefresh(), !Task.isCancelled {
+        do { try await clocks.sleep(delay) } catch { return }
+        // Somebody else may have refreshed meanwhile.
+        guard let keeper = self else { return }
+        if keeper.isRefreshDue { _ = await keeper.refresh(bypassingCaches: false) }
+      }
+    }
+    state.withLock { $0.background = background }
+  }
+
+  private func secondsToNextRefresh() -> Double {
+    let now = clocks.steady()
+    return state.withLock { $0.schedule.delay(at: now, random: clocks.random()) }
+  }
+
+  private var isRefreshDue: Bool {
+    let now = clocks.steady()
+    return state.withLock { $0.schedule.isDue(at: now) }
+  }
+}

@@ -1,0 +1,151 @@
+import Pinning
+import PinningPlatform
+
+/// Holds what the client believes, fetches newer registries, and answers the transports.
+///
+/// - A document replaces the believed one only by ``TrustedRegistry``'s rules; whatever else comes
+///   back changes nothing that is pinned.
+/// - At most one fetch runs; whoever asks meanwhile waits for that one.
+/// - Verdicts come from memory: no transport ever waits for a lock that is held over I/O.
+/// - Judged is at the later of the clock and the newest `issued` that was believed.
+final class RegistryKeeper: PinJudge {
+  struct State {
+    var trusted: TrustedRegistry
+    var origin: RegistryStatus.Origin
+    var inForce: PolicyInForce
+    var etag: String?
+    var refreshing: Task<Result<Bool, SslPinningError>, Never>?
+    var limiter = RefreshLimiter()
+    var schedule: RefreshSchedule
+    var background: Task<Void, Never>?
+    var pinsChanged: (@Sendable () -> Void)?
+  }
+
+  let config: SslPinningConfig
+  let source: RegistrySource
+  let trust: RegistryTrust
+  let store: StateStore?
+  let clocks: Clocks
+  let state: Locked<State>
+
+  /// Every verdict.
+  let evaluations = Broadcast<PinEvaluation>()
+  /// What happens; who comes late still hears how the client started.
+  let events: Broadcast<PinningEvent>
+
+  /// Begins with what is at hand, or with what the network brings.
+  ///
+  /// - A stored registry younger than the refresh interval serves at once.
+  /// - Otherwise the network is asked. Where there is something to fall back on, for at most
+  ///   ``Clocks/longestRefresh``; a later answer still counts when it comes.
+  init(
+    config: SslPinningConfig, source: RegistrySource, trust: RegistryTrust, store: StateStore?,
+    clocks: Clocks
+  ) async throws(SslPinningError) {
+    let events = Broadcast<PinningEvent>(history: 16)
+    let clock = clocks.wall()
+    var schedule = RefreshSchedule(interval: config.refreshInterval, at: clocks.steady())
+    let atHand = try Self.startingPoint(config, trust, store, events, at: clock)
+    let (first, origin, etag) = try await Self.first(
+      atHand, from: source, under: trust, clocks: clocks)
+    let policy = try Self.policy(of: first, config)
+    schedule.begin(age: first.stamp.age(at: first.time(at: clock)))
+    self.config = config
+    self.source = source
+    self.trust = trust
+    self.store = store
+    self.clocks = clocks
+    self.events = events
+    state = Locked(
+      State(
+        trusted: first, origin: origin,
+        inForce: PolicyInForce(policy, at: first.time(at: clock)), etag: etag,
+        schedule: schedule))
+    tellRegistry()
+    guard case .live = source else { return }
+    if origin == .network {
+      persist()
+    } else if let atHand, !atHand.isFresh(for: schedule, at: clock) {
+      await refreshBriefly()
+    }
+    keepRefreshing()
+  }
+
+  deinit { state.withLock { $0.background }?.cancel() }
+
+  /// The registry that is believed now.
+  var trusted: TrustedRegistry { state.withLock { $0.trusted } }
+
+  /// Where the registry is from and how old it is, now.
+  var status: RegistryStatus {
+    let (trusted, origin) = state.withLock { ($0.trusted, $0.origin) }
+    return RegistryStatus(trusted, origin: origin, at: clocks.wall())
+  }
+
+  /// Calls `action` whenever pins changed, from now on.
+  func whenPinsChange(_ action: @escaping @Sendable () -> Void) {
+    state.withLock { $0.pinsChanged = action }
+  }
+
+  /// Fetches the registry, or joins the fetch under way.
+  ///
+  /// - Returns: whether the pins changed.
+  func refresh(bypassingCaches: Bool) async -> Result<Bool, SslPinningError> {
+    guard case .live(let fetch) = source else { return .success(false) }
+    let task = state.withLock { flight(&$0, fetch, bypassingCaches: bypassingCaches) }
+    return await task.value
+  }
+
+  // MARK: PinJudge
+
+  var generation: UInt64 {
+    let clock = clocks.wall()
+    return state.withLock { $0.inForce.generation(at: $0.trusted.time(at: clock)) }
+  }
+
+  /// The later of the clock and what the registry's signer vouches for. Not the time of the last
+  /// confirmation: that came from this very clock, and one that ran ahead for a while would lock
+  /// everybody out until the process ends.
+  var time: Int64? {
+    let clock = clocks.wall()
+    return state.withLock { $0.trusted.time(at: clock) }
+  }
+
+  func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
+    let clock = clocks.wall()
+    let (policy, now) = state.withLock { ($0.inForce.policy, $0.trusted.time(at: clock)) }
+    return policy.evaluate(evidence, host: host, at: now)
+  }
+
+  func record(_ evaluation: PinEvaluation) {
+    evaluations.send(evaluation)
+    if case .unjudged = evaluation.outcome { events.send(.unjudgedReuse(evaluation)) }
+  }
+
+  func wantsRefresh(after refusal: PinEvaluation) -> Bool {
+    guard refusal.mayBeStale, case .live(let fetch) = source else { return false }
+    return state.withLock { state in
+      // A refresh under way may bring the key; joining it costs no request.
+      if state.refreshing != nil { return true }
+      guard state.limiter.allows(refusal, at: clocks.steady()) else { return false }
+      // Begun here, not once somebody waits for it: of the parallel requests that meet a new key,
+      // those that the limiter turns away must find a fetch to join.
+      _ = flight(&state, fetch, bypassingCaches: true)
+      return true
+    }
+  }
+
+  /// Waits for the fetch that ``wantsRefresh(after:)`` began or found. One that was found may have
+  /// been answered before the server's new key was published: where it brought nothing, the refusal
+  /// is owed a fetch of its own, which counts against the limit like any other.
+  func refresh(after refusal: PinEvaluation) async {
+    let running = state.withLock { $0.refreshing }
+    if case .success(true)? = await running?.value { return }
+    guard case .live(let fetch) = source else { return }
+    let own = state.withLock { state in
+      state.limiter.allows(refusal, at: clocks.steady())
+        ? flight(&state, fetch, bypassingCaches: true) : nil
+    }
+    _ = await own?.value
+  }
+}

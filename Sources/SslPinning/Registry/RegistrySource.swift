@@ -1,0 +1,34 @@
+import Pinning
+import PinningPlatform
+
+/// Where a client's registry comes from.
+package enum RegistrySource: Sendable {
+  /// One conditional request for the document.
+  package struct Ask: Sendable {
+    /// The entity tag of the document at hand.
+    package var etag: String?
+    /// Whether caches on the way must ask the origin.
+    package var bypassesCaches: Bool
+    /// Unix time in seconds at which the server's chain must be valid.
+    package var time: Int64
+  }
+
+  /// Whatever answers; asked again for every refresh.
+  case live(@Sendable (Ask) async -> Result<FetchedDocument, FetchError>)
+  /// A document at hand, which nothing ever replaces or confirms: a refresh brings no change.
+  case document([UInt8])
+
+  /// A URL.
+  static func remote(
+    _ url: RegistryURL, _ fetcher: DocumentFetcher, _ config: SslPinningConfig
+  ) -> RegistrySource {
+    .live { ask in
+      let request = DocumentRequest(
+        url: url, etag: ask.etag, maximumBytes: config.maximumRegistryBytes,
+        timeout: config.fetchTimeout, bypassesCaches: ask.bypassesCaches)
+      do throws(FetchError) { return .success(try await fetcher.fetch(request)) } catch {
+        return .failure(error)
+      }
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import Foundation
+import Pinning
+import PinningPlatform
+
+extension RegistryTrust {
+  /// What the configuration ships.
+  ///
+  /// - Parameter name: the registry's name where the configuration gives none.
+  init(_ config: SslPinningConfig, name: String) throws(SslPinningError) {
+    let name = config.registryName ?? name
+    let limits = RegistryLimits(maximumBytes: config.maximumRegistryBytes)
+    let needsNone = config.signingKeyBase64.isEmpty && !config.rootKeys.isEmpty
+    var signingKey: VerificationKey?
+    var rootKeys: [TrustKey] = []
+    do throws(VerificationKeyError) {
+      signingKey = needsNone ? nil : try VerificationKey(config.signingKeyBase64)
+      for key in config.rootKeys { rootKeys.append(try TrustKey(key)) }
+    } catch { throw .badSigningKey(error) }
+    do throws(DocumentFault) {
+      if rootKeys.isEmpty, let signingKey {
+        try self.init(
+          registry: name, signingKey: signingKey,
+          requiresStatement: config.requireStatement ?? false, limits: limits)
+      } else {
+        try self.init(
+          registry: name, rootKeys: rootKeys, threshold: config.rootThreshold,
+          signingKey: signingKey, requiresStatement: config.requireStatement ?? true,
+          limits: limits)
+      }
+    } catch { throw .badRootKeys(error) }
+  }
+}
+
+extension StateStore {
+  /// Where the configuration wants its registry kept; `nil` for nowhere.
+  init?(_ config: SslPinningConfig, trust: RegistryTrust) {
+    let directory: String
+    switch config.storage {
+    case .none: return nil
+    case .directory(let path): directory = path
+    case .standard:
+      let app = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
+      guard let home = StateDirectory.standard(app: app) else { return nil }
+      directory = "\(home)/SslPinning"
+    }
+    self.init(directory: directory, identity: config.endpointUrl, trust: trust)
+  }
+}

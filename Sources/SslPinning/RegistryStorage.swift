@@ -1,0 +1,15 @@
+/// Where a client keeps the last good registry, to start from after a restart.
+///
+/// What is stored is verified again when it is read: no file is trusted for being there.
+public enum RegistryStorage: Hashable, Sendable {
+  /// Application Support on Apple's systems, excluded from backup; on Linux the directory
+  /// `$XDG_STATE_HOME`, or `~/.local/state` (XDG Base Directory Specification).
+  case standard
+  /// This directory; made if it is missing.
+  case directory(String)
+  /// Nowhere.
+  ///
+  /// - Warning: every start is then a first start, which can be fed an old registry, and needs the
+  ///   network or a bundled one.
+  case none
+}

@@ -1,0 +1,35 @@
+import Pinning
+
+/// What happens to a client beside its verdicts: for logs, and for whoever watches over an app.
+public enum PinningEvent: Equatable, Sendable {
+  /// A registry came into force: at the start, or with other pins than before.
+  case registryInForce(RegistryStatus)
+  /// A refresh brought nothing; the last good registry stays in force. The number counts the
+  /// failures since the last success.
+  case refreshFailed(SslPinningError, consecutive: Int)
+  /// What in the registry that came into force could not be used, or vanished from it.
+  case registryProblems([RegistryProblem])
+  /// What was stored could not be read or believed: the start was a first start.
+  case storedRegistryRefused(reason: String)
+  /// The registry could not be stored: the next start may be a first start.
+  case registryNotStored(reason: String)
+  /// A request went over a connection that was never judged for its host. Only Apple's systems let
+  /// that happen, and tell of it afterwards.
+  case unjudgedReuse(PinEvaluation)
+}
+
+extension PinningEvent: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .registryInForce(let status):
+      "registry from \(status.origin.rawValue), confirmed \(status.age) s ago"
+        + (status.isStale ? " (stale)" : "")
+    case .refreshFailed(let error, let count): "refresh failed (\(count) in a row): \(error)"
+    case .registryProblems(let problems):
+      "in the registry: " + problems.map(\.description).joined(separator: "; ")
+    case .storedRegistryRefused(let reason): "the stored registry is not used: \(reason)"
+    case .registryNotStored(let reason): "the registry is not stored: \(reason)"
+    case .unjudgedReuse(let evaluation): evaluation.description
+    }
+  }
+}
