@@ -65,7 +65,8 @@ let package = Package(
 
     // What an app never links.
     .target(
-      name: "TLSTools", dependencies: ["Pinning", "PinningPlatform", "COpenSSL", "CPlatformShims"],
+      name: "TLSTools",
+      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "COpenSSL", "CPlatformShims"],
       swiftSettings: strict),
     .target(
       name: "RegistryServer",
@@ -105,7 +106,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "TLSToolsTests",
-      dependencies: ["Pinning", "PinningPlatform", "TLSTools", "TestSupport"],
+      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "RegistryServerTests",

@@ -16,6 +16,8 @@ public enum SigningKeyError: Error, Equatable, Sendable {
   case tooSmall(bits: Int)
   /// A key block that cannot be read or used; the reason is OpenSSL's.
   case malformed(String)
+  /// Clients would not read the public half: a compressed point, for example.
+  case unreadableByClients
   /// The file could not be read; the reason is the system's.
   case unreadable(path: String, reason: String)
   /// The file could not be written; the reason is the system's.
@@ -38,6 +40,8 @@ extension SigningKeyError: CustomStringConvertible {
     case .tooSmall(let bits):
       "the key has \(bits) bits, and clients refuse less than \(SigningKey.minimumBits)"
     case .malformed(let reason): "the private key cannot be used: \(reason); hint: is it cut off?"
+    case .unreadableByClients:
+      "clients would not read the key's public half; hint: ssl-pinning keys generate"
     case .unreadable(let path, let reason): "cannot read \(path): \(reason)"
     case .cannotWrite(let path, let reason): "cannot write \(path): \(reason)"
     }

@@ -172,9 +172,9 @@ extension AttackScenarioTests {
     "T8": {
       for kind in [TrustSigningKey.Kind.rsa(bits: 1024), .p256, .ed25519] {
         let (own, other) = (try TrustSigningKey.generate(kind), try TrustSigningKey.generate(kind))
-        let role = try KeyRole(keys: [try SimulatedKeys.roleKey(own)], threshold: 1)
+        let role = try KeyRole(keys: [own.roleKey], threshold: 1)
         let trust = try RegistrySimulator.trust(root: role)
-        let id = try SimulatedKeys.roleKey(own).id
+        let id = own.roleKey.id
         let registry = RegistrySimulator()
         let statement = try registry.statement()
         let message = DocumentSignature.Domain.statement.bytes(over: statement)

@@ -20,12 +20,7 @@ enum SimulatedKeys {
     try #require(all.indices.contains(number) ? all[number] : nil)
   }
 
-  static func roleKey(_ number: Int) throws -> RoleKey { try roleKey(try key(number)) }
-
-  static func roleKey(_ key: TrustSigningKey) throws -> RoleKey {
-    try RoleKey(
-      algorithm: key.algorithm.rawValue, spki: key.publicKeyDER, crypto: PlatformRegistryCrypto())
-  }
+  static func roleKey(_ number: Int) throws -> RoleKey { try key(number).roleKey }
 
   static func role(_ numbers: [Int], threshold: Int = 1) throws -> KeyRole {
     try KeyRole(keys: try numbers.map(roleKey), threshold: threshold)

@@ -84,7 +84,7 @@ struct RegistryVectorBook {
     registry.epoch = 0
     let message = { (json: JSONObject) in DocumentSignature.Domain.statement.bytes(over: json) }
     let rsa = try TrustSigningKey(file: SimulatedKeys.file("rsa.pem"))
-    let id = try SimulatedKeys.roleKey(rsa).id
+    let id = rsa.roleKey.id
     func signed(_ registry: RegistrySimulator) throws -> [UInt8] {
       let statement = try registry.statement()
       return try registry.document(
