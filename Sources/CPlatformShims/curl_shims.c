@@ -4,16 +4,21 @@
 
 #include <openssl/ssl.h>
 
-static CURLcode use_store(CURL *easy, void *tls_context, void *store) {
+static CURLcode use_trust(CURL *easy, void *tls_context, void *argument) {
   (void)easy;
+  SSL_CTX *context = tls_context;
+  const pp_fetch_trust *trust = argument;
   // Wins over whatever libcurl puts into the context's own store.
-  return SSL_CTX_set1_verify_cert_store((SSL_CTX *)tls_context, (X509_STORE *)store)
-             ? CURLE_OK
-             : CURLE_OUT_OF_MEMORY;
+  if (!SSL_CTX_set1_verify_cert_store(context, trust->store)) return CURLE_OUT_OF_MEMORY;
+  // The connection inherits it, and it wins over the store's.
+  if (trust->has_time)
+    X509_VERIFY_PARAM_set_time(SSL_CTX_get0_param(context), (time_t)trust->time);
+  return CURLE_OK;
 }
 
 CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
-                               struct curl_slist *headers, long timeout_ms, X509_STORE *store) {
+                               struct curl_slist *headers, long timeout_ms,
+                               const pp_fetch_trust *trust) {
   CURLcode code;
 #define SET(option, value)                                                     \
   if ((code = curl_easy_setopt(easy, option, value)) != CURLE_OK) return code
@@ -36,8 +41,8 @@ CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
   SET(CURLOPT_SSL_VERIFYHOST, 2L);
   SET(CURLOPT_CAINFO, NULL);
   SET(CURLOPT_CAPATH, NULL);
-  SET(CURLOPT_SSL_CTX_FUNCTION, use_store);
-  SET(CURLOPT_SSL_CTX_DATA, store);
+  SET(CURLOPT_SSL_CTX_FUNCTION, use_trust);
+  SET(CURLOPT_SSL_CTX_DATA, trust);
   return CURLE_OK;
 }
 

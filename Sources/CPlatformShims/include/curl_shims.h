@@ -5,15 +5,26 @@
 #include <curl/curl.h>
 #include <openssl/x509.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef size_t (*pp_data_callback)(char *bytes, size_t size, size_t count, void *context);
 typedef int (*pp_progress_callback)(void *context, curl_off_t total_down, curl_off_t down,
                                     curl_off_t total_up, curl_off_t up);
 
-// Prepares the fetch of one document: validated under `store`, bounded to `timeout_ms`, redirected
-// to https only; `clear_text` lets the first URL be http. The first failing option's code is returned.
+// What a fetched document's server is validated by.
+typedef struct {
+  X509_STORE *store;
+  // Unix seconds at which its chain must be valid; without `has_time` the system's clock.
+  bool has_time;
+  int64_t time;
+} pp_fetch_trust;
+
+// Prepares the fetch of one document: validated by `trust`, which outlives the transfer, bounded to
+// `timeout_ms`, redirected to https only; `clear_text` lets the first URL be http. The first failing
+// option's code is returned.
 CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
-                               struct curl_slist *headers, long timeout_ms, X509_STORE *store);
+                               struct curl_slist *headers, long timeout_ms,
+                               const pp_fetch_trust *trust);
 
 // `error` has CURL_ERROR_SIZE bytes and outlives the transfer.
 CURLcode pp_easy_set_callbacks(CURL *easy, void *context, pp_data_callback body,

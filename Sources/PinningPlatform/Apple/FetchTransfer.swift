@@ -57,7 +57,8 @@
       guard let trust = space.serverTrust, let host = try? HostName(space.host) else {
         return completionHandler(.cancelAuthenticationChallenge, nil)
       }
-      switch validator.store.evidence(handshake: trust, host: host).validation {
+      let evidence = validator.store.evidence(handshake: trust, host: host, at: request.time)
+      switch evidence.validation {
       case .success: completionHandler(.useCredential, URLCredential(trust: trust))
       case .failure(let fault):
         end(.failure(.unreachable("\(fault)")))

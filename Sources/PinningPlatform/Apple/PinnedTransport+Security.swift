@@ -18,7 +18,8 @@
       let evaluation: PinEvaluation
       do throws(HostNameError) {
         let name = try HostName(host)
-        let evidence = validator.store.evidence(handshake: trust, host: name)
+        let evidence = validator.store.evidence(
+          handshake: trust, host: name, at: judge.time)
         evaluation = judge.evaluate(evidence, host: name)
       } catch {
         evaluation = PinEvaluation(

@@ -39,10 +39,12 @@
         transport.judge.record(refusal)
         return (refusal, nil)
       }
+      let time = transport.judge.time
       let evidence = await withCheckedContinuation { continuation in
         Self.queue.async {
           continuation.resume(
-            returning: transport.validator.store.evidence(handshake: trust.value, host: host))
+            returning: transport.validator.store.evidence(
+              handshake: trust.value, host: host, at: time))
         }
       }
       var (evaluation, generation) = judged(evidence, host: host)

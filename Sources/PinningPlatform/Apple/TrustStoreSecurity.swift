@@ -66,11 +66,8 @@
         // What a server left out is not fetched: the caller may stand on any thread.
         SecTrustSetNetworkFetchAllowed(trust, false) == errSecSuccess
       else { return .unreadable("the system makes no trust object of it", presented: pins) }
-      if let unixSeconds {
-        let date = Date(timeIntervalSince1970: Double(unixSeconds))
-        guard SecTrustSetVerifyDate(trust, date as CFDate) == errSecSuccess else {
-          return .unreadable("the system does not take the time", presented: pins)
-        }
+      guard Self.set(unixSeconds, on: trust) else {
+        return .unreadable("the system does not take the time", presented: pins)
       }
       return ChainEvidence(presented: pins, validation: validation(of: trust, host: host))
     }
@@ -80,7 +77,11 @@
     ///
     /// The system does not tell what the server sent, so ``ChainEvidence/presented`` is the path that
     /// it built; the leaf is the one that was sent.
-    func evidence(handshake trust: SecTrust, host: HostName) -> ChainEvidence {
+    ///
+    /// - Parameter unixSeconds: the time at which the certificates must be valid; `nil` means now.
+    func evidence(
+      handshake trust: SecTrust, host: HostName, at unixSeconds: Int64?
+    ) -> ChainEvidence {
       guard validates else {
         // Evaluated all the same: before that the system names no certificates. The answer is not
         // asked for, because under this mode no path counts.
@@ -96,9 +97,18 @@
       guard SecTrustSetPolicies(trust, policies as CFArray) == errSecSuccess else {
         return .unreadable("the system does not take the policy for TLS servers", presented: [])
       }
+      guard Self.set(unixSeconds, on: trust) else {
+        return .unreadable("the system does not take the time", presented: [])
+      }
       let validation = validation(of: trust, host: host)
       return ChainEvidence(
         presented: Self.pins(of: trust, whole: false) ?? [], validation: validation)
+    }
+
+    private static func set(_ unixSeconds: Int64?, on trust: SecTrust) -> Bool {
+      guard let unixSeconds else { return true }
+      let date = Date(timeIntervalSince1970: Double(unixSeconds))
+      return SecTrustSetVerifyDate(trust, date as CFDate) == errSecSuccess
     }
 
     private func validation(of trust: SecTrust, host: HostName) -> Result<

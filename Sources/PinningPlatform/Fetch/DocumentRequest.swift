@@ -11,16 +11,19 @@ public struct DocumentRequest: Hashable, Sendable {
   public var timeout: Double
   /// Whether caches on the way must ask the origin (RFC 9111 §5.2.1.4).
   public var bypassesCaches: Bool
+  /// Unix seconds at which the server's chain must be valid; `nil` means the system's clock.
+  public var time: Int64?
 
   /// A request.
   public init(
     url: RegistryURL, etag: String? = nil, maximumBytes: Int, timeout: Double,
-    bypassesCaches: Bool = false
+    bypassesCaches: Bool = false, at time: Int64? = nil
   ) {
     self.url = url
     self.etag = etag
     self.maximumBytes = maximumBytes
     self.timeout = timeout
     self.bypassesCaches = bypassesCaches
+    self.time = time
   }
 }

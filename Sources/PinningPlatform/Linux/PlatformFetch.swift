@@ -43,6 +43,11 @@
       let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
       text.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
       defer { text.deallocate() }
+      let trust = UnsafeMutablePointer<pp_fetch_trust>.allocate(capacity: 1)
+      trust.initialize(
+        to: pp_fetch_trust(
+          store: validator.storePointer, has_time: request.time != nil, time: request.time ?? 0))
+      defer { trust.deallocate() }
       guard let easy = curl_easy_init() else { return .failure(.unreachable("out of memory")) }
       defer { curl_easy_cleanup(easy) }
       var headers: UnsafeMutablePointer<curl_slist>?
@@ -58,7 +63,7 @@
       let me = Unmanaged.passUnretained(self).toOpaque()
       var code = pp_easy_prepare_fetch(
         easy, request.url.description, request.url.isClearText, headers,
-        Self.milliseconds(request.timeout), validator.storePointer)
+        Self.milliseconds(request.timeout), trust)
       if code == CURLE_OK {
         code = pp_easy_set_callbacks(
           easy, me, Self.receiveBody, Self.receiveHeader, Self.shouldStop, text)

@@ -44,7 +44,8 @@
         return (decision, nil, text)
       }
       let generation = transport.judge.generation
-      let evidence = transport.validator.evidence(storeContext: storeContext, host: host)
+      let evidence = transport.validator.evidence(
+        storeContext: storeContext, host: host, at: transport.judge.time)
       let evaluation = transport.judge.evaluate(evidence, host: host)
       if evaluation.decision == .accept {
         transport.judge.record(evaluation)

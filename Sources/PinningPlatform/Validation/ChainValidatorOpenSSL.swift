@@ -22,8 +22,12 @@
     ///   own verification would. Under ``TrustMode/pinnedKeysOnly`` it stays untouched.
     /// - Nothing of `storeContext` is kept.
     ///
-    /// - Parameter storeContext: OpenSSL's `X509_STORE_CTX *`.
-    package func evidence(storeContext: OpaquePointer, host: HostName) -> ChainEvidence {
+    /// - Parameters:
+    ///   - storeContext: OpenSSL's `X509_STORE_CTX *`.
+    ///   - unixSeconds: the time at which the certificates must be valid; `nil` means now.
+    package func evidence(
+      storeContext: OpaquePointer, host: HostName, at unixSeconds: Int64? = nil
+    ) -> ChainEvidence {
       ERR_set_mark()
       defer { ERR_pop_to_mark() }
       // What the server sent stands in the list of untrusted certificates, the leaf included.
@@ -40,7 +44,7 @@
         pins.append(pin)
       }
       guard store.validates else { return .notValidated(presented: pins) }
-      let judgement = PathJudgement(store: store, chain: chain, host: host, at: nil)
+      let judgement = PathJudgement(store: store, chain: chain, host: host, at: unixSeconds)
       X509_STORE_CTX_set_error(storeContext, judgement.code)
       if let path = judgement.path?.release() {
         X509_STORE_CTX_set0_verified_chain(storeContext, path)

@@ -21,6 +21,9 @@ final class FixedJudge: PinJudge {
     return state.withLock { $0.generation(at: now) }
   }
 
+  /// Nobody vouches for a time here: the system's clock.
+  var time: Int64? { nil }
+
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
     policy.evaluate(evidence, host: host, at: clocks.wall())
   }

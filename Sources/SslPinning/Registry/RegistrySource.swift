@@ -25,7 +25,7 @@ package enum RegistrySource: Sendable {
     .live { ask in
       let request = DocumentRequest(
         url: url, etag: ask.etag, maximumBytes: config.maximumRegistryBytes,
-        timeout: config.fetchTimeout, bypassesCaches: ask.bypassesCaches)
+        timeout: config.fetchTimeout, bypassesCaches: ask.bypassesCaches, at: ask.time)
       do throws(FetchError) { return .success(try await fetcher.fetch(request)) } catch {
         return .failure(error)
       }
