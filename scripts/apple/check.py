@@ -35,7 +35,7 @@ SWIFT = os.environ.get("SWIFT", "swift")
 TRIPLES = ["arm64-apple-ios15.0", "arm64-apple-macos12.0"]
 STANDARD = ["Swift", "_Concurrency", "_StringProcessing", "Synchronization"]
 # In the order in which they import each other; a folder or a file of stubs each.
-FRAMEWORKS = ["ObjectiveC", "Dispatch", "Foundation", "Security", "CryptoKit"]
+FRAMEWORKS = ["Darwin", "ObjectiveC", "Dispatch", "Foundation", "Security", "CryptoKit"]
 # What an app links, in the order of Package.swift.
 TARGETS = ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning"]
 

@@ -36,4 +36,24 @@
 @objc open class FileManager: NSObject, @unchecked Sendable {
   open class var `default`: FileManager { fatalError() }
   open func contentsOfDirectory(atPath path: String) throws -> [String] { fatalError() }
+  public enum SearchPathDirectory: UInt, Sendable {
+    case cachesDirectory = 13
+    case applicationSupportDirectory = 14
+  }
+  public struct SearchPathDomainMask: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+    public static var userDomainMask: SearchPathDomainMask { fatalError() }
+  }
+  open func urls(
+    for directory: SearchPathDirectory, in domainMask: SearchPathDomainMask
+  ) -> [URL] { fatalError() }
+}
+
+public struct URLResourceValues {
+  public init() {}
+  public var isExcludedFromBackup: Bool?
+}
+extension URL {
+  public mutating func setResourceValues(_ values: URLResourceValues) throws {}
 }

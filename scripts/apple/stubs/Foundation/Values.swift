@@ -1,6 +1,7 @@
 // A stub of Apple's Foundation: the used part, declared by hand from Apple's public documentation.
 // Only ever type-checked, never run, linked or shipped.
 
+@_exported import Darwin
 @_exported import Dispatch
 @_exported import ObjectiveC
 
@@ -73,6 +74,7 @@ public struct Date: Hashable, Comparable, Sendable {
 
 public struct URL: Hashable, Sendable {
   public init?(string: String) {}
+  public init(fileURLWithPath path: String) {}
   public var scheme: String? { fatalError() }
   public var host: String? { fatalError() }
   public var port: Int? { fatalError() }
