@@ -22,6 +22,7 @@ let package = Package(
   platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8)],
   products: [
     .library(name: "SslPinning", targets: ["SslPinning"]),
+    .library(name: "SslPinningTesting", targets: ["SslPinningTesting"]),
     .library(name: "CanonicalJSON", targets: ["CanonicalJSON"]),
     .executable(name: "ssl-pinning", targets: ["ssl-pinning"]),
   ],
@@ -63,6 +64,12 @@ let package = Package(
     .target(
       name: "SslPinning", dependencies: ["Pinning", "PinningPlatform"], swiftSettings: strict),
 
+    // What an app's tests link.
+    .target(
+      name: "SslPinningTesting",
+      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning"],
+      swiftSettings: strict),
+
     // What an app never links.
     .target(
       name: "TLSTools",
@@ -101,7 +108,8 @@ let package = Package(
     .testTarget(
       name: "SslPinningTests",
       dependencies: [
-        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "TLSTools", "TestSupport",
+        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting",
+        "TLSTools", "TestSupport",
       ],
       swiftSettings: strict),
     .testTarget(

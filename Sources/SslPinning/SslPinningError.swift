@@ -13,7 +13,8 @@ public enum SslPinningError: Error, Equatable, Sendable {
   case clearTextURL(String)
   /// No answer from the registry; in the transport's words.
   case unreachable(String)
-  /// The registry answered with this status.
+  /// The registry answered with this status; and the seconds after which it wants to be asked again,
+  /// where it said so.
   case httpStatus(Int, retryAfter: Double? = nil)
   /// The registry is larger than this many bytes.
   case tooLarge(limit: Int)
@@ -57,7 +58,7 @@ extension SslPinningError {
   init(_ error: FetchError) {
     switch error {
     case .unreachable(let reason): self = .unreachable(reason)
-    case .status(let code): self = .httpStatus(code)
+    case .status(let code, let wait): self = .httpStatus(code, retryAfter: wait)
     case .tooLarge(let limit): self = .tooLarge(limit: limit)
     }
   }

@@ -18,6 +18,20 @@ struct SPKIPinTests {
   }
 
   @Test(
+    "is not misled by pins that begin with a slash, or with another hash's name",
+    arguments: [
+      "/+mi2LwMClfAdR9xoJoyw9nnbhB268M+OnPZd1ku2C0=",
+      "//mi2LwMClfAdR9xoJoyw9nnbhB268M+OnPZd1ku2C0=",
+      "sha1/LwMClfAdR9xoJoyw9nnbhB268M+OnPZd1ku2C0=",
+      "sha256//fAdR9xoJoyw9nnbhB268M+OnPZd1ku2C0AA=",
+    ])
+  func slashes(text: String) throws {
+    for spelling in [text, "sha256/\(text)", "sha256//\(text)", "pin-sha256=\"\(text)\""] {
+      #expect(try SPKIPin(parsing: spelling).base64 == text, "\(spelling)")
+    }
+  }
+
+  @Test(
     "refuses what is no pin, and says why",
     arguments: [
       ("", .wrongLength(0)), ("sha256/", .wrongLength(0)), ("sha256/a", .notBase64),

@@ -35,14 +35,20 @@ public struct SPKIPin: Hashable, Sendable {
   /// A pin as people write it: plain base64, `sha256/…` (OkHttp, curl write `sha256//…`), or
   /// `pin-sha256="…"` (RFC 7469 §2.1).
   ///
+  /// A slash is a base64 digit too, so what stands before it is told from the pin by length: one pin
+  /// in 64 begins with a slash of its own.
+  ///
   /// - Throws: ``PinSyntaxError``; another hash (`sha1/`, `sha512/`) is refused, never skipped.
   public init(parsing text: String) throws(PinSyntaxError) {
     var rest = text.utf8[...]
-    if let value = rest.dropping(prefix: "pin-sha256=\"") {
+    if rest.count == Self.base64Count {
+      // Nothing stands before it, whatever it begins with.
+    } else if let value = rest.dropping(prefix: "pin-sha256=\"") {
       guard value.last == UInt8(ascii: "\"") else { throw .unterminatedQuote }
       rest = value.dropLast()
-    } else if let value = rest.dropping(prefix: "sha256//") ?? rest.dropping(prefix: "sha256/") {
-      rest = value
+    } else if let value = rest.dropping(prefix: "sha256/") {
+      let isCurls = value.count > Self.base64Count
+      rest = isCurls ? value.dropping(prefix: "/") ?? value : value
     } else if let slash = rest.firstIndex(of: UInt8(ascii: "/")),
       let prefix = String(rest[..<slash]), ["sha1", "sha512", "sha384", "md5"].contains(prefix)
     {
@@ -50,6 +56,8 @@ public struct SPKIPin: Hashable, Sendable {
     }
     try self.init(base64: rest)
   }
+
+  private static let base64Count = 44
 
   private init(base64 text: Substring.UTF8View) throws(PinSyntaxError) {
     guard let bytes = StrictBase64.decode(text) else { throw .notBase64 }

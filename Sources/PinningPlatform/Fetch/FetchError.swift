@@ -2,8 +2,9 @@
 public enum FetchError: Error, Hashable, Sendable {
   /// No answer: name, connection, TLS or time-out, in the transport's words.
   case unreachable(String)
-  /// An answer with this HTTP status.
-  case status(Int)
+  /// An answer with this HTTP status; and the seconds after which the server wants to be asked
+  /// again, where it said so (`Retry-After`, RFC 9110 §10.2.3).
+  case status(Int, retryAfter: Double? = nil)
   /// The body is larger than the limit, in bytes.
   case tooLarge(limit: Int)
 }
@@ -12,7 +13,7 @@ extension FetchError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .unreachable(let reason): "no answer: \(reason)"
-    case .status(let code): "the server answered with status \(code)"
+    case .status(let code, _): "the server answered with status \(code)"
     case .tooLarge(let limit): "the body is larger than \(limit) bytes"
     }
   }
