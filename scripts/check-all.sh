@@ -18,7 +18,7 @@ run() { # name, command...
   fi
 }
 
-for check in platform-door imports constructs own-words manifest; do
+for check in platform-door imports constructs own-words manifest app-project; do
   run "$check self-test" /usr/bin/env python3 "scripts/checks/$check.py" --self-test
   run "$check" /usr/bin/env python3 "scripts/checks/$check.py"
 done
@@ -32,7 +32,7 @@ if command -v shellcheck >/dev/null; then
 else
   printf 'check: shell scripts: skipped, shellcheck is not installed\n'
 fi
-run "format" "$swift" format lint --strict -r Package.swift Sources Tests
+run "format" "$swift" format lint --strict -r Package.swift Sources Tests App Benchmarks
 
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'check: %d failed: %s\n' ${#failed[@]} "${failed[*]}"

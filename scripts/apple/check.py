@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Type-checks what an app links for Apple's triples, on a machine without Apple's SDK.
+"""Type-checks what an app links, and the sample app, for Apple's triples, on a machine without
+Apple's SDK.
 
 - The standard library is the toolchain's own: its textual interfaces, rewritten for the triple
   and compiled again. What it says of availability is true for the triple.
@@ -35,9 +36,11 @@ SWIFT = os.environ.get("SWIFT", "swift")
 TRIPLES = ["arm64-apple-ios15.0", "arm64-apple-macos12.0"]
 STANDARD = ["Swift", "_Concurrency", "_StringProcessing", "Synchronization"]
 # In the order in which they import each other; a folder or a file of stubs each.
-FRAMEWORKS = ["Darwin", "ObjectiveC", "Dispatch", "Foundation", "Security", "CryptoKit"]
-# What an app links, in the order of Package.swift.
-TARGETS = ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning"]
+FRAMEWORKS = ["Darwin", "ObjectiveC", "Dispatch", "Foundation", "Security", "CryptoKit", "Combine",
+              "SwiftUI"]
+# What an app and its tests link, in the order of Package.swift, and the sample app, which is no part
+# of the package and sees only what is public.
+TARGETS = ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting", "App"]
 
 OBJC = ["-Xfrontend", "-enable-objc-interop",
         "-Xfrontend", "-disable-objc-attr-requires-foundation-module"]
@@ -51,19 +54,27 @@ ADDED = """
 }
 """
 
-# Errors of other kinds than a wrong type: file, text, what takes its place.
+# Errors of other kinds than a wrong type: target, file, text, what takes its place.
 FLAWS = [
     # A delegate method under a name that the session never calls.
-    ("Apple/SessionDelegate.swift", "didReceive challenge:", "didRecieve challenge:"),
-    ("Apple/SessionDelegate+Tasks.swift", "didFinishCollecting metrics:",
+    ("PinningPlatform", "Apple/SessionDelegate.swift",
+     "didReceive challenge:", "didRecieve challenge:"),
+    ("PinningPlatform", "Apple/SessionDelegate+Tasks.swift", "didFinishCollecting metrics:",
      "didFinishCollect metrics:"),
     # What the oldest promised system does not have.
-    ("Apple/SessionDelegate+Tasks.swift", "@available(macOS 13.0, iOS 16.0,",
+    ("PinningPlatform", "Apple/SessionDelegate+Tasks.swift", "@available(macOS 13.0, iOS 16.0,",
      "@available(macOS 12.0, iOS 15.0,"),
-    ("Locked.swift", "import Foundation\n", "import Foundation\n\n"
+    ("PinningPlatform", "Locked.swift", "import Foundation\n", "import Foundation\n\n"
      "private func planted() async throws { try await Task.sleep(for: .seconds(1)) }\n"),
     # A value that two threads would share.
-    ("Apple/TrustJudgement.swift", "on trust: HandedOver<SecTrust>", "on trust: SecTrust"),
+    ("PinningPlatform", "Apple/TrustJudgement.swift", "on trust: HandedOver<SecTrust>",
+     "on trust: SecTrust"),
+    ("App", "ContentView.swift", "Form {", "NavigationStack {"),
+    # What no app may use: a symbol of the package's own.
+    ("App", "Sessions.swift", "client.refusal(for: error)",
+     'Optional(PinEvaluation(host: "", outcome: .matched, decision: .accept))'),
+    # The model off the main actor.
+    ("App", "RequestModel.swift", "@MainActor\n", ""),
 ]
 
 
@@ -80,6 +91,11 @@ def run(*command):
 
 def sources(folder):
     return sorted(path for path in Path(folder).rglob("*.swift"))
+
+
+def home(target):
+    """The folder of a target's sources."""
+    return Path("App/Sources") if target == "App" else Path("Sources") / target
 
 
 @functools.cache
@@ -144,7 +160,7 @@ def compile_module(name, files, triple, standard, modules, *flags):
     shims = resources / "shims"
     run(programs / "swiftc", "-target", triple, "-O", "-wmo", "-parse-as-library", "-emit-module",
         "-emit-module-path", modules / f"{name}.swiftmodule", "-module-name", name,
-        "-package-name", "ssl-pinning", *OBJC, "-I", standard, "-I", modules, "-I", shims,
+        *OBJC, "-I", standard, "-I", modules, "-I", shims,
         "-Xcc", f"-I{shims}", *flags, *files)
 
 
@@ -169,8 +185,9 @@ def check(triple, root, only=None, keep=False):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(framework, folder)
     for name in only or TARGETS:
-        compile_module(name, sources(root / "Sources" / name), triple, standard, folder,
-                       "-swift-version", "6", "-warnings-as-errors")
+        package = [] if name == "App" else ["-package-name", "ssl-pinning"]
+        compile_module(name, sources(root / home(name)), triple, standard, folder,
+                       "-swift-version", "6", "-warnings-as-errors", *package)
 
 
 def plant(path, error):
@@ -187,8 +204,9 @@ def self_test():
     with tempfile.TemporaryDirectory() as copy:
         for number, name in enumerate(TARGETS):
             # One target at a time: an error in one would keep the next from being looked at.
-            shutil.copytree(ROOT / "Sources" / name, Path(copy) / "Sources" / name)
-            files = [path for path in sources(Path(copy) / "Sources" / name)
+            folder = Path(copy) / home(name)
+            shutil.copytree(ROOT / home(name), folder)
+            files = [path for path in sources(folder)
                      if not path.read_text().startswith("#if os(Linux)")]
             for path in files:
                 plant(path, 'private let planted: Int = "a text"')
@@ -197,12 +215,12 @@ def self_test():
                 missed += files
             except Failed as failure:
                 missed += [path for path in files if f"{path}:" not in str(failure)]
-            shutil.rmtree(Path(copy) / "Sources" / name)
+            shutil.rmtree(folder)
             check(triple, ROOT, only=[name], keep=number > 0)
-        name = "PinningPlatform"
-        for file, old, new in FLAWS:
-            shutil.copytree(ROOT / "Sources" / name, Path(copy) / "Sources" / name)
-            path = Path(copy) / "Sources" / name / file
+        for name, file, old, new in FLAWS:
+            folder = Path(copy) / home(name)
+            shutil.copytree(ROOT / home(name), folder)
+            path = folder / file
             text = path.read_text()
             path.write_text(text.replace(old, new, 1))
             try:
@@ -211,7 +229,7 @@ def self_test():
                 missed.append(path)
             except Failed as failure:
                 missed += [] if f"{path}:" in str(failure) else [path]
-            shutil.rmtree(Path(copy) / "Sources" / name)
+            shutil.rmtree(folder)
     for path in missed:
         print(f"check-apple: self-test: the error planted in {path.name} was not found")
     if not missed:

@@ -20,6 +20,7 @@ public struct URLRequest: Hashable, Sendable {
 }
 @objc open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   open var statusCode: Int { fatalError() }
+  open var allHeaderFields: [AnyHashable: Any] { fatalError() }
   open func value(forHTTPHeaderField field: String) -> String? { fatalError() }
 }
 

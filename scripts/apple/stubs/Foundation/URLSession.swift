@@ -29,6 +29,10 @@
   open func flush(completionHandler: @escaping @Sendable () -> Void) {}
   open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {}
   open func dataTask(with request: URLRequest) -> URLSessionDataTask { fatalError() }
+  @available(macOS 12.0, iOS 15.0, watchOS 8.0, tvOS 15.0, *)
+  public func data(
+    from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
+  ) async throws -> (Data, URLResponse) { fatalError() }
 }
 
 @objc open class URLSessionTask: NSObject, @unchecked Sendable {

@@ -69,6 +69,8 @@ public struct Date: Hashable, Comparable, Sendable {
   public init() {}
   public init(timeIntervalSince1970: TimeInterval) {}
   public var timeIntervalSince1970: TimeInterval { fatalError() }
+  @available(macOS 12.0, iOS 15.0, watchOS 8.0, tvOS 15.0, *)
+  public func formatted() -> String { fatalError() }
   public static func < (left: Date, right: Date) -> Bool { fatalError() }
 }
 

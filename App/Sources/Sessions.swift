@@ -1,0 +1,35 @@
+import Foundation
+import SslPinning
+
+/// Both sessions of one client, made once: a session keeps its connections.
+///
+/// - There is no plain session without a client either: where the registry could not be verified,
+///   the app sends nothing.
+struct Sessions: Sendable {
+  let client: SslPinningClient
+  private let pinned: URLSession
+  private let plain: URLSession
+
+  init(client: SslPinningClient) {
+    self.client = client
+    pinned = client.createPinnedSession()
+    plain = client.createPlainSession()
+  }
+
+  /// Sends a GET request. A refusal is a result like any other, never thrown.
+  func send(to url: URL, over kind: SessionKind) async -> LogEntry.Result {
+    let session = kind == .pinned ? pinned : plain
+    do {
+      let (body, response) = try await session.data(from: url)
+      guard let answer = response as? HTTPURLResponse else {
+        return .failed(reason: "the answer is not HTTP")
+      }
+      var headers: [String: String] = [:]
+      for (name, value) in answer.allHeaderFields { headers["\(name)"] = "\(value)" }
+      return .answered(status: answer.statusCode, headers: headers, bodyBytes: body.count)
+    } catch {
+      if let refusal = client.refusal(for: error) { return .refused(refusal) }
+      return .failed(reason: error.localizedDescription)
+    }
+  }
+}
