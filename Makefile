@@ -14,7 +14,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo test check check-fast check-apple clean
+.PHONY: help deps deps-test build release demo test check check-fast check-apple bench-core clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,9 +47,12 @@ check: deps-test check-fast check-apple ## everything a change must pass but the
 check-fast: deps-test ## the part of check that compiles nothing
 	@scripts/check-all.sh
 
-check-apple: deps-test ## type-check what an app links for Apple's systems, against stubs
+check-apple: deps-test ## type-check what an app links, and App, for Apple's systems, against stubs
 	@scripts/apple/check.py --self-test
 	@scripts/apple/check.py
+
+bench-core: deps-test ## measure canonicalizing, verdicts, signatures, beside peers
+	@Benchmarks/core.sh
 
 clean: ## remove everything that was built or installed into .build
 	rm -rf .build

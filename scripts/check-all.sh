@@ -28,7 +28,7 @@ resources=$("$swift" -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(
 run "C shims" "$resources/../../bin/clang" -std=gnu17 -fsyntax-only -Wall -Wextra -Werror \
   -ISources/CPlatformShims/include Sources/CPlatformShims/*.c
 if command -v shellcheck >/dev/null; then
-  run "shell scripts" shellcheck scripts/*.sh .ci/run
+  run "shell scripts" shellcheck scripts/*.sh Benchmarks/*.sh .ci/run
 else
   printf 'check: shell scripts: skipped, shellcheck is not installed\n'
 fi

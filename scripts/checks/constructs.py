@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What code may not do. In Sources: crash on what came from outside. In the tests:
+"""What code may not do. In Sources and the app: crash on what came from outside. In the tests:
 wait and hope. Anywhere: grow past what one sitting can read."""
 
 import re
@@ -35,7 +35,7 @@ def check(files):
                 offences.append((path, checklib.line_of(code, match.start()), message))
 
         report(UNSAFE_FLAGS, "unsafeFlags bar the package from use as a dependency")
-        if path.startswith("Sources/"):
+        if path.startswith(("Sources/", "App/")):
             for pattern, message in CRASHES:
                 report(pattern, message)
         if path.startswith("Tests/"):
@@ -54,6 +54,7 @@ checklib.main(
     check,
     bad=[
         ({"Sources/A/A.swift": "let a = try! b()\nlet c = d as! Int\n"}, [1, 2]),
+        ({"App/Sources/A.swift": "let a = 1\nlet b = try! c()\n"}, [2]),
         ({"Sources/A/A.swift": "\nfatalError()\npreconditionFailure(\"x\")\n"}, [2, 3]),
         ({"Sources/A/A.swift": 'let a = "\\(try! b())"\n'}, [1]),
         ({"Sources/A/A.swift": 'let a = #"\\#(b as! Int)"#\n'}, [1]),
