@@ -64,12 +64,18 @@ public struct PinEvaluation: Hashable, Sendable {
   /// verdict. Its pins count all the same.
   public let isStale: Bool
 
+  /// Whether another valid path to the same leaf could turn a refusal: it came of a certificate
+  /// above the leaf, by a denied key or by a pin that stands elsewhere. What is wrong with the leaf,
+  /// the chain, the registry or the host stays wrong on every path.
+  public let mayHaveAnotherPath: Bool
+
   /// A verdict. Only a policy and the platform's transports make one.
   package init(
     host: String, outcome: Outcome, decision: Decision, presented: [SPKIPin] = [],
     expectedLeaf: [Pin] = [], expectedCA: [Pin] = [],
     expectedCertificates: [CertificateFingerprint] = [], registry: RegistryStamp? = nil,
-    isStale: Bool = false
+    isStale: Bool = false,
+    mayHaveAnotherPath: Bool = false
   ) {
     self.host = host
     self.outcome = outcome
@@ -80,6 +86,7 @@ public struct PinEvaluation: Hashable, Sendable {
     self.expectedCertificates = expectedCertificates
     self.registry = registry
     self.isStale = isStale
+    self.mayHaveAnotherPath = mayHaveAnotherPath
   }
 
   /// Whether a newer registry could change the verdict: the host is listed and its pins are stale,

@@ -4,6 +4,8 @@
 ///   say. Pins only tighten. (Except ``TrustMode/pinnedKeysOnly``, where the leaf pin is all.)
 /// - The *validated* path is matched, never what the server merely sent.
 /// - A denied key anywhere on the path refuses, whatever else matches.
+/// - Of several valid paths to one leaf, one that satisfies all rules is enough. A refusal says
+///   whether another could (``PinEvaluation/mayHaveAnotherPath``); the validator looks for it.
 /// - All patterns that match a host contribute; pins are united per role; the stricter of two
 ///   settings counts.
 /// - Leaf pins match index 0, CA pins index 1 or higher, whole certificates any. A host with more
@@ -109,7 +111,25 @@ public struct PinningPolicy: Hashable, Sendable {
       presented: evidence.presented, expectedLeaf: entry?.leaf.pins ?? [],
       expectedCA: entry?.ca.pins ?? [],
       expectedCertificates: entry?.certificates.sorted() ?? [], registry: registry,
-      isStale: registry?.isStale(at: now) ?? false)
+      isStale: registry?.isStale(at: now) ?? false,
+      mayHaveAnotherPath: !accepted && isOfThePath(outcome, evidence, entry: entry, at: now))
+  }
+
+  /// Whether a refusal is of the path that was found, and not of the leaf, which is on every path.
+  private func isOfThePath(
+    _ outcome: PinEvaluation.Outcome, _ evidence: ChainEvidence, entry: PolicyEntry?, at now: Int64
+  ) -> Bool {
+    guard trust != .pinnedKeysOnly, case .success(let chain) = evidence.validation else {
+      return false
+    }
+    switch outcome {
+    case .denied(let pin): return pin != chain.path.first
+    case .mismatch(.ca), .mismatch(.certificate): return true
+    case .mismatch(.leaf):
+      guard let entry, entry.match == .any else { return false }
+      return entry.ca.hasLivePin(at: now) || !entry.certificates.isEmpty
+    default: return false
+    }
   }
 
   private func judge(

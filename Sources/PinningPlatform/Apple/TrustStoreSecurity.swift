@@ -72,6 +72,16 @@
       return ChainEvidence(presented: pins, validation: validation(of: trust, host: host))
     }
 
+    /// The system's own path is the only one that is judged.
+    func verdict(
+      presented: [[UInt8]], host: HostName, at unixSeconds: Int64?,
+      by judge: (ChainEvidence) -> PinEvaluation
+    ) -> ChainVerdict {
+      let evidence = evidence(presented: presented, host: host, at: unixSeconds)
+      return ChainVerdict(
+        evaluation: judge(evidence), evidence: evidence, presented: presented)
+    }
+
     /// Judges the trust object of a handshake. Blocks for as long as the system evaluates, which may
     /// take a round trip on the network.
     ///

@@ -44,13 +44,13 @@
         return (decision, nil, text)
       }
       let generation = transport.judge.generation
-      let evidence = transport.validator.evidence(
-        storeContext: storeContext, host: host, at: transport.judge.time)
-      let evaluation = transport.judge.evaluate(evidence, host: host)
+      let verdict = transport.validator.verdict(
+        storeContext: storeContext, host: host, judge: transport.judge)
+      let evaluation = verdict.evaluation
       if evaluation.decision == .accept {
         transport.judge.record(evaluation)
         let proof = JudgedConnection(
-          spelling: transfer.host, host: host, evidence: evidence, accepted: generation)
+          spelling: transfer.host, host: host, presented: verdict.presented, accepted: generation)
         return (PP_ACCEPT, proof, "")
       }
       if !transfer.refreshed, transport.judge.wantsRefresh(after: evaluation) {
@@ -76,11 +76,13 @@
       }
       let spelling = String(cString: transfer.host)
       guard let host = try? HostName(spelling), host == connection.host else {
-        // Judged for another name: its evidence says nothing about this one.
+        // Judged for another name: its verdict says nothing about this one.
         if transfer.attempt == 0 { return (PP_RETRY, "") }
         return refuse(host: spelling, outcome: .unjudged("the verdict is for another host"))
       }
-      let evaluation = transport.judge.evaluate(connection.evidence, host: host)
+      let evaluation = transport.validator.verdict(
+        presented: connection.presented, host: host, judge: transport.judge
+      ).evaluation
       if evaluation.decision == .accept {
         connection.accept(under: generation)
         transport.judge.record(evaluation)

@@ -28,6 +28,16 @@
       return true
     }
 
+    /// Adds a certificate that somebody else holds as well.
+    func append(sharing certificate: OpaquePointer) -> Bool {
+      guard X509_up_ref(certificate) == 1 else { return false }
+      guard OPENSSL_sk_push(pointer, UnsafeRawPointer(certificate)) > 0 else {
+        X509_free(certificate)
+        return false
+      }
+      return true
+    }
+
     /// The certificate that `der` is, without anything behind it. The caller frees it.
     static func parse(der: [UInt8]) -> OpaquePointer? {
       der.withUnsafeBufferPointer { bytes in
@@ -49,17 +59,22 @@
       }
     }
 
-    /// What a certificate that OpenSSL holds is recognised by, over the bytes as they were received:
-    /// OpenSSL keeps what it parsed as it was, and i2d gives it back.
-    static func identity(
-      of certificate: OpaquePointer
-    ) -> (pin: SPKIPin, fingerprint: CertificateFingerprint)? {
+    /// The bytes of a certificate that OpenSSL holds, as they were received: OpenSSL keeps what it
+    /// parsed as it was, and i2d gives it back.
+    static func der(of certificate: OpaquePointer) -> [UInt8]? {
       var buffer: UnsafeMutablePointer<UInt8>?
       let count = i2d_X509(certificate, &buffer)
       guard count > 0, let buffer else { return nil }
       defer { CRYPTO_free(buffer, nil, 0) }
-      let der = [UInt8](UnsafeBufferPointer(start: buffer, count: Int(count)))
-      guard let pin = try? SPKIPin(certificateDER: der) else { return nil }
+      return [UInt8](UnsafeBufferPointer(start: buffer, count: Int(count)))
+    }
+
+    /// What a certificate that OpenSSL holds is recognised by.
+    static func identity(
+      of certificate: OpaquePointer
+    ) -> (pin: SPKIPin, fingerprint: CertificateFingerprint)? {
+      guard let der = der(of: certificate), let pin = try? SPKIPin(certificateDER: der)
+      else { return nil }
       return (pin, CertificateFingerprint(hashing: der))
     }
   }

@@ -30,26 +30,61 @@
     ) -> ChainEvidence {
       ERR_set_mark()
       defer { ERR_pop_to_mark() }
-      // What the server sent stands in the list of untrusted certificates, the leaf included.
-      let chain = X509_STORE_CTX_get0_untrusted(storeContext)
-      let sent = CertificateStack.certificates(in: chain)
-      guard let chain, let leaf = X509_STORE_CTX_get0_cert(storeContext), sent.first == leaf else {
-        X509_STORE_CTX_set_error(storeContext, X509_V_ERR_UNSPECIFIED)
-        return ChainEvidence(
-          presented: [], validation: .failure(.unreadable("the server sent no certificate")))
-      }
-      var pins: [SPKIPin] = []
-      for certificate in sent {
-        guard let pin = CertificateStack.identity(of: certificate)?.pin else { break }
-        pins.append(pin)
-      }
-      guard store.validates else { return .notValidated(presented: pins) }
-      let judgement = PathJudgement(store: store, chain: chain, host: host, at: unixSeconds)
-      X509_STORE_CTX_set_error(storeContext, judgement.code)
-      if let path = judgement.path?.release() {
-        X509_STORE_CTX_set0_verified_chain(storeContext, path)
-      }
-      return ChainEvidence(presented: pins, validation: judgement.validation)
+      guard let sent = Self.sent(in: storeContext) else { return .nothingSent }
+      guard store.validates else { return .notValidated(presented: sent.pins) }
+      let judgement = PathJudgement(
+        anchors: store.pointer, settings: store.settings, chain: sent.stack, host: host,
+        at: unixSeconds)
+      judgement.tell(storeContext)
+      return ChainEvidence(presented: sent.pins, validation: judgement.validation)
     }
+
+    /// The verdict of `judge`, at its time, on the chain of a handshake, inside the callback of
+    /// `SSL_CTX_set_cert_verify_callback`.
+    ///
+    /// - The same judgement as ``evaluate(presented:host:at:by:)``, over this validator's anchors and
+    ///   settings, whatever the connection was set to.
+    /// - The verify result and the verified chain of the path that was judged are left in
+    ///   `storeContext`. Under ``TrustMode/pinnedKeysOnly`` it stays untouched.
+    /// - Nothing of `storeContext` is kept.
+    ///
+    /// - Important: the verify result is the chain's, not the verdict's. Let the handshake pass only
+    ///   where the evaluation's decision is `accept`. Look at the judge's generation *before*.
+    /// - Parameter storeContext: OpenSSL's `X509_STORE_CTX *`.
+    package func verdict(
+      storeContext: OpaquePointer, host: HostName, judge: any PinJudge
+    ) -> ChainVerdict {
+      ERR_set_mark()
+      defer { ERR_pop_to_mark() }
+      guard let sent = Self.sent(in: storeContext) else {
+        return ChainVerdict(
+          evaluation: judge.evaluate(.nothingSent, host: host), evidence: .nothingSent,
+          presented: [])
+      }
+      let (verdict, judgement) = store.verdict(on: sent, host: host, at: judge.time) {
+        judge.evaluate($0, host: host)
+      }
+      judgement?.tell(storeContext)
+      return verdict
+    }
+
+    private static func sent(in storeContext: OpaquePointer) -> SentChain? {
+      let sent = SentChain(storeContext: storeContext)
+      if sent == nil { X509_STORE_CTX_set_error(storeContext, X509_V_ERR_UNSPECIFIED) }
+      return sent
+    }
+  }
+
+  extension PathJudgement {
+    /// Leaves the result and the path in the context of a handshake, as its own verification would.
+    fileprivate func tell(_ storeContext: OpaquePointer) {
+      X509_STORE_CTX_set_error(storeContext, code)
+      if let path = path?.release() { X509_STORE_CTX_set0_verified_chain(storeContext, path) }
+    }
+  }
+
+  extension ChainEvidence {
+    fileprivate static let nothingSent = ChainEvidence(
+      presented: [], validation: .failure(.unreadable("the server sent no certificate")))
   }
 #endif

@@ -12,9 +12,12 @@
     /// The path that was found, leaf first, also where it is not valid. Owned.
     let path: OwnedPath?
 
-    /// - Parameter chain: OpenSSL's list of certificates, leaf first; borrowed.
+    /// - Parameters:
+    ///   - anchors: OpenSSL's `X509_STORE *`.
+    ///   - chain: OpenSSL's list of certificates, leaf first; borrowed.
     init(
-      store: PlatformTrustStore, chain: OpaquePointer, host: HostName, at unixSeconds: Int64?
+      anchors: OpaquePointer, settings: VerifySettings, chain: OpaquePointer, host: HostName,
+      at unixSeconds: Int64?
     ) {
       guard let leaf = CertificateStack.certificates(in: chain).first,
         let context = X509_STORE_CTX_new()
@@ -24,8 +27,8 @@
       }
       defer { X509_STORE_CTX_free(context) }
       // A context of our own: nothing that was set on a connection reaches it.
-      guard X509_STORE_CTX_init(context, store.pointer, leaf, chain) == 1,
-        store.settings.apply(to: X509_STORE_CTX_get0_param(context), at: unixSeconds)
+      guard X509_STORE_CTX_init(context, anchors, leaf, chain) == 1,
+        settings.apply(to: X509_STORE_CTX_get0_param(context), at: unixSeconds)
       else {
         self.init(
           .failure(.untrusted(code: Int(X509_V_ERR_OUT_OF_MEM), reason: "out of memory")),

@@ -48,29 +48,53 @@
     ) -> ChainEvidence {
       ERR_set_mark()
       defer { ERR_pop_to_mark() }
-      // Up to the first that has no key: the leaf's place is never taken by another certificate.
-      var pins: [SPKIPin] = []
-      for certificate in presented {
-        guard let pin = try? SPKIPin(certificateDER: certificate) else { break }
-        pins.append(pin)
+      do throws(ChainFault) {
+        let sent = try SentChain(presented: presented)
+        guard validates else { return .notValidated(presented: sent.pins) }
+        let judgement = PathJudgement(
+          anchors: pointer, settings: settings, chain: sent.stack, host: host, at: unixSeconds)
+        return ChainEvidence(presented: sent.pins, validation: judgement.validation)
+      } catch { return unreadable(presented, error) }
+    }
+
+    func verdict(
+      presented: [[UInt8]], host: HostName, at unixSeconds: Int64?,
+      by judge: (ChainEvidence) -> PinEvaluation
+    ) -> ChainVerdict {
+      ERR_set_mark()
+      defer { ERR_pop_to_mark() }
+      do throws(ChainFault) {
+        return verdict(
+          on: try SentChain(presented: presented), host: host, at: unixSeconds, by: judge
+        ).verdict
+      } catch {
+        let evidence = unreadable(presented, error)
+        return ChainVerdict(
+          evaluation: judge(evidence), evidence: evidence, presented: presented)
       }
-      guard validates else { return .notValidated(presented: pins) }
-      guard !presented.isEmpty else {
-        return ChainEvidence(
-          presented: [], validation: .failure(.unreadable("the server sent no certificate")))
+    }
+
+    /// - Returns: the verdict, and the judgement on the path that it stands on, where any was
+    ///   validated.
+    func verdict(
+      on sent: SentChain, host: HostName, at unixSeconds: Int64?,
+      by judge: (ChainEvidence) -> PinEvaluation
+    ) -> (verdict: ChainVerdict, judgement: PathJudgement?) {
+      guard validates else {
+        let evidence = ChainEvidence.notValidated(presented: sent.pins)
+        let verdict = ChainVerdict(
+          evaluation: judge(evidence), evidence: evidence, presented: sent.presented)
+        return (verdict, nil)
       }
-      guard let chain = CertificateStack() else {
-        return ChainEvidence(presented: pins, validation: .failure(.unreadable("no memory")))
-      }
-      for (index, certificate) in presented.enumerated() {
-        guard chain.append(der: certificate) else {
-          let fault = "certificate \(index + 1) of \(presented.count) cannot be read"
-          return ChainEvidence(presented: pins, validation: .failure(.unreadable(fault)))
-        }
-      }
-      let judgement = PathJudgement(
-        store: self, chain: chain.pointer, host: host, at: unixSeconds)
-      return ChainEvidence(presented: pins, validation: judgement.validation)
+      let search = PathSearch(store: self, sent: sent, host: host, unixSeconds: unixSeconds)
+      return search.verdict(by: judge)
+    }
+
+    private func unreadable(_ presented: [[UInt8]], _ fault: ChainFault) -> ChainEvidence {
+      let pins = SentChain.pins(of: presented)
+      return validates
+        ? ChainEvidence(presented: pins, validation: .failure(fault))
+        : .notValidated(presented: pins)
     }
 
     /// Adds an app's own anchors.

@@ -31,6 +31,7 @@
   open var bundlePath: String { fatalError() }
   open var resourceURL: URL? { fatalError() }
   open var infoDictionary: [String: Any]? { fatalError() }
+  open var bundleIdentifier: String? { fatalError() }
 }
 
 @objc open class FileManager: NSObject, @unchecked Sendable {

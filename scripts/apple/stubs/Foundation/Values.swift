@@ -37,6 +37,7 @@
   open class var processInfo: ProcessInfo { fatalError() }
   open var systemUptime: Double { fatalError() }
   open var environment: [String: String] { fatalError() }
+  open var processName: String { fatalError() }
 }
 
 public typealias TimeInterval = Double
