@@ -27,7 +27,11 @@ final class ScriptedJudge: PinJudge {
     _ pins: [String: ServerIdentity], denied: [ServerIdentity] = [],
     unlisted: UnlistedHosts = .refuse
   ) throws {
-    let policy = try Self.policy(pins, denied: denied, trust: trust, unlisted: unlisted)
+    apply(try Self.policy(pins, denied: denied, trust: trust, unlisted: unlisted))
+  }
+
+  /// Puts a policy in force.
+  func apply(_ policy: PinningPolicy) {
     state.withLock {
       $0.policy = policy
       $0.generation += 1
