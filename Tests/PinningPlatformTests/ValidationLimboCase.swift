@@ -18,6 +18,8 @@ struct LimboCase: Decodable, Sendable {
   let validationTime: String?
   let expectedResult: String
   let expectedPeerName: Peer?
+  /// The most certificates between leaf and anchor; `nil` where the case sets no limit.
+  let maxChainDepth: Int32?
 
   /// The anchors, in DER.
   var trusted: [[UInt8]] { get throws { try trustedCerts.map(Self.der) } }

@@ -77,7 +77,7 @@ struct ValidationPathSearchTests {
     for (presented, ca) in [
       (site.sent() + [top], pinned), (site.sent(under: [0]) + [top], pinned),
       (site.sent() + [forged.certificate.der, impostor.certificate.der], impostor),
-      ([site.sent()[0], forged.certificate.der] + site.sent(), impostor),
+      (site.sent(under: [0]) + [forged.certificate.der], impostor),
     ] {
       let policy = try site.policy(ca: [ca], trust: trust)
       let (verdict, asked) = try judge(policy, presented: presented)
@@ -87,8 +87,8 @@ struct ValidationPathSearchTests {
       for evidence in asked { #expect(try !evidence.validation.get().path.contains(key)) }
     }
     // Where what was sent leads OpenSSL to no anchor at all, that is the verdict.
-    let policy0 = try site.policy(ca: [site.roots[0]], trust: trust)
-    let (rejected, asked) = try judge(policy0, presented: site.sent(under: [2, 0]) + [top])
+    let reachable = try site.policy(ca: [site.roots[0]], trust: trust)
+    let (rejected, asked) = try judge(reachable, presented: site.sent(under: [2, 0]) + [top])
     #expect(rejected.rule == "chain")
     #expect(asked.count == 1)
     // The same CA is one that counts once the client trusts it.
@@ -229,6 +229,54 @@ struct ValidationPathSearchTests {
     // Without the bridge there is no way to the old root.
     let policy = try site.policy(ca: [old], trust: trust)
     #expect(try judge(policy, presented: Array(presented.prefix(2))).0.decision == .refuse)
+  }
+
+  @Test("lead over no certificate that the system's store rejects, wherever it came from")
+  func rejectedBySystem() async throws {
+    let (old, new) = (
+      try CertificateAuthority.makeRoot(name: "Old"), try CertificateAuthority.makeRoot(name: "New")
+    )
+    let bridge = try old.issueIntermediate(name: "New", key: new.key)
+    let issuer = try new.issueIntermediate(name: "Issuer")
+    let leaf = try issuer.issue(names: CrossSigned.names).leaf
+    let tool = try OpenSSLCommand()
+    try tool.write([UInt8](bridge.certificate.pem.utf8), to: "bridge.pem")
+    let rejected = String(
+      decoding: try await tool.make(
+        "rejected.pem",
+        ["x509", "-in", "bridge.pem", "-trustout", "-addreject", "serverAuth"]), as: UTF8.self)
+    let folder = try TemporaryDirectory()
+    let site = try CrossSigned()
+    let presented = [leaf, issuer.certificate, bridge.certificate].map(\.der)
+    for (name, extra, accepted) in [("plain", "", true), ("rejected", rejected, false)] {
+      let file = try folder.write(
+        new.certificate.pem + extra + old.certificate.pem, to: "\(name).pem"
+      ).path(percentEncoded: false)
+      let system = SystemAnchors(environment: ["SSL_CERT_FILE": file, "SSL_CERT_DIR": "/nowhere"])
+      let below = try site.policy(ca: [new], trust: .system)
+      #expect(try judge(below, presented: presented, system: system).0.outcome == .matched)
+      let above = try site.policy(ca: [old], trust: .system)
+      let (verdict, _) = try judge(above, presented: presented, system: system)
+      #expect(verdict.outcome == (accepted ? .matched : .mismatch(.ca)), "\(name)")
+    }
+  }
+
+  @Test("are found among anchors that OpenSSL reads from a directory as it needs them")
+  func directory() async throws {
+    let site = try CrossSigned()
+    let hashed = try TemporaryDirectory()
+    for (index, root) in site.roots.enumerated() {
+      _ = try hashed.write(root.certificate.pem, to: "root\(index).pem")
+    }
+    let rehash = try await ChildProcess.run("openssl", ["rehash", hashed.path()])
+    try #require(rehash.exitCode == 0)
+    let system = SystemAnchors(
+      environment: ["SSL_CERT_FILE": "/nowhere", "SSL_CERT_DIR": hashed.path()])
+    for root in site.roots {
+      let policy = try site.policy(ca: [root], trust: .system)
+      #expect(
+        try judge(policy, presented: site.sent(), system: system).0.outcome == .matched)
+    }
   }
 
   @Test("go on past an own anchor that is no root, to one above it")

@@ -181,6 +181,19 @@ struct ValidationTests {
     }
   }
 
+  @Test("refuses a path with more than ten certificates between leaf and anchor")
+  func length() throws {
+    var authority = root
+    for index in 1...11 {
+      authority = try authority.issueIntermediate(name: "Authority \(index)")
+      let leaf = try authority.issue(names: ["www.example.com"])
+      let evidence = try evidence(
+        anchors: [root.certificate],
+        presented: ([leaf.leaf] + leaf.intermediates).map(\.der))
+      #expect(evidence.isValidated == (index <= 10), "\(index)")
+    }
+  }
+
   @Test("never lets another certificate take the place of a leaf that cannot be read")
   func unreadable() throws {
     let leaf = server.leaf.der

@@ -12,8 +12,6 @@
   /// - Bounded: a chain made to have a million paths is given up early, which can only refuse.
   /// - A path with a certificate that the trust store rejects by name is none.
   struct CandidatePaths {
-    /// The most certificates of one path.
-    static let longest = 12
     /// The most certificates whose issuers are looked for.
     static let mostSteps = 64
 
@@ -22,12 +20,12 @@
 
     private let sent: [OpaquePointer]
     private let anchors: AnchorLookup
-    private let endsAtAnyAnchor: Bool
+    private let settings: VerifySettings
 
-    init(sent: [OpaquePointer], anchors: AnchorLookup, endsAtAnyAnchor: Bool) {
+    init(sent: [OpaquePointer], anchors: AnchorLookup, settings: VerifySettings) {
       self.sent = sent
       self.anchors = anchors
-      self.endsAtAnyAnchor = endsAtAnyAnchor
+      self.settings = settings
     }
 
     /// The first `count` paths, `known` left out.
@@ -46,7 +44,9 @@
       while steps < min(waiting.count, Self.mostSteps), found.count < count {
         let path = waiting[steps]
         steps += 1
-        guard let last = path.last, path.count < Self.longest, !Self.issued(last, by: last) else {
+        guard let last = path.last, path.count <= Int(settings.mostIntermediates) + 1,
+          !Self.issued(last, by: last)
+        else {
           continue
         }
         let trusted = anchors.named(X509_get_issuer_name(last)).filter {
@@ -66,7 +66,7 @@
 
     /// Whether OpenSSL ends a path there, under the settings that all paths are held to.
     private func canEnd(at anchor: OpaquePointer) -> Bool {
-      endsAtAnyAnchor || Self.issued(anchor, by: anchor)
+      settings.endsAtAnyAnchor || Self.issued(anchor, by: anchor)
     }
 
     /// By name, key identifier and key usage, as OpenSSL looks for issuers; no signature is checked.

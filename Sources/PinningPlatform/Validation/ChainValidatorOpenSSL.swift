@@ -3,10 +3,14 @@
   import Pinning
 
   extension ChainValidator {
-    /// A validator whose system keeps its anchors elsewhere.
-    package init(trust: TrustMode, system: SystemAnchors) throws(TrustError) {
+    /// A validator whose system keeps its anchors elsewhere, or whose paths are shorter.
+    package init(
+      trust: TrustMode, system: SystemAnchors,
+      mostIntermediates: Int32 = VerifySettings.usualMostIntermediates
+    ) throws(TrustError) {
       self.trust = trust
-      store = try PlatformTrustStore(trust: trust, system: system)
+      store = try PlatformTrustStore(
+        trust: trust, system: system, mostIntermediates: mostIntermediates)
     }
 
     /// OpenSSL's `X509_STORE *`, for connections whose own library verifies as well. It lives as

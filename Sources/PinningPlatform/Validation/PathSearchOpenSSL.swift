@@ -31,7 +31,7 @@
         let lookup = AnchorLookup(store: store.pointer)
       else { return (first, judgement) }
       let candidates = CandidatePaths(
-        sent: sent.certificates, anchors: lookup, endsAtAnyAnchor: store.settings.endsAtAnyAnchor)
+        sent: sent.certificates, anchors: lookup, settings: store.settings)
       for path in candidates.first(
         Self.mostCandidates, besides: judgement.path?.certificates ?? [])
       {

@@ -12,25 +12,27 @@
     let validates: Bool
 
     init(
-      trust: TrustMode, system: SystemAnchors = SystemAnchors()
+      trust: TrustMode, system: SystemAnchors = SystemAnchors(),
+      mostIntermediates: Int32 = VerifySettings.usualMostIntermediates
     ) throws(TrustError) {
       // OpenSSL's loaders leave and clear errors of their own; none may surface elsewhere.
       ERR_set_mark()
       defer { ERR_pop_to_mark() }
       guard let store = X509_STORE_new() else { throw .unavailable("no memory") }
       do throws(TrustError) {
+        var endsAtAnyAnchor = false
         switch trust {
-        case .pinnedKeysOnly:
-          (settings, validates) = (VerifySettings(endsAtAnyAnchor: false), false)
+        case .pinnedKeysOnly: break
         case .system:
-          (settings, validates) = (VerifySettings(endsAtAnyAnchor: false), true)
           guard system.load(into: store) else { throw .noSystemAnchors(searched: system.searched) }
         case .anchors(let own, let andSystem):
-          let endsAtAnyAnchor = try Self.add(own, to: store)
-          (settings, validates) = (VerifySettings(endsAtAnyAnchor: endsAtAnyAnchor), true)
+          endsAtAnyAnchor = try Self.add(own, to: store)
           // One's own are enough to go on with where a system has none.
           if andSystem { _ = system.load(into: store) }
         }
+        validates = trust != .pinnedKeysOnly
+        settings = VerifySettings(
+          endsAtAnyAnchor: endsAtAnyAnchor, mostIntermediates: mostIntermediates)
         guard settings.apply(to: X509_STORE_get0_param(store)) else {
           throw .unavailable("OpenSSL refuses the settings")
         }

@@ -7,7 +7,19 @@
     /// Whether a path may end at an anchor that is no root.
     package let endsAtAnyAnchor: Bool
 
-    package init(endsAtAnyAnchor: Bool) { self.endsAtAnyAnchor = endsAtAnyAnchor }
+    /// The most certificates between the leaf and the anchor.
+    package let mostIntermediates: Int32
+
+    package init(
+      endsAtAnyAnchor: Bool, mostIntermediates: Int32 = Self.usualMostIntermediates
+    ) {
+      self.endsAtAnyAnchor = endsAtAnyAnchor
+      self.mostIntermediates = mostIntermediates
+    }
+
+    /// Paths of the public web have three at most, those across bridges of several authorities some
+    /// more. OpenSSL's own limit is a hundred signatures that a server can have us check.
+    package static let usualMostIntermediates: Int32 = 10
 
     /// 112 bits: RSA of 2048 bits, SHA-224. OpenSSL's default for a store of one's own is lower
     /// than Debian's for connections.
@@ -21,6 +33,7 @@
       // Trusted first: a cross-signed root that the server sends must not hide the trusted one.
       var flags = UInt(X509_V_FLAG_TRUSTED_FIRST)
       if endsAtAnyAnchor { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
+      X509_VERIFY_PARAM_set_depth(parameters, mostIntermediates)
       X509_VERIFY_PARAM_set_auth_level(parameters, Self.securityLevel)
       X509_VERIFY_PARAM_set_hostflags(parameters, HostCheck.flags)
       if let unixSeconds { X509_VERIFY_PARAM_set_time(parameters, time_t(unixSeconds)) }
