@@ -69,6 +69,52 @@ struct PinningPolicyTests {
     }
   }
 
+  /// A path of pins 1 (leaf), 2 and 3 (anchor) under an entry.
+  private static let pathVerdicts:
+    [(name: String, entry: PolicyEntry, denied: [UInt8], mayHaveAnother: Bool)] = [
+      ("a missing CA pin", .of(host, leaf: [1], ca: [9]), [], true),
+      ("a missing leaf pin", .of(host, leaf: [9], ca: [2]), [], false),
+      ("both missing, and one is enough", .of(host, leaf: [9], ca: [8], match: .any), [], true),
+      ("a leaf pin missing, and no other list", .of(host, leaf: [9], match: .any), [], false),
+      ("a CA pin missing beside an expired one", .of(host, ca: [9], expires: -200_000), [], false),
+      ("a denied leaf", .of(host, leaf: [1]), [1], false),
+      ("a denied leaf and a denied anchor", .of(host, leaf: [1]), [1, 3], false),
+      ("a denied anchor", .of(host, leaf: [1]), [3], true),
+      ("a denied CA and a missing leaf pin", .of(host, leaf: [9]), [2], true),
+      ("a CA pin missing, reported only", .of(host, ca: [9], .reportOnly), [], false),
+      ("a denied anchor, report-only", .of(host, ca: [9], .reportOnly), [3], true),
+      ("all as demanded", .of(host, leaf: [1], ca: [3]), [], false),
+      ("another host's entry", .of("other.example", ca: [9]), [], false),
+    ]
+
+  private static let host = PolicyScenarios.host
+
+  @Test("another path could turn what is wrong above the leaf, and nothing else")
+  func mayHaveAnotherPath() throws {
+    for (name, entry, denied, mayHaveAnother) in Self.pathVerdicts {
+      let policy = try PinningPolicy(entries: [entry], denied: Set(denied.map(SPKIPin.test)))
+      let host = try HostName(Self.host)
+      let chain = try #require(
+        ValidatedChain(host: host, path: [.test(1), .test(2), .test(3)]))
+      let evidence = ChainEvidence(presented: [.test(1)], validation: .success(chain))
+      let evaluation = policy.evaluate(evidence, host: host, at: 0)
+      #expect(evaluation.mayHaveAnotherPath == mayHaveAnother, "\(name)")
+      // Without a valid path, or for another name, there is nothing to search from.
+      let untrusted = ChainEvidence(
+        presented: [.test(1)], validation: .failure(.untrusted(code: 1, reason: "test")))
+      #expect(!policy.evaluate(untrusted, host: host, at: 0).mayHaveAnotherPath, "\(name)")
+      let other = try HostName("elsewhere.example")
+      #expect(!policy.evaluate(evidence, host: other, at: 0).mayHaveAnotherPath, "\(name)")
+    }
+    let keysOnly = try PinningPolicy(
+      entries: [.of(Self.host, leaf: [1])], denied: [.test(2)], trust: .pinnedKeysOnly)
+    let evidence = ChainEvidence(
+      presented: [.test(1), .test(2)], validation: .failure(.unreadable("test")))
+    let verdict = keysOnly.evaluate(evidence, host: try HostName(Self.host), at: 0)
+    #expect(verdict.rule == "denied-key")
+    #expect(!verdict.mayHaveAnotherPath)
+  }
+
   @Test("settings that contradict each other are errors")
   func contradictions() throws {
     let pattern = try HostPattern(PolicyScenarios.host)
