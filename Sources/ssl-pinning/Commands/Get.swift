@@ -86,7 +86,10 @@ enum Get {
     } catch {
       switch error {
       case .badURL, .clearTextURL, .badConfiguration: throw .usage("\(error)")
-      case .unreachable, .httpStatus, .tooLarge, .platformCannotPin:
+      case .unreachable(let reason):
+        throw .couldNotFindOut(
+          "the registry cannot be reached: \(TransportReason.text(reason, at: place))")
+      case .httpStatus, .tooLarge, .platformCannotPin:
         throw .couldNotFindOut("\(error)")
       case .malformed, .registryRefused, .badBundledRegistry, .badRootKeys, .badSigningKey,
         .badSignature, .noUsableKey, .badAnchor:
