@@ -51,6 +51,31 @@ struct SignStatementTests {
     #expect(third.number.version == 9 && third.denied.isEmpty && third.hosts == first.hosts)
   }
 
+  @Test("writes to --out whole or not at all, through a link, and to nothing but files")
+  func out() async throws {
+    let stage = try Format2Stage()
+    let printed = try await stage.run("sign --key prv.pem payload.json")
+    try FileManager.default.createSymbolicLink(
+      atPath: stage.path("link.json"), withDestinationPath: stage.path("real.json"))
+    try stage.directory.write("old", to: "real.json")
+    try await stage.must("sign --key prv.pem payload.json --out link.json")
+    let written = try String(contentsOf: stage.directory.file("real.json"), encoding: .utf8)
+    #expect(written == printed.stdout)
+    #expect(
+      try FileManager.default.destinationOfSymbolicLink(atPath: stage.path("link.json"))
+        == stage.path("real.json"))
+    try FileManager.default.createDirectory(
+      atPath: stage.path("folder"), withIntermediateDirectories: false)
+    for place in ["folder", "missing/app.json"] {
+      let outcome = try await stage.run("sign --key prv.pem payload.json --out \(place)")
+      #expect(outcome.exitCode == 3 && outcome.speaksProperly, "\(outcome.stderr)")
+      #expect(outcome.stdout.isEmpty && outcome.stderr.contains("cannot write"))
+    }
+    let device = try await Tool.run(
+      "sign", "--key", stage.path("prv.pem"), stage.path("payload.json"), "--out", "/dev/null")
+    #expect(device.exitCode == 3 && device.stderr.contains("no file"))
+  }
+
   @Test("goes on from --previous with another payload")
   func previous() async throws {
     let stage = try Format2Stage()

@@ -12,9 +12,18 @@ enum OutputFile {
   /// Writes one line of JSON to where the user wants it.
   static func write(_ json: JSONValue, _ invocation: Invocation) throws(CommandFailure) {
     guard let path = invocation[flag] else { return try Console.write(json) }
+    // The file that a link leads to is replaced, not the link.
+    let target = URL(filePath: path).resolvingSymlinksInPath()
+    var status = stat()
+    guard
+      stat(target.path(percentEncoded: false), &status) != 0
+        || status.st_mode & S_IFMT == S_IFREG
+    else {
+      throw .couldNotFindOut(
+        "cannot write \(path): it is no file; hint: without --out it goes to standard output")
+    }
     do {
-      try Data(json.canonicalBytes + [UInt8(ascii: "\n")]).write(
-        to: URL(filePath: path), options: .atomic)
+      try Data(json.canonicalBytes + [UInt8(ascii: "\n")]).write(to: target, options: .atomic)
     } catch {
       throw .couldNotFindOut("cannot write \(path): \(reason(error))")
     }

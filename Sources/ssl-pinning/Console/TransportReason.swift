@@ -11,7 +11,9 @@ enum TransportReason {
       return "no TLS on \(endpoint(url)); hint: is the port right, and is it an https server?"
     }
     // libcurl refuses the next hop by its protocol: the first one is checked before it is asked.
-    if text.hasPrefix("Protocol \""), text.contains("not supported or disabled") {
+    if text.hasPrefix("Protocol \""),
+      text.contains("not supported") || text.contains("disabled")
+    {
       let scheme =
         text.split(separator: "\"").dropFirst().first.map(String.init) ?? "another scheme"
       return "\(endpoint(url)) redirects to \(scheme); hint: redirects are followed to https only"
