@@ -17,15 +17,15 @@ struct PresentedChainTests {
     let registry = try site.registry()
     let client = try await site.client(registry)
     let verdicts = VerdictRecorder(client)
-    let chain = site.identity.chain.map(\.der)
+    let chain = site.identity.presented
     #expect(client.evaluate(presented: chain, host: "localhost").decision == .accept)
     #expect(client.evaluate(presented: chain, host: "LOCALHOST.").decision == .accept)
     let other = try site.authority.issue(names: ["localhost"])
     let stranger = try CertificateAuthority.makeRoot(name: "Stranger").issue(names: ["localhost"])
     for (presented, host, rule) in [
-      (other.chain.map(\.der), "localhost", "leaf-pin"),
+      (other.presented, "localhost", "leaf-pin"),
       (chain, "a.localhost", "unlisted-host"), (chain, "c.localhost", "host-name"),
-      (stranger.chain.map(\.der), "localhost", "chain"), ([], "localhost", "chain"),
+      (stranger.presented, "localhost", "chain"), ([], "localhost", "chain"),
       ([[1, 2, 3]], "localhost", "chain"), (chain, "not a host", "unreadable-host"),
     ] {
       let verdict = client.evaluate(presented: presented, host: host)
@@ -42,10 +42,15 @@ struct PresentedChainTests {
     let next = try site.authority.issue(names: ["localhost"])
     let pin = try SPKIPin(certificateDER: next.leaf.der).base64
     try registry.publish(["localhost": [pin]], at: site.clock.now)
-    let chain = next.chain.map(\.der)
+    let chain = next.presented
     #expect(client.evaluate(presented: chain, host: "localhost").rule == "leaf-pin")
     #expect(await eventually { client.registryStamp.version?.version == 2 })
     #expect(client.evaluate(presented: chain, host: "localhost").decision == .accept)
     #expect(registry.requests == 2)
   }
+}
+
+extension ServerIdentity {
+  /// What a server sends.
+  fileprivate var presented: [[UInt8]] { ([leaf] + intermediates).map(\.der) }
 }
