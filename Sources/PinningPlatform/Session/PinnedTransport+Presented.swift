@@ -21,9 +21,10 @@ extension PinnedTransport {
   public func evaluate(presented: [[UInt8]], host: String) -> PinEvaluation {
     let evaluation: PinEvaluation
     do throws(HostNameError) {
-      evaluation = validator.verdict(
-        presented: presented, host: try HostName(host), judge: judge
-      ).evaluation
+      evaluation =
+        validator.verdict(
+          presented: presented, host: try HostName(host), judge: judge
+        ).evaluation
     } catch {
       evaluation = PinEvaluation(host: host, outcome: .unreadableHost(error), decision: .refuse)
     }
