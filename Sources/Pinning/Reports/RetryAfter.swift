@@ -47,9 +47,8 @@ package enum RetryAfter {
     guard text.utf8.count == 2, let short = Int(text),
       let current = Int(String(RFC3339.text(now).prefix(4)))
     else { return text }
-    let century = current / 100 * 100
-    let year = century + short
-    return String(year > current + 50 ? year - 100 : year)
+    let last = current + 50
+    return String(last - (last - short) % 100)
   }
 
   private static let months = [

@@ -16,6 +16,14 @@ struct ReportQueueTests {
       try #require(delivery), .status(status, retryAfter: retryAfter), at: now, random: 0)
   }
 
+  /// Claims and settles.
+  private func deliver(
+    _ queue: inout ReportQueue, to url: String, status: Int, at now: Int64
+  ) throws -> ReportQueue.Settlement {
+    let delivery = queue.claim(url, by: "me", at: now)
+    return try settle(&queue, delivery, status: status, at: now)
+  }
+
   @Test("the first failure is due at once, its repeats go out together once the window is over")
   func window() throws {
     var queue = ReportQueue()
@@ -52,7 +60,7 @@ struct ReportQueueTests {
   func over() throws {
     var queue = ReportQueue()
     Fixtures.add(Fixtures.verdict(), to: &queue, at: 0)
-    _ = try settle(&queue, queue.claim("u", by: "me", at: 0), status: 200, at: 0)
+    _ = try deliver(&queue, to: "u", status: 200, at: 0)
     queue.tidy(urls: ["u"], at: hour - 1)
     #expect(queue.count == 1)
     queue.tidy(urls: ["u"], at: hour)
@@ -65,7 +73,7 @@ struct ReportQueueTests {
   func urls() throws {
     var queue = ReportQueue()
     Fixtures.add(Fixtures.verdict(), to: &queue, urls: ["u", "v"], at: 0)
-    _ = try settle(&queue, queue.claim("u", by: "me", at: 0), status: 200, at: 0)
+    _ = try deliver(&queue, to: "u", status: 200, at: 0)
     let other = queue.claim("v", by: "me", at: 0)
     #expect(try settle(&queue, other, status: 503, at: 0) == .postponed(until: 60))
     #expect(queue.claim("v", by: "me", at: 59) == nil)
@@ -121,7 +129,8 @@ struct ReportQueueTests {
     var now: Int64 = 0
     var waits: [Int64] = []
     for _ in 0..<4 {
-      let delivery = try #require(queue.claim("u", by: "me", at: now))
+      let claimed = queue.claim("u", by: "me", at: now)
+      let delivery = try #require(claimed)
       guard
         case .postponed(let until) = queue.settle(
           delivery, .unreachable, at: now, random: 0.999_999)
@@ -133,7 +142,7 @@ struct ReportQueueTests {
       now = until
     }
     #expect(waits == [119, 239, 479, 959])
-    _ = try settle(&queue, queue.claim("u", by: "me", at: now), status: 200, at: now)
+    _ = try deliver(&queue, to: "u", status: 200, at: now)
     Fixtures.add(Fixtures.verdict(host: "b"), to: &queue, at: now)
     let next = queue.claim("u", by: "me", at: now)
     #expect(try settle(&queue, next, status: 500, at: now) == .postponed(until: now + 60))
@@ -194,9 +203,10 @@ struct ReportQueueTests {
   func release() throws {
     var queue = ReportQueue()
     Fixtures.add(Fixtures.verdict(), to: &queue, at: 0)
-    queue.release(try #require(queue.claim("u", by: "me", at: 0)))
-    let next = try #require(queue.claim("u", by: "other", at: 0))
-    #expect(queue.settle(next, .status(200, retryAfter: nil), at: 0, random: 0) == .delivered)
+    let claimed = queue.claim("u", by: "me", at: 0)
+    queue.release(try #require(claimed))
+    let next = queue.claim("u", by: "other", at: 0)
+    #expect(try settle(&queue, next, status: 200, at: 0) == .delivered)
   }
 
   @Test("a full queue refuses the newest kind and counts it; repeats of known kinds still count")
@@ -221,7 +231,7 @@ struct ReportQueueTests {
     rules.mostReports = 2
     var queue = ReportQueue(rules: rules)
     Fixtures.add(Fixtures.verdict(host: "a"), to: &queue, at: 0)
-    _ = try settle(&queue, queue.claim("u", by: "me", at: 0), status: 200, at: 0)
+    _ = try deliver(&queue, to: "u", status: 200, at: 0)
     Fixtures.add(Fixtures.verdict(host: "b"), to: &queue, at: 0)
     Fixtures.add(Fixtures.verdict(host: "c"), to: &queue, at: 0)
     #expect(queue.dropped == 0)
@@ -253,7 +263,7 @@ struct ReportQueueTests {
   func reconfigured() throws {
     var queue = ReportQueue()
     Fixtures.add(Fixtures.verdict(), to: &queue, urls: ["old", "u"], at: 0)
-    _ = try settle(&queue, queue.claim("u", by: "me", at: 0), status: 200, at: 0)
+    _ = try deliver(&queue, to: "u", status: 200, at: 0)
     queue.tidy(urls: ["u"], at: 1)
     #expect(queue.claim("old", by: "me", at: 1) == nil)
     queue.tidy(urls: ["u"], at: hour)
@@ -265,17 +275,17 @@ struct ReportQueueTests {
     let future: Int64 = 4_000_000_000
     var queue = ReportQueue()
     Fixtures.add(Fixtures.verdict(host: "a"), to: &queue, at: future)
-    _ = try settle(&queue, queue.claim("u", by: "me", at: future), status: 200, at: future)
+    _ = try deliver(&queue, to: "u", status: 200, at: future)
     Fixtures.add(Fixtures.verdict(host: "a"), to: &queue, at: future)
     Fixtures.add(Fixtures.verdict(host: "b"), to: &queue, at: future)
-    _ = try settle(&queue, queue.claim("u", by: "me", at: future), status: 500, at: future)
+    _ = try deliver(&queue, to: "u", status: 500, at: future)
     Fixtures.add(Fixtures.verdict(host: "c"), to: &queue, urls: ["v"], at: future)
     #expect(queue.claim("v", by: "gone", at: future) != nil)
     queue.tidy(urls: ["u", "v"], at: 1000)
     #expect(try Fixtures.json(queue.claim("u", by: "me", at: 1000))["hostname"] == .string("b"))
     #expect(queue.claim("v", by: "me", at: 1000) != nil)
     #expect(queue.nextTime(["u", "v"], by: "me").map { $0 <= 1000 } == true)
-    _ = try settle(&queue, queue.claim("u", by: "me", at: 1000), status: 200, at: 1000)
+    _ = try deliver(&queue, to: "u", status: 200, at: 1000)
     #expect(queue.nextTime(["u"], by: "me") == 1000 + hour)
   }
 
@@ -286,8 +296,8 @@ struct ReportQueueTests {
     for host in ["a", "b", "c\u{0}\"é"] {
       Fixtures.add(Fixtures.verdict(host: host), to: &queue, urls: ["u", "v"], at: 1000)
     }
-    _ = try settle(&queue, queue.claim("u", by: "me", at: 1000), status: 200, at: 1000)
-    _ = try settle(&queue, queue.claim("u", by: "me", at: 1000), status: 500, at: 1000)
+    _ = try deliver(&queue, to: "u", status: 200, at: 1000)
+    _ = try deliver(&queue, to: "u", status: 500, at: 1000)
     _ = queue.claim("v", by: "me", at: 1000)
     for leaf in UInt8(0)...40 { Fixtures.add(Fixtures.verdict(leaf: leaf), to: &queue, at: 5) }
     let read = try #require(ReportQueue(decoding: queue.encoded))
