@@ -8,8 +8,8 @@ import CanonicalJSON
 /// - At least once: a report leaves the queue when a collector has answered, and not before. One whose
 ///   answer was lost goes out again under the same `report-id`, with the same count or a larger one.
 /// - Repeats are always taken in. Of new failures that find the queue full, the newest are refused and
-///   counted (`dropped-reports`): what is known already says more than what came after it. Kinds whose
-///   reports have all been sent give way first, the oldest first.
+///   counted (`dropped-reports`): what is known already says more than what came after it. Kinds that
+///   no configured URL is owed any more give way first, the oldest first.
 /// - One process at a time sends to a URL; if it dies, the next may after the lease.
 /// - A time in the future beyond what any rule allows was written under a wrong clock and counts as
 ///   past: a clock that was set back silences nothing.
@@ -89,15 +89,15 @@ package struct ReportQueue: Hashable, Sendable {
       insert(
         Entry(
           key: key.text, host: key.host, id: makeID(), body: item.report.body(app),
-          pending: pending), at: now)
+          pending: pending), urls: urls)
     }
   }
 
   /// Takes in what another queue has yet to send: one that lived in memory while the disk was full.
-  package mutating func absorb(_ other: ReportQueue, at now: Int64) {
+  package mutating func absorb(_ other: ReportQueue, urls: [String]) {
     dropped += other.dropped
     for entry in other.entries where !entry.pending.isEmpty {
-      if !merge(entry.pending, into: entry.key) { insert(entry, at: now) }
+      if !merge(entry.pending, into: entry.key) { insert(entry, urls: urls) }
     }
   }
 
@@ -110,8 +110,12 @@ package struct ReportQueue: Hashable, Sendable {
     return true
   }
 
-  private mutating func insert(_ entry: Entry, at now: Int64) {
-    while !hasRoom(for: entry), let index = entries.firstIndex(where: { $0.pending.isEmpty }) {
+  private mutating func insert(_ entry: Entry, urls: [String]) {
+    while !hasRoom(for: entry),
+      let index = entries.firstIndex(where: { old in
+        !urls.contains { old.pending[$0] != nil }
+      })
+    {
       entries.remove(at: index)
     }
     guard hasRoom(for: entry) else {
@@ -127,21 +131,24 @@ package struct ReportQueue: Hashable, Sendable {
       && entries.reduce(entry.bytes) { $0 + $1.bytes } <= rules.mostBytes
   }
 
-  /// Brings the queue to the present: URLs that are no longer configured are told nothing more, kinds
-  /// that are over are forgotten, and times that no rule can have set are over.
+  /// Brings the queue to the present: kinds that are over are forgotten, times that no rule can have
+  /// set are over. What is owed to URLs that this process does not know waits for a while: another
+  /// process, or another client of this one, may know them.
   package mutating func tidy(urls: [String], at now: Int64) {
-    endpoints = endpoints.filter { urls.contains($0.key) }
-    for url in endpoints.keys {
-      endpoints[url]?.held(at: now, rules)
-    }
+    for url in endpoints.keys { endpoints[url]?.held(at: now, rules) }
     for index in entries.indices {
-      entries[index].pending = entries[index].pending.filter { urls.contains($0.key) }
+      entries[index].pending = entries[index].pending.filter {
+        urls.contains($0.key) || now - rules.patience < $0.value.last
+      }
       for (url, sent) in entries[index].sent where sent.at > now {
         entries[index].sent[url]?.at = now
       }
     }
     entries.removeAll { entry in
       entry.pending.isEmpty && entry.sent.values.allSatisfy { $0.at + rules.window <= now }
+    }
+    endpoints = endpoints.filter { url, _ in
+      urls.contains(url) || entries.contains { $0.pending[url] != nil }
     }
   }
 }

@@ -10,6 +10,8 @@ package struct ReportRules: Hashable, Sendable {
   package var window: Int64 = 3600
   /// Seconds for which a process may take to send one report before another may.
   package var lease: Int64 = 120
+  /// Seconds for which a report to a URL is kept that no longer seems to be configured.
+  package var patience: Int64 = 30 * 86_400
 
   package init() {}
 

@@ -5,7 +5,8 @@ struct HTTPExchange: Sendable {
     /// GET. Redirects are followed to `https` only, at most five; a longer answer is a failure.
     case get
     /// POST of JSON. A redirect is an answer like any other: what the app tells, it tells the server
-    /// it named. Of the answer only its head counts.
+    /// it named. Of the answer only its head counts, so a
+    /// body that is too long or breaks off changes nothing.
     case post([UInt8])
   }
 

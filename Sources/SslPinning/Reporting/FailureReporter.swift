@@ -6,8 +6,8 @@ import PinningPlatform
 /// - ``report(_:port:pattern:chain:)`` only notes the failure in memory; no request ever waits for a
 ///   disk or a collector.
 /// - What was noted is on the disk a moment later, and before it is sent; what could not be sent goes
-///   out after the next start. Several reporters, also of several processes, may share a directory
-///   and a configuration.
+///   out after the next start. Several reporters, also of several processes and for other collectors,
+///   may share a directory.
 /// - How reports are merged, bounded and repeated is said at ``ReportQueue``.
 /// - Collectors are reached outside of all pinned sessions: their own pins stop nothing, and nothing
 ///   about them is ever reported.

@@ -61,7 +61,7 @@ final class ReportStore: Sendable {
     let result = try file.withLock { (held) throws(FileError) in
       let stored = try load(held)
       var queue = stored ?? ReportQueue(rules: rules)
-      queue.absorb(joining, at: now)
+      queue.absorb(joining, urls: urls)
       queue.tidy(urls: urls, at: now)
       let result = change(&queue)
       if queue != stored { try held.write(queue.encoded) }

@@ -259,15 +259,27 @@ struct ReportQueueTests {
     #expect(queue.dropped == 50 - Int64(queue.count))
   }
 
-  @Test("URLs that are no longer configured are told nothing, and hold nothing up")
+  @Test("what is owed to a URL that another process may know is kept a month, and gives way")
   func reconfigured() throws {
-    var queue = ReportQueue()
-    Fixtures.add(Fixtures.verdict(), to: &queue, urls: ["old", "u"], at: 0)
-    _ = try deliver(&queue, to: "u", status: 200, at: 0)
-    queue.tidy(urls: ["u"], at: 1)
-    #expect(queue.claim("old", by: "me", at: 1) == nil)
-    queue.tidy(urls: ["u"], at: hour)
-    #expect(queue.count == 0)
+    var rules = ReportRules()
+    rules.mostReports = 2
+    var queue = ReportQueue(rules: rules)
+    Fixtures.add(Fixtures.verdict(host: "a"), to: &queue, urls: ["old"], at: 0)
+    Fixtures.add(Fixtures.verdict(host: "b"), to: &queue, urls: ["old", "u"], at: 0)
+    #expect(try deliver(&queue, to: "old", status: 500, at: 0) == .postponed(until: 60))
+    queue.tidy(urls: ["u"], at: rules.patience - 1)
+    #expect(queue.count == 2)
+    #expect(queue.nextTime(["old"], by: "me") == 60)
+    var full = queue
+    Fixtures.add(Fixtures.verdict(host: "c"), to: &full, urls: ["u"], at: 1)
+    #expect(full.dropped == 0)
+    #expect(try Fixtures.json(full.claim("old", by: "me", at: 60))["hostname"] == .string("b"))
+    Fixtures.add(Fixtures.verdict(host: "d"), to: &full, urls: ["u"], at: 1)
+    #expect(full.dropped == 1)
+    queue.tidy(urls: ["u"], at: rules.patience)
+    #expect(queue.count == 1)
+    #expect(queue.nextTime(["old"], by: "me") == nil)
+    #expect(queue.nextTime(["u"], by: "me") == .min)
   }
 
   @Test("a clock that was set back silences nothing")
@@ -335,7 +347,7 @@ struct ReportQueueTests {
     var memory = ReportQueue()
     Fixtures.add(Fixtures.verdict(host: "a"), to: &memory, at: 20)
     Fixtures.add(Fixtures.verdict(host: "b"), to: &memory, at: 30)
-    disk.absorb(memory, at: 40)
+    disk.absorb(memory, urls: ["u"])
     let first = disk.claim("u", by: "me", at: 40)
     #expect(try Fixtures.json(first)["count"] == .number(2))
     _ = try settle(&disk, first, status: 200, at: 40)

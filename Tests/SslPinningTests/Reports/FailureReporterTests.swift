@@ -310,10 +310,11 @@ struct FailureReporterTests {
     #expect(site.trouble.withLock { $0 }.count == 1)
   }
 
-  @Test("an endless answer delivers the report all the same")
-  func endless() async throws {
-    site.answer(
-      HTTPResponse(body: [UInt8](repeating: 7, count: 9000), delivery: .endless()))
+  @Test(
+    "an answer whose body has no end, or none of its own, is an answer all the same",
+    arguments: [HTTPResponse.Delivery.endless(), .cutOff(afterBytes: 10)])
+  func oddBodies(delivery: HTTPResponse.Delivery) async throws {
+    site.answer(HTTPResponse(body: [UInt8](repeating: 7, count: 9000), delivery: delivery))
     let reporter = try site.reporter()
     reporter.report(ReportSite.verdict())
     await reporter.flush()
@@ -321,6 +322,69 @@ struct FailureReporterTests {
     site.clock.turn(by: 100_000)
     await reporter.flush()
     #expect(try site.received().count == 1)
+  }
+
+  @Test("no answer at all is none: the report comes again, under the same id")
+  func hangUp() async throws {
+    site.answer(HTTPResponse(delivery: .hangUp))
+    let reporter = try site.reporter()
+    reporter.report(ReportSite.verdict())
+    await reporter.flush()
+    #expect(site.trouble.withLock { $0 }.count == 1)
+    site.answer(HTTPResponse(status: 200))
+    site.clock.turn(by: 60)
+    await reporter.flush()
+    #expect(try site.received().count == 2)
+    #expect(try site.received().map { $0["report-id"] }.uniqued.count == 1)
+  }
+
+  @Test("what a process was sending when it stopped for good, another sends after the lease")
+  func diedWhileSending() async throws {
+    let gate = DispatchSemaphore(value: 0)
+    let isFirst = Locked(true)
+    let slow = try LocalTLSServer(identity: site.authority.issue(names: ["localhost"])) { _ in
+      let waits = isFirst.withLock { isFirst in
+        defer { isFirst = false }
+        return isFirst
+      }
+      if waits { gate.wait() }
+      return HTTPResponse(status: 200)
+    }
+    defer { gate.signal() }
+    let urls = ["https://localhost:\(slow.port)/"]
+    let hanging = try site.reporter(urls: urls)
+    hanging.report(ReportSite.verdict())
+    #expect(await eventually { slow.requests.count == 1 })
+    let next = try site.reporter(urls: urls)
+    site.clock.turn(by: 119)
+    await next.flush()
+    #expect(slow.requests.count == 1)
+    site.clock.turn(by: 1)
+    await next.flush()
+    #expect(slow.requests.count == 2)
+    let bodies = slow.requests.map(\.body)
+    #expect(bodies.first == bodies.last)
+    withExtendedLifetime(hanging) {}
+  }
+
+  @Test("two clients of one app with collectors of their own share a directory")
+  func otherCollectors() async throws {
+    let other = try LocalTLSServer(identity: site.authority.issue(names: ["localhost"])) { _ in
+      HTTPResponse(status: 200)
+    }
+    site.answer(HTTPResponse(status: 503))
+    let one = try site.reporter()
+    one.report(ReportSite.verdict("a"))
+    await one.flush()
+    let two = try site.reporter(urls: ["https://localhost:\(other.port)/"])
+    two.report(ReportSite.verdict("a"))
+    await two.flush()
+    #expect(other.requests.count == 1)
+    site.answer(HTTPResponse(status: 200))
+    site.collector.clearLog()
+    site.clock.turn(by: 60)
+    await one.flush()
+    #expect(try site.counts() == ["a": 1])
   }
 
   @Test(
