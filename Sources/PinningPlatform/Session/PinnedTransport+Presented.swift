@@ -29,7 +29,7 @@ extension PinnedTransport {
       evaluation = PinEvaluation(host: host, outcome: .unreadableHost(error), decision: .refuse)
     }
     if evaluation.decision == .refuse { _ = judge.wantsRefresh(after: evaluation) }
-    judge.record(evaluation)
+    judge.record(evaluation, of: ConnectionFacts(certificates: presented))
     return evaluation
   }
 }

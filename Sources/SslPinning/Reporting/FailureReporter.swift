@@ -74,6 +74,13 @@ public final class FailureReporter: Sendable {
     wakeUps.yield()
   }
 
+  /// Notes a verdict on a connection.
+  func report(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
+    report(
+      evaluation, port: connection.port, pattern: evaluation.pattern,
+      chain: connection.certificates)
+  }
+
   /// Saves what was noted and sends what is due, then returns: for the time that an app has left in
   /// the background. What a collector has put off stays put off.
   public func flush() async { await courier.pass() }

@@ -4,6 +4,8 @@ import PinningPlatform
 public enum ReportingError: Error, Hashable, Sendable {
   /// No URL is given.
   case noURL
+  /// Reports must survive a restart, and the client stores nothing.
+  case noStorage
   /// A URL is not an absolute `https` URL, or has a user name in it. Counted from 0: its text may hold
   /// a key.
   case badURL(index: Int)
@@ -14,6 +16,7 @@ public enum ReportingError: Error, Hashable, Sendable {
 extension ReportingError: CustomStringConvertible {
   public var description: String {
     switch self {
+    case .noStorage: "reports have nowhere to be kept; hint: name a storage"
     case .noURL: "no report URL is given; hint: leave reporting out to send nothing"
     case .badURL(let index): "report URL \(index) cannot be used; hint: use https://host/path"
     case .clearTextURL(let index): "report URL \(index) is clear text; hint: use https"

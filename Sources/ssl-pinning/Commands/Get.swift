@@ -86,7 +86,7 @@ enum Get {
       return try await SslPinningClient(config: config, document: document, clocks: clocks)
     } catch {
       switch error {
-      case .badURL, .clearTextURL, .badConfiguration: throw .usage("\(error)")
+      case .badURL, .clearTextURL, .badConfiguration, .badReporting: throw .usage("\(error)")
       case .unreachable(let reason):
         throw .couldNotFindOut(
           "the registry cannot be reached: \(TransportReason.text(reason, at: place))")
