@@ -22,6 +22,8 @@ public final class PinnedTransport: Sendable {
   let refusals: RefusalLog
   /// What the platform keeps of this transport's sessions.
   let platform = PlatformSession.State()
+  /// Runs the requests that need no session.
+  let client = PlatformClient()
 
   /// Seconds that a parked request waits for newer pins before it is judged again without them.
   let longestRefresh: Double
@@ -67,10 +69,11 @@ public final class PinnedTransport: Sendable {
       for: self, configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
   }
 
-  /// The verdict behind an error of one of this transport's sessions; `nil` where the request failed
+  /// The verdict behind an error of this transport's sessions and requests; `nil` where the request failed
   /// for another reason: a cancel, being offline, a time-out.
   public func refusal(for error: any Error) -> PinEvaluation? {
-    refusals.refusal(for: error) ?? PlatformSession.refusal(for: error, of: self)
+    error as? PinEvaluation ?? refusals.refusal(for: error)
+      ?? PlatformSession.refusal(for: error, of: self)
   }
 
   /// To be called when the judge's ``PinJudge/generation`` has grown, so that open connections are
@@ -79,5 +82,8 @@ public final class PinnedTransport: Sendable {
   /// On Linux there is nothing to do: every request is held against the generation anyway. On Apple's
   /// systems only new connections are judged; sessions look at the generation with every handshake
   /// and every finished request, and a change that nobody calls out waits for the next of these.
-  public func pinsChanged() { PlatformSession.pinsChanged(for: self) }
+  public func pinsChanged() {
+    PlatformSession.pinsChanged(for: self)
+    client.pinsChanged()
+  }
 }
