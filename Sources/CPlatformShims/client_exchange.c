@@ -230,6 +230,11 @@ CURLcode pp_exchange_apply_headers(pp_exchange *x, bool own_encoding) {
   return failed;
 }
 
+CURLcode pp_exchange_set_proxy(pp_exchange *x, const char *proxy) {
+  x->is_plain = false;
+  return curl_easy_setopt(x->easy, CURLOPT_PROXY, proxy);
+}
+
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *x) {
   x->is_plain = false;
   return curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, 1L);

@@ -131,12 +131,16 @@ pp_client *pp_client_make(const pp_client_options *options) {
   return NULL;
 }
 
+void pp_client_close(pp_client *client) {
+  if (!client->multi) return;
+  curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, NULL);
+  curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, NULL);
+  curl_multi_cleanup(client->multi);
+  client->multi = NULL;
+}
+
 void pp_client_free(pp_client *client) {
-  if (client->multi) {
-    curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, NULL);
-    curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, NULL);
-    curl_multi_cleanup(client->multi);
-  }
+  pp_client_close(client);
   if (client->epoll >= 0) close(client->epoll);
   if (client->wake >= 0) close(client->wake);
   X509_STORE_free(client->options.store);

@@ -76,6 +76,9 @@ struct pp_exchange {
 pp_client *pp_client_make(const pp_client_options *options);
 
 // Closes every connection. All exchanges must have been freed.
+void pp_client_close(pp_client *client);
+
+// Frees what is left; from any thread, once nobody wakes it any more. Closes first where need be.
 void pp_client_free(pp_client *client);
 
 // Ends a wait, or the next one, early. From any thread.
@@ -116,6 +119,7 @@ CURLcode pp_exchange_set_body(pp_exchange *exchange, const char *method, const v
 CURLcode pp_exchange_set_streamed_body(pp_exchange *exchange, const char *method, int64_t count);
 CURLcode pp_exchange_add_header(pp_exchange *exchange, const char *line);
 CURLcode pp_exchange_apply_headers(pp_exchange *exchange, bool own_encoding);
+CURLcode pp_exchange_set_proxy(pp_exchange *exchange, const char *proxy);
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *exchange);
 
 // Adds the exchange to the multi handle under a new serial; stopping takes it out, whatever it does.

@@ -23,7 +23,7 @@ public struct ResponseBytes: AsyncSequence, Sendable {
     fileprivate let source: Source
 
     /// The next chunk; `nil` at the end.
-    public func next() async throws -> Data? {
+    public mutating func next() async throws -> Data? {
       let source = source
       return try await withTaskCancellationHandler {
         try await source.next()

@@ -27,6 +27,8 @@ public final class PinnedTransport: Sendable {
 
   /// Seconds that a parked request waits for newer pins before it is judged again without them.
   let longestRefresh: Double
+  /// How requests without a session are run.
+  let settings: RequestSettings
 
   /// A transport whose chains are judged under `trust` and whose pins `judge` knows.
   ///
@@ -40,8 +42,9 @@ public final class PinnedTransport: Sendable {
   ///   - random: what tells this transport's refusals from another's.
   package init(
     trust: TrustMode, judge: any PinJudge, longestRefresh: Double,
-    random: UInt64 = .random(in: .min ... .max)
+    random: UInt64 = .random(in: .min ... .max), settings: RequestSettings = RequestSettings()
   ) throws(TrustError) {
+    self.settings = settings
     self.longestRefresh = longestRefresh
     validator = try ChainValidator(trust: trust)
     self.judge = judge

@@ -26,11 +26,12 @@
     private struct Inbox {
       var messages: [Message] = []
       var isStopping = false
+      var hasEnded = false
     }
 
     static let sweepInterval: Int64 = 100
 
-    let limits: ClientLimits
+    let settings: RequestSettings
     let judge: any PinJudge
     let longestRefresh: Double
     private let verdicts: ClientVerdicts
@@ -50,30 +51,32 @@
 
     /// `nil` where memory or descriptors are short.
     init?(
-      judge: any PinJudge, validator: ChainValidator, longestRefresh: Double, limits: ClientLimits
+      judge: any PinJudge, validator: ChainValidator, longestRefresh: Double,
+      settings: RequestSettings
     ) {
       let verdicts = ClientVerdicts(judge: judge, validator: validator)
       var options = verdicts.options(
         store: validator.storePointer, checkHost: validator.trust != .pinnedKeysOnly,
-        mostConnections: limits.total)
+        mostConnections: settings.total)
       guard let client = pp_client_make(&options) else { return nil }
       self.client = client
       self.verdicts = verdicts
       self.validator = validator
       self.judge = judge
       self.longestRefresh = longestRefresh
-      self.limits = limits
+      self.settings = settings
       let thread = Thread { [self] in run() }
       thread.name = "pinned-client"
       thread.start()
     }
 
+    // The thread, whose closure holds the loop, has ended: nothing of libcurl is left to be freed here.
     deinit { pp_client_free(client) }
 
     // MARK: From any thread
 
     func post(_ message: Message) {
-      inbox.withLock { $0.messages.append(message) }
+      inbox.withLock { if !$0.hasEnded { $0.messages.append(message) } }
       pp_client_wake(client)
     }
 
@@ -145,10 +148,11 @@
       guard request.phase == .waiting else { return }
       if timeToSweep() < 0 { nextSweep = now + Self.sweepInterval }
       let origin = request.target.origin
-      guard origin.active < limits.perOrigin, active.count < limits.total, !origin.hasWaiting else {
+      guard origin.active < settings.perOrigin, active.count < settings.total, !origin.hasWaiting
+      else {
         origin.append(request)
         queued[ObjectIdentifier(request)] = request
-        if origin.active < limits.perOrigin { starve(origin) }
+        if origin.active < settings.perOrigin { starve(origin) }
         return
       }
       begin(request)
@@ -172,7 +176,7 @@
       request.target.origin.active += 1
       active.append(request)
       slot.raw.pointee.owner = Unmanaged.passUnretained(request).toOpaque()
-      guard slot.prepare(for: request, limits: limits), pp_exchange_start(slot.raw) else {
+      guard slot.prepare(for: request, settings: settings), pp_exchange_start(slot.raw) else {
         return finish(request, throwing: URLError(.unknown))
       }
     }
@@ -204,12 +208,12 @@
       if !starved.isEmpty {
         if origin.hasWaiting { starve(origin) }
         var left = starved.count
-        while left > 0, active.count < limits.total, !starved.isEmpty {
+        while left > 0, active.count < settings.total, !starved.isEmpty {
           left -= 1
           let next = starved.removeFirst()
           next.isStarved = false
           admit(next)
-          if next.hasWaiting, next.active < limits.perOrigin { starve(next) }
+          if next.hasWaiting, next.active < settings.perOrigin { starve(next) }
         }
       } else {
         admit(origin)
@@ -217,7 +221,7 @@
     }
 
     private func admit(_ origin: RequestOrigin) {
-      guard origin.hasWaiting, origin.active < limits.perOrigin, active.count < limits.total,
+      guard origin.hasWaiting, origin.active < settings.perOrigin, active.count < settings.total,
         let next = origin.popFirst()
       else { return }
       queued[ObjectIdentifier(next)] = nil
@@ -238,7 +242,11 @@
     /// What a streaming transfer has received since the last time.
     private func deliver(_ exchange: UnsafeMutablePointer<pp_exchange>, to request: ClientRequest) {
       guard let feed = request.feed, exchange.pointee.head_complete else { return }
-      if !request.isAnswered { request.answer(exchange.answer(for: request.target, body: Data())) }
+      if !request.isAnswered {
+        var head = exchange.answer(for: request.target, body: Data())
+        head.isWhole = false
+        request.answer(head)
+      }
       let body = exchange.takeBody(handOver: 0)
       if !body.isEmpty { feed.append(body) }
     }
@@ -270,13 +278,14 @@
       guard code == CURLE_OK || exchange.pointee.discards else {
         return finish(request, throwing: TransferFailure.error(code, exchange, request))
       }
+      if case .feed(let body) = request.body { body.close() }
       if let feed = request.feed, !exchange.pointee.discards {
         deliver(exchange, to: request)
         request.phase = .done
         leave(request)
         return feed.finish()
       }
-      let body = exchange.takeBody(handOver: limits.handedOver)
+      let body = exchange.takeBody(handOver: settings.handedOver)
       let answer = exchange.answer(for: request.target, body: body)
       request.phase = .done
       leave(request)
@@ -352,6 +361,7 @@
 
     private func shutDown() {
       let left = inbox.withLock { inbox in
+        inbox.hasEnded = true
         defer { inbox.messages = [] }
         return inbox.messages
       }
@@ -361,6 +371,7 @@
       }
       for slot in idle { pp_exchange_free(slot.raw) }
       idle = []
+      pp_client_close(client)
     }
   }
 #endif

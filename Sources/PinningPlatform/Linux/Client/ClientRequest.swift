@@ -100,6 +100,8 @@
     var response: HTTPURLResponse?
     var head: [UInt8]
     var body: Data
+    /// Whether nothing comes after it.
+    var isWhole = true
   }
 
   /// An easy handle and the URL that is set on it. Belongs to the loop's thread.

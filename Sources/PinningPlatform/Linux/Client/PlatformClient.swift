@@ -35,8 +35,8 @@
         feed.whenTaken { [weak loop] in loop?.post(.resume(request, taken: $0)) }
         owner.withLock { $0 = { [weak loop] in loop?.post(.cancel(request)) } }
       }
-      // An answer that leads nowhere came as a whole.
-      if !answer.body.isEmpty { feed.append(answer.body) }
+      // An answer whose redirect leads nowhere: it came as a whole, without a body.
+      if answer.isWhole { feed.finish() }
       let cancel = owner.withLock { $0 }
       return (
         ResponseBytes(next: { try await feed.next() }, cancel: { cancel?() }, keeping: transport),
@@ -161,7 +161,7 @@
         if loop == nil {
           loop = ClientLoop(
             judge: transport.judge, validator: transport.validator,
-            longestRefresh: transport.longestRefresh, limits: ClientLimits())
+            longestRefresh: transport.longestRefresh, settings: transport.settings)
         }
         return loop
       }

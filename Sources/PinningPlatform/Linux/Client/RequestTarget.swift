@@ -62,7 +62,11 @@
       }
       guard let name, !name.isEmpty else { throw .unreadable }
       let host: HostName
-      do throws(HostNameError) { host = try HostName(name) } catch {
+      do throws(HostNameError) {
+        host = try HostName(name)
+        // libcurl reads `127.1` as an address; here that is no name (ADR 4).
+        if let written = url.host { _ = try HostName(written) }
+      } catch {
         throw .refused(
           PinEvaluation(host: name, outcome: .unreadableHost(error), decision: .refuse))
       }

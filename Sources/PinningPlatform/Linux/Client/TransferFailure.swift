@@ -17,7 +17,9 @@
         String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
       }
       return error(
-        self.code(code, osError: pp_exchange_os_error(exchange)), request.target.url,
+        self.code(
+          code, begun: exchange.pointee.begun, osError: pp_exchange_os_error(exchange)),
+        request.target.url,
         text.isEmpty ? String(cString: curl_easy_strerror(code)) : text)
     }
 
@@ -28,7 +30,7 @@
       return URLError(code, userInfo: details)
     }
 
-    static func code(_ code: CURLcode, osError: Int) -> URLError.Code {
+    static func code(_ code: CURLcode, begun: Bool, osError: Int) -> URLError.Code {
       switch code {
       case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .cannotFindHost
       case CURLE_COULDNT_CONNECT:
@@ -40,7 +42,9 @@
         CURLE_HTTP2_STREAM:
         .networkConnectionLost
       case CURLE_URL_MALFORMAT: .badURL
-      case CURLE_UNSUPPORTED_PROTOCOL: .unsupportedURL
+      case CURLE_UNSUPPORTED_PROTOCOL:
+        // Also what libcurl says of an answer that is not HTTP.
+        begun ? .badServerResponse : .unsupportedURL
       case CURLE_BAD_CONTENT_ENCODING: .cannotDecodeContentData
       case CURLE_WRITE_ERROR, CURLE_WEIRD_SERVER_REPLY: .badServerResponse
       case CURLE_SEND_FAIL_REWIND: .requestBodyStreamExhausted
