@@ -68,6 +68,9 @@ CURLcode pp_exchange_prepare_tls(CURL *easy, void *tls_context, void *argument) 
   // A renegotiation could change the peer after the verdict; a resumption skips the verdict.
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  // libcurl has OpenSSL give its buffers back after every record, to ask for them again with the
+  // next. Connections are few here, requests many.
+  SSL_CTX_clear_mode(context, SSL_MODE_RELEASE_BUFFERS);
   return CURLE_OK;
 }
 

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 // How long a turn spins before it sleeps, in microseconds: about what waking up costs.
-#define SPIN 60
+static int SPIN=-1, YIELD;
+
 
 static int64_t microseconds(void) {
   struct timespec now;
@@ -191,6 +192,7 @@ static void handle(pp_client *client, const struct epoll_event *events, int coun
 }
 
 void pp_client_wait(pp_client *client, int milliseconds) {
+  if (SPIN < 0) { SPIN = getenv("SPIN") ? atoi(getenv("SPIN")) : 60; YIELD = getenv("YIELD") ? atoi(getenv("YIELD")) : 1; }
   struct epoll_event events[64];
   int64_t now = microseconds();
   if (client->timer_at >= 0) {
@@ -210,7 +212,7 @@ void pp_client_wait(pp_client *client, int milliseconds) {
       atomic_store(&client->sleeping, 0);
       break;
     }
-    sched_yield();
+    if (YIELD) sched_yield(); else for (int i = 0; i < 20; i++) __builtin_ia32_pause();
   }
   if (count > 0) handle(client, events, count);
   if (count > 0 || atomic_load(&client->pending)) client->last_event = microseconds();

@@ -1,3 +1,5 @@
+import Foundation
+
 /// How much of a machine the requests of one transport take, where the platform leaves it to us.
 package struct RequestSettings: Sendable {
   /// Requests to one host and port that have a socket or a stream at a time; the others wait, and
@@ -5,6 +7,10 @@ package struct RequestSettings: Sendable {
   package var perOrigin = 64
   /// The same over all hosts.
   package var total = 512
+  /// Threads that share the work, where it is more than a little.
+  package var lanes: Int {
+    max(1, min(4, ProcessInfo.processInfo.activeProcessorCount, perOrigin / 8))
+  }
   /// Bytes of a streamed body that may wait for their reader.
   package var unread = 256 * 1024
   /// Bytes from which a body is handed over instead of copied.

@@ -23,7 +23,7 @@ public final class PinnedTransport: Sendable {
   /// What the platform keeps of this transport's sessions.
   let platform = PlatformSession.State()
   /// Runs the requests that need no session.
-  let client = PlatformClient()
+  let client: PlatformClient
 
   /// Seconds that a parked request waits for newer pins before it is judged again without them.
   let longestRefresh: Double
@@ -45,6 +45,7 @@ public final class PinnedTransport: Sendable {
     random: UInt64 = .random(in: .min ... .max), settings: RequestSettings = RequestSettings()
   ) throws(TrustError) {
     self.settings = settings
+    client = PlatformClient(settings: settings)
     self.longestRefresh = longestRefresh
     validator = try ChainValidator(trust: trust)
     self.judge = judge

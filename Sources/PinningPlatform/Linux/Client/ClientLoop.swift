@@ -32,6 +32,7 @@
     static let sweepInterval: Int64 = 100
 
     let settings: RequestSettings
+    private let total: Int
     let judge: any PinJudge
     let longestRefresh: Double
     private let verdicts: ClientVerdicts
@@ -45,7 +46,7 @@
     private var active: [ClientRequest] = []
     private var parked: [ClientRequest] = []
     private var queued: [ObjectIdentifier: ClientRequest] = [:]
-    private var starved: [RequestOrigin] = []
+    private var starved: [RequestLane] = []
     private var now: Int64 = 0
     private var nextSweep: Int64 = 0
 
@@ -57,7 +58,7 @@
       let verdicts = ClientVerdicts(judge: judge, validator: validator)
       var options = verdicts.options(
         store: validator.storePointer, checkHost: validator.trust != .pinnedKeysOnly,
-        mostConnections: settings.total)
+        mostConnections: max(1, settings.total / settings.lanes))
       guard let client = pp_client_make(&options) else { return nil }
       self.client = client
       self.verdicts = verdicts
@@ -65,6 +66,7 @@
       self.judge = judge
       self.longestRefresh = longestRefresh
       self.settings = settings
+      total = max(1, settings.total / settings.lanes)
       let thread = Thread { [self] in run() }
       thread.name = "pinned-client"
       thread.start()
@@ -147,21 +149,22 @@
     private func submit(_ request: ClientRequest) {
       guard request.phase == .waiting else { return }
       if timeToSweep() < 0 { nextSweep = now + Self.sweepInterval }
-      let origin = request.target.origin
-      guard origin.active < settings.perOrigin, active.count < settings.total, !origin.hasWaiting
+      let lane = request.place.lane
+      lane.limit = request.place.limit
+      guard lane.active < lane.limit, active.count < total, !lane.hasWaiting
       else {
-        origin.append(request)
+        lane.append(request)
         queued[ObjectIdentifier(request)] = request
-        if origin.active < settings.perOrigin { starve(origin) }
+        if lane.active < lane.limit { starve(lane) }
         return
       }
       begin(request)
     }
 
-    private func starve(_ origin: RequestOrigin) {
-      guard !origin.isStarved else { return }
-      origin.isStarved = true
-      starved.append(origin)
+    private func starve(_ lane: RequestLane) {
+      guard !lane.isStarved else { return }
+      lane.isStarved = true
+      starved.append(lane)
     }
 
     private func begin(_ request: ClientRequest) {
@@ -173,7 +176,7 @@
       request.verdict = .undecided
       request.lastActivity = now
       request.index = active.count
-      request.target.origin.active += 1
+      request.place.lane.active += 1
       active.append(request)
       slot.raw.pointee.owner = Unmanaged.passUnretained(request).toOpaque()
       guard slot.prepare(for: request, settings: settings), pp_exchange_start(slot.raw) else {
@@ -198,31 +201,31 @@
         active[request.index] = last
         last.index = request.index
       }
-      let origin = request.target.origin
-      origin.active -= 1
-      admitNext(origin)
+      let lane = request.place.lane
+      lane.active -= 1
+      admitNext(lane)
     }
 
-    private func admitNext(_ origin: RequestOrigin) {
-      // Origins that others kept out come first, in turn.
+    private func admitNext(_ lane: RequestLane) {
+      // Hosts that others kept out come first, in turn.
       if !starved.isEmpty {
-        if origin.hasWaiting { starve(origin) }
+        if lane.hasWaiting { starve(lane) }
         var left = starved.count
-        while left > 0, active.count < settings.total, !starved.isEmpty {
+        while left > 0, active.count < total, !starved.isEmpty {
           left -= 1
           let next = starved.removeFirst()
           next.isStarved = false
           admit(next)
-          if next.hasWaiting, next.active < settings.perOrigin { starve(next) }
+          if next.hasWaiting, next.active < next.limit { starve(next) }
         }
       } else {
-        admit(origin)
+        admit(lane)
       }
     }
 
-    private func admit(_ origin: RequestOrigin) {
-      guard origin.hasWaiting, origin.active < settings.perOrigin, active.count < settings.total,
-        let next = origin.popFirst()
+    private func admit(_ lane: RequestLane) {
+      guard lane.hasWaiting, lane.active < lane.limit, active.count < total,
+        let next = lane.popFirst()
       else { return }
       queued[ObjectIdentifier(next)] = nil
       begin(next)

@@ -27,6 +27,7 @@
     }
 
     let target: RequestTarget
+    let place: RequestOrigin.Place
     let method: String
     let headers: [String: String]
     let body: Body
@@ -52,10 +53,12 @@
     private var continuation: UnsafeContinuation<ClientAnswer, any Error>?
 
     init(
-      target: RequestTarget, method: String, headers: [String: String], body: Body,
+      target: RequestTarget, place: RequestOrigin.Place, method: String, headers: [String: String],
+      body: Body,
       timeout: Int64, deadline: Int64, feed: ResponseFeed?
     ) {
       self.target = target
+      self.place = place
       self.method = method
       self.headers = headers
       self.body = body
@@ -102,6 +105,8 @@
     var body: Data
     /// Whether nothing comes after it.
     var isWhole = true
+    /// Whether its connection carried nothing else meanwhile (HTTP/1.1).
+    var hadOwnConnection = true
   }
 
   /// An easy handle and the URL that is set on it. Belongs to the loop's thread.

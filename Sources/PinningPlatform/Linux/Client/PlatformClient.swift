@@ -6,10 +6,13 @@
 
   /// Runs the requests of one transport on a loop that is made with the first of them.
   final class PlatformClient: Sendable {
-    private let loop = Locked<ClientLoop?>(nil)
-    private let targets = RequestTargets()
+    /// Made one after the other, each with the first request that runs on it.
+    private let loops = Locked<[ClientLoop]>([])
+    private let targets: RequestTargets
 
-    deinit { loop.withLock { $0 }?.stop() }
+    init(settings: RequestSettings) { targets = RequestTargets(settings: settings) }
+
+    deinit { for loop in loops.withLock({ $0 }) { loop.stop() } }
 
     /// Every request asks for the generation itself.
     func pinsChanged() {}
@@ -48,7 +51,6 @@
       _ first: URLRequest, body: RequestBody?, within seconds: Double?, feed: ResponseFeed?,
       transport: PinnedTransport, started: (ClientLoop, ClientRequest) -> Void
     ) async throws -> (ClientAnswer, HTTPURLResponse) {
-      let loop = try loop(for: transport)
       let deadline = Self.deadline(seconds)
       var request = first
       var body = body
@@ -56,11 +58,15 @@
       while true {
         let hop = try self.hop(
           request, body: body, deadline: deadline, feed: feed, transport: transport)
+        var hadOwnConnection: Bool?
+        defer { hop.target.origin.leave(hop.place.number, spreads: hadOwnConnection) }
+        let loop = try loop(hop.place.number, for: transport)
         if case .feed(let feed) = hop.body {
           feed.whenMore { [weak loop] in loop?.post(.resume(hop, taken: 0)) }
         }
         started(loop, hop)
         let answer = try await Self.perform(hop, on: loop)
+        hadOwnConnection = answer.hadOwnConnection
         guard
           let response = answer.response
             ?? hop.target.responses.response(head: answer.head, url: hop.target.url)
@@ -124,7 +130,8 @@
         throw TransferFailure.error(.badURL, url, "the method cannot be sent")
       }
       return ClientRequest(
-        target: target, method: method, headers: headers, body: Self.body(of: request, body),
+        target: target, place: target.origin.enter(), method: method, headers: headers,
+        body: Self.body(of: request, body),
         timeout: Self.milliseconds(request.timeoutInterval), deadline: deadline, feed: feed)
     }
 
@@ -154,19 +161,20 @@
       return pp_client_now() + Int64(max(0, min(seconds * 1000, Double(Int32.max))))
     }
 
-    private func loop(for transport: PinnedTransport) throws -> ClientLoop {
-      if let running = loop.withLock({ $0 }) { return running }
+    private func loop(_ number: Int, for transport: PinnedTransport) throws -> ClientLoop {
+      if let running = loops.withLock({ number < $0.count ? $0[number] : nil }) { return running }
       try PinnedTransport.selfTest()
-      let made = loop.withLock { loop -> ClientLoop? in
-        if loop == nil {
-          loop = ClientLoop(
-            judge: transport.judge, validator: transport.validator,
-            longestRefresh: transport.longestRefresh, settings: transport.settings)
+      return try loops.withLock { loops in
+        while loops.count <= number {
+          guard
+            let made = ClientLoop(
+              judge: transport.judge, validator: transport.validator,
+              longestRefresh: transport.longestRefresh, settings: transport.settings)
+          else { throw URLError(.resourceUnavailable) }
+          loops.append(made)
         }
-        return loop
+        return loops[number]
       }
-      guard let made else { throw URLError(.resourceUnavailable) }
-      return made
     }
   }
 #endif

@@ -88,35 +88,6 @@
     }
   }
 
-  /// The requests to one host and port. Touched on the loop's thread only, hence unchecked.
-  final class RequestOrigin: @unchecked Sendable {
-    /// Requests that have a socket or a stream, or are about to get one.
-    var active = 0
-    /// Waiting ones, oldest first, from `first` on.
-    private var queue: [ClientRequest] = []
-    private var first = 0
-    /// Whether the loop has this origin on its list of those that wait for others.
-    var isStarved = false
-
-    var hasWaiting: Bool { first < queue.count }
-
-    func append(_ request: ClientRequest) { queue.append(request) }
-
-    func popFirst() -> ClientRequest? {
-      while first < queue.count {
-        let next = queue[first]
-        first += 1
-        if first == queue.count || first > 1024 {
-          queue.removeFirst(first)
-          first = 0
-        }
-        // Cancelled and late ones stay in the queue until here.
-        if next.phase == .waiting { return next }
-      }
-      return nil
-    }
-  }
-
   /// Reads each URL once, however often it is asked for. Bounded.
   final class RequestTargets: Sendable {
     private struct State {
@@ -125,6 +96,9 @@
     }
 
     private let state = Locked(State())
+    private let settings: RequestSettings
+
+    init(settings: RequestSettings) { self.settings = settings }
 
     func target(for url: URL) throws(RequestTarget.Fault) -> RequestTarget {
       let text = url.absoluteString
@@ -133,7 +107,7 @@
         state.withLock { state in
           if let known = state.origins[key] { return known }
           if state.origins.count >= 4096 { state.origins.removeAll() }
-          let made = RequestOrigin()
+          let made = RequestOrigin(settings: settings)
           state.origins[key] = made
           return made
         }
