@@ -17,12 +17,14 @@ struct pp_client {
   pp_client_options options;
   int epoll, wake;
   int64_t timer_at;  // in microseconds; -1: none
-  int64_t last_event;
+  int spin_score;      // above 0: spinning pays
+  unsigned turns;
   struct pp_watch *watches;
   size_t watch_count;
   uint64_t next_serial;
   pp_exchange *news, **news_end;
-  atomic_int pending, sleeping;
+  _Atomic(pp_message *) inbox;  // newest first
+  atomic_int sleeping;
 };
 
 // Room for one descriptor; NULL: out of memory.

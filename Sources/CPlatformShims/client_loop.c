@@ -7,16 +7,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-// How long a turn spins before it sleeps, in microseconds: about what waking up costs.
-static int SPIN=-1, YIELD;
+// How long a turn spins before it sleeps, in microseconds: about what waking up costs. Where it was in
+// vain lately, as on a busy machine, a turn sleeps at once, and now and then one tries again.
+#define SPIN 30
+#define TRY_AGAIN 64
 
+#if defined(__x86_64__)
+#define PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define PAUSE() __asm__ __volatile__("yield")
+#else
+#define PAUSE() ((void)0)
+#endif
 
 static int64_t microseconds(void) {
   struct timespec now;
@@ -144,18 +152,40 @@ void pp_client_free(pp_client *client) {
   pp_client_close(client);
   if (client->epoll >= 0) close(client->epoll);
   if (client->wake >= 0) close(client->wake);
+  for (pp_message *left = pp_client_take(client); left;) {
+    pp_message *next = left->next;
+    free(left);
+    left = next;
+  }
   X509_STORE_free(client->options.store);
   free(client->watches);
   free(client);
 }
 
-void pp_client_wake(pp_client *client) {
-  // Whoever sets the flag first writes; the others' work is found by the same turn.
-  if (atomic_exchange(&client->pending, 1)) return;
-  if (atomic_load(&client->sleeping)) eventfd_write(client->wake, 1);
+bool pp_client_post(pp_client *client, int kind, void *object, size_t amount) {
+  pp_message *message = malloc(sizeof *message);
+  if (!message) return false;
+  *message = (pp_message){.object = object, .amount = amount, .kind = kind};
+  pp_message *newest = atomic_load(&client->inbox);
+  do {
+    message->next = newest;
+  } while (!atomic_compare_exchange_weak(&client->inbox, &newest, message));
+  // Whoever finds the inbox empty wakes; the others' messages are found by the same turn.
+  if (!newest && atomic_load(&client->sleeping)) eventfd_write(client->wake, 1);
+  return true;
 }
 
-void pp_client_clear_wakes(pp_client *client) { atomic_store(&client->pending, 0); }
+pp_message *pp_client_take(pp_client *client) {
+  pp_message *newest = atomic_load(&client->inbox) ? atomic_exchange(&client->inbox, NULL) : NULL;
+  pp_message *oldest = NULL;
+  while (newest) {
+    pp_message *next = newest->next;
+    newest->next = oldest;
+    oldest = newest;
+    newest = next;
+  }
+  return oldest;
+}
 
 void pp_client_act(pp_client *client) {
   int running;
@@ -192,7 +222,6 @@ static void handle(pp_client *client, const struct epoll_event *events, int coun
 }
 
 void pp_client_wait(pp_client *client, int milliseconds) {
-  if (SPIN < 0) { SPIN = getenv("SPIN") ? atoi(getenv("SPIN")) : 60; YIELD = getenv("YIELD") ? atoi(getenv("YIELD")) : 1; }
   struct epoll_event events[64];
   int64_t now = microseconds();
   if (client->timer_at >= 0) {
@@ -200,22 +229,27 @@ void pp_client_wait(pp_client *client, int milliseconds) {
     int until = left <= 0 ? 0 : (int)(left / 1000 + 1);
     if (milliseconds < 0 || until < milliseconds) milliseconds = until;
   }
-  int count = 0;
-  int64_t spin_end = client->last_event + SPIN;
-  for (;;) {
-    count = epoll_wait(client->epoll, events, 64, 0);
-    if (count != 0 || milliseconds == 0 || atomic_load(&client->pending)) break;
-    if (microseconds() >= spin_end) {
-      atomic_store(&client->sleeping, 1);
-      if (!atomic_load(&client->pending))
-        count = epoll_wait(client->epoll, events, 64, milliseconds);
-      atomic_store(&client->sleeping, 0);
-      break;
+  int count = epoll_wait(client->epoll, events, 64, 0);
+  if (count == 0 && milliseconds != 0 && !atomic_load(&client->inbox)) {
+    bool tries = client->spin_score > 0 || ++client->turns % TRY_AGAIN == 0;
+    bool found = false;
+    while (tries && !found && microseconds() - now < SPIN) {
+      for (int i = 0; i < 16; i++) PAUSE();
+      count = epoll_wait(client->epoll, events, 64, 0);
+      found = count != 0 || atomic_load(&client->inbox);
     }
-    if (YIELD) sched_yield(); else for (int i = 0; i < 20; i++) __builtin_ia32_pause();
+    if (tries) {
+      client->spin_score += found ? 1 : -2;
+      if (client->spin_score > 8) client->spin_score = 8;
+      if (client->spin_score < 0) client->spin_score = 0;
+    }
+    if (!found) {
+      atomic_store(&client->sleeping, 1);
+      if (!atomic_load(&client->inbox)) count = epoll_wait(client->epoll, events, 64, milliseconds);
+      atomic_store(&client->sleeping, 0);
+    }
   }
   if (count > 0) handle(client, events, count);
-  if (count > 0 || atomic_load(&client->pending)) client->last_event = microseconds();
   pp_client_act(client);
 }
 

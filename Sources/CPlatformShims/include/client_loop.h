@@ -1,6 +1,6 @@
 // One libcurl multi handle on epoll, and the transfers on it: the hot half of `data(for:)`.
 //
-// Threads: everything here belongs to the one thread that made the client, save `pp_client_wake`.
+// Threads: everything here belongs to the one thread that made the client, save `pp_client_post`.
 // The callbacks run on that thread, inside libcurl, and must not block.
 //
 // What is decided, Swift decides: whether a connection may be used (`judge`, `confirm`), what goes
@@ -15,6 +15,13 @@
 
 typedef struct pp_client pp_client;
 typedef struct pp_exchange pp_exchange;
+
+typedef struct pp_message {
+  struct pp_message *next;
+  void *object;
+  size_t amount;
+  int kind;
+} pp_message;
 
 typedef struct {
   uint8_t *bytes;
@@ -81,16 +88,17 @@ void pp_client_close(pp_client *client);
 // Frees what is left; from any thread, once nobody wakes it any more. Closes first where need be.
 void pp_client_free(pp_client *client);
 
-// Ends a wait, or the next one, early. From any thread.
-void pp_client_wake(pp_client *client);
+// Puts a message into the client's inbox and ends a wait, or the next one, early. From any thread.
+// False: out of memory.
+bool pp_client_post(pp_client *client, int kind, void *object, size_t amount);
 
-// Forgets the wakes so far; to be called before looking for what they announced.
-void pp_client_clear_wakes(pp_client *client);
+// All messages so far, oldest first, each to be freed with free().
+pp_message *pp_client_take(pp_client *client);
 
 // Does what is due by libcurl's timers.
 void pp_client_act(pp_client *client);
 
-// Waits for sockets, timers or a wake, at most `milliseconds` (negative: for ever), and acts. Spins
+// Waits for sockets, timers or a message, at most `milliseconds` (negative: for ever), and acts. Spins
 // for a moment first where something happened just now.
 void pp_client_wait(pp_client *client, int milliseconds);
 

@@ -14,19 +14,14 @@
   ///
   /// Unchecked: what is not behind the inbox's lock is touched by the loop's thread alone.
   final class ClientLoop: @unchecked Sendable {
-    enum Message {
-      case start(ClientRequest)
-      case cancel(ClientRequest)
+    enum Message: Int32 {
+      case start, cancel
       /// So many bytes of its streamed body were taken, or there is more to send.
-      case resume(ClientRequest, taken: Int)
+      case resume
       /// Newer pins are in force, or none could be had.
-      case replay(ClientRequest)
-    }
-
-    private struct Inbox {
-      var messages: [Message] = []
-      var isStopping = false
-      var hasEnded = false
+      case replay
+      /// The loop is to end.
+      case stop
     }
 
     static let sweepInterval: Int64 = 100
@@ -38,10 +33,8 @@
     private let verdicts: ClientVerdicts
     private let validator: ChainValidator
     private let client: OpaquePointer
-    private let inbox = Locked(Inbox())
 
     // Of the loop's thread alone.
-    private var batch: [Message] = []
     private var idle: [TransferSlot] = []
     private var active: [ClientRequest] = []
     private var parked: [ClientRequest] = []
@@ -73,20 +66,24 @@
     }
 
     // The thread, whose closure holds the loop, has ended: nothing of libcurl is left to be freed here.
-    deinit { pp_client_free(client) }
+    deinit {
+      _ = takeMessages()
+      pp_client_free(client)
+    }
 
     // MARK: From any thread
 
-    func post(_ message: Message) {
-      inbox.withLock { if !$0.hasEnded { $0.messages.append(message) } }
-      pp_client_wake(client)
+    func post(_ message: Message, _ request: ClientRequest, taken: Int = 0) {
+      let object = Unmanaged.passRetained(request)
+      guard pp_client_post(client, message.rawValue, object.toOpaque(), taken) else {
+        object.release()
+        if message == .start { request.fail(URLError(.resourceUnavailable)) }
+        return
+      }
     }
 
     /// Ends the thread once it has failed what is under way.
-    func stop() {
-      inbox.withLock { $0.isStopping = true }
-      pp_client_wake(client)
-    }
+    func stop() { _ = pp_client_post(client, Message.stop.rawValue, nil, 0) }
 
     // MARK: On the loop's thread
 
@@ -113,37 +110,45 @@
 
     /// False: the loop is to end.
     private func takeMessages() -> Bool {
-      pp_client_clear_wakes(client)
-      let isStopping = inbox.withLock { inbox in
-        swap(&inbox.messages, &batch)
-        return inbox.isStopping
-      }
-      if isStopping { return false }
-      guard !batch.isEmpty else { return true }
+      guard var next = pp_client_take(client) else { return true }
       now = pp_client_now()
-      for message in batch {
-        switch message {
-        case .start(let request):
-          if request.isCancelled {
-            finish(request, throwing: TransferFailure.error(.cancelled, request.target.url))
-          } else {
-            request.phase = .waiting
-            submit(request)
-          }
-        case .cancel(let request):
-          // One that overtook its start is remembered until then.
-          if request.phase == .made {
-            request.isCancelled = true
-          } else {
-            finish(request, throwing: TransferFailure.error(.cancelled, request.target.url))
-          }
-        case .resume(let request, let taken):
-          if let slot = request.slot { pp_exchange_resume(slot.raw, taken) }
-        case .replay(let request): replay(request)
+      var goesOn = true
+      while true {
+        let message = next.pointee
+        free(next)
+        if let object = message.object {
+          handle(
+            Message(rawValue: message.kind), taken: message.amount,
+            Unmanaged<ClientRequest>.fromOpaque(object).takeRetainedValue())
+        } else {
+          goesOn = false
         }
+        guard let following = message.next else { return goesOn }
+        next = following
       }
-      batch.removeAll(keepingCapacity: true)
-      return true
+    }
+
+    private func handle(_ message: Message?, taken: Int, _ request: ClientRequest) {
+      switch message {
+      case .start:
+        if request.isCancelled {
+          finish(request, throwing: TransferFailure.error(.cancelled, request.target.url))
+        } else {
+          request.phase = .waiting
+          submit(request)
+        }
+      case .cancel:
+        // One that overtook its start is remembered until then.
+        if request.phase == .made {
+          request.isCancelled = true
+        } else {
+          finish(request, throwing: TransferFailure.error(.cancelled, request.target.url))
+        }
+      case .resume:
+        if let slot = request.slot { pp_exchange_resume(slot.raw, taken) }
+      case .replay: replay(request)
+      case .stop, nil: break
+      }
     }
 
     private func submit(_ request: ClientRequest) {
@@ -246,7 +251,7 @@
     private func deliver(_ exchange: UnsafeMutablePointer<pp_exchange>, to request: ClientRequest) {
       guard let feed = request.feed, exchange.pointee.head_complete else { return }
       if !request.isAnswered {
-        var head = exchange.answer(for: request.target, body: Data())
+        var head = request.answer(body: Data())
         head.isWhole = false
         request.answer(head)
       }
@@ -284,12 +289,16 @@
       if case .feed(let body) = request.body { body.close() }
       if let feed = request.feed, !exchange.pointee.discards {
         deliver(exchange, to: request)
+        guard request.isAnswered else {
+          return finish(
+            request, throwing: TransferFailure.error(.badServerResponse, request.target.url))
+        }
         request.phase = .done
         leave(request)
         return feed.finish()
       }
       let body = exchange.takeBody(handOver: settings.handedOver)
-      let answer = exchange.answer(for: request.target, body: body)
+      let answer = request.answer(body: body)
       request.phase = .done
       leave(request)
       request.answer(answer)
@@ -313,7 +322,7 @@
       let judge = judge
       Task { [weak self] in
         await judge.refresh(after: refusal)
-        self?.post(.replay(request))
+        self?.post(.replay, request)
       }
     }
 
@@ -363,12 +372,7 @@
     }
 
     private func shutDown() {
-      let left = inbox.withLock { inbox in
-        inbox.hasEnded = true
-        defer { inbox.messages = [] }
-        return inbox.messages
-      }
-      for case .start(let request) in left { finish(request, throwing: URLError(.cancelled)) }
+      _ = takeMessages()
       for request in active + parked + Array(queued.values) {
         finish(request, throwing: URLError(.cancelled))
       }

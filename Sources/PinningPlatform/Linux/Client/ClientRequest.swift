@@ -113,7 +113,33 @@
   final class TransferSlot {
     let raw: UnsafeMutablePointer<pp_exchange>
     var target: RequestTarget?
+    /// The newest response on this handle, and its head: most heads repeat, and looking here takes
+    /// no lock.
+    private var newest: (target: RequestTarget, head: [UInt8], response: HTTPURLResponse)?
 
     init(_ raw: UnsafeMutablePointer<pp_exchange>) { self.raw = raw }
+
+    func answer(for target: RequestTarget, body: Data) -> ClientAnswer {
+      let head = UnsafeRawBufferPointer(
+        start: raw.pointee.head.bytes, count: raw.pointee.head.count)
+      // `HTTP/1.1 200 OK`, `HTTP/2 200`.
+      let hadOwnConnection = head.count > 5 && head[5] == UInt8(ascii: "1")
+      if let newest, newest.target === target, ResponseInterner.areEqual(newest.head, head) {
+        return ClientAnswer(
+          response: newest.response, head: [], body: body, hadOwnConnection: hadOwnConnection)
+      }
+      let bytes = Array(head)
+      let known = target.responses.response(repeating: bytes)
+      if let known { newest = (target, bytes, known) }
+      return ClientAnswer(
+        response: known, head: bytes, body: body, hadOwnConnection: hadOwnConnection)
+    }
+  }
+
+  extension ClientRequest {
+    /// The answer as it stands on the request's handle.
+    func answer(body: Data) -> ClientAnswer {
+      slot?.answer(for: target, body: body) ?? ClientAnswer(response: nil, head: [], body: body)
+    }
   }
 #endif

@@ -22,17 +22,20 @@
     func judge(_ request: ClientRequest, storeContext: OpaquePointer) -> JudgedConnection? {
       let target = request.target
       let generation = judge.generation
-      let evidence = validator.evidence(storeContext: storeContext, host: target.host)
-      let evaluation = judge.evaluate(evidence, host: target.host)
+      let verdict = validator.verdict(
+        storeContext: storeContext, host: target.host, judge: judge)
+      let evaluation = verdict.evaluation
+      let facts = ConnectionFacts(port: target.url.port ?? 443, certificates: verdict.presented)
       if evaluation.decision == .accept {
-        judge.record(evaluation)
+        judge.record(evaluation, of: facts)
         return JudgedConnection(
-          spelling: target.spelling, host: target.host, evidence: evidence, accepted: generation)
+          spelling: target.spelling, host: target.host, presented: verdict.presented,
+          accepted: generation)
       }
       if !request.wasRefreshed, judge.wantsRefresh(after: evaluation) {
         request.verdict = .refresh(evaluation)
       } else {
-        refuse(request, evaluation)
+        refuse(request, evaluation, facts)
       }
       return nil
     }
@@ -54,15 +57,18 @@
         }
         return false
       }
-      let evaluation = judge.evaluate(connection.evidence, host: target.host)
+      let evaluation = validator.verdict(
+        presented: connection.presented, host: target.host, judge: judge
+      ).evaluation
+      let facts = ConnectionFacts(port: target.url.port ?? 443, certificates: connection.presented)
       if evaluation.decision == .accept {
         connection.accept(under: generation)
-        judge.record(evaluation)
+        judge.record(evaluation, of: facts)
         return true
       }
       // The server may long have another key: a fresh connection decides.
       if request.wasRetried {
-        refuse(request, evaluation)
+        refuse(request, evaluation, facts)
       } else {
         request.verdict = .retry(evaluation)
       }
@@ -73,11 +79,14 @@
       refuse(
         request,
         PinEvaluation(
-          host: String(cString: target.spelling), outcome: .unjudged(reason), decision: .refuse))
+          host: String(cString: target.spelling), outcome: .unjudged(reason), decision: .refuse),
+        ConnectionFacts(port: target.url.port ?? 443))
     }
 
-    private func refuse(_ request: ClientRequest, _ evaluation: PinEvaluation) {
-      judge.record(evaluation)
+    private func refuse(
+      _ request: ClientRequest, _ evaluation: PinEvaluation, _ facts: ConnectionFacts
+    ) {
+      judge.record(evaluation, of: facts)
       request.verdict = .refused(evaluation)
     }
 

@@ -32,11 +32,19 @@
     ) async throws -> (ResponseBytes, HTTPURLResponse) {
       let feed = ResponseFeed()
       let owner = Locked<(@Sendable () -> Void)?>(nil)
-      let (answer, response) = try await run(
-        request, body: nil, within: seconds, feed: feed, transport: transport
-      ) { loop, request in
-        feed.whenTaken { [weak loop] in loop?.post(.resume(request, taken: $0)) }
-        owner.withLock { $0 = { [weak loop] in loop?.post(.cancel(request)) } }
+      let answer: ClientAnswer
+      let response: HTTPURLResponse
+      do {
+        (answer, response) = try await run(
+          request, body: nil, within: seconds, feed: feed, transport: transport
+        ) { loop, request in
+          feed.whenTaken { [weak loop] in loop?.post(.resume, request, taken: $0) }
+          owner.withLock { $0 = { [weak loop] in loop?.post(.cancel, request) } }
+        }
+      } catch {
+        // Lets go of what the feed holds: nobody will read it.
+        feed.finish(throwing: error)
+        throw error
       }
       // An answer whose redirect leads nowhere: it came as a whole, without a body.
       if answer.isWhole { feed.finish() }
@@ -59,10 +67,10 @@
         let hop = try self.hop(
           request, body: body, deadline: deadline, feed: feed, transport: transport)
         var hadOwnConnection: Bool?
-        defer { hop.target.origin.leave(hop.place.number, spreads: hadOwnConnection) }
+        defer { hop.target.origin.leave(spreads: hadOwnConnection) }
         let loop = try loop(hop.place.number, for: transport)
         if case .feed(let feed) = hop.body {
-          feed.whenMore { [weak loop] in loop?.post(.resume(hop, taken: 0)) }
+          feed.whenMore { [weak loop] in loop?.post(.resume, hop) }
         }
         started(loop, hop)
         let answer = try await Self.perform(hop, on: loop)
@@ -99,10 +107,10 @@
         // Unsafe only in that nobody checks for a second answer: `ClientRequest` answers once.
         try await withUnsafeThrowingContinuation { continuation in
           request.whenAnswered(continuation)
-          loop.post(.start(request))
+          loop.post(.start, request)
         }
       } onCancel: {
-        loop.post(.cancel(request))
+        loop.post(.cancel, request)
       }
     }
 

@@ -1,4 +1,6 @@
 #if os(Linux)
+  import Synchronization
+
   /// The requests to one host and port, and on which loop each of them runs.
   ///
   /// - A few at a time stay on the first loop, and so do all where one connection carries many
@@ -12,48 +14,39 @@
       let limit: Int
     }
 
-    private struct State {
-      var counts: [Int]
-      var spreads = false
-    }
-
     /// How many run on the first loop before others are used.
     private static let few = 3
 
     private let lanes: [RequestLane]
     private let limit: Int
-    private let state: Locked<State>
+    private let count = Atomic(0)
+    private let turn = Atomic(0)
+    private let spreads = Atomic(false)
 
     init(settings: RequestSettings) {
       lanes = (0..<settings.lanes).map { _ in RequestLane() }
       limit = settings.perOrigin
-      state = Locked(State(counts: Array(repeating: 0, count: settings.lanes)))
     }
 
     /// Takes a place for one request.
     func enter() -> Place {
-      let (number, spreads) = state.withLock { state in
-        var best = 0
-        if state.spreads, state.counts[0] >= Self.few {
-          for other in 1..<state.counts.count where state.counts[other] < state.counts[best] {
-            best = other
-          }
-        }
-        state.counts[best] += 1
-        return (best, state.spreads)
+      let running = count.wrappingAdd(1, ordering: .relaxed).newValue
+      guard spreads.load(ordering: .relaxed) else {
+        return Place(number: 0, lane: lanes[0], limit: limit)
       }
-      return Place(
-        number: number, lane: lanes[number],
-        limit: spreads ? max(1, limit / lanes.count) : limit)
+      let number =
+        running <= Self.few
+        ? 0 : (turn.wrappingAdd(1, ordering: .relaxed).newValue & Int.max) % lanes.count
+      return Place(number: number, lane: lanes[number], limit: max(1, limit / lanes.count))
     }
 
     /// Gives the place back; `spreads`: whether the answer came over a connection of its own, `nil`
     /// where none came.
-    func leave(_ number: Int, spreads: Bool?) {
-      state.withLock { state in
-        state.counts[number] -= 1
-        if let spreads { state.spreads = spreads && state.counts.count > 1 }
-      }
+    func leave(spreads answer: Bool?) {
+      count.wrappingSubtract(1, ordering: .relaxed)
+      guard let answer else { return }
+      let spread = answer && lanes.count > 1
+      if spreads.load(ordering: .relaxed) != spread { spreads.store(spread, ordering: .relaxed) }
     }
   }
 

@@ -16,20 +16,15 @@
     private let newest = Locked<Newest?>(nil)
 
     /// The response with this very head, where the newest one had it.
-    func response(repeating head: UnsafeRawBufferPointer) -> HTTPURLResponse? {
-      newest.withLock { newest in
-        guard let newest, newest.head.count == head.count,
-          newest.head.withUnsafeBytes({ Self.areEqual($0, head) })
-        else { return nil }
-        return newest.response
-      }
+    func response(repeating head: [UInt8]) -> HTTPURLResponse? {
+      newest.withLock { $0?.head == head ? $0?.response : nil }
     }
 
-    private static func areEqual(
-      _ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer
-    ) -> Bool {
-      guard let first = a.baseAddress, let second = b.baseAddress else { return false }
-      return memcmp(first, second, a.count) == 0
+    static func areEqual(_ a: [UInt8], _ b: UnsafeRawBufferPointer) -> Bool {
+      guard a.count == b.count, let second = b.baseAddress else { return false }
+      return a.withUnsafeBytes { bytes in
+        bytes.baseAddress.map { memcmp($0, second, bytes.count) == 0 } ?? false
+      }
     }
 
     func response(head: [UInt8], url: URL) -> HTTPURLResponse? {

@@ -77,18 +77,6 @@
   }
 
   extension UnsafeMutablePointer where Pointee == pp_exchange {
-    func answer(for target: RequestTarget, body: Data) -> ClientAnswer {
-      let head = UnsafeRawBufferPointer(start: pointee.head.bytes, count: pointee.head.count)
-      // `HTTP/1.1 200 OK`, `HTTP/2 200`.
-      let hadOwnConnection = head.count > 5 && head[5] == UInt8(ascii: "1")
-      if let known = target.responses.response(repeating: head) {
-        return ClientAnswer(
-          response: known, head: [], body: body, hadOwnConnection: hadOwnConnection)
-      }
-      return ClientAnswer(
-        response: nil, head: Array(head), body: body, hadOwnConnection: hadOwnConnection)
-    }
-
     /// The body so far: copied, or handed over where it is long.
     func takeBody(handOver: Int) -> Data {
       let count = pointee.body.count
