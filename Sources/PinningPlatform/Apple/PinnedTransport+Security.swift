@@ -26,7 +26,9 @@
           host: host, outcome: .unreadableHost(error), decision: .refuse)
       }
       if evaluation.decision == .refuse { _ = judge.wantsRefresh(after: evaluation) }
-      judge.record(evaluation)
+      judge.record(
+        evaluation,
+        of: ConnectionFacts(certificates: PlatformTrustStore.certificates(of: trust)))
       return evaluation
     }
 
@@ -47,7 +49,8 @@
       guard let trust = space.serverTrust else { return (.cancelAuthenticationChallenge, nil) }
       let handed = HandedOver(trust)
       let judgement = TrustJudgement(transport: self, acceptsUnlisted: true)
-      let (evaluation, _) = await judgement.verdict(on: handed, host: space.host)
+      let (evaluation, _) = await judgement.verdict(
+        on: handed, host: space.host, port: space.port)
       guard evaluation.decision == .accept else { return (.cancelAuthenticationChallenge, nil) }
       return (.useCredential, URLCredential(trust: handed.value))
     }

@@ -89,10 +89,10 @@
         return true
       }
       let handed = HandedOver(trust)
-      let host = space.host
+      let (host, port) = (space.host, space.port)
       Task {
         let judgement = TrustJudgement(transport: transport, acceptsUnlisted: isForUnlisted)
-        let (_, proof) = await judgement.verdict(on: handed, host: host)
+        let (_, proof) = await judgement.verdict(on: handed, host: host, port: port)
         // Listed meanwhile: its connections belong to the other session.
         guard let proof, !isForUnlisted || !transport.judge.lists(proof.host) else {
           return completionHandler(.cancelAuthenticationChallenge, nil)

@@ -30,7 +30,7 @@
 
     /// Judges, records, and returns a proof where the connection is accepted.
     func verdict(
-      on trust: HandedOver<SecTrust>, host spelling: String
+      on trust: HandedOver<SecTrust>, host spelling: String, port: Int
     ) async -> (evaluation: PinEvaluation, proof: Proof?) {
       let host: HostName
       do throws(HostNameError) { host = try HostName(spelling) } catch {
@@ -40,11 +40,12 @@
         return (refusal, nil)
       }
       let time = transport.judge.time
-      let evidence = await withCheckedContinuation { continuation in
+      let (evidence, certificates) = await withCheckedContinuation { continuation in
         Self.queue.async {
+          let evidence = transport.validator.store.evidence(
+            handshake: trust.value, host: host, at: time)
           continuation.resume(
-            returning: transport.validator.store.evidence(
-              handshake: trust.value, host: host, at: time))
+            returning: (evidence, PlatformTrustStore.certificates(of: trust.value)))
         }
       }
       var (evaluation, generation) = judged(evidence, host: host)
@@ -52,7 +53,8 @@
         await refresh(after: evaluation)
         (evaluation, generation) = judged(evidence, host: host)
       }
-      transport.judge.record(evaluation)
+      transport.judge.record(
+        evaluation, of: ConnectionFacts(port: port, certificates: certificates))
       transport.platform.sessions.follow(transport.judge.generation)
       guard evaluation.decision == .accept else {
         transport.platform.recent.note(evaluation, failing: host, at: PlatformSession.uptime)

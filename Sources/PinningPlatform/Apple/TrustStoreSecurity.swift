@@ -137,7 +137,9 @@
       var error: CFError?
       guard SecTrustEvaluateWithError(trust, &error) else { return .failure(Self.fault(error)) }
       guard let path = Self.pins(of: trust, whole: true),
-        let chain = ValidatedChain(host: host, path: path)
+        let chain = ValidatedChain(
+          host: host, path: path,
+          certificates: Self.certificates(of: trust).map(CertificateFingerprint.init(hashing:)))
       else {
         return .failure(.unreadable("a key on the validated path cannot be read"))
       }
@@ -152,14 +154,18 @@
       return .untrusted(code: code, reason: reason)
     }
 
+    /// The certificates of the path that the evaluation built, in DER, leaf first.
+    static func certificates(of trust: SecTrust) -> [[UInt8]] {
+      (SecTrustCopyCertificateChain(trust) as? [SecCertificate] ?? [])
+        .map { [UInt8](SecCertificateCopyData($0) as Data) }
+    }
+
     /// The pins of the path that the evaluation built, leaf first.
     ///
     /// - Parameter whole: whether one key that cannot be read makes it `nil`, or ends the list.
     private static func pins(of trust: SecTrust, whole: Bool) -> [SPKIPin]? {
-      guard let path = SecTrustCopyCertificateChain(trust) as? [SecCertificate] else { return nil }
       var pins: [SPKIPin] = []
-      for certificate in path {
-        let der = [UInt8](SecCertificateCopyData(certificate) as Data)
+      for der in certificates(of: trust) {
         guard let pin = try? SPKIPin(certificateDER: der) else { return whole ? nil : pins }
         pins.append(pin)
       }
