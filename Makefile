@@ -14,7 +14,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo test check check-fast check-apple bench-core clean
+.PHONY: help deps deps-test build release demo test check check-fast check-apple docs bench-core clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,11 @@ check-fast: deps-test ## the part of check that compiles nothing
 check-apple: deps-test ## type-check what an app links, and App, for Apple's systems, against stubs
 	@scripts/apple/check.py --self-test
 	@scripts/apple/check.py
+
+docs: deps-test ## build the documentation into .build/docs; every warning is an error
+	$(SWIFT) build $(STRICT) --target SslPinningTesting
+	@scripts/docs/build.py --self-test
+	@scripts/docs/build.py
 
 bench-core: deps-test ## measure canonicalizing, verdicts, signatures, beside peers
 	@Benchmarks/core.sh

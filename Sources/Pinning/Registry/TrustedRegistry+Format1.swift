@@ -7,6 +7,7 @@ extension TrustedRegistry {
   ///   - verifier: the signing key that the app ships with.
   ///   - digest: SHA-256.
   ///   - now: Unix time in seconds.
+  ///   - limits: sizes in bytes and times in days.
   /// - Throws: ``RegistryError``.
   public init(
     accepting bytes: [UInt8], verifiedBy verifier: some SignatureVerifier,

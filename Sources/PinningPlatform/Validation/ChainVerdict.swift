@@ -15,12 +15,14 @@ package struct ChainVerdict: Sendable {
 extension ChainValidator {
   /// Judges a chain of DER certificates, leaf first, as a server sent them for `host`, by `judge`.
   ///
-  /// - Where a refusal may be of the path (``PinEvaluation/mayHaveAnotherPath``), other valid paths
+  /// - Where a refusal may be of the path (``Pinning/PinEvaluation/mayHaveAnotherPath``), other valid paths
   ///   to the same leaf are held against `judge` as well, at most eight; the first that is accepted
   ///   counts, else the first verdict. On Apple's systems one path is judged: the system's.
   /// - Every path is validated in full: to the same settings, at the same time, for the same name.
   ///
   /// - Parameters:
+  ///   - presented: the certificates, each in DER, leaf first.
+  ///   - host: the host as the request names it.
   ///   - unixSeconds: the time at which the certificates must be valid; `nil` means now.
   ///   - judge: a policy at a time; called once for each path.
   public func evaluate(
