@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Foundation
 import Pinning
 import PinningPlatform
@@ -37,6 +38,32 @@ struct KeysTests {
 
       let attributes = try FileManager.default.attributesOfItem(atPath: out + "/prv.pem")
       #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+  }
+
+  @Test(
+    "makes keys for statements, and says that format 1 does not take them",
+    arguments: [("ed25519", "EdDSA"), ("p256", "ES256")])
+  func curves(algorithm: String, name: String) async throws {
+    try await withTemporaryDirectory { directory in
+      let out = directory.path("keys")
+      let outcome = try await Tool.run(
+        "keys", "generate", "--out", out, "--algorithm", algorithm, "--json")
+      #expect(outcome.exitCode == 0)
+      #expect(outcome.stderr.contains("format 1 needs RSA"))
+      let key = try TrustKey(String(contentsOfFile: out + "/pub.pem", encoding: .utf8))
+      let json = try #require(try outcome.json.objectValue)
+      #expect(json["algorithm"] == .string(name) && key.algorithm.rawValue == name)
+      #expect(json["keyId"] == .string(key.id.base64))
+      #expect(json["publicKey"] == .string(StrictBase64.encode(key.spkiDER)))
+      let derived = try await ChildProcess.run(
+        "openssl", ["pkey", "-in", out + "/prv.pem", "-pubout"])
+      #expect(
+        derived.stdout == (try String(contentsOfFile: out + "/pub.pem", encoding: .utf8)))
+      let attributes = try FileManager.default.attributesOfItem(atPath: out + "/prv.pem")
+      #expect(attributes[.posixPermissions] as? Int == 0o600)
+      let refused = try await Tool.run("sign", "--key", out + "/prv.pem", "-")
+      #expect(refused.exitCode == 1 && refused.stderr.contains("RSA"))
     }
   }
 

@@ -19,7 +19,7 @@ struct UsageTests {
       (["keys", "generate", "--out"], "--out needs a value"),
       (["keys", "generate", "--out", "--algorithm"], "--out needs a value"),
       (["keys", "generate", "--out="], "--out cannot be \"\""),
-      (["keys", "generate", "--out", "/x", "--algorithm", "ed25519"], "rsa-4096, rsa-3072"),
+      (["keys", "generate", "--out", "/x", "--algorithm", "ed448"], "rsa-4096, rsa-3072"),
       (["keys", "generate", "--out", "/x", "surplus"], "unexpected argument \"surplus\""),
       (["keys", "generate", "--out", "/x", "--out", "/y"], "--out is given twice"),
       (["canonicalize", "a", "b"], "unexpected argument \"b\""),
@@ -52,7 +52,8 @@ struct UsageTests {
   }
 
   static let commands = [
-    ["demo"], ["up"], ["keys", "generate"], ["canonicalize"], ["sign"], ["verify"], ["pin"],
+    ["demo"], ["up"], ["keys", "generate"], ["keys", "sign-set"], ["canonicalize"], ["sign"],
+    ["verify"], ["pin"],
     ["get"],
   ]
 

@@ -19,7 +19,7 @@ RULES = {
     "SslPinning": {"Pinning", "PinningPlatform"} | FOUNDATION,
     "PinningFormats": {"Pinning", "PinningPlatform"} | FOUNDATION,
     "TLSTools": {
-        "Pinning", "PinningPlatform", "COpenSSL", "CPlatformShims",
+        "CanonicalJSON", "Pinning", "PinningPlatform", "COpenSSL", "CPlatformShims",
         "Dispatch", "Synchronization"} | FOUNDATION,
     "RegistryServer": {
         "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "TLSTools",

@@ -23,7 +23,7 @@ public struct DocumentSignature: Sendable {
   }
 
   /// The key's id as written.
-  let keyID: String
+  package let keyID: String
   /// `nil` where the text is no base64.
   let signature: [UInt8]?
 
@@ -51,7 +51,7 @@ public struct DocumentSignature: Sendable {
   /// Reads the list that stands beside a key set or a statement.
   ///
   /// - Throws: ``DocumentFault/member(_:)`` and ``DocumentFault/signsTwice(keyID:)``.
-  static func list(_ json: JSONValue?, _ name: String) throws(DocumentFault) -> [Self] {
+  package static func list(_ json: JSONValue?, _ name: String) throws(DocumentFault) -> [Self] {
     guard let entries = json?.arrayValue else { throw .member(name) }
     var seen: Set<[UInt8]> = []
     var signatures: [Self] = []

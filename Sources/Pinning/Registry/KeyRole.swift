@@ -46,7 +46,7 @@ public struct KeyRole: Sendable {
   }
 
   /// Whether enough of the keys signed `message`.
-  func isMet(by signatures: [DocumentSignature], over message: [UInt8]) -> Bool {
+  package func isMet(by signatures: [DocumentSignature], over message: [UInt8]) -> Bool {
     var valid = 0
     for key in keys where valid < threshold {
       // One signature per key id: the list was read so.

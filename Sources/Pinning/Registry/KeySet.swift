@@ -39,7 +39,7 @@ public struct KeySet: Sendable {
   }
 
   /// Reads a key set of this registry and epoch; its signatures are the chain's to check.
-  init(
+  package init(
     _ json: JSONObject, registry: String, epoch: Int64, crypto: some RegistryCrypto
   ) throws(DocumentFault) {
     try json.requireType(Self.type)
@@ -60,7 +60,7 @@ public struct KeySet: Sendable {
   public var signedBytes: [UInt8] { DocumentSignature.Domain.keySet.bytes(over: json) }
 
   /// Whether the set is expired at `now` (Unix seconds); the second of the expiry itself counts.
-  func isExpired(at now: Int64) -> Bool { expires.map { now >= $0 } ?? false }
+  package func isExpired(at now: Int64) -> Bool { expires.map { now >= $0 } ?? false }
 
   /// The entry of `keySets`: the set and who signed it.
   public func entry(signedBy signatures: [DocumentSignature]) -> JSONValue {

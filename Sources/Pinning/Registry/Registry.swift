@@ -30,7 +30,7 @@ public struct Registry: Hashable, Sendable {
   }
 
   /// Reads a payload that was verified, and puts a statement's settings beside it.
-  init(payload: JSONObject, settings: [HostSettings]) throws(RegistryError) {
+  package init(payload: JSONObject, settings: [HostSettings]) throws(RegistryError) {
     guard let entries = payload["keys"]?.arrayValue else { throw .missingMember("payload.keys") }
     var keys: [RegistryKey] = []
     var problems: [RegistryProblem] = []

@@ -61,7 +61,7 @@ public struct Statement: Sendable {
   }
 
   /// Reads a statement of this registry; its signatures are checked apart.
-  init(_ json: JSONObject, registry: String) throws(DocumentFault) {
+  package init(_ json: JSONObject, registry: String) throws(DocumentFault) {
     try json.requireType(Self.type)
     try json.requireRegistry(registry)
     self.registry = registry

@@ -9,7 +9,8 @@
   /// - Shortest first, then by fingerprint and in the order sent: the same chain gives the same paths
   ///   in the same order, whatever the order in which anchors were added.
   /// - No path holds one key under one name twice, so none goes in circles.
-  /// - Bounded: a chain made to have a million paths is given up early, which can only refuse.
+  /// - Bounded: a chain made to have a million paths, or one very long one, is given up early, which
+  ///   can only refuse.
   /// - A path with a certificate that the trust store rejects by name is none.
   struct CandidatePaths {
     /// The most certificates whose issuers are looked for.

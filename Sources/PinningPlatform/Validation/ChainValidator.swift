@@ -10,8 +10,8 @@ import Pinning
 /// - A wildcard is a whole first label; `w*.example.com` matches nothing (RFC 9525 §6.3).
 /// - For TLS servers: certificates for another purpose are refused. Keys and signatures below 112
 ///   bits of security (RSA below 2048 bits, SHA-1) are refused, the anchor's own signature excepted.
-/// - At most ten certificates stand between the leaf and the anchor (on Linux; the system's own limit
-///   on Apple's).
+/// - At most a hundred certificates stand between the leaf and the anchor (on Linux; the system's own
+///   limit on Apple's).
 /// - One's own anchors may be an intermediate or a server's own certificate: a path ends there.
 ///   Where all of them are roots, as among the system's, only a sound root ends a path.
 /// - Without anchors nothing is trusted. There is no fallback to the system's.

@@ -1,7 +1,8 @@
 /// Reads a command line by the table of commands; does nothing else.
 ///
 /// - A flag is `--name value` or `--name=value`; given twice it is an error, because either of the
-///   two values may be the one that was meant.
+///   two values may be the one that was meant. Only flags that are for several values may be
+///   repeated.
 /// - A value that looks like a flag is a forgotten value. Write `--name=--value` where it is meant.
 ///   PEM, whose text begins with dashes too, does not look like one.
 /// - `--` ends the flags; `-` alone is standard input and no flag.
@@ -108,7 +109,7 @@ struct ArgumentParser: Sendable {
           name,
           suggestion: Suggestion.nearest(to: name, among: command.flags.map(\.name) + ["--help"]))
       }
-      guard values[name] == nil else { throw .repeatedFlag(flag) }
+      guard values[name] == nil || flag.isRepeatable else { throw .repeatedFlag(flag) }
       let text: String
       if flag.placeholder == nil {
         guard parts.count == 1 else { throw .unexpectedValue(flag) }
@@ -120,7 +121,11 @@ struct ArgumentParser: Sendable {
         rest.removeFirst()
         text = next
       }
-      do throws(FlagValueError) { values[name] = try flag.read(text) } catch {
+      do throws(FlagValueError) {
+        let value = try flag.read(text)
+        let before = values[name] as? [String] ?? []
+        values[name] = (value as? [String]).map { before + $0 } ?? value
+      } catch {
         throw .badValue(flag, text, wanted: error.wanted)
       }
     }

@@ -17,6 +17,8 @@ struct FlagDescription: Sendable {
   let help: String
   /// Whether the command cannot do without.
   let isRequired: Bool
+  /// Whether it may be given more than once; its values are texts then, one after another.
+  var isRepeatable = false
   /// Reads a value's text.
   let read: @Sendable (String) throws(FlagValueError) -> any Sendable
 }
@@ -58,6 +60,21 @@ extension Flag where Value == String {
   }
 }
 
+extension Flag where Value == [String] {
+  /// Texts, such as paths: the flag may be given several times.
+  static func texts(_ name: String, _ placeholder: String, _ help: String) -> Flag {
+    let one = Flag<String>.text(name, placeholder, help).description
+    return Flag(
+      description: FlagDescription(
+        name: name, placeholder: placeholder, help: help + "; may be repeated", isRequired: false,
+        isRepeatable: true,
+        read: { (text) throws(FlagValueError) in
+          _ = try one.read(text)
+          return [text]
+        }))
+  }
+}
+
 extension Flag where Value == Double {
   /// A length of time in seconds, up to a day.
   static func seconds(_ name: String, _ help: String) -> Flag {
@@ -71,6 +88,20 @@ extension Flag where Value == Double {
 }
 
 extension Flag where Value == Int64 {
+  /// A number in digits.
+  static func number(
+    _ name: String, _ placeholder: String, _ help: String, in range: ClosedRange<Int64>
+  ) -> Flag {
+    Flag(name, placeholder, help) { text throws(FlagValueError) in
+      guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+        let value = Int64(text), range.contains(value)
+      else {
+        throw FlagValueError(wanted: "a number from \(range.lowerBound) to \(range.upperBound)")
+      }
+      return value
+    }
+  }
+
   /// A moment in Unix seconds.
   static func unixTime(_ name: String, _ help: String) -> Flag {
     Flag(name, "UNIXTIME", help) { text throws(FlagValueError) in

@@ -48,7 +48,8 @@ struct PinnedRequest {
     case .failed(let reason): throw .couldNotFindOut("\(Self.name(url)): \(reason)")
     case .error(let error):
       if let verdict = client.refusal(for: error) { return .refused(verdict) }
-      throw .couldNotFindOut("\(Self.name(url)): no answer: \(error.localizedDescription)")
+      let reason = TransportReason.text(error.localizedDescription, at: url.absoluteString)
+      throw .couldNotFindOut("\(Self.name(url)): no answer: \(reason)")
     }
   }
 

@@ -1,51 +1,74 @@
 import CanonicalJSON
+import Foundation
 import Pinning
-import PinningPlatform
 import TLSTools
 
-/// `sign`: a payload in, a registry document out.
+/// `sign`: a payload in, a registry document out. Of format 1, or with `--online-key` of format 2.
 enum Sign {
   private static let key = Flag.text(
-    "--key", "FILE", "the private key, prv.pem: RSA of 1024 bits or more", isRequired: true)
+    "--key", "FILE", "the private key of format 1, prv.pem: RSA of 1024 bits or more")
+  private static let onlineKey = Flag.texts(
+    "--online-key", "FILE", "a private online key: makes format 2, it signs the statement")
 
   static let command = Command(
     "sign", "sign a registry's payload",
     argument: Argument(
       placeholder: "PAYLOAD.json|-",
       help: "an object with keys, or a document whose payload is signed anew", count: .one),
-    flags: [key.description],
+    flags: [key.description, onlineKey.description] + StatementArguments.flags
+      + [OutputFile.flag.description],
     notes: [
       "Prints {\"payload\": …, \"signature\": …}: RSA PKCS#1 v1.5 with SHA-512 over the payload's\n"
-        + "RFC 8785 form. What clients could not use in it is told, and signed all the same."
+        + "RFC 8785 form. What clients could not use in it is told, and signed all the same.",
+      "With --online-key a signed statement stands beside that (format 2). The document published\n"
+        + "last, which is --previous or PAYLOAD.json itself, gives what is not said anew: name, key\n"
+        + "sets, hosts, denied, removed; the version goes up by one. Without --key format-1 clients\n"
+        + "refuse the document.",
+      "  sign --key prv.pem --online-key prv.pem --registry-name app.json payload.json --out app.json\n"
+        + "  sign --key prv.pem --online-key prv.pem app.json --out app.json    (daily, from cron)",
+      "--statement FILE holds what is in force beside the pins: {\"hosts\": [{\"domainName\": …, \"ca\":\n"
+        + "[pins], \"match\": \"all\" or \"any\", \"enforce\": true}], \"denied\": [pins], \"removed\": [hosts]}.",
     ],
     run: run)
 
   private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
-    let keyPath = try invocation.require(key)
-    try InputFile.refuseSharedInput(keyPath, invocation)
-    let pem = try InputFile.read(keyPath, limit: KeyArgument.maximumBytes)
-    let path = invocation.arguments.first ?? InputFile.standardInput
-    let bytes = try InputFile.read(path, limit: JSONLimits.standard.maximumBytes)
-    let name = InputFile.name(of: path)
-    let signingKey: SigningKey
-    do throws(SigningKeyError) {
-      signingKey = try SigningKey(pem: String(decoding: pem, as: UTF8.self))
-    } catch { throw .no("\(keyPath): \(error)") }
-    let document: JSONValue
-    do throws(JSONError) { document = try JSONValue(parsing: bytes) } catch {
-      throw .no("\(name) is not strict JSON: \(error)")
+    let onlinePaths = invocation[onlineKey] ?? []
+    guard invocation[key] != nil || !onlinePaths.isEmpty else {
+      throw .usage(UsageError.missingFlag(key.description).description + "; hint: --help")
     }
+    if onlinePaths.isEmpty { try StatementArguments.refuse(invocation) }
+    for path in [invocation[key]].compactMap({ $0 }) + onlinePaths {
+      try InputFile.refuseSharedInput(path, invocation)
+    }
+    let format1Key = try invocation[key].map { (path) throws(CommandFailure) in
+      try SigningKeyArgument.format1Key(path)
+    }
+    let path = invocation.arguments.first ?? InputFile.standardInput
+    let name = InputFile.name(of: path)
+    let document = try InputFile.json(path)
     let payload = try payload(of: document, name)
-    let signature: [UInt8]
+    var made = RegistryDocument(registry: "", payload: payload)
+    var onlineKeys: [TrustSigningKey] = []
+    if onlinePaths.isEmpty {
+      // Members beside an old payload are not copied: a statement about it would be wrong.
+      if document.objectValue?["statement"] != nil {
+        Console.say(
+          "warning: clients that hold the statement of \(name) will refuse a document without one;"
+            + " hint: --online-key")
+      }
+    } else {
+      onlineKeys = try SigningKeyArgument.trustKeys(onlinePaths)
+      let plan = try StatementArguments.plan(
+        invocation, beside: document, name, now: Int64(Date().timeIntervalSince1970))
+      try plan.check(zip(onlinePaths, onlineKeys).map { ($0, $1) }, format1Key: format1Key)
+      made = try plan.document(of: payload)
+    }
+    let signed: JSONObject
     do throws(SigningKeyError) {
-      signature = try signingKey.sign(JSONValue.object(payload).canonicalBytes)
-    } catch { throw .no("\(keyPath): \(error)") }
-    warn(about: payload, name)
-    // Members beside an old payload are not copied: a statement about it would be wrong.
-    try Console.write(
-      .members([
-        "payload": .object(payload), "signature": .string(StrictBase64.encode(signature)),
-      ]))
+      signed = try made.signed(format1Key: format1Key, onlineKeys: onlineKeys)
+    } catch { throw .no("cannot sign: \(error)") }
+    PayloadWarnings.say(of: payload, beside: made.terms, name)
+    try OutputFile.write(.object(signed), invocation)
     return .yes
   }
 
@@ -61,15 +84,5 @@ enum Sign {
       throw .no("the payload of \(name) is not a JSON object")
     }
     return payload
-  }
-
-  private static func warn(about payload: JSONObject, _ name: String) {
-    do throws(RegistryError) {
-      for problem in try Registry(format1: payload).problems {
-        Console.say("warning: \(problem)")
-      }
-    } catch {
-      Console.say("warning: clients will refuse \(name): \(error)")
-    }
   }
 }

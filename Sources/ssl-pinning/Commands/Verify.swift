@@ -14,37 +14,42 @@ enum Verify {
     "verify", "check a registry's signature and show what it says",
     argument: Argument(
       placeholder: "FILE|URL", help: "the document; https, or http to this machine", count: .one),
-    flags: [
-      KeyArgument.flag.description, at.description, json.description, TrustArguments.ca.description,
-      timeout.description,
+    flags: RegistryTrustArguments.flags + [
+      at.description, json.description, TrustArguments.ca.description, timeout.description,
     ],
     notes: [
+      "A document of format 2 is judged as a client judges that starts for the first time: it walks\n"
+        + "the key sets from what the app ships, --key or --root-key, and believes the statement. The\n"
+        + "format-1 signature decides nothing then; whether it is good is told, if --key is there.",
       "States: ok; expired (clients still count the key for 26 hours); unreadable (no client can use\n"
-        + "the entry, and its host is refused unless another entry has a key for it)."
+        + "the entry, and its host is refused unless another entry has a key for it).",
     ],
     run: run)
 
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let place = invocation.arguments.first ?? InputFile.standardInput
     let trust = try TrustArguments.read(invocation)
-    let key = try KeyArgument.read(invocation)
+    let shipped = try RegistryTrustArguments(invocation, place: place)
     let bytes = try await document(place, trust: trust, timeout: invocation[timeout] ?? 10)
     let now = invocation[at] ?? Int64(Date().timeIntervalSince1970)
+    let registryTrust = try shipped.trust(for: bytes)
     let trusted: TrustedRegistry
     do throws(RegistryError) {
-      trusted = try TrustedRegistry(
-        accepting: bytes, verifiedBy: key, digest: Digest.sha256, at: now)
+      trusted = try TrustedRegistry(accepting: bytes, under: registryTrust, at: now)
     } catch {
       if case .tooLarge = error { throw .couldNotFindOut("\(InputFile.name(of: place)): \(error)") }
       if invocation[json] {
-        try Console.write(.members(["valid": .bool(false), "reason": .string("\(error)")]))
+        try Console.write(
+          .members(["valid": .bool(false), "reason": .string(error.toldToOperators)]))
       }
-      throw .no("\(InputFile.name(of: place)) is not valid: \(error)")
+      throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)")
     }
-    let report = RegistryReport(trusted, at: now)
+    let report = RegistryReport(
+      trusted, at: now, Format1Signature(of: bytes, by: shipped.format1Key))
     if invocation[json] {
       try Console.write(report.json)
     } else {
+      if let summary = report.summary { try Console.write(line: summary + "\n") }
       try Console.write(line: report.table)
       for problem in report.problems { Console.say("warning: \(problem)") }
     }
@@ -71,6 +76,9 @@ enum Verify {
     }
     let fetched: FetchedDocument
     do throws(FetchError) { fetched = try await fetcher.fetch(request) } catch {
+      if case .unreachable(let reason) = error {
+        throw .couldNotFindOut("\(place): no answer: \(TransportReason.text(reason, at: place))")
+      }
       throw .couldNotFindOut("\(place): \(error)")
     }
     guard case .fresh(let bytes, _) = fetched else {

@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Foundation
 
 /// Reads whole files that a user names.
@@ -46,6 +47,17 @@ enum InputFile {
     case S_IFDIR: throw .couldNotFindOut("cannot read \(path): it is a directory")
     case S_IFREG: try contents(of: descriptor, path, limit: limit, patience: -1)
     default: try contents(of: descriptor, path, limit: limit, patience: patience)
+    }
+  }
+
+  /// The strict JSON in a file, or on standard input for `-`.
+  ///
+  /// - Throws: ``CommandFailure/couldNotFindOut(_:)``, and ``CommandFailure/no(_:)`` for what was read
+  ///   and is no JSON.
+  static func json(_ path: String) throws(CommandFailure) -> JSONValue {
+    let bytes = try read(path, limit: JSONLimits.standard.maximumBytes)
+    do throws(JSONError) { return try JSONValue(parsing: bytes) } catch {
+      throw .no("\(name(of: path)) is not strict JSON: \(error)")
     }
   }
 

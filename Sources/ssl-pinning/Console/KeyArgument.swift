@@ -1,36 +1,67 @@
 import Pinning
 import PinningPlatform
 
-/// The `--key` of commands that verify: a file, or the key's text itself.
+/// Public keys on the command line: a file, or the key's text itself.
 enum KeyArgument {
+  private static let spellings = "a file, or its text; PEM, base64 of PEM, base64 of DER"
+
+  /// The `--key` of commands that verify.
   static let flag = Flag.text(
-    "--key", "KEY",
-    "the public key: a file, or its text; PEM, base64 of PEM, base64 of DER (SPKI or PKCS#1)",
-    isRequired: true)
+    "--key", "KEY", "the public key: \(spellings) (SPKI or PKCS#1)", isRequired: true)
+
+  /// The same, for commands that can do without.
+  static let optionalFlag = Flag.text(
+    "--key", "KEY", "the app's signingKeyBase64, pub.pem: \(spellings) (SPKI or PKCS#1)")
 
   /// The largest file that is read as a key.
   static let maximumBytes = 1 << 20
-  /// The base64 of the smallest key has more characters; a shorter text was meant as a file.
-  private static let shortestText = 180
+  /// The base64 of the smallest RSA key has more characters; a shorter text was meant as a file.
+  private static let shortestRSA = 180
+  /// The same for Ed25519: 44 bytes.
+  private static let shortestCurve = 56
 
-  /// Reads the key.
+  /// Reads the key of ``flag`` or ``optionalFlag``.
   ///
-  /// - Returns: the key, and its text in a spelling that the SDK takes.
   /// - Throws: what could not be read is ``CommandFailure/couldNotFindOut(_:)``, what was read and is
   ///   no key ``CommandFailure/no(_:)``.
   static func read(_ invocation: Invocation) throws(CommandFailure) -> VerificationKey {
-    let text = try invocation.require(flag)
-    try InputFile.refuseSharedInput(text, invocation)
-    if text == InputFile.standardInput || InputFile.exists(text) {
-      let bytes = try InputFile.read(text, limit: maximumBytes)
-      do throws(VerificationKeyError) { return try VerificationKey(bytes: bytes) } catch {
-        throw .no("\(text): \(error)")
+    try read(
+      try invocation.require(flag), "--key", shortest: shortestRSA, invocation,
+      bytes: { (bytes) throws(VerificationKeyError) in try VerificationKey(bytes: bytes) },
+      text: { (text) throws(VerificationKeyError) in try VerificationKey(text) })
+  }
+
+  /// Reads the keys of a role; any algorithm that key sets know.
+  static func trustKeys(
+    _ flag: Flag<[String]>, _ invocation: Invocation
+  ) throws(CommandFailure) -> [TrustKey] {
+    var keys: [TrustKey] = []
+    for text in invocation[flag] ?? [] {
+      keys.append(
+        try read(
+          text, flag.description.name, shortest: shortestCurve, invocation,
+          bytes: { (bytes) throws(VerificationKeyError) in try TrustKey(bytes: bytes) },
+          text: { (text) throws(VerificationKeyError) in try TrustKey(text) }))
+    }
+    return keys
+  }
+
+  private static func read<Key>(
+    _ argument: String, _ flag: String, shortest: Int, _ invocation: Invocation,
+    bytes fromBytes: ([UInt8]) throws(VerificationKeyError) -> Key,
+    text fromText: (String) throws(VerificationKeyError) -> Key
+  ) throws(CommandFailure) -> Key {
+    try InputFile.refuseSharedInput(argument, invocation)
+    if argument == InputFile.standardInput || InputFile.exists(argument) {
+      let bytes = try InputFile.read(argument, limit: maximumBytes)
+      do throws(VerificationKeyError) { return try fromBytes(bytes) } catch {
+        throw .no("\(argument): \(error)")
       }
     }
-    do throws(VerificationKeyError) { return try VerificationKey(text) } catch {
-      guard text.utf8.count >= shortestText else {
+    do throws(VerificationKeyError) { return try fromText(argument) } catch {
+      guard argument.utf8.count >= shortest else {
         throw .couldNotFindOut(
-          "cannot read \(text): no such file; hint: --key takes pub.pem or the base64 in it")
+          "cannot read \(argument): no such file; hint: \(flag) takes pub.pem or the base64 in it")
       }
       throw .no("\(error)")
     }

@@ -5,11 +5,44 @@ import Pinning
 struct RegistryReport {
   private let trusted: TrustedRegistry
   private let now: Int64
+  private let format1: Format1Signature
 
-  /// - Parameter now: Unix time in seconds, for the expiries.
-  init(_ trusted: TrustedRegistry, at now: Int64) {
+  /// - Parameters:
+  ///   - now: Unix time in seconds, for the expiries.
+  ///   - format1: what clients find that know format 1 only.
+  init(_ trusted: TrustedRegistry, at now: Int64, _ format1: Format1Signature) {
     self.trusted = trusted
     self.now = now
+    self.format1 = format1
+  }
+
+  /// What a statement says, and what it rests on; nothing for a document of format 1.
+  var summary: String? {
+    guard let statement = trusted.statement else { return nil }
+    var table = TextTable()
+    table.add(["format", statement.isRetired ? "2, retired: back to format 1" : "2"])
+    table.add(["registry", statement.registry])
+    table.add(["statement", "\(statement.number.epoch).\(statement.number.version)"])
+    table.add(["issued", dateText(statement.issued)])
+    table.add(["expires", dateText(statement.expires)])
+    table.add(["key set", trusted.keySetEpoch == 0 ? "none" : "\(trusted.keySetEpoch)"])
+    table.add([
+      "hosts",
+      "\(Set(trusted.registry.keys.map(\.pattern) + statement.hosts.map(\.pattern)).count)",
+    ])
+    for host in statement.hosts { table.add(["", text(host)]) }
+    table.add(["denied", "\(statement.denied.count)"])
+    for pin in statement.denied { table.add(["", pin.base64]) }
+    table.add(["removed", "\(statement.removed.count)"])
+    for pattern in statement.removed { table.add(["", pattern.description]) }
+    if format1 != .unknown { table.add(["format 1", format1.rawValue]) }
+    return table.text
+  }
+
+  private func text(_ host: HostSettings) -> String {
+    let pins = host.ca.isEmpty ? "" : ", CA \(host.ca.map(\.base64).joined(separator: " "))"
+    return "\(host.pattern): match \(host.match == .any ? "any" : "all")"
+      + (host.enforces ? ", enforced" : "") + pins
   }
 
   /// What in the registry clients cannot use.
@@ -20,6 +53,7 @@ struct RegistryReport {
     let dead = keys.map(\.pattern).filter { !live.contains($0) && told.insert($0).inserted }
     return trusted.registry.problems.map(\.description)
       + dead.map { "\($0) has no key that counts; clients refuse it" }
+      + (format1.problem.map { [$0] } ?? [])
   }
 
   /// A line for each entry.
@@ -45,7 +79,11 @@ struct RegistryReport {
         "fqdn": .optional(key.fqdn),
       ])
     }
+    let statement = trusted.statement
     return .members([
+      "format": .integer(statement == nil ? 1 : 2),
+      "statement": statement.map { .object($0.json) } ?? .null,
+      "keySetEpoch": .integer(trusted.keySetEpoch), "format1Signature": .string(format1.rawValue),
       "valid": .bool(true), "at": .integer(now), "keys": .array(keys),
       "payloadDigest": .string(trusted.stamp.payloadDigest),
       "problems": .array(problems.map(JSONValue.string)),
@@ -56,11 +94,19 @@ struct RegistryReport {
 
   private func counts(_ key: RegistryKey) -> Bool {
     guard let spki = try? key.pin.get() else { return false }
-    return PinSet([Pin(spki, expires: key.expires)]).contains(spki, at: now)
+    return PinSet([Pin(spki, expires: expires(key))]).contains(spki, at: now)
   }
 
   private func state(_ key: RegistryKey) -> String {
     guard isReadable(key) else { return "unreadable" }
-    return key.expires.map { now > $0 } == true ? "expired" : "ok"
+    return expires(key).map { now > $0 } == true ? "expired" : "ok"
+  }
+
+  /// A pin that was active when its statement was issued lives as long as the statement.
+  private func expires(_ key: RegistryKey) -> Int64? {
+    guard let statement = trusted.statement, !statement.isRetired, let own = key.expires,
+      own >= statement.issued
+    else { return key.expires }
+    return max(own, statement.expires)
   }
 }

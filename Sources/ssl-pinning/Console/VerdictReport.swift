@@ -26,14 +26,29 @@ struct VerdictReport {
       table.add(["  registry", "payload sha256 \(registry.payloadDigest)"])
       table.add(["", "confirmed \(registry.age(at: now)) s ago"])
     }
-    return "\(verdict)\n\(table.text)"
+    return "\(sentence)\n\(table.text)"
+  }
+
+  /// The verdict's own line, with the tool's flags where the library's hint names what an app calls.
+  private var sentence: String {
+    guard let hint = verdict.hint else { return verdict.description }
+    let own: String? =
+      switch verdict.outcome {
+      case .chainRejected(.untrusted):
+        "--ca FILE for one's own CA, --pinned-keys-only for a server that no CA vouches for"
+      case .unlisted: "add the host to the registry"
+      case .clearText: "use https"
+      default: nil
+      }
+    guard let own else { return verdict.description }
+    return verdict.description.dropLast(hint.count) + own
   }
 
   var json: JSONValue {
     .members([
       "decision": .string(verdict.decision == .accept ? "accept" : "refuse"),
       "host": .string(verdict.host), "rule": .string(verdict.rule),
-      "reason": .string(verdict.description),
+      "reason": .string(sentence),
       "presented": .array(verdict.presented.map { .string($0.base64) }),
       "expectedLeaf": .array(verdict.expectedLeaf.map(json)),
       "expectedCA": .array(verdict.expectedCA.map(json)),

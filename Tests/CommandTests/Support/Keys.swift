@@ -12,11 +12,8 @@ enum Keys {
   static func document(
     _ entries: [JSONValue], signedBy key: SigningKey? = nil
   ) throws -> [UInt8] {
-    let payload = JSONValue.object(["keys": .array(entries)])
-    let signature = try (key ?? signing.get()).sign(payload.canonicalBytes)
-    return JSONValue.object([
-      "payload": payload, "signature": .string(StrictBase64.encode(signature)),
-    ]).canonicalBytes
+    try RegistryDocument(registry: "", payload: ["keys": .array(entries)])
+      .bytes(format1Key: try key ?? signing.get())
   }
 
   /// An entry that pins a host.

@@ -1,0 +1,111 @@
+import CanonicalJSON
+import Pinning
+import PinningPlatform
+import TLSTools
+
+/// `keys sign-set`: whose signatures count from an epoch on, signed by root keys that may lie apart.
+enum KeysSignSet {
+  private static let root = Flag.texts("--root", "PUB", "a root key of the new set")
+  private static let rootThreshold = Flag.number(
+    "--root-threshold", "K", "so many root keys must sign; needed where there are several",
+    in: 1...1000)
+  private static let online = Flag.texts("--online", "PUB", "an online key: signs statements")
+  private static let onlineThreshold = Flag.number(
+    "--online-threshold", "K", "so many online keys must sign; 1 by default", in: 1...1000)
+  private static let previous = Flag.text(
+    "--previous", "FILE", "the chain so far; left out for set 1")
+  private static let epoch = Flag.number(
+    "--epoch", "N", "the new set's number, as a check; the next one by default",
+    in: 1...JSONNumber.greatestInteger)
+  private static let expires = Flag.unixTime(
+    "--expires", "nothing new is accepted under the set from then on; never by default")
+  private static let signWith = Flag.texts(
+    "--sign-with", "PRV", "a private root key, of this set or the one before")
+
+  static let command = Command(
+    "keys sign-set", "make the next key set of a registry, or sign it with another root key",
+    argument: Argument(
+      placeholder: "CHAIN.json", help: "sign the newest set of this chain, and make none",
+      count: .optional),
+    flags: [
+      RegistryNameArgument.flag.description, root.description, rootThreshold.description,
+      online.description, onlineThreshold.description, previous.description, epoch.description,
+      expires.description, signWith.description, OutputFile.flag.description,
+    ],
+    notes: [
+      "Prints the whole chain, for sign --key-sets and for the next sign-set. A new set needs --root\n"
+        + "and --online; with CHAIN.json alone the newest set there is signed once more: so root keys\n"
+        + "that lie apart sign one after another. What is still missing is told.",
+      "Set n+1 needs enough root keys of set n and of set n+1. Set 1 needs what the app ships: the key\n"
+        + "of signingKeyBase64, or its rootKeys; verify tells whether they signed.",
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+    var list: KeySetList
+    if let path = invocation.arguments.first {
+      list = try existing(path, invocation)
+    } else {
+      list = try extended(invocation)
+    }
+    for path in invocation[signWith] ?? [] {
+      let key = try SigningKeyArgument.trustKey(path)
+      do throws(KeySetListError) { try list.sign(with: key) } catch {
+        throw .no("\(path): \(error)")
+      }
+    }
+    try OutputFile.write(list.json, invocation)
+    for shortage in list.shortages { Console.say("warning: \(shortage)") }
+    return .yes
+  }
+
+  private static func existing(
+    _ path: String, _ invocation: Invocation
+  ) throws(CommandFailure) -> KeySetList {
+    guard invocation[root] == nil, invocation[online] == nil, invocation[previous] == nil else {
+      throw .usage(
+        "CHAIN.json is signed as it is; hint: --previous \(path) makes the set after it")
+    }
+    guard invocation[signWith] != nil else {
+      throw .usage("nobody signs; hint: --sign-with PRV")
+    }
+    return try KeySetFile.read(path, name: invocation[RegistryNameArgument.flag])
+  }
+
+  private static func extended(_ invocation: Invocation) throws(CommandFailure) -> KeySetList {
+    var list: KeySetList
+    if let path = invocation[previous] {
+      list = try KeySetFile.read(path, name: invocation[RegistryNameArgument.flag])
+    } else {
+      list = KeySetList(registry: try invocation.require(RegistryNameArgument.flag))
+    }
+    let due = Int64(list.sets.count) + 1
+    guard invocation[epoch] ?? due == due else {
+      throw .usage("key set \(due) is due; hint: --previous names the chain so far")
+    }
+    let root = try role(root, rootThreshold, of: "root", default: nil, invocation)
+    let online = try role(online, onlineThreshold, of: "online", default: 1, invocation)
+    do throws(KeySetListError) {
+      try list.append(root: root, online: online, expires: invocation[expires])
+    } catch { throw .no("\(error)") }
+    return list
+  }
+
+  private static func role(
+    _ flag: Flag<[String]>, _ threshold: Flag<Int64>, of name: String, default number: Int64?,
+    _ invocation: Invocation
+  ) throws(CommandFailure) -> KeyRole {
+    let keys = try KeyArgument.trustKeys(flag, invocation)
+    guard !keys.isEmpty else {
+      throw .usage("missing \(flag.description.usage): \(flag.description.help)")
+    }
+    guard let count = invocation[threshold] ?? (keys.count == 1 ? 1 : number) else {
+      throw .usage("missing \(threshold.description.usage): \(threshold.description.help)")
+    }
+    do throws(DocumentFault) {
+      var members: [RoleKey] = []
+      for key in keys { members.append(try key.roleKey) }
+      return try KeyRole(keys: members, threshold: Int(count))
+    } catch { throw .usage("the \(name) role cannot be: \(error)") }
+  }
+}

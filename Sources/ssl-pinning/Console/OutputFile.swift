@@ -1,0 +1,44 @@
+import CanonicalJSON
+import Foundation
+
+/// `--out`: a result into a file instead of standard output.
+///
+/// The file is whole or as it was: `sign a.json --out a.json` may read and write the same one, where
+/// the shell's `> a.json` empties it before it is read.
+enum OutputFile {
+  static let flag = Flag.text(
+    "--out", "FILE", "write here instead of standard output; an input file may be replaced so")
+
+  /// Writes one line of JSON to where the user wants it.
+  static func write(_ json: JSONValue, _ invocation: Invocation) throws(CommandFailure) {
+    guard let path = invocation[flag] else { return try Console.write(json) }
+    // The file that a link leads to is replaced, not the link.
+    let target = URL(filePath: path).resolvingSymlinksInPath()
+    var status = stat()
+    guard
+      stat(target.path(percentEncoded: false), &status) != 0
+        || status.st_mode & S_IFMT == S_IFREG
+    else {
+      throw .couldNotFindOut(
+        "cannot write \(path): it is no file; hint: without --out it goes to standard output")
+    }
+    do {
+      try Data(json.canonicalBytes + [UInt8(ascii: "\n")]).write(to: target, options: .atomic)
+    } catch {
+      throw .couldNotFindOut("cannot write \(path): \(reason(error))")
+    }
+  }
+
+  /// Foundation's sentences name neither the cause nor keep to our case; its codes do.
+  static func reason(_ error: any Error) -> String {
+    switch (error as? CocoaError)?.code {
+    case .fileWriteFileExists: "a file is in its place"
+    case .fileWriteNoPermission, .fileReadNoPermission: Console.reason(EACCES)
+    case .fileWriteVolumeReadOnly: Console.reason(EROFS)
+    case .fileWriteOutOfSpace: Console.reason(ENOSPC)
+    case .fileNoSuchFile, .fileReadNoSuchFile: Console.reason(ENOENT)
+    case .fileWriteUnknown: "a part of the path is no directory"
+    default: error.localizedDescription
+    }
+  }
+}

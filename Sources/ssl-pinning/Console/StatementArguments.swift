@@ -1,0 +1,110 @@
+import CanonicalJSON
+import Pinning
+import TLSTools
+
+/// What the command line says of a statement; the rest comes from the document published last.
+enum StatementArguments {
+  private static let keySets = Flag.text(
+    "--key-sets", "FILE", "the chain that keys sign-set printed; none: the app's own keys sign")
+  private static let settings = Flag.text(
+    "--statement", "FILE", "JSON with hosts, denied, removed; what is left out stays as it was")
+  private static let previous = Flag.text(
+    "--previous", "FILE", "the document published last, where PAYLOAD.json is not that")
+  private static let version = Flag.number(
+    "--version", "N", "above the one published last; by default one more, 1 in a new epoch",
+    in: 0...JSONNumber.greatestInteger)
+  private static let issued = Flag.unixTime("--issued", "the statement's date; now by default")
+  private static let days = Flag.number(
+    "--expires-days", "DAYS", "how long it is valid; 90 by default, 30 at least", in: 30...36_500)
+  private static let retired = Flag(
+    "--retired", "say that the registry goes back to format 1; --expires-days far off")
+
+  static let flags = [
+    RegistryNameArgument.flag.description, keySets.description, settings.description,
+    previous.description, version.description, issued.description, days.description,
+    retired.description,
+  ]
+
+  /// Refuses flags that say nothing without an online key.
+  static func refuse(_ invocation: Invocation) throws(CommandFailure) {
+    let texts = [RegistryNameArgument.flag, keySets, settings, previous].filter {
+      invocation[$0] != nil
+    }.map(\.description.name)
+    let numbers = [version, issued, days].filter { invocation[$0] != nil }.map(\.description.name)
+    let given = texts + numbers + (invocation[retired] ? [retired.description.name] : [])
+    guard let first = given.first else { return }
+    throw .usage("\(first) is for statements; hint: --online-key signs one")
+  }
+
+  /// What is to be said.
+  ///
+  /// - Parameters:
+  ///   - document: what is signed; it may be the document published last.
+  ///   - now: Unix time in seconds.
+  static func plan(
+    _ invocation: Invocation, beside document: JSONValue, _ name: String, now: Int64
+  ) throws(CommandFailure) -> StatementPlan {
+    var last = document
+    var place = name
+    if let path = invocation[previous] {
+      try InputFile.refuseSharedInput(path, invocation)
+      (last, place) = (try InputFile.json(path), path)
+      guard last.objectValue?["statement"] != nil else {
+        throw .no("\(path) has no statement; hint: leave --previous out for the first one")
+      }
+    }
+    let wanted = invocation[RegistryNameArgument.flag]
+    let before = try last.objectValue?["keySets"].map { (json) throws(CommandFailure) in
+      try KeySetFile.list(json, place, name: wanted)
+    }
+    var sets = before
+    if let path = invocation[keySets] {
+      let list = try KeySetFile.read(path, name: wanted ?? before?.registry)
+      guard zip(list.sets, before?.sets ?? []).allSatisfy({ $0.keySet.json == $1.keySet.json }),
+        list.sets.count >= before?.sets.count ?? 0
+      else { throw .no("\(path) does not go on from the key sets of \(place)") }
+      sets = list
+    }
+    let old = last.objectValue?["statement"]?.objectValue
+    guard let registry = wanted ?? sets?.registry ?? old?["registry"]?.stringValue else {
+      let flag = RegistryNameArgument.flag.description
+      throw .usage("missing \(flag.usage): \(flag.help)")
+    }
+    let plan = StatementPlan(
+      registry: registry, keySets: sets, last: try read(old, place, registry),
+      settings: try changes(invocation), version: invocation[version],
+      issued: invocation[issued] ?? now, lifetime: (invocation[days] ?? 90) * 86_400,
+      isRetired: invocation[retired])
+    if plan.last?.isRetired == true, !plan.isRetired {
+      Console.say(
+        "warning: the registry was retired, and this statement ends that; hint: --retired")
+    }
+    return plan
+  }
+
+  private static func read(
+    _ json: JSONObject?, _ place: String, _ registry: String
+  ) throws(CommandFailure) -> Statement? {
+    do throws(DocumentFault) {
+      return try json.map { (json) throws(DocumentFault) in
+        try Statement(json, registry: registry)
+      }
+    } catch { throw .no("the statement of \(place) cannot be gone on from: \(error)") }
+  }
+
+  /// The members of the settings file.
+  private static func changes(_ invocation: Invocation) throws(CommandFailure) -> JSONObject {
+    guard let path = invocation[settings] else { return [:] }
+    try InputFile.refuseSharedInput(path, invocation)
+    let name = InputFile.name(of: path)
+    guard let members = try InputFile.json(path).objectValue else {
+      throw .no("\(name) is not a JSON object; hint: {\"denied\": []}")
+    }
+    for member in members.keys where !StatementPlan.settings.contains(member) {
+      throw .no(
+        "\(name) has \"\(member)\", which no statement has;"
+          + " hint: \(StatementPlan.settings.joined(separator: ", "))")
+    }
+    return members
+  }
+}

@@ -1,0 +1,122 @@
+import CanonicalJSON
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("keys sign-set")
+struct SignSetTests {
+  @Test("makes a chain that clients walk, set after set")
+  func chain() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    #expect(try stage.client().keySetEpoch == 1)
+    try await stage.must(
+      "keys sign-set --previous sets.json --epoch 2 --root root1.pub --root root2.pub"
+        + " --root-threshold 2 --online online1.pub --sign-with root0.pem --sign-with root1.pem"
+        + " --sign-with root2.pem --out sets.json")
+    try await stage.must(
+      "sign --key prv.pem --online-key online1.pem --key-sets sets.json app.json --out app.json"
+        + " --issued \(Format2Stage.issued)")
+    let client = try stage.client()
+    #expect(client.keySetEpoch == 2)
+    #expect(client.stamp.version == .init(epoch: 2, version: 1))
+  }
+
+  @Test("lets root keys that lie apart sign one after another, and says what is missing")
+  func apart() async throws {
+    let stage = try Format2Stage()
+    let unsigned = try await stage.run(
+      "keys sign-set --registry-name app.json --root root0.pub --root root1.pub"
+        + " --root-threshold 2 --online online0.pub --sign-with prv.pem --out sets.json")
+    #expect(unsigned.exitCode == 0)
+    #expect(unsigned.stderr.contains("0 of 2 signatures of the root of key set 1"))
+    let early = try await stage.run(
+      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json")
+    #expect(early.exitCode == 1 && early.stdout.isEmpty)
+    #expect(early.stderr.contains("0 of 2 signatures"))
+    let next = try await stage.run(
+      "keys sign-set --previous sets.json --root root2.pub --online online0.pub")
+    #expect(next.exitCode == 1 && next.stdout.isEmpty)
+
+    let half = try await stage.run("keys sign-set sets.json --sign-with root0.pem --out sets.json")
+    #expect(half.exitCode == 0 && half.stderr.contains("1 of 2 signatures"))
+    // One key twice is still one key.
+    let again = try await stage.run("keys sign-set sets.json --sign-with root0.pem --out sets.json")
+    #expect(again.stderr.contains("1 of 2 signatures"))
+    try await stage.must("keys sign-set sets.json --sign-with root1.pem --out sets.json")
+    try await stage.must(
+      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json"
+        + " --issued \(Format2Stage.issued) --out app.json")
+    #expect(try stage.client().keySetEpoch == 1)
+  }
+
+  @Test("an app that ships root keys of its own believes the set that they signed")
+  func rootKeys() async throws {
+    let stage = try Format2Stage()
+    try await stage.must(
+      "keys sign-set --registry-name app.json --root root0.pub --root root1.pub --root root2.pub"
+        + " --root-threshold 2 --online online0.pub --sign-with root0.pem --sign-with root2.pem"
+        + " --out sets.json")
+    try await stage.must(
+      "sign --online-key online0.pem --key-sets sets.json payload.json --out app.json")
+    let roots = "--root-key root0.pub --root-key root1.pub --root-key root2.pub"
+    #expect(try await stage.run("verify \(roots) --root-threshold 2 app.json").exitCode == 0)
+    let more = try await stage.run("verify \(roots) --root-threshold 3 app.json")
+    #expect(more.exitCode == 1 && more.stderr.contains("key set 1 is refused"), "\(more.stderr)")
+    let other = try await stage.run("verify --root-key root1.pub app.json")
+    #expect(other.exitCode == 1)
+  }
+
+  @Test(
+    "says no, or wrong usage, and writes nothing",
+    arguments: [
+      ("--root root0.pub --online online0.pub", 2, "--registry-name"),
+      ("--registry-name app.json --online online0.pub", 2, "missing --root PUB"),
+      ("--registry-name app.json --root root0.pub", 2, "missing --online PUB"),
+      (
+        "--registry-name app.json --root root0.pub --root root1.pub --online online0.pub", 2,
+        "missing --root-threshold"
+      ),
+      (
+        "--registry-name app.json --root root0.pub --root root0.pub --root-threshold 2"
+          + " --online online0.pub", 2, "stands twice"
+      ),
+      (
+        "--registry-name app.json --root root0.pub --root-threshold 2 --online online0.pub", 2,
+        "threshold of 2"
+      ),
+      (
+        "--registry-name app.json --epoch 2 --root root0.pub --online online0.pub", 2,
+        "set 1 is due"
+      ),
+      (
+        "--previous sets.json --epoch 1 --root root0.pub --online online0.pub", 2, "set 2 is due"
+      ),
+      (
+        "--previous sets.json --root root1.pub --online online0.pub --sign-with root2.pem", 1,
+        "no root key of key set 2 or 1"
+      ),
+      ("--previous payload.json --root root1.pub --online online0.pub", 1, "no key sets"),
+      (
+        "--previous sets.json --registry-name other.json --root root1.pub --online online0.pub", 1,
+        "registry \"app.json\""
+      ),
+      ("sets.json", 2, "nobody signs"),
+      ("sets.json --root root0.pub --sign-with root0.pem", 2, "--previous"),
+      ("sets.json --sign-with root0.pub", 1, "not pub.pem"),
+      ("sets.json --sign-with nothing.pem", 3, "cannot read nothing.pem"),
+      ("--registry-name app.json --root nothing.pub --online online0.pub", 3, "no such file"),
+    ])
+  func refused(flags: String, code: Int32, says: String) async throws {
+    let stage = try Format2Stage()
+    try await stage.makeSet()
+    let before = stage.directory.file("sets.json")
+    let bytes = try Data(contentsOf: before)
+    let outcome = try await stage.run("keys sign-set \(flags)")
+    #expect(outcome.exitCode == code && outcome.stdout.isEmpty, "\(outcome.stderr)")
+    #expect(outcome.stderr.contains(says), "\(outcome.stderr)")
+    let written = try await stage.run("keys sign-set \(flags) --out sets.json")
+    #expect(written.exitCode == code)
+    #expect(try Data(contentsOf: before) == bytes)
+  }
+}

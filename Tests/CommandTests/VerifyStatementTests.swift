@@ -1,0 +1,156 @@
+import CanonicalJSON
+import Foundation
+import Pinning
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("verify, of format 2")
+struct VerifyStatementTests {
+  @Test("shows what it believes, to people and to programs")
+  func report() async throws {
+    let stage = try Format2Stage()
+    try stage.directory.write(SignStatementTests.settings, to: "settings.json")
+    try await stage.makeDocument("--statement settings.json")
+    let at = "--at \(Format2Stage.issued + 5)"
+    let shown = try await stage.run("verify --key pub.pem \(at) app.json")
+    #expect(shown.exitCode == 0 && shown.stderr.isEmpty, "\(shown.stderr)")
+    let rows = shown.stdout.split(separator: "\n").map {
+      $0.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
+    }
+    for row in [
+      "format 2", "registry app.json", "statement 1.1", "issued 2027-01-15T08:00:00Z",
+      "expires 2027-04-15T08:00:00Z", "key set 1", "hosts 1", "denied 1", "removed 1", "b.example",
+      "*.a.example: match any, enforced, CA \(Format2Stage.otherPin)", "format 1 valid",
+      "*.a.example \(Format2Stage.pin) 2030-03-17T17:46:40Z ok",
+    ] { #expect(rows.contains(row), "\(row) in \(shown.stdout)") }
+    let json = try #require(
+      try await stage.run("verify --json --key pub.pem \(at) app.json").json.objectValue)
+    #expect(json["valid"] == .bool(true) && json["format"] == .number(2))
+    #expect(json["statement"] == .object(try stage.statement()))
+    #expect(json["keySetEpoch"] == .number(1))
+    #expect(json["format1Signature"] == .string("valid"))
+    // A document of format 1 looks as it always did.
+    try await stage.must("sign --key prv.pem payload.json --out plain.json")
+    let plain = try await stage.run("verify --key pub.pem plain.json")
+    #expect(plain.exitCode == 0 && plain.stdout.hasPrefix("host "))
+  }
+
+  @Test("an active pin counts as long as the statement, whatever its own expiry")
+  func activePin() async throws {
+    let stage = try Format2Stage()
+    try stage.directory.write(
+      #"{"keys":[{"domainName":"a.example","key":"\#(Format2Stage.pin)","expire":1800000010},"#
+        + #"{"domainName":"b.example","key":"\#(Format2Stage.pin)","expire":1799000000}]}"#,
+      to: "payload.json")
+    try await stage.makeDocument()
+    let later = Format2Stage.issued + 89 * Format2Stage.day
+    let outcome = try await stage.run("verify --json --key pub.pem --at \(later) app.json")
+    let keys = try outcome.json.objectValue?["keys"]?.arrayValue?.compactMap(\.objectValue)
+    #expect(keys?.map { $0["counts"] } == [.bool(true), .bool(false)])
+  }
+
+  @Test(
+    "refuses with 1, and says why",
+    arguments: [
+      (
+        "--key other.pub app.json",
+        "key set 1 is refused: too few signatures of the root of epoch 0"
+      ),
+      ("--key pub.pem --registry-name other.json app.json", "hint: --registry-name"),
+      ("--key pub.pem --require-statement plain.json", "no statement, and one is required"),
+      ("--root-key pub.pem plain.json", "no statement, and one is required"),
+      ("--root-key root2.pub app.json", "key set 1 is refused"),
+      ("--key pub.pem --at 1807776000 app.json", "statement expired"),
+      ("--key pub.pem --registry-name app.json stripped.json", "too few signatures of the online"),
+      ("--key pub.pem --registry-name app.json payload-changed.json", "not the one"),
+      ("--key pub.pem --registry-name app.json denied-changed.json", "too few signatures"),
+    ])
+  func refused(flags: String, says: String) async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    try await stage.must("sign --key prv.pem payload.json --out plain.json")
+    try Keys.other.get().writePublicKey(to: stage.directory.file("other.pub"))
+    let good = try stage.json("app.json")
+    func write(_ name: String, _ change: (inout JSONObject) throws -> Void) throws {
+      var document = good
+      try change(&document)
+      try stage.directory.write(JSONValue.object(document).canonicalBytes, to: name)
+    }
+    try write("stripped.json") { $0["keySets"] = nil }
+    try write("payload-changed.json") { document in
+      document["payload"] = try stage.json("payload.json")["keys"].map {
+        .object(["keys": $0, "x": .null])
+      }
+    }
+    try write("denied-changed.json") { document in
+      var statement = try #require(document["statement"]?.objectValue)
+      statement["denied"] = .array([.string(Format2Stage.pin)])
+      document["statement"] = .object(statement)
+    }
+    let at = flags.contains("--at") ? "" : " --at \(Format2Stage.issued)"
+    let outcome = try await stage.run("verify \(flags)\(at)")
+    #expect(outcome.exitCode == 1 && outcome.stdout.isEmpty, "\(outcome.stderr)")
+    #expect(outcome.stderr.contains(says), "\(outcome.stderr)")
+    let json = try await stage.run("verify --json \(flags)\(at)")
+    #expect(json.exitCode == 1)
+    #expect(try json.json.objectValue?["valid"] == .bool(false))
+    // The control.
+    #expect(
+      try await stage.run("verify --key pub.pem app.json --at \(Format2Stage.issued)").exitCode == 0
+    )
+  }
+
+  @Test("warns where clients of format 1 are left out")
+  func format1() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    for (signature, says) in [(JSONValue?.none, "missing"), (.string("AAAA"), "invalid")] {
+      var document = try stage.json("app.json")
+      document["signature"] = signature
+      try stage.directory.write(JSONValue.object(document).canonicalBytes, to: "app.json")
+      let outcome = try await stage.run("verify --key pub.pem app.json --at \(Format2Stage.issued)")
+      #expect(outcome.exitCode == 0)
+      #expect(outcome.stderr.contains("format-1 signature is \(says)"), "\(outcome.stderr)")
+    }
+  }
+
+  @Test("takes the registry's name from the URL, and asks for it on standard input")
+  func names() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    let bytes = [UInt8](try Data(contentsOf: stage.directory.file("app.json")))
+    let server = try LocalHTTPServer { _ in HTTPResponse(body: bytes) }
+    let base = "verify --key pub.pem --at \(Format2Stage.issued) http://127.0.0.1:\(server.port)"
+    #expect(try await stage.run("\(base)/api/v1/app.json").exitCode == 0)
+    #expect(try await stage.run("\(base)/api/v1/app.json?x=1").exitCode == 0)
+    #expect(try await stage.run("\(base)/api/v1/b.json").exitCode == 1)
+    #expect(try await stage.run("\(base)/b.json --registry-name app.json").exitCode == 0)
+    let key = stage.path("pub.pem")
+    let piped = try await Tool.run(["verify", "--key", key, "-"], input: bytes)
+    #expect(piped.exitCode == 2 && piped.stderr.contains("--registry-name"))
+    let named = try await Tool.run(
+      [
+        "verify", "--key", key, "--registry-name", "app.json", "--at", "\(Format2Stage.issued)",
+        "-",
+      ], input: bytes)
+    #expect(named.exitCode == 0)
+  }
+
+  @Test(
+    "wrong usage",
+    arguments: [
+      ("app.json", "missing --key KEY"),
+      ("--key pub.pem --root-threshold 2 app.json", "--root-key"),
+      ("--root-key root0.pub --root-key root1.pub app.json", "missing --root-threshold"),
+      ("--root-key root0.pub --root-key root0.pub --root-threshold 1 app.json", "stands twice"),
+      ("--root-key root0.pub --root-threshold 2 app.json", "threshold of 2"),
+    ])
+  func usage(flags: String, says: String) async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    let outcome = try await stage.run("verify \(flags)")
+    #expect(outcome.exitCode == 2 && outcome.stdout.isEmpty)
+    #expect(outcome.stderr.contains(says), "\(outcome.stderr)")
+  }
+}
