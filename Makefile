@@ -5,6 +5,7 @@ SWIFT ?= swift
 ARGS ?=
 FILTER ?=
 export SWIFT
+export PYTHONDONTWRITEBYTECODE := 1
 
 # An import that Package.swift does not declare is an error. The flag is the same
 # everywhere: another one would build everything again.
@@ -41,7 +42,7 @@ demo: deps ## run the main job on loopback, start to end
 test: deps-test ## run all tests
 	$(SWIFT) test $(STRICT) --disable-xctest $(WIDTH) $(if $(FILTER),--filter '$(FILTER)')
 
-check: deps-test check-fast check-apple ## everything a change must pass but the tests: rules, format, warnings
+check: deps-test check-fast check-apple docs ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests
 
 check-fast: deps-test ## the part of check that compiles nothing

@@ -79,7 +79,7 @@ def type_check(found, extra=""):
             files.append(Path(folder) / f"listing{number}.swift")
             files[-1].write_text(listing.source(number, extra))
         resources = Path(symbolgraphs.target_info()["paths"]["runtimeResourcePath"])
-        command = [symbolgraphs.programs() / "swiftc", "-typecheck", "-parse-as-library",
+        command = [symbolgraphs.programs() / "swiftc", "-typecheck", "-wmo", "-parse-as-library",
                    "-swift-version", "6", "-suppress-warnings", "-module-name", "Listings",
                    "-module-cache-path", ROOT / ".build" / "docs" / "module-cache",
                    "-plugin-path", resources / "host" / "plugins" / "testing",
@@ -96,25 +96,35 @@ def checked():
 
 
 def write_apple(folder):
-    """Writes the listings for Apple's systems as files of Swift."""
+    """Writes the listings for Apple's systems as files of Swift, each line where it stands in its
+    article."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.swift"):
         path.unlink()
-    for number, listing in enumerate(x for x in listings() if x.kind == "apple"):
-        (folder / f"{listing.path.stem}{number}.swift").write_text(listing.source(number))
+    counts = {}
+    for listing in (listing for listing in listings() if listing.kind == "apple"):
+        name = listing.path.stem
+        counts[name] = counts.get(name, 0) + 1
+        path = folder / f"{name}-{counts[name]}.swift"
+        path.write_text("\n" * (listing.line - 1) + listing.text)
 
 
 def self_test():
     found = checked()
     said = type_check(found, PLANTED)
-    missed = [listing for number, listing in enumerate(found)
-              if not re.search(rf"{re.escape(str(listing.path))}:\d+:\d+: error: cannot convert"
-                               rf"|listing{number}\.swift:\d+:\d+: error: cannot convert", said)]
-    planted = said.count("error: cannot convert value of type 'String'")
-    if len(found) < 10 or missed or planted < len(found):
-        print(f"listings: self-test: {planted} of {len(found)} planted errors were found")
-        return 1
-    return 0
+    missed = []
+    for number, listing in enumerate(found):
+        end = listing.line + listing.text.count("\n")
+        place = f"listing{number}.swift:" if listing.kind else f"{listing.path}:{end}:"
+        if not re.search(re.escape(place) + r".*: error: cannot convert value of type", said):
+            missed.append(f"{listing.path}:{listing.line}")
+    bad = [Listing(Path("a.md"), text, BLOCK.search(text)) for text in (
+        "<!-- listing: unchecked -->\n\n```swift\n```\n",
+        "<!-- listing: fil -->\n\n```swift\n```\n")]
+    missed += [listing.kind for listing in bad if not list(faults([listing]))]
+    for listing in missed:
+        print(f"listings: self-test: the fault planted in {listing} was not found")
+    return 1 if missed or not found else 0
 
 
 def main():

@@ -44,7 +44,7 @@ public struct ChainValidator: Sendable {
   /// - Parameters:
   ///   - presented: the certificates, each in DER, leaf first.
   ///   - host: the host as the request names it.
-  ///   - unixSeconds: the time at which the certificates must be valid; `nil` means now.
+  ///   - unixSeconds: Unix time in seconds at which the certificates must be valid; `nil` means now.
   public func evidence(
     presented: [[UInt8]], host: HostName, at unixSeconds: Int64? = nil
   ) -> ChainEvidence {

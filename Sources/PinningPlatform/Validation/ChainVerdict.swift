@@ -23,7 +23,7 @@ extension ChainValidator {
   /// - Parameters:
   ///   - presented: the certificates, each in DER, leaf first.
   ///   - host: the host as the request names it.
-  ///   - unixSeconds: the time at which the certificates must be valid; `nil` means now.
+  ///   - unixSeconds: Unix time in seconds at which the certificates must be valid; `nil` means now.
   ///   - judge: a policy at a time; called once for each path.
   public func evaluate(
     presented: [[UInt8]], host: HostName, at unixSeconds: Int64? = nil,
