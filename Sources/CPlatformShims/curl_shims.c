@@ -46,6 +46,16 @@ CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
   return CURLE_OK;
 }
 
+CURLcode pp_easy_prepare_post(CURL *easy, const void *bytes, size_t count) {
+  CURLcode code;
+  SET(CURLOPT_POST, 1L);
+  // The size first: without it the copy would end at the first zero byte.
+  SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)count);
+  SET(CURLOPT_COPYPOSTFIELDS, count ? (const char *)bytes : "");
+  SET(CURLOPT_FOLLOWLOCATION, 0L);
+  return CURLE_OK;
+}
+
 CURLcode pp_easy_set_callbacks(CURL *easy, void *context, pp_data_callback body,
                                pp_data_callback header, pp_progress_callback progress,
                                char *error) {

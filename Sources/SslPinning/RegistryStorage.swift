@@ -1,3 +1,6 @@
+import Foundation
+import PinningPlatform
+
 /// Where a client keeps the last good registry, to start from after a restart.
 ///
 /// What is stored is verified again when it is read: no file is trusted for being there.
@@ -12,4 +15,17 @@ public enum RegistryStorage: Hashable, Sendable {
   /// - Warning: every start is then a first start, which can be fed an old registry, and needs the
   ///   network or a bundled one.
   case none
+}
+
+extension RegistryStorage {
+  /// The directory; `nil` for nowhere, and where the system names no home for this process.
+  var path: String? {
+    switch self {
+    case .none: return nil
+    case .directory(let path): return path
+    case .standard:
+      let app = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
+      return StateDirectory.standard(app: app).map { "\($0)/SslPinning" }
+    }
+  }
 }

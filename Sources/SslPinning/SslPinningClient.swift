@@ -78,9 +78,16 @@ public final class SslPinningClient: PinnedTransportOwner {
       case .cannotPin(let reason): throw .platformCannotPin(reason: reason)
       }
     }
+    let events = Broadcast<PinningEvent>(history: 16)
+    let reporter: FailureReporter?
+    do throws(ReportingError) {
+      reporter = try FailureReporter.make(
+        config.reporting, trust: config.trust, storage: config.storage, clocks: clocks
+      ) { [weak events] in events?.send(.reporting($0)) }
+    } catch { throw .badReporting(error) }
     keeper = try await RegistryKeeper(
       config: config, source: source, trust: trust,
-      store: StateStore(config, trust: trust), clocks: clocks)
+      store: StateStore(config, trust: trust), clocks: clocks, events: events, reporter: reporter)
     do throws(TrustError) {
       transport = try PinnedTransport(
         trust: config.trust, judge: keeper, longestRefresh: clocks.longestRefresh)
@@ -104,6 +111,10 @@ public final class SslPinningClient: PinnedTransportOwner {
   /// What else happens: registries that come into force, refreshes that fail. Begins with what
   /// happened at the start.
   public var events: AsyncStream<PinningEvent> { keeper.events.stream }
+
+  /// Sends the failure reports that are due, then returns: for the time that an app has left in the
+  /// background. Does nothing without ``SslPinningConfig/reporting``.
+  public func flushReports() async { await keeper.reporter?.flush() }
 
   /// What in the registry in force could not be used.
   public var registryProblems: [RegistryProblem] { keeper.trusted.registry.problems }

@@ -49,6 +49,9 @@ public struct SslPinningConfig: Hashable, Sendable {
   public var refreshInterval: Double = 3600
   /// Where the last good registry is kept between runs.
   public var storage: RegistryStorage
+  /// Who is told of failed pins; `nil`, the default, for nobody. Reports are kept in ``storage``
+  /// until they are delivered.
+  public var reporting: ReportingConfig?
   /// Seconds that one fetch of the registry may take in all.
   public var fetchTimeout: Double
   /// The most bytes that a registry may have.

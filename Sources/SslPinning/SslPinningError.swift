@@ -35,6 +35,8 @@ public enum SslPinningError: Error, Equatable, Sendable {
   case noUsableKey
   /// One of the app's own anchors cannot be read.
   case badAnchor(TrustError)
+  /// Failed pins cannot be reported as configured.
+  case badReporting(ReportingError)
   /// The configuration contradicts itself.
   case badConfiguration(PolicyError)
   /// This process cannot pin connections.
@@ -103,6 +105,7 @@ extension SslPinningError: CustomStringConvertible {
     case .badSignature: "\(RegistryError.badSignature)"
     case .noUsableKey: "\(RegistryError.noUsableKey)"
     case .badAnchor(let error): "an anchor cannot be used: \(error)"
+    case .badReporting(let error): "\(error)"
     case .badConfiguration(let error): "\(error)"
     case .platformCannotPin(let reason): "this platform cannot pin: \(reason)"
     }

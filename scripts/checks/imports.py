@@ -17,6 +17,8 @@ RULES = {
         "Pinning", "Security", "CryptoKit", "COpenSSL", "CCurl", "CPlatformShims",
         "Dispatch", "Synchronization", "Glibc", "Darwin"} | FOUNDATION,
     "SslPinning": {"Pinning", "PinningPlatform"} | FOUNDATION,
+    "SslPinningTesting": {
+        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning"} | FOUNDATION,
     "PinningFormats": {"Pinning", "PinningPlatform"} | FOUNDATION,
     "TLSTools": {
         "CanonicalJSON", "Pinning", "PinningPlatform", "COpenSSL", "CPlatformShims",
@@ -33,8 +35,8 @@ RULES = {
 # Tests start the real components, so they may import every target, but no system
 # library (COpenSSL excepted: certificates no tool would make) and no other test library.
 TESTS = {
-    "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "SslPinning", "TLSTools",
-    "RegistryServer", "ssl_pinning", "TestSupport", "Testing", "COpenSSL", "CPlatformShims",
+    "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "SslPinning",
+    "SslPinningTesting", "TLSTools", "RegistryServer", "ssl_pinning", "TestSupport", "Testing", "COpenSSL", "CPlatformShims",
     "Dispatch", "Synchronization"} | FOUNDATION
 
 IMPORT = re.compile(

@@ -26,6 +26,9 @@ CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
                                struct curl_slist *headers, long timeout_ms,
                                const pp_fetch_trust *trust);
 
+// Makes a prepared fetch a POST of these bytes, which are copied; redirects are not followed then.
+CURLcode pp_easy_prepare_post(CURL *easy, const void *bytes, size_t count);
+
 // `error` has CURL_ERROR_SIZE bytes and outlives the transfer.
 CURLcode pp_easy_set_callbacks(CURL *easy, void *context, pp_data_callback body,
                                pp_data_callback header, pp_progress_callback progress, char *error);

@@ -50,6 +50,9 @@ public struct PinEvaluation: Hashable, Sendable {
   public let outcome: Outcome
   /// What to do.
   public let decision: Decision
+  /// The pattern of the entry that lists the host: the exact one where several do; `nil` where none
+  /// does.
+  public let pattern: HostPattern?
   /// The pins that the server presented, leaf first.
   public let presented: [SPKIPin]
   /// The pins that would have been accepted for the leaf.
@@ -71,7 +74,8 @@ public struct PinEvaluation: Hashable, Sendable {
 
   /// A verdict. Only a policy and the platform's transports make one.
   package init(
-    host: String, outcome: Outcome, decision: Decision, presented: [SPKIPin] = [],
+    host: String, outcome: Outcome, decision: Decision, pattern: HostPattern? = nil,
+    presented: [SPKIPin] = [],
     expectedLeaf: [Pin] = [], expectedCA: [Pin] = [],
     expectedCertificates: [CertificateFingerprint] = [], registry: RegistryStamp? = nil,
     isStale: Bool = false,
@@ -80,6 +84,7 @@ public struct PinEvaluation: Hashable, Sendable {
     self.host = host
     self.outcome = outcome
     self.decision = decision
+    self.pattern = pattern
     self.presented = presented
     self.expectedLeaf = expectedLeaf
     self.expectedCA = expectedCA

@@ -108,6 +108,7 @@ public struct PinningPolicy: Hashable, Sendable {
     let (outcome, accepted) = judge(evidence, host: host, entry: entry, at: now)
     return PinEvaluation(
       host: host.description, outcome: outcome, decision: accepted ? .accept : .refuse,
+      pattern: entry?.pattern,
       presented: evidence.presented, expectedLeaf: entry?.leaf.pins ?? [],
       expectedCA: entry?.ca.pins ?? [],
       expectedCertificates: entry?.certificates.sorted() ?? [], registry: registry,

@@ -4,7 +4,7 @@
 
   /// What one transfer of ``PlatformFetch`` has received, and its answers to the session.
   final class FetchTransfer: NSObject, URLSessionDataDelegate {
-    typealias Answer = Result<FetchedDocument, FetchError>
+    typealias Answer = Result<HTTPAnswer, FetchError>
 
     private struct State {
       var body: [UInt8] = []
@@ -14,12 +14,12 @@
     }
 
     private static let mostRedirects = 5
-    private let request: DocumentRequest
+    private let exchange: HTTPExchange
     private let validator: ChainValidator
     private let state = Locked(State())
 
-    init(_ request: DocumentRequest, validator: ChainValidator) {
-      self.request = request
+    init(_ exchange: HTTPExchange, validator: ChainValidator) {
+      self.exchange = exchange
       self.validator = validator
       super.init()
     }
@@ -57,7 +57,7 @@
       guard let trust = space.serverTrust, let host = try? HostName(space.host) else {
         return completionHandler(.cancelAuthenticationChallenge, nil)
       }
-      let evidence = validator.store.evidence(handshake: trust, host: host, at: request.time)
+      let evidence = validator.store.evidence(handshake: trust, host: host, at: exchange.time)
       switch evidence.validation {
       case .success: completionHandler(.useCredential, URLCredential(trust: trust))
       case .failure(let fault):
@@ -71,6 +71,8 @@
       willPerformHTTPRedirection response: HTTPURLResponse,
       newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
+      // Handed on as it is, a redirect is the answer.
+      guard case .get = exchange.kind else { return completionHandler(nil) }
       let count = state.withLock { state in
         state.redirects += 1
         return state.redirects
@@ -92,8 +94,8 @@
       _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
       completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-      guard response.expectedContentLength <= Int64(request.maximumBytes) else {
-        end(.failure(.tooLarge(limit: request.maximumBytes)))
+      guard response.expectedContentLength <= Int64(exchange.maximumBytes) else {
+        end(excess(response))
         return completionHandler(.cancel)
       }
       completionHandler(.allow)
@@ -101,29 +103,44 @@
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
       let fits = state.withLock { state in
-        guard state.body.count + data.count <= request.maximumBytes else { return false }
+        guard state.body.count + data.count <= exchange.maximumBytes else { return false }
         state.body.append(contentsOf: data)
         return true
       }
       guard !fits else { return }
-      end(.failure(.tooLarge(limit: request.maximumBytes)))
+      end(excess(dataTask.response))
       dataTask.cancel()
+    }
+
+    /// What an answer is that has a longer body than is wanted.
+    private func excess(_ response: URLResponse?) -> Answer {
+      if case .post = exchange.kind, let response = response as? HTTPURLResponse {
+        return .success(answer(response))
+      }
+      return .failure(.tooLarge(limit: exchange.maximumBytes))
+    }
+
+    private func answer(_ response: HTTPURLResponse) -> HTTPAnswer {
+      HTTPAnswer(
+        status: response.statusCode, etag: response.value(forHTTPHeaderField: "ETag"),
+        retryAfter: response.value(forHTTPHeaderField: "Retry-After"),
+        body: state.withLock { $0.body })
     }
 
     func urlSession(
       _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
     ) {
-      if let error { return end(.failure(.unreachable(error.localizedDescription))) }
+      if let error {
+        let hasBody = state.withLock { !$0.body.isEmpty }
+        if hasBody, case .post = exchange.kind, let response = task.response as? HTTPURLResponse {
+          return end(.success(answer(response)))
+        }
+        return end(.failure(.unreachable(error.localizedDescription)))
+      }
       guard let response = task.response as? HTTPURLResponse else {
         return end(.failure(.unreachable("the answer is not HTTP")))
       }
-      switch response.statusCode {
-      case 200:
-        let etag = response.value(forHTTPHeaderField: "ETag")
-        end(.success(.fresh(state.withLock { $0.body }, etag: etag)))
-      case 304 where request.etag != nil: end(.success(.unchanged))
-      default: end(.failure(.status(response.statusCode)))
-      }
+      end(.success(answer(response)))
     }
   }
 #endif

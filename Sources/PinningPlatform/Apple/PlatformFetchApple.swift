@@ -4,16 +4,16 @@
   /// One transfer over a `URLSession` of its own, which ends with it.
   ///
   /// - The chain and the host name are judged by the fetcher's own validator; pins are not asked.
-  /// - Redirects go to `https` only, at most five.
+  /// - Redirects of a fetch go to `https` only, at most five; those of a post are not followed.
   /// - The body is counted as it arrives; one byte too many ends the transfer.
   enum PlatformFetch {
     static func perform(
-      _ request: DocumentRequest, validator: ChainValidator
-    ) async -> Result<FetchedDocument, FetchError> {
-      guard let url = URL(string: request.url.description) else {
-        return .failure(.unreachable("\(request.url) is no URL"))
+      _ exchange: HTTPExchange, validator: ChainValidator
+    ) async -> Result<HTTPAnswer, FetchError> {
+      guard let url = URL(string: exchange.url.description) else {
+        return .failure(.unreachable("\(exchange.url) is no URL"))
       }
-      let seconds = max(0.001, min(request.timeout, Double(Int32.max) / 1000))
+      let seconds = max(0.001, min(exchange.timeout, Double(Int32.max) / 1000))
       let configuration = URLSessionConfiguration.ephemeral
       configuration.urlCache = nil
       configuration.httpShouldSetCookies = false
@@ -24,16 +24,14 @@
       configuration.timeoutIntervalForResource = seconds
       var outgoing = URLRequest(
         url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: seconds)
-      for (name, value) in [
-        ("Accept", "application/json"), ("User-Agent", "ssl-pinning"),
-        ("If-None-Match", request.etag),
-        ("Cache-Control", request.bypassesCaches ? "no-cache" : nil),
-      ] {
-        // A line break would be a header of somebody else's making.
-        guard let value, !value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { continue }
+      for (name, value) in exchange.headers {
         outgoing.setValue(value, forHTTPHeaderField: name)
       }
-      let transfer = FetchTransfer(request, validator: validator)
+      if case .post(let bytes) = exchange.kind {
+        outgoing.httpMethod = "POST"
+        outgoing.httpBody = Data(bytes)
+      }
+      let transfer = FetchTransfer(exchange, validator: validator)
       let session = URLSession(
         configuration: configuration, delegate: transfer, delegateQueue: nil)
       // The session holds its delegate until then.

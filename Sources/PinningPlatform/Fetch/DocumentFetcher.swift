@@ -1,3 +1,4 @@
+import Foundation
 import Pinning
 
 /// Fetches signed documents: under the anchors of a trust mode, never under the pins that they
@@ -22,6 +23,22 @@ public struct DocumentFetcher: Sendable {
   ///
   /// - Throws: ``FetchError``.
   public func fetch(_ request: DocumentRequest) async throws(FetchError) -> FetchedDocument {
-    try await PlatformFetch.perform(request, validator: validator).get()
+    let exchange = HTTPExchange(
+      url: request.url, kind: .get,
+      headers: [
+        ("If-None-Match", request.etag),
+        ("Cache-Control", request.bypassesCaches ? "no-cache" : nil),
+      ],
+      maximumBytes: request.maximumBytes, timeout: request.timeout, at: request.time)
+    let answer = try await PlatformFetch.perform(exchange, validator: validator).get()
+    switch answer.status {
+    case 200: return .fresh(answer.body, etag: answer.etag)
+    case 304 where request.etag != nil: return .unchanged
+    default:
+      let wait = answer.retryAfter.flatMap {
+        RetryAfter.seconds($0, at: request.time ?? Int64(Date().timeIntervalSince1970))
+      }
+      throw .status(answer.status, retryAfter: wait.map(Double.init))
+    }
   }
 }

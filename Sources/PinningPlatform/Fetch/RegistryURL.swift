@@ -1,8 +1,8 @@
 import Foundation
 import Pinning
 
-/// Where a registry may be fetched from: `https`, or `http` to this machine. A document behind
-/// another URL cannot be asked for, because no other URL becomes one of these.
+/// Where a registry may be fetched from, and a report be sent to: `https`, or `http` to this machine.
+/// Nothing else can be asked for, because no other URL becomes one of these.
 public struct RegistryURL: Hashable, Sendable, CustomStringConvertible {
   /// Why a text is no registry URL.
   public enum Fault: Error, Hashable, Sendable {
@@ -18,6 +18,8 @@ public struct RegistryURL: Hashable, Sendable, CustomStringConvertible {
   public let description: String
   /// Whether the URL is `http`, to a loopback address.
   public let isClearText: Bool
+  /// The host as it was given.
+  public let host: String
   /// The last component of the path, percent-decoded; empty where there is none.
   public let lastPathComponent: String
 
@@ -37,6 +39,7 @@ public struct RegistryURL: Hashable, Sendable, CustomStringConvertible {
     default: throw .scheme(scheme)
     }
     description = text
+    self.host = host
     lastPathComponent = url.lastPathComponent
   }
 

@@ -47,8 +47,9 @@
       let verdict = transport.validator.verdict(
         storeContext: storeContext, host: host, judge: transport.judge)
       let evaluation = verdict.evaluation
+      let facts = ConnectionFacts(port: Int(transfer.port), certificates: verdict.presented)
       if evaluation.decision == .accept {
-        transport.judge.record(evaluation)
+        transport.judge.record(evaluation, of: facts)
         let proof = JudgedConnection(
           spelling: transfer.host, host: host, presented: verdict.presented, accepted: generation)
         return (PP_ACCEPT, proof, "")
@@ -58,7 +59,7 @@
         // The text is for the case that the transfer cannot be parked.
         return (PP_REFRESH, nil, transport.refusals.note(evaluation))
       }
-      let (decision, text) = refuse(evaluation)
+      let (decision, text) = refuse(evaluation, facts)
       return (decision, nil, text)
     }
 
@@ -83,14 +84,15 @@
       let evaluation = transport.validator.verdict(
         presented: connection.presented, host: host, judge: transport.judge
       ).evaluation
+      let facts = ConnectionFacts(port: Int(transfer.port), certificates: connection.presented)
       if evaluation.decision == .accept {
         connection.accept(under: generation)
-        transport.judge.record(evaluation)
+        transport.judge.record(evaluation, of: facts)
         return (PP_ACCEPT, "")
       }
       // The server may long have another key: a fresh connection decides.
       if transfer.attempt == 0 { return (PP_RETRY, transport.refusals.note(evaluation)) }
-      return refuse(evaluation)
+      return refuse(evaluation, facts)
     }
 
     /// Resumes the parked transfer once newer pins are in force, at the latest after
@@ -113,11 +115,13 @@
     private func refuse(
       host: String, outcome: PinEvaluation.Outcome
     ) -> (pp_decision, text: String) {
-      refuse(PinEvaluation(host: host, outcome: outcome, decision: .refuse))
+      refuse(PinEvaluation(host: host, outcome: outcome, decision: .refuse), ConnectionFacts())
     }
 
-    private func refuse(_ evaluation: PinEvaluation) -> (pp_decision, text: String) {
-      transport.judge.record(evaluation)
+    private func refuse(
+      _ evaluation: PinEvaluation, _ facts: ConnectionFacts
+    ) -> (pp_decision, text: String) {
+      transport.judge.record(evaluation, of: facts)
       return (PP_REFUSE, transport.refusals.note(evaluation))
     }
   }

@@ -21,8 +21,8 @@ public protocol PinJudge: AnyObject, Sendable {
   /// The verdict on one connection, now.
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation
 
-  /// Is told every verdict, accepted or refused.
-  func record(_ evaluation: PinEvaluation)
+  /// Is told every verdict, accepted or refused, and what is known of the connection.
+  func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts)
 
   /// Whether asking for a newer registry could change this refusal; then ``refresh(after:)`` is
   /// awaited before the connection is judged a second time. A judge may begin to ask at once: the
@@ -32,4 +32,11 @@ public protocol PinJudge: AnyObject, Sendable {
   /// Returns once a newer registry is in force, or none could be had. The transport goes on without
   /// it after 3 seconds.
   func refresh(after refusal: PinEvaluation) async
+}
+
+extension PinJudge {
+  /// Tells a verdict on a connection of which nothing else is known.
+  package func record(_ evaluation: PinEvaluation) {
+    record(evaluation, of: ConnectionFacts())
+  }
 }

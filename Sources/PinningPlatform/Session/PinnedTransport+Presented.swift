@@ -21,14 +21,15 @@ extension PinnedTransport {
   public func evaluate(presented: [[UInt8]], host: String) -> PinEvaluation {
     let evaluation: PinEvaluation
     do throws(HostNameError) {
-      evaluation = validator.verdict(
-        presented: presented, host: try HostName(host), judge: judge
-      ).evaluation
+      evaluation =
+        validator.verdict(
+          presented: presented, host: try HostName(host), judge: judge
+        ).evaluation
     } catch {
       evaluation = PinEvaluation(host: host, outcome: .unreadableHost(error), decision: .refuse)
     }
     if evaluation.decision == .refuse { _ = judge.wantsRefresh(after: evaluation) }
-    judge.record(evaluation)
+    judge.record(evaluation, of: ConnectionFacts(certificates: presented))
     return evaluation
   }
 }

@@ -9,8 +9,11 @@ final class FixedJudge: PinJudge {
   private let clocks: Clocks
   private let policy: PinningPolicy
   private let state: Locked<PolicyInForce>
+  let evaluations = Broadcast<PinEvaluation>()
+  let reporter: FailureReporter?
 
-  init(policy: PinningPolicy, clocks: Clocks) {
+  init(policy: PinningPolicy, clocks: Clocks, reporter: FailureReporter? = nil) {
+    self.reporter = reporter
     self.clocks = clocks
     self.policy = policy
     state = Locked(PolicyInForce(policy, at: clocks.wall()))
@@ -28,7 +31,10 @@ final class FixedJudge: PinJudge {
     policy.evaluate(evidence, host: host, at: clocks.wall())
   }
 
-  func record(_ evaluation: PinEvaluation) {}
+  func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
+    evaluations.send(evaluation)
+    reporter?.report(evaluation, of: connection)
+  }
 
   func wantsRefresh(after refusal: PinEvaluation) -> Bool { false }
 

@@ -26,6 +26,8 @@ public enum FixedPinsError: Error, Equatable, Sendable {
   case badCertificate(index: Int, CertificateSyntaxError)
   /// The bundle has no file that ends in `.cer`, `.der`, `.crt` or `.pem`.
   case noCertificateFile(bundle: String)
+  /// Failed pins cannot be reported as configured.
+  case badReporting(ReportingError)
   /// An anchor cannot be used.
   case badAnchor(TrustError)
   /// The settings contradict each other.
@@ -54,6 +56,7 @@ extension FixedPinsError: CustomStringConvertible {
     case .badCertificate(let index, let error): "certificate \(index): \(error)"
     case .noCertificateFile(let bundle):
       "no certificate file in \(bundle); hint: .cer, .der, .crt and .pem are looked for"
+    case .badReporting(let error): "\(error)"
     case .badAnchor(let error): "an anchor cannot be used: \(error)"
     case .badConfiguration(let error): "\(error)"
     case .platformCannotPin(let reason): "this platform cannot pin: \(reason)"

@@ -32,6 +32,8 @@ final class RegistryKeeper: PinJudge {
   let evaluations = Broadcast<PinEvaluation>()
   /// What happens; who comes late still hears how the client started.
   let events: Broadcast<PinningEvent>
+  /// Who is told of failed pins.
+  let reporter: FailureReporter?
 
   /// Begins with what is at hand, or with what the network brings.
   ///
@@ -40,9 +42,9 @@ final class RegistryKeeper: PinJudge {
   ///   ``Clocks/longestRefresh``; a later answer still counts when it comes.
   init(
     config: SslPinningConfig, source: RegistrySource, trust: RegistryTrust, store: StateStore?,
-    clocks: Clocks
+    clocks: Clocks, events: Broadcast<PinningEvent> = Broadcast(history: 16),
+    reporter: FailureReporter? = nil
   ) async throws(SslPinningError) {
-    let events = Broadcast<PinningEvent>(history: 16)
     let clock = clocks.wall()
     var schedule = RefreshSchedule(interval: config.refreshInterval, at: clocks.steady())
     let atHand = try Self.startingPoint(config, trust, store, events, at: clock)
@@ -56,6 +58,7 @@ final class RegistryKeeper: PinJudge {
     self.store = store
     self.clocks = clocks
     self.events = events
+    self.reporter = reporter
     state = Locked(
       State(
         trusted: first, origin: origin,
@@ -117,8 +120,9 @@ final class RegistryKeeper: PinJudge {
     return policy.evaluate(evidence, host: host, at: now)
   }
 
-  func record(_ evaluation: PinEvaluation) {
+  func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
     evaluations.send(evaluation)
+    reporter?.report(evaluation, of: connection)
     if case .unjudged = evaluation.outcome { events.send(.unjudgedReuse(evaluation)) }
   }
 

@@ -1,4 +1,3 @@
-import Foundation
 import Pinning
 import PinningPlatform
 
@@ -34,15 +33,7 @@ extension RegistryTrust {
 extension StateStore {
   /// Where the configuration wants its registry kept; `nil` for nowhere.
   init?(_ config: SslPinningConfig, trust: RegistryTrust) {
-    let directory: String
-    switch config.storage {
-    case .none: return nil
-    case .directory(let path): directory = path
-    case .standard:
-      let app = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
-      guard let home = StateDirectory.standard(app: app) else { return nil }
-      directory = "\(home)/SslPinning"
-    }
+    guard let directory = config.storage.path else { return nil }
     self.init(directory: directory, identity: config.endpointUrl, trust: trust)
   }
 }

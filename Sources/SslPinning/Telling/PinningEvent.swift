@@ -13,6 +13,8 @@ public enum PinningEvent: Equatable, Sendable {
   case storedRegistryRefused(reason: String)
   /// The registry could not be stored: the next start may be a first start.
   case registryNotStored(reason: String)
+  /// Trouble with sending failure reports.
+  case reporting(ReportingEvent)
   /// A request went over a connection that was never judged for its host. Only Apple's systems let
   /// that happen, and tell of it afterwards.
   case unjudgedReuse(PinEvaluation)
@@ -29,6 +31,7 @@ extension PinningEvent: CustomStringConvertible {
       "in the registry: " + problems.map(\.description).joined(separator: "; ")
     case .storedRegistryRefused(let reason): "the stored registry is not used: \(reason)"
     case .registryNotStored(let reason): "the registry is not stored: \(reason)"
+    case .reporting(let event): "failure reports: \(event)"
     case .unjudgedReuse(let evaluation): evaluation.description
     }
   }

@@ -18,7 +18,8 @@ enum Get {
   private static let json = Flag("--json", "one line of JSON: the answer, or the verdict")
   private static let timeout = Flag.seconds(
     "--timeout", "for the registry and for the request, each in all; 30 by default")
-  private static let at = Flag.unixTime("--at", "judge certificates, pins and the registry at this moment")
+  private static let at = Flag.unixTime(
+    "--at", "judge certificates, pins and the registry at this moment")
 
   static let command = Command(
     "get", "make one pinned request and print the answer's body",
@@ -85,7 +86,7 @@ enum Get {
       return try await SslPinningClient(config: config, document: document, clocks: clocks)
     } catch {
       switch error {
-      case .badURL, .clearTextURL, .badConfiguration: throw .usage("\(error)")
+      case .badURL, .clearTextURL, .badConfiguration, .badReporting: throw .usage("\(error)")
       case .unreachable(let reason):
         throw .couldNotFindOut(
           "the registry cannot be reached: \(TransportReason.text(reason, at: place))")

@@ -71,7 +71,9 @@ final class ScriptedJudge: PinJudge {
       .evaluate(evidence, host: host, at: Int64(Date().timeIntervalSince1970))
   }
 
-  func record(_ evaluation: PinEvaluation) { state.withLock { $0.recorded.append(evaluation) } }
+  func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
+    state.withLock { $0.recorded.append(evaluation) }
+  }
 
   func wantsRefresh(after refusal: PinEvaluation) -> Bool {
     refusal.mayBeStale && state.withLock { $0.onRefresh != nil }

@@ -11,6 +11,7 @@ public struct URLRequest: Hashable, Sendable {
   ) {}
   public var url: URL?
   public var httpMethod: String?
+  public var httpBody: Data?
   public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {}
 }
 

@@ -36,8 +36,15 @@
 @objc open class ProcessInfo: NSObject, @unchecked Sendable {
   open class var processInfo: ProcessInfo { fatalError() }
   open var systemUptime: Double { fatalError() }
+  open var operatingSystemVersion: OperatingSystemVersion { fatalError() }
   open var environment: [String: String] { fatalError() }
   open var processName: String { fatalError() }
+}
+
+public struct OperatingSystemVersion: Hashable, Sendable {
+  public var majorVersion: Int
+  public var minorVersion: Int
+  public var patchVersion: Int
 }
 
 public typealias TimeInterval = Double
@@ -51,7 +58,8 @@ extension Array: DataProtocol where Element == UInt8 {}
 extension UnsafeBufferPointer: DataProtocol where Element == UInt8 {}
 extension UnsafeRawBufferPointer: DataProtocol {}
 
-public struct Data: DataProtocol, RangeReplaceableCollection, MutableCollection, Hashable, Sendable {
+public struct Data: DataProtocol, RangeReplaceableCollection, MutableCollection, Hashable, Sendable
+{
   public typealias Index = Int
   public init() {}
   public init<S: Sequence>(_ elements: S) where S.Element == UInt8 {}

@@ -1,0 +1,138 @@
+import CanonicalJSON
+
+extension ReportQueue {
+  /// One report to one URL.
+  package struct Delivery: Hashable, Sendable {
+    package let url: String
+    /// The JSON to POST.
+    package let body: [UInt8]
+    let key: String
+    let serial: Int64
+    let tally: ReportTally
+    let owner: String
+  }
+
+  /// What came of a delivery.
+  package enum Answer: Hashable, Sendable {
+    /// The collector answered with this status; `retryAfter` in seconds.
+    case status(Int, retryAfter: Int64?)
+    /// No answer.
+    case unreachable
+  }
+
+  /// What that means for the report.
+  package enum Settlement: Hashable, Sendable {
+    case delivered
+    /// The collector does not want this report; it is not sent there again.
+    case rejected
+    /// Nothing is sent there before this Unix time.
+    case postponed(until: Int64)
+    /// Somebody else has sent it meanwhile.
+    case superseded
+  }
+
+  /// The next report for `url`, if one is due and nobody else is sending there; the URL is the
+  /// owner's until ``settle(_:_:at:random:)`` or the end of the lease.
+  package mutating func claim(_ url: String, by owner: String, at now: Int64) -> Delivery? {
+    var endpoint = endpoints[url] ?? Endpoint()
+    guard endpoint.isFree(for: owner, at: now), endpoint.notBefore <= now,
+      let entry = entries.first(where: { dueTime($0, url).map { $0 <= now } ?? false }),
+      let tally = entry.pending[url]
+    else { return nil }
+    endpoint.leaseOwner = owner
+    endpoint.leaseUntil = now + rules.lease
+    endpoints[url] = endpoint
+    let serial = entry.sent[url]?.serial ?? 0
+    var body = entry.body
+    body["report-id"] = .string("\(entry.id)-\(serial)")
+    body["count"] = JSONNumber(exactly: tally.count).map { .number($0) }
+    body["first-date-time"] = .string(RFC3339.text(tally.first))
+    body["date-time"] = .string(RFC3339.text(tally.last))
+    if dropped > 0 { body["dropped-reports"] = JSONNumber(exactly: dropped).map { .number($0) } }
+    return Delivery(
+      url: url, body: JSONValue.object(body).canonicalBytes, key: entry.key, serial: serial,
+      tally: tally, owner: owner)
+  }
+
+  /// Draws the consequences of an answer.
+  ///
+  /// - 2xx: delivered.
+  /// - 408, 429, 5xx, a redirect, no answer: later. `Retry-After` says when, else the back-off.
+  /// - Any other status: the collector will never want it.
+  ///
+  /// - Parameter random: in 0..<1.
+  package mutating func settle(
+    _ delivery: Delivery, _ answer: Answer, at now: Int64, random: Double
+  ) -> Settlement {
+    let url = delivery.url
+    let isOurs = endpoints[url]?.leaseOwner == delivery.owner
+    if isOurs { endpoints[url]?.leaseOwner = nil }
+    guard let index = entries.firstIndex(where: { $0.key == delivery.key }),
+      let pending = entries[index].pending[url],
+      entries[index].sent[url]?.serial ?? 0 == delivery.serial
+    else { return .superseded }
+    switch answer {
+    case .status(200..<300, _):
+      conclude(index, delivery, pending, at: now)
+      return .delivered
+    case .status(let code, _) where (400..<500).contains(code) && code != 408 && code != 429:
+      conclude(index, delivery, pending, at: now)
+      return .rejected
+    case .status(_, let wait): return postpone(index, url, wait: wait, at: now, random: random)
+    case .unreachable: return postpone(index, url, wait: nil, at: now, random: random)
+    }
+  }
+
+  /// Takes a claim back that was not carried out.
+  package mutating func release(_ delivery: Delivery) {
+    guard endpoints[delivery.url]?.leaseOwner == delivery.owner else { return }
+    endpoints[delivery.url]?.leaseOwner = nil
+  }
+
+  private mutating func conclude(
+    _ index: Int, _ delivery: Delivery, _ pending: ReportTally, at now: Int64
+  ) {
+    let url = delivery.url
+    let rest = pending.count - delivery.tally.count
+    entries[index].pending[url] =
+      rest > 0 ? ReportTally(count: rest, first: delivery.tally.last, last: pending.last) : nil
+    entries[index].sent[url] = Sent(serial: delivery.serial + 1, at: now)
+    endpoints[url] = nil
+  }
+
+  private mutating func postpone(
+    _ index: Int, _ url: String, wait: Int64?, at now: Int64, random: Double
+  ) -> Settlement {
+    var endpoint = endpoints[url] ?? Endpoint()
+    endpoint.failures = min(endpoint.failures + 1, 1000)
+    let delay = wait ?? ReportRules.delay(afterFailures: endpoint.failures, random: random)
+    endpoint.notBefore = now + delay
+    endpoints[url] = endpoint
+    // Another report's turn next: one that a collector chokes on must not hold up the others.
+    entries.append(entries.remove(at: index))
+    return .postponed(until: endpoint.notBefore)
+  }
+
+  /// The Unix time at which the next report to one of these URLs is due, past or future; `nil` where
+  /// none is owed.
+  package func nextTime(_ urls: [String], by owner: String) -> Int64? {
+    urls.compactMap { url -> Int64? in
+      guard let due = entries.compactMap({ dueTime($0, url) }).min() else { return nil }
+      guard let endpoint = endpoints[url] else { return due }
+      let isOthers = endpoint.leaseOwner != nil && endpoint.leaseOwner != owner
+      return max(due, endpoint.notBefore, isOthers ? endpoint.leaseUntil : .min)
+    }
+    .min()
+  }
+
+  private func dueTime(_ entry: Entry, _ url: String) -> Int64? {
+    guard entry.pending[url] != nil else { return nil }
+    return entry.sent[url].map { $0.at + rules.window } ?? .min
+  }
+}
+
+extension ReportQueue.Endpoint {
+  fileprivate func isFree(for owner: String, at now: Int64) -> Bool {
+    leaseOwner == nil || leaseOwner == owner || leaseUntil <= now
+  }
+}

@@ -1,0 +1,87 @@
+import Pinning
+import PinningPlatform
+
+/// Reports failed pins to the app's collectors, in the background.
+///
+/// - ``report(_:port:pattern:chain:)`` only notes the failure in memory; no request ever waits for a
+///   disk or a collector.
+/// - What was noted is on the disk a moment later, and before it is sent; what could not be sent goes
+///   out after the next start. Several reporters, also of several processes and for other collectors,
+///   may share a directory.
+/// - How reports are merged, bounded and repeated is said at ``ReportQueue``.
+/// - Collectors are reached outside of all pinned sessions: their own pins stop nothing, and nothing
+///   about them is ever reported.
+public final class FailureReporter: Sendable {
+  private let includesReportOnly: Bool
+  private let inbox: Locked<ReportInbox>
+  private let courier: ReportCourier
+  private let clocks: Clocks
+  private let wakeUps: AsyncStream<Void>.Continuation
+  private let worker: Task<Void, Never>
+
+  /// Begins to send what an earlier reporter left in `directory`.
+  ///
+  /// - Parameters:
+  ///   - directory: the app's own; made where there is none.
+  ///   - events: is told of trouble, on any thread.
+  /// - Throws: ``ReportingError``.
+  package init(
+    config: ReportingConfig, directory: String, poster: ReportPoster, clocks: Clocks = .system,
+    rules: ReportRules = ReportRules(),
+    events: @escaping @Sendable (ReportingEvent) -> Void = { _ in }
+  ) throws(ReportingError) {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let inbox = Locked(ReportInbox())
+    let courier = ReportCourier(
+      config: config, collectors: try config.collectors(), inbox: inbox,
+      file: AtomicFile(path: directory + "/failure-reports.json"), rules: rules, poster: poster,
+      clocks: clocks, events: events, wake: { continuation.yield() })
+    includesReportOnly = config.includesReportOnly
+    self.inbox = inbox
+    self.courier = courier
+    self.clocks = clocks
+    wakeUps = continuation
+    worker = Task(priority: .utility) {
+      for await _ in stream { await courier.pass() }
+      await courier.stop()
+    }
+    continuation.yield()
+  }
+
+  deinit {
+    wakeUps.finish()
+    worker.cancel()
+  }
+
+  /// Notes a verdict, if it is one to be reported; returns at once.
+  ///
+  /// - Parameters:
+  ///   - port: the server's, where known.
+  ///   - pattern: of the entry that listed the host, where known.
+  ///   - chain: the certificates that the server sent, in DER, leaf first; where known.
+  package func report(
+    _ evaluation: PinEvaluation, port: Int? = nil, pattern: HostPattern? = nil,
+    chain: [[UInt8]] = []
+  ) {
+    guard
+      let report = FailureReport(
+        evaluation, port: port, pattern: pattern, chain: chain,
+        includesForgiven: includesReportOnly)
+    else { return }
+    let now = clocks.wall()
+    inbox.withLock { $0.add(report, at: now) }
+    wakeUps.yield()
+  }
+
+  /// Notes a verdict on a connection.
+  func report(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
+    report(
+      evaluation, port: connection.port, pattern: evaluation.pattern,
+      chain: connection.certificates)
+  }
+
+  /// Saves what was noted and sends what is due, then returns: for the time that an app has left in
+  /// the background. What a collector has put off stays put off.
+  public func flush() async { await courier.pass() }
+}

@@ -1,0 +1,111 @@
+import CanonicalJSON
+import Foundation
+import Pinning
+import PinningPlatform
+import SslPinning
+import SslPinningTesting
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("A client that reports failed pins")
+struct ClientReportTests {
+  private let site: LiveSite
+  private let directory: TemporaryDirectory
+  private let collector: LocalHTTPServer
+
+  init() throws {
+    site = try LiveSite()
+    directory = try TemporaryDirectory()
+    collector = try LocalHTTPServer { _ in HTTPResponse(status: 204) }
+  }
+
+  private var reporting: ReportingConfig {
+    ReportingConfig(
+      urls: ["http://127.0.0.1:\(collector.port)/reports"], appBundleId: "example.app",
+      appVersion: "1.2")
+  }
+
+  private func report() async throws -> JSONObject {
+    #expect(await eventually { collector.requests.count == 1 })
+    let body = try #require(collector.requests.first?.body)
+    return try #require(try JSONValue(parsing: body).objectValue)
+  }
+
+  @Test("tells host, port, pattern, the chain that was shown and the pins that were expected")
+  func refused() async throws {
+    let registry = try ScriptedRegistry(["*.localhost": [LiveSite.otherPin]], at: site.clock.now)
+    let client = try await site.client(registry) {
+      $0.storage = .directory(directory.path())
+      $0.reporting = reporting
+    }
+    #expect(try await site.refusal(client, host: "a.localhost")?.rule == "leaf-pin")
+    await client.flushReports()
+    let report = try await report()
+    #expect(report["hostname"] == .string("a.localhost"))
+    #expect(report["port"]?.integerValue == Int64(site.server.port))
+    #expect(report["noted-hostname"] == .string("localhost"))
+    #expect(report["enforce-pinning"] == .bool(true))
+    let chain = try #require(report["validated-certificate-chain"]?.arrayValue)
+    let shown = try chain.map { try PEMBlock.blocks(in: [UInt8]($0.stringValue?.utf8 ?? "".utf8)) }
+    #expect(shown.first?.first?.bytes == site.identity.leaf.der)
+    let pins = try #require(report["known-pins"]?.arrayValue)
+    #expect(pins.contains(.string("pin-sha256=\"\(LiveSite.otherPin)\"")))
+  }
+
+  @Test("tells nothing of what was accepted, and nobody unless it was asked to")
+  func accepted() async throws {
+    let client = try await site.client(try site.registry()) {
+      $0.storage = .directory(directory.path())
+      $0.reporting = reporting
+    }
+    #expect(try await site.refusal(client) == nil)
+    await client.flushReports()
+    let silent = try await site.client(try site.registry())
+    #expect(try await site.refusal(silent, host: "a.localhost") != nil)
+    await silent.flushReports()
+    #expect(collector.requests.isEmpty)
+  }
+
+  @Test("tells of what report-only let through")
+  func reportOnly() async throws {
+    let registry = try ScriptedRegistry(["localhost": [LiveSite.otherPin]], at: site.clock.now)
+    let client = try await site.client(registry) {
+      $0.storage = .directory(directory.path())
+      $0.reporting = reporting
+      $0.enforcement = .reportOnly
+    }
+    #expect(try await site.refusal(client) == nil)
+    await client.flushReports()
+    #expect(try await report()["enforce-pinning"] == .bool(false))
+  }
+
+  @Test("a client of fixed pins reports and records alike")
+  func fixedPins() async throws {
+    let pins = try FixedPins(
+      ["localhost": [LiveSite.otherPin]], trust: .anchors([site.authority.root.der]))
+    let client = try FixedPinsClient(
+      pins: pins, reporting: reporting, storage: .directory(directory.path()))
+    let chain = ([site.identity.leaf] + site.identity.intermediates).map(\.der)
+    var verdicts = client.evaluations.makeAsyncIterator()
+    #expect(client.evaluate(presented: chain, host: "localhost").rule == "leaf-pin")
+    #expect(await verdicts.next()?.rule == "leaf-pin")
+    await client.flushReports()
+    #expect(try await report()["hostname"] == .string("localhost"))
+  }
+
+  @Test("reports without a place to be kept are an error of the app's configuration")
+  func noStorage() async throws {
+    let registry = try site.registry()
+    await #expect(throws: SslPinningError.badReporting(.noStorage)) {
+      try await site.client(registry) { $0.reporting = reporting }
+    }
+    await #expect(throws: SslPinningError.badReporting(.clearTextURL(index: 0))) {
+      try await site.client(registry) {
+        $0.storage = .directory(directory.path())
+        $0.reporting = ReportingConfig(
+          urls: ["http://192.0.2.1/"], appBundleId: "a", appVersion: "1")
+      }
+    }
+  }
+}
