@@ -19,7 +19,7 @@ from pathlib import Path
 TIMES = {"Int64", "Double", "TimeInterval", "Duration"}
 UNIT = re.compile(r"\b(seconds?|minutes?|hours?|days?|bytes|0\.\.<1|how (many|often)"
                   r"|Unix time)\b", re.I)
-NO_UNIT = re.compile(r"epoch|version|threshold|^(integer|real)$", re.I)
+NO_UNIT = re.compile(r"epoch|version|threshold|failures|^(integer|real)$", re.I)
 # Members that every type of their kind has, and that say no more than their name.
 PLAIN = {"==(_:_:)", "!=(_:_:)", "<(_:_:)", "hash(into:)", "encode(to:)", "init(from:)"}
 
