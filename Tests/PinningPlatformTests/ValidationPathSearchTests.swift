@@ -67,6 +67,31 @@ struct ValidationPathSearchTests {
     }
   }
 
+  @Test("are looked for under report-only as well: nobody is told of a pin that is there")
+  func reportOnly() throws {
+    let site = try CrossSigned()
+    func policy(_ ca: [CertificateAuthority], denied: [Certificate] = []) throws -> PinningPolicy {
+      let enforced = try site.policy(ca: ca, trust: site.anchors())
+      var entry = try #require(enforced.entry(for: .example))
+      entry.enforcement = .reportOnly
+      let pins = try denied.map { try SPKIPin(certificateDER: $0.der) }
+      return try PinningPolicy(entries: [entry], denied: Set(pins), trust: site.anchors())
+    }
+    for root in site.roots {
+      #expect(try judge(policy([root]), presented: site.sent()).0.outcome == .matched)
+      // Past the denied root the other path is forgiven its missing pin.
+      let past = try judge(
+        policy([root], denied: [root.certificate]), presented: site.sent()
+      ).0
+      #expect(past.decision == .accept)
+      #expect(past.outcome == .mismatch(.ca))
+    }
+    let stranger = try CertificateAuthority.makeRoot(name: "Stranger")
+    let missing = try judge(policy([stranger]), presented: site.sent()).0
+    #expect(missing.decision == .accept)
+    #expect(missing.outcome == .mismatch(.ca))
+  }
+
   @Test("are refused by the pin of a CA that was merely sent")
   func merelySent() throws {
     let site = try CrossSigned(roots: 3)

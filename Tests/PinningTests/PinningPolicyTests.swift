@@ -81,7 +81,7 @@ struct PinningPolicyTests {
       ("a denied leaf and a denied anchor", .of(host, leaf: [1]), [1, 3], false),
       ("a denied anchor", .of(host, leaf: [1]), [3], true),
       ("a denied CA and a missing leaf pin", .of(host, leaf: [9]), [2], true),
-      ("a CA pin missing, reported only", .of(host, ca: [9], .reportOnly), [], false),
+      ("a CA pin missing, reported only", .of(host, ca: [9], .reportOnly), [], true),
       ("a denied anchor, report-only", .of(host, ca: [9], .reportOnly), [3], true),
       ("all as demanded", .of(host, leaf: [1], ca: [3]), [], false),
       ("another host's entry", .of("other.example", ca: [9]), [], false),

@@ -67,8 +67,8 @@ public struct PinEvaluation: Hashable, Sendable {
   /// verdict. Its pins count all the same.
   public let isStale: Bool
 
-  /// Whether another valid path to the same leaf could turn a refusal: it came of a certificate
-  /// above the leaf, by a denied key or by a pin that stands elsewhere. What is wrong with the leaf,
+  /// Whether another valid path to the same leaf could satisfy what this one does not: a denied key
+  /// above the leaf, or a pin that stands elsewhere, report-only or not. What is wrong with the leaf,
   /// the chain, the registry or the host stays wrong on every path.
   public let mayHaveAnotherPath: Bool
 

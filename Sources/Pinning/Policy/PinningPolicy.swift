@@ -113,10 +113,11 @@ public struct PinningPolicy: Hashable, Sendable {
       expectedCA: entry?.ca.pins ?? [],
       expectedCertificates: entry?.certificates.sorted() ?? [], registry: registry,
       isStale: registry?.isStale(at: now) ?? false,
-      mayHaveAnotherPath: !accepted && isOfThePath(outcome, evidence, entry: entry, at: now))
+      mayHaveAnotherPath: isOfThePath(outcome, evidence, entry: entry, at: now))
   }
 
-  /// Whether a refusal is of the path that was found, and not of the leaf, which is on every path.
+  /// Whether what is wrong is of the path that was found, and not of the leaf, which is on every
+  /// path.
   private func isOfThePath(
     _ outcome: PinEvaluation.Outcome, _ evidence: ChainEvidence, entry: PolicyEntry?, at now: Int64
   ) -> Bool {

@@ -15,9 +15,10 @@ package struct ChainVerdict: Sendable {
 extension ChainValidator {
   /// Judges a chain of DER certificates, leaf first, as a server sent them for `host`, by `judge`.
   ///
-  /// - Where a refusal may be of the path (``Pinning/PinEvaluation/mayHaveAnotherPath``), other valid paths
-  ///   to the same leaf are held against `judge` as well, at most eight; the first that is accepted
-  ///   counts, else the first verdict. On Apple's systems one path is judged: the system's.
+  /// - What is wrong may be of the path (``Pinning/PinEvaluation/mayHaveAnotherPath``). Then other
+  ///   valid paths to the same leaf are held against `judge` as well, at most eight; the first that
+  ///   satisfies it counts, else the first verdict. On Apple's systems one path is judged: the
+  ///   system's.
   /// - Every path is validated in full: to the same settings, at the same time, for the same name.
   ///
   /// - Parameters:

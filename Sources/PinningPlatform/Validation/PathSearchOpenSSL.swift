@@ -9,7 +9,8 @@
   ///   anchor is all that is trusted, its certificates are all that was sent.
   /// - Nothing is validated less strictly than the first path: same settings, time and name, and
   ///   every candidate is one whole path under ``CandidatePaths``.
-  /// - At most ``mostCandidates``. The first that is accepted counts, else the first verdict.
+  /// - At most ``mostCandidates``. The first that satisfies the policy counts; else, where only a
+  ///   forgiven path was found, that one; else the first verdict.
   /// - A chain without a valid path is refused as it stands; other paths are for pins alone.
   struct PathSearch {
     static let mostCandidates = 8
@@ -27,19 +28,23 @@
         anchors: store.pointer, settings: store.settings, chain: sent.stack, host: host,
         at: unixSeconds)
       let first = verdict(on: judgement, by: judge)
-      guard first.evaluation.decision == .refuse, first.evaluation.mayHaveAnotherPath,
+      guard first.evaluation.mayHaveAnotherPath,
         let lookup = AnchorLookup(store: store.pointer)
       else { return (first, judgement) }
       let candidates = CandidatePaths(
         sent: sent.certificates, anchors: lookup, settings: store.settings)
+      var best = (verdict: first, judgement: judgement)
       for path in candidates.first(
         Self.mostCandidates, besides: judgement.path?.certificates ?? [])
       {
         guard let other = validated(path), case .success = other.validation else { continue }
         let verdict = verdict(on: other, by: judge)
-        if verdict.evaluation.decision == .accept { return (verdict, other) }
+        if verdict.evaluation.outcome == .matched { return (verdict, other) }
+        if best.verdict.evaluation.decision == .refuse, verdict.evaluation.decision == .accept {
+          best = (verdict, other)
+        }
       }
-      return (first, judgement)
+      return best
     }
 
     private func verdict(

@@ -25,8 +25,10 @@ enum Get {
     "get", "make one pinned request and print the answer's body",
     argument: Argument(placeholder: "URL", help: "what to get; https", count: .one),
     flags: [
-      registry.description, KeyArgument.flag.description, TrustArguments.ca.description,
-      TrustArguments.pinnedKeysOnly.description, include.description, fail.description,
+      registry.description
+    ] + RegistryTrustArguments.flags + [
+      TrustArguments.ca.description, TrustArguments.pinnedKeysOnly.description, include.description,
+      fail.description,
       json.description, timeout.description, at.description,
     ],
     notes: [
@@ -74,10 +76,8 @@ enum Get {
   ) async throws(CommandFailure) -> SslPinningClient {
     let place = try invocation.require(registry)
     let trust = try TrustArguments.read(invocation)
-    let key = try KeyArgument.read(invocation)
-    let config = SslPinningConfig(
-      endpointUrl: place, signingKeyBase64: StrictBase64.encode(key.spkiDER), trust: trust,
-      storage: .none, fetchTimeout: timeout)
+    let config = try RegistryTrustArguments(invocation, place: place)
+      .config(endpoint: place, trust: trust, timeout: timeout)
     let document: [UInt8]? =
       place.contains("://")
       ? nil : try InputFile.read(place, limit: config.maximumRegistryBytes)
@@ -92,7 +92,9 @@ enum Get {
           "the registry cannot be reached: \(TransportReason.text(reason, at: place))")
       case .httpStatus, .tooLarge, .platformCannotPin:
         throw .couldNotFindOut("\(error)")
-      case .malformed, .registryRefused, .badBundledRegistry, .badRootKeys, .badSigningKey,
+      case .registryRefused(let error):
+        throw .no("no request was made: the registry is refused: \(error.toldToOperators)")
+      case .malformed, .badBundledRegistry, .badRootKeys, .badSigningKey,
         .badSignature, .noUsableKey, .badAnchor:
         throw .no("no request was made: \(error)")
       }

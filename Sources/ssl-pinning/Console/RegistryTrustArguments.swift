@@ -2,8 +2,9 @@ import CanonicalJSON
 import Foundation
 import Pinning
 import PinningPlatform
+import SslPinning
 
-/// What an app ships, as `verify` is told: `--key`, or root keys, and the registry's name.
+/// What an app ships, as `verify` and `get` are told: `--key`, or root keys, and the registry's name.
 struct RegistryTrustArguments {
   private static let rootKey = Flag.texts(
     "--root-key", "KEY", "one of the app's rootKeys; then a statement is required")
@@ -21,6 +22,7 @@ struct RegistryTrustArguments {
   /// The key of format 1.
   let format1Key: VerificationKey?
   private let rootKeys: [TrustKey]
+  private let hasRootKeys: Bool
   private let threshold: Int
   private let name: String?
   private let requiresStatement: Bool
@@ -32,6 +34,7 @@ struct RegistryTrustArguments {
     let roots = try KeyArgument.trustKeys(Self.rootKey, invocation)
     format1Key =
       invocation[KeyArgument.optionalFlag] == nil ? nil : try KeyArgument.read(invocation)
+    hasRootKeys = !roots.isEmpty
     if roots.isEmpty {
       guard let format1Key else {
         throw .usage(
@@ -68,6 +71,21 @@ struct RegistryTrustArguments {
         registry: name ?? "", rootKeys: rootKeys, threshold: threshold, signingKey: format1Key,
         requiresStatement: requiresStatement)
     } catch { throw .usage("the root keys cannot be: \(error)") }
+  }
+
+  /// The configuration of an app that ships this.
+  func config(endpoint: String, trust: TrustMode, timeout: Double) -> SslPinningConfig {
+    var config = SslPinningConfig(
+      endpointUrl: endpoint,
+      signingKeyBase64: format1Key.map { StrictBase64.encode($0.spkiDER) } ?? "", trust: trust,
+      storage: .none, fetchTimeout: timeout)
+    if hasRootKeys {
+      config.rootKeys = rootKeys.map { StrictBase64.encode($0.spkiDER) }
+      config.rootThreshold = threshold
+    }
+    config.registryName = name
+    config.requireStatement = requiresStatement
+    return config
   }
 
   /// The last part of the path.

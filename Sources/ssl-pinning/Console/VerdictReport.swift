@@ -24,7 +24,11 @@ struct VerdictReport {
     }
     if let registry = verdict.registry {
       table.add(["  registry", "payload sha256 \(registry.payloadDigest)"])
-      table.add(["", "confirmed \(registry.age(at: now)) s ago"])
+      if let version = registry.version {
+        table.add(["", "version \(version.epoch).\(version.version)"])
+      }
+      let stale = verdict.isStale ? ", stale" : ""
+      table.add(["", "confirmed \(registry.age(at: now)) s ago\(stale)"])
     }
     return "\(sentence)\n\(table.text)"
   }
@@ -74,7 +78,9 @@ struct VerdictReport {
   private func json(_ stamp: RegistryStamp) -> JSONValue {
     .members([
       "payloadDigest": .string(stamp.payloadDigest), "confirmed": .integer(stamp.confirmed),
-      "age": .integer(stamp.age(at: now)),
+      "age": .integer(stamp.age(at: now)), "stale": .bool(verdict.isStale),
+      "epoch": stamp.version.map { .integer($0.epoch) } ?? .null,
+      "version": stamp.version.map { .integer($0.version) } ?? .null,
     ])
   }
 }
