@@ -1,6 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// A package of its own, so that no one who depends on the SDK builds it. It sees what an app sees.
+
 let strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .treatAllWarnings(as: .error),
@@ -20,6 +22,9 @@ let package = Package(
         .product(name: "CanonicalJSON", package: "ssl-pinning"),
         .product(name: "SslPinning", package: "ssl-pinning"),
       ],
-      swiftSettings: strict)
+      swiftSettings: strict),
+    .executableTarget(
+      name: "client", dependencies: [.product(name: "SslPinning", package: "ssl-pinning")],
+      swiftSettings: strict),
   ]
 )

@@ -3,6 +3,7 @@
 #ifndef CPLATFORMSHIMS_H
 #define CPLATFORMSHIMS_H
 #if defined(__linux__)
+#include "client_loop.h"
 #include "curl_shims.h"
 #include "tlstools_shims.h"
 #include "urlsession_hook.h"

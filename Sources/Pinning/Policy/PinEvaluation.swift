@@ -104,3 +104,6 @@ public struct PinEvaluation: Hashable, Sendable {
     }
   }
 }
+
+/// A refusal is a value; requests that end with it throw it.
+extension PinEvaluation: Error {}

@@ -84,7 +84,7 @@
         return report(host, .unjudged("\(kind) was never challenged for this host"))
       }
       guard proof.generation != transport.judge.generation else { return }
-      let judgement = TrustJudgement(transport: transport, acceptsUnlisted: false)
+      let judgement = TrustJudgement(transport: transport, acceptsUnlisted: isForUnlisted)
       let (evaluation, generation) = judgement.judged(proof.evidence, host: host)
       guard evaluation.decision == .accept else {
         // Forgotten, or every later request would be held against the old connection.

@@ -14,12 +14,18 @@
   final class SessionDelegate: NSObject, URLSessionDelegate {
     let transport: PinnedTransport
     let app: (any URLSessionDelegate)?
+    /// Whether the session is the one for hosts without an entry; it takes no others. Pinned sessions
+    /// of apps are not.
+    let isForUnlisted: Bool
     /// The hosts that handshakes of this session were accepted for.
     let proofs = Locked<[HostName: TrustJudgement.Proof]>([:])
 
     var appTasks: (any URLSessionTaskDelegate)? { app as? any URLSessionTaskDelegate }
 
-    init(transport: PinnedTransport, app: (any URLSessionDelegate)?) {
+    init(
+      transport: PinnedTransport, app: (any URLSessionDelegate)?, isForUnlisted: Bool = false
+    ) {
+      self.isForUnlisted = isForUnlisted
       self.transport = transport
       self.app = app
       super.init()
@@ -85,9 +91,12 @@
       let handed = HandedOver(trust)
       let host = space.host
       Task {
-        let judgement = TrustJudgement(transport: transport, acceptsUnlisted: false)
+        let judgement = TrustJudgement(transport: transport, acceptsUnlisted: isForUnlisted)
         let (_, proof) = await judgement.verdict(on: handed, host: host)
-        guard let proof else { return completionHandler(.cancelAuthenticationChallenge, nil) }
+        // Listed meanwhile: its connections belong to the other session.
+        guard let proof, !isForUnlisted || !transport.judge.lists(proof.host) else {
+          return completionHandler(.cancelAuthenticationChallenge, nil)
+        }
         proofs.withLock { $0[proof.host] = proof }
         completionHandler(.useCredential, URLCredential(trust: handed.value))
       }

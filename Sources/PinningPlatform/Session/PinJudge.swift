@@ -21,6 +21,10 @@ public protocol PinJudge: AnyObject, Sendable {
   /// The verdict on one connection, now.
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation
 
+  /// Whether an entry speaks of the host. On Apple's systems requests without a session go to listed
+  /// and to unlisted hosts over two sessions, because HTTP/2 may carry both over one connection.
+  func lists(_ host: HostName) -> Bool
+
   /// Is told every verdict, accepted or refused, and what is known of the connection.
   func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts)
 
@@ -35,6 +39,9 @@ public protocol PinJudge: AnyObject, Sendable {
 }
 
 extension PinJudge {
+  /// Closed: a judge that does not say so has every host listed, and refuses those that are not.
+  public func lists(_ host: HostName) -> Bool { true }
+
   /// Tells a verdict on a connection of which nothing else is known.
   package func record(_ evaluation: PinEvaluation) {
     record(evaluation, of: ConnectionFacts())

@@ -22,9 +22,13 @@ public final class PinnedTransport: Sendable {
   let refusals: RefusalLog
   /// What the platform keeps of this transport's sessions.
   let platform = PlatformSession.State()
+  /// Runs the requests that need no session.
+  let client: PlatformClient
 
   /// Seconds that a parked request waits for newer pins before it is judged again without them.
   let longestRefresh: Double
+  /// How requests without a session are run.
+  let settings: RequestSettings
 
   /// A transport whose chains are judged under `trust` and whose pins `judge` knows.
   ///
@@ -38,8 +42,10 @@ public final class PinnedTransport: Sendable {
   ///   - random: what tells this transport's refusals from another's.
   package init(
     trust: TrustMode, judge: any PinJudge, longestRefresh: Double,
-    random: UInt64 = .random(in: .min ... .max)
+    random: UInt64 = .random(in: .min ... .max), settings: RequestSettings = RequestSettings()
   ) throws(TrustError) {
+    self.settings = settings
+    client = PlatformClient(settings: settings)
     self.longestRefresh = longestRefresh
     validator = try ChainValidator(trust: trust)
     self.judge = judge
@@ -67,10 +73,11 @@ public final class PinnedTransport: Sendable {
       for: self, configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
   }
 
-  /// The verdict behind an error of one of this transport's sessions; `nil` where the request failed
+  /// The verdict behind an error of this transport's sessions and requests; `nil` where the request failed
   /// for another reason: a cancel, being offline, a time-out.
   public func refusal(for error: any Error) -> PinEvaluation? {
-    refusals.refusal(for: error) ?? PlatformSession.refusal(for: error, of: self)
+    error as? PinEvaluation ?? refusals.refusal(for: error)
+      ?? PlatformSession.refusal(for: error, of: self)
   }
 
   /// To be called when the judge's ``PinJudge/generation`` has grown, so that open connections are
@@ -79,5 +86,8 @@ public final class PinnedTransport: Sendable {
   /// On Linux there is nothing to do: every request is held against the generation anyway. On Apple's
   /// systems only new connections are judged; sessions look at the generation with every handshake
   /// and every finished request, and a change that nobody calls out waits for the next of these.
-  public func pinsChanged() { PlatformSession.pinsChanged(for: self) }
+  public func pinsChanged() {
+    PlatformSession.pinsChanged(for: self)
+    client.pinsChanged()
+  }
 }

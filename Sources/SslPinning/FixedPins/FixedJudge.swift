@@ -31,6 +31,8 @@ final class FixedJudge: PinJudge {
     policy.evaluate(evidence, host: host, at: clocks.wall())
   }
 
+  func lists(_ host: HostName) -> Bool { policy.entry(for: host) != nil }
+
   func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
     evaluations.send(evaluation)
     reporter?.report(evaluation, of: connection)

@@ -120,6 +120,10 @@ final class RegistryKeeper: PinJudge {
     return policy.evaluate(evidence, host: host, at: now)
   }
 
+  func lists(_ host: HostName) -> Bool {
+    state.withLock { $0.inForce.policy }.entry(for: host) != nil
+  }
+
   func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
     evaluations.send(evaluation)
     reporter?.report(evaluation, of: connection)

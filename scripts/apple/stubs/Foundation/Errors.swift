@@ -31,6 +31,10 @@ public struct URLError: Error, Sendable {
   public struct Code: RawRepresentable, Hashable, Sendable {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
+    public static var badURL: Code { fatalError() }
+    public static var timedOut: Code { fatalError() }
+    public static var httpTooManyRedirects: Code { fatalError() }
+    public static var requestBodyStreamExhausted: Code { fatalError() }
     public static var cancelled: Code { fatalError() }
     public static var unsupportedURL: Code { fatalError() }
     public static var secureConnectionFailed: Code { fatalError() }

@@ -12,6 +12,10 @@ public struct URLRequest: Hashable, Sendable {
   public var url: URL?
   public var httpMethod: String?
   public var httpBody: Data?
+  public var httpBodyStream: InputStream? {
+    get { fatalError() }
+    set {}
+  }
   public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {}
 }
 

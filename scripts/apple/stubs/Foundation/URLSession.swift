@@ -45,6 +45,7 @@
   open var state: State { fatalError() }
   open func cancel() {}
   open func resume() {}
+  open func suspend() {}
 }
 @objc open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
 @objc open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {}

@@ -19,7 +19,19 @@
 @objc open class NSDictionary: NSObject {}
 @objc open class NSURL: NSObject, @unchecked Sendable {}
 @objc open class NSURLRequest: NSObject {}
-@objc open class InputStream: NSObject {}
+@objc open class Stream: NSObject {
+  open func open() {}
+  open func close() {}
+  open class func getBoundStreams(
+    withBufferSize bufferSize: Int,
+    inputStream: AutoreleasingUnsafeMutablePointer<InputStream?>?,
+    outputStream: AutoreleasingUnsafeMutablePointer<OutputStream?>?
+  ) {}
+}
+@objc open class InputStream: Stream {}
+@objc open class OutputStream: Stream {
+  open func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int { fatalError() }
+}
 
 @objc open class NSLock: NSObject, @unchecked Sendable {
   public override init() { super.init() }
@@ -37,6 +49,7 @@
   open class var processInfo: ProcessInfo { fatalError() }
   open var systemUptime: Double { fatalError() }
   open var operatingSystemVersion: OperatingSystemVersion { fatalError() }
+  open var activeProcessorCount: Int { fatalError() }
   open var environment: [String: String] { fatalError() }
   open var processName: String { fatalError() }
 }
@@ -70,6 +83,10 @@ public struct Data: DataProtocol, RangeReplaceableCollection, MutableCollection,
     set {}
   }
   public func index(after index: Int) -> Int { fatalError() }
+  public func withUnsafeBytes<Result>(
+    _ body: (UnsafeRawBufferPointer) throws -> Result
+  ) rethrows -> Result { fatalError() }
+  public mutating func append(_ other: Data) {}
   public mutating func replaceSubrange<C: Collection>(_ range: Range<Int>, with bytes: C)
   where C.Element == UInt8 {}
 }
@@ -86,6 +103,9 @@ public struct Date: Hashable, Comparable, Sendable {
 public struct URL: Hashable, Sendable {
   public init?(string: String) {}
   public init(fileURLWithPath path: String) {}
+  public init?(string: String, relativeTo url: URL?) {}
+  public var absoluteURL: URL { fatalError() }
+  public var fragment: String? { fatalError() }
   public var scheme: String? { fatalError() }
   public var host: String? { fatalError() }
   public var port: Int? { fatalError() }
@@ -97,6 +117,12 @@ public struct URL: Hashable, Sendable {
   public func appendingPathComponent(_ component: String) -> URL { fatalError() }
   public var lastPathComponent: String { fatalError() }
   public var absoluteString: String { fatalError() }
+}
+
+public struct URLComponents: Hashable, Sendable {
+  public init?(url: URL, resolvingAgainstBaseURL resolve: Bool) {}
+  public var fragment: String?
+  public var url: URL? { fatalError() }
 }
 
 public struct CharacterSet: Sendable {

@@ -1,0 +1,313 @@
+// The transfers of client_loop.h: their options, and where their bytes go.
+#if defined(__linux__)
+#include "client_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+// The most that is read of an answer whose body nobody will see, for the sake of its connection.
+#define MOST_DISCARDED (64 * 1024)
+// A head beyond this is an attack (libcurl's own limit is for one line).
+#define LARGEST_HEAD (256 * 1024)
+// Buffers above this are not kept for the next transfer.
+#define LARGEST_KEPT (64 * 1024)
+
+static bool append(pp_buffer *buffer, const void *bytes, size_t count) {
+  if (buffer->capacity - buffer->count < count) {
+    size_t capacity = buffer->capacity ? buffer->capacity * 2 : 2048;
+    while (capacity - buffer->count < count) capacity *= 2;
+    uint8_t *grown = realloc(buffer->bytes, capacity);
+    if (!grown) return false;
+    buffer->bytes = grown;
+    buffer->capacity = capacity;
+  }
+  memcpy(buffer->bytes + buffer->count, bytes, count);
+  buffer->count += count;
+  return true;
+}
+
+void *pp_buffer_detach(pp_buffer *buffer) {
+  void *bytes = buffer->bytes;
+  *buffer = (pp_buffer){0};
+  return bytes;
+}
+
+static void empty(pp_buffer *buffer) {
+  if (buffer->capacity > LARGEST_KEPT) free(pp_buffer_detach(buffer));
+  buffer->count = 0;
+}
+
+static void announce(pp_exchange *x) {
+  if (x->is_news) return;
+  x->is_news = true;
+  x->next_news = NULL;
+  *x->client->news_end = x;
+  x->client->news_end = &x->next_news;
+}
+
+static void renounce(pp_exchange *x) {
+  if (!x->is_news) return;
+  pp_client *client = x->client;
+  pp_exchange **link = &client->news;
+  while (*link && *link != x) link = &(*link)->next_news;
+  if (*link) *link = x->next_news;
+  client->news_end = &client->news;
+  while (*client->news_end) client->news_end = &(*client->news_end)->next_news;
+  x->is_news = false;
+}
+
+// --- What comes in ------------------------------------------------------------------------------
+
+static bool leads_elsewhere(const pp_exchange *x) {
+  switch (x->status) {
+    case 301: case 302: case 303: case 307: case 308: return x->has_location;
+    default: return false;
+  }
+}
+
+static size_t receive_header(char *bytes, size_t size, size_t count, void *argument) {
+  pp_exchange *x = argument;
+  size_t length = size * count;
+  x->alive = true;
+  if (length >= 5 && memcmp(bytes, "HTTP/", 5) == 0) {
+    x->head.count = 0;
+    x->has_location = x->head_complete = false;
+    const char *space = memchr(bytes, ' ', length);
+    x->status = 0;
+    for (const char *p = space ? space + 1 : bytes + length;
+         p < bytes + length && *p >= '0' && *p <= '9' && x->status < 1000; p++)
+      x->status = x->status * 10 + (*p - '0');
+  }
+  // What follows the body is no part of the head.
+  if (x->head_complete) return length;
+  if (length > 9 && strncasecmp(bytes, "location:", 9) == 0) x->has_location = true;
+  if (x->head.count + length > LARGEST_HEAD || !append(&x->head, bytes, length)) return 0;
+  if (length <= 2 && (bytes[0] == '\r' || bytes[0] == '\n')) {
+    x->head_complete = x->status >= 200;
+    x->discards = x->head_complete && x->follows && leads_elsewhere(x);
+    if (x->streams && x->head_complete && !x->discards) announce(x);
+  }
+  return length;
+}
+
+static size_t receive_body(char *bytes, size_t size, size_t count, void *argument) {
+  pp_exchange *x = argument;
+  size_t length = size * count;
+  x->alive = true;
+  if (x->discards) {
+    x->discarded += length;
+    return x->discarded > MOST_DISCARDED ? 0 : length;
+  }
+  if (x->streams) {
+    if (x->unread >= x->unread_limit) {
+      x->paused = true;
+      return CURL_WRITEFUNC_PAUSE;
+    }
+    x->unread += length;
+    announce(x);
+  }
+  return append(&x->body, bytes, length) ? length : 0;
+}
+
+// --- What goes out ------------------------------------------------------------------------------
+
+static size_t send_body(char *bytes, size_t size, size_t count, void *argument) {
+  pp_exchange *x = argument;
+  long filled = x->client->options.feed(x->client->options.context, x, bytes, size * count);
+  if (filled == PP_FEED_LATER) {
+    x->upload_paused = true;
+    return CURL_READFUNC_PAUSE;
+  }
+  if (filled < 0) return CURL_READFUNC_ABORT;
+  x->alive = true;
+  return (size_t)filled;
+}
+
+// libcurl rewinds a body to send it again; a streamed one is never sent twice.
+static int seek_body(void *argument, curl_off_t offset, int origin) {
+  (void)argument, (void)offset, (void)origin;
+  return CURL_SEEKFUNC_FAIL;
+}
+
+// --- Options ------------------------------------------------------------------------------------
+
+#define SET(option, value) failed |= curl_easy_setopt(x->easy, option, value)
+
+bool pp_exchange_reset(pp_exchange *x) {
+  CURLcode failed = 0;
+  const pp_client_options *options = &x->client->options;
+  curl_easy_reset(x->easy);
+  curl_slist_free_all(x->headers);
+  x->headers = NULL;
+  SET(CURLOPT_PRIVATE, x);
+  SET(CURLOPT_ERRORBUFFER, x->error);
+  SET(CURLOPT_NOSIGNAL, 1L);
+  SET(CURLOPT_WRITEFUNCTION, receive_body);
+  SET(CURLOPT_WRITEDATA, x);
+  SET(CURLOPT_HEADERFUNCTION, receive_header);
+  SET(CURLOPT_HEADERDATA, x);
+  SET(CURLOPT_OPENSOCKETFUNCTION, pp_client_open_socket);
+  SET(CURLOPT_OPENSOCKETDATA, x->client);
+  SET(CURLOPT_CLOSESOCKETFUNCTION, pp_client_close_socket);
+  SET(CURLOPT_CLOSESOCKETDATA, x->client);
+  // The rules: chain and pins before a byte leaves, on every connection, and no resumption.
+  SET(CURLOPT_SSL_CTX_FUNCTION, pp_exchange_prepare_tls);
+  SET(CURLOPT_SSL_CTX_DATA, x);
+  SET(CURLOPT_PREREQFUNCTION, pp_exchange_before_request);
+  SET(CURLOPT_PREREQDATA, x);
+  SET(CURLOPT_SSL_VERIFYPEER, 1L);
+  SET(CURLOPT_SSL_VERIFYHOST, options->check_host ? 2L : 0L);
+  SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
+  SET(CURLOPT_CAINFO, NULL);
+  SET(CURLOPT_CAPATH, NULL);
+#if LIBCURL_VERSION_NUM >= 0x075500
+  SET(CURLOPT_PROTOCOLS_STR, "https");
+#else
+  SET(CURLOPT_PROTOCOLS, (long)CURLPROTO_HTTPS);
+#endif
+  SET(CURLOPT_FOLLOWLOCATION, 0L);
+  SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+  SET(CURLOPT_PIPEWAIT, 1L);
+  SET(CURLOPT_USERAGENT, "ssl-pinning");
+  SET(CURLOPT_ACCEPT_ENCODING, "");
+  // Time-outs are kept outside libcurl, over all hops of a request.
+  SET(CURLOPT_CONNECTTIMEOUT_MS, 3600000L);
+  x->is_plain = failed == 0;
+  return failed == 0;
+}
+
+CURLcode pp_exchange_set_url(pp_exchange *x, CURLU *url) {
+  return curl_easy_setopt(x->easy, CURLOPT_CURLU, url);
+}
+
+CURLcode pp_exchange_set_method(pp_exchange *x, const char *method) {
+  CURLcode failed = 0;
+  x->is_plain = false;
+  if (strcmp(method, "HEAD") == 0) {
+    SET(CURLOPT_NOBODY, 1L);
+  } else {
+    SET(CURLOPT_CUSTOMREQUEST, method);
+  }
+  return failed;
+}
+
+CURLcode pp_exchange_set_body(pp_exchange *x, const char *method, const void *body, size_t count) {
+  CURLcode failed = 0;
+  x->is_plain = false;
+  SET(CURLOPT_POST, 1L);
+  SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)count);
+  SET(CURLOPT_COPYPOSTFIELDS, count ? body : "");
+  SET(CURLOPT_CUSTOMREQUEST, method);
+  return failed;
+}
+
+CURLcode pp_exchange_set_streamed_body(pp_exchange *x, const char *method, int64_t count) {
+  CURLcode failed = 0;
+  x->is_plain = false;
+  SET(CURLOPT_UPLOAD, 1L);
+  SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)count);
+  SET(CURLOPT_READFUNCTION, send_body);
+  SET(CURLOPT_READDATA, x);
+  SET(CURLOPT_SEEKFUNCTION, seek_body);
+  SET(CURLOPT_CUSTOMREQUEST, method);
+  return failed;
+}
+
+CURLcode pp_exchange_add_header(pp_exchange *x, const char *line) {
+  struct curl_slist *grown = curl_slist_append(x->headers, line);
+  if (!grown) return CURLE_OUT_OF_MEMORY;
+  x->headers = grown;
+  return CURLE_OK;
+}
+
+CURLcode pp_exchange_apply_headers(pp_exchange *x, bool own_encoding) {
+  CURLcode failed = 0;
+  x->is_plain = false;
+  SET(CURLOPT_HTTPHEADER, x->headers);
+  if (own_encoding) SET(CURLOPT_ACCEPT_ENCODING, NULL);
+  return failed;
+}
+
+CURLcode pp_exchange_set_proxy(pp_exchange *x, const char *proxy) {
+  x->is_plain = false;
+  return curl_easy_setopt(x->easy, CURLOPT_PROXY, proxy);
+}
+
+CURLcode pp_exchange_use_fresh_connection(pp_exchange *x) {
+  x->is_plain = false;
+  return curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, 1L);
+}
+
+#undef SET
+
+// --- Life ---------------------------------------------------------------------------------------
+
+pp_exchange *pp_exchange_make(pp_client *client) {
+  pp_exchange *x = calloc(1, sizeof *x);
+  if (!x) return NULL;
+  x->client = client;
+  x->easy = curl_easy_init();
+  if (x->easy && pp_exchange_reset(x)) return x;
+  pp_exchange_free(x);
+  return NULL;
+}
+
+void pp_exchange_free(pp_exchange *x) {
+  if (x->is_running) pp_exchange_stop(x);
+  renounce(x);
+  curl_easy_cleanup(x->easy);
+  curl_slist_free_all(x->headers);
+  free(x->head.bytes);
+  free(x->body.bytes);
+  free(x);
+}
+
+bool pp_exchange_start(pp_exchange *x) {
+  renounce(x);
+  empty(&x->head);
+  empty(&x->body);
+  x->serial = ++x->client->next_serial;
+  x->status = 0;
+  x->unread = x->discarded = 0;
+  x->has_location = x->head_complete = x->discards = x->begun = x->repeat_refused = false;
+  x->paused = x->upload_paused = false;
+  x->alive = true;
+  x->error[0] = 0;
+  x->is_running = curl_multi_add_handle(x->client->multi, x->easy) == CURLM_OK;
+  return x->is_running;
+}
+
+void pp_exchange_stop(pp_exchange *x) {
+  if (!x->is_running) return;
+  x->is_running = false;
+  curl_multi_remove_handle(x->client->multi, x->easy);
+}
+
+void pp_exchange_resume(pp_exchange *x, size_t taken) {
+  x->unread -= taken < x->unread ? taken : x->unread;
+  if (!x->is_running) return;
+  bool goes_on = x->upload_paused;
+  x->upload_paused = false;
+  if (x->paused && x->unread * 2 <= x->unread_limit) {
+    x->paused = false;
+    goes_on = true;
+  }
+  if (!goes_on) return;
+  x->alive = true;
+  // The other direction, where it is still paused, pauses again by itself.
+  curl_easy_pause(x->easy, x->paused ? CURLPAUSE_RECV : CURLPAUSE_CONT);
+}
+
+long pp_exchange_os_error(pp_exchange *x) {
+  long number = 0;
+  curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &number);
+  return number;
+}
+
+char *pp_url_part(CURLU *url, CURLUPart part, unsigned flags) {
+  char *text = NULL;
+  return curl_url_get(url, part, &text, flags) == CURLUE_OK ? text : NULL;
+}
+#endif

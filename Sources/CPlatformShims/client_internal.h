@@ -1,0 +1,39 @@
+// What the loop and the transfers of client_loop.h share.
+#ifndef PP_CLIENT_INTERNAL_H
+#define PP_CLIENT_INTERNAL_H
+#define CURL_DISABLE_TYPECHECK
+#include "client_loop.h"
+
+#include <stdatomic.h>
+
+// Of one descriptor: what libcurl wants to hear of, and what epoll was told.
+struct pp_watch {
+  uint8_t wanted, registered;
+  bool is_kept;  // a connection's: libcurl tells us when it is closed
+};
+
+struct pp_client {
+  CURLM *multi;
+  pp_client_options options;
+  int epoll, wake;
+  int64_t timer_at;  // in microseconds; -1: none
+  int64_t last_event;
+  struct pp_watch *watches;
+  size_t watch_count;
+  uint64_t next_serial;
+  pp_exchange *news, **news_end;
+  atomic_int pending, sleeping;
+};
+
+// Room for one descriptor; NULL: out of memory.
+struct pp_watch *pp_client_watch(pp_client *client, int descriptor);
+
+// CURLOPT_OPENSOCKETFUNCTION and CURLOPT_CLOSESOCKETFUNCTION.
+curl_socket_t pp_client_open_socket(void *client, curlsocktype purpose, struct curl_sockaddr *to);
+int pp_client_close_socket(void *client, curl_socket_t socket);
+
+// CURLOPT_SSL_CTX_FUNCTION and CURLOPT_PREREQFUNCTION of an exchange.
+CURLcode pp_exchange_prepare_tls(CURL *easy, void *tls_context, void *exchange);
+int pp_exchange_before_request(void *exchange, char *peer, char *own, int peer_port, int own_port);
+
+#endif

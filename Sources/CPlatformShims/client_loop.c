@@ -1,0 +1,246 @@
+// See client_loop.h. epoll instead of curl_multi_poll: of thousands of transfers, a turn touches
+// those that something happened to.
+#if defined(__linux__)
+#define _GNU_SOURCE
+#include "client_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+// How long a turn spins before it sleeps, in microseconds: about what waking up costs.
+static int SPIN=-1, YIELD;
+
+
+static int64_t microseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t pp_client_now(void) { return microseconds() / 1000; }
+
+// --- Descriptors --------------------------------------------------------------------------------
+
+struct pp_watch *pp_client_watch(pp_client *client, int descriptor) {
+  if (descriptor < 0) return NULL;
+  size_t index = (size_t)descriptor;
+  if (index >= client->watch_count) {
+    size_t count = index + 64;
+    struct pp_watch *grown = realloc(client->watches, count * sizeof *grown);
+    if (!grown) return NULL;
+    memset(grown + client->watch_count, 0, (count - client->watch_count) * sizeof *grown);
+    client->watches = grown;
+    client->watch_count = count;
+  }
+  return &client->watches[index];
+}
+
+static void tell_epoll(pp_client *client, int descriptor, struct pp_watch *watch, uint8_t events) {
+  if (watch->registered == events) return;
+  struct epoll_event event = {.events = events, .data.fd = descriptor};
+  int operation = events == 0              ? EPOLL_CTL_DEL
+                  : watch->registered == 0 ? EPOLL_CTL_ADD
+                                           : EPOLL_CTL_MOD;
+  int failed = epoll_ctl(client->epoll, operation, descriptor, &event);
+  if (failed && operation == EPOLL_CTL_ADD && errno == EEXIST)
+    failed = epoll_ctl(client->epoll, EPOLL_CTL_MOD, descriptor, &event);
+  if (failed && operation == EPOLL_CTL_MOD && errno == ENOENT)
+    failed = epoll_ctl(client->epoll, EPOLL_CTL_ADD, descriptor, &event);
+  watch->registered = failed ? 0 : events;
+}
+
+static int socket_changed(CURL *easy, curl_socket_t socket, int what, void *argument, void *data) {
+  (void)easy, (void)data;
+  pp_client *client = argument;
+  struct pp_watch *watch = pp_client_watch(client, socket);
+  if (!watch) return -1;
+  watch->wanted = what == CURL_POLL_IN      ? EPOLLIN
+                  : what == CURL_POLL_OUT   ? EPOLLOUT
+                  : what == CURL_POLL_INOUT ? EPOLLIN | EPOLLOUT
+                                            : 0;
+  // Between two requests on one connection nothing is wanted for a moment. It stays registered:
+  // two system calls saved for each request.
+  if (watch->wanted == 0 && watch->is_kept && watch->registered == EPOLLIN) return 0;
+  tell_epoll(client, socket, watch, watch->wanted);
+  return 0;
+}
+
+curl_socket_t pp_client_open_socket(void *argument, curlsocktype purpose,
+                                    struct curl_sockaddr *to) {
+  (void)purpose;
+  int made = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+  struct pp_watch *watch = made < 0 ? NULL : pp_client_watch(argument, made);
+  if (watch) *watch = (struct pp_watch){.is_kept = true};
+  return made < 0 ? CURL_SOCKET_BAD : made;
+}
+
+int pp_client_close_socket(void *argument, curl_socket_t socket) {
+  struct pp_watch *watch = pp_client_watch(argument, socket);
+  // Closing takes it out of epoll as well; its number may mean another socket soon.
+  if (watch) *watch = (struct pp_watch){0};
+  return close(socket);
+}
+
+static int timer_changed(CURLM *multi, long milliseconds, void *argument) {
+  (void)multi;
+  pp_client *client = argument;
+  client->timer_at = milliseconds < 0    ? -1
+                     : milliseconds == 0 ? 0
+                                         : microseconds() + (int64_t)milliseconds * 1000;
+  return 0;
+}
+
+// --- The client ---------------------------------------------------------------------------------
+
+pp_client *pp_client_make(const pp_client_options *options) {
+  pp_client *client = calloc(1, sizeof *client);
+  if (!client) return NULL;
+  client->options = *options;
+  client->options.store = NULL;
+  client->timer_at = -1;
+  client->news_end = &client->news;
+  client->epoll = epoll_create1(EPOLL_CLOEXEC);
+  client->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  client->multi = curl_multi_init();
+  struct epoll_event event = {.events = EPOLLIN, .data.fd = client->wake};
+  CURLMcode failed = 0;
+#define SET(option, value) failed |= curl_multi_setopt(client->multi, option, value)
+  if (client->multi) {
+    SET(CURLMOPT_SOCKETFUNCTION, socket_changed);
+    SET(CURLMOPT_SOCKETDATA, client);
+    SET(CURLMOPT_TIMERFUNCTION, timer_changed);
+    SET(CURLMOPT_TIMERDATA, client);
+    SET(CURLMOPT_MAX_TOTAL_CONNECTIONS, options->most_connections);
+    SET(CURLMOPT_MAXCONNECTS, options->most_connections);
+    SET(CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+  }
+#undef SET
+  if (client->multi && !failed && client->epoll >= 0 && client->wake >= 0 &&
+      epoll_ctl(client->epoll, EPOLL_CTL_ADD, client->wake, &event) == 0 &&
+      X509_STORE_up_ref(options->store)) {
+    client->options.store = options->store;
+    return client;
+  }
+  pp_client_free(client);
+  return NULL;
+}
+
+void pp_client_close(pp_client *client) {
+  if (!client->multi) return;
+  curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, NULL);
+  curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, NULL);
+  curl_multi_cleanup(client->multi);
+  client->multi = NULL;
+}
+
+void pp_client_free(pp_client *client) {
+  pp_client_close(client);
+  if (client->epoll >= 0) close(client->epoll);
+  if (client->wake >= 0) close(client->wake);
+  X509_STORE_free(client->options.store);
+  free(client->watches);
+  free(client);
+}
+
+void pp_client_wake(pp_client *client) {
+  // Whoever sets the flag first writes; the others' work is found by the same turn.
+  if (atomic_exchange(&client->pending, 1)) return;
+  if (atomic_load(&client->sleeping)) eventfd_write(client->wake, 1);
+}
+
+void pp_client_clear_wakes(pp_client *client) { atomic_store(&client->pending, 0); }
+
+void pp_client_act(pp_client *client) {
+  int running;
+  // A timer may set the next one for at once; libcurl ends that by itself.
+  for (int rounds = 0; rounds < 16 && client->timer_at >= 0; rounds++) {
+    if (client->timer_at > 0 && client->timer_at > microseconds()) return;
+    client->timer_at = -1;
+    curl_multi_socket_action(client->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+  }
+}
+
+static void handle(pp_client *client, const struct epoll_event *events, int count) {
+  int running;
+  for (int i = 0; i < count; i++) {
+    int descriptor = events[i].data.fd;
+    if (descriptor == client->wake) {
+      eventfd_t ignored;
+      eventfd_read(client->wake, &ignored);
+      continue;
+    }
+    struct pp_watch *watch = pp_client_watch(client, descriptor);
+    if (!watch) continue;
+    if (watch->wanted == 0) {
+      // An idle connection that something came in on, most often its end. libcurl looks before it
+      // uses it again.
+      tell_epoll(client, descriptor, watch, 0);
+      continue;
+    }
+    int mask = ((events[i].events & (EPOLLIN | EPOLLHUP)) ? CURL_CSELECT_IN : 0) |
+               ((events[i].events & EPOLLOUT) ? CURL_CSELECT_OUT : 0) |
+               ((events[i].events & EPOLLERR) ? CURL_CSELECT_ERR : 0);
+    curl_multi_socket_action(client->multi, descriptor, mask, &running);
+  }
+}
+
+void pp_client_wait(pp_client *client, int milliseconds) {
+  if (SPIN < 0) { SPIN = getenv("SPIN") ? atoi(getenv("SPIN")) : 60; YIELD = getenv("YIELD") ? atoi(getenv("YIELD")) : 1; }
+  struct epoll_event events[64];
+  int64_t now = microseconds();
+  if (client->timer_at >= 0) {
+    int64_t left = client->timer_at - now;
+    int until = left <= 0 ? 0 : (int)(left / 1000 + 1);
+    if (milliseconds < 0 || until < milliseconds) milliseconds = until;
+  }
+  int count = 0;
+  int64_t spin_end = client->last_event + SPIN;
+  for (;;) {
+    count = epoll_wait(client->epoll, events, 64, 0);
+    if (count != 0 || milliseconds == 0 || atomic_load(&client->pending)) break;
+    if (microseconds() >= spin_end) {
+      atomic_store(&client->sleeping, 1);
+      if (!atomic_load(&client->pending))
+        count = epoll_wait(client->epoll, events, 64, milliseconds);
+      atomic_store(&client->sleeping, 0);
+      break;
+    }
+    if (YIELD) sched_yield(); else for (int i = 0; i < 20; i++) __builtin_ia32_pause();
+  }
+  if (count > 0) handle(client, events, count);
+  if (count > 0 || atomic_load(&client->pending)) client->last_event = microseconds();
+  pp_client_act(client);
+}
+
+pp_exchange *pp_client_next_done(pp_client *client, CURLcode *code) {
+  int left;
+  for (CURLMsg *message; (message = curl_multi_info_read(client->multi, &left));) {
+    if (message->msg != CURLMSG_DONE) continue;
+    pp_exchange *exchange = NULL;
+    *code = message->data.result;
+    CURL *easy = message->easy_handle;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &exchange);
+    if (!exchange) continue;
+    pp_exchange_stop(exchange);
+    return exchange;
+  }
+  return NULL;
+}
+
+pp_exchange *pp_client_next_news(pp_client *client) {
+  pp_exchange *exchange = client->news;
+  if (!exchange) return NULL;
+  client->news = exchange->next_news;
+  if (!client->news) client->news_end = &client->news;
+  exchange->is_news = false;
+  exchange->next_news = NULL;
+  return exchange;
+}
+#endif

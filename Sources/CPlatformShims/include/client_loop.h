@@ -1,0 +1,141 @@
+// One libcurl multi handle on epoll, and the transfers on it: the hot half of `data(for:)`.
+//
+// Threads: everything here belongs to the one thread that made the client, save `pp_client_wake`.
+// The callbacks run on that thread, inside libcurl, and must not block.
+//
+// What is decided, Swift decides: whether a connection may be used (`judge`, `confirm`), what goes
+// up (`feed`). What is kept here are bytes: the response's head as it came, and its body.
+#ifndef PP_CLIENT_LOOP_H
+#define PP_CLIENT_LOOP_H
+
+#include <curl/curl.h>
+#include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pp_client pp_client;
+typedef struct pp_exchange pp_exchange;
+
+typedef struct {
+  uint8_t *bytes;
+  size_t count, capacity;
+} pp_buffer;
+
+typedef struct {
+  // Handed to every callback; outlives the client.
+  void *context;
+  // Judges a handshake in place of OpenSSL's own verification. True: `*proof` becomes the
+  // connection's own, ended by `release_proof`.
+  bool (*judge)(void *context, pp_exchange *exchange, X509_STORE_CTX *store_context, void **proof);
+  void (*release_proof)(void *proof);
+  // Asked before every request, on reused connections too. `proof` is NULL where the connection was
+  // never judged here.
+  bool (*confirm)(void *context, pp_exchange *exchange, void *proof);
+  // Fills `bytes` with the next of a streamed body; 0 is its end, PP_FEED_LATER and PP_FEED_FAILED.
+  long (*feed)(void *context, pp_exchange *exchange, void *bytes, size_t capacity);
+  // The anchors that chains are validated against; a reference is taken.
+  X509_STORE *store;
+  // False only where names do not count (pinned keys alone).
+  bool check_host;
+  long most_connections;
+} pp_client_options;
+
+#define PP_FEED_LATER (-1)
+#define PP_FEED_FAILED (-2)
+
+// One easy handle with what it receives; used for one transfer after the other.
+struct pp_exchange {
+  CURL *easy;
+  pp_client *client;
+  void *owner;        // Swift's; NULL between transfers
+  uint64_t serial;    // of the present transfer
+  pp_buffer head;     // the final response's head as it came, without CONNECT's and 1xx ones
+  pp_buffer body;
+  size_t unread;      // bytes of a streamed body that nobody has taken yet
+  size_t unread_limit;  // from there on the transfer is paused
+  size_t discarded;
+  int status;
+  bool has_location;
+  bool head_complete;
+  bool streams;         // body and head are handed over as they come
+  bool follows;         // the body of an answer that leads elsewhere is dropped
+  bool discards;
+  bool may_repeat;      // whether libcurl may send it again where a kept connection turns out dead
+  bool begun;           // a byte may have left
+  bool repeat_refused;
+  bool paused;          // by unread_limit
+  bool upload_paused;   // by feed
+  bool alive;           // bytes moved since somebody last cleared this
+  bool is_running, is_news, is_plain;
+  struct pp_exchange *next_news;
+  struct curl_slist *headers;
+  char error[CURL_ERROR_SIZE];
+};
+
+// NULL where something cannot be had. `options` is copied.
+pp_client *pp_client_make(const pp_client_options *options);
+
+// Closes every connection. All exchanges must have been freed.
+void pp_client_close(pp_client *client);
+
+// Frees what is left; from any thread, once nobody wakes it any more. Closes first where need be.
+void pp_client_free(pp_client *client);
+
+// Ends a wait, or the next one, early. From any thread.
+void pp_client_wake(pp_client *client);
+
+// Forgets the wakes so far; to be called before looking for what they announced.
+void pp_client_clear_wakes(pp_client *client);
+
+// Does what is due by libcurl's timers.
+void pp_client_act(pp_client *client);
+
+// Waits for sockets, timers or a wake, at most `milliseconds` (negative: for ever), and acts. Spins
+// for a moment first where something happened just now.
+void pp_client_wait(pp_client *client, int milliseconds);
+
+// The next finished transfer, already taken out; NULL: none.
+pp_exchange *pp_client_next_done(pp_client *client, CURLcode *code);
+
+// The next streaming transfer with something new; NULL: none.
+pp_exchange *pp_client_next_news(pp_client *client);
+
+// Milliseconds of a clock that never goes back.
+int64_t pp_client_now(void);
+
+pp_exchange *pp_exchange_make(pp_client *client);
+void pp_exchange_free(pp_exchange *exchange);
+
+// Sets the options of a GET without a body or headers of its own; false: out of memory.
+bool pp_exchange_reset(pp_exchange *exchange);
+
+// The URL as parsed: what was judged is what is dialled.
+CURLcode pp_exchange_set_url(pp_exchange *exchange, CURLU *url);
+
+// Of these, one call for each; they hold until the next reset. `body` is copied.
+CURLcode pp_exchange_set_method(pp_exchange *exchange, const char *method);
+CURLcode pp_exchange_set_body(pp_exchange *exchange, const char *method, const void *body,
+                              size_t count);
+CURLcode pp_exchange_set_streamed_body(pp_exchange *exchange, const char *method, int64_t count);
+CURLcode pp_exchange_add_header(pp_exchange *exchange, const char *line);
+CURLcode pp_exchange_apply_headers(pp_exchange *exchange, bool own_encoding);
+CURLcode pp_exchange_set_proxy(pp_exchange *exchange, const char *proxy);
+CURLcode pp_exchange_use_fresh_connection(pp_exchange *exchange);
+
+// Adds the exchange to the multi handle under a new serial; stopping takes it out, whatever it does.
+bool pp_exchange_start(pp_exchange *exchange);
+void pp_exchange_stop(pp_exchange *exchange);
+
+// Goes on with a paused transfer: `taken` bytes of its body were taken, or its feed has more.
+void pp_exchange_resume(pp_exchange *exchange, size_t taken);
+
+// Empties a buffer and hands its bytes over, to be freed with free().
+void *pp_buffer_detach(pp_buffer *buffer);
+
+// errno of the last failed connect, or 0.
+long pp_exchange_os_error(pp_exchange *exchange);
+
+// curl_url_get in a typed form; freed by curl_free.
+char *pp_url_part(CURLU *url, CURLUPart part, unsigned flags);
+
+#endif

@@ -1,0 +1,380 @@
+#if os(Linux)
+  import CPlatformShims
+  import Foundation
+  import FoundationNetworking
+  import Pinning
+
+  /// Runs requests on a libcurl multi handle of its own, on a thread of its own.
+  ///
+  /// - Handles belong to the loop's thread. Others put messages into its inbox and wake it.
+  /// - A request is started anew at most twice, for newer pins and for a kept connection that no longer
+  ///   passes, both before a byte of it has left.
+  /// - Time-outs are kept here, not in libcurl: they hold over every wait, and are looked at ten times
+  ///   a second.
+  ///
+  /// Unchecked: what is not behind the inbox's lock is touched by the loop's thread alone.
+  final class ClientLoop: @unchecked Sendable {
+    enum Message {
+      case start(ClientRequest)
+      case cancel(ClientRequest)
+      /// So many bytes of its streamed body were taken, or there is more to send.
+      case resume(ClientRequest, taken: Int)
+      /// Newer pins are in force, or none could be had.
+      case replay(ClientRequest)
+    }
+
+    private struct Inbox {
+      var messages: [Message] = []
+      var isStopping = false
+      var hasEnded = false
+    }
+
+    static let sweepInterval: Int64 = 100
+
+    let settings: RequestSettings
+    private let total: Int
+    let judge: any PinJudge
+    let longestRefresh: Double
+    private let verdicts: ClientVerdicts
+    private let validator: ChainValidator
+    private let client: OpaquePointer
+    private let inbox = Locked(Inbox())
+
+    // Of the loop's thread alone.
+    private var batch: [Message] = []
+    private var idle: [TransferSlot] = []
+    private var active: [ClientRequest] = []
+    private var parked: [ClientRequest] = []
+    private var queued: [ObjectIdentifier: ClientRequest] = [:]
+    private var starved: [RequestLane] = []
+    private var now: Int64 = 0
+    private var nextSweep: Int64 = 0
+
+    /// `nil` where memory or descriptors are short.
+    init?(
+      judge: any PinJudge, validator: ChainValidator, longestRefresh: Double,
+      settings: RequestSettings
+    ) {
+      let verdicts = ClientVerdicts(judge: judge, validator: validator)
+      var options = verdicts.options(
+        store: validator.storePointer, checkHost: validator.trust != .pinnedKeysOnly,
+        mostConnections: max(1, settings.total / settings.lanes))
+      guard let client = pp_client_make(&options) else { return nil }
+      self.client = client
+      self.verdicts = verdicts
+      self.validator = validator
+      self.judge = judge
+      self.longestRefresh = longestRefresh
+      self.settings = settings
+      total = max(1, settings.total / settings.lanes)
+      let thread = Thread { [self] in run() }
+      thread.name = "pinned-client"
+      thread.start()
+    }
+
+    // The thread, whose closure holds the loop, has ended: nothing of libcurl is left to be freed here.
+    deinit { pp_client_free(client) }
+
+    // MARK: From any thread
+
+    func post(_ message: Message) {
+      inbox.withLock { if !$0.hasEnded { $0.messages.append(message) } }
+      pp_client_wake(client)
+    }
+
+    /// Ends the thread once it has failed what is under way.
+    func stop() {
+      inbox.withLock { $0.isStopping = true }
+      pp_client_wake(client)
+    }
+
+    // MARK: On the loop's thread
+
+    private func run() {
+      // OpenSSL writes to sockets with write(2): a peer that left would end the process.
+      var signals = sigset_t()
+      sigemptyset(&signals)
+      sigaddset(&signals, SIGPIPE)
+      pthread_sigmask(SIG_BLOCK, &signals, nil)
+      while takeMessages() {
+        pp_client_act(client)
+        reap()
+        pp_client_wait(client, Int32(timeToSweep()))
+        reap()
+        sweepIfDue()
+      }
+      shutDown()
+    }
+
+    private func timeToSweep() -> Int {
+      if active.isEmpty && parked.isEmpty && queued.isEmpty { return -1 }
+      return Int(max(0, nextSweep - now))
+    }
+
+    /// False: the loop is to end.
+    private func takeMessages() -> Bool {
+      pp_client_clear_wakes(client)
+      let isStopping = inbox.withLock { inbox in
+        swap(&inbox.messages, &batch)
+        return inbox.isStopping
+      }
+      if isStopping { return false }
+      guard !batch.isEmpty else { return true }
+      now = pp_client_now()
+      for message in batch {
+        switch message {
+        case .start(let request):
+          if request.isCancelled {
+            finish(request, throwing: TransferFailure.error(.cancelled, request.target.url))
+          } else {
+            request.phase = .waiting
+            submit(request)
+          }
+        case .cancel(let request):
+          // One that overtook its start is remembered until then.
+          if request.phase == .made {
+            request.isCancelled = true
+          } else {
+            finish(request, throwing: TransferFailure.error(.cancelled, request.target.url))
+          }
+        case .resume(let request, let taken):
+          if let slot = request.slot { pp_exchange_resume(slot.raw, taken) }
+        case .replay(let request): replay(request)
+        }
+      }
+      batch.removeAll(keepingCapacity: true)
+      return true
+    }
+
+    private func submit(_ request: ClientRequest) {
+      guard request.phase == .waiting else { return }
+      if timeToSweep() < 0 { nextSweep = now + Self.sweepInterval }
+      let lane = request.place.lane
+      lane.limit = request.place.limit
+      guard lane.active < lane.limit, active.count < total, !lane.hasWaiting
+      else {
+        lane.append(request)
+        queued[ObjectIdentifier(request)] = request
+        if lane.active < lane.limit { starve(lane) }
+        return
+      }
+      begin(request)
+    }
+
+    private func starve(_ lane: RequestLane) {
+      guard !lane.isStarved else { return }
+      lane.isStarved = true
+      starved.append(lane)
+    }
+
+    private func begin(_ request: ClientRequest) {
+      guard let slot = takeSlot() else {
+        return finish(request, throwing: URLError(.resourceUnavailable))
+      }
+      request.phase = .active
+      request.slot = slot
+      request.verdict = .undecided
+      request.lastActivity = now
+      request.index = active.count
+      request.place.lane.active += 1
+      active.append(request)
+      slot.raw.pointee.owner = Unmanaged.passUnretained(request).toOpaque()
+      guard slot.prepare(for: request, settings: settings), pp_exchange_start(slot.raw) else {
+        return finish(request, throwing: URLError(.unknown))
+      }
+    }
+
+    private func takeSlot() -> TransferSlot? {
+      if let slot = idle.popLast() { return slot }
+      return pp_exchange_make(client).map(TransferSlot.init)
+    }
+
+    /// Gives the request's handle back and lets the next one in.
+    private func leave(_ request: ClientRequest) {
+      guard let slot = request.slot else { return }
+      request.slot = nil
+      pp_exchange_stop(slot.raw)
+      slot.raw.pointee.owner = nil
+      idle.append(slot)
+      let last = active.removeLast()
+      if last !== request {
+        active[request.index] = last
+        last.index = request.index
+      }
+      let lane = request.place.lane
+      lane.active -= 1
+      admitNext(lane)
+    }
+
+    private func admitNext(_ lane: RequestLane) {
+      // Hosts that others kept out come first, in turn.
+      if !starved.isEmpty {
+        if lane.hasWaiting { starve(lane) }
+        var left = starved.count
+        while left > 0, active.count < total, !starved.isEmpty {
+          left -= 1
+          let next = starved.removeFirst()
+          next.isStarved = false
+          admit(next)
+          if next.hasWaiting, next.active < next.limit { starve(next) }
+        }
+      } else {
+        admit(lane)
+      }
+    }
+
+    private func admit(_ lane: RequestLane) {
+      guard lane.hasWaiting, lane.active < lane.limit, active.count < total,
+        let next = lane.popFirst()
+      else { return }
+      queued[ObjectIdentifier(next)] = nil
+      begin(next)
+    }
+
+    private func reap() {
+      while let exchange = pp_client_next_news(client) {
+        if let request = ClientVerdicts.request(of: exchange) { deliver(exchange, to: request) }
+      }
+      var code = CURLE_OK
+      while let exchange = pp_client_next_done(client, &code) {
+        guard let request = ClientVerdicts.request(of: exchange) else { continue }
+        done(request, exchange, code)
+      }
+    }
+
+    /// What a streaming transfer has received since the last time.
+    private func deliver(_ exchange: UnsafeMutablePointer<pp_exchange>, to request: ClientRequest) {
+      guard let feed = request.feed, exchange.pointee.head_complete else { return }
+      if !request.isAnswered {
+        var head = exchange.answer(for: request.target, body: Data())
+        head.isWhole = false
+        request.answer(head)
+      }
+      let body = exchange.takeBody(handOver: 0)
+      if !body.isEmpty { feed.append(body) }
+    }
+
+    private func done(
+      _ request: ClientRequest, _ exchange: UnsafeMutablePointer<pp_exchange>, _ code: CURLcode
+    ) {
+      switch request.verdict {
+      case .refused(let evaluation): return finish(request, throwing: evaluation)
+      case .retry(let evaluation):
+        if code == CURLE_OK { break }
+        guard !request.wasRetried, !exchange.pointee.begun else {
+          let refusal =
+            evaluation
+            ?? PinEvaluation(
+              host: String(cString: request.target.spelling),
+              outcome: .unjudged("the connection was made for another host"), decision: .refuse)
+          return finish(request, throwing: refusal)
+        }
+        request.wasRetried = true
+        return again(request)
+      case .refresh(let evaluation):
+        guard !exchange.pointee.begun else { return finish(request, throwing: evaluation) }
+        request.wasRefreshed = true
+        return park(request, after: evaluation)
+      case .undecided: break
+      }
+      // An answer that leads elsewhere is whole once its head is, however long its body.
+      guard code == CURLE_OK || exchange.pointee.discards else {
+        return finish(request, throwing: TransferFailure.error(code, exchange, request))
+      }
+      if case .feed(let body) = request.body { body.close() }
+      if let feed = request.feed, !exchange.pointee.discards {
+        deliver(exchange, to: request)
+        request.phase = .done
+        leave(request)
+        return feed.finish()
+      }
+      let body = exchange.takeBody(handOver: settings.handedOver)
+      let answer = exchange.answer(for: request.target, body: body)
+      request.phase = .done
+      leave(request)
+      request.answer(answer)
+    }
+
+    private func again(_ request: ClientRequest) {
+      request.needsFreshConnection = true
+      request.phase = .waiting
+      leave(request)
+      submit(request)
+    }
+
+    private func park(_ request: ClientRequest, after refusal: PinEvaluation) {
+      request.needsFreshConnection = true
+      request.phase = .parked
+      leave(request)
+      let longest = min(longestRefresh, Double(request.timeout) / 1000 * 0.8)
+      now = pp_client_now()
+      request.resumeAt = now + Int64(longest * 1000)
+      parked.append(request)
+      let judge = judge
+      Task { [weak self] in
+        await judge.refresh(after: refusal)
+        self?.post(.replay(request))
+      }
+    }
+
+    private func replay(_ request: ClientRequest) {
+      guard request.phase == .parked else { return }
+      parked.removeAll { $0 === request }
+      request.phase = .waiting
+      submit(request)
+    }
+
+    private func finish(_ request: ClientRequest, throwing error: any Error) {
+      switch request.phase {
+      case .done: return
+      case .waiting: queued[ObjectIdentifier(request)] = nil
+      case .parked: parked.removeAll { $0 === request }
+      case .made, .active: break
+      }
+      request.phase = .done
+      leave(request)
+      if case .feed(let feed) = request.body { feed.close() }
+      request.fail(error)
+    }
+
+    private func sweepIfDue() {
+      if active.isEmpty && parked.isEmpty && queued.isEmpty { return }
+      now = pp_client_now()
+      guard now >= nextSweep else { return }
+      nextSweep = now + Self.sweepInterval
+      var late: [ClientRequest] = []
+      for request in active {
+        if let raw = request.slot?.raw, raw.pointee.takeActivity() { request.lastActivity = now }
+        if now - request.lastActivity >= request.timeout || now >= request.deadline {
+          late.append(request)
+        }
+      }
+      for request in queued.values where now >= request.deadline { late.append(request) }
+      for request in parked {
+        if now >= request.deadline {
+          late.append(request)
+        } else if now >= request.resumeAt {
+          replay(request)
+        }
+      }
+      for request in late {
+        finish(request, throwing: TransferFailure.error(.timedOut, request.target.url))
+      }
+    }
+
+    private func shutDown() {
+      let left = inbox.withLock { inbox in
+        inbox.hasEnded = true
+        defer { inbox.messages = [] }
+        return inbox.messages
+      }
+      for case .start(let request) in left { finish(request, throwing: URLError(.cancelled)) }
+      for request in active + parked + Array(queued.values) {
+        finish(request, throwing: URLError(.cancelled))
+      }
+      for slot in idle { pp_exchange_free(slot.raw) }
+      idle = []
+      pp_client_close(client)
+    }
+  }
+#endif

@@ -1,0 +1,119 @@
+#if os(Linux)
+  import CPlatformShims
+  import Foundation
+  import FoundationNetworking
+  import Pinning
+
+  /// One hop of a request while it is on the loop.
+  ///
+  /// Unchecked: until it is submitted its maker owns it, from then on the loop's thread.
+  final class ClientRequest: @unchecked Sendable {
+    enum Body {
+      case none
+      case bytes(Data)
+      case feed(BodyFeed)
+    }
+
+    enum Phase { case made, waiting, active, parked, done }
+
+    /// What was decided about a connection that this request may not use.
+    enum Verdict {
+      case undecided
+      case refused(PinEvaluation)
+      /// A kept connection that does not pass any more: a fresh one decides.
+      case retry(PinEvaluation?)
+      /// Newer pins could turn this refusal.
+      case refresh(PinEvaluation)
+    }
+
+    let target: RequestTarget
+    let place: RequestOrigin.Place
+    let method: String
+    let headers: [String: String]
+    let body: Body
+    /// Milliseconds without a byte after which it fails.
+    let timeout: Int64
+    /// When it fails whatever happens, by the loop's clock, in milliseconds.
+    let deadline: Int64
+    /// Takes the body as it comes; `nil`: the whole of it is the answer's.
+    let feed: ResponseFeed?
+
+    var phase = Phase.made
+    var isCancelled = false
+    var verdict = Verdict.undecided
+    var slot: TransferSlot?
+    /// Where in the loop's list it stands.
+    var index = 0
+    var lastActivity: Int64 = 0
+    var resumeAt: Int64 = 0
+    var needsFreshConnection = false
+    var wasRetried = false
+    var wasRefreshed = false
+
+    private var continuation: UnsafeContinuation<ClientAnswer, any Error>?
+
+    init(
+      target: RequestTarget, place: RequestOrigin.Place, method: String, headers: [String: String],
+      body: Body,
+      timeout: Int64, deadline: Int64, feed: ResponseFeed?
+    ) {
+      self.target = target
+      self.place = place
+      self.method = method
+      self.headers = headers
+      self.body = body
+      self.timeout = timeout
+      self.deadline = deadline
+      self.feed = feed
+    }
+
+    func whenAnswered(_ continuation: UnsafeContinuation<ClientAnswer, any Error>) {
+      self.continuation = continuation
+    }
+
+    var isAnswered: Bool { continuation == nil }
+
+    func answer(_ answer: ClientAnswer) {
+      continuation?.resume(returning: answer)
+      continuation = nil
+    }
+
+    /// Ends the request, or the body that somebody is reading.
+    func fail(_ error: any Error) {
+      if let continuation {
+        self.continuation = nil
+        continuation.resume(throwing: error)
+      } else {
+        feed?.finish(throwing: error)
+      }
+    }
+
+    /// Whether libcurl may send it again when a kept connection turns out to be dead before a byte
+    /// of an answer: safe methods without a body (RFC 9112 section 9.3.1). Nothing else is ever sent
+    /// twice.
+    var mayRepeat: Bool {
+      guard case .none = body else { return false }
+      return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE"
+    }
+  }
+
+  /// What the loop hands back; read further by whoever asked.
+  struct ClientAnswer: Sendable {
+    /// Known where the head repeats an earlier one; else `head` is to be read.
+    var response: HTTPURLResponse?
+    var head: [UInt8]
+    var body: Data
+    /// Whether nothing comes after it.
+    var isWhole = true
+    /// Whether its connection carried nothing else meanwhile (HTTP/1.1).
+    var hadOwnConnection = true
+  }
+
+  /// An easy handle and the URL that is set on it. Belongs to the loop's thread.
+  final class TransferSlot {
+    let raw: UnsafeMutablePointer<pp_exchange>
+    var target: RequestTarget?
+
+    init(_ raw: UnsafeMutablePointer<pp_exchange>) { self.raw = raw }
+  }
+#endif

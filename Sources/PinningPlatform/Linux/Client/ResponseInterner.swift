@@ -1,0 +1,85 @@
+#if os(Linux)
+  import Foundation
+  import FoundationNetworking
+
+  /// Makes `HTTPURLResponse`s of heads as they came.
+  ///
+  /// - Foundation takes longer to make one than libcurl takes for the whole request, and a server's
+  ///   heads mostly repeat to the byte. A response is immutable, so the newest one of a URL is handed
+  ///   out again as long as its head repeats.
+  final class ResponseInterner: Sendable {
+    private struct Newest {
+      var head: [UInt8]
+      var response: HTTPURLResponse
+    }
+
+    private let newest = Locked<Newest?>(nil)
+
+    /// The response with this very head, where the newest one had it.
+    func response(repeating head: UnsafeRawBufferPointer) -> HTTPURLResponse? {
+      newest.withLock { newest in
+        guard let newest, newest.head.count == head.count,
+          newest.head.withUnsafeBytes({ Self.areEqual($0, head) })
+        else { return nil }
+        return newest.response
+      }
+    }
+
+    private static func areEqual(
+      _ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer
+    ) -> Bool {
+      guard let first = a.baseAddress, let second = b.baseAddress else { return false }
+      return memcmp(first, second, a.count) == 0
+    }
+
+    func response(head: [UInt8], url: URL) -> HTTPURLResponse? {
+      guard let response = ResponseHead(head).response(for: url) else { return nil }
+      newest.withLock { $0 = Newest(head: head, response: response) }
+      return response
+    }
+  }
+
+  /// A response's head, read: status line and fields (RFC 9112 section 4 and 5).
+  struct ResponseHead {
+    var status = 0
+    var version = ""
+    /// Fields of the same name united with a comma (RFC 9110 section 5.3).
+    var fields: [String: String] = [:]
+
+    init(_ bytes: [UInt8]) {
+      var names: [String: String] = [:]
+      var isFirst = true
+      for line in bytes.split(separator: UInt8(ascii: "\n")) {
+        let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+        if isFirst {
+          let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
+          version = words.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
+          status = words.count > 1 ? Int(String(decoding: words[1], as: UTF8.self)) ?? 0 : 0
+          isFirst = false
+          continue
+        }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
+          continue
+        }
+        let name = String(decoding: line[..<colon], as: UTF8.self)
+        let value = String(
+          decoding: Self.trimmed(line[line.index(after: colon)...]), as: UTF8.self)
+        let key = name.lowercased()
+        let known = names[key] ?? name
+        names[key] = known
+        fields[known] = fields[known].map { $0 + ", " + value } ?? value
+      }
+    }
+
+    private static func trimmed(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+      let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+      var value = value.drop(while: isBlank)
+      while let last = value.last, isBlank(last) { value.removeLast() }
+      return value
+    }
+
+    func response(for url: URL) -> HTTPURLResponse? {
+      HTTPURLResponse(url: url, statusCode: status, httpVersion: version, headerFields: fields)
+    }
+  }
+#endif

@@ -1,0 +1,36 @@
+#if os(Linux)
+  import Foundation
+
+  /// An `InputStream` as chunks, read on a thread that may block.
+  ///
+  /// Unchecked: the stream is touched by one call of ``forEach(_:)`` alone, one read at a time.
+  final class StreamChunks: @unchecked Sendable {
+    private static let queue = DispatchQueue(
+      label: "ssl-pinning.body", qos: .userInitiated, attributes: .concurrent)
+    private let stream: InputStream
+
+    init(_ stream: InputStream) { self.stream = stream }
+
+    func forEach(_ put: (Data) async -> Bool) async throws {
+      stream.open()
+      defer { stream.close() }
+      while let chunk = try await read() {
+        guard await put(chunk) else { return }
+      }
+    }
+
+    private func read() async throws -> Data? {
+      try await withCheckedThrowingContinuation { continuation in
+        Self.queue.async { [self] in
+          var buffer = [UInt8](repeating: 0, count: 65_536)
+          let count = stream.read(&buffer, maxLength: buffer.count)
+          if count < 0 {
+            continuation.resume(throwing: stream.streamError ?? CocoaError(.fileReadUnknown))
+          } else {
+            continuation.resume(returning: count == 0 ? nil : Data(buffer.prefix(count)))
+          }
+        }
+      }
+    }
+  }
+#endif

@@ -1,0 +1,56 @@
+#if os(Linux)
+  import CCurl
+  import CPlatformShims
+  import Foundation
+  import FoundationNetworking
+
+  /// What a failed transfer is called in Foundation's words.
+  enum TransferFailure {
+    static func error(
+      _ code: CURLcode, _ exchange: UnsafeMutablePointer<pp_exchange>, _ request: ClientRequest
+    ) -> any Error {
+      if case .feed(let feed) = request.body, let failure = feed.failure { return failure }
+      if exchange.pointee.repeat_refused {
+        return error(.networkConnectionLost, request.target.url, "the kept connection was dead")
+      }
+      let text = withUnsafeBytes(of: &exchange.pointee.error) {
+        String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      return error(
+        self.code(
+          code, begun: exchange.pointee.begun, osError: pp_exchange_os_error(exchange)),
+        request.target.url,
+        text.isEmpty ? String(cString: curl_easy_strerror(code)) : text)
+    }
+
+    static func error(_ code: URLError.Code, _ url: URL?, _ text: String? = nil) -> URLError {
+      var details: [String: Any] = [:]
+      details[NSURLErrorFailingURLErrorKey] = url
+      details[NSLocalizedDescriptionKey] = text
+      return URLError(code, userInfo: details)
+    }
+
+    static func code(_ code: CURLcode, begun: Bool, osError: Int) -> URLError.Code {
+      switch code {
+      case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .cannotFindHost
+      case CURLE_COULDNT_CONNECT:
+        [Int(ENETUNREACH), Int(EHOSTUNREACH), Int(ENETDOWN)].contains(osError)
+          ? .notConnectedToInternet : .cannotConnectToHost
+      case CURLE_OPERATION_TIMEDOUT: .timedOut
+      case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION: .secureConnectionFailed
+      case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2,
+        CURLE_HTTP2_STREAM:
+        .networkConnectionLost
+      case CURLE_URL_MALFORMAT: .badURL
+      case CURLE_UNSUPPORTED_PROTOCOL:
+        // Also what libcurl says of an answer that is not HTTP.
+        begun ? .badServerResponse : .unsupportedURL
+      case CURLE_BAD_CONTENT_ENCODING: .cannotDecodeContentData
+      case CURLE_WRITE_ERROR, CURLE_WEIRD_SERVER_REPLY: .badServerResponse
+      case CURLE_SEND_FAIL_REWIND: .requestBodyStreamExhausted
+      case CURLE_ABORTED_BY_CALLBACK: .cancelled
+      default: .unknown
+      }
+    }
+  }
+#endif

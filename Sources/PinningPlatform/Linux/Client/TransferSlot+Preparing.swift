@@ -1,0 +1,104 @@
+#if os(Linux)
+  import CCurl
+  import CPlatformShims
+  import Foundation
+  import FoundationNetworking
+
+  extension TransferSlot {
+    /// Puts a request's options on the handle. A plain GET after a plain GET changes the URL at most.
+    func prepare(for request: ClientRequest, settings: RequestSettings) -> Bool {
+      raw.pointee.streams = request.feed != nil
+      raw.pointee.unread_limit = settings.unread
+      raw.pointee.follows = true
+      raw.pointee.may_repeat = request.mayRepeat
+      if !raw.pointee.is_plain {
+        guard pp_exchange_reset(raw) else { return false }
+        target = nil
+      }
+      if target !== request.target {
+        guard pp_exchange_set_url(raw, request.target.parsed) == CURLE_OK else { return false }
+        target = request.target
+      }
+      if let proxy = settings.proxy, pp_exchange_set_proxy(raw, proxy) != CURLE_OK { return false }
+      if request.needsFreshConnection, pp_exchange_use_fresh_connection(raw) != CURLE_OK {
+        return false
+      }
+      var hasBody = true
+      var code = CURLE_OK
+      switch request.body {
+      case .none:
+        hasBody = ["POST", "PUT", "PATCH"].contains(request.method)
+        if hasBody {
+          code = pp_exchange_set_body(raw, request.method, nil, 0)
+        } else if request.method != "GET" {
+          code = pp_exchange_set_method(raw, request.method)
+        }
+      case .bytes(let data):
+        code = data.withUnsafeBytes {
+          pp_exchange_set_body(raw, request.method, $0.baseAddress, $0.count)
+        }
+      case .feed(let feed):
+        code = pp_exchange_set_streamed_body(raw, request.method, feed.count)
+      }
+      guard code == CURLE_OK else { return false }
+      return request.headers.isEmpty && !hasBody || setHeaders(of: request, hasBody: hasBody)
+    }
+
+    private func setHeaders(of request: ClientRequest, hasBody: Bool) -> Bool {
+      var hasType = false
+      var hasEncoding = false
+      for (name, value) in request.headers {
+        switch name.lowercased() {
+        // The framing of the message is the transport's.
+        case "content-length", "transfer-encoding", "expect": continue
+        case "content-type": hasType = true
+        case "accept-encoding": hasEncoding = true
+        default: break
+        }
+        let line = value.isEmpty ? "\(name);" : "\(name): \(value)"
+        guard pp_exchange_add_header(raw, line) == CURLE_OK else { return false }
+      }
+      if hasBody {
+        // libcurl would add both by itself.
+        guard pp_exchange_add_header(raw, "Expect:") == CURLE_OK,
+          hasType || pp_exchange_add_header(raw, "Content-Type:") == CURLE_OK
+        else { return false }
+      }
+      return pp_exchange_apply_headers(raw, hasEncoding) == CURLE_OK
+    }
+  }
+
+  extension pp_exchange {
+    /// Whether bytes moved, or somebody other than the server held them up, since the last call.
+    mutating func takeActivity() -> Bool {
+      defer { alive = false }
+      return alive || paused || upload_paused
+    }
+  }
+
+  extension UnsafeMutablePointer where Pointee == pp_exchange {
+    func answer(for target: RequestTarget, body: Data) -> ClientAnswer {
+      let head = UnsafeRawBufferPointer(start: pointee.head.bytes, count: pointee.head.count)
+      // `HTTP/1.1 200 OK`, `HTTP/2 200`.
+      let hadOwnConnection = head.count > 5 && head[5] == UInt8(ascii: "1")
+      if let known = target.responses.response(repeating: head) {
+        return ClientAnswer(
+          response: known, head: [], body: body, hadOwnConnection: hadOwnConnection)
+      }
+      return ClientAnswer(
+        response: nil, head: Array(head), body: body, hadOwnConnection: hadOwnConnection)
+    }
+
+    /// The body so far: copied, or handed over where it is long.
+    func takeBody(handOver: Int) -> Data {
+      let count = pointee.body.count
+      guard count > 0, let bytes = pointee.body.bytes else { return Data() }
+      guard count >= handOver, handOver > 0 else {
+        pointee.body.count = 0
+        return Data(bytes: bytes, count: count)
+      }
+      guard let detached = pp_buffer_detach(&pointee.body) else { return Data() }
+      return Data(bytesNoCopy: detached, count: count, deallocator: .free)
+    }
+  }
+#endif

@@ -1,0 +1,22 @@
+/// What may stand in a request's head. A line break would begin a field, or a request, of somebody
+/// else's making.
+package enum HeaderRule {
+  /// A field that can be sent as it stands (RFC 9110 section 5).
+  package static func isSendable(name: String, value: String) -> Bool {
+    isToken(name) && !value.utf8.contains { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7f }
+  }
+
+  /// A token (RFC 9110 section 5.6.2).
+  package static func isToken(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
+  }
+
+  private static func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import FoundationNetworking
+import SslPinning
+import TLSTools
+import Testing
+
+@Suite("A client's requests without a session")
+struct RequestTests {
+  private let site: FixedPinsSite
+  private let request: URLRequest
+
+  init() throws {
+    site = try FixedPinsSite()
+    request = URLRequest(
+      url: try #require(URL(string: "https://localhost:\(site.server.port)/")))
+  }
+
+  private func client(pin: String) throws -> FixedPinsClient {
+    try FixedPinsClient(
+      pins: FixedPins(["localhost": HostPins(leaf: [pin])], trust: site.trust))
+  }
+
+  @Test("are served by the pinned server: whole, as bytes, and with a body of one's own")
+  func served() async throws {
+    let client = try client(pin: site.leafPin)
+    let (body, response) = try await client.data(for: request)
+    #expect(body == Data("hello".utf8))
+    #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    let (bytes, _) = try await client.bytes(for: request)
+    var received = Data()
+    for try await chunk in bytes { received += chunk }
+    #expect(received == Data("hello".utf8))
+    var post = request
+    post.httpMethod = "POST"
+    _ = try await client.upload(for: post, from: Data("up".utf8))
+    let chunks = AsyncStream<Data> {
+      $0.yield(Data("up".utf8))
+      $0.finish()
+    }
+    _ = try await client.upload(for: post, from: chunks)
+    #expect(site.server.requests.suffix(2).map(\.body) == [Array("up".utf8), Array("up".utf8)])
+  }
+
+  @Test("throw the verdict where they are refused, and the client finds it")
+  func refused() async throws {
+    let client = try client(pin: site.intermediatePin)
+    do {
+      _ = try await client.data(for: request)
+      Issue.record("served")
+    } catch let refusal as PinEvaluation {
+      #expect(refusal.rule == "leaf-pin")
+      #expect(client.refusal(for: refusal) == refusal)
+    }
+    #expect(await site.server.waitUntilIdle())
+    #expect(site.server.counts.applicationBytesReceived == 0)
+  }
+}
