@@ -5,6 +5,7 @@ SWIFT ?= swift
 ARGS ?=
 FILTER ?=
 export SWIFT
+export PYTHONDONTWRITEBYTECODE := 1
 
 # An import that Package.swift does not declare is an error. The flag is the same
 # everywhere: another one would build everything again.
@@ -14,7 +15,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo test check check-fast check-apple bench-core clean
+.PHONY: help deps deps-test build release demo test check check-fast check-apple docs bench-core clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +42,7 @@ demo: deps ## run the main job on loopback, start to end
 test: deps-test ## run all tests
 	$(SWIFT) test $(STRICT) --disable-xctest $(WIDTH) $(if $(FILTER),--filter '$(FILTER)')
 
-check: deps-test check-fast check-apple ## everything a change must pass but the tests: rules, format, warnings
+check: deps-test check-fast check-apple docs ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests
 
 check-fast: deps-test ## the part of check that compiles nothing
@@ -50,6 +51,11 @@ check-fast: deps-test ## the part of check that compiles nothing
 check-apple: deps-test ## type-check what an app links, and App, for Apple's systems, against stubs
 	@scripts/apple/check.py --self-test
 	@scripts/apple/check.py
+
+docs: deps-test ## build the documentation into .build/docs; every warning is an error
+	$(SWIFT) build $(STRICT) --target SslPinningTesting
+	@scripts/docs/build.py --self-test
+	@scripts/docs/build.py
 
 bench-core: deps-test ## measure canonicalizing, verdicts, signatures, beside peers
 	@Benchmarks/core.sh

@@ -39,6 +39,11 @@ extension PinnedTransportOwner {
   }
 
   /// The answer's head, and its body as it comes. A slow reader slows the server down.
+  ///
+  /// - Parameters:
+  ///   - request: its `timeoutInterval` is the longest silence, in seconds.
+  ///   - seconds: how long everything may take, redirects and waiting included; `nil`: any time.
+  /// - Throws: as `data(for:)`; what goes wrong after the head, the sequence throws.
   public func bytes(
     for request: URLRequest, within seconds: Double? = nil
   ) async throws -> (ResponseBytes, URLResponse) {
@@ -46,6 +51,12 @@ extension PinnedTransportOwner {
   }
 
   /// Sends `body` instead of the request's own.
+  ///
+  /// - Parameters:
+  ///   - request: its `timeoutInterval` is the longest silence, in seconds.
+  ///   - body: all of it, in memory.
+  ///   - seconds: how long everything may take, redirects and waiting included; `nil`: any time.
+  /// - Throws: as `data(for:)`.
   public func upload(
     for request: URLRequest, from body: Data, within seconds: Double? = nil
   ) async throws -> (Data, URLResponse) {
@@ -55,6 +66,10 @@ extension PinnedTransportOwner {
   /// Sends chunks as they come, each asked for once the last was taken; nothing is asked for before
   /// the connection was accepted.
   ///
+  /// - Parameters:
+  ///   - request: its `timeoutInterval` is the longest silence, in seconds.
+  ///   - chunks: the body.
+  ///   - seconds: how long everything may take, redirects and waiting included; `nil`: any time.
   /// - Throws: what `data(for:)` throws, and what the sequence throws. A 307 or 308 fails with
   ///   `URLError.requestBodyStreamExhausted`: chunks that are gone cannot be sent again.
   public func upload<Chunks: AsyncSequence & Sendable>(

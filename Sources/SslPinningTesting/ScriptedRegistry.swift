@@ -43,9 +43,11 @@ public final class ScriptedRegistry: Sendable {
 
   /// A registry that lists these hosts.
   ///
-  /// - Parameter now: the Unix second at which the first document is issued; a clock's
-  ///   ``TestClock/now``.
-  /// - Throws: ``FixedPinsError`` for a host or a pin that cannot be read.
+  /// - Parameters:
+  ///   - hosts: every host with its pins.
+  ///   - name: the registry's name, which its statements carry.
+  ///   - now: the Unix second at which the first document is issued; a clock's ``TestClock/now``.
+  /// - Throws: ``SslPinning/FixedPinsError`` for a host or a pin that cannot be read.
   public init(
     _ hosts: KeyValuePairs<String, HostPins>, name: String = "test.json",
     at now: Int64 = Int64(Date().timeIntervalSince1970)
@@ -72,7 +74,7 @@ public final class ScriptedRegistry: Sendable {
   ///   - enforced: whether all of them are enforced even where the app only reports.
   ///   - now: Unix second of issue.
   ///   - days: for which the statement counts.
-  /// - Throws: ``FixedPinsError``, and what a pin or a host throws that cannot be read.
+  /// - Throws: ``SslPinning/FixedPinsError``, and what a pin or a host throws that cannot be read.
   public func publish(
     _ hosts: KeyValuePairs<String, HostPins>, denied: [String] = [], removed: [String] = [],
     enforced: Bool = false, at now: Int64 = Int64(Date().timeIntervalSince1970), days: Int64 = 90
@@ -116,7 +118,7 @@ public final class ScriptedRegistry: Sendable {
   ///   - clock: turned by the test.
   ///   - configure: changes whatever the test is about: trust, enforcement, storage, what happens
   ///     after expiry. By default nothing is stored.
-  /// - Throws: ``SslPinningError``.
+  /// - Throws: ``SslPinning/SslPinningError``.
   public func client(
     clock: TestClock, configure: (inout SslPinningConfig) -> Void = { _ in }
   ) async throws -> SslPinningClient {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Type-checks what an app links, and the sample app, for Apple's triples, on a machine without
-Apple's SDK.
+"""Type-checks what an app links, the sample app, and the documentation's listings for Apple's
+systems, for Apple's triples, on a machine without Apple's SDK.
 
 - The standard library is the toolchain's own: its textual interfaces, rewritten for the triple
   and compiled again. What it says of availability is true for the triple.
 - Frameworks are stubs under scripts/apple/stubs, written by hand from Apple's public
-  documentation: their signatures are only as true as the stubs.
+  documentation: their signatures are only as true as the stubs. So is Alamofire, for one listing.
 - So this proves that the sources are consistent in themselves and with the stubs. It does not
   prove that they build with Xcode, and nothing is linked or run.
 
@@ -27,6 +27,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+import listings  # noqa: E402
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 STUBS = Path(__file__).resolve().parent / "stubs"
 OUT = ROOT / ".build" / "apple"
@@ -37,10 +40,12 @@ TRIPLES = ["arm64-apple-ios15.0", "arm64-apple-macos12.0"]
 STANDARD = ["Swift", "_Concurrency", "_StringProcessing", "Synchronization"]
 # In the order in which they import each other; a folder or a file of stubs each.
 FRAMEWORKS = ["Darwin", "ObjectiveC", "Dispatch", "Foundation", "Security", "CryptoKit", "Combine",
-              "SwiftUI"]
-# What an app and its tests link, in the order of Package.swift, and the sample app, which is no part
-# of the package and sees only what is public.
-TARGETS = ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting", "App"]
+              "SwiftUI", "WebKit", "Alamofire"]
+# What an app and its tests link, in the order of Package.swift, and the sample app and the listings,
+# which are no part of the package and see only what is public.
+TARGETS = ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting", "App",
+           "Listings"]
+OUTSIDE = {"App": Path("App/Sources"), "Listings": Path(".build/apple/listings")}
 
 OBJC = ["-Xfrontend", "-enable-objc-interop",
         "-Xfrontend", "-disable-objc-attr-requires-foundation-module"]
@@ -73,6 +78,9 @@ FLAWS = [
     # What no app may use: a symbol of the package's own.
     ("App", "Sessions.swift", "client.refusal(for: error)",
      'Optional(PinEvaluation(host: "", outcome: .matched, decision: .accept))'),
+    ("Listings", "Recipes-2.swift", "didReceive challenge:", "didRecieve challenge:"),
+    ("Listings", "Recipes-1.swift", "client.evaluate(trust, host: host)",
+     "client.evaluate(trust, host: nil)"),
     # The model off the main actor.
     ("App", "RequestModel.swift", "@MainActor\n", ""),
 ]
@@ -95,7 +103,7 @@ def sources(folder):
 
 def home(target):
     """The folder of a target's sources."""
-    return Path("App/Sources") if target == "App" else Path("Sources") / target
+    return OUTSIDE.get(target, Path("Sources") / target)
 
 
 @functools.cache
@@ -185,7 +193,7 @@ def check(triple, root, only=None, keep=False):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(framework, folder)
     for name in only or TARGETS:
-        package = [] if name == "App" else ["-package-name", "ssl-pinning"]
+        package = [] if name in OUTSIDE else ["-package-name", "ssl-pinning"]
         compile_module(name, sources(root / home(name)), triple, standard, folder,
                        "-swift-version", "6", "-warnings-as-errors", *package)
 
@@ -238,6 +246,7 @@ def self_test():
 
 
 def main():
+    listings.write_apple(ROOT / OUTSIDE["Listings"])
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
     if sys.argv[1:]:

@@ -12,7 +12,8 @@ public enum RegistryProblem: Hashable, Sendable {
   /// `expire` is relative and there is no `date` to count from, or it is no number: the key never
   /// expires.
   case unreadableExpiry(index: Int, HostPattern)
-  /// The host stood in an earlier document and does not in this one; it keeps its last pins.
+  /// The host stood in an earlier document and does not in this one; it keeps its last pins. Since
+  /// when, as Unix time in seconds.
   case vanished(HostPattern, since: Int64)
 }
 

@@ -18,7 +18,13 @@ public struct RegistryTrust: Sendable {
 
   /// Trust in what an app ships.
   ///
-  /// - Parameter shipped: signs key sets as the root of set 0, and statements of epoch 0.
+  /// - Parameters:
+  ///   - registry: the name that key sets and statements must carry.
+  ///   - shipped: signs key sets as the root of set 0, and statements of epoch 0.
+  ///   - format1Key: the RSA key of format 1; `nil`: no document passes without a statement.
+  ///   - requiresStatement: whether the very first document must carry a statement.
+  ///   - limits: sizes in bytes and times in days.
+  ///   - crypto: the platform's digest and signature checks.
   public init(
     registry: String, shipped: KeyRole, format1Key: (any SignatureVerifier)?,
     requiresStatement: Bool, limits: RegistryLimits = .standard, crypto: some RegistryCrypto

@@ -7,6 +7,7 @@ extension TrustedRegistry {
   ///   - verifier: the signing key that the app ships with.
   ///   - digest: SHA-256.
   ///   - now: Unix time in seconds.
+  ///   - limits: sizes in bytes and times in days.
   /// - Throws: ``RegistryError``.
   public init(
     accepting bytes: [UInt8], verifiedBy verifier: some SignatureVerifier,
@@ -23,6 +24,11 @@ extension TrustedRegistry {
 
   /// What is believed after a newer document came in.
   ///
+  /// - Parameters:
+  ///   - bytes: the document as received.
+  ///   - verifier: the signing key that the app ships with.
+  ///   - digest: SHA-256.
+  ///   - clock: Unix time in seconds.
   /// - Throws: ``RegistryError``; then `self` stays in force. ``RegistryError/statementStripped``
   ///   for a registry that was believed for its statement: use ``update(with:under:at:)``.
   public func accepting(

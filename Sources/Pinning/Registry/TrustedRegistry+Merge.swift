@@ -9,7 +9,9 @@ extension TrustedRegistry {
   /// - Within one epoch nothing that one of them tightened is loosened: time floor and enforcement
   ///   of both stay, and hosts that only the older one lists count as vanished.
   ///
-  /// - Parameter clock: Unix time in seconds.
+  /// - Parameters:
+  ///   - other: a registry that was believed under the same trust.
+  ///   - clock: Unix time in seconds.
   public func merged(with other: TrustedRegistry, at clock: Int64) -> TrustedRegistry {
     let (newer, older) = other.supersedes(self) ? (other, self) : (self, other)
     var standing = newer.standing

@@ -8,7 +8,10 @@ extension TrustedRegistry {
   /// A statement may have expired since, and its key set be superseded: it then stands as it stood
   /// before. Hosts that vanished and cannot be proved are left out.
   ///
-  /// - Parameter clock: Unix time in seconds.
+  /// - Parameters:
+  ///   - state: what an earlier run stored.
+  ///   - trust: what the app ships now.
+  ///   - clock: Unix time in seconds.
   /// - Throws: ``RegistryError``; then the state is worth nothing, and the client starts as if for the
   ///   first time.
   public init(

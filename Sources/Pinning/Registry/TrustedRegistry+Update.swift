@@ -4,6 +4,7 @@ extension TrustedRegistry {
   ///
   /// - Parameters:
   ///   - bytes: the document as received.
+  ///   - trust: what the app ships.
   ///   - clock: Unix time in seconds.
   /// - Throws: ``RegistryError``.
   public init(
@@ -18,6 +19,10 @@ extension TrustedRegistry {
   /// Nobody confirmed it today: it counts as confirmed when its statement was issued, and without a
   /// statement never.
   ///
+  /// - Parameters:
+  ///   - bytes: the document as a server publishes it.
+  ///   - trust: what the app ships beside it.
+  ///   - clock: Unix time in seconds.
   /// - Throws: ``RegistryError``.
   public init(
     bundled bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
@@ -43,7 +48,11 @@ extension TrustedRegistry {
 
   /// What is believed after a document came in.
   ///
-  /// - Parameter clock: Unix time in seconds.
+  /// - Parameters:
+  ///   - bytes: the document as received.
+  ///   - trust: what the app ships.
+  ///   - clock: Unix time in seconds.
+  /// - Returns: the registry to go on with, and why the document was refused where it was.
   public func update(
     with bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
   ) -> RegistryUpdate {

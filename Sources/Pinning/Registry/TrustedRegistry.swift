@@ -4,7 +4,7 @@
 ///   received. A refused document changes nothing that is pinned: the value that refused it stays in
 ///   force. Only newer key sets are believed from it, so that withdrawn keys stay withdrawn.
 /// - Root keys sign key sets, online keys sign statements; a statement belongs to the newest key set
-///   that is known (``KeySetChain``).
+///   that is known (`KeySetChain`).
 /// - (epoch, version) never goes back. The same number with other canonical statement bytes is
 ///   refused; other signatures, spacing or key sets beside it are not other bytes.
 /// - Where there was a statement once, no document without one is believed, unless a believed
@@ -14,7 +14,7 @@
 ///   key or a burnt counter.
 /// - A registry without one usable key is never believed: it would lock everybody out.
 /// - A host that vanishes from a newer document keeps its last pins and is reported
-///   (``VanishedHosts``).
+///   (`VanishedHosts`).
 /// - An expired statement is never newly believed. One that expires while it is in force is the
 ///   app's to judge (``WhenExpired``).
 /// - Time is passed in. A statement's `issued` may lie in the future; the time used is the later of
@@ -106,7 +106,11 @@ public struct TrustedRegistry: Sendable {
 
   /// The policy that this registry amounts to. Judge by ``time(at:)``, not by the bare clock.
   ///
-  /// - Parameter enforcement: what the app wants of hosts that no statement enforces.
+  /// - Parameters:
+  ///   - trust: who vouches for servers before their pins are looked at.
+  ///   - unlistedHosts: what happens to hosts that are on no list.
+  ///   - enforcement: what the app wants of hosts that no statement enforces.
+  ///   - whenExpired: what happens once the statement is expired.
   /// - Throws: ``PolicyError`` where the settings contradict each other.
   public func policy(
     trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse,

@@ -4,7 +4,7 @@ extension CertificateFingerprint {
   /// The fingerprint of a certificate: SHA-256 over its bytes.
   ///
   /// - Parameter certificate: one certificate in DER, without anything behind it.
-  /// - Throws: ``CertificateSyntaxError``.
+  /// - Throws: ``Pinning/CertificateSyntaxError``.
   public init(certificateDER certificate: [UInt8]) throws(CertificateSyntaxError) {
     // Something that is no certificate has a hash as well, and no server ever shows it.
     _ = try SubjectPublicKeyInfo.bytes(inCertificate: certificate)

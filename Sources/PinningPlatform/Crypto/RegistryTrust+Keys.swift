@@ -5,6 +5,8 @@ extension RegistryTrust {
   /// One RSA key for everything: the root and the online key of set 0, and the key of format 1.
   ///
   /// A first start cannot see that a statement was stripped, unless `requiresStatement`.
+  ///
+  /// - Throws: `DocumentFault`; not for a key that was read.
   public init(
     registry: String, signingKey: VerificationKey, requiresStatement: Bool = false,
     limits: RegistryLimits = .standard
@@ -16,8 +18,14 @@ extension RegistryTrust {
 
   /// Root keys, so many of which must sign a key set, or a statement as long as there is no key set.
   ///
-  /// - Parameter signingKey: the key of format 1, for a registry that was retired.
-  /// - Throws: ``DocumentFault`` for a key that stands twice, and a threshold of zero or above the
+  /// - Parameters:
+  ///   - registry: the name that key sets and statements must carry.
+  ///   - rootKeys: the keys of set 0, each once.
+  ///   - threshold: how many of them must sign.
+  ///   - signingKey: the key of format 1, for a registry that was retired.
+  ///   - requiresStatement: whether the very first document must carry a statement.
+  ///   - limits: sizes in bytes and times in days.
+  /// - Throws: ``Pinning/DocumentFault`` for a key that stands twice, and a threshold of zero or above the
   ///   number of keys.
   public init(
     registry: String, rootKeys: [TrustKey], threshold: Int, signingKey: VerificationKey? = nil,
@@ -34,6 +42,8 @@ extension RegistryTrust {
 
 extension TrustKey {
   /// The key as key sets carry it.
+  ///
+  /// - Throws: ``Pinning/DocumentFault`` where it is not the DER of its algorithm.
   public var roleKey: RoleKey {
     get throws(DocumentFault) {
       try RoleKey(

@@ -5,7 +5,7 @@ extension SPKIPin {
   /// (RFC 7469 §2.4). No key is parsed, so none can be re-encoded into another pin.
   ///
   /// - Parameter certificate: one certificate in DER, without anything behind it.
-  /// - Throws: ``CertificateSyntaxError``.
+  /// - Throws: ``Pinning/CertificateSyntaxError``.
   public init(certificateDER certificate: [UInt8]) throws(CertificateSyntaxError) {
     self.init(hashing: try SubjectPublicKeyInfo.bytes(inCertificate: certificate))
   }
@@ -14,7 +14,7 @@ extension SPKIPin {
   ///
   /// Only the framing is read: any algorithm, known or not, has a pin.
   ///
-  /// - Throws: ``CertificateSyntaxError`` for anything else, such as a bare PKCS#1 key: its hash
+  /// - Throws: ``Pinning/CertificateSyntaxError`` for anything else, such as a bare PKCS#1 key: its hash
   ///   would be a pin that no server ever presents.
   public init(subjectPublicKeyInfoDER key: [UInt8]) throws(CertificateSyntaxError) {
     var outer = DERReader(key[...])

@@ -27,7 +27,7 @@ public struct TrustKey: SignatureVerifier {
     try self.init(bytes: [UInt8](text.utf8))
   }
 
-  /// Reads a key from a file's bytes: all that ``init(_:)`` reads, and DER.
+  /// Reads a key from a file's bytes: all that ``init(_:)-(String)`` reads, and DER.
   ///
   /// - Throws: ``VerificationKeyError``.
   public init(bytes: [UInt8]) throws(VerificationKeyError) {

@@ -12,7 +12,7 @@ import Pinning
 public struct DocumentFetcher: Sendable {
   private let validator: ChainValidator
 
-  /// A fetcher under `trust`; ``TrustMode/pinnedKeysOnly`` has no anchors, so the system's are used.
+  /// A fetcher under `trust`; ``Pinning/TrustMode/pinnedKeysOnly`` has no anchors, so the system's are used.
   ///
   /// - Throws: ``TrustError`` where an anchor cannot be read.
   public init(trust: TrustMode) throws(TrustError) {

@@ -33,6 +33,9 @@ extension PinnedTransport {
 
   /// The answer's head, and its body as it comes.
   ///
+  /// - Parameters:
+  ///   - request: its `timeoutInterval` is the longest silence, in seconds.
+  ///   - seconds: how long everything may take, redirects and waiting included; `nil`: any time.
   /// - Throws: as ``data(for:within:)``; what goes wrong after the head, the sequence throws.
   public func bytes(
     for request: URLRequest, within seconds: Double? = nil
@@ -41,6 +44,12 @@ extension PinnedTransport {
   }
 
   /// Sends `body` instead of the request's own.
+  ///
+  /// - Parameters:
+  ///   - request: its `timeoutInterval` is the longest silence, in seconds.
+  ///   - body: all of it, in memory.
+  ///   - seconds: how long everything may take, redirects and waiting included; `nil`: any time.
+  /// - Throws: as ``data(for:within:)``.
   public func upload(
     for request: URLRequest, from body: Data, within seconds: Double? = nil
   ) async throws -> (Data, URLResponse) {
@@ -50,6 +59,10 @@ extension PinnedTransport {
   /// Sends chunks as they come, each asked for once the last was taken; nothing is asked for before
   /// the connection was accepted.
   ///
+  /// - Parameters:
+  ///   - request: its `timeoutInterval` is the longest silence, in seconds.
+  ///   - chunks: the body.
+  ///   - seconds: how long everything may take, redirects and waiting included; `nil`: any time.
   /// - Throws: as ``data(for:within:)``, and what the sequence throws. A 307 or 308 fails with
   ///   `URLError.requestBodyStreamExhausted`: chunks that are gone cannot be sent again.
   public func upload<Chunks: AsyncSequence & Sendable>(

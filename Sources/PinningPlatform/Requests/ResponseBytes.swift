@@ -6,6 +6,7 @@ import Foundation
 /// - For one reader. Iterating ends with the error that ended the transfer, if one did; letting go of
 ///   the sequence, or cancelling the reader's task, ends the transfer.
 public struct ResponseBytes: AsyncSequence, Sendable {
+  /// A chunk, as it came.
   public typealias Element = Data
 
   private let source: Source
@@ -19,10 +20,13 @@ public struct ResponseBytes: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> Iterator { Iterator(source: source) }
 
+  /// Hands the chunks out, each once.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let source: Source
 
     /// The next chunk; `nil` at the end.
+    ///
+    /// - Throws: `URLError` where the transfer failed; hops are judged before there is a body.
     public mutating func next() async throws -> Data? {
       let source = source
       return try await withTaskCancellationHandler {

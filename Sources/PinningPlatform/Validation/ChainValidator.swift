@@ -1,7 +1,7 @@
 import Pinning
 
 /// Judges chains under one trust mode: is there a valid path to an anchor, and is the certificate
-/// for this host? The only maker of a ``ValidatedChain``.
+/// for this host? The only maker of a ``Pinning/ValidatedChain``.
 ///
 /// - The path is validated in full, then the name is checked, then pins are taken over the path
 ///   that was found, anchor included: never over what the server merely sent.
@@ -38,10 +38,13 @@ public struct ChainValidator: Sendable {
 
   /// Judges a chain of DER certificates, leaf first, as a server sent them for `host`.
   ///
-  /// Under ``TrustMode/pinnedKeysOnly`` no path is validated and the evidence says so; its
-  /// ``ChainEvidence/presented`` pins are what such a policy judges.
+  /// Under ``Pinning/TrustMode/pinnedKeysOnly`` no path is validated and the evidence says so; its
+  /// ``Pinning/ChainEvidence/presented`` pins are what such a policy judges.
   ///
-  /// - Parameter unixSeconds: the time at which the certificates must be valid; `nil` means now.
+  /// - Parameters:
+  ///   - presented: the certificates, each in DER, leaf first.
+  ///   - host: the host as the request names it.
+  ///   - unixSeconds: Unix time in seconds at which the certificates must be valid; `nil` means now.
   public func evidence(
     presented: [[UInt8]], host: HostName, at unixSeconds: Int64? = nil
   ) -> ChainEvidence {

@@ -15,13 +15,16 @@ package struct ChainVerdict: Sendable {
 extension ChainValidator {
   /// Judges a chain of DER certificates, leaf first, as a server sent them for `host`, by `judge`.
   ///
-  /// - What is wrong may be of the path (``PinEvaluation/mayHaveAnotherPath``). Then other valid paths
-  ///   to the same leaf are held against `judge` as well, at most eight; the first that satisfies it
-  ///   counts, else the first verdict. On Apple's systems one path is judged: the system's.
+  /// - What is wrong may be of the path (``Pinning/PinEvaluation/mayHaveAnotherPath``). Then other
+  ///   valid paths to the same leaf are held against `judge` as well, at most eight; the first that
+  ///   satisfies it counts, else the first verdict. On Apple's systems one path is judged: the
+  ///   system's.
   /// - Every path is validated in full: to the same settings, at the same time, for the same name.
   ///
   /// - Parameters:
-  ///   - unixSeconds: the time at which the certificates must be valid; `nil` means now.
+  ///   - presented: the certificates, each in DER, leaf first.
+  ///   - host: the host as the request names it.
+  ///   - unixSeconds: Unix time in seconds at which the certificates must be valid; `nil` means now.
   ///   - judge: a policy at a time; called once for each path.
   public func evaluate(
     presented: [[UInt8]], host: HostName, at unixSeconds: Int64? = nil,

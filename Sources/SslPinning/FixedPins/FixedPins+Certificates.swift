@@ -16,8 +16,11 @@ extension FixedPins {
   /// and one of the certificates, or its key, must stand on the path.
   ///
   /// - Parameters:
-  ///   - certificates: each in DER, see ``CertificateFile``.
+  ///   - certificates: each in DER, as ``certificates(inFiles:)`` reads them.
+  ///   - part: the key, or the whole certificate.
   ///   - hosts: names, addresses or patterns (`*.name`, `**.name`), all pinned alike.
+  ///   - trust: who vouches for the servers first.
+  ///   - unlistedHosts: what happens to other hosts.
   /// - Throws: ``FixedPinsError``.
   public static func certificates(
     _ certificates: [[UInt8]], pinning part: CertificatePart, hosts: [String],
@@ -50,7 +53,7 @@ extension FixedPins {
   /// This is AFNetworking's certificate mode. There it held for every host; here say which.
   ///
   /// - Parameters:
-  ///   - certificates: each in DER, see ``CertificateFile``.
+  ///   - certificates: each in DER, as ``certificates(inFiles:)`` reads them.
   ///   - hosts: names, addresses or patterns (`*.name`, `**.name`).
   /// - Note: on Apple platforms App Transport Security must have an exception for these hosts: it
   ///   asks the system's anchors before anybody else is asked.

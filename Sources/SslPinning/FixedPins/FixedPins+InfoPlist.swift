@@ -3,10 +3,10 @@ import Pinning
 import PinningPlatform
 
 extension FixedPins {
-  /// The pins of a bundle's Info.plist, by ``NSPinnedDomains``' rules: the app's own by default.
+  /// The pins of a bundle's Info.plist, by ``Pinning/NSPinnedDomains``' rules: the app's own by default.
   ///
   /// Hosts without an entry are left to the system's trust, as Apple's rules have it: pins tighten
-  /// and never loosen. Pass ``UnlistedHosts/refuse`` to close that door too.
+  /// and never loosen. Pass ``Pinning/UnlistedHosts/refuse`` to close that door too.
   ///
   /// - Note: on Apple platforms the system itself enforces `NSPinnedDomains` as well.
   /// - Throws: ``FixedPinsError``. What is wrong with single domains is told in ``problems``.
@@ -26,7 +26,10 @@ extension FixedPins {
 
   /// The pins of an Info.plist at hand, XML or binary.
   ///
-  /// - Parameter url: a file URL.
+  /// - Parameters:
+  ///   - url: a file URL.
+  ///   - trust: who vouches for servers before their pins are looked at.
+  ///   - unlistedHosts: what happens to hosts without an entry.
   /// - Throws: ``FixedPinsError``.
   public static func infoPlist(
     at url: URL, trust: TrustMode = .system,

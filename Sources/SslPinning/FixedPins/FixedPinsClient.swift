@@ -28,9 +28,11 @@ public final class FixedPinsClient: PinnedTransportOwner {
 
   /// A client over these pins.
   ///
-  /// - Throws: ``FixedPinsError``: `noPins`, `badConfiguration`, `badAnchor`, `platformCannotPin`.
+  /// - Throws: ``FixedPinsError``: `noPins`, `badConfiguration`, `badAnchor`, `badReporting`,
+  ///   `platformCannotPin`.
   ///
   /// - Parameters:
+  ///   - pins: what is pinned, and under whose anchors.
   ///   - reporting: who is told of failed pins; `nil` for nobody.
   ///   - storage: where reports are kept until they are delivered.
   public convenience init(

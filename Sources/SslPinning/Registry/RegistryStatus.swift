@@ -18,7 +18,8 @@ public struct RegistryStatus: Hashable, Sendable {
   public let stamp: RegistryStamp
   /// Seconds since that confirmation, never negative.
   public let age: Int64
-  /// Whether it was confirmed too long ago: more than ``RegistryStamp/staleAfter``.
+  /// Whether it was confirmed too long ago: more than ``Pinning/RegistryStamp/staleAfter``,
+  /// 7 days.
   public let isStale: Bool
   /// Unix time in seconds from which on it no longer counts; `nil` in format 1, where nothing
   /// vouches for the list as a whole.

@@ -3,12 +3,12 @@ import PinningPlatform
 
 /// Reports failed pins to the app's collectors, in the background.
 ///
-/// - ``report(_:port:pattern:chain:)`` only notes the failure in memory; no request ever waits for a
+/// - `report(_:port:pattern:chain:)` only notes the failure in memory; no request ever waits for a
 ///   disk or a collector.
 /// - What was noted is on the disk a moment later, and before it is sent; what could not be sent goes
 ///   out after the next start. Several reporters, also of several processes and for other collectors,
 ///   may share a directory.
-/// - How reports are merged, bounded and repeated is said at ``ReportQueue``.
+/// - How reports are merged, bounded and repeated is said at `ReportQueue`.
 /// - Collectors are reached outside of all pinned sessions: their own pins stop nothing, and nothing
 ///   about them is ever reported.
 public final class FailureReporter: Sendable {
