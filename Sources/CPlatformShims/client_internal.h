@@ -19,6 +19,9 @@ struct pp_client {
   int64_t timer_at;  // in microseconds; -1: none
   int spin_score;      // above 0: spinning pays
   unsigned turns;
+  bool is_contended;   // others want this thread's processor
+  long lost;           // how often it was taken away
+  int64_t look_at;
   struct pp_watch *watches;
   size_t watch_count;
   uint64_t next_serial;

@@ -9,14 +9,20 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+// The most events of one turn.
+#define EVENTS 64
 // How long a turn spins before it sleeps, in microseconds: about what waking up costs. Where it was in
-// vain lately, as on a busy machine, a turn sleeps at once, and now and then one tries again.
+// vain lately, a turn sleeps at once, and now and then one tries again.
 #define SPIN 30
 #define TRY_AGAIN 64
+// How often it is asked whether others want the processor, and how long nobody spins if so.
+#define LOOK_EVERY 5000
+#define LEAVE_ALONE 20000
 
 #if defined(__x86_64__)
 #define PAUSE() __builtin_ia32_pause()
@@ -221,33 +227,50 @@ static void handle(pp_client *client, const struct epoll_event *events, int coun
   }
 }
 
+// Spinning is for processors that have nothing else to do: whoever is kept from one by it waits a
+// hundred times longer than waking up takes. The scheduler tells, by taking ours away.
+static bool may_spin(pp_client *client, int64_t now) {
+  if (now >= client->look_at) {
+    struct rusage usage;
+    long lost = getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : client->lost + 1;
+    client->is_contended = lost != client->lost;
+    client->lost = lost;
+    client->look_at = now + (client->is_contended ? LEAVE_ALONE : LOOK_EVERY);
+  }
+  return !client->is_contended &&
+         (client->spin_score > 0 || ++client->turns % TRY_AGAIN == 0);
+}
+
+// Whether something came while spinning; `count`: how many events.
+static bool spin(pp_client *client, int64_t since, struct epoll_event *events, int *count) {
+  bool found = false;
+  while (!found && microseconds() - since < SPIN) {
+    for (int i = 0; i < 16; i++) PAUSE();
+    *count = epoll_wait(client->epoll, events, EVENTS, 0);
+    found = *count != 0 || atomic_load(&client->inbox);
+  }
+  client->spin_score += found ? 1 : -2;
+  if (client->spin_score > 8) client->spin_score = 8;
+  if (client->spin_score < 0) client->spin_score = 0;
+  return found;
+}
+
 void pp_client_wait(pp_client *client, int milliseconds) {
-  struct epoll_event events[64];
+  struct epoll_event events[EVENTS];
   int64_t now = microseconds();
   if (client->timer_at >= 0) {
     int64_t left = client->timer_at - now;
     int until = left <= 0 ? 0 : (int)(left / 1000 + 1);
     if (milliseconds < 0 || until < milliseconds) milliseconds = until;
   }
-  int count = epoll_wait(client->epoll, events, 64, 0);
-  if (count == 0 && milliseconds != 0 && !atomic_load(&client->inbox)) {
-    bool tries = client->spin_score > 0 || ++client->turns % TRY_AGAIN == 0;
-    bool found = false;
-    while (tries && !found && microseconds() - now < SPIN) {
-      for (int i = 0; i < 16; i++) PAUSE();
-      count = epoll_wait(client->epoll, events, 64, 0);
-      found = count != 0 || atomic_load(&client->inbox);
-    }
-    if (tries) {
-      client->spin_score += found ? 1 : -2;
-      if (client->spin_score > 8) client->spin_score = 8;
-      if (client->spin_score < 0) client->spin_score = 0;
-    }
-    if (!found) {
-      atomic_store(&client->sleeping, 1);
-      if (!atomic_load(&client->inbox)) count = epoll_wait(client->epoll, events, 64, milliseconds);
-      atomic_store(&client->sleeping, 0);
-    }
+  int count = 0;
+  if (milliseconds == 0 || atomic_load(&client->inbox)) {
+    count = epoll_wait(client->epoll, events, EVENTS, 0);
+  } else if (!may_spin(client, now) || !spin(client, now, events, &count)) {
+    atomic_store(&client->sleeping, 1);
+    int longest = atomic_load(&client->inbox) ? 0 : milliseconds;
+    count = epoll_wait(client->epoll, events, EVENTS, longest);
+    atomic_store(&client->sleeping, 0);
   }
   if (count > 0) handle(client, events, count);
   pp_client_act(client);
