@@ -153,7 +153,7 @@
       if let data = request.httpBody { return .bytes(data) }
       if let stream = request.httpBodyStream {
         let chunks = StreamChunks(stream)
-        return .feed(BodyFeed { feed in try await chunks.forEach { await feed.put($0) } })
+        return .feed(BodyFeed { feed in try await chunks.pass { await feed.put($0) } })
       }
       return .none
     }

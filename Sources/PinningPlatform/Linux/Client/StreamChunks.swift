@@ -3,7 +3,7 @@
 
   /// An `InputStream` as chunks, read on a thread that may block.
   ///
-  /// Unchecked: the stream is touched by one call of ``forEach(_:)`` alone, one read at a time.
+  /// Unchecked: the stream is touched by one call of ``pass(to:)`` alone, one read at a time.
   final class StreamChunks: @unchecked Sendable {
     private static let queue = DispatchQueue(
       label: "ssl-pinning.body", qos: .userInitiated, attributes: .concurrent)
@@ -11,7 +11,7 @@
 
     init(_ stream: InputStream) { self.stream = stream }
 
-    func forEach(_ put: (Data) async -> Bool) async throws {
+    func pass(to put: (Data) async -> Bool) async throws {
       stream.open()
       defer { stream.close() }
       while let chunk = try await read() {
