@@ -15,7 +15,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo test check check-fast check-apple docs bench-core clean
+.PHONY: help deps deps-test build release demo test check check-fast check-apple docs bench-core sanitize clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ demo: deps ## run the main job on loopback, start to end
 
 test: deps-test ## run all tests
 	$(SWIFT) test $(STRICT) --disable-xctest $(WIDTH) $(if $(FILTER),--filter '$(FILTER)')
+
+sanitize: deps-test ## run all tests under the thread and the address sanitizer
+	@scripts/sanitize.sh thread '$(FILTER)'
+	@scripts/sanitize.sh address '$(FILTER)'
 
 check: deps-test check-fast check-apple docs ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests

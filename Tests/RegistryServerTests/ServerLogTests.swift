@@ -1,12 +1,12 @@
 import CanonicalJSON
+import PinningPlatform
 import RegistryServer
-import Synchronization
 import Testing
 
 @Suite("The log") struct ServerLogTests {
   @Test("is one JSON object a line, whatever a field contains")
   func lines() throws {
-    let written = Mutex<[[UInt8]]>([])
+    let written = Locked<[[UInt8]]>([])
     let log = ServerLog(
       level: .info, now: { 1_765_746_131 }, sink: { line in written.withLock { $0.append(line) } })
     log.event(.warn, "look_refused", ["reason": "\"\n{}\u{1b}[31m"])

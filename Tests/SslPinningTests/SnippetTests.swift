@@ -23,6 +23,14 @@ struct SnippetTests {
     return URL(filePath: bundle).deletingLastPathComponent()
   }
 
+  /// What the modules of this build need of a compiler, where they were built for a sanitizer.
+  private static var sanitizer: [String] {
+    for name in ["thread", "address"] where dlsym(nil, "__\(name.first ?? "t")san_init") != nil {
+      return ["-sanitize=\(name)"]
+    }
+    return []
+  }
+
   /// Compiles Swift that stands at the top level of a file, with the modules of this build.
   private func compile(_ source: String, in directory: TemporaryDirectory) async throws -> URL {
     let products = try Self.products()
@@ -42,7 +50,7 @@ struct SnippetTests {
       }
     }
     let arguments =
-      ["-swift-version", "6", "-suppress-warnings"]
+      ["-swift-version", "6", "-suppress-warnings"] + Self.sanitizer
       + ["-I", products.appending(path: "Modules").path(percentEncoded: false)]
       + [
         Self.root.appending(path: "Sources/COpenSSL/module.modulemap"),

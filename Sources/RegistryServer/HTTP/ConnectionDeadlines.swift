@@ -1,4 +1,5 @@
 import Foundation
+import PinningPlatform
 import Synchronization
 
 /// The open connections of a server, each with the moment at which it is cut.
@@ -22,7 +23,7 @@ final class ConnectionDeadlines: Sendable {
   }
 
   private let limits: HTTPLimits
-  private let open = Mutex<[ObjectIdentifier: Connection]>([:])
+  private let open = Locked<[ObjectIdentifier: Connection]>([:])
 
   init(limits: HTTPLimits) { self.limits = limits }
 

@@ -1,5 +1,6 @@
 import CMicroHTTPD
 import Foundation
+import PinningPlatform
 import Synchronization
 
 /// An HTTP/1.1 server for finished answers, on libmicrohttpd.
@@ -18,7 +19,7 @@ final class HTTPServer: Sendable {
 
   private let site: Site
   private let limits: HTTPLimits
-  private let daemon: Mutex<Daemon?>
+  private let daemon: Locked<Daemon?>
 
   private struct Daemon: @unchecked Sendable {
     let pointer: OpaquePointer
@@ -57,7 +58,7 @@ final class HTTPServer: Sendable {
     self.address = address
     self.site = site
     self.limits = limits
-    daemon = Mutex(Daemon(pointer: pointer, reaper: reaper))
+    daemon = Locked(Daemon(pointer: pointer, reaper: reaper))
   }
 
   deinit {

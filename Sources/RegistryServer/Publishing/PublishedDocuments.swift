@@ -1,4 +1,4 @@
-import Synchronization
+import PinningPlatform
 
 /// What is published at this moment. Written once per change, read by every request.
 ///
@@ -13,7 +13,7 @@ final class PublishedDocuments: Sendable {
     case waiting(HTTPResponse)
   }
 
-  private let pages: Mutex<[String: Page]>
+  private let pages: Locked<[String: Page]>
 
   /// All files wait.
   init(files: [String]) {
@@ -21,7 +21,7 @@ final class PublishedDocuments: Sendable {
       HTTPRefusal.response(
         503, "no key of this document's endpoints has been seen yet",
         hint: "the server's log says what each look found", headers: [("Retry-After", "10")]))
-    pages = Mutex(Dictionary(files.map { ($0, waiting) }, uniquingKeysWith: { first, _ in first }))
+    pages = Locked(Dictionary(files.map { ($0, waiting) }, uniquingKeysWith: { first, _ in first }))
   }
 
   /// Publishes a document in place of the one before.

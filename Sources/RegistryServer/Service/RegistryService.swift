@@ -1,6 +1,6 @@
 import Foundation
 import Pinning
-import Synchronization
+import PinningPlatform
 import TLSTools
 
 /// The registry server, assembled: watches, signs, stores, publishes.
@@ -18,7 +18,7 @@ public final class RegistryService: Sendable {
   private let health = ServiceHealth()
   private let store: any RegistryStore
   private let watcher: Watcher
-  private let running = Mutex<Running?>(nil)
+  private let running = Locked<Running?>(nil)
 
   private struct Running {
     let server: HTTPServer

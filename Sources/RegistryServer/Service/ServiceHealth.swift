@@ -1,4 +1,4 @@
-import Synchronization
+import PinningPlatform
 
 /// What keeps the server from doing its work at this moment, for `/readyz`.
 final class ServiceHealth: Sendable {
@@ -8,7 +8,7 @@ final class ServiceHealth: Sendable {
     var isStopping = false
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   /// A document could not be stored or signed.
   func report(_ file: String, _ reason: String) { state.withLock { $0.failures[file] = reason } }

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import PinningPlatform
 
 /// Listens for the signals that ask a process to end, from its creation on: one that comes before
 /// anybody waits is not lost.
@@ -17,7 +17,7 @@ final class TerminationSignal: Sendable {
     var sources: [any DispatchSourceSignal] = []
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   /// Listens when it returns. A signal that comes before has its usual effect.
   ///

@@ -1,4 +1,4 @@
-import Synchronization
+import PinningPlatform
 import TLSTools
 
 /// The anchors that endpoints are judged by.
@@ -13,7 +13,7 @@ final class AnchorsInForce: Sendable {
   }
 
   private let isSystem: Bool
-  private let held: Mutex<Held>
+  private let held: Locked<Held>
 
   /// - Parameter file: one or more certificates in PEM, or one in DER; `nil` for the system's.
   init(file: String?) throws(AnchorsError) {
@@ -29,7 +29,7 @@ final class AnchorsInForce: Sendable {
       anchors = file == nil ? try .system() : try TrustAnchors(reading: bytes)
     } catch { throw .unusable(path: name, reason: "\(error)") }
     isSystem = file == nil
-    held = Mutex(Held(anchors: anchors, read: .now))
+    held = Locked(Held(anchors: anchors, read: .now))
   }
 
   /// The anchors to judge by now.

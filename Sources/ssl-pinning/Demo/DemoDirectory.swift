@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import PinningPlatform
 
 /// Where the demo keeps its keys, its CA and its database.
 ///
@@ -13,7 +13,7 @@ final class DemoDirectory: Sendable {
   }
 
   let url: URL
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   /// Listens for SIGINT and SIGTERM, then makes a directory that nobody else can look into.
   init() async throws {

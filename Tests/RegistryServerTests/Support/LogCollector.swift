@@ -1,10 +1,10 @@
 import CanonicalJSON
+import PinningPlatform
 import RegistryServer
-import Synchronization
 
 /// Keeps a server's log lines, read as JSON.
 final class LogCollector: Sendable {
-  private let lines = Mutex<[JSONObject]>([])
+  private let lines = Locked<[JSONObject]>([])
 
   /// A log that ends up here.
   var log: ServerLog {

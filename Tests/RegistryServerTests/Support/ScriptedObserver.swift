@@ -1,6 +1,6 @@
 import Pinning
+import PinningPlatform
 import RegistryServer
-import Synchronization
 
 /// Endpoints that show what a test says.
 final class ScriptedObserver: EndpointObserver {
@@ -10,7 +10,7 @@ final class ScriptedObserver: EndpointObserver {
     var looks: [String: Int] = [:]
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   /// What an endpoint shows from now on.
   func show(_ look: Look, at fqdn: String) { state.withLock { $0.current[fqdn] = look } }

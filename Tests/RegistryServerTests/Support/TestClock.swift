@@ -1,5 +1,5 @@
+import PinningPlatform
 import RegistryServer
-import Synchronization
 
 /// A clock that does not wait. Pauses of up to 10 s pass at once and move the time; longer ones, a
 /// watcher's intervals, last until the task is cancelled: the test says when to look.
@@ -9,9 +9,9 @@ final class TestClock: ServerClock {
     var sleepers = 0
   }
 
-  private let state: Mutex<State>
+  private let state: Locked<State>
 
-  init(_ now: Int64 = 1_780_000_000) { state = Mutex(State(milliseconds: now * 1000)) }
+  init(_ now: Int64 = 1_780_000_000) { state = Locked(State(milliseconds: now * 1000)) }
 
   func now() -> Int64 { state.withLock { $0.milliseconds / 1000 } }
 

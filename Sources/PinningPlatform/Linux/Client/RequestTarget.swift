@@ -3,7 +3,6 @@
   import CPlatformShims
   import Foundation
   import Pinning
-  import Synchronization
 
   /// Where a request goes, read once by the parser that dials it: what is judged and what libcurl
   /// connects to cannot be two hosts.
@@ -97,7 +96,7 @@
     }
 
     // Every request passes here: this lock spins before it sleeps.
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let settings: RequestSettings
 
     init(settings: RequestSettings) { self.settings = settings }
