@@ -1,0 +1,77 @@
+/// How a row ended.
+struct RowResult: Sendable {
+  /// What the final line counts.
+  enum End: Sendable, Equatable {
+    /// As it must be.
+    case held
+    /// A change row in which somebody was not served.
+    case lockedOut
+    /// An attack row in which somebody was let in.
+    case accepted
+    /// It proved nothing: no control, no assertion, or another rule than the row is about.
+    case incomplete
+  }
+
+  let row: Row
+  let end: End
+  /// One line: what was shown, or why it was not.
+  let text: String
+
+  /// Runs a row.
+  static func run(_ row: Row) async -> RowResult {
+    do {
+      switch row.scenario {
+      case .change(let body): return RowResult(row, try await body(ChangeLog()))
+      case .attack(let body): return RowResult(row, try await body())
+      }
+    } catch {
+      return RowResult(row: row, end: .incomplete, text: "\(error)")
+    }
+  }
+
+  private init(row: Row, end: End, text: String) {
+    (self.row, self.end, self.text) = (row, end, text)
+  }
+
+  private init(_ row: Row, _ outcome: ChangeOutcome) {
+    var facts = ["\(outcome.requests.count) requests", "refused \(outcome.refused)"]
+    if let healing = outcome.healing {
+      facts.append(
+        "healed in \(Self.rounded(healing.seconds)) s (bound \(Self.rounded(healing.bound)) s)")
+    }
+    let text = "\(outcome.shown); \(facts.joined(separator: ", "))"
+    if let lockOut = outcome.lockOut {
+      self.init(row: row, end: .lockedOut, text: "\(text); LOCK-OUT: \(lockOut)")
+    } else if let fault = outcome.fault {
+      self.init(row: row, end: .incomplete, text: "\(text); \(fault)")
+    } else {
+      self.init(row: row, end: .held, text: text)
+    }
+  }
+
+  private init(_ row: Row, _ outcome: AttackOutcome) {
+    let bytes = outcome.exhibits.reduce(0) { $0 + $1.bytesRead }
+    let control = outcome.exhibits.first?.control ?? ""
+    let more = outcome.exhibits.count - 1
+    let text =
+      "\(outcome.shown); control: \(control)" + (more > 0 ? " (and \(more) more)" : "")
+      + "; attacker read \(bytes) bytes"
+    if outcome.exhibits.contains(where: \.isAccepted) {
+      self.init(row: row, end: .accepted, text: "\(text); ACCEPTED")
+    } else if let fault = outcome.exhibits.lazy.compactMap(\.fault).first {
+      self.init(row: row, end: .incomplete, text: "\(text); \(fault)")
+    } else {
+      self.init(row: row, end: .held, text: text)
+    }
+  }
+
+  private static func rounded(_ seconds: Double) -> String {
+    let tenths = Int((seconds * 10).rounded())
+    return "\(tenths / 10).\(tenths % 10)"
+  }
+
+  /// One line for the terminal.
+  var line: String {
+    "\(end == .held ? "✔" : "✘") \(row.isAttack ? "attack" : "change")  \(row.name): \(text)"
+  }
+}

@@ -1,0 +1,113 @@
+import CanonicalJSON
+import Pinning
+import PinningPlatform
+import TLSTools
+
+/// A registry on a loopback port whose every document the row decides.
+final class DrillRegistry: Sendable {
+  /// What a document says.
+  struct Book: Sendable {
+    var name = "app.json"
+    var keys: [RegistryKey] = []
+    var hosts: [HostSettings] = []
+    var denied: [SPKIPin] = []
+    var removed: [HostPattern] = []
+    var epoch: Int64 = 0
+    var version: Int64 = 0
+    /// Unix time in seconds.
+    var issued: Int64
+    var lifetime = 90 * Timeline.day
+    var keySets: [JSONValue] = []
+    /// Sign the statement.
+    var online: [TrustSigningKey]
+    /// Signs the payload.
+    var format1Key: SigningKey?
+
+    /// Lists these keys for a host, in place of those that it has.
+    mutating func list(_ pattern: String, _ identities: ServerIdentity...) throws {
+      let pattern = try HostPattern(pattern)
+      keys.removeAll { $0.pattern == pattern }
+      for identity in identities {
+        keys.append(RegistryKey(pattern: pattern, pin: .success(try identity.pin)))
+      }
+    }
+
+    /// The values to sign.
+    var document: RegistryDocument {
+      RegistryDocument(
+        registry: name, keys: keys,
+        terms: .init(
+          number: .init(epoch: epoch, version: version), issued: issued,
+          expires: issued + lifetime, hosts: hosts, denied: denied, removed: removed),
+        keySets: keySets)
+    }
+
+    /// The document, signed.
+    func bytes() throws -> [UInt8] {
+      try document.bytes(format1Key: format1Key, onlineKeys: online)
+    }
+  }
+
+  /// The root key that the app ships.
+  let root: TrustSigningKey
+  let server: LocalHTTPServer
+  private let timeline: Timeline
+  private let answer: Locked<HTTPResponse>
+  private let state: Locked<Book>
+
+  init(_ timeline: Timeline) throws {
+    let answer = Locked(HTTPResponse(status: 404))
+    self.answer = answer
+    self.timeline = timeline
+    root = try .generate(.ed25519)
+    state = Locked(Book(issued: timeline.world, online: [root]))
+    server = try LocalHTTPServer { _ in answer.withLock { $0 } }
+  }
+
+  var url: String { "http://127.0.0.1:\(server.port)/api/v1/app.json" }
+
+  /// What the next document says as it stands.
+  var book: Book { state.withLock { $0 } }
+
+  /// Changes what the registry says and publishes it as the next version.
+  ///
+  /// - Returns: the document.
+  @discardableResult
+  func publish(_ change: (inout Book) throws -> Void = { _ in }) throws -> [UInt8] {
+    let book = try state.withLock { book in
+      book.issued = timeline.world
+      book.version += 1
+      try change(&book)
+      return book
+    }
+    let bytes = try book.bytes()
+    serve(bytes)
+    return bytes
+  }
+
+  /// Answers with these bytes from now on.
+  func serve(_ bytes: [UInt8]) { respond(HTTPResponse(body: bytes)) }
+
+  /// Answers like this from now on.
+  func respond(_ response: HTTPResponse) { answer.withLock { $0 = response } }
+
+  /// Begins the next epoch, whose statements this key signs. Published with the next document, which
+  /// is version 1.
+  func beginEpoch(online key: TrustSigningKey) throws {
+    try state.withLock { book in
+      book.epoch += 1
+      book.version = 0
+      let set = KeySet(
+        registry: book.name, epoch: book.epoch,
+        root: try KeyRole(keys: [root.roleKey], threshold: 1),
+        online: try KeyRole(keys: [key.roleKey], threshold: 1))
+      book.keySets.append(try set.entry(signedBy: [root]))
+      book.online = [key]
+    }
+  }
+}
+
+extension ServerIdentity {
+  /// The pin of the leaf's key.
+  var pin: SPKIPin { get throws { try SPKIPin(subjectPublicKeyInfoDER: leafSPKI) } }
+}
