@@ -2,5 +2,5 @@
 enum Table {
   static let rows = changes + attacks
   static let changes: [Row] = RotationRows.all
-  static let attacks: [Row] = MiddlemanRows.all + RegistryAttackRows.all
+  static let attacks: [Row] = MiddlemanRows.all + RegistryAttackRows.all + TamperingRows.all
 }

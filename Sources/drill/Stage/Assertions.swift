@@ -1,13 +1,16 @@
+import Foundation
 import Pinning
 import SslPinning
 
 extension App {
   /// That the client works before anybody attacks it: otherwise its refusals would prove nothing.
-  func mustBeServed(by site: Site) async throws {
-    let (url, body) = (try site.url(), site.body)
+  func mustBeServed(by site: Site) async throws { try await mustGet(site.url(), site.body) }
+
+  /// That this body comes back over every way.
+  func mustGet(_ url: URL, _ body: String) async throws {
     for dialer in dialers {
       let answer = await dialer.dial(url)
-      try show(answer == .served(body), "\(dialer.name) before the attack: \(answer.text)")
+      try show(answer == .served(body), "\(dialer.name) beside the attack: \(answer.text)")
     }
   }
 

@@ -22,30 +22,47 @@ final class DrillRegistry: Sendable {
     var online: [TrustSigningKey]
     /// Signs the payload.
     var format1Key: SigningKey?
+    /// Whether there is a statement beside the payload.
+    var hasStatement = true
 
     /// Lists these keys for a host, in place of those that it has.
-    mutating func list(_ pattern: String, _ identities: ServerIdentity...) throws {
+    mutating func list(
+      _ pattern: String, _ identities: ServerIdentity..., expires: Int64? = nil
+    ) throws {
       let pattern = try HostPattern(pattern)
       keys.removeAll { $0.pattern == pattern }
       for identity in identities {
-        keys.append(RegistryKey(pattern: pattern, pin: .success(try identity.pin)))
+        keys.append(
+          RegistryKey(pattern: pattern, pin: .success(try identity.pin), expires: expires))
       }
+    }
+
+    /// Demands these CAs for a host, one of them, beside its leaf pins.
+    mutating func demand(_ pattern: String, _ authorities: CertificateAuthority...) throws {
+      let pattern = try HostPattern(pattern)
+      let pins = try authorities.map { try SPKIPin(certificateDER: $0.certificate.der) }
+      hosts.removeAll { $0.pattern == pattern }
+      hosts.append(HostSettings(pattern, ca: pins))
     }
 
     /// The values to sign.
     var document: RegistryDocument {
       RegistryDocument(
         registry: name, keys: keys,
-        terms: .init(
-          number: .init(epoch: epoch, version: version), issued: issued,
-          expires: issued + lifetime, hosts: hosts, denied: denied, removed: removed),
+        terms: hasStatement
+          ? .init(
+            number: .init(epoch: epoch, version: version), issued: issued,
+            expires: issued + lifetime, hosts: hosts, denied: denied, removed: removed) : nil,
         keySets: keySets)
     }
 
-    /// The document, signed.
-    func bytes() throws -> [UInt8] {
-      try document.bytes(format1Key: format1Key, onlineKeys: online)
+    /// The document, signed, open to be forged.
+    func signed() throws -> JSONObject {
+      try document.signed(format1Key: format1Key, onlineKeys: hasStatement ? online : [])
     }
+
+    /// The document, signed.
+    func bytes() throws -> [UInt8] { JSONValue.object(try signed()).canonicalBytes }
   }
 
   /// The root key that the app ships.
@@ -74,15 +91,25 @@ final class DrillRegistry: Sendable {
   /// - Returns: the document.
   @discardableResult
   func publish(_ change: (inout Book) throws -> Void = { _ in }) throws -> [UInt8] {
-    let book = try state.withLock { book in
-      book.issued = timeline.world
-      book.version += 1
-      try change(&book)
-      return book
+    let bytes = try state.withLock { book in
+      book = try next(book, change)
+      return try book.bytes()
     }
-    let bytes = try book.bytes()
     serve(bytes)
     return bytes
+  }
+
+  /// The next document, which is not published: somebody else's work may begin with it.
+  func draft(_ change: (inout Book) throws -> Void = { _ in }) throws -> Book {
+    try next(book, change)
+  }
+
+  private func next(_ book: Book, _ change: (inout Book) throws -> Void) throws -> Book {
+    var book = book
+    book.issued = timeline.world
+    book.version += 1
+    try change(&book)
+    return book
   }
 
   /// Answers with these bytes from now on.

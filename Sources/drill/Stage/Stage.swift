@@ -49,6 +49,21 @@ final class Stage: Sendable {
   /// Where an app on this stage keeps its registry.
   var storage: RegistryStorage { .directory(directory.path(percentEncoded: false)) }
 
+  /// Rewrites the files that apps have stored, as somebody with the device in hand can.
+  func rewriteStorage(_ change: (String) throws -> String) throws {
+    let files = try FileManager.default.contentsOfDirectory(
+      at: directory, includingPropertiesForKeys: nil
+    ).filter { $0.pathExtension == "json" }
+    var changes = 0
+    for file in files {
+      let old = try String(contentsOf: file, encoding: .utf8)
+      let new = try change(old)
+      if new != old { changes += 1 }
+      try Data(new.utf8).write(to: file)
+    }
+    try show(changes > 0, "nothing that is stored was changed")
+  }
+
   func config() -> SslPinningConfig {
     SslPinningConfig(
       endpointUrl: registry.url, rootKeys: [registry.root.publicKeyPEM], threshold: 1,
