@@ -21,6 +21,10 @@ enum Main {
         exit(2)
       }
     }
+    do { try ProxyLines.install() } catch {
+      say("no proxy lines: \(error)")
+      exit(1)
+    }
     exit(await Drill(rows: rows).run(say: say) ? 0 : 1)
   }
 

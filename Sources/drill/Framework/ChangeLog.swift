@@ -65,6 +65,9 @@ final class ChangeLog: Sendable {
     await get(url, dialers, expecting: body)
   }
 
+  /// Whether nobody has been served yet since the change.
+  var isHealing: Bool { state.withLock { $0.healing == nil } }
+
   private func note(
     _ dialer: Dialer, _ url: URL, _ body: String, _ answer: Dialer.Answer,
     mayBeRefused: Bool = false

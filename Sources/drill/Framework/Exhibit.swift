@@ -12,17 +12,23 @@ struct Exhibit: Sendable {
   struct Refusal: Sendable {
     /// The rules that may decide.
     let rules: Set<String>
-    /// Whether the attacker is dialled at all. Unlisted hosts and clear text are refused before.
-    let isDialled: Bool
+    /// Whether the attacker is dialled at all: unlisted hosts and clear text are refused before.
+    /// `nil` where the row does not mind.
+    let isDialled: Bool?
 
     /// After a handshake with the attacker.
     static func inHandshake(_ rules: String...) -> Refusal {
       Refusal(rules: Set(rules), isDialled: true)
     }
 
-    /// Before anything is dialled.
+    /// Before the attacker is dialled.
     static func before(_ rules: String...) -> Refusal {
       Refusal(rules: Set(rules), isDialled: false)
+    }
+
+    /// At either time: the rule says which.
+    static func either(_ rules: String...) -> Refusal {
+      Refusal(rules: Set(rules), isDialled: nil)
     }
   }
 
@@ -62,8 +68,10 @@ struct Exhibit: Sendable {
       answers.append((dialer.name, answer))
       if let found = Self.fault(of: answer, refusal) {
         fault = "\(dialer.name) to \(url): \(found)"
-      } else if refusal.isDialled, attacker.connections == connections {
-        fault = "\(dialer.name) never dialled the attacker"
+      } else if let isDialled = refusal.isDialled,
+        isDialled != (attacker.connections > connections)
+      {
+        fault = "\(dialer.name) to \(url): the attacker was \(isDialled ? "never " : "")dialled"
       }
     }
     self.answers = answers

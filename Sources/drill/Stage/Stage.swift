@@ -14,9 +14,14 @@ final class Stage: Sendable {
   let registry: DrillRegistry
   private let directory: URL
 
+  /// The key of the root above ``authority``.
+  let rootKey: PrivateKey
+
   init() throws {
+    rootKey = try .generate(.p256)
     authority = try CertificateAuthority.makeRoot(
-      name: "Drill root", validity: Self.validity(timeline.world, from: -3650, to: 3650)
+      name: "Drill root", key: rootKey,
+      validity: Self.validity(timeline.world, from: -3650, to: 3650)
     ).issueIntermediate(
       name: "Drill intermediate", validity: Self.validity(timeline.world, from: -1825, to: 1825))
     registry = try DrillRegistry(timeline)
@@ -25,6 +30,14 @@ final class Stage: Sendable {
   }
 
   deinit { try? FileManager.default.removeItem(at: directory) }
+
+  /// A directory for a server's files; gone with the stage.
+  func makeDirectory() throws -> URL {
+    let made = directory.appending(path: UUID().uuidString, directoryHint: .isDirectory)
+    try FileManager.default.createDirectory(
+      at: made, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    return made
+  }
 
   /// A span of days around a time.
   static func validity(_ now: Int64, from: Int64, to: Int64) -> Validity {
