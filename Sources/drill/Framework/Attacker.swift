@@ -24,15 +24,26 @@ extension InterceptingProxy: Attacker {
   var bytesRead: Int { plaintextBytes }
   var connections: Int { handshakesCompleted + handshakesFailed }
 
-  /// A client sees its refusal before the proxy does, so the handshake may be counted a little later.
+  /// What still comes, comes at once: loopback, and nobody waits for anything.
   func settle() async -> Bool {
-    for _ in 0..<100 {
-      let before = (handshakesCompleted + handshakesFailed, plaintextBytes)
+    var (before, calm) = (-1, 0)
+    for _ in 0..<1000 {
+      let now = handshakesCompleted + handshakesFailed + plaintextBytes
+      calm = now == before ? calm + 1 : 0
+      if calm == 3 { return true }
+      before = now
       try? await Task.sleep(nanoseconds: 10_000_000)
-      if before == (handshakesCompleted + handshakesFailed, plaintextBytes), before.0 > 0 {
-        return true
-      }
     }
-    return true
+    return false
+  }
+}
+
+extension Attacker {
+  /// Waits until so many connections have been counted: a client sees its refusal before an attacker
+  /// does. Not for ever: nobody may have dialled.
+  func meets(_ connections: Int) async {
+    for _ in 0..<1000 where self.connections < connections {
+      try? await Task.sleep(nanoseconds: 5_000_000)
+    }
   }
 }

@@ -120,6 +120,8 @@ struct ChangeOutcome: Sendable {
 }
 
 extension Dialer.Answer {
+  var isFailure: Bool { if case .failed = self { true } else { false } }
+
   var text: String {
     switch self {
     case .served(let body): "served \"\(body)\""

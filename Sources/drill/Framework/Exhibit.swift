@@ -64,6 +64,7 @@ struct Exhibit: Sendable {
     for dialer in dialers {
       let connections = attacker.connections
       let answer = await dialer.dial(url)
+      if refusal.isDialled == true { await attacker.meets(connections + 1) }
       guard await attacker.settle() else { throw Unshown("the attacker never came to rest") }
       answers.append((dialer.name, answer))
       if let found = Self.fault(of: answer, refusal) {

@@ -1,3 +1,5 @@
+import PinningPlatform
+
 /// How a row ended.
 struct RowResult: Sendable {
   /// What the final line counts.
@@ -18,7 +20,31 @@ struct RowResult: Sendable {
   let text: String
 
   /// Runs a row.
-  static func run(_ row: Row) async -> RowResult {
+  ///
+  /// - Parameter limit: seconds after which a row that hangs is given up. It goes on in the
+  ///   background, and nobody waits for it.
+  static func run(_ row: Row, limit: Double = 60) async -> RowResult {
+    await withCheckedContinuation { continuation in
+      let waiting = Locked<CheckedContinuation<RowResult, Never>?>(continuation)
+      let end: @Sendable (RowResult) -> Void = { result in
+        let first = waiting.withLock { waiting in
+          defer { waiting = nil }
+          return waiting
+        }
+        first?.resume(returning: result)
+      }
+      let clock = Task {
+        try await Task.sleep(nanoseconds: UInt64(limit * 1_000_000_000))
+        end(RowResult(row: row, end: .incomplete, text: "it did not end within \(limit) s"))
+      }
+      Task {
+        end(await toItsEnd(row))
+        clock.cancel()
+      }
+    }
+  }
+
+  private static func toItsEnd(_ row: Row) async -> RowResult {
     do {
       switch row.scenario {
       case .change(let body): return RowResult(row, try await body(ChangeLog()))

@@ -19,6 +19,7 @@ enum ClockRows {
       try await app.client.refresh()
       try site.rotate(to: new)
       log.changed()
+      try await stage.mustNotBeValidYet(site)
       await log.get(try site.url(), app.dialers, expecting: site.body)
       await log.get(try site.url(), try await stage.start().dialers, expecting: site.body)
       return ChangeOutcome("a certificate that is not valid yet by the device's clock", log)
@@ -43,6 +44,7 @@ enum ClockRows {
       let new = try await stage.start { $0.storage = .none }
       await log.get(try site.url(), old.dialers + new.dialers, expecting: site.body)
       stage.timeline.setDeviceWrong(by: 25 * Timeline.hour)
+      site.lead()
       log.changed()
       await log.get(try site.url(), old.dialers + new.dialers, expecting: site.body)
       return ChangeOutcome(
@@ -52,11 +54,11 @@ enum ClockRows {
       let scene = try await Scene()
       let (site, stage) = (scene.site, scene.stage)
       let bundled = Data(try stage.registry.book.bytes())
-      try show(
-        site.server.identity.leaf.der.isEmpty == false && stage.timeline.device > 0, "no stage")
       stage.timeline.pass(days: 1)
       stage.timeline.setDeviceWrong(by: -400 * Timeline.day)
+      site.lead()
       log.changed()
+      try await stage.mustNotBeValidYet(site)
       let stored = try await stage.start()
       let fresh = try await stage.start {
         $0.storage = .none
@@ -66,6 +68,31 @@ enum ClockRows {
         try site.url(), scene.app.dialers + stored.dialers + fresh.dialers, expecting: site.body)
       return ChangeOutcome(
         "certificates 30 days old; running, from storage, and from a registry in the app", log)
+    },
+    .change("clock ahead for a while") { log in
+      let scene = try await Scene()
+      let (site, stage, app) = (scene.site, scene.stage, scene.app)
+      let dialer = app.dialers.first
+      for years: Int64 in [1, 30] {
+        stage.timeline.setDeviceWrong(by: years * 400 * Timeline.day)
+        site.lead()
+        // Certificates have ended by such a clock: nobody can be served.
+        if case .served? = try await dialer?.dial(site.url()) {
+          throw Unshown("served by an expired certificate")
+        }
+        _ = try? await app.client.refresh()
+        _ = try? await stage.start()
+      }
+      stage.timeline.setDeviceWrong(by: 0)
+      site.lead()
+      log.changed()
+      await log.get(try site.url(), app.dialers, expecting: site.body)
+      await log.get(try site.url(), try await stage.start().dialers, expecting: site.body)
+      let new = try stage.issue(site.host)
+      try stage.registry.publish { try $0.list(site.host, new) }
+      try site.rotate(to: new)
+      await log.get(try site.url(), app.dialers, expecting: site.body)
+      return ChangeOutcome("once it is right again everything goes on, and so do rotations", log)
     },
     .change("burnt counter") { log in
       let scene = try await Scene()
@@ -108,6 +135,24 @@ enum ClockRows {
       await log.get(try site.url(), app.dialers, expecting: site.body)
       await log.get(try site.url(), try await stage.start().dialers, expecting: site.body)
       return ChangeOutcome("locked out by the thief, let in again by the root keys", log)
+    },
+    .change("root key replaced") { log in
+      let scene = try await Scene()
+      let (site, stage, app) = (scene.site, scene.stage, scene.app)
+      let root = try TrustSigningKey.generate(.p256)
+      try stage.registry.beginEpoch(online: .generate(.ed25519), root: root)
+      let new = try stage.issue(site.host)
+      try stage.registry.publish { try $0.list(site.host, new) }
+      try site.rotate(to: new)
+      log.changed()
+      let later = try await stage.start { $0.rootKeys = [root.publicKeyPEM] }
+      await log.get(try site.url(), app.dialers + later.dialers, expecting: site.body)
+      try stage.registry.beginEpoch(online: .generate(.p256))
+      let newer = try stage.issue(site.host)
+      try stage.registry.publish { try $0.list(site.host, newer) }
+      try site.rotate(to: newer)
+      await log.get(try site.url(), app.dialers + later.dialers, expecting: site.body)
+      return ChangeOutcome("an app that ships the old root and one that ships the new", log)
     },
     .change("format 1 becomes format 2") { log in
       let key = try SigningKey.generate(bits: 2048)

@@ -89,7 +89,7 @@ enum MiddlemanRows {
       try show(site.server.counts.handshakesResumed == before, "a session was resumed")
       return try AttackOutcome(
         "the server goes on under the removed key, with tickets it gave out before (the app resumed"
-          + " \(resumed) of 3 connections until then)", exhibits)
+          + " \(resumed) of \(3 * app.dialers.count) connections until then)", exhibits)
     },
     .attack("man in the middle behind an HTTPS proxy") {
       let lines = try ProxyLines.installed.get()

@@ -92,7 +92,8 @@ enum RotationRows {
       try stage.registry.publish { try $0.demand(site.host, stage.authority, other) }
       try await app.client.refresh()
       await log.get(try site.url(), app.dialers, expecting: site.body)
-      try site.rotate(to: stage.issue(site.host, key: site.server.identity.key, by: other, from: -1))
+      try site.rotate(
+        to: stage.issue(site.host, key: site.server.identity.key, by: other, from: -1))
       log.changed()
       await log.get(try site.url(), app.dialers, expecting: site.body)
       try stage.registry.publish { try $0.demand(site.host, other) }

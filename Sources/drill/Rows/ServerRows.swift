@@ -7,7 +7,7 @@ import TLSTools
 /// The real registry server: it watches the endpoint, and nobody tells it anything.
 enum ServerRows {
   /// Milliseconds between two rounds of looks, and between the looks that confirm a new key.
-  private static let (interval, lookInterval): (Int64, Int64) = (2000, 200)
+  private static let (interval, lookInterval): (Int64, Int64) = (5000, 200)
 
   static let changes: [Row] = [
     .change("new key unannounced") { log in
@@ -98,6 +98,7 @@ enum ServerRows {
               victim.url(), attacker: attacker, control: stage.control, pinned: app.dialers,
               .inHandshake("leaf-pin")))
           try attacker.replaceIdentity(stage.issue(victim.host), closingConnections: true)
+          try await briefly()
         } while log.isHealing
         try await healed
       }

@@ -49,6 +49,30 @@ enum TamperingRows {
             (bytes(posing), \.isUnsigned),
           ], attacker: attacker, port: attacker.port))
     },
+    .attack("forged key set") {
+      let scene = try await Scene()
+      let (attacker, identity) = try scene.middleman()
+      let own = try TrustSigningKey.generate(.ed25519)
+      // His own root and online key, signed by himself: once with his id, once with the real one's.
+      var forged = try scene.stage.registry.draft { try $0.list(scene.site.host, identity) }
+      forged.root = own
+      try DrillRegistry.beginEpoch(&forged, online: own)
+      let signed = try forged.signed()
+      var posing = signed
+      var entry = signed["keySets"]?.arrayValue?.first?.objectValue
+      if let set = entry?["keySet"]?.objectValue {
+        let signature = try own.sign(DocumentSignature.Domain.keySet.bytes(over: set))
+        entry?["signatures"] = .array([
+          DocumentSignature(by: scene.stage.registry.root.roleKey.id, signature).json
+        ])
+      }
+      posing["keySets"] = entry.map { .array([.object($0)]) }
+      return try AttackOutcome(
+        "a key set of the attacker's, signed by himself, under his id and under the root's",
+        try await scene.forge(
+          [(bytes(signed), \.isKeySet), (bytes(posing), \.isKeySet)], attacker: attacker,
+          port: attacker.port))
+    },
     .attack("stripped statement") {
       let stolen = try SigningKey.generate(bits: 2048)
       let scene = try await Scene(

@@ -46,6 +46,12 @@ extension Stage {
   /// The dial without pins, by the device's clock.
   var control: Dialer { .unpinned(trust, at: timeline.device) }
 
+  /// That a client which goes by the device's clock alone would not be served.
+  func mustNotBeValidYet(_ site: Site) async throws {
+    let answer = await control.dial(try site.url())
+    try show(answer.isFailure, "the certificate is valid by the device's clock: \(answer.text)")
+  }
+
   /// A dial that asks nothing of certificates: a proxy makes its handshakes, and asks nothing.
   var blindControl: Dialer {
     Dialer(name: "a client that checks nothing") { [self] url in

@@ -18,6 +18,8 @@ final class DrillRegistry: Sendable {
     var issued: Int64
     var lifetime = 90 * Timeline.day
     var keySets: [JSONValue] = []
+    /// Signs the next key set.
+    var root: TrustSigningKey
     /// Sign the statement.
     var online: [TrustSigningKey]
     /// Signs the payload.
@@ -77,7 +79,7 @@ final class DrillRegistry: Sendable {
     self.answer = answer
     self.timeline = timeline
     root = try .generate(.ed25519)
-    state = Locked(Book(issued: timeline.world, online: [root]))
+    state = Locked(Book(issued: timeline.world, root: root, online: [root]))
     server = try LocalHTTPServer { _ in answer.withLock { $0 } }
   }
 
@@ -120,17 +122,26 @@ final class DrillRegistry: Sendable {
 
   /// Begins the next epoch, whose statements this key signs. Published with the next document, which
   /// is version 1.
-  func beginEpoch(online key: TrustSigningKey) throws {
-    try state.withLock { book in
-      book.epoch += 1
-      book.version = 0
-      let set = KeySet(
-        registry: book.name, epoch: book.epoch,
-        root: try KeyRole(keys: [root.roleKey], threshold: 1),
-        online: try KeyRole(keys: [key.roleKey], threshold: 1))
-      book.keySets.append(try set.entry(signedBy: [root]))
-      book.online = [key]
-    }
+  ///
+  /// - Parameter root: signs key sets from now on; the old one unless told otherwise.
+  func beginEpoch(online key: TrustSigningKey, root next: TrustSigningKey? = nil) throws {
+    try state.withLock { book in try Self.beginEpoch(&book, online: key, root: next) }
+  }
+
+  /// Begins the next epoch of a document.
+  static func beginEpoch(
+    _ book: inout Book, online key: TrustSigningKey, root next: TrustSigningKey? = nil
+  ) throws {
+    let (old, root) = (book.root, next ?? book.root)
+    book.epoch += 1
+    book.version = 0
+    let set = KeySet(
+      registry: book.name, epoch: book.epoch,
+      root: try KeyRole(keys: [root.roleKey], threshold: 1),
+      online: try KeyRole(keys: [key.roleKey], threshold: 1))
+    book.keySets.append(try set.entry(signedBy: next == nil ? [old] : [old, root]))
+    book.root = root
+    book.online = [key]
   }
 }
 

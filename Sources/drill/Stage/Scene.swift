@@ -101,5 +101,6 @@ extension RegistryError {
     if case .invalidStatement(let fault) = self { fault } else { nil }
   }
   var isUnsigned: Bool { if case .notSigned = statementFault { true } else { false } }
+  var isKeySet: Bool { if case .invalidKeySet = self { true } else { false } }
   var isOtherRegistry: Bool { if case .otherRegistry = statementFault { true } else { false } }
 }
