@@ -53,16 +53,25 @@ final class ChangeLog: Sendable {
     let start = ContinuousClock.now
     func elapsed() -> Double { (ContinuousClock.now - start) / .seconds(1) }
     for dialer in dialers {
-      while elapsed() <= bound {
-        let answer = await dialer.dial(url)
-        note(dialer, url, body, answer, mayBeRefused: true)
-        if case .served = answer { break }
-        try await pause()
-      }
+      while elapsed() <= bound, await !attempt(url, dialer, expecting: body) { try await pause() }
     }
-    let healing = Healing(seconds: elapsed(), bound: bound)
-    state.withLock { $0.healing = healing }
+    healed(after: elapsed(), bound: bound)
     await get(url, dialers, expecting: body)
+  }
+
+  /// Sends a request while the change heals: a refusal is counted, and no lock-out.
+  ///
+  /// - Returns: whether it was served.
+  func attempt(_ url: URL, _ dialer: Dialer, expecting body: String) async -> Bool {
+    let answer = await dialer.dial(url)
+    note(dialer, url, body, answer, mayBeRefused: true)
+    if case .served = answer { return true }
+    return false
+  }
+
+  /// Notes how many seconds it took until everybody was served.
+  func healed(after seconds: Double, bound: Double) {
+    state.withLock { $0.healing = Healing(seconds: seconds, bound: bound) }
   }
 
   /// Whether nobody has been served yet since the change.

@@ -32,17 +32,23 @@ enum ServerRows {
   }
 
   /// An app with the clocks that it has outside the drill.
-  private static func start(_ stage: Stage, _ service: RegistryService) async throws -> App {
+  static func start(
+    _ stage: Stage, _ service: RegistryService, clocks: Clocks = .system
+  ) async throws -> App {
     var config = stage.config()
     config.rootKeys = []
     config.signingKeyBase64 = service.publicKeyPEM
     config.endpointUrl = "http://\(service.address?.description ?? "")/api/v1/app.json"
-    return App(try await SslPinningClient(config: config))
+    // Each app is a device of its own.
+    config.storage = .none
+    return App(try await SslPinningClient(config: config, clocks: clocks))
   }
 
   /// Runs the registry server until `body` is over.
-  private static func withService(
-    _ stage: Stage, watching sites: [Site], _ body: (RegistryService) async throws -> Void
+  static func withService(
+    _ stage: Stage, watching sites: [Site],
+    _ tls: TLSConfiguration = TLSConfiguration(interval: interval, lookInterval: lookInterval),
+    clock: any ServerClock = SystemClock(), _ body: (RegistryService) async throws -> Void
   ) async throws {
     let directory = try stage.makeDirectory()
     let key = try SigningKey.generate(bits: 2048)
@@ -55,17 +61,18 @@ enum ServerRows {
         fqdn: try HostName(site.host), port: site.server.port,
         address: IPAddress(bytes: [127, 0, 0, 1]), patterns: [.exact(try HostName(site.host))])
     }
+    var tls = tls
+    tls.directory = directory.path(percentEncoded: false)
+    tls.anchors = anchors.path(percentEncoded: false)
     let service = try RegistryService(
       configuration: ServerConfiguration(
         documents: [DocumentConfiguration(file: "app.json", endpoints: endpoints)],
         listen: ListenAddress("127.0.0.1:0") ?? .standard, storage: .memory,
-        tls: TLSConfiguration(
-          directory: directory.path(percentEncoded: false), interval: interval,
-          lookInterval: lookInterval, anchors: anchors.path(percentEncoded: false))),
-      log: .silent)
+        tls: tls),
+      clock: clock, log: .silent)
     try await service.start()
     do {
-      for site in sites { await service.look(at: site.host) }
+      while service.currentDocument("app.json") == nil { try await briefly() }
       try await body(service)
       await service.stop()
     } catch {
