@@ -137,7 +137,7 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "DrillTests", dependencies: ["PinningPlatform", "TLSTools", "TestSupport", "drill"],
+      name: "DrillTests", dependencies: ["SslPinning", "TLSTools", "TestSupport", "drill"],
       swiftSettings: strict),
   ]
 )

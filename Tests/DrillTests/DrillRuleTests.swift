@@ -1,4 +1,5 @@
 import Foundation
+import SslPinning
 import TLSTools
 import Testing
 
@@ -158,6 +159,30 @@ struct DrillRuleTests {
       _ = pinFailure
     }
     #expect(never.0 == .lockedOut)
+  }
+
+  @Test(
+    "A client that cannot be made is a lock-out, and a document that is believed lets somebody in")
+  func withoutRequests() async {
+    #expect(await change { _, _ in throw SslPinningError.badSignature }.0 == .lockedOut)
+    let row = Row.attack("attack") { throw LetIn("believed") }
+    #expect(await RowResult.run(row).end == .accepted)
+    let broken = await change { [pinFailure, dialer = scripted(pinFailure)] log, url in
+      await log.get(url, [dialer], expecting: "gotcha")
+      throw Unshown("\(pinFailure)")
+    }
+    #expect(broken.0 == .lockedOut)
+  }
+
+  @Test("A row that hangs fails")
+  func hanging() async {
+    let (gate, opener) = AsyncStream<Void>.makeStream()
+    let row = Row.change("change") { _ in
+      for await _ in gate {}
+      throw SslPinningError.badSignature
+    }
+    #expect(await RowResult.run(row, limit: 0.01).end == .incomplete)
+    opener.finish()
   }
 
   @Test("A row that throws fails, and so does a drill without rows")

@@ -112,7 +112,8 @@ struct ChangeOutcome: Sendable {
   /// Who was locked out, if anybody was.
   var lockOut: String? {
     if let healing, healing.seconds > healing.bound {
-      return "healed after \(healing.seconds) s, and \(healing.bound) s is the bound"
+      return
+        "healed after \(healing.seconds.inTenths) s, and \(healing.bound.inTenths) s is the bound"
     }
     for request in requests {
       switch request.answer {
@@ -125,6 +126,14 @@ struct ChangeOutcome: Sendable {
       }
     }
     return nil
+  }
+}
+
+extension Double {
+  /// With one digit behind the point, for people.
+  var inTenths: String {
+    let tenths = Int((self * 10).rounded())
+    return "\(tenths / 10).\(tenths % 10)"
   }
 }
 

@@ -1,4 +1,5 @@
 import PinningPlatform
+import SslPinning
 
 /// How a row ended.
 struct RowResult: Sendable {
@@ -45,13 +46,22 @@ struct RowResult: Sendable {
   }
 
   private static func toItsEnd(_ row: Row) async -> RowResult {
+    let log = ChangeLog()
     do {
       switch row.scenario {
-      case .change(let body): return RowResult(row, try await body(ChangeLog()))
+      case .change(let body): return RowResult(row, try await body(log))
       case .attack(let body): return RowResult(row, try await body())
       }
+    } catch let error as LetIn {
+      return RowResult(row: row, end: .accepted, text: error.description)
+    } catch let error as SslPinningError where !row.isAttack {
+      return RowResult(row: row, end: .lockedOut, text: "LOCK-OUT: no client: \(error)")
     } catch {
-      return RowResult(row: row, end: .incomplete, text: "\(error)")
+      // Whoever was locked out before it broke off still was.
+      let lockOut = ChangeOutcome("", log).lockOut
+      return RowResult(
+        row: row, end: lockOut == nil ? .incomplete : .lockedOut,
+        text: "\(error)" + (lockOut.map { "; LOCK-OUT: \($0)" } ?? ""))
     }
   }
 
@@ -63,7 +73,7 @@ struct RowResult: Sendable {
     var facts = ["\(outcome.requests.count) requests", "refused \(outcome.refused)"]
     if let healing = outcome.healing {
       facts.append(
-        "healed in \(Self.rounded(healing.seconds)) s (bound \(Self.rounded(healing.bound)) s)")
+        "healed in \(healing.seconds.inTenths) s (bound \(healing.bound.inTenths) s)")
     }
     let text = "\(outcome.shown); \(facts.joined(separator: ", "))"
     if let lockOut = outcome.lockOut {
@@ -89,11 +99,6 @@ struct RowResult: Sendable {
     } else {
       self.init(row: row, end: .held, text: text)
     }
-  }
-
-  private static func rounded(_ seconds: Double) -> String {
-    let tenths = Int((seconds * 10).rounded())
-    return "\(tenths / 10).\(tenths % 10)"
   }
 
   /// One line for the terminal.

@@ -97,7 +97,7 @@ enum RegistryAttackRows {
         [(other, \.isOtherRegistry)], attacker: attacker, port: attacker.port)
       do {
         _ = try await scene.stage.start { $0.storage = .none }
-        throw Unshown("a first start believed it")
+        throw LetIn("a first start believed it")
       } catch SslPinningError.registryRefused(let reason) {
         try show(reason.isOtherRegistry, "the first start was refused for \(reason)")
       }

@@ -111,7 +111,7 @@ enum ServerRows {
       }
       let outcome = ChangeOutcome("", log)
       try show(outcome.lockOut == nil, outcome.lockOut ?? "")
-      let seconds = (outcome.healing?.seconds ?? 0).formatted(.number.precision(.fractionLength(1)))
+      let seconds = (outcome.healing?.seconds ?? 0).inTenths
       return try AttackOutcome(
         "\(exhibits.count) attacks on one host; the other healed in \(seconds) s, refused"
           + " \(outcome.refused)", exhibits)

@@ -96,7 +96,7 @@ enum TamperingRows {
           $0.rootKeys = [root]
           $0.signingKeyBase64 = signing
         }
-        throw Unshown("a first start that requires a statement believed it")
+        throw LetIn("a first start that requires a statement believed it")
       } catch SslPinningError.registryRefused(.statementRequired) {}
       return try AttackOutcome(
         "a document of format 1, signed with the stolen key of format 1; first starts with root"

@@ -23,6 +23,6 @@ extension App {
       default: throw Unshown("the document was refused for another reason: \(error)")
       }
     }
-    throw Unshown("the attacker's document was believed")
+    throw LetIn("the attacker's document was believed")
   }
 }
