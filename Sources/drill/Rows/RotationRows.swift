@@ -154,7 +154,7 @@ enum RotationRows {
     },
   ]
 
-  /// Four workers send requests all the while; each step waits for 20 more of them.
+  /// Four workers send requests all the while; each step waits for 40 more of them.
   private static func duringKeepAlive(_ log: ChangeLog) async throws -> ChangeOutcome {
     let stage = try Stage()
     let (old, new) = (try stage.issue(Stage.host), try stage.issue(Stage.host))
@@ -190,7 +190,7 @@ enum RotationRows {
   }
 
   private static func flow(_ server: LocalTLSServer) async throws {
-    let goal = server.requests.count + 20
+    let goal = server.requests.count + 40
     for _ in 0..<10_000 where server.requests.count < goal {
       try await Task.sleep(nanoseconds: 2_000_000)
     }

@@ -21,17 +21,24 @@ final class App: Sendable {
   deinit { session.invalidateAndCancel() }
 
   /// Every way, each of which must hold by itself.
-  var dialers: [Dialer] { [overSession] }
+  var dialers: [Dialer] {
+    [
+      dialer("session") { [session] in try await session.data(for: $0) },
+      dialer("data(for:)") { [client] in try await client.data(for: $0, within: 30) },
+    ]
+  }
 
-  /// The pinned `URLSession`.
-  private var overSession: Dialer {
-    Dialer(name: "session") { [self] url in
+  private func dialer(
+    _ name: String, _ send: @escaping @Sendable (URLRequest) async throws -> (Data, URLResponse)
+  ) -> Dialer {
+    Dialer(name: name) { [self] url in
       var request = URLRequest(url: url)
       request.setValue("Bearer secret", forHTTPHeaderField: "Authorization")
       do {
-        return .served(String(decoding: try await session.data(for: request).0, as: UTF8.self))
+        return .served(String(decoding: try await send(request).0, as: UTF8.self))
       } catch {
-        guard let refusal = client.refusal(for: error) else { return .failed("\(error)") }
+        let refusal = error as? PinEvaluation ?? client.refusal(for: error)
+        guard let refusal else { return .failed("\(error)") }
         return .refused(rule: refusal.rule, "\(refusal)")
       }
     }
