@@ -72,13 +72,20 @@ enum ServerRows {
       clock: clock, log: .silent)
     try await service.start()
     do {
-      while service.currentDocument("app.json") == nil { try await briefly() }
+      // The first document has what was looked at first; readiness says when it has everything.
+      while !lists(service, sites) { try await briefly() }
       try await body(service)
       await service.stop()
     } catch {
       await service.stop()
       throw error
     }
+  }
+
+  private static func lists(_ service: RegistryService, _ sites: [Site]) -> Bool {
+    let document = service.currentDocument("app.json")?.bytes ?? []
+    let text = String(decoding: document, as: UTF8.self)
+    return sites.allSatisfy { text.contains("\"\($0.host)\"") }
   }
 
   static let attacks: [Row] = [
