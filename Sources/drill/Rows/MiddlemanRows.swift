@@ -1,3 +1,5 @@
+import Pinning
+import PinningPlatform
 import TLSTools
 
 /// Attackers on the wire, with whatever certificate they can get.
@@ -76,6 +78,34 @@ enum MiddlemanRows {
       return try AttackOutcome(
         "a stolen key that is still listed, and denied since the last refresh",
         try await scene.attack(by: attacker, at: attacker.port, .inHandshake("denied-key")))
+    },
+    .attack("denied intermediate") {
+      let stage = try Stage()
+      let site = try stage.site()
+      let root = try CertificateAuthority(chain: [stage.authority.root], key: stage.rootKey)
+      let stolen = try root.issueIntermediate(
+        name: "Stolen intermediate",
+        validity: Stage.validity(stage.timeline.world, from: -1, to: 365))
+      // The host pins the root alone, so whatever stands below it passes.
+      try stage.registry.publish { try $0.demand(site.host, root) }
+      let app = try await stage.start()
+      let attacker = try LocalTLSServer(identity: stage.issue(site.host, by: stolen, from: -1)) {
+        _ in .text("read")
+      }
+      try await app.mustBeServed(by: site)
+      site.lead(to: attacker.port)
+      try await app.mustGet(site.url(), "read")
+      try stage.registry.publish {
+        $0.denied = [try SPKIPin(certificateDER: stolen.certificate.der)]
+      }
+      try await app.client.refresh()
+      let exhibit = try await Exhibit(
+        site.url(), attacker: attacker, control: stage.control, pinned: app.dialers,
+        .inHandshake("denied-key"))
+      site.lead()
+      try await app.mustBeServed(by: site)
+      return AttackOutcome(
+        "a stolen CA below the pinned root, denied since the last refresh", exhibit)
     },
     .attack("resumed session after removal") {
       let scene = try await Scene()

@@ -101,6 +101,34 @@ enum RotationRows {
       await log.get(try site.url(), app.dialers, expecting: site.body)
       return ChangeOutcome("same key, below another intermediate whose pin is demanded", log)
     },
+    .change("cross-signed CA") { log in
+      let stage = try Stage()
+      let validity = Stage.validity(stage.timeline.world, from: -10, to: 1825)
+      let (pinned, other) = try (
+        CertificateAuthority.makeRoot(name: "Pinned root", validity: validity),
+        CertificateAuthority.makeRoot(name: "Other root", validity: validity)
+      )
+      let key = try PrivateKey.generate(.p256)
+      let below = try pinned.issueIntermediate(name: "Issuer", key: key, validity: validity)
+      let crossed = try other.issueIntermediate(name: "Issuer", key: key, validity: validity)
+      let identity = try stage.issue(Stage.host, by: below, from: -1)
+      let site = try Site(Stage.host, identity)
+      try stage.registry.publish {
+        try $0.list(site.host, identity)
+        try $0.demand(site.host, pinned)
+      }
+      let app = try await stage.start { $0.trust = .anchors([pinned.root.der, other.root.der]) }
+      await log.get(try site.url(), app.dialers, expecting: site.body)
+      // In one of the orders, the path that is found first ends at the other root.
+      for issuers in [[crossed, below], [below, crossed]] {
+        try site.rotate(
+          to: ServerIdentity(
+            certificates: [identity.leaf] + issuers.map(\.certificate), key: identity.key))
+        log.changed()
+        await log.get(try site.url(), app.dialers, expecting: site.body)
+      }
+      return ChangeOutcome("the server sends two paths, one of which has the pinned root", log)
+    },
     .change("two keys on one fleet") { log in
       let scene = try await Scene()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
