@@ -15,6 +15,7 @@ enum Main {
       case "--filter":
         let text = (arguments.popFirst() ?? "").lowercased()
         rows = rows.filter { $0.name.lowercased().contains(text) }
+        if rows.isEmpty { say("no row has \"\(text)\" in its name; hint: --list") }
       default:
         FileHandle.standardError.write(
           Data("unknown argument \(argument); hint: --list or --filter name\n".utf8))
