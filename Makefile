@@ -15,13 +15,14 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo test check check-fast check-apple docs bench-core sanitize clean
+.PHONY: help deps deps-test build release demo drill test check check-fast check-apple docs bench-core \
+	sanitize clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo '  make demo ARGS=--once    prove it and exit; without ARGS it stays up'
-	@echo '  make test FILTER=name    only the tests whose name matches'
+	@echo '  make test FILTER=name    only the tests whose name matches; make drill likewise'
 
 deps: ## install what building and running need, if it is missing
 	@scripts/deps.sh build
@@ -38,6 +39,10 @@ release: deps ## build the optimised ssl-pinning into .build/release
 demo: deps ## run the main job on loopback, start to end
 	$(SWIFT) build $(STRICT) --product ssl-pinning
 	@.build/debug/ssl-pinning demo $(ARGS)
+
+drill: deps ## prove that no change locks anybody out and no attack gets in
+	$(SWIFT) build $(STRICT) --product drill
+	@.build/debug/drill $(if $(FILTER),--filter '$(FILTER)') $(ARGS)
 
 test: deps-test ## run all tests
 	$(SWIFT) test $(STRICT) --disable-xctest $(WIDTH) $(if $(FILTER),--filter '$(FILTER)')

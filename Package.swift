@@ -89,6 +89,14 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // `make drill`: the promise, kept on real sockets. No product.
+    .executableTarget(
+      name: "drill",
+      dependencies: [
+        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "TLSTools", "RegistryServer",
+      ],
+      swiftSettings: strict),
+
     // Tests. TestSupport starts the real components: nginx, proxies, small servers.
     .target(
       name: "TestSupport",
@@ -127,6 +135,9 @@ let package = Package(
       dependencies: [
         "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "TestSupport", "ssl-pinning",
       ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "DrillTests", dependencies: ["SslPinning", "TLSTools", "TestSupport", "drill"],
       swiftSettings: strict),
   ]
 )

@@ -30,13 +30,17 @@ RULES = {
     "ssl-pinning": {
         "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "SslPinning",
         "TLSTools", "RegistryServer", "Dispatch", "Synchronization"} | FOUNDATION,
+    "drill": {
+        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "TLSTools",
+        "RegistryServer", "Dispatch", "Synchronization"} | FOUNDATION,
 }
 
 # Tests start the real components, so they may import every target, but no system
 # library (COpenSSL excepted: certificates no tool would make) and no other test library.
 TESTS = {
     "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "SslPinning",
-    "SslPinningTesting", "TLSTools", "RegistryServer", "ssl_pinning", "TestSupport", "Testing", "COpenSSL", "CPlatformShims",
+    "SslPinningTesting", "TLSTools", "RegistryServer", "ssl_pinning", "drill", "TestSupport",
+    "Testing", "COpenSSL", "CPlatformShims",
     "Dispatch", "Synchronization"} | FOUNDATION
 
 IMPORT = re.compile(

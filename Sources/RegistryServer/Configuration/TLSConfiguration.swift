@@ -2,7 +2,8 @@
 public struct TLSConfiguration: Sendable, Equatable {
   /// The directory with `prv.pem` and `pub.pem`.
   public var directory: String
-  /// How often each endpoint is looked at: 60 s.
+  /// Within how long a changed key is published, and so how often each endpoint is looked at, at
+  /// least: 60 s.
   public var interval: Int64
   /// How long one look may take from the name's resolution to the end of the handshake: 5 s.
   public var timeout: Int64
@@ -30,5 +31,16 @@ public struct TLSConfiguration: Sendable, Equatable {
     self.lookInterval = lookInterval
     self.anchors = anchors
     self.grace = grace
+  }
+}
+
+extension TLSConfiguration {
+  /// Milliseconds between the end of one look and the next: the interval, less what confirming a
+  /// change takes after the look that meets it, and a second for the looks themselves.
+  ///
+  /// A client asks for a newer list at most once in 10 seconds for a host and its key. So the gap
+  /// after an unannounced change is at most the interval and those 10 seconds.
+  var pauseBetweenLooks: Int64 {
+    max(1000, interval - Int64(max(1, looks) - 1) * lookInterval - 1000)
   }
 }

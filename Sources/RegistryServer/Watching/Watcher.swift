@@ -1,9 +1,9 @@
 /// Looks at every endpoint on time and hands what it saw to the keeper of its document.
 ///
-/// - Each endpoint is looked at once per interval. A look that meets a new key is repeated after the
-///   look interval until the key is confirmed or refuted, at most four times the looks that it
-///   takes; what then still waits goes on at the next interval. So an unannounced change is
-///   published at most the interval plus the looks after it happened.
+/// - Each endpoint is looked at often enough that an unannounced change is confirmed and published
+///   within the interval. A look that meets a new key is repeated after the look interval until the
+///   key is confirmed or refuted, at most four times the looks that it takes; what then still waits
+///   goes on with the next look.
 /// - No more than 256 looks are under way at a time, whatever the number of endpoints: far more than
 ///   those that time out in a usual installation, which would otherwise keep the others waiting.
 struct Watcher: Sendable {
@@ -39,7 +39,7 @@ struct Watcher: Sendable {
         group.addTask {
           await look(at: endpoint, for: keeper)
           health.finishedFirstLook()
-          while await pause(tls.interval) { await look(at: endpoint, for: keeper) }
+          while await pause(tls.pauseBetweenLooks) { await look(at: endpoint, for: keeper) }
         }
       }
       for keeper in keepers {

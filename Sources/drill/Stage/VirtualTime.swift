@@ -1,0 +1,71 @@
+import Foundation
+import PinningPlatform
+import RegistryServer
+import SslPinning
+
+/// A clock that moves when the row says so: the registry server and the devices go by it together,
+/// at the settings that they are shipped with, and no second of it is waited for.
+final class VirtualTime: ServerClock {
+  private struct State {
+    var milliseconds: Int64 = 0
+    var next = 0
+    var sleepers: [Int: (due: Int64, continuation: CheckedContinuation<Void, any Error>)] = [:]
+  }
+
+  /// Unix time in seconds at which it begins.
+  private let start = Clocks.system.wall()
+  private let state = Locked(State())
+
+  /// Seconds since it began.
+  var seconds: Int64 { state.withLock { $0.milliseconds / 1000 } }
+
+  func now() -> Int64 { start + seconds }
+
+  func sleep(milliseconds: Int64) async throws {
+    let id = state.withLock { state in
+      state.next += 1
+      return state.next
+    }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        state.withLock { state in
+          state.sleepers[id] = (state.milliseconds + milliseconds, continuation)
+        }
+        if Task.isCancelled { cancel(id) }
+      }
+    } onCancel: {
+      cancel(id)
+    }
+  }
+
+  /// Moves on, and returns once so many sleep again: whatever was due has been done.
+  func advance(milliseconds: Int64, untilAsleep count: Int) async throws {
+    let due = state.withLock { state in
+      state.milliseconds += milliseconds
+      let due = state.sleepers.filter { $0.value.due <= state.milliseconds }
+      for id in due.keys { state.sleepers[id] = nil }
+      return due.values.map(\.continuation)
+    }
+    for continuation in due { continuation.resume() }
+    try await untilAsleep(count)
+  }
+
+  /// Waits until so many sleep.
+  func untilAsleep(_ count: Int) async throws {
+    while state.withLock({ $0.sleepers.count }) < count {
+      try await Task.sleep(nanoseconds: 1_000_000)
+    }
+  }
+
+  /// A device's clocks by this time.
+  var clocks: Clocks {
+    Clocks(
+      wall: { self.now() }, steady: { 1000 + self.seconds },
+      sleep: { _ in try await Clocks.systemSleep(86400) }, longestRefresh: 20)
+  }
+
+  private func cancel(_ id: Int) {
+    let sleeper = state.withLock { $0.sleepers.removeValue(forKey: id) }
+    sleeper?.continuation.resume(throwing: CancellationError())
+  }
+}
