@@ -94,12 +94,12 @@ public struct PinEvaluation: Hashable, Sendable {
     self.mayHaveAnotherPath = mayHaveAnotherPath
   }
 
-  /// Whether a newer registry could change the verdict: the host is listed and its pins are stale,
-  /// or the registry itself is.
+  /// Whether a newer registry could change the verdict: the host's pins are stale, or the registry
+  /// itself is, or it does not list the host yet.
   public var mayBeStale: Bool {
     guard decision == .refuse else { return false }
     return switch outcome {
-    case .mismatch, .noLivePin, .registryExpired: true
+    case .mismatch, .noLivePin, .registryExpired, .unlisted: true
     default: false
     }
   }

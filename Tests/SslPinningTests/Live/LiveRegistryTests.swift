@@ -62,6 +62,31 @@ struct LiveRegistryTests {
     #expect(await eventually { site.clock.waits == 0 })
   }
 
+  @Test("a host that the registry has come to list is reached at the first request")
+  func newHost() async throws {
+    let registry = try site.registry()
+    let client = try await site.client(registry)
+    try registry.publish(
+      ["localhost": [site.pin], "a.localhost": [site.pin]], at: site.clock.now)
+    #expect(try await site.refusal(client, host: "a.localhost") == nil)
+    #expect(registry.requests == 2)
+    // Whatever is not listed asks once in 10 seconds, all hosts together, and holds up no rotation.
+    site.clock.advance(by: 10)
+    for host in ["b.localhost", "b.localhost"] {
+      #expect(try await site.refusal(client, host: host)?.rule == "unlisted-host")
+    }
+    #expect(registry.requests == 3)
+    let chain = ([site.identity.leaf] + site.identity.intermediates).map(\.der)
+    for host in ["127.0.0.1", "b.localhost"] {
+      #expect(client.evaluate(presented: chain, host: host).decision == .refuse)
+    }
+    #expect(registry.requests == 3)
+    try registry.publish(["localhost": [LiveSite.otherPin]], at: site.clock.now)
+    #expect(try await client.refresh())
+    try registry.publish(["localhost": [site.pin]], at: site.clock.now)
+    #expect(try await site.refusal(client) == nil)
+  }
+
   @Test("says stale after a week without a refresh, and goes on pinning")
   func stale() async throws {
     let registry = try site.registry()
