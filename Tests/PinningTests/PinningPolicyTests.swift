@@ -64,7 +64,8 @@ struct PinningPolicyTests {
   func mayBeStale(scenario: PolicyScenario) throws {
     let evaluation = try scenario.evaluate()
     switch scenario.verdict {
-    case .refuses(.mismatch), .refuses(.noLivePin), .refuses(.unlisted): #expect(evaluation.mayBeStale)
+    case .refuses(.mismatch), .refuses(.noLivePin), .refuses(.unlisted):
+      #expect(evaluation.mayBeStale)
     default: #expect(!evaluation.mayBeStale)
     }
   }
