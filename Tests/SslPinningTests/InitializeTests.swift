@@ -59,6 +59,10 @@ struct InitializeTests {
     #expect(await failure(config) == .httpStatus(404))
     registry.answer(HTTPResponse(status: 500))
     #expect(await failure(config) == .httpStatus(500))
+    for (text, seconds) in [("120", 120.0), ("soon", nil)] as [(String, Double?)] {
+      registry.answer(HTTPResponse(status: 503, headers: [HTTPField("Retry-After", text)]))
+      #expect(await failure(config) == .httpStatus(503, retryAfter: seconds))
+    }
     registry.answer(HTTPResponse(delivery: .hangUp))
     guard case .unreachable = await failure(config) else {
       Issue.record("a hang-up is no answer")
