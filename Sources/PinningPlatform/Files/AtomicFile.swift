@@ -15,6 +15,9 @@
 ///   platforms the file is kept out of backups.
 /// - What a process that died half-way left beside is written over by the next.
 ///
+/// - Nobody waits for a lock for ever: a process that was stopped while it held one must not keep an
+///   app from starting.
+///
 /// Hazards: every call may block, so none belongs on a thread where waiting is forbidden. A lock is
 /// held for one read and one write, never over anything that takes long: iOS ends a suspended app
 /// that holds one in a container shared with others.
@@ -22,8 +25,16 @@ package struct AtomicFile: Hashable, Sendable {
   /// Where the file is.
   package let path: String
 
+  /// Milliseconds to wait for the lock.
+  private let patience: Int
+
   /// A file that need not exist yet, nor its directory.
-  package init(path: String) { self.path = path }
+  ///
+  /// - Parameter patience: milliseconds to wait for the lock, after which a call fails.
+  package init(path: String, patience: Int = 2000) {
+    self.path = path
+    self.patience = patience
+  }
 
   /// The file's bytes, or `nil` where there is none.
   package func read(limit: Int) throws(FileError) -> [UInt8]? {
@@ -58,7 +69,12 @@ package struct AtomicFile: Hashable, Sendable {
     let lock = Descriptor(retrying { open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
     guard lock.isOpen else { throw failure(.open, lockPath) }
     // Closing the descriptor, or the end of the process however it comes, gives the lock back.
-    guard retrying({ flock(lock.number, LOCK_EX) }) == 0 else { throw failure(.lock, lockPath) }
+    var waited = 0
+    while retrying({ flock(lock.number, LOCK_EX | LOCK_NB) }) != 0 {
+      guard errno == EWOULDBLOCK, waited < patience else { throw failure(.lock, lockPath) }
+      _ = usleep(5000)
+      waited += 5
+    }
     return try body(Held(file: self))
   }
 

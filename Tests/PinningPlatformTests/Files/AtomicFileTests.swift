@@ -10,7 +10,7 @@ struct AtomicFileTests {
 
   init() throws {
     directory = try TemporaryDirectory()
-    file = AtomicFile(path: directory.path("deep/er/state.json"))
+    file = AtomicFile(path: directory.path("deep/er/state.json"), patience: 60_000)
   }
 
   private func mode(_ name: String) throws -> Int {
@@ -117,6 +117,18 @@ struct AtomicFileTests {
     #expect(tried.exitCode == 1)
     #expect(try file.read(limit: 8) == [1])
     #expect(!isDone.withLock { $0 })
+    // Whoever is less patient gives up: a stopped process must not keep an app from starting.
+    let impatient = AtomicFile(path: file.path, patience: 20)
+    do throws(FileError) {
+      try impatient.write([3])
+      Issue.record("written without the lock")
+    } catch {
+      guard case .failed(.lock, _, _) = error else {
+        Issue.record("\(error)")
+        return
+      }
+    }
+    #expect(try impatient.read(limit: 8) == [1])
     holder.send(SIGKILL)
     try await written
     #expect(try file.read(limit: 8) == [2])

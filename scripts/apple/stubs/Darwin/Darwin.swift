@@ -18,6 +18,8 @@ public var O_TRUNC: Int32 { fatalError() }
 public var O_CLOEXEC: Int32 { fatalError() }
 public var O_NOFOLLOW: Int32 { fatalError() }
 public var LOCK_EX: Int32 { fatalError() }
+public var LOCK_NB: Int32 { fatalError() }
+public var EWOULDBLOCK: Int32 { fatalError() }
 
 public func open(_ path: UnsafePointer<CChar>, _ flags: Int32) -> Int32 { fatalError() }
 public func open(_ path: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t) -> Int32 {
@@ -32,6 +34,7 @@ public func write(_ descriptor: Int32, _ bytes: UnsafeRawPointer!, _ count: Int)
 }
 public func fsync(_ descriptor: Int32) -> Int32 { fatalError() }
 public func flock(_ descriptor: Int32, _ operation: Int32) -> Int32 { fatalError() }
+public func usleep(_ microseconds: UInt32) -> Int32 { fatalError() }
 public func rename(_ from: UnsafePointer<CChar>!, _ to: UnsafePointer<CChar>!) -> Int32 {
   fatalError()
 }
