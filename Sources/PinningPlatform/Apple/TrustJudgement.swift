@@ -83,22 +83,11 @@
 
     private func refresh(after refusal: PinEvaluation) async {
       let judge = transport.judge
-      let seconds = transport.longestRefresh
-      await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-        let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
-        let goOn: @Sendable () -> Void = {
-          let first = waiting.withLock { waiting in
-            defer { waiting = nil }
-            return waiting
-          }
-          first?.resume()
-        }
-        Task {
-          await judge.refresh(after: refusal)
-          goOn()
-        }
-        DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: goOn)
-      }
+      // The system's own clock: a handshake waits for real.
+      let nanoseconds = UInt64(max(0, min(transport.longestRefresh, 86400)) * 1_000_000_000)
+      await firstOf(
+        { await judge.refresh(after: refusal) },
+        { try? await Task.sleep(nanoseconds: nanoseconds) })
     }
   }
 #endif

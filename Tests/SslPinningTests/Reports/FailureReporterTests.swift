@@ -64,14 +64,14 @@ struct FailureReporterTests {
     await reporter.flush()
     for _ in 0..<50 {
       reporter.report(ReportSite.verdict())
-      site.clock.turn(by: 10)
+      site.clock.advance(by: 10)
     }
     await reporter.flush()
     #expect(try site.received().count == 1)
     // By the nap's end alone. A pass that was under way naps anew, so the clock goes on turning.
     #expect(
       await eventually {
-        site.clock.turn(by: 600)
+        site.clock.advance(by: 600)
         return (try? site.counts()) == ["shop.example.com": 51]
       })
     #expect(try site.received().count == 2)
@@ -95,13 +95,13 @@ struct FailureReporterTests {
           host: "localhost", until: site.clock.now + seconds, reason: "status \(status)")
       ])
     site.answer(HTTPResponse(status: 200))
-    site.clock.turn(by: seconds - 1)
+    site.clock.advance(by: seconds - 1)
     await reporter.flush()
     #expect(try site.received().count == 1)
     // Now by the nap's end alone.
     #expect(
       await eventually {
-        site.clock.turn(by: 1)
+        site.clock.advance(by: 1)
         return site.collector.requests.count == 2
       })
     await reporter.flush()
@@ -115,7 +115,7 @@ struct FailureReporterTests {
     let reporter = try site.reporter()
     reporter.report(ReportSite.verdict())
     await reporter.flush()
-    site.clock.turn(by: 100_000)
+    site.clock.advance(by: 100_000)
     await reporter.flush()
     #expect(try site.received().count == 1)
     #expect(site.trouble.withLock { $0 } == [.rejected(host: "localhost", status: 400)])
@@ -132,7 +132,7 @@ struct FailureReporterTests {
     await reporter.flush()
     #expect(other.requests.isEmpty)
     site.answer(HTTPResponse(status: 200))
-    site.clock.turn(by: 60)
+    site.clock.advance(by: 60)
     await reporter.flush()
     #expect(try site.counts() == ["shop.example.com": 2])
   }
@@ -148,7 +148,7 @@ struct FailureReporterTests {
     #expect(site.collector.requests.count == 1)
     site.collector.clearLog()
     site.answer(HTTPResponse(status: 200))
-    site.clock.turn(by: 60)
+    site.clock.advance(by: 60)
     let reporter = try site.reporter()
     #expect(await eventually { site.collector.requests.count == 3 })
     #expect(try site.counts() == ["a": 1, "b": 1, "c": 1])
@@ -203,7 +203,7 @@ struct FailureReporterTests {
     // In steps shorter than the lease: what one is sending the other leaves to it.
     for _ in 0...61 {
       for reporter in reporters { await reporter.flush() }
-      site.clock.turn(by: 60)
+      site.clock.advance(by: 60)
     }
     let counts = try site.counts()
     #expect(counts.count == 30)
@@ -274,7 +274,7 @@ struct FailureReporterTests {
     #expect(dropped == 2)
     site.collector.clearLog()
     site.answer(HTTPResponse(status: 200))
-    site.clock.turn(by: 60)
+    site.clock.advance(by: 60)
     await reporter.flush()
     #expect(try site.counts() == ["a": 1, "b": 1])
     #expect(try site.received().first?["dropped-reports"] == .number(2))
@@ -319,7 +319,7 @@ struct FailureReporterTests {
     reporter.report(ReportSite.verdict())
     await reporter.flush()
     #expect(site.trouble.withLock { $0 }.isEmpty)
-    site.clock.turn(by: 100_000)
+    site.clock.advance(by: 100_000)
     await reporter.flush()
     #expect(try site.received().count == 1)
   }
@@ -332,7 +332,7 @@ struct FailureReporterTests {
     await reporter.flush()
     #expect(site.trouble.withLock { $0 }.count == 1)
     site.answer(HTTPResponse(status: 200))
-    site.clock.turn(by: 60)
+    site.clock.advance(by: 60)
     await reporter.flush()
     #expect(try site.received().count == 2)
     #expect(try site.received().map { $0["report-id"] }.uniqued.count == 1)
@@ -356,10 +356,10 @@ struct FailureReporterTests {
     hanging.report(ReportSite.verdict())
     #expect(await eventually { slow.requests.count == 1 })
     let next = try site.reporter(urls: urls)
-    site.clock.turn(by: 119)
+    site.clock.advance(by: 119)
     await next.flush()
     #expect(slow.requests.count == 1)
-    site.clock.turn(by: 1)
+    site.clock.advance(by: 1)
     await next.flush()
     #expect(slow.requests.count == 2)
     let bodies = slow.requests.map(\.body)
@@ -382,7 +382,7 @@ struct FailureReporterTests {
     #expect(other.requests.count == 1)
     site.answer(HTTPResponse(status: 200))
     site.collector.clearLog()
-    site.clock.turn(by: 60)
+    site.clock.advance(by: 60)
     await one.flush()
     #expect(try site.counts() == ["a": 1])
   }

@@ -3,6 +3,7 @@ import Foundation
 import Pinning
 import PinningPlatform
 import SslPinning
+import SslPinningTesting
 import TLSTools
 import TestSupport
 
@@ -10,7 +11,7 @@ import TestSupport
 final class ReportSite: Sendable {
   let authority: CertificateAuthority
   let collector: LocalTLSServer
-  let clock = TurnedClock()
+  let clock = TestClock(now: 1_700_000_000)
   let directory: TemporaryDirectory
   let trouble = Locked([ReportingEvent]())
   private let answer = Locked(HTTPResponse(status: 204))
@@ -35,12 +36,15 @@ final class ReportSite: Sendable {
     urls: [String]? = nil, directory path: String? = nil, rules: ReportRules = ReportRules(),
     includesReportOnly: Bool = true
   ) throws -> FailureReporter {
-    try FailureReporter(
+    // Without chance in it: what is put off is put off for the shortest time.
+    var clocks = clock.clocks
+    clocks.random = { 0 }
+    return try FailureReporter(
       config: ReportingConfig(
         urls: urls ?? [url], appBundleId: "com.example.app", appVersion: "1",
         includesReportOnly: includesReportOnly),
       directory: path ?? directory.path("state"),
-      poster: ReportPoster(trust: .anchors([authority.root.der])), clocks: clock.clocks,
+      poster: ReportPoster(trust: .anchors([authority.root.der])), clocks: clocks,
       rules: rules, events: { [trouble] event in trouble.withLock { $0.append(event) } })
   }
 

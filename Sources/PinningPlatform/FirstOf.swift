@@ -1,7 +1,5 @@
-import PinningPlatform
-
 /// Returns as soon as one of the two does. The first goes on; the second is cancelled.
-func firstOf(
+package func firstOf(
   _ first: @escaping @Sendable () async -> Void, _ second: @escaping @Sendable () async -> Void
 ) async {
   await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
