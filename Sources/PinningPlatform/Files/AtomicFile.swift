@@ -56,7 +56,10 @@ package struct AtomicFile: Hashable, Sendable {
   ///
   /// Hazard: inside ``withLock(_:)`` it would wait for itself; there, write what that hands out.
   package func write(_ bytes: [UInt8]) throws(FileError) {
-    try withLock { (held) throws(FileError) in try held.write(bytes) }
+    // Not through `withLock`: swiftc 6.3.1 crashes when it specializes that for no result (-O).
+    let lock = try takeLock()
+    try replace(with: bytes)
+    _ = consume lock
   }
 
   /// Runs `body` while nobody else is in here for this file.
@@ -65,17 +68,10 @@ package struct AtomicFile: Hashable, Sendable {
   package func withLock<R>(
     _ body: (borrowing Held) throws(FileError) -> R
   ) throws(FileError) -> R {
-    try makeDirectory()
-    let lock = Descriptor(retrying { open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
-    guard lock.isOpen else { throw failure(.open, lockPath) }
-    // Closing the descriptor, or the end of the process however it comes, gives the lock back.
-    var waited = 0
-    while retrying({ flock(lock.number, LOCK_EX | LOCK_NB) }) != 0 {
-      guard errno == EWOULDBLOCK, waited < patience else { throw failure(.lock, lockPath) }
-      _ = usleep(5000)
-      waited += 5
-    }
-    return try body(Held(file: self))
+    let lock = try takeLock()
+    let result = try body(Held(file: self))
+    _ = consume lock
+    return result
   }
 
   /// The file while its lock is held.
@@ -87,6 +83,20 @@ package struct AtomicFile: Hashable, Sendable {
 
     /// Replaces the file.
     package func write(_ bytes: [UInt8]) throws(FileError) { try file.replace(with: bytes) }
+  }
+
+  /// Closing the descriptor, or the end of the process however it comes, gives the lock back.
+  private func takeLock() throws(FileError) -> Descriptor {
+    try makeDirectory()
+    let lock = Descriptor(retrying { open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
+    guard lock.isOpen else { throw failure(.open, lockPath) }
+    var waited = 0
+    while retrying({ flock(lock.number, LOCK_EX | LOCK_NB) }) != 0 {
+      guard errno == EWOULDBLOCK, waited < patience else { throw failure(.lock, lockPath) }
+      _ = usleep(5000)
+      waited += 5
+    }
+    return lock
   }
 
   private var lockPath: String { path + ".lock" }
