@@ -47,8 +47,15 @@ extension TrustedRegistry {
       }
     }
     vanished.expire(under: document, at: now, limits: trust.limits)
+    // A time to come was written under a clock that ran ahead: nobody knows when it really was. As
+    // long as it counted, every start would take the state for a new one and ask nobody.
+    let isKnown = state.confirmed - Self.clockTolerance <= now
+    let confirmed = isKnown ? min(state.confirmed, now) : standing.statement?.issued ?? 0
     self.init(
-      document: document, standing: standing, vanished: vanished,
-      confirmed: min(state.confirmed, now), limits: trust.limits)
+      document: document, standing: standing, vanished: vanished, confirmed: confirmed,
+      limits: trust.limits)
   }
+
+  /// Seconds by which a clock that is put right may go back.
+  private static let clockTolerance: Int64 = 3600
 }

@@ -222,4 +222,36 @@ struct StartTests {
     #expect(second.registryStamp.version?.version == 2)
     #expect(try await site.refusal(second)?.rule == "leaf-pin")
   }
+
+  @Test("what another process has learned counts at once, even where both have the newest version")
+  func otherProcessKnowsMore() async throws {
+    let registry = try site.registry()
+    let first = try await client(registry)
+    let second = try await client(registry)
+    try registry.publish(
+      ["localhost": [site.pin], "b.localhost": [LiveSite.otherPin]], at: site.clock.now)
+    try await first.refresh()
+    try registry.publish(["localhost": [site.pin]], at: site.clock.now)
+    // The second has never seen the version that listed the other host.
+    try await second.refresh()
+    #expect(second.registryStatus.origin == .network)
+    #expect(try await site.refusal(second, host: "b.localhost")?.rule == "leaf-pin")
+  }
+
+  @Test("a clock that ran ahead while a registry was stored keeps no later start from asking")
+  func confirmedInTheFuture() async throws {
+    let registry = try site.registry()
+    let start = site.clock.now
+    site.clock.set(start + 60 * Self.day)
+    _ = try await client(registry)
+    #expect(registry.requests == 1)
+    site.clock.set(start + Self.day)
+    try registry.publish(["localhost": [site.pin]], at: site.clock.now)
+    let next = try await client(registry)
+    #expect(registry.requests == 2)
+    #expect(next.registryStamp.version?.version == 2)
+    // Asked once, it is young again.
+    _ = try await client(registry)
+    #expect(registry.requests == 2)
+  }
 }
