@@ -44,7 +44,11 @@ extension RegistryKeeper {
           persist()
           throw SslPinningError(refusal)
         }
-        isChange = try put(update.registry, from: .network)
+        do throws(SslPinningError) { isChange = try put(update.registry, from: .network) } catch {
+          state.withLock { $0.trusted = old.keeping(keySetsOf: update.registry) }
+          persist()
+          throw error
+        }
         state.withLock { $0.etag = etag }
       }
     } catch {
