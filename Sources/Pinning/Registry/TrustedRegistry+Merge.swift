@@ -51,6 +51,13 @@ extension TrustedRegistry {
     }
   }
 
+  /// Whether this one knows what `other` does not: another document, or of the same one stricter
+  /// settings, more hosts that vanished, newer key sets, a later time.
+  package func knowsMore(than other: TrustedRegistry) -> Bool {
+    !isSameDocument(as: other) || pins(differFrom: other) || keySetEpoch > other.keySetEpoch
+      || standing.issuedFloor > other.standing.issuedFloor
+  }
+
   /// Whether both stand on the same document, byte for byte.
   package func isSameDocument(as other: TrustedRegistry) -> Bool {
     document.bytes == other.document.bytes

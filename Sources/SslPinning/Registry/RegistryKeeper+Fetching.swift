@@ -38,8 +38,8 @@ extension RegistryKeeper {
         isChange = try put(old.confirmed(at: clocks.wall()), from: .network)
       case .success(.fresh(let bytes, let etag)):
         let update = old.update(with: bytes, under: trust, at: clocks.wall())
+        // Newer key sets are believed even from a document that is not, or that cannot be put in force.
         if let refusal = update.refusal {
-          // Newer key sets are believed even from a document that is not.
           state.withLock { $0.trusted = update.registry }
           persist()
           throw SslPinningError(refusal)
@@ -96,9 +96,13 @@ extension RegistryKeeper {
     let ours = trusted
     do throws(StateStoreError) {
       let merged = try store.save(ours, under: trust, at: clocks.wall())
-      guard !merged.isSameDocument(as: ours) else { return }
-      state.withLock { $0.etag = nil }
-      _ = try? put(merged, from: .cache)
+      guard merged.knowsMore(than: ours) else { return }
+      if merged.isSameDocument(as: ours) {
+        _ = try? put(merged, from: state.withLock { $0.origin })
+      } else {
+        state.withLock { $0.etag = nil }
+        _ = try? put(merged, from: .cache)
+      }
     } catch { events.send(.registryNotStored(reason: "\(error)")) }
   }
 
