@@ -8,6 +8,8 @@ extension TrustedRegistry {
   /// - Nothing that one of them withdrew comes back: the longer chain of key sets stays.
   /// - Within one epoch nothing that one of them tightened is loosened: time floor and enforcement
   ///   of both stay, and hosts that only the older one lists count as vanished.
+  /// - In format 1 nothing tells which of two lists is older. Only hosts that one of them saw vanish
+  ///   count as vanished, since then.
   ///
   /// - Parameters:
   ///   - other: a registry that was believed under the same trust.
@@ -25,6 +27,10 @@ extension TrustedRegistry {
       let known = newer.document.registry.patterns.union(standing.statement?.removed ?? [])
       let now = max(clock, standing.issuedFloor)
       vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: now)
+    } else if standing.statement == nil, older.standing.statement == nil {
+      vanished.adopt(
+        nil, andThoseOf: older.vanished, unless: newer.document.registry.patterns, at: clock)
+      vanished.expire(under: newer.document, at: clock, limits: limits)
     }
     return TrustedRegistry(
       document: newer.document, standing: standing, vanished: vanished,

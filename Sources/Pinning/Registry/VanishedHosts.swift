@@ -60,11 +60,14 @@ struct VanishedHosts: Sendable {
   /// Takes the hosts of an older document, and those that had vanished before it, save for those
   /// that are known already.
   mutating func adopt(
-    _ document: AcceptedDocument, andThoseOf older: VanishedHosts, unless known: Set<HostPattern>,
+    _ document: AcceptedDocument?, andThoseOf older: VanishedHosts, unless known: Set<HostPattern>,
     at now: Int64
   ) {
-    let listed = document.byPattern.mapValues { Host(source: document, last: $0, since: now) }
-    for (pattern, host) in listed.merging(older.hosts, uniquingKeysWith: { first, _ in first })
+    let listed = document.map { document in
+      document.byPattern.mapValues { Host(source: document, last: $0, since: now) }
+    }
+    for (pattern, host) in (listed ?? [:]).merging(
+      older.hosts, uniquingKeysWith: { first, _ in first })
     where !known.contains(pattern) && hosts[pattern] == nil {
       hosts[pattern] = host
     }

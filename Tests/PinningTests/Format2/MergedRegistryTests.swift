@@ -50,6 +50,22 @@ struct MergedRegistryTests {
     #expect(try both.update(with: registry).refusal == .statementStripped)
   }
 
+  @Test("in format 1, a host whose vanishing only one of them saw keeps its pins for its 30 days")
+  func vanishedInFormat1() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    let other = try registry.client()
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    var knowing = try registry.client()
+    registry.pins = [("a.example", 1)]
+    knowing = try knowing.update(with: registry, at: Self.start + 50).registry
+    let later = try other.update(with: registry, at: Self.start + 90).registry
+    #expect(try merged(knowing, later).accepts("b.example", leaf: 2))
+    let over = Self.start + 50 + 30 * Self.day + 1
+    let late = knowing.merged(with: later.confirmed(at: over), at: over)
+    #expect(try late.verdict("b.example", at: over).outcome == .unlisted)
+  }
+
   @Test("key sets that one of them has seen stay seen: withdrawn keys do not come back")
   func keySets() throws {
     var registry = RegistrySimulator()
