@@ -172,6 +172,11 @@ bool pp_exchange_reset(pp_exchange *x) {
   SET(CURLOPT_PIPEWAIT, 1L);
   SET(CURLOPT_USERAGENT, "ssl-pinning");
   SET(CURLOPT_ACCEPT_ENCODING, "");
+#if LIBCURL_VERSION_NUM >= 0x075700
+  // A transfer that is taken out while its name is looked up would wait for the answer, and with it
+  // every other on this loop. The thread that asks ends by itself.
+  SET(CURLOPT_QUICK_EXIT, 1L);
+#endif
   // Time-outs are kept outside libcurl, over all hops of a request.
   SET(CURLOPT_CONNECTTIMEOUT_MS, 3600000L);
   x->is_plain = failed == 0;
