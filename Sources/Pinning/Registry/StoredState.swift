@@ -58,6 +58,28 @@ public struct StoredState: Sendable {
     return JSONValue.object(json).canonicalBytes
   }
 
+  /// The same in at most `limit` bytes: of the documents that are kept for hosts which vanished, the
+  /// oldest go until it fits. What is believed now is never left out.
+  package func encoded(within limit: Int) -> [UInt8] {
+    let all = encoded
+    var excess = all.count - limit
+    guard excess > 0 else { return all }
+    var state = self
+    while excess > 0, let oldest = state.indexOfOldest {
+      let document = JSONValue.string(
+        String(decoding: state.vanished.remove(at: oldest).document, as: UTF8.self))
+      excess -= document.canonicalBytes.count
+    }
+    return state.encoded
+  }
+
+  private var indexOfOldest: Int? {
+    vanished.indices.min { one, other in
+      vanished[one].hosts.map(\.since).max() ?? .min
+        < vanished[other].hosts.map(\.since).max() ?? .min
+    }
+  }
+
   /// Reads a stored state; nothing of it is believed yet.
   ///
   /// - Throws: ``RegistryError/unreadableState``.

@@ -8,16 +8,21 @@ import PinningPlatform
 /// - Every process of the app reads and writes it under a lock, and what another process learned is
 ///   merged, never overwritten.
 /// - Whatever is read is verified again, from the keys that the app ships on.
+/// - The file stays within a size that is read again: a state beyond it would never be stored anew,
+///   and the next start would know no version to hold a registry to.
 struct StateStore: Sendable {
-  /// No state that this package writes is larger.
-  private static let largest = 64 << 20
-
+  private let largest: Int
   private let file: AtomicFile
 
   /// - Parameters:
   ///   - directory: made if it is missing.
   ///   - identity: what the state belongs to: the endpoint's URL.
-  init(directory: String, identity: String, trust: RegistryTrust) {
+  ///   - largest: the most bytes; by default room for the newest documents, however escaped, and for
+  ///     older ones up to 64 MiB.
+  init(
+    directory: String, identity: String, trust: RegistryTrust, largest: Int? = nil
+  ) {
+    self.largest = largest ?? max(64 << 20, 5 * min(trust.limits.maximumBytes, 1 << 28))
     let text = ([identity, trust.registry] + trust.shippedKeyIDs).joined(separator: "\n")
     let name = hex(Digest.sha256([UInt8](text.utf8)))
     file = AtomicFile(path: "\(directory)/registry-\(name).json")
@@ -30,7 +35,7 @@ struct StateStore: Sendable {
     under trust: RegistryTrust, at clock: Int64
   ) throws(StateStoreError) -> TrustedRegistry? {
     let bytes: [UInt8]?
-    do throws(FileError) { bytes = try file.read(limit: Self.largest) } catch {
+    do throws(FileError) { bytes = try file.read(limit: largest) } catch {
       throw .file(error)
     }
     guard let bytes else { return nil }
@@ -48,11 +53,15 @@ struct StateStore: Sendable {
   ) throws(StateStoreError) -> TrustedRegistry {
     do throws(FileError) {
       return try file.withLock { (held) throws(FileError) -> TrustedRegistry in
-        // What cannot be believed is written over.
-        let bytes = try held.read(limit: Self.largest)
+        // What cannot be believed, or is too large to be read, is written over.
+        let bytes: [UInt8]?
+        do throws(FileError) { bytes = try held.read(limit: largest) } catch {
+          guard case .tooLarge = error else { throw error }
+          bytes = nil
+        }
         let stored = bytes.flatMap { try? Self.believe($0, under: trust, at: clock) }
         let merged = stored.map { trusted.merged(with: $0, at: clock) } ?? trusted
-        try held.write(merged.state.encoded)
+        try held.write(merged.state.encoded(within: largest))
         return merged
       }
     } catch { throw .file(error) }
