@@ -5,22 +5,27 @@ import Pinning
 ///
 /// - The number grows with every change of policy, and whenever a pin or the registry expires: open
 ///   connections are judged again.
+/// - It grows where the clock is set back, too: what had expired counts again, and expires again.
 struct PolicyInForce: Sendable {
   private(set) var policy: PinningPolicy
   private var number: UInt64 = 1
   /// Unix time in seconds after which something expires and verdicts may turn out differently.
   private var standsUntil: Int64?
+  /// The latest Unix time in seconds at which ``standsUntil`` was asked for.
+  private var standsFrom: Int64
 
   /// - Parameter now: Unix time in seconds.
   init(_ policy: PinningPolicy, at now: Int64) {
     self.policy = policy
     standsUntil = policy.unchangedUntil(from: now)
+    standsFrom = now
   }
 
   /// Puts another policy in force.
   mutating func replace(with policy: PinningPolicy, at now: Int64) {
     self.policy = policy
     standsUntil = policy.unchangedUntil(from: now)
+    standsFrom = now
     number += 1
   }
 
@@ -29,9 +34,10 @@ struct PolicyInForce: Sendable {
 
   /// The number of the policy at `now`.
   mutating func generation(at now: Int64) -> UInt64 {
-    if let end = standsUntil, now > end {
+    if now < standsFrom || standsUntil.map({ now > $0 }) ?? false {
       number += 1
       standsUntil = policy.unchangedUntil(from: now)
+      standsFrom = now
     }
     return number
   }
