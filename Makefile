@@ -16,13 +16,14 @@ WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-test build release demo drill test check check-fast check-apple docs bench-core \
-	sanitize clean
+	sanitize mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo '  make demo ARGS=--once    prove it and exit; without ARGS it stays up'
 	@echo '  make test FILTER=name    only the tests whose name matches; make drill likewise'
+	@echo '  make mutants FILTER=name only the mutants whose name has this part in it'
 
 deps: ## install what building and running need, if it is missing
 	@scripts/deps.sh build
@@ -50,6 +51,9 @@ test: deps-test ## run all tests
 sanitize: deps-test ## run all tests under the thread and the address sanitizer
 	@scripts/sanitize.sh thread '$(FILTER)'
 	@scripts/sanitize.sh address '$(FILTER)'
+
+mutants: deps-test ## break each rule in turn, in a copy: the tests must notice every time
+	@scripts/mutants.py $(FILTER)
 
 check: deps-test check-fast check-apple docs ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests

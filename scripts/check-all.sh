@@ -18,10 +18,11 @@ run() { # name, command...
   fi
 }
 
-for check in platform-door imports constructs own-words manifest app-project; do
+for check in platform-door imports constructs own-words manifest app-project mutants; do
   run "$check self-test" /usr/bin/env python3 "scripts/checks/$check.py" --self-test
   run "$check" /usr/bin/env python3 "scripts/checks/$check.py"
 done
+run "mutants runner self-test" /usr/bin/env python3 scripts/mutants.py --self-test
 run "deps self-test" scripts/deps-selftest.sh
 # The C shims, under the compiler they are built with: the toolchain's own.
 resources=$("$swift" -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')

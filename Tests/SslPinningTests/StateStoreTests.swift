@@ -1,63 +1,62 @@
+import CanonicalJSON
 import Foundation
 import Pinning
 import PinningPlatform
+import TLSTools
 import TestSupport
 import Testing
 
 @testable import SslPinning
 
-@Suite("The stored registry's file")
+@Suite("The file between two runs")
 struct StateStoreTests {
-  private let registry: SignedRegistry
+  private static let now: Int64 = 1_780_000_000
+
   private let directory: TemporaryDirectory
-  private let start = SignedRegistry.start
+  private let trust: RegistryTrust
 
   init() throws {
-    registry = try SignedRegistry(epochs: 1)
     directory = try TemporaryDirectory()
+    trust = try Self.trust(in: TestRegistry.key.get())
   }
 
-  private func store(largest: Int) throws -> StateStore {
-    StateStore(
-      directory: directory.path(), identity: "a", trust: try registry.trust(), largest: largest)
+  private static func trust(in key: SigningKey, named name: String = "r.json") throws
+    -> RegistryTrust
+  {
+    try RegistryTrust(registry: name, signingKey: try VerificationKey(key.publicKeyPEM))
   }
 
-  @Test("stays within its limit, whatever vanishes: the oldest goes, and no floor is lost")
-  func limit() throws {
-    let trust = try registry.trust()
-    let store = try store(largest: 30_000)
-    var trusted = try TrustedRegistry(
-      accepting: try registry.document(
-        version: 1, hosts: ["a.example", "h1.example"], filler: 4000),
-      under: trust, at: start)
-    for version in 2...20 as ClosedRange<Int64> {
-      // Each version drops a host of the one before without a word.
-      let update = trusted.update(
-        with: try registry.document(
-          version: version, hosts: ["a.example", "h\(version).example"], filler: 4000),
-        under: trust, at: start + version)
-      #expect(update.refusal == nil)
-      trusted = try store.save(update.registry, under: trust, at: start + version)
+  private func store(_ endpoint: String, _ trust: RegistryTrust) -> StateStore {
+    StateStore(directory: directory.path(), identity: endpoint, trust: trust)
+  }
+
+  /// What is believed of one host under these keys.
+  private func registry(under trust: RegistryTrust, _ key: SigningKey) throws -> TrustedRegistry {
+    let pin = try #require(SPKIPin(digest: [UInt8](repeating: 7, count: 32)))
+    let document = try TestRegistry.document(
+      [.object(["domainName": .string("www.example.com"), "key": .string(pin.base64)])],
+      signedBy: key)
+    return try TrustedRegistry(accepting: document, under: trust, at: Self.now)
+  }
+
+  @Test("is one per endpoint, per registry's name and per root keys")
+  func apart() throws {
+    let (key, otherKey) = (try TestRegistry.key.get(), try TestRegistry.otherKey.get())
+    let own = store("https://one.example/r.json", trust)
+    _ = try own.save(registry(under: trust, key), under: trust, at: Self.now)
+    #expect(try own.load(under: trust, at: Self.now)?.registry.keys.count == 1)
+    // Another endpoint of the same operator: its keys and its registry's name are the same.
+    let elsewhere = store("https://two.example/r.json", trust)
+    #expect(try elsewhere.load(under: trust, at: Self.now) == nil)
+    // The app's next release ships other root keys, or asks for another registry.
+    for next in [try Self.trust(in: otherKey), try Self.trust(in: key, named: "next.json")] {
+      let store = store("https://one.example/r.json", next)
+      #expect(try store.load(under: next, at: Self.now) == nil)
     }
-    let restored = try #require(try store.load(under: trust, at: start + 21))
-    #expect(restored.stamp.version == .init(epoch: 0, version: 20))
-    let problems = restored.registry.problems.map { "\($0)" }.joined()
-    #expect(problems.contains("h19.example"))
-    #expect(!problems.contains("h1.example"))
-  }
-
-  @Test("a file beyond its limit is written over, not left to stand for good")
-  func tooLarge() throws {
-    let trust = try registry.trust()
-    let trusted = try TrustedRegistry(
-      accepting: try registry.document(version: 1, hosts: ["a.example"], filler: 20_000),
-      under: trust, at: start)
-    _ = try store(largest: 1 << 20).save(trusted, under: trust, at: start)
-    let small = try TrustedRegistry(
-      accepting: try registry.document(version: 2, hosts: ["a.example"]), under: trust, at: start)
-    let store = try store(largest: 10_000)
-    #expect(throws: StateStoreError.self) { try store.load(under: trust, at: start) }
-    _ = try store.save(small, under: trust, at: start)
-    #expect(try store.load(under: trust, at: start)?.stamp.version?.version == 2)
+    // And the release before it, still installed elsewhere on the machine, finds its own again.
+    let next = try Self.trust(in: otherKey)
+    _ = try store("https://one.example/r.json", next)
+      .save(registry(under: next, otherKey), under: next, at: Self.now)
+    #expect(try own.load(under: trust, at: Self.now)?.registry.keys.count == 1)
   }
 }

@@ -1,0 +1,96 @@
+import Pinning
+import PinningPlatform
+import TLSTools
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+/// A store that fails, or goes back to an older state, when the test says so.
+private actor TroubledStore: RegistryStore {
+  private var records: [String: StoredRecord] = [:]
+  private var isFailing = false
+
+  func fail(_ isFailing: Bool) { self.isFailing = isFailing }
+
+  /// Puts an older record in force under a newer version, as a backup that was played back does.
+  func goBack(to record: StoredRecord, named name: String) {
+    let version = (records[name]?.version ?? 0) + 1
+    records[name] = StoredRecord(version: version, bytes: record.bytes)
+  }
+
+  func record(named name: String) throws(StoreError) -> StoredRecord? { records[name] }
+
+  func replace(
+    _ name: String, version: Int64, with bytes: [UInt8]
+  ) throws(StoreError) -> StoreReplacement {
+    if isFailing { throw .failed(operation: "insert", reason: "the disk is full") }
+    let current = records[name]?.version ?? 0
+    guard current == version else { return .conflict(version: current) }
+    records[name] = StoredRecord(version: version + 1, bytes: bytes)
+    return .replaced(version: version + 1)
+  }
+
+  func close() {}
+}
+
+@Suite("A document whose store is in trouble")
+struct StoreTroubleTests {
+  private static let now: Int64 = 1_780_000_000
+  private static let file = "www.example.com.json"
+
+  private let store = TroubledStore()
+  private let published = PublishedDocuments(files: [Self.file])
+  private let log = LogCollector()
+  private let keeper: DocumentKeeper
+  private let endpoint: WatchedEndpoint
+
+  init() throws {
+    let document = try #require(
+      try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
+        .documents.first)
+    endpoint = try #require(document.endpoints.first)
+    keeper = DocumentKeeper(
+      configuration: document, rule: ConfirmationRule(looks: 1),
+      signer: DocumentSigner(key: try testSigningKey.get()), store: store, published: published,
+      health: ServiceHealth(), log: log.log)
+  }
+
+  private var pins: [SPKIPin]? {
+    published.document(Self.file)?.entries.map(\.pin)
+  }
+
+  @Test("is not published before it is stored: a crash would take back what clients have seen")
+  func failing() async throws {
+    try await keeper.open(at: Self.now)
+    await store.fail(true)
+    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
+    #expect(pins == nil)
+    await store.fail(false)
+    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now + 60)
+    #expect(pins == [pin(1)])
+    await store.fail(true)
+    let before = published.document(Self.file)?.bytes
+    _ = await keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
+    #expect(published.document(Self.file)?.bytes == before)
+    // What was learnt meanwhile is not lost.
+    await store.fail(false)
+    _ = await keeper.enter(.unreachable(reason: "test"), of: endpoint, at: Self.now + 180)
+    #expect(pins == [pin(1), pin(2)])
+    #expect(log.events("document_not_stored").count == 2)
+  }
+
+  @Test("gives readers no older document where the store goes back to one, and the clock with it")
+  func older() async throws {
+    try await keeper.open(at: Self.now)
+    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
+    let old = try #require(await store.record(named: Self.file))
+    let day = Self.now + DocumentSigner.renewal
+    await keeper.upkeep(at: day)
+    let newer = try #require(published.document(Self.file))
+    #expect(newer.signed == day)
+    await store.goBack(to: old, named: Self.file)
+    await keeper.upkeep(at: Self.now + 60)
+    #expect(try #require(published.document(Self.file)).signed >= newer.signed)
+  }
+}
