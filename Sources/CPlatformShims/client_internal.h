@@ -6,6 +6,8 @@
 
 #include <stdatomic.h>
 
+#define USER_AGENT "ssl-pinning"
+
 // Of one descriptor: what libcurl wants to hear of, and what epoll was told.
 struct pp_watch {
   uint8_t wanted, registered;
@@ -28,6 +30,9 @@ struct pp_client {
   pp_exchange *news, **news_end;
   _Atomic(pp_message *) inbox;  // newest first
   atomic_int sleeping;
+  // What every plain request says. NULL where proxies are about: libcurl says it to them as well.
+  struct curl_slist *plain_headers;
+  bool has_proxies;  // the environment names some
 };
 
 // Room for one descriptor; NULL: out of memory.

@@ -129,6 +129,8 @@ CURLcode pp_exchange_add_header(pp_exchange *exchange, const char *line);
 CURLcode pp_exchange_apply_headers(pp_exchange *exchange, bool own_encoding);
 CURLcode pp_exchange_set_proxy(pp_exchange *exchange, const char *proxy);
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *exchange);
+// Without it libcurl gives a connection up that is not there after 300 seconds.
+CURLcode pp_exchange_wait_long(pp_exchange *exchange);
 
 // Adds the exchange to the multi handle under a new serial; stopping takes it out, whatever it does.
 bool pp_exchange_start(pp_exchange *exchange);

@@ -23,6 +23,9 @@
       if request.needsFreshConnection, pp_exchange_use_fresh_connection(raw) != CURLE_OK {
         return false
       }
+      // Time-outs are kept outside libcurl, over all hops of a request; its own for connections is
+      // in force below 300 seconds only where ours comes first.
+      if request.timeout >= 300_000, pp_exchange_wait_long(raw) != CURLE_OK { return false }
       var hasBody = true
       var code = CURLE_OK
       switch request.body {
