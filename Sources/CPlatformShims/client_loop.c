@@ -315,9 +315,7 @@ pp_exchange *pp_client_next_done(pp_client *client, CURLcode *code) {
     *code = message->data.result;
     CURL *easy = message->easy_handle;
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &exchange);
-    if (!exchange) continue;
-    pp_exchange_stop(exchange);
-    return exchange;
+    if (exchange) return exchange;
   }
   return NULL;
 }

@@ -102,7 +102,7 @@ void pp_client_act(pp_client *client);
 // for a moment first where something happened just now.
 void pp_client_wait(pp_client *client, int milliseconds);
 
-// The next finished transfer, already taken out; NULL: none.
+// The next finished transfer, to be stopped; NULL: none.
 pp_exchange *pp_client_next_done(pp_client *client, CURLcode *code);
 
 // The next streaming transfer with something new; NULL: none.

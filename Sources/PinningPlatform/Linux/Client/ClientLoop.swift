@@ -298,10 +298,10 @@
         return feed.finish()
       }
       let body = exchange.takeBody(handOver: settings.handedOver)
-      let answer = request.answer(body: body)
       request.phase = .done
+      // First: whoever asked wakes up while the handle is taken out.
+      request.answer(request.answer(body: body))
       leave(request)
-      request.answer(answer)
     }
 
     private func again(_ request: ClientRequest) {

@@ -23,8 +23,8 @@
       if request.needsFreshConnection, pp_exchange_use_fresh_connection(raw) != CURLE_OK {
         return false
       }
-      // Time-outs are kept outside libcurl, over all hops of a request; its own for connections is
-      // in force below 300 seconds only where ours comes first.
+      // Time-outs are kept outside libcurl, over all hops of a request. Its own for connections, 300
+      // seconds, is lifted only where ours does not come first: a timer less for each request.
       if request.timeout >= 300_000, pp_exchange_wait_long(raw) != CURLE_OK { return false }
       var hasBody = true
       var code = CURLE_OK
