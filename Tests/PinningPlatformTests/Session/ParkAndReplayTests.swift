@@ -93,12 +93,12 @@ struct ParkAndReplayTests {
 
   @Test("goes on without a refresh that never ends")
   func endless() async throws {
+    let isOver = Locked(false)
+    defer { isOver.withLock { $0 = true } }
     let site = try PinnedSite(longestRefresh: 1)
     try site.server.replaceIdentity(site.rogueIdentity())
-    site.judge.onRefresh { _ in
-      // why: outlives the transport's patience.
-      try? await Task.sleep(nanoseconds: 60_000_000_000)
-    }
+    // Outlives the transport's patience, and not the test: what waits on is a leak.
+    site.judge.onRefresh { _ in _ = await eventually { isOver.withLock { $0 } } }
     #expect(await site.refusal(of: try site.url(), over: site.session())?.rule == "leaf-pin")
   }
 
@@ -123,12 +123,12 @@ struct ParkAndReplayTests {
 
   @Test("times out while parked as any request does")
   func timeout() async throws {
+    let isOver = Locked(false)
+    defer { isOver.withLock { $0 = true } }
     let site = try PinnedSite()
     try site.server.replaceIdentity(site.rogueIdentity())
-    site.judge.onRefresh { _ in
-      // why: outlives the request's time-out.
-      try? await Task.sleep(nanoseconds: 30_000_000_000)
-    }
+    // Outlives the request's time-out.
+    site.judge.onRefresh { _ in _ = await eventually { isOver.withLock { $0 } } }
     var request = URLRequest(url: try site.url())
     request.timeoutInterval = 1
     do {
