@@ -55,6 +55,9 @@ struct Scene: Sendable {
   }
 
   /// Leads the site's wire to the attacker and shows that he gets nowhere.
+  ///
+  /// Not optimised: swiftc 6.3.1 crashes when it splits this coroutine in a release build.
+  @_optimize(none)
   func attack(
     by attacker: some Attacker, at port: UInt16, _ refusal: Exhibit.Refusal, with apps: App...
   ) async throws -> [Exhibit] {
