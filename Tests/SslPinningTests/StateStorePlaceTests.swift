@@ -8,8 +8,8 @@ import Testing
 
 @testable import SslPinning
 
-@Suite("The file between two runs")
-struct StateStoreTests {
+@Suite("Where the file between two runs lies")
+struct StateStorePlaceTests {
   private static let now: Int64 = 1_780_000_000
 
   private let directory: TemporaryDirectory
