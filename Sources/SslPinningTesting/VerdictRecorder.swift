@@ -38,9 +38,28 @@ public final class VerdictRecorder: Sendable {
   /// Every verdict so far, the oldest first.
   public var all: [PinEvaluation] { state.withLock { $0.verdicts } }
 
-  /// The first verdict that is like this; waits for it, until the client is gone.
+  /// The first verdict that is like this; waits for it.
+  ///
+  /// - Parameters:
+  ///   - seconds: real seconds to wait at most, whatever the client's clock says.
+  ///   - condition: what it must be like.
+  /// - Returns: `nil` where none came in time, or the client went before.
   public func first(
+    within seconds: Double = 60,
     where condition: @escaping @Sendable (PinEvaluation) -> Bool = { _ in true }
+  ) async -> PinEvaluation? {
+    let found = Locked<PinEvaluation?>(nil)
+    await firstOf(
+      { [self] in
+        let verdict = await wait(for: condition)
+        found.withLock { $0 = verdict }
+      },
+      { try? await Clocks.systemSleep(seconds) })
+    return found.withLock { $0 }
+  }
+
+  private func wait(
+    for condition: @escaping @Sendable (PinEvaluation) -> Bool
   ) async -> PinEvaluation? {
     await withCheckedContinuation { continuation in
       let (isOver, known) = state.withLock { state -> (Bool, PinEvaluation?) in
