@@ -3,6 +3,7 @@
   import CPlatformShims
   import Foundation
   import Pinning
+  import Synchronization
 
   /// Where a request goes, read once by the parser that dials it: what is judged and what libcurl
   /// connects to cannot be two hosts.
@@ -96,7 +97,7 @@
     }
 
     // Every request passes here: this lock spins before it sleeps.
-    private let state = Locked(State())
+    private let state = Mutex(State())
     private let settings: RequestSettings
 
     init(settings: RequestSettings) { self.settings = settings }
