@@ -93,6 +93,7 @@
       sigemptyset(&signals)
       sigaddset(&signals, SIGPIPE)
       pthread_sigmask(SIG_BLOCK, &signals, nil)
+      pp_client_enter(client)
       while takeMessages() {
         pp_client_act(client)
         reap()
