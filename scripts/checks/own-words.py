@@ -25,6 +25,7 @@ checklib.main(
     bad=[({"docs/a.md": f"fine\nsee {word} there\n"}, [2]) for word in WORDS]
     + [({"Sources/A/A.swift": "let a = \"" + WORDS[1] + "main\"\n"}, [1])],
     good=[
-        {"docs/a.md": "a/work/b, mastodons, shared\n"},
+        # The same letters inside of other paths and words.
+        {"docs/a.md": "a" + WORDS[1] + "b, mastodons, shared\n"},
         {"Vectors/a.txt": WORDS[2] + "\n"},
     ])
