@@ -1,5 +1,6 @@
 // The half of the hook that libcurl and OpenSSL ask for verdicts. See urlsession_hook.h.
 #if defined(__linux__)
+#include "judged_tls.h"
 #include "urlsession_internal.h"
 
 #include <pthread.h>
@@ -13,14 +14,8 @@ struct connection {
   uint64_t transfer;
 };
 
-// What a judged SSL owns.
-struct judged {
-  void *proof;
-  void (*release)(void *);
-};
-
-static int context_index = -1, ssl_index = -1;
-static pthread_once_t indices_once = PTHREAD_ONCE_INIT;
+static int context_index = -1;
+static pthread_once_t index_once = PTHREAD_ONCE_INIT;
 
 static void free_connection(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl,
                             void *argp) {
@@ -31,18 +26,8 @@ static void free_connection(void *parent, void *pointer, CRYPTO_EX_DATA *data, i
   free(c);
 }
 
-static void free_judged(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl,
-                        void *argp) {
-  (void)parent, (void)data, (void)index, (void)argl, (void)argp;
-  struct judged *j = pointer;
-  if (!j) return;
-  j->release(j->proof);
-  free(j);
-}
-
-static void make_indices(void) {
+static void make_index(void) {
   context_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_connection);
-  ssl_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, free_judged);
 }
 
 // OpenSSL asks here instead of verifying by itself. Runs inside curl_multi_socket_action, on the
@@ -50,28 +35,19 @@ static void make_indices(void) {
 static int verify(X509_STORE_CTX *store_context, void *argument) {
   struct connection *c = argument;
   struct session *s = c->session;
-  SSL *ssl =
-      X509_STORE_CTX_get_ex_data(store_context, SSL_get_ex_data_X509_STORE_CTX_idx());
+  SSL *ssl = pp_judged_begin(store_context);
   struct transfer *t = pp_find_transfer(s, c->easy, c->transfer);
-  X509_STORE_CTX_set_error(store_context, X509_V_ERR_APPLICATION_VERIFICATION);
   // A handshake that outlives its transfer has nobody to carry a request for.
   if (!ssl || !t) return 0;
-  struct judged *j = calloc(1, sizeof *j);
-  if (!j) return 0;
-  j->release = s->options.release_proof;
   char message[PP_MESSAGE_SIZE] = "";
   pp_transfer asked = pp_view(t);
+  void *proof = NULL;
   pp_decision decision =
-      s->options.judge(s->options.context, &asked, store_context, &j->proof, message);
-  if (decision == PP_ACCEPT && j->proof && SSL_set_ex_data(ssl, ssl_index, j)) {
-    X509_STORE_CTX_set_error(store_context, X509_V_OK);
+      s->options.judge(s->options.context, &asked, store_context, &proof, message);
+  if (pp_judged_end(store_context, ssl, decision == PP_ACCEPT, proof, s->options.release_proof))
     return 1;
-  }
-  if (j->proof) j->release(j->proof);
-  free(j);
   if (decision == PP_ACCEPT) snprintf(message, sizeof message, "out of memory");
   pp_note(t, decision == PP_ACCEPT ? PP_REFUSE : decision, message);
-  X509_STORE_CTX_set_error(store_context, X509_V_ERR_APPLICATION_VERIFICATION);
   return 0;
 }
 
@@ -79,8 +55,8 @@ static int verify(X509_STORE_CTX *store_context, void *argument) {
 CURLcode pp_prepare_tls(CURL *easy, void *tls_context, void *argument) {
   struct transfer *t = argument;
   SSL_CTX *context = tls_context;
-  pthread_once(&indices_once, make_indices);
-  if (context_index < 0 || ssl_index < 0) return CURLE_OUT_OF_MEMORY;
+  pthread_once(&index_once, make_index);
+  if (context_index < 0) return CURLE_OUT_OF_MEMORY;
   struct connection *c = calloc(1, sizeof *c);
   if (!c) return CURLE_OUT_OF_MEMORY;
   c->session = t->session;
@@ -91,23 +67,10 @@ CURLcode pp_prepare_tls(CURL *easy, void *tls_context, void *argument) {
     free_connection(NULL, c, NULL, 0, 0, NULL);
     return CURLE_OUT_OF_MEMORY;
   }
-  if (!SSL_CTX_set1_verify_cert_store(context, t->session->options.store))
-    return CURLE_OUT_OF_MEMORY;
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-  SSL_CTX_set_cert_verify_callback(context, verify, c);
-  // A renegotiation could change the peer after the verdict; a resumption skips the verdict.
-  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  return CURLE_OK;
+  return pp_judged_prepare(context, t->session->options.store, verify, c);
 }
 
-static void *proof_of(CURL *easy) {
-  struct curl_tlssessioninfo *info = pp_tls_info(easy);
-  if (!info || info->backend != CURLSSLBACKEND_OPENSSL || !info->internals || ssl_index < 0)
-    return NULL;
-  struct judged *j = SSL_get_ex_data(info->internals, ssl_index);
-  return j ? j->proof : NULL;
-}
+static void *proof_of(CURL *easy) { return pp_judged_proof(pp_tls_info(easy)); }
 
 // libcurl asks here before every request, on reused connections and HTTP/2 streams too.
 int pp_before_request(void *argument, char *peer, char *own, int peer_port, int own_port) {

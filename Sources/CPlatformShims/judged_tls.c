@@ -1,0 +1,71 @@
+#if defined(__linux__)
+#include "judged_tls.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+// What a judged SSL owns.
+struct judged {
+  void *proof;
+  void (*release)(void *);
+};
+
+static int judged_index = -1;
+static pthread_once_t index_once = PTHREAD_ONCE_INIT;
+
+static void free_judged(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl,
+                        void *argp) {
+  (void)parent, (void)data, (void)index, (void)argl, (void)argp;
+  struct judged *j = pointer;
+  if (!j) return;
+  j->release(j->proof);
+  free(j);
+}
+
+static void make_index(void) {
+  judged_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, free_judged);
+}
+
+CURLcode pp_judged_prepare(SSL_CTX *context, X509_STORE *store, pp_verify_callback verify,
+                           void *argument) {
+  pthread_once(&index_once, make_index);
+  if (judged_index < 0 || !SSL_CTX_set1_verify_cert_store(context, store))
+    return CURLE_OUT_OF_MEMORY;
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+  SSL_CTX_set_cert_verify_callback(context, verify, argument);
+  // A renegotiation could change the peer after the verdict; a resumption skips the verdict.
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  return CURLE_OK;
+}
+
+SSL *pp_judged_begin(X509_STORE_CTX *store_context) {
+  X509_STORE_CTX_set_error(store_context, X509_V_ERR_APPLICATION_VERIFICATION);
+  return X509_STORE_CTX_get_ex_data(store_context, SSL_get_ex_data_X509_STORE_CTX_idx());
+}
+
+static bool keep(SSL *ssl, void *proof, void (*release)(void *)) {
+  struct judged *j = calloc(1, sizeof *j);
+  if (!j) return false;
+  j->proof = proof;
+  j->release = release;
+  if (SSL_set_ex_data(ssl, judged_index, j)) return true;
+  free(j);
+  return false;
+}
+
+int pp_judged_end(X509_STORE_CTX *store_context, SSL *ssl, bool accepted, void *proof,
+                  void (*release)(void *)) {
+  bool kept = accepted && proof && keep(ssl, proof, release);
+  if (!kept && proof) release(proof);
+  X509_STORE_CTX_set_error(store_context, kept ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION);
+  return kept;
+}
+
+void *pp_judged_proof(const struct curl_tlssessioninfo *info) {
+  if (judged_index < 0 || !info || info->backend != CURLSSLBACKEND_OPENSSL || !info->internals)
+    return NULL;
+  struct judged *j = SSL_get_ex_data(info->internals, judged_index);
+  return j ? j->proof : NULL;
+}
+#endif

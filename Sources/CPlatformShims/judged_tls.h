@@ -1,0 +1,28 @@
+// What every connection that is judged has in common, whoever dials it: a session's through the hook,
+// or the loop of client_loop.h.
+#ifndef PP_JUDGED_TLS_H
+#define PP_JUDGED_TLS_H
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+#include <openssl/ssl.h>
+#include <stdbool.h>
+
+typedef int (*pp_verify_callback)(X509_STORE_CTX *store_context, void *argument);
+
+// Has a new connection's SSL_CTX ask `verify` instead of verifying by itself, once and for all of
+// the connection's life: no renegotiation, no resumption. A reference to `store` is taken.
+CURLcode pp_judged_prepare(SSL_CTX *context, X509_STORE *store, pp_verify_callback verify,
+                           void *argument);
+
+// The connection whose handshake `store_context` is of; refused until pp_judged_end says otherwise.
+SSL *pp_judged_begin(X509_STORE_CTX *store_context);
+
+// Ends a verify callback with what it returns: 1 where the connection is accepted and owns its proof
+// now. In every other case the proof, if there is one, is released.
+int pp_judged_end(X509_STORE_CTX *store_context, SSL *ssl, bool accepted, void *proof,
+                  void (*release)(void *));
+
+// The proof that the connection behind this owns; NULL: it was never accepted here.
+void *pp_judged_proof(const struct curl_tlssessioninfo *info);
+
+#endif
