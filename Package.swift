@@ -41,6 +41,15 @@ let package = Package(
       name: "CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(
+      name: "CPostgreSQL", pkgConfig: "libpq",
+      providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+    .systemLibrary(
+      name: "CHiredis", pkgConfig: "hiredis",
+      providers: [.apt(["libhiredis-dev"]), .brew(["hiredis"])]),
+    .systemLibrary(
+      name: "CZlib", pkgConfig: "zlib",
+      providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .systemLibrary(
       name: "CYAML", pkgConfig: "yaml-0.1",
       providers: [.apt(["libyaml-dev"]), .brew(["libyaml"])]),
 
@@ -79,7 +88,7 @@ let package = Package(
       name: "RegistryServer",
       dependencies: [
         "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "CMicroHTTPD", "CSQLite",
-        "CYAML",
+        "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
       ],
       swiftSettings: strict),
     .executableTarget(

@@ -22,7 +22,7 @@ private actor TroubledStore: RegistryStore {
   func record(named name: String) throws(StoreError) -> StoredRecord? { records[name] }
 
   func replace(
-    _ name: String, version: Int64, with bytes: [UInt8]
+    _ name: String, version: Int64, with bytes: [UInt8], history: [[UInt8]]
   ) throws(StoreError) -> StoreReplacement {
     if isFailing { throw .failed(operation: "insert", reason: "the disk is full") }
     let current = records[name]?.version ?? 0
@@ -30,6 +30,12 @@ private actor TroubledStore: RegistryStore {
     records[name] = StoredRecord(version: version + 1, bytes: bytes)
     return .replaced(version: version + 1)
   }
+
+  func history(of name: String, before: Int64?, limit: Int) -> [StoredEntry] { [] }
+
+  nonisolated func changes() -> AsyncStream<String> { AsyncStream { $0.finish() } }
+
+  func lead() -> (any StoreLeadership)? { MemoryLeadership() }
 
   func close() {}
 }

@@ -25,7 +25,7 @@ RULES = {
         "Dispatch", "Synchronization"} | FOUNDATION,
     "RegistryServer": {
         "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "TLSTools",
-        "CMicroHTTPD", "CSQLite", "CPostgreSQL", "CHiredis", "CYAML",
+        "CMicroHTTPD", "CSQLite", "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
         "Dispatch", "Synchronization"} | FOUNDATION,
     "ssl-pinning": {
         "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "SslPinning",

@@ -70,17 +70,25 @@ public struct WatchedEndpoint: Sendable, Hashable {
   public var address: IPAddress?
   /// The hosts for which the endpoint's key is published.
   public var patterns: [HostPattern]
+  /// Within how many milliseconds a changed key of this endpoint is published; `nil` means
+  /// ``TLSConfiguration/interval``.
+  public var interval: Int64?
+  /// Who decides about a new key of this endpoint; `nil` means ``TLSConfiguration/approval``.
+  public var approval: ApprovalMode?
 
   /// An endpoint.
   ///
   /// - Parameter patterns: `nil` means the name itself and one label below it; the name alone for
   ///   an IP address.
   public init(
-    fqdn: HostName, port: UInt16 = 443, address: IPAddress? = nil, patterns: [HostPattern]? = nil
+    fqdn: HostName, port: UInt16 = 443, address: IPAddress? = nil, patterns: [HostPattern]? = nil,
+    interval: Int64? = nil, approval: ApprovalMode? = nil
   ) {
     self.fqdn = fqdn
     self.port = port
     self.address = address
+    self.interval = interval
+    self.approval = approval
     self.patterns = patterns ?? Self.standardPatterns(for: fqdn)
   }
 

@@ -1,7 +1,12 @@
 /// A store that ends with the process. See ``RegistryStore`` for the contract.
+///
+/// Nobody else can change it, so it never tells of a change, and leads whoever asks first.
 public actor MemoryStore: RegistryStore {
   private var records: [String: StoredRecord] = [:]
+  private var entries: [String: [[UInt8]]] = [:]
+  private var leader: MemoryLeadership?
   private var isClosed = false
+  private let (stream, listeners) = AsyncStream<String>.makeStream()
 
   /// An empty store.
   public init() {}
@@ -12,14 +17,39 @@ public actor MemoryStore: RegistryStore {
   }
 
   public func replace(
-    _ name: String, version: Int64, with bytes: [UInt8]
+    _ name: String, version: Int64, with bytes: [UInt8], history: [[UInt8]]
   ) throws(StoreError) -> StoreReplacement {
     guard !isClosed else { throw .closed }
     let current = records[name]?.version ?? 0
     guard current == version else { return .conflict(version: current) }
     records[name] = StoredRecord(version: version + 1, bytes: bytes)
+    entries[name, default: []] += history
     return .replaced(version: version + 1)
   }
 
-  public func close() { isClosed = true }
+  public func history(
+    of name: String, before: Int64?, limit: Int
+  ) throws(StoreError) -> [StoredEntry] {
+    guard !isClosed else { throw .closed }
+    let all = entries[name] ?? []
+    let end = min(Int64(all.count), max(0, (before ?? .max) - 1))
+    return all[..<Int(end)].enumerated().suffix(max(0, limit)).reversed()
+      .map { StoredEntry(number: Int64($0.offset) + 1, bytes: $0.element) }
+  }
+
+  public nonisolated func changes() -> AsyncStream<String> { stream }
+
+  public func lead() throws(StoreError) -> (any StoreLeadership)? {
+    guard !isClosed else { throw .closed }
+    if let leader, !leader.isOver { return nil }
+    let new = MemoryLeadership()
+    leader = new
+    return new
+  }
+
+  public func close() async {
+    isClosed = true
+    listeners.finish()
+    await leader?.resign()
+  }
 }

@@ -40,7 +40,7 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
   }
 
   public func replace(
-    _ name: String, version: Int64, with bytes: [UInt8]
+    _ name: String, version: Int64, with bytes: [UInt8], history: [[UInt8]]
   ) async throws(StoreError) -> StoreReplacement {
     try await run { connection throws(StoreError) in
       let changed =
@@ -58,6 +58,14 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
       return .conflict(version: current.first ?? 0)
     }
   }
+
+  public func history(
+    of name: String, before: Int64?, limit: Int
+  ) async throws(StoreError) -> [StoredEntry] { [] }
+
+  public func changes() -> AsyncStream<String> { AsyncStream { $0.finish() } }
+
+  public func lead() async throws(StoreError) -> (any StoreLeadership)? { MemoryLeadership() }
 
   public func close() async {
     await withCheckedContinuation { continuation in

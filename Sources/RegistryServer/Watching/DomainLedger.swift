@@ -53,12 +53,13 @@ public struct DomainLedger: Sendable, Hashable {
     _ look: Look, at clock: Int64, rule: ConfirmationRule, isListed: Bool = false
   ) -> [LedgerEvent] {
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
-    switch look {
+    switch look.observations.first?.outcome ?? .unreachable(reason: "nobody looked") {
     case .unreachable(let reason): return [.unreachable(reason: reason)]
     case .refused(let reason, let presented):
       candidates = [:]
       return [.refused(reason: reason, presented: presented)]
-    case .accepted(let pin):
+    case .accepted(let chain):
+      let pin = chain.leaf.pin
       excuseUnwatchedTime(before: now, rule)
       var events = dropLapsedCandidates(now, rule)
       if !keys.contains(where: { $0.pin == pin }) { events += meet(pin, now, rule, isListed) }
