@@ -4,7 +4,6 @@
 #define CURL_DISABLE_TYPECHECK
 #include "client_loop.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #define USER_AGENT "ssl-pinning"
@@ -34,11 +33,6 @@ struct pp_client {
   // What every plain request says. NULL where proxies are about: libcurl says it to them as well.
   struct curl_slist *plain_headers;
   bool has_proxies;  // the environment names some
-  // Held by the loop's thread save while it sleeps.
-  pthread_mutex_t turn;
-  pthread_t thread;
-  bool has_entered;
-  pp_client *next_living;
 };
 
 // Room for one descriptor; NULL: out of memory.

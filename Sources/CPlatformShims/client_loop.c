@@ -111,53 +111,6 @@ static int timer_changed(CURLM *multi, long milliseconds, void *argument) {
   return 0;
 }
 
-// --- The end of the process ---------------------------------------------------------------------
-
-// `exit` takes OpenSSL apart while other threads run. OpenSSL asks here first: loops that sleep are
-// not let on any more, others finish their turn.
-static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
-static pp_client *living;
-static pthread_once_t ending_once = PTHREAD_ONCE_INIT;
-// Nobody's exit waits longer for a loop, whatever that does.
-#define LONGEST_TURN 1
-
-static void end(void) {
-  struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec += LONGEST_TURN;
-  pthread_mutex_lock(&living_lock);
-  for (pp_client *client = living; client; client = client->next_living) {
-    // Never given back.
-    if (!pthread_equal(client->thread, pthread_self())) pthread_mutex_timedlock(&client->turn, &until);
-  }
-  pthread_mutex_unlock(&living_lock);
-}
-
-static void prepare_ending(void) { OPENSSL_atexit(end); }
-
-void pp_client_enter(pp_client *client) {
-  pthread_once(&ending_once, prepare_ending);
-  client->thread = pthread_self();
-  client->has_entered = true;
-  pthread_mutex_lock(&client->turn);
-  pthread_mutex_lock(&living_lock);
-  client->next_living = living;
-  living = client;
-  pthread_mutex_unlock(&living_lock);
-}
-
-static void leave(pp_client *client) {
-  if (!client->has_entered) return;
-  client->has_entered = false;
-  // Before it is taken out: `end` may be waiting for it.
-  pthread_mutex_unlock(&client->turn);
-  pthread_mutex_lock(&living_lock);
-  pp_client **link = &living;
-  while (*link && *link != client) link = &(*link)->next_living;
-  if (*link) *link = client->next_living;
-  pthread_mutex_unlock(&living_lock);
-}
-
 // --- The client ---------------------------------------------------------------------------------
 
 // A setting of its own costs libcurl three times what a line of a list does, for every request: it
@@ -194,7 +147,6 @@ pp_client *pp_client_make(const pp_client_options *options) {
   client->options = *options;
   client->options.store = NULL;
   client->timer_at = -1;
-  pthread_mutex_init(&client->turn, NULL);
   client->news_end = &client->news;
   client->epoll = epoll_create1(EPOLL_CLOEXEC);
   client->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -230,9 +182,6 @@ void pp_client_close(pp_client *client) {
   curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, NULL);
   curl_multi_cleanup(client->multi);
   client->multi = NULL;
-  X509_STORE_free(client->options.store);
-  client->options.store = NULL;
-  leave(client);
 }
 
 void pp_client_free(pp_client *client) {
@@ -244,6 +193,7 @@ void pp_client_free(pp_client *client) {
     free(left);
     left = next;
   }
+  X509_STORE_free(client->options.store);
   curl_slist_free_all(client->plain_headers);
   free(client->watches);
   free(client);
@@ -350,9 +300,7 @@ void pp_client_wait(pp_client *client, int milliseconds) {
   } else if (!may_spin(client, now) || !spin(client, now, events, &count)) {
     atomic_store(&client->sleeping, 1);
     int longest = atomic_load(&client->inbox) ? 0 : milliseconds;
-    pthread_mutex_unlock(&client->turn);
     count = epoll_wait(client->epoll, events, EVENTS, longest);
-    pthread_mutex_lock(&client->turn);
     atomic_store(&client->sleeping, 0);
   }
   if (count > 0) handle(client, events, count);

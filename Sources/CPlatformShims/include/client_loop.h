@@ -82,10 +82,7 @@ struct pp_exchange {
 // NULL where something cannot be had. `options` is copied.
 pp_client *pp_client_make(const pp_client_options *options);
 
-// First of all on the loop's thread.
-void pp_client_enter(pp_client *client);
-
-// Closes every connection; last of all on the loop's thread. All exchanges must have been freed.
+// Closes every connection. All exchanges must have been freed.
 void pp_client_close(pp_client *client);
 
 // Frees what is left; from any thread, once nobody wakes it any more. Closes first where need be.

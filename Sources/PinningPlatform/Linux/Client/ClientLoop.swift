@@ -93,7 +93,6 @@
       sigemptyset(&signals)
       sigaddset(&signals, SIGPIPE)
       pthread_sigmask(SIG_BLOCK, &signals, nil)
-      pp_client_enter(client)
       while takeMessages() {
         pp_client_act(client)
         reap()
