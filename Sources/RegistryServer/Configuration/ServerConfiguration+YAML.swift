@@ -27,7 +27,8 @@ extension ServerConfiguration {
     let root = try ConfigurationSection(
       try YAMLDocument.root(of: yaml), path: "", known: ["keys", "server", "storage", "tls", "log"])
     self.init(
-      documents: try Self.documents(root), listen: try Self.listen(root),
+      documents: try Self.documents(root),
+      server: HTTPConfiguration(listen: try Self.listen(root)),
       storage: try Self.storage(root), tls: try Self.tls(root), logLevel: try Self.logLevel(root))
   }
 

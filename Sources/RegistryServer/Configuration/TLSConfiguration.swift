@@ -22,13 +22,17 @@ public struct TLSConfiguration: Sendable, Equatable {
   public var approval: ApprovalMode
   /// From where else endpoints are looked at; this server itself always looks.
   public var vantagePoints: [VantagePoint]
+  /// Which of the addresses that a name leads to are looked at.
+  public var addresses: AddressSelection
 
   /// Settings; the defaults are those of the configuration file.
   public init(
     directory: String = "tls", interval: Int64 = 60_000, timeout: Int64 = 5000, looks: Int = 3,
     lookInterval: Int64 = 2000, anchors: String? = nil, grace: Int64 = 7 * 86_400_000,
-    approval: ApprovalMode = .automatic, vantagePoints: [VantagePoint] = []
+    approval: ApprovalMode = .automatic, vantagePoints: [VantagePoint] = [],
+    addresses: AddressSelection = .all
   ) {
+    self.addresses = addresses
     self.approval = approval
     self.vantagePoints = vantagePoints
     self.directory = directory
@@ -49,33 +53,5 @@ extension TLSConfiguration {
   /// after an unannounced change is at most the interval and those 10 seconds.
   var pauseBetweenLooks: Int64 {
     max(1000, interval - Int64(max(1, looks) - 1) * lookInterval - 1000)
-  }
-}
-
-/// Who decides about a new key that was confirmed.
-public enum ApprovalMode: String, Sendable, Hashable, CaseIterable {
-  /// The rules: a confirmed key is published, unless something about it asks for a person.
-  case automatic = "auto"
-  /// A person, for every key after the endpoint's first.
-  case manual
-}
-
-/// Another place from which endpoints are looked at: an HTTP proxy that tunnels (RFC 9110 §9.3.6).
-///
-/// A man in the middle near this server shows one key here and another there, which is what more
-/// than one place to look from is for.
-public struct VantagePoint: Sendable, Hashable {
-  /// Its name in logs, alerts and the console; never ``Observation/direct``.
-  public var name: String
-  /// The proxy.
-  public var host: String
-  /// The proxy's port.
-  public var port: UInt16
-
-  /// A vantage point.
-  public init(name: String, host: String, port: UInt16) {
-    self.name = name
-    self.host = host
-    self.port = port
   }
 }

@@ -1,0 +1,29 @@
+/// Where the server listens, and how. Durations are milliseconds.
+public struct HTTPConfiguration: Sendable, Equatable {
+  /// Where to listen: 127.0.0.1:7500.
+  public var listen: ListenAddress
+  /// How long a request may take to arrive: 5 s. 0 sets no limit beside the server's own.
+  public var readTimeout: Int64
+  /// How long an answer may take to be read: 5 s. 0 sets no limit beside the server's own.
+  public var writeTimeout: Int64
+  /// A PEM file with the certificate and its chain; `nil` means clear text.
+  public var certificate: String?
+  /// The PEM file with the certificate's private key.
+  public var privateKey: String?
+  /// `server.key` of the field's configurations. Read and kept, so that those work unchanged;
+  /// nothing here depends on it.
+  public var key: Secret?
+
+  /// Settings; the defaults are those of the configuration file.
+  public init(
+    listen: ListenAddress = .standard, readTimeout: Int64 = 5000, writeTimeout: Int64 = 5000,
+    certificate: String? = nil, privateKey: String? = nil, key: Secret? = nil
+  ) {
+    self.listen = listen
+    self.readTimeout = readTimeout
+    self.writeTimeout = writeTimeout
+    self.certificate = certificate
+    self.privateKey = privateKey
+    self.key = key
+  }
+}

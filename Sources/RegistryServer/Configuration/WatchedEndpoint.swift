@@ -1,0 +1,53 @@
+import Pinning
+
+/// An endpoint whose key is watched.
+public struct WatchedEndpoint: Sendable, Hashable {
+  /// The name that is looked up, sent as SNI and expected in the certificate.
+  public var fqdn: HostName
+  /// The TCP port.
+  public var port: UInt16
+  /// Connect here instead of resolving `fqdn`; the name is still sent and checked.
+  public var address: IPAddress?
+  /// The hosts for which the endpoint's key is published.
+  public var patterns: [HostPattern]
+  /// Within how many milliseconds a changed key of this endpoint is published; `nil` means
+  /// ``TLSConfiguration/interval``.
+  public var interval: Int64?
+  /// Who decides about a new key of this endpoint; `nil` means ``TLSConfiguration/approval``.
+  public var approval: ApprovalMode?
+
+  /// An endpoint.
+  ///
+  /// - Parameter patterns: `nil` means the name itself and one label below it; the name alone for
+  ///   an IP address.
+  public init(
+    fqdn: HostName, port: UInt16 = 443, address: IPAddress? = nil, patterns: [HostPattern]? = nil,
+    interval: Int64? = nil, approval: ApprovalMode? = nil
+  ) {
+    self.fqdn = fqdn
+    self.port = port
+    self.address = address
+    self.interval = interval
+    self.approval = approval
+    self.patterns = patterns ?? Self.standardPatterns(for: fqdn)
+  }
+
+  /// The apex and `*.`: pinning only the second, as the field's server does, would leave the apex
+  /// itself unpinned.
+  static func standardPatterns(for fqdn: HostName) -> [HostPattern] {
+    switch fqdn {
+    case .name(let name): [.exact(fqdn), .oneMoreLabel(name)]
+    case .address: [.exact(fqdn)]
+    }
+  }
+
+  /// What tells endpoints of one document apart, in state and in logs: `www.example.com:443`, with
+  /// ` at 127.0.0.1` where an address is set.
+  public var id: String {
+    let host =
+      if case .address(let address) = fqdn, address.bytes.count == 16 { "[\(fqdn)]" } else {
+        "\(fqdn)"
+      }
+    return "\(host):\(port)" + (address.map { " at \($0)" } ?? "")
+  }
+}
