@@ -224,8 +224,8 @@ import Testing
       KnownKey(pin: pin(3), firstSeen: 20, lastSeen: 40),
       KnownKey(pin: pin(2), firstSeen: 30, lastSeen: 90),
     ]
-    #expect(own.merging(other).keys == both)
-    #expect(other.merging(own).keys == both)
+    #expect(own.merging(other, base: DomainLedger()).keys == both)
+    #expect(other.merging(own, base: DomainLedger()).keys == both)
   }
 
   @Test("is written for other keys and for times that moved far, not for every look")

@@ -129,7 +129,8 @@ import Testing
     await server.service.look(at: Self.host)
     let document = try #require(server.service.currentDocument(Self.file))
     let root = try JSONValue(parsing: document.bytes)
-    #expect(root.objectValue?.keys == ["payload", "signature"])
+    #expect(
+      root.objectValue?.keys == ["payload", "signature", "statement", "statementSignatures"])
     let entry = root.objectValue?["payload"]?.objectValue?["keys"]?.arrayValue?.first?.objectValue
     #expect(
       entry
@@ -196,7 +197,7 @@ import Testing
     await first.service.stop()
 
     first.clock.advance(-40 * 365 * 86_400)
-    // Another configuration: what is stored cannot be published as it is.
+    // Another configuration: what is stored is signed anew.
     let second = try ScriptedService(
       keys: "[{fqdn: www.example.com, domainName: www.example.com}]", storage: storage,
       sharing: first)

@@ -57,18 +57,19 @@ struct StoreTroubleTests {
         .documents.first)
     endpoint = try #require(document.endpoints.first)
     keeper = DocumentKeeper(
-      configuration: document, rule: ConfirmationRule(looks: 1),
-      signer: DocumentSigner(key: try testSigningKey.get()), store: store, published: published,
-      health: ServiceHealth(), log: log.log)
+      KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
+      services: KeeperServices(
+        signer: DocumentSigner(key: try testSigningKey.get()), store: store, published: published,
+        health: ServiceHealth(), log: log.log))
   }
 
   private var pins: [SPKIPin]? {
-    published.document(Self.file)?.entries.map(\.pin)
+    published.content(Self.file)?.entries.map(\.pin)
   }
 
   @Test("is not published before it is stored: a crash would take back what clients have seen")
   func failing() async throws {
-    try await keeper.open(at: Self.now)
+    try await keeper.open()
     await store.fail(true)
     _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
     #expect(pins == nil)
@@ -88,7 +89,7 @@ struct StoreTroubleTests {
 
   @Test("gives readers no older document where the store goes back to one, and the clock with it")
   func older() async throws {
-    try await keeper.open(at: Self.now)
+    try await keeper.open()
     _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
     let old = try #require(await store.record(named: Self.file))
     let day = Self.now + DocumentSigner.renewal

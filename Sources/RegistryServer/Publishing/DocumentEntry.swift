@@ -12,8 +12,21 @@ struct DocumentEntry: Sendable, Hashable {
   /// The entries of a document: its endpoints and their patterns in the order configured, the keys of
   /// each oldest first. An endpoint without a key yet has none; where two endpoints have the same key
   /// for the same hosts, the first one's entry stands for both.
+  ///
+  /// Denied keys are left out. Where nothing would be left they stay: an empty registry is never
+  /// published, and clients that read the statement beside it refuse them all the same.
   static func entries(
-    of document: DocumentConfiguration, ledgers: [String: DomainLedger]
+    of endpoints: [WatchedEndpoint], state: DocumentState
+  ) -> [DocumentEntry] {
+    let denied = state.deniedPins
+    let entries = entries(of: endpoints, ledgers: state.ledgers) { !denied.contains($0) }
+    return entries.isEmpty && !denied.isEmpty
+      ? self.entries(of: endpoints, ledgers: state.ledgers) { _ in true } : entries
+  }
+
+  private static func entries(
+    of endpoints: [WatchedEndpoint], ledgers: [String: DomainLedger],
+    where isPublished: (SPKIPin) -> Bool
   ) -> [DocumentEntry] {
     struct Meaning: Hashable {
       let pattern: HostPattern
@@ -21,10 +34,12 @@ struct DocumentEntry: Sendable, Hashable {
     }
     var said: Set<Meaning> = []
     var entries: [DocumentEntry] = []
-    for endpoint in document.endpoints {
+    for endpoint in endpoints {
       for pattern in endpoint.patterns {
         for key in ledgers[endpoint.id]?.keys ?? []
-        where said.insert(Meaning(pattern: pattern, pin: key.pin)).inserted {
+        where isPublished(key.pin)
+          && said.insert(Meaning(pattern: pattern, pin: key.pin)).inserted
+        {
           entries.append(
             DocumentEntry(
               pattern: pattern, pin: key.pin, fqdn: endpoint.fqdn, date: key.firstSeen))

@@ -26,24 +26,35 @@ public struct DocumentSigner: Sendable {
   public static let renewal: Int64 = 86_400
 
   private let key: SigningKey
+  private let statements: StatementSigner?
 
   /// A signer with this key.
-  public init(key: SigningKey) { self.key = key }
+  ///
+  /// - Parameter statements: signs what format 1 cannot say; `nil` publishes format 1 alone.
+  init(key: SigningKey, statements: StatementSigner? = nil) {
+    self.key = key
+    self.statements = statements
+  }
 
   /// Reads `prv.pem` in a directory, and checks that a `pub.pem` beside it is its public half:
   /// clients that were given another one would refuse every document.
   ///
   /// - Throws: ``DocumentSignerError``.
-  public init(directory: String) throws(DocumentSignerError) {
-    let directory = URL(filePath: directory, directoryHint: .isDirectory)
-    let privateFile = directory.appending(path: "prv.pem")
+  public init(
+    directory: String, publishing: PublishingConfiguration = PublishingConfiguration()
+  ) throws(DocumentSignerError) {
+    let files = URL(filePath: directory, directoryHint: .isDirectory)
+    let privateFile = files.appending(path: "prv.pem")
     let path = privateFile.path(percentEncoded: false)
     let key: SigningKey
     do throws(SigningKeyError) { key = try SigningKey(file: privateFile) } catch {
       throw .signingKey(path: path, error)
     }
-    try Self.check(directory.appending(path: "pub.pem"), against: key)
-    self.init(key: key)
+    try Self.check(files.appending(path: "pub.pem"), against: key)
+    self.init(
+      key: key,
+      statements: publishing.statements
+        ? try StatementSigner(directory: directory, publishing: publishing) : nil)
   }
 
   /// The key that clients need, in PEM.
@@ -69,22 +80,66 @@ public struct DocumentSigner: Sendable {
     }
   }
 
-  /// Signs a document of these entries.
+  /// Signs a document.
   ///
+  /// - Parameter state: what was published before: its number, and the key sets in its document.
   /// - Returns: `nil` where there is not one entry: an empty registry is never published.
-  /// - Throws: ``SigningKeyError`` where the key cannot sign.
+  /// - Throws: ``SigningProblem``.
   func sign(
-    _ entries: [DocumentEntry], file: String, at now: Int64
-  ) throws(SigningKeyError) -> PublishedDocument? {
-    guard !entries.isEmpty else { return nil }
-    let keys = entries.map { $0.json(expires: now + Self.horizon) }
-    let payload = JSONValue.object(JSONObject([("keys", .array(keys))]))
-    let signature = try key.sign(payload.canonicalBytes)
-    let document = JSONObject([
-      ("payload", payload), ("signature", .string(StrictBase64.encode(signature))),
-    ])
-    return PublishedDocument(
-      file: file, bytes: JSONValue.object(document).canonicalBytes, entries: entries, signed: now)
+    _ content: DocumentContent, file: String, after state: DocumentState, at now: Int64
+  ) throws(SigningProblem) -> PublishedDocument? {
+    guard !content.entries.isEmpty else { return nil }
+    let keys = content.entries.map { $0.json(expires: now + Self.horizon) }
+    var document = RegistryDocument(registry: file, payload: ["keys": .array(keys)])
+    let published = StatementSigner.published(in: state.document)
+    var onlineKeys: [TrustSigningKey] = []
+    if let statements {
+      let keySets = try statements.keySets(of: file, published: published)
+      onlineKeys = try statements.onlineKeys(for: keySets)
+      document.keySets = keySets.map(\.json)
+      document.terms = RegistryDocument.Terms(
+        number: Self.number(epoch: Int64(keySets.count), after: state.number, at: now),
+        issued: now, expires: now + Self.horizon, denied: content.denied,
+        removed: content.removed)
+    } else if state.number != nil {
+      throw .statementsEnded
+    }
+    do throws(SigningKeyError) {
+      let signed = try document.signed(format1Key: key, onlineKeys: onlineKeys)
+      return PublishedDocument(
+        file: file, bytes: JSONValue.object(signed).canonicalBytes, document: signed, signed: now)
+    } catch { throw .key(error) }
+  }
+
+  /// Whether the key sets here go beyond those in the published document.
+  func hasNewKeySets(for file: String, after state: DocumentState) -> Bool {
+    guard let statements else { return false }
+    let published = StatementSigner.published(in: state.document)
+    guard let sets = try? statements.keySets(of: file, published: published) else { return false }
+    return sets.count > published.count
+  }
+
+  /// A document that was signed before, here or by another server, if this key signed it.
+  func recognise(_ bytes: [UInt8], file: String, signed: Int64) -> PublishedDocument? {
+    guard !bytes.isEmpty,
+      let envelope = try? RegistryEnvelope(
+        parsing: bytes, limits: RegistryLimits(maximumBytes: 64 << 20)),
+      let verification = try? VerificationKey(bytes: [UInt8](key.publicKeyPEM.utf8)),
+      (try? envelope.verifiedPayload(by: verification)) != nil,
+      let document = (try? JSONValue(parsing: bytes))?.objectValue
+    else { return nil }
+    return PublishedDocument(file: file, bytes: bytes, document: document, signed: signed)
+  }
+
+  /// The number of the next statement: above the last one, and at least the time, so that a server
+  /// whose store was lost goes on above what clients have seen.
+  static func number(
+    epoch: Int64, after last: RegistryStamp.Version?, at now: Int64
+  ) -> RegistryStamp.Version {
+    guard let last, last.epoch >= epoch else {
+      return RegistryStamp.Version(epoch: epoch, version: max(1, now))
+    }
+    return RegistryStamp.Version(epoch: epoch, version: max(last.version + 1, now))
   }
 }
 
@@ -92,6 +147,8 @@ public struct DocumentSigner: Sendable {
 public enum DocumentSignerError: Error, Equatable, Sendable {
   /// The signing key at this path cannot be used.
   case signingKey(path: String, SigningKeyError)
+  /// The online key at this path cannot be used.
+  case onlineKey(path: String, SigningKeyError)
   /// The public key at this path cannot be read.
   case publicKey(path: String, VerificationKeyError)
   /// The public key at this path belongs to another private key.
@@ -103,6 +160,7 @@ extension DocumentSignerError: CustomStringConvertible {
     switch self {
     case .signingKey(_, .unreadable(let path, let reason)):
       "cannot read \(path): \(reason); hint: ssl-pinning keys generate makes one"
+    case .onlineKey(let path, let error): "\(path): \(error)"
     case .signingKey(let path, let error): "\(path): \(error)"
     case .publicKey(let path, let error): "\(path): \(error)"
     case .differentPublicKey(let path):

@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Pinning
 import PinningPlatform
 
@@ -11,14 +12,37 @@ public struct PublishedDocument: Sendable {
   public let entityTag: String
   /// When it was signed, in Unix seconds.
   public let signed: Int64
-  /// What it says.
-  let entries: [DocumentEntry]
+  /// The number of its statement; `nil` in format 1.
+  public let number: RegistryStamp.Version?
+  /// The newest epoch of its key sets; 0 without one.
+  public let keySetEpoch: Int64
+  /// How many entries its payload has.
+  public let keyCount: Int
 
-  init(file: String, bytes: [UInt8], entries: [DocumentEntry], signed: Int64) {
+  init(file: String, bytes: [UInt8], document: JSONObject, signed: Int64) {
     self.file = file
     self.bytes = bytes
-    self.entries = entries
     self.signed = signed
+    let statement = document["statement"]?.objectValue
+    if let epoch = statement?["epoch"]?.integerValue,
+      let version = statement?["version"]?.integerValue
+    {
+      number = RegistryStamp.Version(epoch: epoch, version: version)
+    } else {
+      number = nil
+    }
+    keySetEpoch = Int64(document["keySets"]?.arrayValue?.count ?? 0)
+    keyCount = document["payload"]?.objectValue?["keys"]?.arrayValue?.count ?? 0
     entityTag = "\"\(StrictBase64.encode(Digest.sha256(bytes)))\""
+  }
+
+  /// Whether it replaces `other`: numbers never go back, and within one number neither do times.
+  func isNewer(than other: PublishedDocument) -> Bool {
+    switch (number, other.number) {
+    case (let own?, let theirs?) where own != theirs: own > theirs
+    case (nil, .some): false
+    case (.some, nil): true
+    default: signed > other.signed
+    }
   }
 }

@@ -14,6 +14,8 @@ final class PublishedDocuments: Sendable {
   }
 
   private let pages: Locked<[String: Page]>
+  /// What each document says, and in which bytes: whoever signs compares with it.
+  private let contents = Locked<[String: (content: DocumentContent, entityTag: String)]>([:])
 
   /// All files wait.
   init(files: [String]) {
@@ -22,6 +24,19 @@ final class PublishedDocuments: Sendable {
         503, "no key of this document's endpoints has been seen yet",
         hint: "the server's log says what each look found", headers: [("Retry-After", "10")]))
     pages = Locked(Dictionary(files.map { ($0, waiting) }, uniquingKeysWith: { first, _ in first }))
+  }
+
+  /// Remembers what a document says that is about to be published.
+  func prepare(_ content: DocumentContent, for document: PublishedDocument) {
+    contents.withLock { $0[document.file] = (content, document.entityTag) }
+  }
+
+  /// What the published document of a file says, where it was signed here.
+  func content(_ file: String) -> DocumentContent? {
+    guard let document = document(file) else { return nil }
+    return contents.withLock { contents in
+      contents[file].flatMap { $0.entityTag == document.entityTag ? $0.content : nil }
+    }
   }
 
   /// Publishes a document in place of the one before.

@@ -22,7 +22,8 @@ public final class RegistryService: Sendable {
 
   private struct Running {
     let server: HTTPServer
-    let watching: Task<Void, Never>
+    /// Watches while this server leads, and follows what others store.
+    let tasks: [Task<Void, Never>]
   }
 
   /// Checks the configuration against the machine: reads the signing key and the anchors, opens the
@@ -40,7 +41,8 @@ public final class RegistryService: Sendable {
     let log = log ?? .standardError(level: configuration.logLevel)
     let signer: DocumentSigner
     do throws(DocumentSignerError) {
-      signer = try DocumentSigner(directory: configuration.tls.directory)
+      signer = try DocumentSigner(
+        directory: configuration.tls.directory, publishing: configuration.publishing)
     } catch { throw .signer(error) }
     Self.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
     let looking: any EndpointObserver
@@ -48,11 +50,11 @@ public final class RegistryService: Sendable {
     let store = try Self.open(configuration.storage)
     let documents = PublishedDocuments(files: configuration.documents.map(\.file))
     let health = self.health
+    let services = KeeperServices(
+      signer: signer, store: store, published: documents, health: health, log: log)
     watcher = Watcher(
       keepers: configuration.documents.map {
-        DocumentKeeper(
-          configuration: $0, rule: ConfirmationRule(configuration.tls), signer: signer,
-          store: store, published: documents, health: health, log: log)
+        DocumentKeeper(KeeperSettings($0, tls: configuration.tls), services: services)
       },
       observer: looking, clock: clock, tls: configuration.tls, health: health)
     self.configuration = configuration
@@ -73,15 +75,15 @@ public final class RegistryService: Sendable {
   public func start() async throws(RegistryServiceError) {
     guard address == nil else { throw .alreadyStarted }
     do throws(StoreError) {
-      for keeper in watcher.keepers { try await keeper.open(at: clock.now()) }
+      for keeper in watcher.keepers { try await keeper.open() }
     } catch { throw .store(error) }
     let site = RegistrySite(documents: documents, health: health)
     let server: HTTPServer
     do throws(HTTPServerError) {
       server = try HTTPServer(listen: configuration.listen) { site.answer($0) }
     } catch { throw .listening(error) }
-    let watching = Task { [watcher] in await watcher.run() }
-    running.withLock { $0 = Running(server: server, watching: watching) }
+    let tasks = [Task { await self.lead() }, Task { await self.follow() }]
+    running.withLock { $0 = Running(server: server, tasks: tasks) }
     log.event(
       .info, "started",
       [
@@ -106,7 +108,7 @@ public final class RegistryService: Sendable {
     guard let host = try? HostName(fqdn) else { return 0 }
     var count = 0
     for keeper in watcher.keepers {
-      for endpoint in keeper.configuration.endpoints where endpoint.fqdn == host {
+      for endpoint in await keeper.endpoints where endpoint.fqdn == host {
         count += 1
         await watcher.look(at: endpoint, for: keeper)
       }
@@ -120,13 +122,69 @@ public final class RegistryService: Sendable {
     guard let running = running.withLock({ $0.take() }) else { return }
     health.stopping()
     log.event(.info, "stopping")
-    running.watching.cancel()
+    for task in running.tasks { task.cancel() }
     await running.server.stop()
-    await running.watching.value
+    for task in running.tasks { await task.value }
     for keeper in watcher.keepers { await keeper.close(at: clock.now()) }
     await store.close()
     log.event(.info, "stopped")
   }
+
+  /// Watches while this server leads, and tries to lead while another does.
+  private func lead() async {
+    while !Task.isCancelled {
+      var leadership: (any StoreLeadership)?
+      do throws(StoreError) { leadership = try await store.lead() } catch {
+        log.event(.warn, "leadership_unknown", ["reason": "\(error)"])
+      }
+      if let leadership {
+        await watch(under: leadership)
+      } else {
+        // A leader that dies is followed within 10 seconds, the store's own time to notice included.
+        try? await clock.sleep(milliseconds: 1000)
+      }
+    }
+  }
+
+  private func watch(under leadership: any StoreLeadership) async {
+    log.event(.info, "leading")
+    // What the one before stored last.
+    for keeper in watcher.keepers { await keeper.upkeep(at: clock.now()) }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [watcher] in await watcher.run() }
+      group.addTask { await leadership.ended() }
+      await withTaskCancellationHandler {
+        _ = await group.next()
+      } onCancel: {
+        Task { await leadership.resign() }
+      }
+      group.cancelAll()
+      await leadership.resign()
+    }
+    log.event(.info, "not_leading")
+  }
+
+  /// Takes over what other servers store, as the store tells of it and once in a while regardless.
+  private func follow() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [self] in
+        for await name in store.changes() {
+          for keeper in watcher.keepers where name.isEmpty || keeper.file == name {
+            await keeper.refresh()
+          }
+        }
+      }
+      group.addTask { [self] in
+        while !Task.isCancelled {
+          do { try await clock.sleep(milliseconds: Self.refreshInterval) } catch { return }
+          for keeper in watcher.keepers { await keeper.refresh() }
+        }
+      }
+    }
+  }
+
+  /// How often a store is asked for changes that it should have told.
+  private static let refreshInterval: Int64 = 60_000
 
   /// Starts, runs until SIGTERM or SIGINT, and stops cleanly. A second signal ends the process at
   /// once. A signal that comes while it starts counts too. SIGHUP is logged and changes nothing.

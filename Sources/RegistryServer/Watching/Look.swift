@@ -67,7 +67,7 @@ public struct SeenCertificate: Sendable, Hashable {
   public var issuer: String
   /// From when it is valid.
   public var notBefore: Int64
-  /// Until when it is valid.
+  /// Until when it is valid; 0 where that is not known.
   public var notAfter: Int64
 
   /// A certificate.
@@ -81,6 +81,9 @@ public struct SeenCertificate: Sendable, Hashable {
     self.notBefore = notBefore
     self.notAfter = notAfter
   }
+
+  /// Until when it is valid, where that is known.
+  var expiry: Int64? { notAfter == 0 ? nil : notAfter }
 }
 
 extension Look {

@@ -30,9 +30,8 @@ struct Watcher: Sendable {
 
   /// Watches until the task is cancelled.
   func run() async {
-    let pairs = keepers.flatMap { keeper in
-      keeper.configuration.endpoints.map { (keeper, $0) }
-    }
+    var pairs: [(DocumentKeeper, WatchedEndpoint)] = []
+    for keeper in keepers { pairs += await keeper.endpoints.map { (keeper, $0) } }
     health.expect(firstLooks: pairs.count)
     await withTaskGroup(of: Void.self) { group in
       for (keeper, endpoint) in pairs {

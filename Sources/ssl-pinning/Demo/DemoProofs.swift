@@ -106,8 +106,8 @@ struct DemoProofs {
     do {
       _ = try await client(registry: "http://127.0.0.1:\(forger.port)/\(DemoStage.file)")
       throw DemoFailure("a registry with the attacker's key in it was believed")
-    } catch SslPinningError.badSignature {
-      return "registry with the attacker's key written into it refused: bad signature"
+    } catch SslPinningError.registryRefused(.otherPayload) {
+      return "registry with the attacker's key written into it refused: not what was signed"
     }
   }
 

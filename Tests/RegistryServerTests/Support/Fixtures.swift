@@ -56,7 +56,8 @@ struct ScriptedService {
       storage: \(storage.replacing("DIR", with: path))
       tls: {dir: "\(path)"}
       """)
-    watched = configuration.documents.reduce(0) { $0 + $1.endpoints.count + 1 }
+    // One that waits for each endpoint, one for each document, and one that follows the store.
+    watched = configuration.documents.reduce(1) { $0 + $1.endpoints.count + 1 }
     service = try RegistryService(
       configuration: configuration, clock: clock, log: log.log, observer: observer)
   }

@@ -6,6 +6,12 @@ public enum LedgerEvent: Sendable, Hashable {
   case published(SPKIPin, isFirst: Bool)
   /// A changed key was seen so many times and waits for more looks.
   case waiting(SPKIPin, looks: Int, needed: Int)
+  /// A key that was seen often enough is held for a person, or for another vantage point.
+  case held(SPKIPin, [CandidateKey.HoldReason])
+  /// A staged key was seen at the endpoint for the first time.
+  case activated(SPKIPin)
+  /// The endpoint shows a key that is denied.
+  case deniedKeySeen(SPKIPin)
   /// A waiting key was not seen again in time and is forgotten.
   case lapsed(SPKIPin)
   /// A new key that is not even counted, because too many others wait.
@@ -21,8 +27,8 @@ public enum LedgerEvent: Sendable, Hashable {
   /// somebody in the middle, is a warning.
   var level: LogLevel {
     switch self {
-    case .published, .retired: .info
-    case .waiting, .lapsed, .tooManyCandidates, .refused, .unreachable: .warn
+    case .published, .retired, .activated: .info
+    case .held, .deniedKeySeen, .waiting, .lapsed, .tooManyCandidates, .refused, .unreachable: .warn
     }
   }
 
@@ -31,6 +37,9 @@ public enum LedgerEvent: Sendable, Hashable {
     switch self {
     case .published: "key_published"
     case .waiting: "key_waiting"
+    case .held: "key_held"
+    case .activated: "key_activated"
+    case .deniedKeySeen: "denied_key_seen"
     case .lapsed: "key_lapsed"
     case .tooManyCandidates: "key_ignored"
     case .retired: "key_retired"
@@ -39,11 +48,36 @@ public enum LedgerEvent: Sendable, Hashable {
     }
   }
 
+  /// Whether the document says something else afterwards.
+  var changesDocument: Bool {
+    switch self {
+    case .published, .retired: true
+    default: false
+    }
+  }
+
+  /// Whether the endpoint shows a key that is not published.
+  var isChange: Bool {
+    switch self {
+    case .published(_, isFirst: false), .waiting, .held: true
+    default: false
+    }
+  }
+
+  /// Whether it changes what is known about keys, and so belongs into the history.
+  var isHistoric: Bool {
+    switch self {
+    case .published, .held, .activated, .retired, .lapsed, .deniedKeySeen: true
+    case .waiting(_, let looks, _): looks == 1
+    case .tooManyCandidates, .refused, .unreachable: false
+    }
+  }
+
   /// The key that it is about.
   var pin: SPKIPin? {
     switch self {
-    case .published(let pin, _), .waiting(let pin, _, _), .lapsed(let pin), .retired(let pin),
-      .tooManyCandidates(let pin):
+    case .published(let pin, _), .waiting(let pin, _, _), .held(let pin, _), .lapsed(let pin),
+      .retired(let pin), .tooManyCandidates(let pin), .activated(let pin), .deniedKeySeen(let pin):
       pin
     case .refused(_, let presented): presented
     case .unreachable: nil
@@ -57,11 +91,27 @@ extension LedgerEvent: CustomStringConvertible {
     case .published(_, isFirst: true): "the endpoint's first key is published"
     case .published(_, isFirst: false): "a new key is published beside the old ones"
     case .waiting(_, let looks, let needed): "a new key was seen on \(looks) of \(needed) looks"
+    case .held(_, let reasons):
+      "a new key is held: \(reasons.map(\.explanation).joined(separator: ", "))"
+    case .activated: "a staged key is in use"
+    case .deniedKeySeen: "the endpoint shows a key that is denied; it is not published"
     case .lapsed: "a new key was not seen often enough and is forgotten"
     case .tooManyCandidates: "too many new keys at once; this one is not counted"
     case .retired: "an old key was not seen for its grace time and is published no more"
     case .refused(let reason, _): "the endpoint is not believed: \(reason); nothing changes"
     case .unreachable(let reason): "the endpoint cannot be asked: \(reason); nothing changes"
+    }
+  }
+}
+
+extension CandidateKey.HoldReason {
+  /// The reason, for people.
+  public var explanation: String {
+    switch self {
+    case .vantagePoints: "not every vantage point sees it"
+    case .newIssuer: "its CA was never seen here and only one vantage point vouches for it"
+    case .suddenChange: "too many endpoints changed at once"
+    case .manual: "a person decides about this endpoint's keys"
     }
   }
 }

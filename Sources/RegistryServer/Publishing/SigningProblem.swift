@@ -1,0 +1,34 @@
+import Pinning
+import TLSTools
+
+/// Why a document cannot be signed as it should be. The one before it stays published.
+enum SigningProblem: Error {
+  /// A key does not add up.
+  case key(SigningKeyError)
+  /// Too few of the newest key set's online keys are here.
+  case onlineKeysMissing(epoch: Int64, held: Int, threshold: Int)
+  /// The file with the key sets cannot be used.
+  case keySets(path: String, reason: String)
+  /// The key sets here are not a continuation of those that were published.
+  case keySetsDiffer(epoch: Int64)
+  /// Statements were published before and are no more: clients refuse a document without.
+  case statementsEnded
+}
+
+extension SigningProblem: CustomStringConvertible {
+  var description: String {
+    switch self {
+    case .key(let error): error.description
+    case .onlineKeysMissing(let epoch, let held, let threshold):
+      "\(held) of the \(threshold) online keys that key set \(epoch) asks for are here"
+        + "; hint: publish.online_keys names their files"
+    case .keySets(let path, let reason): "the key sets in \(path) cannot be used: \(reason)"
+    case .keySetsDiffer(let epoch):
+      "key set \(epoch) is another one than was published"
+        + "; hint: put the file back that ssl-pinning keys rotate wrote last"
+    case .statementsEnded:
+      "statements were published before, and clients refuse a document without"
+        + "; hint: set publish.statements to true"
+    }
+  }
+}

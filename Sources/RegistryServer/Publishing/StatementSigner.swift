@@ -1,0 +1,89 @@
+import CanonicalJSON
+import Foundation
+import Pinning
+import TLSTools
+
+/// Holds the online keys, and finds the key sets that a document carries.
+///
+/// - Without key sets the document is of epoch 0, signed by the key that apps ship.
+/// - Key sets are a file for each document, named like it, as `ssl-pinning keys` writes them. The newest
+///   complete set counts; one that still lacks signatures waits.
+/// - What was published is never left: a file that is shorter than the published chain, or missing, is
+///   made up for by the chain in the document; one that differs from it is refused.
+struct StatementSigner: Sendable {
+  let keys: [TrustSigningKey]
+  let keySetDirectory: String
+
+  /// Reads the online keys.
+  ///
+  /// - Throws: ``DocumentSignerError/onlineKey(path:_:)``.
+  init(
+    directory: String, publishing: PublishingConfiguration
+  ) throws(DocumentSignerError) {
+    let base = directory.hasSuffix("/") ? directory : directory + "/"
+    var keys: [TrustSigningKey] = []
+    for path in [base + "prv.pem"] + publishing.onlineKeys {
+      do throws(SigningKeyError) {
+        keys.append(try TrustSigningKey(file: URL(filePath: path)))
+      } catch { throw .onlineKey(path: path, error) }
+    }
+    self.keys = keys
+    keySetDirectory = publishing.keySets ?? base + "keysets"
+  }
+
+  /// The complete key sets that the next document carries.
+  ///
+  /// - Throws: ``SigningProblem``.
+  func keySets(
+    of file: String, published: [SignedKeySet]
+  ) throws(SigningProblem) -> [SignedKeySet] {
+    let path = keySetDirectory + "/" + file
+    guard FileManager.default.fileExists(atPath: path) else { return published }
+    let bytes: [UInt8]
+    do throws(SmallFile.Failure) { bytes = try SmallFile.read(path, limit: 4 << 20) } catch {
+      throw .keySets(path: path, reason: "\(error)")
+    }
+    let list: KeySetList
+    do { list = try KeySetList(try JSONValue(parsing: bytes)) } catch {
+      throw .keySets(path: path, reason: "\(error)")
+    }
+    guard list.registry == file else {
+      throw .keySets(path: path, reason: "they are for \(list.registry)")
+    }
+    var complete = list.sets
+    if !list.shortages.isEmpty { complete.removeLast() }
+    for (own, old) in zip(complete, published)
+    where own.keySet.signedBytes != old.keySet.signedBytes {
+      throw .keySetsDiffer(epoch: own.keySet.epoch)
+    }
+    return complete.count >= published.count ? complete : published
+  }
+
+  /// The keys here that sign statements under the newest set.
+  ///
+  /// - Throws: ``SigningProblem/onlineKeysMissing(epoch:held:threshold:)``.
+  func onlineKeys(for keySets: [SignedKeySet]) throws(SigningProblem) -> [TrustSigningKey] {
+    guard let newest = keySets.last?.keySet else { return Array(keys.prefix(1)) }
+    let ids = Set(newest.online.keys.map(\.id))
+    var held: [TrustSigningKey] = []
+    for key in keys
+    where ids.contains(key.roleKey.id) && !held.contains(where: { $0.roleKey.id == key.roleKey.id })
+    {
+      held.append(key)
+    }
+    guard held.count >= newest.online.threshold else {
+      throw .onlineKeysMissing(
+        epoch: newest.epoch, held: held.count, threshold: newest.online.threshold)
+    }
+    return held
+  }
+
+  /// The key sets in a document that was published.
+  static func published(in document: [UInt8]) -> [SignedKeySet] {
+    guard !document.isEmpty,
+      let sets = (try? JSONValue(parsing: document))?.objectValue?["keySets"],
+      let list = try? KeySetList(sets)
+    else { return [] }
+    return list.sets
+  }
+}

@@ -1,0 +1,47 @@
+import Pinning
+
+extension DocumentState {
+  /// How many looks in a row fail before somebody is told.
+  static let failuresBeforeAlert = 3
+
+  /// Keeps the alerts in step with what a look led to.
+  ///
+  /// - Parameter failures: how many looks at the endpoint failed in a row, this one included.
+  /// - Returns: whether an alert began or ended.
+  mutating func noteAlerts(
+    of events: [LedgerEvent], at endpoint: String, failures: Int, now: Int64
+  ) -> Bool {
+    let before = identities(of: endpoint)
+    let isAnswered = !events.contains { if case .unreachable = $0 { true } else { false } }
+    if isAnswered { settle(.unreachable, endpoint) }
+    if isAnswered, !events.contains(where: { if case .refused = $0 { true } else { false } }) {
+      settle(.chainRefused, endpoint)
+    }
+    for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
+    let held = ledgers[endpoint]?.held ?? [:]
+    settle(endpoint) { alert in
+      alert.kind == .keyHeld && alert.pin.map { held[$0] == nil } ?? true
+    }
+    return identities(of: endpoint) != before
+  }
+
+  private func identities(of endpoint: String) -> [String] {
+    (alerts[endpoint] ?? []).map { $0.kind.rawValue + ($0.pin?.base64 ?? "") }
+  }
+
+  private mutating func raiseAlert(
+    of event: LedgerEvent, at endpoint: String, _ failures: Int, _ now: Int64
+  ) {
+    let kind: ServerAlert.Kind
+    var pin: SPKIPin?
+    switch event {
+    case .refused: kind = .chainRefused
+    case .held(let key, _): (kind, pin) = (.keyHeld, key)
+    case .deniedKeySeen(let key): (kind, pin) = (.deniedKeySeen, key)
+    case .unreachable where failures >= Self.failuresBeforeAlert: kind = .unreachable
+    default: return
+    }
+    raise(
+      ServerAlert(kind: kind, endpoint: endpoint, pin: pin, message: "\(event)", since: now))
+  }
+}

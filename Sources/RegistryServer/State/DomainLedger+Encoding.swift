@@ -1,0 +1,109 @@
+import CanonicalJSON
+import Pinning
+
+extension DomainLedger {
+  /// Its part of a record.
+  var json: JSONValue {
+    var json: JSONObject = [:]
+    if !keys.isEmpty { json["keys"] = .array(keys.map(\.json)) }
+    if !candidates.isEmpty {
+      json["held"] = .array(
+        candidates.sorted { $0.key < $1.key }.map { .object($0.value.json) })
+    }
+    if !authorities.isEmpty {
+      json["authorities"] = .array(authorities.sorted().map { .string($0.base64) })
+    }
+    return .object(json)
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    let keys =
+      reader.object["keys"] == nil ? [] : try reader.list("keys", KnownKey.init)
+    var held: [SPKIPin: CandidateKey] = [:]
+    if reader.object["held"] != nil {
+      for candidate in try reader.list("held", CandidateKey.init) {
+        held[candidate.chain.leaf.pin] = candidate
+      }
+    }
+    var authorities: Set<SPKIPin> = []
+    for text in reader.object["authorities"] == nil ? [] : try reader.strings("authorities") {
+      guard let pin = try? SPKIPin(base64: text) else { throw reader.fault("authorities") }
+      authorities.insert(pin)
+    }
+    self.init(keys: keys, held: held, authorities: authorities)
+  }
+}
+
+extension KnownKey {
+  /// Its part of a record.
+  var json: JSONValue {
+    var json: JSONObject = [
+      "pin": .string(pin.base64), "firstSeen": .integer(firstSeen), "lastSeen": .integer(lastSeen),
+    ]
+    if let missedSince { json["missedSince"] = .integer(missedSince) }
+    if let certificateExpires { json["expires"] = .integer(certificateExpires) }
+    if let staged {
+      json["staged"] = .object([
+        "at": .integer(staged.at), "by": .string(staged.by), "note": .string(staged.note),
+      ])
+    }
+    return .object(json)
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    var staged: Staging?
+    if let value = reader.object["staged"] {
+      let reader = try StateReader(value, "staged")
+      staged = Staging(
+        at: try reader.integer("at"), by: try reader.string("by"), note: try reader.string("note"))
+    }
+    self.init(
+      pin: try reader.pin("pin"), firstSeen: try reader.integer("firstSeen"),
+      lastSeen: try reader.integer("lastSeen"),
+      missedSince: reader.object["missedSince"]?.integerValue,
+      certificateExpires: reader.object["expires"]?.integerValue, staged: staged)
+  }
+}
+
+extension CandidateKey {
+  /// Its part of a record, and how it is shown.
+  var json: JSONObject {
+    [
+      "pin": .string(chain.leaf.pin.base64), "firstSeen": .integer(firstSeen),
+      "lastSeen": .integer(lastSeen), "looks": .integer(Int64(looks)),
+      "agreed": .integer(Int64(agreed)), "reasons": .array(reasons.map { .string($0.rawValue) }),
+      "vantages": .array(vantages.map { .string($0) }),
+      "chain": .array(chain.path.map { .object($0.json) }),
+    ]
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    let path = try reader.list("chain", SeenCertificate.init)
+    guard let leaf = path.first else { throw reader.fault("chain") }
+    self.init(
+      firstSeen: try reader.integer("firstSeen"),
+      chain: SeenChain(leaf: leaf, above: Array(path.dropFirst())))
+    lastSeen = try reader.integer("lastSeen")
+    looks = Int(clamping: try reader.integer("looks"))
+    agreed = Int(clamping: try reader.integer("agreed"))
+    vantages = try reader.strings("vantages")
+    reasons = try reader.strings("reasons").compactMap(HoldReason.init(rawValue:))
+  }
+}
+
+extension SeenCertificate {
+  /// Its part of a record, and how it is shown.
+  var json: JSONObject {
+    [
+      "pin": .string(pin.base64), "subject": .string(subject), "issuer": .string(issuer),
+      "notBefore": .integer(notBefore), "notAfter": .integer(notAfter),
+    ]
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    self.init(
+      pin: try reader.pin("pin"), subject: try reader.string("subject"),
+      issuer: try reader.string("issuer"), notBefore: try reader.integer("notBefore"),
+      notAfter: try reader.integer("notAfter"))
+  }
+}
