@@ -29,10 +29,11 @@ esac
 common=(--sanitize="$kind" --scratch-path ".build/$kind" --explicit-target-dependency-import-check error)
 "$swift" build "${common[@]}" --build-tests
 run=("${common[@]}" --skip-build --disable-xctest --experimental-maximum-parallelization-width 4)
-status=0
-"$swift" test "${run[@]}" ${filter:+--filter "$filter"} 2>&1 | tee "$log" | grep -E '✘|Test run|Sanitizer' ||
-  true
+# Not `|| true` behind it: that would be the pipeline whose status is asked for.
+set +e
+"$swift" test "${run[@]}" ${filter:+--filter "$filter"} 2>&1 | tee "$log" | grep -E '✘|Test run|Sanitizer'
 status=${PIPESTATUS[0]}
+set -e
 if grep -qE '(Thread|Address|Leak)Sanitizer' "$log"; then
   grep -nE -A14 '(Thread|Address|Leak)Sanitizer' "$log" | head -200
   printf 'sanitize: %s: findings, in %s\n' "$kind" "$log"

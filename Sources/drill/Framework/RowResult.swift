@@ -24,7 +24,7 @@ struct RowResult: Sendable {
   ///
   /// - Parameter limit: seconds after which a row that hangs is given up. It goes on in the
   ///   background, and nobody waits for it.
-  static func run(_ row: Row, limit: Double = 60) async -> RowResult {
+  static func run(_ row: Row, limit: Double = 180) async -> RowResult {
     await withCheckedContinuation { continuation in
       let waiting = Locked<CheckedContinuation<RowResult, Never>?>(continuation)
       let end: @Sendable (RowResult) -> Void = { result in
