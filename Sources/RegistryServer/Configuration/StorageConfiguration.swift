@@ -7,6 +7,14 @@ public enum StorageConfiguration: Sendable, Equatable {
   case memory
   /// In a SQLite file, created with its directory where missing.
   case sqlite(path: String)
+  /// In files of a directory, created where missing.
+  case fileSystem(directory: String)
+  /// In a PostgreSQL database: `postgres://user:password@host:port/database?sslmode=…`, or libpq's
+  /// `key=value` form. The text may hold a password: it is never logged.
+  case postgres(dsn: String, pool: ConnectionPoolConfiguration)
+  /// In Redis: `redis://user:password@host:port/number`. The text may hold a password: it is never
+  /// logged.
+  case redis(dsn: String, pool: ConnectionPoolConfiguration)
 
   /// SQLite under ``dataDirectory(environment:)``.
   public static var standard: StorageConfiguration {

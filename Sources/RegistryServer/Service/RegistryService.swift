@@ -243,6 +243,8 @@ public final class RegistryService: Sendable {
     case .memory: return MemoryStore()
     case .sqlite(let path):
       do throws(StoreError) { return try SQLiteStore(path: path) } catch { throw .store(error) }
+    case .fileSystem, .postgres, .redis:
+      throw .store(.failed(operation: "opening the store", reason: "not built in yet"))
     }
   }
 
