@@ -3,9 +3,10 @@ import Pinning
 
 /// Where the server listens: an IP address and a port, `127.0.0.1:7500` or `[::1]:7500`.
 ///
-/// - Addresses only, no names: what a name resolves to can change under a server.
-/// - An empty host, as in `:7500`, is every IPv4 address of the machine, as the field's server
-///   reads it.
+/// - Addresses only, no names: what a name resolves to can change under a server. `localhost` alone
+///   is read as 127.0.0.1.
+/// - An empty host, as in `:7500`, and `[::]` are every address of the machine, IPv4 and IPv6, as in
+///   the field's server.
 public struct ListenAddress: Hashable, Sendable {
   /// The address to bind in its canonical text, IPv6 without brackets.
   public let host: String
@@ -33,7 +34,11 @@ public struct ListenAddress: Hashable, Sendable {
       let port = UInt16(digits)
     else { return nil }
     guard !host.isEmpty else {
-      self.init(host: "0.0.0.0", port: port)
+      self.init(host: "::", port: port)
+      return
+    }
+    guard !Spelling.isSame(host, "localhost") else {
+      self.init(host: "127.0.0.1", port: port)
       return
     }
     // Without brackets nobody can tell an IPv6 address from its port.
@@ -45,6 +50,9 @@ public struct ListenAddress: Hashable, Sendable {
 
   /// Whether the address is IPv6.
   public var isIPv6: Bool { host.utf8.contains(UInt8(ascii: ":")) }
+
+  /// Whether it is every address of the machine, of both families.
+  public var isEveryAddress: Bool { host == "::" }
 
   /// Whether only this machine can reach it.
   public var isLoopback: Bool { host == "::1" || host.hasPrefix("127.") }

@@ -12,7 +12,8 @@ extension ServerConfiguration {
     let entries = try root.list("keys")
     guard !entries.isEmpty else {
       throw .missing(
-        key: "keys", line: root.line, hint: "list what to watch, as in keys: [{fqdn: example.com}]")
+        key: "keys", at: root.origin,
+        hint: "list what to watch, as in keys: [{fqdn: example.com}]")
     }
     var documents: [DocumentConfiguration] = []
     // Where each stands: thousands of entries are usual, and a search for each would take minutes.
@@ -20,7 +21,7 @@ extension ServerConfiguration {
     var endpoints: [String: [String: Int]] = [:]
     for (index, node) in entries.enumerated() {
       let entry = try ConfigurationSection(
-        node, path: "keys[\(index)]", known: ["fqdn", "domainName", "file", "port", "address"])
+        node, path: "keys[\(index)]", known: entryKeys)
       let endpoint = try endpoint(entry)
       let file = try file(entry, endpoint)
       guard let place = places[file] else {
@@ -41,23 +42,43 @@ extension ServerConfiguration {
           hint: "remove one of the two entries")
       }
       documents[place].endpoints[same].patterns += endpoint.patterns
+      try unite(&documents[place].endpoints[same], with: endpoint, entry)
     }
     return documents
   }
+
+  /// What one of several entries for an endpoint says counts for it; two that differ are an error.
+  private static func unite(
+    _ endpoint: inout WatchedEndpoint, with other: WatchedEndpoint, _ entry: ConfigurationSection
+  ) throws(ConfigurationError) {
+    guard other.interval == nil || endpoint.interval ?? other.interval == other.interval else {
+      throw entry.invalid(
+        "interval", "\(endpoint.id) has another one above", hint: "write it once")
+    }
+    guard other.approval == nil || endpoint.approval ?? other.approval == other.approval else {
+      throw entry.invalid(
+        "approval", "\(endpoint.id) has another one above", hint: "write it once")
+    }
+    endpoint.interval = endpoint.interval ?? other.interval
+    endpoint.approval = endpoint.approval ?? other.approval
+  }
+
+  private static let entryKeys = [
+    "fqdn", "domainName", "file", "port", "address", "interval", "approval",
+  ]
 
   private static func endpoint(
     _ entry: ConfigurationSection
   ) throws(ConfigurationError) -> WatchedEndpoint {
     guard let text = try entry.string("fqdn") else {
-      throw .missing(
-        key: entry.path(of: "fqdn"), line: entry.line, hint: "name the endpoint to watch")
+      throw entry.missing("fqdn", hint: "name the endpoint to watch")
     }
     let fqdn: HostName
     do throws(HostNameError) { fqdn = try HostName(text) } catch {
       throw entry.invalid("fqdn", "\(error)")
     }
     var patterns: [HostPattern]?
-    if let text = try entry.string("domainName") {
+    if let text = try entry.nonEmpty("domainName") {
       do throws(HostNameError) { patterns = [try HostPattern(text)] } catch {
         throw entry.invalid("domainName", "\(error)")
       }
@@ -72,13 +93,15 @@ extension ServerConfiguration {
     }
     let port = try entry.integer("port", in: 1...65_535) ?? 443
     return WatchedEndpoint(
-      fqdn: fqdn, port: UInt16(clamping: port), address: address, patterns: patterns)
+      fqdn: fqdn, port: UInt16(clamping: port), address: address, patterns: patterns,
+      interval: try entry.duration("interval", in: 1...day),
+      approval: try entry.choice("approval", of: ApprovalMode.self, called: "approval"))
   }
 
   private static func file(
     _ entry: ConfigurationSection, _ endpoint: WatchedEndpoint
   ) throws(ConfigurationError) -> String {
-    let given = try entry.string("file")
+    let given = try entry.nonEmpty("file")
     let file = given ?? "\(endpoint.fqdn).json"
     guard DocumentConfiguration.isSafe(file: file) else {
       throw entry.invalid(

@@ -13,7 +13,7 @@ enum YAMLDocument {
   static let maximumDepth = 32
 
   /// The root of the one document in `bytes`; an empty stream is a null node.
-  static func root(of bytes: [UInt8]) throws(ConfigurationError) -> YAMLNode {
+  static func root(of bytes: [UInt8]) throws(ConfigurationError) -> ConfigurationNode {
     try reading(bytes, checkSize)
     return try reading(bytes, load)
   }
@@ -34,12 +34,14 @@ enum YAMLDocument {
     return try result.get()
   }
 
-  private static func load(_ parser: inout yaml_parser_t) throws(ConfigurationError) -> YAMLNode {
+  private static func load(_ parser: inout yaml_parser_t) throws(ConfigurationError)
+    -> ConfigurationNode
+  {
     var document = yaml_document_t()
     guard yaml_parser_load(&parser, &document) == 1 else { throw problem(of: parser) }
     defer { yaml_document_delete(&document) }
     guard yaml_document_get_root_node(&document) != nil else {
-      return YAMLNode(content: .scalar("", isPlain: true), line: 1)
+      return .null(.file(line: 1))
     }
     var walk = Walk(document: document)
     let root = try walk.node(1, depth: 0)
@@ -84,12 +86,13 @@ enum YAMLDocument {
     var count = 0
 
     /// libyaml numbers nodes from 1.
-    mutating func node(_ index: Int32, depth: Int) throws(ConfigurationError) -> YAMLNode {
+    mutating func node(_ index: Int32, depth: Int) throws(ConfigurationError) -> ConfigurationNode {
       guard let pointer = yaml_document_get_node(&document, index) else {
         throw .notYAML(line: 1, reason: "a node is missing")
       }
       let raw = pointer.pointee
       let line = Int(raw.start_mark.line) + 1
+      let origin = ConfigurationOrigin.file(line: line)
       count += 1
       guard count <= YAMLDocument.maximumNodes, depth <= YAMLDocument.maximumDepth else {
         throw .notYAML(line: line, reason: "too large or too deep, aliases included")
@@ -98,31 +101,31 @@ enum YAMLDocument {
       switch raw.type {
       case YAML_SCALAR_NODE:
         try expect(tag, YAML_STR_TAG, line)
-        return YAMLNode(
+        return ConfigurationNode(
           content: .scalar(
             try text(of: raw), isPlain: raw.data.scalar.style == YAML_PLAIN_SCALAR_STYLE),
-          line: line)
+          origin: origin)
       case YAML_SEQUENCE_NODE:
         try expect(tag, YAML_SEQ_TAG, line)
         let items = raw.data.sequence.items
-        var nodes: [YAMLNode] = []
+        var nodes: [ConfigurationNode] = []
         for item in UnsafeBufferPointer(start: items.start, count: items.top - items.start) {
           nodes.append(try node(item, depth: depth + 1))
         }
-        return YAMLNode(content: .sequence(nodes), line: line)
+        return ConfigurationNode(content: .sequence(nodes), origin: origin)
       case YAML_MAPPING_NODE:
         try expect(tag, YAML_MAP_TAG, line)
         let pairs = raw.data.mapping.pairs
-        var members: [YAMLNode.Member] = []
+        var members: [ConfigurationNode.Member] = []
         for pair in UnsafeBufferPointer(start: pairs.start, count: pairs.top - pairs.start) {
           let key = try node(pair.key, depth: depth + 1)
           guard case .scalar(let name, _) = key.content else {
-            throw .notYAML(line: key.line, reason: "a key that is \(key.kind)")
+            throw .notYAML(line: key.origin.line ?? line, reason: "a key that is \(key.kind)")
           }
           members.append(
-            .init(key: name, line: key.line, value: try node(pair.value, depth: depth + 1)))
+            .init(key: name, origin: key.origin, value: try node(pair.value, depth: depth + 1)))
         }
-        return YAMLNode(content: .mapping(members), line: line)
+        return ConfigurationNode(content: .mapping(members), origin: origin)
       default: throw .notYAML(line: line, reason: "a node of an unknown kind")
       }
     }

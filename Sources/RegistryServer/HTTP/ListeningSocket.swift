@@ -14,7 +14,9 @@ enum ListeningSocket {
     guard descriptor >= 0 else { throw failure("opening a socket") }
     do throws(HTTPServerError) {
       try set(SO_REUSEADDR, of: SOL_SOCKET, on: descriptor)
-      if address.isIPv6 { try set(IPV6_V6ONLY, of: Int32(IPPROTO_IPV6), on: descriptor) }
+      if address.isIPv6, !address.isEveryAddress {
+        try set(IPV6_V6ONLY, of: Int32(IPPROTO_IPV6), on: descriptor)
+      }
       try bind(descriptor, to: address)
       guard listen(descriptor, 511) == 0 else { throw refusal(address) }
       return (descriptor, address.with(port: try port(of: descriptor)))

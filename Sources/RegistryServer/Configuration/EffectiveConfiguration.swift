@@ -1,0 +1,60 @@
+import CanonicalJSON
+
+/// A configuration, and where each of its values was set; secrets are masked in all of it but the
+/// configuration itself.
+public struct EffectiveConfiguration: Sendable {
+  /// A setting with what it has come to be.
+  public struct Value: Sendable {
+    /// The setting.
+    public let setting: Setting
+    /// The value, safe to be shown: durations as they are written, lists and entries as JSON. `nil`
+    /// where it is given and not used, such as `storage.dsn` beside `memory`.
+    public let value: JSONValue?
+    /// Where it was set.
+    public let origin: ConfigurationOrigin
+
+    /// The value as a text of one line.
+    public var text: String {
+      switch value {
+      case nil: "not used"
+      case .string(let text)?: text
+      case .some(let json): String(decoding: json.canonicalBytes, as: UTF8.self)
+      }
+    }
+  }
+
+  /// The configuration.
+  public let configuration: ServerConfiguration
+  /// The file that was read; `nil` where there is none.
+  public let file: String?
+  /// The values, in the order of ``Setting``; settings that are neither given nor used are left out.
+  public let values: [Value]
+  /// What is tolerated and probably not meant.
+  public let warnings: [String]
+
+  init(_ configuration: ServerConfiguration, tree: ConfigurationTree, file: String?) {
+    self.configuration = configuration
+    self.file = file
+    values = Setting.allCases.compactMap { setting in
+      // It is the other one's second name.
+      guard setting != .storageDumpInterval else { return nil }
+      var origin = tree.origin(of: setting)
+      if setting == .tlsInterval, origin == .standard {
+        origin = tree.origin(of: .storageDumpInterval)
+      }
+      let value = configuration.value(of: setting, isMasked: true)
+      guard value != nil || origin != .standard else { return nil }
+      return Value(setting: setting, value: value, origin: origin)
+    }
+    warnings = Self.warnings(tree)
+  }
+
+  private static func warnings(_ tree: ConfigurationTree) -> [String] {
+    let dsn = tree.section(of: .storageDSN).node(Setting.storageDSN.name)?.text ?? ""
+    guard tree.origin(of: .storageType) == .standard, dsn.contains("://") else { return [] }
+    return [
+      "\(tree.origin(of: .storageDSN)): storage.dsn is not used without storage.type;"
+        + " hint: the type names the store, as in postgres or redis"
+    ]
+  }
+}

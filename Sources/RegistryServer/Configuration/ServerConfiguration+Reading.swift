@@ -1,0 +1,59 @@
+import Foundation
+import TLSTools
+
+extension ServerConfiguration {
+  /// The largest configuration file that is read.
+  public static let maximumBytes = 1 << 20
+
+  /// Reads a configuration file, and nothing besides. ``ConfigurationSources`` reads the environment
+  /// and flags too.
+  ///
+  /// Paths inside it are relative to the working directory, as the field's server reads them.
+  ///
+  /// - Throws: ``ConfigurationError``, with the line and a hint.
+  public init(file path: String) throws(ConfigurationError) {
+    self = try ConfigurationSources(file: path, environment: [:]).read()
+  }
+
+  /// Reads a configuration in YAML.
+  ///
+  /// - Throws: ``ConfigurationError``, with the line and a hint.
+  public init(yaml: [UInt8]) throws(ConfigurationError) {
+    guard yaml.count <= Self.maximumBytes else { throw .tooLarge(limit: Self.maximumBytes) }
+    try self.init(ConfigurationTree(try YAMLDocument.root(of: yaml)))
+  }
+
+  /// - Throws: ``ConfigurationError``, where a value is none.
+  init(_ tree: ConfigurationTree) throws(ConfigurationError) {
+    let log = tree.section(of: .logLevel)
+    let ui = tree.section(of: .uiEnabled)
+    let reports = tree.section(of: .reportsEnabled)
+    let publish = tree.section(of: .publishDirectory)
+    let (storage, administration) = (
+      try StorageConfiguration(tree), AdministrationConfiguration()
+    )
+    let maximum = try reports.integer("max_groups", in: 1...1_000_000)
+    self.init(
+      documents: [], server: try HTTPConfiguration(tree.section(of: .serverListen)),
+      storage: storage, tls: try TLSConfiguration(tree),
+      logLevel: try log.choice("level", of: LogLevel.self, called: "level") ?? .info,
+      logFormat: try log.choice("format", of: LogFormat.self, called: "format") ?? .json,
+      logPretty: try log.boolean("pretty") ?? false,
+      publishing: PublishingConfiguration(
+        directory: try publish.nonEmpty("dir"),
+        statements: try publish.boolean("statements") ?? true,
+        onlineKeys: try publish.strings("online_keys") ?? [],
+        keySets: try publish.nonEmpty("key_sets")),
+      administration: AdministrationConfiguration(
+        tokenTTL: try ui.duration("token_ttl", in: 1000...3660 * day) ?? administration.tokenTTL,
+        isEnabled: try ui.boolean("enabled") ?? administration.isEnabled),
+      reports: ReportsConfiguration(
+        isEnabled: try reports.boolean("enabled") ?? true,
+        maximumGroups: maximum.map { Int($0) } ?? ReportsConfiguration().maximumGroups))
+    // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
+    documents = try Self.documents(tree.root)
+  }
+}
+
+/// A day in milliseconds.
+let day: Int64 = 86_400_000

@@ -1,0 +1,121 @@
+import CanonicalJSON
+
+extension ServerConfiguration {
+  /// What a setting has come to be, as it would be written; `nil` where nothing depends on it.
+  ///
+  /// - Parameter isMasked: whether secrets are left out. Only a comparison does without.
+  func value(of setting: Setting, isMasked: Bool) -> JSONValue? {
+    switch setting {
+    case .keys: .array(documents.flatMap { $0.entries })
+    case .logFormat: .string(logFormat.rawValue)
+    case .logLevel: .string(logLevel.rawValue)
+    case .logPretty: .bool(logPretty)
+    case .serverListen: .string("\(server.listen)")
+    case .serverReadTimeout: .duration(server.readTimeout)
+    case .serverWriteTimeout: .duration(server.writeTimeout)
+    case .serverCertificate: server.certificate.map(JSONValue.string)
+    case .serverPrivateKey: server.privateKey.map(JSONValue.string)
+    case .serverKey: server.key.map { .string(isMasked ? "\($0)" : $0.revealed) }
+    case .storageType, .storageDSN, .storageDumpDirectory, .storageDumpInterval,
+      .storageMaximumOpen, .storageMaximumIdle, .storageMaximumIdleTime, .storageMaximumLifetime:
+      storage.value(of: setting, isMasked: isMasked)
+    case .tlsDirectory, .tlsInterval, .tlsTimeout, .tlsLooks, .tlsLookInterval, .tlsAddresses,
+      .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace:
+      tls.value(of: setting)
+    case .publishDirectory: publishing.directory.map(JSONValue.string)
+    case .publishStatements: .bool(publishing.statements)
+    case .publishOnlineKeys: .array(publishing.onlineKeys.map(JSONValue.string))
+    case .publishKeySets: .string(keySetsDirectory)
+    case .uiEnabled: .bool(administration.isEnabled)
+    case .uiTokenTTL: .duration(administration.tokenTTL)
+    case .reportsEnabled: .bool(reports.isEnabled)
+    case .reportsMaximumGroups: .integer(Int64(reports.maximumGroups))
+    }
+  }
+}
+
+extension TLSConfiguration {
+  fileprivate func value(of setting: Setting) -> JSONValue? {
+    switch setting {
+    case .tlsDirectory: .string(directory)
+    case .tlsInterval: .duration(interval)
+    case .tlsTimeout: .duration(timeout)
+    case .tlsLooks: .integer(Int64(looks))
+    case .tlsLookInterval: .duration(lookInterval)
+    case .tlsAddresses: .string(addresses.rawValue)
+    case .tlsVantagePoints: .array(vantagePoints.map(\.entry))
+    case .tlsAnchors: anchors.map(JSONValue.string)
+    case .tlsApproval: .string(approval.rawValue)
+    case .tlsGrace: .duration(grace)
+    default: nil
+    }
+  }
+}
+
+extension StorageConfiguration {
+  fileprivate func value(of setting: Setting, isMasked: Bool) -> JSONValue? {
+    switch (setting, self) {
+    case (.storageType, .memory): .string("memory")
+    case (.storageType, .sqlite): .string("sqlite")
+    case (.storageType, .fileSystem): .string("fs")
+    case (.storageType, .postgres): .string("postgres")
+    case (.storageType, .redis): .string("redis")
+    case (.storageDSN, .sqlite(let path)): .string(path)
+    case (.storageDSN, .postgres(let dsn, _)), (.storageDSN, .redis(let dsn, _)):
+      .string(isMasked ? "\(MaskedDSN(dsn))" : dsn)
+    case (.storageDumpDirectory, .fileSystem(let directory)): .string(directory)
+    case (_, .postgres(_, let pool)), (_, .redis(_, let pool)): pool.value(of: setting)
+    default: nil
+    }
+  }
+}
+
+extension ConnectionPoolConfiguration {
+  fileprivate func value(of setting: Setting) -> JSONValue? {
+    switch setting {
+    case .storageMaximumOpen: .integer(Int64(maxOpen))
+    case .storageMaximumIdle: .integer(Int64(maxIdle))
+    case .storageMaximumIdleTime: .duration(maxIdleTime)
+    case .storageMaximumLifetime: .duration(maxLifetime)
+    default: nil
+    }
+  }
+}
+
+extension VantagePoint {
+  fileprivate var entry: JSONValue {
+    let authority = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+    return .object(["name": .string(name), "proxy": .string("http://\(authority):\(port)")])
+  }
+}
+
+extension DocumentConfiguration {
+  /// The entries of `keys` that mean this document, one for each pattern.
+  var entries: [JSONValue] { endpoints.flatMap { $0.entries(file: file) } }
+}
+
+extension WatchedEndpoint {
+  /// The entries of `keys` that mean this endpoint.
+  func entries(file: String) -> [JSONValue] {
+    patterns.map { pattern in
+      var entry: JSONObject = [
+        "fqdn": .string("\(fqdn)"), "domainName": .string("\(pattern)"), "file": .string(file),
+      ]
+      if port != 443 { entry["port"] = .integer(Int64(port)) }
+      entry["address"] = address.map { .string("\($0)") }
+      entry["interval"] = interval.map { .duration($0) }
+      entry["approval"] = approval.map { .string($0.rawValue) }
+      return .object(entry)
+    }
+  }
+}
+
+extension JSONValue {
+  fileprivate static func duration(_ milliseconds: Int64) -> JSONValue {
+    .string(GoDuration.text(milliseconds: milliseconds))
+  }
+
+  fileprivate static func integer(_ value: Int64) -> JSONValue {
+    JSONNumber(Double(value)).map(JSONValue.number) ?? .null
+  }
+}

@@ -1,0 +1,76 @@
+extension StorageConfiguration {
+  /// Reads `storage`.
+  ///
+  /// A setting beside a type that does not use it is tolerated: the environment of a container often
+  /// carries all of them. So is a URL without a type, which the field's server reads as `memory`.
+  init(_ tree: ConfigurationTree) throws(ConfigurationError) {
+    let storage = tree.section(of: .storageType)
+    let dsn = try storage.optionalString("dsn", orPlain: true) ?? ""
+    let directory = try storage.nonEmpty("dump_dir")
+    let pool = try ConnectionPoolConfiguration(storage)
+    switch try storage.nonEmpty("type") {
+    case "memory": self = .memory
+    case "fs", "filesystem":
+      self = .fileSystem(directory: directory ?? tree.stateDirectory + "/documents")
+    case "postgres":
+      try Self.check(dsn, of: storage, schemes: ["postgres", "postgresql"])
+      self = .postgres(dsn: dsn, pool: pool)
+    case "redis":
+      try Self.check(dsn, of: storage, schemes: ["redis", "rediss", "unix"])
+      self = .redis(dsn: dsn, pool: pool)
+    case "sqlite":
+      guard !dsn.hasPrefix(":"), !dsn.hasPrefix("file:"), !dsn.contains("://") else {
+        throw storage.invalid(
+          "dsn", "\"\(MaskedDSN(dsn))\" is no file",
+          hint: "write the path of a file, or another type")
+      }
+      self = .sqlite(path: dsn.isEmpty ? tree.stateDirectory + "/registry.db" : dsn)
+    case nil:
+      let isFile = !dsn.isEmpty && !dsn.contains("://")
+      guard !isFile || !(dsn.hasPrefix(":") || dsn.hasPrefix("file:")) else {
+        throw storage.invalid("dsn", "\"\(dsn)\" is no file", hint: "write the path of a file")
+      }
+      self = .sqlite(path: isFile ? dsn : tree.stateDirectory + "/registry.db")
+    case let other?:
+      throw storage.invalid(
+        "type", "no such storage: \"\(other)\"",
+        hint: "sqlite, memory, fs, redis and postgres are known")
+    }
+  }
+
+  private static func check(
+    _ dsn: String, of storage: ConfigurationSection, schemes: [String]
+  ) throws(ConfigurationError) {
+    let scheme = schemes.first ?? ""
+    guard !dsn.isEmpty else {
+      throw storage.missing(
+        "dsn", hint: "write \(scheme)://user:password@host/database")
+    }
+    let given = dsn.firstRange(of: "://").map { String(dsn[..<$0.lowerBound]) }
+    // libpq's other form has no scheme, but pairs.
+    let isPairs = scheme == "postgres" && given == nil && dsn.contains("=")
+    guard isPairs || given.map({ schemes.contains($0.lowercased()) }) == true else {
+      throw storage.invalid(
+        "dsn", "\"\(MaskedDSN(dsn))\" is none of \(scheme)",
+        hint: "write \(scheme)://user:password@host/database")
+    }
+  }
+}
+
+extension ConnectionPoolConfiguration {
+  /// Reads the pool's part of `storage`.
+  init(_ storage: ConfigurationSection) throws(ConfigurationError) {
+    let standard = ConnectionPoolConfiguration()
+    let (open, idle) = (
+      try storage.integer("max_open_conns", in: 0...10_000),
+      try storage.integer("max_idle_conns", in: 0...10_000)
+    )
+    self.init(
+      maxOpen: open.map { Int($0) } ?? standard.maxOpen,
+      maxIdle: idle.map { Int($0) } ?? standard.maxIdle,
+      maxIdleTime: try storage.duration("conn_max_idle_time", in: 0...365 * day)
+        ?? standard.maxIdleTime,
+      maxLifetime: try storage.duration("conn_max_lifetime", in: 0...365 * day)
+        ?? standard.maxLifetime)
+  }
+}

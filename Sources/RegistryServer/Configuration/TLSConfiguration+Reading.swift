@@ -1,0 +1,77 @@
+import Pinning
+
+extension TLSConfiguration {
+  /// Reads `tls`, and `storage.dump_interval` in place of `tls.dump_interval` where that is given
+  /// nowhere: the field's server has had both names for it.
+  init(_ tree: ConfigurationTree) throws(ConfigurationError) {
+    let tls = tree.section(of: .tlsDirectory)
+    let standard = TLSConfiguration()
+    // From one millisecond on: the field's configurations write 1s and less, and the pause between
+    // looks has its own lower bound.
+    let alias = try tree.section(of: .storageType).duration("dump_interval", in: 1...day)
+    let looks = try tls.integer("looks", in: 1...100)
+    self.init(
+      directory: try tls.string("dir") ?? Self.directory(beside: tree.directory),
+      interval: try tls.duration("dump_interval", in: 1...day) ?? alias ?? standard.interval,
+      timeout: try tls.duration("timeout", in: 100...300_000) ?? standard.timeout,
+      looks: looks.map { Int($0) } ?? standard.looks,
+      lookInterval: try tls.duration("look_interval", in: 10...600_000) ?? standard.lookInterval,
+      anchors: try tls.nonEmpty("anchors"),
+      grace: try tls.duration("grace", in: 1000...365 * day) ?? standard.grace,
+      approval: try tls.choice("approval", of: ApprovalMode.self, called: "approval")
+        ?? standard.approval,
+      vantagePoints: try Self.vantagePoints(tls),
+      addresses: try tls.choice("addresses", of: AddressSelection.self, called: "selection")
+        ?? standard.addresses)
+  }
+
+  /// `tls` in the directory of the configuration.
+  private static func directory(beside configuration: String) -> String {
+    configuration == "." ? "tls" : ConfigurationSources.path("tls", in: configuration)
+  }
+
+  private static func vantagePoints(
+    _ tls: ConfigurationSection
+  ) throws(ConfigurationError) -> [VantagePoint] {
+    var points: [VantagePoint] = []
+    for (index, node) in try tls.list("vantage_points").enumerated() {
+      let entry = try ConfigurationSection(
+        node, path: "tls.vantage_points[\(index)]", known: ["name", "proxy"])
+      guard let name = try entry.string("name") else {
+        throw entry.missing("name", hint: "name it, for logs and alerts")
+      }
+      guard name != Observation.direct, !points.contains(where: { $0.name == name }) else {
+        throw entry.invalid("name", "\"\(name)\" is taken", hint: "name it otherwise")
+      }
+      guard name.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value < 0x7f }) else {
+        throw entry.invalid("name", "it has other than visible ASCII", hint: "letters and digits")
+      }
+      guard let proxy = try entry.string("proxy") else {
+        throw entry.missing("proxy", hint: "write http://host:port")
+      }
+      guard let point = VantagePoint(name: name, proxy: proxy) else {
+        throw entry.invalid(
+          "proxy", "\"\(MaskedDSN(proxy))\" is no proxy",
+          hint: "write http://host:port; passwords are not supported")
+      }
+      points.append(point)
+    }
+    return points
+  }
+}
+
+extension VantagePoint {
+  /// A vantage point behind an HTTP proxy, `http://host:port`; `nil` where the text is none.
+  init?(name: String, proxy: String) {
+    guard proxy.hasPrefix("http://") else { return nil }
+    let rest = proxy.dropFirst("http://".count)
+    let authority = rest.hasSuffix("/") ? rest.dropLast() : rest
+    guard let colon = authority.lastIndex(of: ":") else { return nil }
+    let digits = authority[authority.index(after: colon)...]
+    let host = authority[..<colon]
+    guard let port = UInt16(digits), port > 0, !digits.hasPrefix("+"),
+      !host.contains(":") || host.hasPrefix("["), let name16 = try? HostName(String(host))
+    else { return nil }
+    self.init(name: name, host: name16.description, port: port)
+  }
+}
