@@ -1,14 +1,22 @@
 import CanonicalJSON
 import Foundation
 import Pinning
+import PinningPlatform
 
-/// Writes events as JSON, one line each: `level`, `time`, `event`, then what belongs to the event.
+/// Writes events: `level`, `time`, `event`, then what belongs to the event. As JSON or as text, one
+/// line each, unless they are written for people to read (``LogStyle``).
 ///
-/// - Never a secret: no caller passes key material, and nothing here prints whole configurations.
-/// - A line is one `write`, so lines of several threads never mix. What comes from outside (a
-///   certificate's subject, a peer's error) is JSON-escaped and cannot begin a line of its own.
+/// - Never a secret: no caller passes key material, and configurations are printed masked.
+/// - An event is one `write`, so events of several threads never mix. What comes from outside (a
+///   certificate's subject, a peer's error) is escaped and cannot begin a line of its own.
+/// - Copies share level and style: ``change(level:format:isPretty:)`` is in force for all of them.
 public struct ServerLog: Sendable {
-  private let level: LogLevel
+  private struct Style {
+    var level: LogLevel
+    var style: LogStyle
+  }
+
+  private let style: Locked<Style>
   private let sink: @Sendable ([UInt8]) -> Void
   private let now: @Sendable () -> Int64
 
@@ -16,21 +24,25 @@ public struct ServerLog: Sendable {
   ///
   /// - Parameters:
   ///   - level: the least important level that is written.
+  ///   - format: how an event is written.
+  ///   - isPretty: whether it is written for people to read, on several lines.
   ///   - now: Unix time in seconds.
-  ///   - sink: takes one line at a time, its line break included.
+  ///   - sink: takes one event at a time, its line break included.
   public init(
-    level: LogLevel, now: @escaping @Sendable () -> Int64,
-    sink: @escaping @Sendable ([UInt8]) -> Void
+    level: LogLevel, format: LogFormat = .json, isPretty: Bool = false,
+    now: @escaping @Sendable () -> Int64, sink: @escaping @Sendable ([UInt8]) -> Void
   ) {
-    self.level = level
+    style = Locked(Style(level: level, style: LogStyle(format: format, isPretty: isPretty)))
     self.sink = sink
     self.now = now
   }
 
   /// A log to standard error.
-  public static func standardError(level: LogLevel = .info) -> ServerLog {
+  public static func standardError(
+    level: LogLevel = .info, format: LogFormat = .json, isPretty: Bool = false
+  ) -> ServerLog {
     ServerLog(
-      level: level, now: { Int64(time(nil)) },
+      level: level, format: format, isPretty: isPretty, now: { Int64(time(nil)) },
       sink: { line in
         // A closed or full standard error must not stop the server: the outcome is not looked at.
         _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
@@ -40,6 +52,13 @@ public struct ServerLog: Sendable {
   /// A log that forgets everything.
   public static let silent = ServerLog(level: .error, now: { 0 }, sink: { _ in })
 
+  /// From now on writes at another level and in another style.
+  public func change(level: LogLevel, format: LogFormat, isPretty: Bool) {
+    style.withLock {
+      $0 = Style(level: level, style: LogStyle(format: format, isPretty: isPretty))
+    }
+  }
+
   /// Writes one event.
   ///
   /// - Parameters:
@@ -48,12 +67,13 @@ public struct ServerLog: Sendable {
   public func event(
     _ level: LogLevel, _ name: String, _ fields: KeyValuePairs<String, String> = [:]
   ) {
-    guard level >= self.level else { return }
-    var members: [(String, JSONValue)] = [
-      ("level", .string(level.rawValue)), ("time", .string(RFC3339.text(now()))),
-      ("event", .string(name)),
-    ]
-    members += fields.map { ($0.key, .string($0.value)) }
-    sink(JSONValue.object(JSONObject(members)).canonicalBytes + [0x0a])
+    event(level, name, fields: fields.map { ($0.key, $0.value) })
+  }
+
+  /// Writes one event with fields whose names are not known beforehand.
+  func event(_ level: LogLevel, _ name: String, fields: [(name: String, value: String)]) {
+    let style = style.withLock { $0 }
+    guard level >= style.level else { return }
+    sink(style.style.bytes(level, RFC3339.text(now()), name, fields))
   }
 }

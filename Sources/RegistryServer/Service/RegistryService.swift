@@ -38,7 +38,11 @@ public final class RegistryService: Sendable {
     configuration: ServerConfiguration, clock: any ServerClock = SystemClock(),
     log: ServerLog? = nil, observer: (any EndpointObserver)? = nil
   ) throws(RegistryServiceError) {
-    let log = log ?? .standardError(level: configuration.logLevel)
+    let log =
+      log
+      ?? .standardError(
+        level: configuration.logLevel, format: configuration.logFormat,
+        isPretty: configuration.logPretty)
     let signer: DocumentSigner
     do throws(DocumentSignerError) {
       signer = try DocumentSigner(

@@ -3,6 +3,7 @@
 /// - A flag is `--name value` or `--name=value`; given twice it is an error, because either of the
 ///   two values may be the one that was meant. Only flags that are for several values may be
 ///   repeated.
+/// - A flag with a short name may be written `-n value`, `-n=value` or `-nvalue`.
 /// - A value that looks like a flag is a forgotten value. Write `--name=--value` where it is meant.
 ///   PEM, whose text begins with dashes too, does not look like one.
 /// - `--` ends the flags; `-` alone is standard input and no flag.
@@ -102,20 +103,20 @@ struct ArgumentParser: Sendable {
         flagsHaveEnded = true
         continue
       }
-      let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let name = parts.first.map(String.init) ?? word
-      guard let flag = command.flags.first(where: { $0.name == name }) else {
+      guard let (flag, given) = Self.flag(word, of: command) else {
+        let name = word.split(separator: "=").first.map(String.init) ?? word
         throw .unknownFlag(
           name,
           suggestion: Suggestion.nearest(to: name, among: command.flags.map(\.name) + ["--help"]))
       }
+      let name = flag.name
       guard values[name] == nil || flag.isRepeatable else { throw .repeatedFlag(flag) }
       let text: String
       if flag.placeholder == nil {
-        guard parts.count == 1 else { throw .unexpectedValue(flag) }
+        guard given == nil else { throw .unexpectedValue(flag) }
         text = ""
-      } else if parts.count == 2, let value = parts.last {
-        text = String(value)
+      } else if let value = given ?? flag.impliedValue {
+        text = value
       } else {
         guard let next = rest.first, !Self.looksLikeFlag(next) else { throw .missingValue(flag) }
         rest.removeFirst()
@@ -134,6 +135,21 @@ struct ArgumentParser: Sendable {
     }
     try check(arguments, against: command.argument)
     return Invocation(arguments: arguments, values: values)
+  }
+
+  /// The flag of a word and the value that stands in it: `--name=value`, `-n=value`, `-nvalue`.
+  private static func flag(
+    _ word: String, of command: Command
+  ) -> (flag: FlagDescription, value: String?)? {
+    let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    let name = parts.first.map(String.init) ?? word
+    if let flag = command.flags.first(where: { $0.name == name || $0.short == name }) {
+      return (flag, parts.count == 2 ? parts.last.map(String.init) : nil)
+    }
+    guard let flag = command.flags.first(where: { $0.short == String(word.prefix(2)) }) else {
+      return nil
+    }
+    return (flag, String(word.dropFirst(2)))
   }
 
   private func check(_ arguments: [String], against wanted: Argument) throws(UsageError) {

@@ -19,6 +19,10 @@ struct FlagDescription: Sendable {
   let isRequired: Bool
   /// Whether it may be given more than once; its values are texts then, one after another.
   var isRepeatable = false
+  /// A second, short name, such as `-s`.
+  var short: String?
+  /// The value where none is given; one is given by `--name=value` alone then.
+  var impliedValue: String?
   /// Reads a value's text.
   let read: @Sendable (String) throws(FlagValueError) -> any Sendable
 }

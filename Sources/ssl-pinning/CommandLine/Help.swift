@@ -57,5 +57,9 @@ enum Help {
 
 extension FlagDescription {
   /// As it stands in a usage line.
-  var usage: String { placeholder.map { "\(name) \($0)" } ?? name }
+  var usage: String {
+    let names = short.map { "\(name), \($0)" } ?? name
+    guard let placeholder else { return names }
+    return impliedValue == nil ? "\(names) \(placeholder)" : "\(names)[=\(placeholder)]"
+  }
 }

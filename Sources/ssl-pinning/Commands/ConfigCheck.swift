@@ -1,0 +1,83 @@
+import CanonicalJSON
+import RegistryServer
+
+/// `config check`: what the server would go by, and where each of its values was set.
+enum ConfigCheck {
+  private static let json = Flag("--json", "one line of JSON instead: file, settings, warnings")
+
+  static let command = Command(
+    "config check", "check the registry server's configuration, and print what is in effect",
+    flags: ServerArguments.descriptions + [json.description],
+    notes: [
+      "Reads what up reads, with the same flags, and starts nothing. Secrets are printed as ***. What\n"
+        + "the configuration names (keys, anchors, stores) is looked at by up alone.",
+      ConfigurationHelp.keys,
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+    let effective = try ServerArguments.configuration(ServerArguments.sources(invocation))
+    if invocation[json] {
+      try Console.write(document(effective))
+    } else {
+      try Console.write(line: table(effective))
+    }
+    for warning in effective.warnings { Console.say("warning: \(warning)") }
+    return .yes
+  }
+
+  private static func document(_ effective: EffectiveConfiguration) -> JSONValue {
+    .members([
+      "file": .optional(effective.file),
+      "settings": .array(
+        effective.values.map { value in
+          .members([
+            "key": .string(value.setting.rawValue), "value": value.value ?? .null,
+            "used": .bool(value.value != nil), "from": origin(value.origin),
+          ])
+        }),
+      "warnings": .array(effective.warnings.map(JSONValue.string)),
+    ])
+  }
+
+  private static func origin(_ origin: ConfigurationOrigin) -> JSONValue {
+    switch origin {
+    case .standard: .members(["source": .string("default")])
+    case .file(let line): .members(["source": .string("file"), "line": .integer(Int64(line))])
+    case .environment(let name):
+      .members(["source": .string("environment"), "name": .string(name)])
+    case .flag(let name): .members(["source": .string("flag"), "name": .string(name)])
+    }
+  }
+
+  private static func table(_ effective: EffectiveConfiguration) -> String {
+    var table = TextTable(header: ["key", "value", "from"])
+    for value in effective.values {
+      let from = Self.text(value.origin, effective.file)
+      guard case .array(let elements)? = value.value, !elements.isEmpty else {
+        let isEmptyList = value.value?.arrayValue != nil
+        table.add([value.setting.rawValue, isEmptyList ? "none" : value.text, from])
+        continue
+      }
+      for (index, element) in elements.enumerated() {
+        table.add(["\(value.setting.rawValue)[\(index)]", text(element), from])
+      }
+    }
+    return table.text
+  }
+
+  private static func text(_ origin: ConfigurationOrigin, _ file: String?) -> String {
+    guard case .file(let line) = origin, let file else { return "\(origin)" }
+    return "\(file):\(line)"
+  }
+
+  /// An element of a list: a text, or the members of an entry.
+  private static func text(_ element: JSONValue) -> String {
+    switch element {
+    case .string(let text): text
+    case .object(let object):
+      object.map { "\($0.key)=\(text($0.value))" }.joined(separator: " ")
+    default: String(decoding: element.canonicalBytes, as: UTF8.self)
+    }
+  }
+}
