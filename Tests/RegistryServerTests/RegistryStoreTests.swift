@@ -1,40 +1,19 @@
 import Foundation
 import RegistryServer
-import TestSupport
 import Testing
-
-/// A store and whatever it lives in.
-struct StoreUnderTest: Sendable {
-  let store: any RegistryStore
-  let directory: TemporaryDirectory
-}
-
-/// One kind of store. The contract below is run over each.
-enum StoreKind: String, CaseIterable, Sendable {
-  case memory
-  case sqlite
-
-  func make() throws -> StoreUnderTest {
-    let directory = try TemporaryDirectory()
-    switch self {
-    case .memory: return StoreUnderTest(store: MemoryStore(), directory: directory)
-    case .sqlite:
-      return StoreUnderTest(
-        store: try SQLiteStore(path: directory.path("state/registry.db")), directory: directory)
-    }
-  }
-}
 
 @Suite("Every store keeps the contract") struct RegistryStoreTests {
   @Test("has nothing before the first replacement", arguments: StoreKind.allCases)
   func startsEmpty(_ kind: StoreKind) async throws {
-    let test = try kind.make()
-    #expect(try await test.store.record(named: "a.json") == nil)
+    let place = try await kind.place()
+    let store = try place.open()
+    #expect(try await store.record(named: "a.json") == nil)
   }
 
   @Test("gives back what was put in, under the next version", arguments: StoreKind.allCases)
   func roundTrip(_ kind: StoreKind) async throws {
-    let store = try kind.make().store
+    let place = try await kind.place()
+    let store = try place.open()
     let samples: [[UInt8]] = [[1, 2, 3], [], [0, 255, 0], [UInt8](repeating: 7, count: 1 << 20)]
     for (index, bytes) in samples.enumerated() {
       let version = Int64(index)
@@ -50,11 +29,15 @@ enum StoreKind: String, CaseIterable, Sendable {
 
   @Test("keeps names apart", arguments: StoreKind.allCases)
   func names(_ kind: StoreKind) async throws {
-    let store = try kind.make().store
+    let place = try await kind.place()
+    let store = try place.open()
     _ = try await store.replace("a.json", version: 0, with: [1])
     _ = try await store.replace("A.json", version: 0, with: [2])
     #expect(try await store.record(named: "a.json")?.bytes == [1])
     #expect(try await store.record(named: "A.json")?.bytes == [2])
+    _ = try await store.replace(".a.json", version: 0, with: [3])
+    #expect(try await store.record(named: "a.json")?.bytes == [1])
+    #expect(try await store.record(named: ".a.json")?.bytes == [3])
     #expect(try await store.record(named: "b.json") == nil)
   }
 
@@ -62,12 +45,13 @@ enum StoreKind: String, CaseIterable, Sendable {
     "refuses a replacement of another version than the one in force, and changes nothing",
     arguments: StoreKind.allCases)
   func compareAndSwap(_ kind: StoreKind) async throws {
-    let store = try kind.make().store
+    let place = try await kind.place()
+    let store = try place.open()
     #expect(try await store.replace("a", version: 3, with: [9]) == .conflict(version: 0))
     #expect(try await store.record(named: "a") == nil)
     _ = try await store.replace("a", version: 0, with: [1])
     _ = try await store.replace("a", version: 1, with: [2])
-    for stale: Int64 in [0, 1, 3, -1, .max] {
+    for stale: Int64 in [0, 1, 3, -1, .max, .min] {
       #expect(try await store.replace("a", version: stale, with: [9]) == .conflict(version: 2))
     }
     #expect(try await store.record(named: "a")?.bytes == [2])
@@ -75,8 +59,8 @@ enum StoreKind: String, CaseIterable, Sendable {
 
   @Test("lets exactly one of many win each version", arguments: StoreKind.allCases)
   func race(_ kind: StoreKind) async throws {
-    let test = try kind.make()
-    let store = test.store
+    let place = try await kind.place()
+    let store = try place.open()
     for version in Int64(0)..<20 {
       let winners = try await withThrowingTaskGroup(of: UInt8?.self) { group in
         for writer in UInt8(0)..<8 {
@@ -94,7 +78,8 @@ enum StoreKind: String, CaseIterable, Sendable {
 
   @Test("never shows a torn or an older record to a reader", arguments: StoreKind.allCases)
   func readers(_ kind: StoreKind) async throws {
-    let store = try kind.make().store
+    let place = try await kind.place()
+    let store = try place.open()
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         for version in Int64(0)..<100 {
@@ -119,10 +104,16 @@ enum StoreKind: String, CaseIterable, Sendable {
 
   @Test("answers nothing once it is closed", arguments: StoreKind.allCases)
   func closing(_ kind: StoreKind) async throws {
-    let store = try kind.make().store
+    let place = try await kind.place()
+    let store = try place.open()
     await store.close()
     await #expect(throws: StoreError.closed) { try await store.record(named: "a") }
     await #expect(throws: StoreError.closed) { try await store.replace("a", version: 0, with: []) }
+    await #expect(throws: StoreError.closed) {
+      try await store.history(of: "a", before: nil, limit: 1)
+    }
+    await #expect(throws: StoreError.closed) { try await store.lead() }
+    for await _ in store.changes() { Issue.record("a closed store tells of a change") }
     await store.close()
   }
 }

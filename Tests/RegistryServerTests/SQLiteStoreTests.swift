@@ -1,7 +1,8 @@
 import Foundation
-import RegistryServer
 import TestSupport
 import Testing
+
+@testable import RegistryServer
 
 @Suite("The SQLite store") struct SQLiteStoreTests {
   @Test("has everything after a restart")
@@ -49,6 +50,53 @@ import Testing
     #expect(try await one.record(named: "a")?.bytes == [3])
   }
 
+  @Test("brings a file of schema 1 up to date and keeps what is in it")
+  func migration() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("registry.db")
+    let old = try SQLiteConnection(path: path)
+    try old.execute(
+      """
+      CREATE TABLE records (
+        name TEXT PRIMARY KEY, version INTEGER NOT NULL, bytes BLOB NOT NULL
+      ) STRICT;
+      PRAGMA application_id = 0x5353506e;
+      PRAGMA user_version = 1;
+      INSERT INTO records VALUES ('a', 7, x'010203');
+      """)
+    // Twice, and two at a time: servers that start together.
+    for _ in 0..<2 {
+      let (store, other) = (try SQLiteStore(path: path), try SQLiteStore(path: path))
+      let record = try #require(try await store.record(named: "a"))
+      #expect(record.bytes == [1, 2, 3])
+      let outcome = try await other.replace(
+        "a", version: record.version, with: record.bytes, history: [[9]])
+      #expect(outcome == .replaced(version: record.version + 1))
+      await store.close()
+      await other.close()
+    }
+    let history = try await SQLiteStore(path: path).history(of: "a", before: nil, limit: 9)
+    #expect(history.map(\.number) == [2, 1])
+  }
+
+  @Test("makes a record and its history entries in one transaction")
+  func oneTransaction() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("registry.db")
+    let store = try SQLiteStore(path: path)
+    _ = try await store.replace("a", version: 0, with: [1], history: [[1]])
+    let other = try SQLiteConnection(path: path)
+    try other.execute(
+      "CREATE TRIGGER full BEFORE INSERT ON history BEGIN SELECT raise(FAIL, 'full'); END")
+    await #expect(throws: StoreError.self) {
+      try await store.replace("a", version: 1, with: [2], history: [[2]])
+    }
+    #expect(try await store.record(named: "a") == StoredRecord(version: 1, bytes: [1]))
+    try other.execute("DROP TRIGGER full")
+    let outcome = try await store.replace("a", version: 1, with: [2], history: [[2]])
+    #expect(outcome == .replaced(version: 2))
+  }
+
   @Test("keeps its files to its owner")
   func modes() async throws {
     let directory = try TemporaryDirectory()
@@ -81,7 +129,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let path = directory.path("registry.db")
     try await makeDatabase(path, with: 9, at: Header.userVersion)
-    #expect(throws: StoreError.newerSchema(path: path, found: 9, known: 1)) {
+    #expect(throws: StoreError.newerSchema(path: path, found: 9, known: 2)) {
       try SQLiteStore(path: path)
     }
   }

@@ -35,7 +35,7 @@ private actor TroubledStore: RegistryStore {
 
   nonisolated func changes() -> AsyncStream<String> { AsyncStream { $0.finish() } }
 
-  func lead() -> (any StoreLeadership)? { MemoryLeadership() }
+  func lead() -> (any StoreLeadership)? { LeadershipTerm() }
 
   func close() {}
 }

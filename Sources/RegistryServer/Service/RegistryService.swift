@@ -247,7 +247,11 @@ public final class RegistryService: Sendable {
     case .memory: return MemoryStore()
     case .sqlite(let path):
       do throws(StoreError) { return try SQLiteStore(path: path) } catch { throw .store(error) }
-    case .fileSystem, .postgres, .redis:
+    case .fileSystem(let directory):
+      do throws(StoreError) { return try FileSystemStore(directory: directory) } catch {
+        throw .store(error)
+      }
+    case .postgres, .redis:
       throw .store(.failed(operation: "opening the store", reason: "not built in yet"))
     }
   }

@@ -4,7 +4,7 @@
 public actor MemoryStore: RegistryStore {
   private var records: [String: StoredRecord] = [:]
   private var entries: [String: [[UInt8]]] = [:]
-  private var leader: MemoryLeadership?
+  private var leader: LeadershipTerm?
   private var isClosed = false
   private let (stream, listeners) = AsyncStream<String>.makeStream()
 
@@ -32,7 +32,7 @@ public actor MemoryStore: RegistryStore {
   ) throws(StoreError) -> [StoredEntry] {
     guard !isClosed else { throw .closed }
     let all = entries[name] ?? []
-    let end = min(Int64(all.count), max(0, (before ?? .max) - 1))
+    let end = min(Int64(all.count), max(1, before ?? .max) - 1)
     return all[..<Int(end)].enumerated().suffix(max(0, limit)).reversed()
       .map { StoredEntry(number: Int64($0.offset) + 1, bytes: $0.element) }
   }
@@ -42,7 +42,7 @@ public actor MemoryStore: RegistryStore {
   public func lead() throws(StoreError) -> (any StoreLeadership)? {
     guard !isClosed else { throw .closed }
     if let leader, !leader.isOver { return nil }
-    let new = MemoryLeadership()
+    let new = LeadershipTerm()
     leader = new
     return new
   }

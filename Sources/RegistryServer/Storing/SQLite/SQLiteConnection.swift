@@ -64,6 +64,26 @@ final class SQLiteConnection {
     return Int(sqlite3_changes(database))
   }
 
+  /// Runs several statements, all of which are made or none. Other writers wait.
+  func transaction<Value>(
+    _ work: () throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    try execute("BEGIN IMMEDIATE")
+    do throws(StoreError) {
+      let value = try work()
+      try execute("COMMIT")
+      return value
+    } catch {
+      try? execute("ROLLBACK")
+      throw error
+    }
+  }
+
+  /// A number that is another one after another connection's commit.
+  func dataVersion() throws(StoreError) -> Int64 {
+    try query("PRAGMA data_version") { $0.integer(0) }.first ?? 0
+  }
+
   enum Parameter {
     case integer(Int64)
     case text(String)
