@@ -1,0 +1,71 @@
+import Pinning
+
+/// What is published, by document.
+final class DocumentMetrics: Sendable {
+  private let errors = MetricFamily(
+    "ssl_pinning_errors",
+    help: "Failed looks at a document's endpoints since they were last all well for two minutes",
+    labels: ["file"], limit: ServerMetrics.mostFiles
+  ) { StreakGauge() }
+  private let version = document(
+    "version", help: "The number of the statement in force; it only grows within an epoch")
+  private let epoch = document("epoch", help: "The number of the key set that signed the statement")
+  private let signed = document(
+    "signed_timestamp_seconds", help: "When the document in force was signed, in Unix time")
+  private let expires = document(
+    "expires_timestamp_seconds",
+    help: "When clients stop believing the document in force, in Unix time")
+  private let keys = document("keys", help: "How many entries the document in force has")
+
+  private static func document(_ suffix: String, help: String) -> MetricFamily<Gauge> {
+    MetricFamily(
+      "ssl_pinning_document_" + suffix, help: help, labels: ["file"],
+      limit: ServerMetrics.mostFiles
+    ) { Gauge() }
+  }
+
+  private var gauges: [MetricFamily<Gauge>] { [version, epoch, signed, expires, keys] }
+
+  var all: [any ExposedMetric] { gauges + [errors] }
+
+  /// How many writes each metric refused.
+  var refusals: [(String, UInt64)] {
+    gauges.map { ($0.name, $0.refused.value) } + [(errors.name, errors.refused.value)]
+  }
+
+  func configured(_ documents: [DocumentConfiguration]) {
+    let files = documents.map { [$0.file] }
+    for gauge in gauges { gauge.keep(only: files) }
+    errors.keep(only: files)
+    for document in documents {
+      let ids = Set(document.endpoints.map(\.id))
+      errors.cell(document.file).update { $0.keep(only: ids) }
+    }
+  }
+
+  func looked(
+    _ endpoint: WatchedEndpoint, in file: String, failure: LookFailureCause?, at now: Int64
+  ) {
+    errors.cell(file).update { streak in
+      if failure == nil {
+        streak.succeeded(endpoint.id)
+      } else {
+        streak.failed(endpoint.id, at: now)
+      }
+    }
+  }
+
+  func published(_ document: DocumentFacts) {
+    keys.cell(document.file).set(Double(document.keys))
+    signed.cell(document.file).set(Double(document.signed))
+    for (gauge, value) in [
+      (version, document.version), (epoch, document.epoch), (expires, document.expires),
+    ] {
+      if let value {
+        gauge.cell(document.file).set(Double(value))
+      } else {
+        gauge.remove(document.file)
+      }
+    }
+  }
+}

@@ -1,0 +1,7 @@
+/// Readings of a clock that is never set, for measuring how long something takes.
+enum MonotonicReading {
+  private static let start = ContinuousClock.now
+
+  /// The time since the first reading of the process.
+  static func now() -> Duration { start.duration(to: .now) }
+}

@@ -1,0 +1,108 @@
+import Pinning
+import PinningPlatform
+
+/// Everything the server counts and measures. Each thing that happens has one method here, and
+/// `docs/metrics.md` says what each metric means.
+///
+/// - Cheap enough for every request: ``answered(_:code:taking:)`` is three relaxed additions. The
+///   others take one look-up under a lock.
+/// - Bounded: labels are of few fixed values, or names of the configuration up to a limit. Nothing that
+///   a stranger sends becomes a label.
+final class ServerMetrics: Sendable {
+  /// The most documents, endpoints, and keys of endpoints that have series of their own.
+  static let mostFiles = 50_000
+  static let mostEndpoints = 50_000
+  static let mostKeys = 100_000
+
+  let endpoints = EndpointMetrics()
+  let documents = DocumentMetrics()
+  let service: ServiceMetrics
+  private let refused = MetricFamily(
+    "ssl_pinning_series_refused_total",
+    help: "Writes to series beyond the limit of a metric; they are told nowhere",
+    labels: ["metric"]
+  ) { Counter() }
+  private let size = Locked(16 * 1024)
+
+  /// Metrics of a server that has just started.
+  ///
+  /// - Parameter started: when, in Unix seconds.
+  init(version: String, started: Int64) {
+    service = ServiceMetrics(version: version, started: started)
+  }
+
+  /// All metrics as Prometheus reads them, ordered by name and labels; the body of an answer with
+  /// ``ExpositionWriter/contentType``. Costs milliseconds where there are thousands of endpoints.
+  ///
+  /// - Parameter now: Unix seconds.
+  func exposition(at now: Int64) -> [UInt8] {
+    for (metric, count) in endpoints.refusals + documents.refusals where count > 0 {
+      refused.cell(metric).raise(to: count)
+    }
+    var writer = ExpositionWriter(at: now, reserving: size.withLock { $0 } + 4096)
+    for metric in all { metric.write(to: &writer) }
+    size.withLock { $0 = writer.bytes.count }
+    return writer.bytes
+  }
+
+  private var all: [any ExposedMetric] {
+    (endpoints.all + documents.all + service.all + [refused]).sorted { $0.name < $1.name }
+  }
+
+  /// What is watched and published from now on: documents get their series, and series of documents
+  /// and endpoints that are in it no more end.
+  func configured(_ configuration: [DocumentConfiguration]) {
+    documents.configured(configuration)
+    endpoints.configured(configuration)
+  }
+
+  /// A look at an endpoint is over. Looks that repeat a look count too.
+  ///
+  /// - Parameters:
+  ///   - failure: why it showed no key that can be believed; `nil` where it did.
+  ///   - leaves: the leaf certificates that it proved.
+  ///   - now: Unix seconds.
+  func looked(
+    at endpoint: WatchedEndpoint, in file: String, taking duration: Duration,
+    failure: LookFailureCause?, leaves: [SeenCertificate] = [], at now: Int64
+  ) {
+    endpoints.looked(endpoint, taking: duration, failure: failure, leaves: leaves, at: now)
+    documents.looked(endpoint, in: file, failure: failure, at: now)
+  }
+
+  /// A document is in force.
+  func published(_ document: DocumentFacts) {
+    documents.published(document)
+    endpoints.published(document.pins)
+  }
+
+  /// A request was answered.
+  func answered(_ path: PathClass, code: Int, taking duration: Duration) {
+    service.answered(path, code: code, taking: duration)
+  }
+
+  /// A call to the store is over.
+  func stored(_ operation: StoreOperation, taking duration: Duration, failed: Bool) {
+    service.stored(operation, taking: duration, failed: failed)
+  }
+
+  /// A failure report was taken in, or refused.
+  func reported(_ outcome: ReportOutcome) { service.reported(outcome) }
+
+  /// Whether this server holds the store's leadership.
+  func leads(_ isLeader: Bool) { service.leader.set(isLeader ? 1 : 0) }
+
+  /// So many changes wait for a person.
+  func pendingApprovals(_ count: Int) { service.pending.set(Double(count)) }
+
+  /// The alerts that are open, by kind; kinds that were told before and are not in it have none.
+  func alerts(_ counts: [String: Int]) { service.alerts(counts) }
+}
+
+extension Counter {
+  /// Makes the counter tell a count that is kept elsewhere; it never falls.
+  fileprivate func raise(to count: UInt64) {
+    let current = value
+    if count > current { increment(by: count - current) }
+  }
+}
