@@ -9,8 +9,6 @@ struct DocumentFacts: Sendable {
   var epoch: Int64?
   /// When it was signed, in Unix seconds.
   var signed: Int64
-  /// When its statement, or its first entry, expires, in Unix seconds; `nil` where it does not say.
-  var expires: Int64?
   /// How many entries it has.
   var keys: Int
   /// The pins that it lists for each of its endpoints.
@@ -20,11 +18,11 @@ struct DocumentFacts: Sendable {
 extension DocumentFacts {
   /// The facts of a document from its entries.
   init(
-    file: String, version: Int64? = nil, epoch: Int64? = nil, signed: Int64, expires: Int64? = nil,
+    file: String, version: Int64? = nil, epoch: Int64? = nil, signed: Int64,
     entries: [DocumentEntry]
   ) {
     self.init(
-      file: file, version: version, epoch: epoch, signed: signed, expires: expires,
+      file: file, version: version, epoch: epoch, signed: signed,
       keys: entries.count,
       pins: Dictionary(grouping: entries, by: \.fqdn).mapValues { Set($0.map(\.pin)) })
   }

@@ -12,9 +12,6 @@ final class DocumentMetrics: Sendable {
   private let epoch = document("epoch", help: "The number of the key set that signed the statement")
   private let signed = document(
     "signed_timestamp_seconds", help: "When the document in force was signed, in Unix time")
-  private let expires = document(
-    "expires_timestamp_seconds",
-    help: "When clients stop believing the document in force, in Unix time")
   private let keys = document("keys", help: "How many entries the document in force has")
 
   private static func document(_ suffix: String, help: String) -> MetricFamily<Gauge> {
@@ -24,7 +21,7 @@ final class DocumentMetrics: Sendable {
     ) { Gauge() }
   }
 
-  private var gauges: [MetricFamily<Gauge>] { [version, epoch, signed, expires, keys] }
+  private var gauges: [MetricFamily<Gauge>] { [version, epoch, signed, keys] }
 
   var all: [any ExposedMetric] { gauges + [errors] }
 
@@ -58,9 +55,7 @@ final class DocumentMetrics: Sendable {
   func published(_ document: DocumentFacts) {
     keys.cell(document.file).set(Double(document.keys))
     signed.cell(document.file).set(Double(document.signed))
-    for (gauge, value) in [
-      (version, document.version), (epoch, document.epoch), (expires, document.expires),
-    ] {
+    for (gauge, value) in [(version, document.version), (epoch, document.epoch)] {
       if let value {
         gauge.cell(document.file).set(Double(value))
       } else {

@@ -98,8 +98,11 @@ final class MetricFamily<Cell: MetricCell>: ExposedMetric {
   private func ordered() -> [Series] {
     state.withLock { state in
       if let ordered = state.ordered { return ordered }
-      let ordered = state.cells.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-        .map { Series(name: SeriesName(metric: metric, labels: $0.key), cell: $0.value) }
+      let ordered = SeriesOrder.sorted(Array(state.cells.keys)).compactMap { labels in
+        state.cells[labels].map {
+          Series(name: SeriesName(metric: metric, labels: labels), cell: $0)
+        }
+      }
       state.ordered = ordered
       return ordered
     }

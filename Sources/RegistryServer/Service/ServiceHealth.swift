@@ -1,10 +1,10 @@
 import PinningPlatform
 
-/// What keeps the server from doing its work at this moment, for `/readyz`.
+/// What keeps the server from doing its work at this moment, for its probes.
 final class ServiceHealth: Sendable {
   private struct State {
     var failures: [String: String] = [:]
-    var missingFirstLooks = Int.max
+    var missingFirstLooks: Int?
     var isStopping = false
   }
 
@@ -20,27 +20,24 @@ final class ServiceHealth: Sendable {
   func expect(firstLooks count: Int) { state.withLock { $0.missingFirstLooks = count } }
 
   /// One of them was.
-  func finishedFirstLook() { state.withLock { $0.missingFirstLooks -= 1 } }
+  func finishedFirstLook() { state.withLock { $0.missingFirstLooks? -= 1 } }
 
   /// The server is about to stop.
   func stopping() { state.withLock { $0.isStopping = true } }
 
-  /// Whether traffic should come here, and what is amiss either way.
-  ///
-  /// - A server is ready when it publishes every document, or has looked at every endpoint once and
-  ///   publishes some: an endpoint that has been down since before the start must not take the
-  ///   documents of all others out of service, but one that was merely not looked at yet should not
-  ///   be answered for.
-  /// - A store that fails does not make it unready: the last documents are still right.
-  func readiness(of documents: PublishedDocuments) -> (isReady: Bool, reasons: [String]) {
-    let waiting = documents.waitingFiles
-    let hasDocument = documents.hasDocument
+  /// What is known at this moment.
+  func facts(of documents: PublishedDocuments) -> HealthFacts {
+    let (waiting, hasDocument) = (documents.waitingFiles, documents.hasDocument)
     return state.withLock { state in
-      var reasons = waiting.map { "\($0): no key of its endpoints has been seen yet" }
-      reasons += state.failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
-      if state.isStopping { reasons.insert("the server is stopping", at: 0) }
-      let isComplete = waiting.isEmpty || state.missingFirstLooks <= 0
-      return (hasDocument && isComplete && !state.isStopping, reasons)
+      HealthFacts(
+        waitingFiles: waiting, hasDocument: hasDocument, missingFirstLooks: state.missingFirstLooks,
+        failures: state.failures, isStopping: state.isStopping)
     }
+  }
+
+  /// ``HealthFacts/readiness`` of what is known at this moment.
+  func readiness(of documents: PublishedDocuments) -> (isReady: Bool, reasons: [String]) {
+    let report = facts(of: documents).readiness
+    return (report.isGood, report.reasons)
   }
 }

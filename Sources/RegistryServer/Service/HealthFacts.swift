@@ -1,0 +1,56 @@
+/// What decides whether the server is alive, started and ready, at one moment.
+struct HealthFacts: Sendable, Equatable {
+  /// Files of which nothing is published yet, sorted.
+  var waitingFiles: [String] = []
+  /// Whether anything is published.
+  var hasDocument = false
+  /// Endpoints that nobody has looked at since the start; `nil` before watching began.
+  var missingFirstLooks: Int? = nil
+  /// What could not be stored or signed, and why, by file.
+  var failures: [String: String] = [:]
+  /// Whether the server is about to stop.
+  var isStopping = false
+
+  /// How many waiting files are named; of ten thousand the first few say enough.
+  static let mostFilesNamed = 20
+
+  /// `/livez`: whether the process can answer at all. It can, since it does: whatever else is amiss is no
+  /// reason to kill it, because it goes on publishing what it has.
+  var liveness: HealthReport { HealthReport(status: "ok", isGood: true, reasons: []) }
+
+  /// `/startupz`: whether the start is over: every document is published, or every endpoint had its
+  /// first look. An endpoint that is down does not keep a server from having started.
+  var startup: HealthReport {
+    let isOver = hasLookedEverywhere || (waitingFiles.isEmpty && hasDocument)
+    guard !isOver else { return HealthReport(status: "started", isGood: true, reasons: []) }
+    let looks =
+      missingFirstLooks.map { "\($0) endpoints have not been looked at yet" }
+      ?? "watching has not begun"
+    return HealthReport(status: "starting", isGood: false, reasons: [looks] + waiting)
+  }
+
+  /// `/readyz`: whether traffic should come here, and what is amiss either way.
+  ///
+  /// - A server is ready when it publishes every document, or has looked at every endpoint once and
+  ///   publishes some: an endpoint that has been down since before the start must not take the
+  ///   documents of all others out of service, but one that was merely not looked at yet should not
+  ///   be answered for.
+  /// - A store that fails does not make it unready: the last documents are still right.
+  var readiness: HealthReport {
+    let isComplete = waitingFiles.isEmpty || hasLookedEverywhere
+    let isReady = hasDocument && isComplete && !isStopping
+    var reasons = isStopping ? ["the server is stopping"] : []
+    reasons += waiting
+    reasons += failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+    return HealthReport(status: isReady ? "ready" : "not ready", isGood: isReady, reasons: reasons)
+  }
+
+  private var hasLookedEverywhere: Bool { missingFirstLooks.map { $0 <= 0 } ?? false }
+
+  private var waiting: [String] {
+    let named = waitingFiles.prefix(Self.mostFilesNamed)
+      .map { "\($0): no key of its endpoints has been seen yet" }
+    let more = waitingFiles.count - named.count
+    return more > 0 ? named + ["\(more) more documents wait likewise"] : named
+  }
+}
