@@ -52,6 +52,9 @@ final class DocumentMetrics: Sendable {
     }
   }
 
+  /// Takes all failures back.
+  func forgetLooks() { errors.all { $0.update { $0 = FailureStreak() } } }
+
   func published(_ document: DocumentFacts) {
     keys.cell(document.file).set(Double(document.keys))
     signed.cell(document.file).set(Double(document.signed))

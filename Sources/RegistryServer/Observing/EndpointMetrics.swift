@@ -98,6 +98,9 @@ final class EndpointMetrics: Sendable {
     }
   }
 
+  /// Ends the series of endpoints and keys.
+  func forgetLooks() { configured([]) }
+
   private func end(_ pins: Set<SPKIPin>, of name: HostName) {
     for pin in pins {
       expire.remove("\(name)", pin.base64)

@@ -90,6 +90,9 @@ final class MetricFamily<Cell: MetricCell>: ExposedMetric {
     }
   }
 
+  /// Changes the cells of all series.
+  func all(_ change: (Cell) -> Void) { for series in ordered() { change(series.cell) } }
+
   func write(to writer: inout ExpositionWriter) {
     writer.begin(metric, help: help, type: Cell.type)
     for series in ordered() { series.cell.write(as: series.name, to: &writer) }

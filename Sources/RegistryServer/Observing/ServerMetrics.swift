@@ -90,7 +90,15 @@ final class ServerMetrics: Sendable {
   func reported(_ outcome: ReportOutcome) { service.reported(outcome) }
 
   /// Whether this server holds the store's leadership.
-  func leads(_ isLeader: Bool) { service.leader.set(isLeader ? 1 : 0) }
+  ///
+  /// Who loses it looks no more: what its looks showed ends, or its last failures would alert for ever.
+  func leads(_ isLeader: Bool) {
+    let didLead = service.leader.value == 1
+    service.leader.set(isLeader ? 1 : 0)
+    guard didLead, !isLeader else { return }
+    endpoints.forgetLooks()
+    documents.forgetLooks()
+  }
 
   /// So many changes wait for a person.
   func pendingApprovals(_ count: Int) { service.pending.set(Double(count)) }

@@ -175,6 +175,20 @@ struct ServerMetricsTests {
     #expect(try self.page().samples["ssl_pinning_leader"] == 0)
   }
 
+  @Test("who loses the leadership tells nothing more of its looks")
+  func leadershipLost() throws {
+    metrics.leads(true)
+    look(nil, leaf: pin(1), until: Self.now + 10)
+    look(.dns)
+    metrics.leads(true)
+    #expect(try page().samples["ssl_pinning_errors{file=\"a.example.json\"}"] == 1)
+    metrics.leads(false)
+    let page = try page()
+    #expect(page.samples["ssl_pinning_errors{file=\"a.example.json\"}"] == 0)
+    #expect(!page.order.contains { $0.contains("fqdn=") })
+    #expect(page.samples["ssl_pinning_look_failures_total{cause=\"dns\"}"] == 1)
+  }
+
   @Test("ten thousand endpoints with a document each are a page of a few megabytes")
   func manyEndpoints() throws {
     let documents = try (0..<10_000).map { index in
