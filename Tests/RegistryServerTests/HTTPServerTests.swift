@@ -12,13 +12,14 @@ struct HTTPServerTests {
   ) throws -> HTTPServer {
     let response = HTTPResponse(status: 200, headers: JSONHeaders.uncached, body: body)
     return try HTTPServer(
-      listen: try #require(ListenAddress(listen)), limits: limits, handler: { _ in response })
+      listen: try #require(ListenAddress(listen)), limits: limits, routing: { _, _ in .noBody },
+      handler: { _ in .now(response) })
   }
 
   @Test("cuts a request that drips in, however steadily")
   func slowDrip() async throws {
     var limits = HTTPLimits()
-    limits.request = 1
+    limits.header = .milliseconds(500)
     let server = try Self.start("127.0.0.1:0", limits)
     let connection = try RawConnection(server.address)
     connection.send("GET / HTTP/1.1\r\nHost: x\r\n")
@@ -37,7 +38,7 @@ struct HTTPServerTests {
   @Test("cuts a client that does not read its answer")
   func slowReader() async throws {
     var limits = HTTPLimits()
-    limits.answer = 1
+    limits.answer = .milliseconds(500)
     let server = try Self.start(
       "127.0.0.1:0", limits, body: [UInt8](repeating: 0x20, count: 64 << 20))
     let connection = try RawConnection(server.address)

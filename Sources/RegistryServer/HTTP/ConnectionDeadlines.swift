@@ -1,6 +1,5 @@
 import Foundation
 import PinningPlatform
-import Synchronization
 
 /// The open connections of a server, each with the moment at which it is cut.
 ///
@@ -11,53 +10,58 @@ import Synchronization
 /// A socket is shut down under the lock that its closing takes, so the descriptor of a connection
 /// that just closed, and may already be another one's, is never touched.
 final class ConnectionDeadlines: Sendable {
-  /// One connection's deadline, in seconds of the monotonic clock.
-  final class Connection: Sendable {
-    let descriptor: Int32
-    fileprivate let deadline: Atomic<Int64>
+  /// How long each phase may take, in nanoseconds.
+  private let idle: Int64
+  private let header: Int64
+  private let body: Int64
+  private let answer: Int64
+  private let later: Int64
+  private let open = Locked<[ObjectIdentifier: HTTPConnection]>([:])
 
-    fileprivate init(descriptor: Int32, deadline: Int64) {
-      self.descriptor = descriptor
-      self.deadline = Atomic(deadline)
+  init(limits: HTTPLimits) {
+    (idle, header, body) = (Self.of(limits.idle), Self.of(limits.header), Self.of(limits.body))
+    (answer, later) = (Self.of(limits.answer), Self.of(limits.later))
+  }
+
+  /// A connection began.
+  func begin(_ connection: HTTPConnection) {
+    set(connection, header)
+    open.withLock { $0[ObjectIdentifier(connection)] = connection }
+  }
+
+  /// The first line of a request is in. On a new connection its time runs already.
+  func receivingHeader(_ connection: HTTPConnection) {
+    let deadline = Self.now() + header
+    if deadline < connection.deadline.load(ordering: .relaxed) {
+      connection.deadline.store(deadline, ordering: .relaxed)
     }
   }
 
-  private let limits: HTTPLimits
-  private let open = Locked<[ObjectIdentifier: Connection]>([:])
-
-  init(limits: HTTPLimits) { self.limits = limits }
-
-  /// A connection began.
-  func begin(_ descriptor: Int32) -> Connection {
-    let connection = Connection(
-      descriptor: descriptor, deadline: Self.now() + limits.request)
-    open.withLock { $0[ObjectIdentifier(connection)] = connection }
-    return connection
-  }
-
-  /// Its request is complete; the answer goes out.
-  func answering(_ connection: Connection) {
-    connection.deadline.store(Self.now() + limits.answer, ordering: .relaxed)
-  }
-
-  /// The answer is out; the next request may come.
-  func answered(_ connection: Connection) {
-    connection.deadline.store(Self.now() + limits.request, ordering: .relaxed)
-  }
+  func receivingBody(_ connection: HTTPConnection) { set(connection, body) }
+  func waiting(_ connection: HTTPConnection) { set(connection, later) }
+  func answering(_ connection: HTTPConnection) { set(connection, answer) }
+  func answered(_ connection: HTTPConnection) { set(connection, idle) }
 
   /// A connection is about to close.
-  func end(_ connection: Connection) {
+  func end(_ connection: HTTPConnection) {
     open.withLock { $0[ObjectIdentifier(connection)] = nil }
   }
 
-  /// Cuts every connection whose deadline has passed and says how many there were.
-  @discardableResult
-  func cutOverdue() -> Int {
+  /// Cuts every connection whose deadline has passed; but where an answer is waited for, that is
+  /// told to end: first its task, and after the time that an answer may take, the wait itself.
+  func cutOverdue() {
     let now = Self.now()
-    return open.withLock { open in
+    let late = open.withLock { open in
       let overdue = open.values.filter { $0.deadline.load(ordering: .relaxed) < now }
-      for connection in overdue { shutdown(connection.descriptor, Int32(SHUT_RDWR)) }
-      return overdue.count
+      let late = overdue.filter { $0.later != nil }
+      for connection in overdue where connection.later == nil {
+        shutdown(connection.descriptor, Int32(SHUT_RDWR))
+      }
+      return late
+    }
+    for connection in late {
+      connection.deadline.store(now + answer, ordering: .relaxed)
+      connection.later?.expire()
     }
   }
 
@@ -69,10 +73,26 @@ final class ConnectionDeadlines: Sendable {
     }
   }
 
-  /// Seconds of the monotonic clock, at the kernel's tick: a few nanoseconds per call.
+  /// Runs `body` over the open connections, none of which closes meanwhile.
+  func withOpen<Result>(_ body: (Dictionary<ObjectIdentifier, HTTPConnection>.Values) -> Result)
+    -> Result
+  {
+    open.withLock { body($0.values) }
+  }
+
+  private func set(_ connection: HTTPConnection, _ limit: Int64) {
+    connection.deadline.store(Self.now() + limit, ordering: .relaxed)
+  }
+
+  /// Nanoseconds of the monotonic clock, at the kernel's tick: a few nanoseconds per call.
   private static func now() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
-    return Int64(time.tv_sec)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+
+  private static func of(_ duration: Duration) -> Int64 {
+    let (seconds, attoseconds) = duration.components
+    return min(seconds, 1 << 32) * 1_000_000_000 + attoseconds / 1_000_000_000
   }
 }

@@ -1,19 +1,33 @@
-/// What one client may take of the server. Times are seconds.
+/// What one client may take of the server.
+///
+/// Times are absolute: each begins with its phase and no traffic moves it, so a steady drip gains
+/// nothing.
 public struct HTTPLimits: Sendable, Hashable {
   /// Connections in all; further ones wait to be accepted.
   public var connections = 1024
   /// Connections of one address. Not applied while listening on loopback: there a reverse proxy
   /// stands in front, and every client has its address.
   public var connectionsPerAddress = 128
-  /// How long a connection may be silent.
-  public var idle: Int64 = 15
-  /// How long a request may take to arrive, counted from the connection's beginning or from the end
-  /// of the previous answer, however steadily it drips.
-  public var request: Int64 = 30
+  /// How long a connection may wait for its next request to begin.
+  public var idle = Duration.seconds(15)
+  /// How long a request's header may take to arrive; on a new connection, counted from its
+  /// beginning, a TLS handshake included.
+  public var header = Duration.seconds(5)
+  /// How long a request's body may take to arrive.
+  public var body = Duration.seconds(5)
   /// How long an answer may take to be read.
-  public var answer: Int64 = 120
+  public var answer = Duration.seconds(5)
+  /// How long an answer for later may take to be there.
+  public var later = Duration.seconds(90)
   /// How long a clean stop waits for answers that are under way.
-  public var drain: Int64 = 5
+  public var drain = Duration.seconds(5)
+  /// Bytes of a request's target (414 beyond).
+  public var target = 4096
+  /// Header lines of a request (431 beyond). Their bytes are bounded by the connection's memory,
+  /// 16 KiB.
+  public var headerLines = 64
+  /// Bytes of all bodies that are under way (503 beyond).
+  public var bodies = 32 << 20
 
   /// The defaults.
   public init() {}

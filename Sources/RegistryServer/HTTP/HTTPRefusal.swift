@@ -1,27 +1,52 @@
-import CMicroHTTPD
 import CanonicalJSON
-import Foundation
 
 /// The answers that need no handler, finished once.
 enum HTTPRefusal {
-  static let methodNotAllowed = response(
-    405, "this method is not served here", hint: "use GET or HEAD",
-    headers: [("Allow", "GET, HEAD")])
   static let bodyRefused = response(413, "a request with a body is not served here")
+  static let bodyTooLarge = response(413, "the body is too large")
   static let badPath = response(400, "the path is malformed")
-  static let badHeader = response(400, "a header line is malformed or stands twice")
+  static let badQuery = response(400, "the query is malformed")
+  static let badHeader = response(
+    400, "the request line or a header line is malformed, ambiguous or stands twice")
+  static let badTrailer = response(400, "trailers are not served here")
+  static let targetTooLong = response(414, "the path and query are too long")
+  static let tooManyLines = response(431, "the request has too many header lines")
+  static let unknownExpectation = response(
+    417, "this expectation cannot be met", hint: "only 100-continue is known")
+  static let unknownCoding = response(501, "this transfer coding is not served here")
+  static let unsupportedVersion = response(505, "only HTTP/1.1 and HTTP/1.0 are served here")
+  static let notFound = response(404, "no such path")
+  static let overloaded = response(
+    503, "too many request bodies are under way", headers: [("Retry-After", "1")])
+  /// In the place of an answer that did not come in time.
+  static let unavailable = response(
+    503, "the answer did not come in time",
+    headers: [("Retry-After", "1"), ("Connection", "close")])
 
-  /// The refusal that a request's header already earns, if any.
-  static func of(method: UnsafePointer<CChar>, connection: OpaquePointer) -> HTTPResponse? {
-    guard HeaderLines(of: connection).areUnambiguous else { return badHeader }
-    guard strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 else { return methodNotAllowed }
-    if let length = MHD_lookup_connection_value(connection, .HEADER_KIND, "Content-Length"),
-      strcmp(length, "0") != 0
-    {
-      return bodyRefused
+  private static let readOnly = methodNotAllowed(["GET", "HEAD"], hint: "use GET or HEAD")
+
+  static func methodNotAllowed(_ allowed: [String]) -> HTTPResponse {
+    allowed == ["GET", "HEAD"] ? readOnly : methodNotAllowed(allowed, hint: nil)
+  }
+
+  private static func methodNotAllowed(_ allowed: [String], hint: String?) -> HTTPResponse {
+    response(
+      405, "this method is not served here", hint: hint,
+      headers: [("Allow", allowed.joined(separator: ", "))])
+  }
+
+  /// The answer to a head that is not judged any further.
+  static func of(_ fault: HeadFault) -> HTTPResponse {
+    switch fault {
+    case .malformed: badHeader
+    case .malformedPath: badPath
+    case .malformedQuery: badQuery
+    case .unsupportedVersion: unsupportedVersion
+    case .unknownCoding: unknownCoding
+    case .unknownExpectation: unknownExpectation
+    case .targetTooLong: targetTooLong
+    case .tooManyLines: tooManyLines
     }
-    let coding = MHD_lookup_connection_value(connection, .HEADER_KIND, "Transfer-Encoding")
-    return coding == nil ? nil : bodyRefused
   }
 
   /// An error as JSON, which no cache keeps.

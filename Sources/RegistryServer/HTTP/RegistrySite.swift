@@ -17,7 +17,12 @@ struct RegistrySite: Sendable {
     404, "no such document", hint: "the files of the configuration's keys are served")
   private static let alive = status(200, "ok", reasons: [])
 
-  /// Answers a GET or HEAD.
+  /// Every path is read, and none is written.
+  func rule(_ method: String, _ path: String) -> HTTPRouteRule {
+    method == "GET" ? .noBody : .methodNotAllowed(allow: ["GET", "HEAD"])
+  }
+
+  /// Answers a GET.
   func answer(_ request: HTTPRequest) -> HTTPResponse {
     let path = request.path
     if path.utf8.starts(with: Self.prefix.utf8) {
@@ -37,7 +42,7 @@ struct RegistrySite: Sendable {
     case nil: return Self.noSuchDocument
     case .waiting(let response): return response
     case .document(let document, let full, let unchanged):
-      guard let condition = request.ifNoneMatch,
+      guard let condition = request.headers["If-None-Match"],
         EntityTag.matches(ifNoneMatch: condition, document.entityTag)
       else { return full }
       return unchanged

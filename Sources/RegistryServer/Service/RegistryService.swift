@@ -84,7 +84,9 @@ public final class RegistryService: Sendable {
     let site = RegistrySite(documents: documents, health: health)
     let server: HTTPServer
     do throws(HTTPServerError) {
-      server = try HTTPServer(listen: configuration.listen) { site.answer($0) }
+      server = try HTTPServer(listen: configuration.listen, routing: site.rule) {
+        .now(site.answer($0))
+      }
     } catch { throw .listening(error) }
     let tasks = [Task { await self.lead() }, Task { await self.follow() }]
     running.withLock { $0 = Running(server: server, tasks: tasks) }

@@ -1,15 +1,5 @@
 import CMicroHTTPD
 
-/// What a handler is told of a request. Bodies are refused before a handler sees the request.
-struct HTTPRequest: Sendable, Equatable {
-  /// As sent: methods are case-sensitive (RFC 9110 §9.1).
-  var method: String
-  /// The path, percent-decoded once, without the query.
-  var path: String
-  /// `If-None-Match`, several lines joined by commas (RFC 9110 §5.3).
-  var ifNoneMatch: String?
-}
-
 /// A response, finished when it is made and then sent any number of times, from any thread.
 ///
 /// libmicrohttpd counts references: a response that is dropped while it is being sent lives until
@@ -46,6 +36,3 @@ final class HTTPResponse: @unchecked Sendable {
     if let pointer { MHD_destroy_response(pointer) }
   }
 }
-
-/// Answers requests. Called on the server's threads, so it must not block: it reads what is ready.
-typealias HTTPHandler = @Sendable (HTTPRequest) -> HTTPResponse

@@ -1,0 +1,16 @@
+/// What a handler gives for a request.
+enum HTTPAnswer: Sendable {
+  /// A finished answer.
+  case now(HTTPResponse)
+  /// An answer that somebody waits for: the connection is set aside, and no thread with it.
+  ///
+  /// The task is cancelled when the client goes away, when the server stops, and when the time for
+  /// late answers is up. It should then return what it has, at once: while the server stops, that
+  /// is still sent, as the connection's last answer. One that does not return in time is answered
+  /// for (503).
+  case later(@Sendable () async -> HTTPResponse)
+}
+
+/// Answers requests. Called on the server's threads, so it must not block: it reads what is ready,
+/// or gives an answer for later.
+typealias HTTPHandler = @Sendable (HTTPRequest) -> HTTPAnswer

@@ -1,0 +1,95 @@
+import CMicroHTTPD
+import Foundation
+import Synchronization
+
+/// One daemon of libmicrohttpd, from its start to its stop.
+///
+/// Unchecked: the functions that are called with ``pointer`` may be called from any thread.
+final class HTTPDaemon: @unchecked Sendable {
+  /// What the callbacks reach through their closure pointer.
+  final class Context: Sendable {
+    let site: HTTPSite
+    /// Whether another daemon has taken over, so that each answer is its connection's last.
+    let isRetired = Atomic(false)
+
+    init(site: HTTPSite) { self.site = site }
+
+    /// The answer as it is sent on this connection.
+    func final(_ response: HTTPResponse, of connection: HTTPConnection) -> HTTPResponse {
+      let isLast =
+        connection.isLast || isRetired.load(ordering: .relaxed)
+        || site.isStopping.load(ordering: .relaxed)
+      return isLast ? response.closing : response
+    }
+  }
+
+  private let pointer: OpaquePointer
+  private let context: Context
+
+  /// Bytes for a connection's header and buffers.
+  private static let connectionMemory = 16 * 1024
+
+  /// Serves connections to a listening socket from now on; `nil` where it does not start.
+  init?(listening: Int32, isLoopback: Bool, site: HTTPSite) {
+    let context = Context(site: site)
+    guard let pointer = Self.start(listening, isLoopback, context) else { return nil }
+    self.pointer = pointer
+    self.context = context
+  }
+
+  /// How many connections are open.
+  var openConnections: Int { Int(pp_mhd_open_connections(pointer)) }
+
+  /// Accepts no more, and gives the listening socket back, or -1.
+  func quiesce() -> Int32 { MHD_quiesce_daemon(pointer) }
+
+  /// From now on each answer is its connection's last.
+  func retire() { context.isRetired.store(true, ordering: .relaxed) }
+
+  /// Serves one more connection, whose socket it closes where it does not take it.
+  func add(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) {
+    _ = MHD_add_connection(pointer, descriptor, address, length)
+  }
+
+  /// Closes every connection and ends the threads. Blocks; called once.
+  func stop() { MHD_stop_daemon(pointer) }
+
+  private static func start(
+    _ listening: Int32, _ isLoopback: Bool, _ context: Context
+  ) -> OpaquePointer? {
+    let closure = Unmanaged.passUnretained(context).toOpaque()
+    let limits = context.site.limits
+    func item(_ option: MHD_OPTION, _ value: Int, _ pointer: UnsafeMutableRawPointer? = nil)
+      -> MHD_OptionItem
+    { MHD_OptionItem(option: option, value: value, ptr_value: pointer) }
+    func callback<Function>(_ option: MHD_OPTION, _ function: Function) -> MHD_OptionItem {
+      item(option, unsafeBitCast(function, to: Int.self), closure)
+    }
+    var options = [
+      item(.LISTEN_SOCKET, Int(listening)),
+      item(.CONNECTION_LIMIT, limits.connections),
+      item(.CONNECTION_MEMORY_LIMIT, connectionMemory),
+      // Where the lines' layout is known the head is judged here, and better: see ``HeaderReader``.
+      item(.STRICT_FOR_CLIENT, HeaderLayout.isKnown ? 0 : 1),
+      callback(.NOTIFY_CONNECTION, HTTPCallbacks.connectionChanged),
+      callback(.NOTIFY_COMPLETED, HTTPCallbacks.requestCompleted),
+      callback(.URI_LOG_CALLBACK, HTTPCallbacks.targetReceived),
+      callback(.UNESCAPE_CALLBACK, HTTPCallbacks.leaveEscaped),
+    ]
+    if !isLoopback { options.append(item(.PER_IP_CONNECTION_LIMIT, limits.connectionsPerAddress)) }
+    let threads = min(4, ProcessInfo.processInfo.activeProcessorCount)
+    if threads > 1 { options.append(item(.THREAD_POOL_SIZE, threads)) }
+    options.append(item(.END, 0))
+    let flags = UInt32(MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue)
+    return options.withUnsafeMutableBufferPointer { buffer in
+      guard let start = buffer.baseAddress else { return nil }
+      let list: [any CVarArg] = [
+        Int32(bitPattern: MHD_OPTION.ARRAY.rawValue), OpaquePointer(start),
+        Int32(bitPattern: MHD_OPTION.END.rawValue),
+      ]
+      return withVaList(list) {
+        MHD_start_daemon_va(flags, 0, nil, nil, HTTPCallbacks.requestReceived, closure, $0)
+      }
+    }
+  }
+}

@@ -1,0 +1,23 @@
+/// What a handler is told of a request, once all of it is in.
+///
+/// HEAD arrives as GET: the server leaves the body out (RFC 9110 §9.3.2).
+struct HTTPRequest: Sendable {
+  /// As sent: methods are case-sensitive (RFC 9110 §9.1).
+  var method: String
+  /// The path, percent-decoded once, without the query.
+  var path: String
+  /// The query's pairs in their order, percent-decoded once, `+` read as a space. A piece without
+  /// `=` has an empty value.
+  var query: [(name: String, value: String)] = []
+  /// The header lines.
+  var headers = HTTPHeaders()
+  /// The body, whole and without its framing; empty where the path takes none.
+  var body: [UInt8] = []
+  /// The other side's numeric address, without a port.
+  ///
+  /// Hazard: behind a reverse proxy it is the proxy's.
+  var peer: String
+
+  /// The first value of a query name.
+  func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
+}

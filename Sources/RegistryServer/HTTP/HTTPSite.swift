@@ -1,0 +1,69 @@
+import CMicroHTTPD
+import Synchronization
+
+/// What a server's connections have in common: the handler, the rules, the limits.
+final class HTTPSite: Sendable {
+  let routing: HTTPRouting
+  let handler: HTTPHandler
+  let limits: HTTPLimits
+  let deadlines: ConnectionDeadlines
+  let suspended = SuspendedConnections()
+  let bodies: BodyBudget
+  /// Whether each answer is its connection's last.
+  let isStopping = Atomic(false)
+
+  init(limits: HTTPLimits, routing: @escaping HTTPRouting, handler: @escaping HTTPHandler) {
+    self.routing = routing
+    self.handler = handler
+    self.limits = limits
+    deadlines = ConnectionDeadlines(limits: limits)
+    bodies = BodyBudget(limit: limits.bodies)
+  }
+
+  /// What the header of a request already earns, if anything. An answer at this point is the
+  /// connection's last: no body is read.
+  func refusal(of head: RequestHead, on request: HTTPConnection) -> HTTPResponse? {
+    let body: RequestFraming.Body
+    do throws(HeadFault) { body = try head.judge(request, limits) } catch {
+      return HTTPRefusal.of(error)
+    }
+    // Where a chunked body ends is libmicrohttpd's reading alone, and more lenient than others'.
+    request.isLast = body == .chunked
+    switch routing(request.method, request.path) {
+    case .methodNotAllowed(let allowed): return HTTPRefusal.methodNotAllowed(allowed)
+    case .notFound:
+      request.refusal = HTTPRefusal.notFound
+      return body == .none ? nil : HTTPRefusal.notFound
+    case .noBody: return body == .none ? nil : HTTPRefusal.bodyRefused
+    case .body(let limit):
+      if case .length(let length) = body {
+        guard length <= UInt64(limit) else { return HTTPRefusal.bodyTooLarge }
+        guard bodies.has(Int(length)) else { return HTTPRefusal.overloaded }
+      }
+      guard body != .none else { return nil }
+      request.body.begin(limit: limit, budget: bodies)
+      deadlines.receivingBody(request)
+      return nil
+    }
+  }
+
+  /// Takes a part of a body; false where the connection is to be closed.
+  func receive(_ part: UnsafeRawBufferPointer, on request: HTTPConnection) -> Bool {
+    request.body.append(part)
+    return request.body.fault != .endless
+  }
+
+  /// The answer to a request whose last byte is in.
+  func answer(to request: HTTPConnection) -> HTTPAnswer {
+    switch request.body.fault {
+    case .tooLarge, .endless: return .now(HTTPRefusal.bodyTooLarge)
+    case .overloaded: return .now(HTTPRefusal.overloaded)
+    case nil: break
+    }
+    if let refusal = request.refusal { return .now(refusal) }
+    return handler(
+      HTTPRequest(
+        method: request.method, path: request.path, query: request.pairs,
+        headers: request.headers, body: request.body.take(), peer: request.peer))
+  }
+}
