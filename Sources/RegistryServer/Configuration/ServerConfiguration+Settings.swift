@@ -114,8 +114,4 @@ extension JSONValue {
   fileprivate static func duration(_ milliseconds: Int64) -> JSONValue {
     .string(GoDuration.text(milliseconds: milliseconds))
   }
-
-  fileprivate static func integer(_ value: Int64) -> JSONValue {
-    JSONNumber(Double(value)).map(JSONValue.number) ?? .null
-  }
 }

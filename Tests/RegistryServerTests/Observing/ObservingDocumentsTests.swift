@@ -31,16 +31,16 @@ struct ObservingDocumentsTests {
       })
   }
 
-  private static func member(_ node: YAMLNode?, _ name: String) -> YAMLNode? {
+  private static func member(_ node: ConfigurationNode?, _ name: String) -> ConfigurationNode? {
     guard case .mapping(let members) = node?.content else { return nil }
     return members.first { $0.key == name }?.value
   }
 
-  private static func items(_ node: YAMLNode?) -> [YAMLNode] {
+  private static func items(_ node: ConfigurationNode?) -> [ConfigurationNode] {
     if case .sequence(let items) = node?.content { items } else { [] }
   }
 
-  private static func text(_ node: YAMLNode?) -> String? {
+  private static func text(_ node: ConfigurationNode?) -> String? {
     if case .scalar(let text, _) = node?.content { text } else { nil }
   }
 
