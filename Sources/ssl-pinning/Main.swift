@@ -9,7 +9,7 @@ enum Main {
   }
 
   private static func run(_ words: [String]) async -> ExitStatus {
-    let parser = ArgumentParser(commands: Command.all)
+    let parser = ArgumentParser(commands: Command.all, leading: ServerArguments.leading)
     let request: ArgumentParser.Request
     do throws(UsageError) { request = try parser.parse(words) } catch {
       Console.say("\(error)")

@@ -77,6 +77,19 @@ struct HTTPServerTests {
     await server.stop()
   }
 
+  @Test(
+    "listens on every address of both families where none is named", arguments: [":0", "[::]:0"])
+  func everyAddress(_ text: String) async throws {
+    let server = try Self.start(text)
+    for host in ["127.0.0.1", "[::1]"] {
+      let address = try #require(ListenAddress("\(host):\(server.address.port)"))
+      let answer = try await RawConnection.ask(
+        address, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+      #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(host)")
+    }
+    await server.stop()
+  }
+
   @Test("lets an answer that is under way go out before it stops")
   func drain() async throws {
     let size = 8 << 20

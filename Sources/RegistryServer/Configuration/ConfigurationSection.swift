@@ -59,8 +59,10 @@ struct ConfigurationSection {
   /// A member that is there and not empty.
   func node(_ key: String) -> ConfigurationNode? { members[key].flatMap { $0.isNull ? nil : $0 } }
 
-  /// Where a member was set.
-  func origin(of key: String) -> ConfigurationOrigin { node(key)?.origin ?? .standard }
+  /// Where a member was set; an empty text sets nothing.
+  func origin(of key: String) -> ConfigurationOrigin {
+    node(key).flatMap { $0.text == "" ? nil : $0.origin } ?? .standard
+  }
 
   /// A section below this one; an absent one is empty.
   func section(_ key: String, known: [String]) throws(ConfigurationError) -> ConfigurationSection {

@@ -42,6 +42,7 @@ public struct EffectiveConfiguration: Sendable {
       if setting == .tlsInterval, origin == .standard {
         origin = tree.origin(of: .storageDumpInterval)
       }
+      if setting == .storageDSN, Self.unusedDSN(tree) != nil { origin = .standard }
       let value = configuration.value(of: setting, isMasked: true)
       guard value != nil || origin != .standard else { return nil }
       return Value(setting: setting, value: value, origin: origin)
@@ -50,11 +51,18 @@ public struct EffectiveConfiguration: Sendable {
   }
 
   private static func warnings(_ tree: ConfigurationTree) -> [String] {
+    unusedDSN(tree).map { origin in
+      [
+        "\(origin): storage.dsn is not used without storage.type;"
+          + " hint: the type names the store, as in postgres or redis"
+      ]
+    } ?? []
+  }
+
+  /// Where the URL of a store is given that no type goes with.
+  private static func unusedDSN(_ tree: ConfigurationTree) -> ConfigurationOrigin? {
     let dsn = tree.section(of: .storageDSN).node(Setting.storageDSN.name)?.text ?? ""
-    guard tree.origin(of: .storageType) == .standard, dsn.contains("://") else { return [] }
-    return [
-      "\(tree.origin(of: .storageDSN)): storage.dsn is not used without storage.type;"
-        + " hint: the type names the store, as in postgres or redis"
-    ]
+    guard tree.origin(of: .storageType) == .standard, dsn.contains("://") else { return nil }
+    return tree.origin(of: .storageDSN)
   }
 }

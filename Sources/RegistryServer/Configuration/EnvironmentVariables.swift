@@ -15,14 +15,14 @@ enum EnvironmentVariables {
     var values: [String: ConfigurationNode] = [:]
     // Sorted, so that of several offences the same one is told every time.
     for (name, value) in environment.sorted(by: { $0.key < $1.key })
-    where name.hasPrefix(Setting.variablePrefix) {
+    where name.hasPrefix(Setting.variablePrefix) && !value.isEmpty {
       guard let setting = byVariable[name] else {
         guard isForeign(name, value: value) else {
           throw .unknownVariable(name: name, similar: similar(to: name))
         }
         continue
       }
-      if !value.isEmpty { values[setting.rawValue] = try node(setting, value) }
+      values[setting.rawValue] = try node(setting, value)
     }
     return values
   }

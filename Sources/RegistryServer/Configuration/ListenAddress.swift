@@ -54,6 +54,9 @@ public struct ListenAddress: Hashable, Sendable {
   /// Whether it is every address of the machine, of both families.
   public var isEveryAddress: Bool { host == "::" }
 
+  /// Every address of the IPv4 family, with the same port.
+  var everyIPv4Address: ListenAddress { ListenAddress(host: "0.0.0.0", port: port) }
+
   /// Whether only this machine can reach it.
   public var isLoopback: Bool { host == "::1" || host.hasPrefix("127.") }
 }

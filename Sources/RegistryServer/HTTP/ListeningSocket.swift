@@ -11,7 +11,11 @@ enum ListeningSocket {
     let family = address.isIPv6 ? AF_INET6 : AF_INET
     let type = Int32(SOCK_STREAM.rawValue) | O_NONBLOCK | O_CLOEXEC
     let descriptor = socket(family, type, 0)
-    guard descriptor >= 0 else { throw failure("opening a socket") }
+    guard descriptor >= 0 else {
+      // A kernel without IPv6 has every address all the same.
+      if errno == EAFNOSUPPORT, address.isEveryAddress { return try open(address.everyIPv4Address) }
+      throw failure("opening a socket")
+    }
     do throws(HTTPServerError) {
       try set(SO_REUSEADDR, of: SOL_SOCKET, on: descriptor)
       if address.isIPv6, !address.isEveryAddress {

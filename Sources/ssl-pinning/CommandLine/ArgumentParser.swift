@@ -4,6 +4,7 @@
 ///   two values may be the one that was meant. Only flags that are for several values may be
 ///   repeated.
 /// - A flag with a short name may be written `-n value`, `-n=value` or `-nvalue`.
+/// - Some flags may stand before the command.
 /// - A value that looks like a flag is a forgotten value. Write `--name=--value` where it is meant.
 ///   PEM, whose text begins with dashes too, does not look like one.
 /// - `--` ends the flags; `-` alone is standard input and no flag.
@@ -20,9 +21,12 @@ struct ArgumentParser: Sendable {
   }
 
   let commands: [Command]
+  /// Flags that may stand before the command too, as the field's server takes them.
+  var leading: [FlagDescription] = []
 
   /// - Parameter words: the command line without the name of the program.
   func parse(_ words: [String]) throws(UsageError) -> Request {
+    let words = withCommandFirst(words)
     guard let first = words.first else { throw .noCommand }
     switch first {
     case "--help", "-h": return .help
@@ -45,6 +49,18 @@ struct ArgumentParser: Sendable {
       return .helpOn(command)
     }
     return .run(command, try invocation(of: command, rest))
+  }
+
+  /// The words with the flags that lead behind the command that they lead.
+  private func withCommandFirst(_ words: [String]) -> [String] {
+    var rest = words[...]
+    while let word = rest.first, let (flag, value) = Self.flag(word, among: leading) {
+      rest.removeFirst()
+      if value == nil, flag.impliedValue == nil { _ = rest.popFirst() }
+    }
+    let lead = words[..<rest.startIndex]
+    guard !lead.isEmpty, let command = command(calledBy: Array(rest)) else { return words }
+    return command.words + lead + rest.dropFirst(command.words.count)
   }
 
   private static func asksForHelp(_ word: String) -> Bool { word == "--help" || word == "-h" }
@@ -103,7 +119,7 @@ struct ArgumentParser: Sendable {
         flagsHaveEnded = true
         continue
       }
-      guard let (flag, given) = Self.flag(word, of: command) else {
+      guard let (flag, given) = Self.flag(word, among: command.flags) else {
         let name = word.split(separator: "=").first.map(String.init) ?? word
         throw .unknownFlag(
           name,
@@ -139,14 +155,14 @@ struct ArgumentParser: Sendable {
 
   /// The flag of a word and the value that stands in it: `--name=value`, `-n=value`, `-nvalue`.
   private static func flag(
-    _ word: String, of command: Command
+    _ word: String, among flags: [FlagDescription]
   ) -> (flag: FlagDescription, value: String?)? {
     let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = parts.first.map(String.init) ?? word
-    if let flag = command.flags.first(where: { $0.name == name || $0.short == name }) {
+    if let flag = flags.first(where: { $0.name == name || $0.short == name }) {
       return (flag, parts.count == 2 ? parts.last.map(String.init) : nil)
     }
-    guard let flag = command.flags.first(where: { $0.short == String(word.prefix(2)) }) else {
+    guard let flag = flags.first(where: { $0.short == String(word.prefix(2)) }) else {
       return nil
     }
     return (flag, String(word.dropFirst(2)))

@@ -21,6 +21,11 @@ enum ServerArguments {
   static let descriptions =
     [file.description, path.description] + settings.map(\.flag.description)
 
+  /// Those that may stand before the command: in the field they belong to the program.
+  static let leading = descriptions.filter {
+    $0.name.hasPrefix("--config-") || $0.name.hasPrefix("--log-")
+  }
+
   /// What a configuration is to be read from.
   static func sources(_ invocation: Invocation) -> ConfigurationSources {
     var texts: [Setting: String] = [:]

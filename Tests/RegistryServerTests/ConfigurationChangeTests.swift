@@ -1,0 +1,90 @@
+import Foundation
+import RegistryServer
+import TestSupport
+import Testing
+
+@Suite("A configuration that is read again") struct ConfigurationChangeTests {
+  /// Two configurations beside the same keys, and what changes between them: `now` while running,
+  /// `later` after a restart.
+  static let rows: [(old: String, new: String, now: [Setting], later: [Setting])] = [
+    ("", "", [], []),
+    ("log: {level: info}", "", [], []),
+    (
+      "", "log: {level: warn, format: text, pretty: true}", [.logFormat, .logLevel, .logPretty], []
+    ),
+    (
+      "", "tls: {dump_interval: 5s, grace: 1d, approval: manual, anchors: a.pem}",
+      [.tlsInterval, .tlsAnchors, .tlsApproval, .tlsGrace], []
+    ),
+    (
+      "", "tls: {timeout: 1s, looks: 2, look_interval: 1s, addresses: first}",
+      [.tlsTimeout, .tlsLooks, .tlsLookInterval, .tlsAddresses], []
+    ),
+    ("", "tls: {vantage_points: [{name: x, proxy: 'http://p:1'}]}", [.tlsVantagePoints], []),
+    ("storage: {dump_interval: 5s}", "tls: {dump_interval: 5s}", [], []),
+    (
+      "", "server: {read_timeout: 1s, write_timeout: 1s}",
+      [.serverReadTimeout, .serverWriteTimeout], []
+    ),
+    ("", "server: {listen: ':1'}", [], [.serverListen]),
+    (
+      "server: {certificate: a.pem, private_key: b.pem}",
+      "server: {certificate: c.pem, private_key: d.pem}", [.serverCertificate, .serverPrivateKey],
+      []
+    ),
+    (
+      "", "server: {certificate: c.pem, private_key: d.pem}", [],
+      [.serverCertificate, .serverPrivateKey]
+    ),
+    (
+      "server: {certificate: c.pem, private_key: d.pem}", "", [],
+      [.serverCertificate, .serverPrivateKey]
+    ),
+    ("", "publish: {dir: /srv}", [.publishDirectory], []),
+    ("", "ui: {token_ttl: 1h}", [.uiTokenTTL], []),
+    (
+      "", "ui: {enabled: false}\nreports: {enabled: false, max_groups: 1}", [],
+      [.uiEnabled, .reportsEnabled, .reportsMaximumGroups]
+    ),
+    ("", "tls: {dir: /t}", [], [.tlsDirectory, .publishKeySets]),
+    ("", "storage: {type: memory}", [], [.storageType, .storageDSN]),
+    ("storage: {type: memory}", "storage: {type: memory, dsn: unused, max_open_conns: 1}", [], []),
+    (
+      "storage: {type: redis, dsn: 'redis://u:one@h'}",
+      "storage: {type: redis, dsn: 'redis://u:two@h'}", [], [.storageDSN]
+    ),
+    ("server: {key: one}", "server: {key: two}", [.serverKey], []),
+  ]
+
+  @Test("says what changed, and what of it needs a restart", arguments: rows)
+  func changes(old: String, new: String, now: [Setting], later: [Setting]) throws {
+    let (old, new) = (
+      try configuration("keys: [{fqdn: a.b}]\n\(old)"),
+      try configuration("keys: [{fqdn: a.b}]\n\(new)")
+    )
+    let changes = new.changes(from: old)
+    #expect(changes.filter { $0.effect == .whileRunning }.map(\.setting) == now)
+    #expect(changes.filter { $0.effect == .afterRestart }.map(\.setting) == later)
+    #expect(new.changes(from: new).isEmpty)
+    let back = old.changes(from: new)
+    #expect(Set(back.map(\.setting)) == Set(now + later))
+    for change in changes {
+      let texts = change.old + change.new
+      #expect(!texts.contains("one") && !texts.contains("two"), "\(texts)")
+      #expect(back.contains { $0.old == change.new && $0.new == change.old })
+    }
+  }
+
+  @Test("tells of keys the entries that came and went")
+  func keys() throws {
+    let old = try configuration(
+      "keys: [{fqdn: a.b, domainName: a.b}, {fqdn: c.d, domainName: c.d}]")
+    let new = try configuration(
+      "keys: [{fqdn: a.b, domainName: a.b}, {fqdn: c.d, domainName: c.d, interval: 1s}]")
+    let change = try #require(new.changes(from: old).first)
+    #expect(change.setting == .keys && change.effect == .whileRunning)
+    #expect(change.old == #"[{"domainName":"c.d","file":"c.d.json","fqdn":"c.d"}]"#)
+    #expect(
+      change.new == #"[{"domainName":"c.d","file":"c.d.json","fqdn":"c.d","interval":"1s"}]"#)
+  }
+}

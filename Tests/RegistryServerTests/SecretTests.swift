@@ -1,0 +1,49 @@
+import RegistryServer
+import Testing
+
+@Suite("Secrets") struct SecretTests {
+  @Test("print as three stars, however they are printed")
+  func secret() {
+    let secret = Secret("hush")
+    let configuration = HTTPConfiguration(key: secret)
+    var dumped = ""
+    dump(configuration, to: &dumped)
+    for text in [
+      "\(secret)", String(describing: secret), String(reflecting: secret), "\(configuration)",
+      String(reflecting: configuration), "\([secret])", "\(secret as Any)", dumped,
+    ] {
+      #expect(text.contains("***") && !text.contains("hush"), "\(text)")
+    }
+    #expect(secret.revealed == "hush")
+    #expect(secret == Secret("hush") && secret != Secret("hush2"))
+  }
+
+  @Test(
+    "in the name of a data source are masked, and nothing else is",
+    arguments: [
+      ("redis://user:hush@h:6379/0?a=b", "redis://user:***@h:6379/0?a=b"),
+      ("redis://:hush@h", "redis://:***@h"),
+      ("redis://user@h:6379", "redis://user@h:6379"),
+      ("redis://h:6379/0", "redis://h:6379/0"),
+      ("postgres://u:hu@sh:x/y@h/d", "postgres://u:***@h/d"),
+      ("postgres://u:hu?sh@h/d?password=hush", "postgres://u:***@h/d?password=***"),
+      (
+        "postgres://h/d?user=u&password=hush&sslmode=off",
+        "postgres://h/d?user=u&password=***&sslmode=off"
+      ),
+      ("postgres://h/d?PassWord=hush", "postgres://h/d?PassWord=***"),
+      ("postgres://h/d?sslpassword=hush#x", "postgres://h/d?sslpassword=***"),
+      ("postgres://[::1]:5432,h:1/d", "postgres://[::1]:5432,h:1/d"),
+      ("host=h password=hush dbname=d", "host=h password=*** dbname=d"),
+      ("password = hush host=h", "password = *** host=h"),
+      ("host=h password='hu sh\\' x' port=1", "host=h password=*** port=1"),
+      ("password=hu\\ sh host=h", "password=*** host=h"),
+      ("password='hush", "password=***"),
+      ("host=h passfile=/p user=password", "host=h passfile=/p user=password"),
+      ("/var/lib/registry.db", "/var/lib/registry.db"),
+      ("", ""), ("password", "password"), ("=", "="), ("://", "://"), ("password=", "password=***"),
+    ])
+  func dsn(_ text: String, _ masked: String) {
+    #expect(MaskedDSN(text).description == masked)
+  }
+}
