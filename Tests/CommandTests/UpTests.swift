@@ -154,9 +154,60 @@ struct UpTests {
     }
   }
 
-  @Test("refuses an address that is none", arguments: ["7500", "localhost:7500", "127.0.0.1:"])
+  @Test("refuses an address that is none", arguments: ["7500", "example.com:7500", "127.0.0.1:"])
   func badAddress(text: String) async throws {
     let outcome = try await Tool.run("up", "--listen", text)
     #expect(outcome.exitCode == 2)
+    #expect(outcome.stderr.contains("--listen: server.listen: \"\(text)\""), "\(outcome.stderr)")
+  }
+
+  @Test("refuses a signing key that is not RSA, with a hint", arguments: ["EC", "ED25519"])
+  func otherKey(algorithm: String) async throws {
+    try await withTemporaryDirectory { directory in
+      var make = ["genpkey", "-algorithm", algorithm, "-out", directory.path("prv.pem")]
+      if algorithm == "EC" { make += ["-pkeyopt", "ec_paramgen_curve:P-256"] }
+      #expect(try await ChildProcess.run("openssl", make).exitCode == 0)
+      try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "config.yaml")
+      let outcome = try await Tool.run(
+        "up", "--config-path", directory.path(), "--listen", "127.0.0.1:0")
+      #expect(outcome.exitCode == 1)
+      #expect(
+        outcome.stderr.contains(
+          "\(directory.path("prv.pem")): the key is \(algorithm), and registries are signed with RSA; "
+            + "hint: ssl-pinning keys generate"), "\(outcome.stderr)")
+      #expect(outcome.stdout.isEmpty)
+    }
+  }
+
+  @Test(
+    "starts with the field's documented configuration, unchanged but for what is this machine's")
+  func documented() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      // Flags stand before the command in the field, too.
+      let server = try Tool.start(
+        [
+          "--config-path",
+          Vectors.root.appending(path: "configuration").path(percentEncoded: false),
+          "--config-file=memory.yaml", "--log-pretty=false", "--log-format", "text", "up",
+          "--listen=127.0.0.1:0",
+        ],
+        environment: [
+          "SSL_PINNING_TLS_DIR": directory.path(), "SSL_PINNING_SERVER_KEY": "hush",
+          "SSL_PINNING_STORAGE_DSN": "redis://u:hush@h",
+        ])
+      try await server.waitForOutput(containing: "listening on http://127.0.0.1:")
+      let ended = try await server.terminate(seconds: 30)
+      #expect(ended.exitCode == 0, "\(ended.stderr)")
+      let lines = ended.stderr.split(separator: "\n")
+      let effective = try #require(lines.first { $0.contains(" INFO  configuration ") })
+      #expect(effective.contains(" server.key=\"*** (SSL_PINNING_SERVER_KEY)\""))
+      #expect(effective.contains(" storage.type=\"memory (line 25)\""))
+      #expect(effective.contains(" tls.looks=3 "))
+      #expect(!ended.stderr.contains("hush"))
+      #expect(lines.allSatisfy { $0.contains("Z INFO  ") || $0.contains("Z WARN  ") })
+    }
   }
 }

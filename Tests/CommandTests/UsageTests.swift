@@ -41,6 +41,18 @@ struct UsageTests {
       (["pin"], "missing FILE|HOST[:PORT]"),
       (["get", "--registry", "r", "--key", "k"], "missing URL"),
       (["get", "https://x/", "--key", "k"], "missing --registry URL|FILE"),
+      (["config"], "config of what; hint: config check"),
+      (["config", "chekc"], "did you mean config check?"),
+      (["config", "check", "--tls-dir", "x"], "unknown flag --tls-dir"),
+      (["config", "check", "-x"], "unknown flag -x"),
+      (["config", "check", "-s"], "--storage-type needs a value"),
+      (["config", "check", "-s="], "--storage-type cannot be \"\""),
+      (["config", "check", "-sfs", "--storage-type", "fs"], "--storage-type is given twice"),
+      (["config", "check", "--log-pretty", "false"], "unexpected argument \"false\""),
+      (["--log-level", "info"], "unknown flag --log-level"),
+      (["--log-level", "info", "--nonsense", "up"], "unknown flag --log-level"),
+      (["--log-level=info", "canonicalize", "-"], "unknown flag --log-level"),
+      (["--storage-type=fs", "up"], "unknown flag --storage-type"),
     ])
   func wrongUsage(arguments: [String], says: String) async throws {
     let outcome = try await Tool.run(arguments)
@@ -54,7 +66,7 @@ struct UsageTests {
   static let commands = [
     ["demo"], ["up"], ["keys", "generate"], ["keys", "sign-set"], ["canonicalize"], ["sign"],
     ["verify"], ["pin"],
-    ["get"],
+    ["get"], ["config", "check"],
   ]
 
   @Test("explains every command, whichever way it is asked", arguments: commands)

@@ -126,7 +126,9 @@ import Testing
           let sources = ConfigurationSources(
             file: file.path(percentEncoded: false), environment: environment,
             flags: byFlag ? [row.setting: row.flag] : [:])
-          guard row.setting != .keys || inFile || inEnvironment else {
+          let isNeeded =
+            [.keys, .serverCertificate, .serverPrivateKey].contains(row.setting)
+          guard !isNeeded || inFile || inEnvironment else {
             #expect(throws: ConfigurationError.self) { try sources.read() }
             continue
           }

@@ -90,7 +90,10 @@ struct ConfigurationSection {
   }
 
   /// The error for a value that must be given.
-  func missing(_ key: String, hint: String) -> ConfigurationError {
-    .missing(key: path(of: key), at: origin, hint: hint)
+  ///
+  /// - Parameter cause: the key because of which it must, whose place is told.
+  func missing(_ key: String, because cause: String? = nil, hint: String) -> ConfigurationError {
+    .missing(
+      key: path(of: key), at: members[cause ?? key]?.origin ?? origin, hint: hint)
   }
 }

@@ -12,11 +12,13 @@ extension HTTPConfiguration {
         $0.isEmpty ? nil : Secret($0)
       })
     if certificate != nil, privateKey == nil {
-      throw server.missing("private_key", hint: "name the PEM file of the certificate's key")
+      throw server.missing(
+        "private_key", because: "certificate", hint: "name the PEM file of the certificate's key")
     }
     if certificate == nil, privateKey != nil {
       throw server.missing(
-        "certificate", hint: "name the PEM file of the certificate and its chain")
+        "certificate", because: "private_key",
+        hint: "name the PEM file of the certificate and its chain")
     }
   }
 

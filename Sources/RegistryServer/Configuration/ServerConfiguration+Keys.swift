@@ -11,9 +11,8 @@ extension ServerConfiguration {
   ) throws(ConfigurationError) -> [DocumentConfiguration] {
     let entries = try root.list("keys")
     guard !entries.isEmpty else {
-      throw .missing(
-        key: "keys", at: root.origin,
-        hint: "list what to watch, as in keys: [{fqdn: example.com}]")
+      throw root.missing(
+        "keys", hint: "list what to watch, as in keys: [{fqdn: example.com}]")
     }
     var documents: [DocumentConfiguration] = []
     // Where each stands: thousands of entries are usual, and a search for each would take minutes.

@@ -44,7 +44,7 @@ extension StorageConfiguration {
     let scheme = schemes.first ?? ""
     guard !dsn.isEmpty else {
       throw storage.missing(
-        "dsn", hint: "write \(scheme)://user:password@host/database")
+        "dsn", because: "type", hint: "write \(scheme)://user:password@host/database")
     }
     let given = dsn.firstRange(of: "://").map { String(dsn[..<$0.lowerBound]) }
     // libpq's other form has no scheme, but pairs.

@@ -7,7 +7,7 @@ extension ServerLog {
       let documents = effective.configuration.documents
       let text =
         value.setting == .keys
-        ? "\(documents.reduce(0) { $0 + $1.endpoints.count }) endpoints, \(documents.count) documents"
+        ? "endpoints: \(documents.reduce(0) { $0 + $1.endpoints.count }), documents: \(documents.count)"
         : value.text
       return (
         name: value.setting.rawValue,
