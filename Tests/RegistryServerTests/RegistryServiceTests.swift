@@ -217,7 +217,7 @@ import Testing
     await one.service.look(at: Self.host)
     let other = try ScriptedService(storage: storage, sharing: one)
     other.observer.show(.accepted(pin(2)), at: Self.host)
-    try await other.start()
+    try await other.start(isLeading: false)
     await other.service.look(at: Self.host)
     #expect(try await other.pins(in: Self.file)[Self.host] == [pin(1), pin(2)])
     one.observer.show(.accepted(pin(3)), at: Self.host)

@@ -63,10 +63,12 @@ struct ScriptedService {
   }
 
   /// Starts the service and waits for the looks that it makes by itself.
-  func start() async throws {
+  ///
+  /// - Parameter isLeading: false where another server watches already, so that this one follows.
+  func start(isLeading: Bool = true) async throws {
     let sleepers = clock.sleepers
     try await service.start()
-    try await clock.untilAsleep(sleepers + watched)
+    try await clock.untilAsleep(sleepers + (isLeading ? watched : 1))
   }
 
   /// Fetches a path of the service.
