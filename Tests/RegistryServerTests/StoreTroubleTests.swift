@@ -59,7 +59,8 @@ struct StoreTroubleTests {
     keeper = DocumentKeeper(
       KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
       services: KeeperServices(
-        signer: DocumentSigner(key: try testSigningKey.get()), store: store, published: published,
+        signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
+        published: published,
         health: ServiceHealth(), log: log.log))
   }
 

@@ -5,6 +5,7 @@ import CanonicalJSON
 /// - `/api/v1/{file}`: the finished document, or 304 where the client has it, 503 while it waits for
 ///   its first key, 404 where it is not configured. Files are names, looked up in a table: no path
 ///   ever reaches a file system.
+/// - `/api/v1/{file}/changes`: see ``ChangesPage``.
 /// - `/livez`: 200 while the process answers. `/readyz`: 200 or 503, with reasons.
 struct RegistrySite: Sendable {
   let documents: PublishedDocuments
@@ -23,11 +24,20 @@ struct RegistrySite: Sendable {
   }
 
   /// Answers a GET.
-  func answer(_ request: HTTPRequest) -> HTTPResponse {
+  func answer(_ request: HTTPRequest) -> HTTPAnswer {
     let path = request.path
     if path.utf8.starts(with: Self.prefix.utf8) {
-      return document(String(path.utf8.dropFirst(Self.prefix.utf8.count)) ?? "", request)
+      let name = path.dropFirst(Self.prefix.count)
+      if let file = ChangesPage.file(of: name) {
+        guard documents.page(file) != nil else { return .now(Self.noSuchDocument) }
+        return ChangesPage(documents: documents).answer(file, since: request.query("since"))
+      }
+      return .now(document(String(name), request))
     }
+    return .now(page(path))
+  }
+
+  private func page(_ path: String) -> HTTPResponse {
     switch path {
     case "/livez": return Self.alive
     case "/readyz":

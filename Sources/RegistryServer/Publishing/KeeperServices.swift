@@ -3,13 +3,17 @@ import PinningPlatform
 
 /// What the keepers of one server share.
 struct KeeperServices: Sendable {
-  let signer: DocumentSigner
+  /// Replaced when keys or key sets are read again.
+  let signing: Locked<DocumentSigner>
   let store: any RegistryStore
   let published: PublishedDocuments
   let health: ServiceHealth
   let log: ServerLog
   /// Tells a sudden change of all endpoints, whatever their documents.
   let gauge = Locked(ChangeGauge())
+
+  /// Signs by the keys in force.
+  var signer: DocumentSigner { signing.withLock { $0 } }
 }
 
 /// Why a change is not published.

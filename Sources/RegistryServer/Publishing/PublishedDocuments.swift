@@ -14,16 +14,41 @@ final class PublishedDocuments: Sendable {
   }
 
   private let pages: Locked<[String: Page]>
+  private static let waiting = Page.waiting(
+    HTTPRefusal.response(
+      503, "no key of this document's endpoints has been seen yet",
+      hint: "the server's log says what each look found", headers: [("Retry-After", "10")]))
   /// What each document says, and in which bytes: whoever signs compares with it.
   private let contents = Locked<[String: (content: DocumentContent, entityTag: String)]>([:])
 
+  /// Whoever waits for the next document of a file.
+  let feed = ChangeFeed()
+  private let files: Locked<StaticFiles?> = Locked(nil)
+
+  /// Has what is published from now on, and what is published already, written to files too.
+  func copy(to staticFiles: StaticFiles?) {
+    files.withLock { $0 = staticFiles }
+    guard let staticFiles else { return }
+    let documents = pages.withLock { pages in
+      pages.values.compactMap {
+        if case .document(let document, _, _) = $0 { document } else { nil }
+      }
+    }
+    for document in documents { staticFiles.write(document) }
+  }
+
+  /// Serves these files from now on; those that are new wait for their first document.
+  func serve(files names: [String]) {
+    pages.withLock { pages in
+      pages = Dictionary(
+        names.map { ($0, pages[$0] ?? Self.waiting) }, uniquingKeysWith: { first, _ in first })
+    }
+  }
+
   /// All files wait.
   init(files: [String]) {
-    let waiting = Page.waiting(
-      HTTPRefusal.response(
-        503, "no key of this document's endpoints has been seen yet",
-        hint: "the server's log says what each look found", headers: [("Retry-After", "10")]))
-    pages = Locked(Dictionary(files.map { ($0, waiting) }, uniquingKeysWith: { first, _ in first }))
+    pages = Locked(
+      Dictionary(files.map { ($0, Self.waiting) }, uniquingKeysWith: { first, _ in first }))
   }
 
   /// Remembers what a document says that is about to be published.
@@ -53,6 +78,8 @@ final class PublishedDocuments: Sendable {
       // (RFC 9110 §8.6).
       unchanged: HTTPResponse(status: 304, headers: cached, body: document.bytes))
     pages.withLock { $0[document.file] = page }
+    feed.tell(document.file)
+    files.withLock { $0 }?.write(document)
   }
 
   /// What to answer for a file; `nil` where it is not configured.

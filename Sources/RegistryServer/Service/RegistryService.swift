@@ -11,14 +11,19 @@ import TLSTools
 /// Everything that an operator can get wrong fails in `init` or `start`, before the first request:
 /// the signing key, the anchors, the store, the address.
 public final class RegistryService: Sendable {
-  private let configuration: ServerConfiguration
+  private let inForce: Locked<ServerConfiguration>
   private let clock: any ServerClock
   private let log: ServerLog
   private let documents: PublishedDocuments
   private let health = ServiceHealth()
   private let store: any RegistryStore
-  private let watcher: Watcher
+  private let services: KeeperServices
+  private let duty: WatchDuty
+  /// What was passed in instead of looking over TLS.
+  private let observer: (any EndpointObserver)?
   private let running = Locked<Running?>(nil)
+  private let files = Locked<StaticFiles?>(nil)
+  private let reloading = Locked<Task<Void, Never>?>(nil)
 
   private struct Running {
     let server: HTTPServer
@@ -49,22 +54,21 @@ public final class RegistryService: Sendable {
         directory: configuration.tls.directory, publishing: configuration.publishing)
     } catch { throw .signer(error) }
     Self.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
-    let looking: any EndpointObserver
-    if let observer { looking = observer } else { looking = try Self.observer(configuration.tls) }
     let store = try Self.open(configuration.storage)
-    let documents = PublishedDocuments(files: configuration.documents.map(\.file))
-    let health = self.health
-    let services = KeeperServices(
-      signer: signer, store: store, published: documents, health: health, log: log)
-    watcher = Watcher(
-      keepers: configuration.documents.map {
-        DocumentKeeper(KeeperSettings($0, tls: configuration.tls), services: services)
-      },
-      observer: looking, clock: clock, tls: configuration.tls, health: health)
-    self.configuration = configuration
+    documents = PublishedDocuments(files: configuration.documents.map(\.file))
+    services = KeeperServices(
+      signing: Locked(signer), store: store, published: documents, health: health, log: log)
+    let keepers = configuration.documents.map { [services] in
+      DocumentKeeper(KeeperSettings($0, tls: configuration.tls), services: services)
+    }
+    let watcher = Watcher(
+      keepers: keepers, observer: try Self.observing(observer, configuration.tls), clock: clock,
+      tls: configuration.tls, health: health)
+    duty = WatchDuty(watcher, store: store, clock: clock, log: log)
+    inForce = Locked(configuration)
+    self.observer = observer
     self.clock = clock
     self.log = log
-    self.documents = documents
     self.store = store
     publicKeyPEM = signer.publicKeyPEM
   }
@@ -79,16 +83,18 @@ public final class RegistryService: Sendable {
   public func start() async throws(RegistryServiceError) {
     guard address == nil else { throw .alreadyStarted }
     do throws(StoreError) {
-      for keeper in watcher.keepers { try await keeper.open() }
+      for keeper in duty.keepers { try await keeper.open() }
     } catch { throw .store(error) }
+    let configuration = inForce.withLock { $0 }
+    copyDocuments(to: configuration.publishing.directory)
     let site = RegistrySite(documents: documents, health: health)
     let server: HTTPServer
     do throws(HTTPServerError) {
       server = try HTTPServer(listen: configuration.listen, routing: site.rule) {
-        .now(site.answer($0))
+        site.answer($0)
       }
     } catch { throw .listening(error) }
-    let tasks = [Task { await self.lead() }, Task { await self.follow() }]
+    let tasks = [Task { [duty] in await duty.lead() }, Task { [duty] in await duty.follow() }]
     running.withLock { $0 = Running(server: server, tasks: tasks) }
     log.event(
       .info, "started",
@@ -113,6 +119,7 @@ public final class RegistryService: Sendable {
   public func look(at fqdn: String) async -> Int {
     guard let host = try? HostName(fqdn) else { return 0 }
     var count = 0
+    let watcher = duty.watcher
     for keeper in watcher.keepers {
       for endpoint in await keeper.endpoints where endpoint.fqdn == host {
         count += 1
@@ -131,78 +138,84 @@ public final class RegistryService: Sendable {
     for task in running.tasks { task.cancel() }
     await running.server.stop()
     for task in running.tasks { await task.value }
-    for keeper in watcher.keepers { await keeper.close(at: clock.now()) }
+    for keeper in duty.keepers { await keeper.close(at: clock.now()) }
+    await files.withLock { $0 }?.finish()
     await store.close()
     log.event(.info, "stopped")
   }
 
-  /// Watches while this server leads, and tries to lead while another does.
-  private func lead() async {
-    while !Task.isCancelled {
-      var leadership: (any StoreLeadership)?
-      do throws(StoreError) { leadership = try await store.lead() } catch {
-        log.event(.warn, "leadership_unknown", ["reason": "\(error)"])
-      }
-      if let leadership {
-        await watch(under: leadership)
+  /// Takes another configuration in force, without a request that is dropped: documents, endpoints and
+  /// how they are watched, keys and key sets, the log. What needs a restart stays as it is and is told.
+  ///
+  /// - Throws: ``RegistryServiceError``; then everything stays as it was.
+  public func reload(_ new: ServerConfiguration) async throws(RegistryServiceError) {
+    let old = inForce.withLock { $0 }
+    let signer: DocumentSigner
+    do throws(DocumentSignerError) {
+      signer = try DocumentSigner(
+        directory: old.tls.directory, publishing: old.publishing)
+    } catch { throw .signer(error) }
+    let looking = try Self.observing(observer, new.tls)
+    var keepers: [DocumentKeeper] = []
+    for document in new.documents {
+      let settings = KeeperSettings(document, tls: new.tls)
+      if let keeper = duty.keepers.first(where: { $0.file == document.file }) {
+        await keeper.reconfigure(settings)
+        keepers.append(keeper)
       } else {
-        // A leader that dies is followed within 10 seconds, the store's own time to notice included.
-        // Not by the clock: nothing is decided by it, and a clock that is set changes nothing.
-        try? await Task.sleep(for: .seconds(1))
+        let keeper = DocumentKeeper(settings, services: services)
+        do throws(StoreError) { try await keeper.open() } catch { throw .store(error) }
+        keepers.append(keeper)
       }
+    }
+    services.signing.withLock { $0 = signer }
+    documents.serve(files: new.documents.map(\.file))
+    log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
+    if new.publishing.directory != old.publishing.directory {
+      copyDocuments(to: new.publishing.directory)
+    }
+    inForce.withLock { $0 = new }
+    duty.replace(
+      Watcher(
+        keepers: keepers, observer: looking, clock: clock, tls: new.tls, health: health))
+    for change in new.changes(from: old) {
+      log.event(
+        change.effect == .afterRestart ? .warn : .info, "configuration_changed",
+        [
+          "key": change.setting.rawValue, "old": change.old, "new": change.new,
+          "effect": change.effect == .afterRestart ? "after a restart" : "in force",
+        ])
     }
   }
 
-  private func watch(under leadership: any StoreLeadership) async {
-    log.event(.info, "leading")
-    // What the one before stored last.
-    for keeper in watcher.keepers { await keeper.upkeep(at: clock.now()) }
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { [watcher] in await watcher.run() }
-      group.addTask { await leadership.ended() }
-      await withTaskCancellationHandler {
-        _ = await group.next()
-      } onCancel: {
-        Task { await leadership.resign() }
-      }
-      group.cancelAll()
-      await leadership.resign()
-    }
-    log.event(.info, "not_leading")
-  }
-
-  /// Takes over what other servers store, as the store tells of it and once in a while regardless.
-  private func follow() async {
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { [self] in
-        for await name in store.changes() {
-          for keeper in watcher.keepers where name.isEmpty || keeper.file == name {
-            await keeper.refresh()
-          }
+  private func copyDocuments(to directory: String?) {
+    let copies = directory.map { directory in
+      StaticFiles(directory: directory) { [health, log] file, reason in
+        guard let reason else {
+          health.clear("files/" + file)
+          return
         }
-      }
-      group.addTask { [self] in
-        while !Task.isCancelled {
-          do { try await clock.sleep(milliseconds: Self.refreshInterval) } catch { return }
-          for keeper in watcher.keepers { await keeper.refresh() }
-        }
+        health.report("files/" + file, reason)
+        log.event(.error, "file_not_written", ["file": file, "reason": reason])
       }
     }
+    files.withLock { $0 = copies }
+    documents.copy(to: copies)
   }
-
-  /// How often a store is asked for changes that it should have told.
-  private static let refreshInterval: Int64 = 60_000
 
   /// Starts, runs until SIGTERM or SIGINT, and stops cleanly. A second signal ends the process at
-  /// once. A signal that comes while it starts counts too. SIGHUP is logged and changes nothing.
+  /// once. A signal that comes while it starts counts too. SIGHUP reads the configuration again.
   ///
-  /// - Parameter whenListening: is called once with the address, port included.
+  /// - Parameters:
+  ///   - read: reads the configuration again; where it throws, everything stays as it was.
+  ///   - whenListening: is called once with the address, port included.
   /// - Throws: what ``start()`` throws.
   public func run(
+    reading read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)? = nil,
     whenListening: (ListenAddress) -> Void = { _ in }
   ) async throws(RegistryServiceError) {
     DescriptorLimit.raise()
-    let signal = await listenForSignals()
+    let signal = await listenForSignals(read)
     try await start()
     if let address { whenListening(address) }
     await stop(at: signal)
@@ -219,15 +232,43 @@ public final class RegistryService: Sendable {
     await stop(at: signal)
   }
 
-  private func listenForSignals() async -> TerminationSignal {
-    await TerminationSignal { [log] in
+  private func listenForSignals(
+    _ read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)? = nil
+  ) async -> TerminationSignal {
+    await TerminationSignal { [self] in
+      // One after another, in the order of the signals.
+      reloading.withLock { last in
+        last = Task { [last] in
+          await last?.value
+          await readAgain(read)
+        }
+      }
+    }
+  }
+
+  private func readAgain(
+    _ read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)?
+  ) async {
+    guard let read else {
       log.event(
         .warn, "signal_ignored",
-        [
-          "signal": "SIGHUP",
-          "message": "nothing is read again while the server runs; hint: restart it",
-        ])
+        ["signal": "SIGHUP", "message": "there is no configuration to read again"])
+      return
     }
+    let configuration: ServerConfiguration
+    do throws(ConfigurationError) { configuration = try read() } catch {
+      log.event(
+        .error, "configuration_refused",
+        ["reason": "\(error)", "message": "everything stays as it was"])
+      return
+    }
+    do throws(RegistryServiceError) { try await reload(configuration) } catch {
+      log.event(
+        .error, "configuration_refused",
+        ["reason": "\(error)", "message": "everything stays as it was"])
+      return
+    }
+    log.event(.info, "configuration_read_again")
   }
 
   private func stop(at signal: TerminationSignal) async {
@@ -259,9 +300,10 @@ public final class RegistryService: Sendable {
     }
   }
 
-  private static func observer(
-    _ tls: TLSConfiguration
+  private static func observing(
+    _ given: (any EndpointObserver)?, _ tls: TLSConfiguration
   ) throws(RegistryServiceError) -> any EndpointObserver {
+    if let given { return given }
     do throws(AnchorsError) { return try TLSEndpointObserver(tls) } catch { throw .anchors(error) }
   }
 }

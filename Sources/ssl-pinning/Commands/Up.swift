@@ -7,20 +7,23 @@ enum Up {
     flags: ServerArguments.descriptions,
     notes: [
       "Says on standard output where it listens, and logs to standard error, a line of JSON for each\n"
-        + "event. SIGTERM and SIGINT stop it cleanly, with exit code 0; SIGHUP changes nothing.",
+        + "event. SIGTERM and SIGINT stop it cleanly, with exit code 0;\n"
+        + "SIGHUP reads the configuration, the keys and the key sets again.",
       ConfigurationHelp.keys,
     ],
     run: run)
 
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
-    let effective = try ServerArguments.configuration(ServerArguments.sources(invocation))
+    let sources = ServerArguments.sources(invocation)
+    let effective = try ServerArguments.configuration(sources)
     let configuration = effective.configuration
     let log = ServerLog.standardError(
       level: configuration.logLevel, format: configuration.logFormat,
       isPretty: configuration.logPretty)
     log.event(effective)
     do throws(RegistryServiceError) {
-      try await RegistryService(configuration: configuration, log: log).run { address in
+      try await RegistryService(configuration: configuration, log: log).run(reading: sources.read) {
+        address in
         // A server outlives whoever read its first line.
         Console.announce("listening on http://\(address)")
       }

@@ -1,0 +1,83 @@
+import Foundation
+import PinningPlatform
+
+/// The published documents as files, for a web server or a CDN: `DIR/{file}`, and `DIR/{file}.gz` beside
+/// it, the same bytes compressed.
+///
+/// - Whole or not at all: written beside, flushed, renamed into place. A web server that opens a file
+///   while it is replaced sends the old one to its end.
+/// - In the order of publishing, off the threads that publish; ``finish()`` waits for the last.
+/// - Readable by everybody: documents are public, and a web server is somebody else.
+/// - Every server that has the directory writes what it publishes. Replicas need one each, or a store of
+///   files that all see; the newest document wins either way.
+final class StaticFiles: Sendable {
+  private let directory: String
+  private let report: @Sendable (_ file: String, _ reason: String?) -> Void
+  private let queue = DispatchQueue(label: "published files")
+
+  /// - Parameter report: is told of each document that it was written, or why not.
+  init(
+    directory: String, report: @escaping @Sendable (_ file: String, _ reason: String?) -> Void
+  ) {
+    self.directory = directory
+    self.report = report
+  }
+
+  /// Writes a document soon.
+  func write(_ document: PublishedDocument) {
+    queue.async { [directory, report] in
+      report(document.file, Self.write(document, to: directory))
+    }
+  }
+
+  /// Waits until everything is written.
+  func finish() async {
+    await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+  }
+
+  /// Why it could not be written; `nil` where it was.
+  private static func write(_ document: PublishedDocument, to directory: String) -> String? {
+    guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
+      return reason("making \(directory)")
+    }
+    guard let compressed = Gzip.compressed(document.bytes) else { return "no memory to compress" }
+    let path = directory + "/" + document.file
+    // The compressed one first: who takes it has the newer document, never an older one afterwards
+    // from the same name.
+    return replace(path + ".gz", with: compressed) ?? replace(path, with: document.bytes)
+      ?? synchronize(directory)
+  }
+
+  private static func replace(_ path: String, with bytes: [UInt8]) -> String? {
+    let beside = path + ".new"
+    let descriptor = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { return reason("writing \(beside)") }
+    var isWritten = bytes.withUnsafeBytes { buffer in
+      var rest = buffer[...]
+      while !rest.isEmpty {
+        let count = Foundation.write(
+          descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return false }
+        rest = rest.dropFirst(count)
+      }
+      return true
+    }
+    isWritten = isWritten && fsync(descriptor) == 0
+    let failure = isWritten ? nil : reason("writing \(beside)")
+    close(descriptor)
+    guard isWritten else { return failure }
+    return rename(beside, path) == 0 ? nil : reason("replacing \(path)")
+  }
+
+  private static func synchronize(_ directory: String) -> String? {
+    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return reason("opening \(directory)") }
+    defer { close(descriptor) }
+    return fsync(descriptor) == 0 ? nil : reason("flushing \(directory)")
+  }
+
+  private static func reason(_ operation: String) -> String {
+    "\(operation): \(String(cString: strerror(errno)).lowercased())"
+  }
+}

@@ -1,0 +1,116 @@
+import PinningPlatform
+
+/// Watches while this server leads, and follows what other servers store all the while.
+final class WatchDuty: Sendable {
+  private struct State {
+    var watcher: Watcher
+    /// The watching under way; `nil` while another server leads.
+    var run: Task<Void, Never>?
+    var isLeading = false
+  }
+
+  private let store: any RegistryStore
+  private let clock: any ServerClock
+  private let log: ServerLog
+  private let state: Locked<State>
+
+  /// How often, in milliseconds, a store is asked for changes that it should have told.
+  private static let refreshInterval: Int64 = 60_000
+
+  init(_ watcher: Watcher, store: any RegistryStore, clock: any ServerClock, log: ServerLog) {
+    self.store = store
+    self.clock = clock
+    self.log = log
+    state = Locked(State(watcher: watcher))
+  }
+
+  /// What watches, or would.
+  var watcher: Watcher { state.withLock(\.watcher) }
+
+  /// The keepers of the documents in force, in the order configured.
+  var keepers: [DocumentKeeper] { watcher.keepers }
+
+  /// Whether this server watches.
+  var isLeading: Bool { state.withLock(\.isLeading) }
+
+  /// Watches otherwise from now on: a change of the configuration, or of a document's endpoints.
+  func replace(_ watcher: Watcher) {
+    let run = state.withLock { state in
+      state.watcher = watcher
+      return state.run
+    }
+    run?.cancel()
+  }
+
+  /// Watches while this server leads, and tries to lead while another does, until cancelled.
+  func lead() async {
+    while !Task.isCancelled {
+      var leadership: (any StoreLeadership)?
+      do throws(StoreError) { leadership = try await store.lead() } catch {
+        log.event(.warn, "leadership_unknown", ["reason": "\(error)"])
+      }
+      if let leadership {
+        await watch(under: leadership)
+      } else {
+        // A leader that dies is followed within 10 seconds, the store's own time to notice included.
+        // Not by the clock: nothing is decided by it, and a clock that is set changes nothing.
+        try? await Task.sleep(for: .seconds(1))
+      }
+    }
+  }
+
+  /// Takes over what other servers store, as the store tells of it and once in a while regardless,
+  /// until cancelled.
+  func follow() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [self] in
+        for await name in store.changes() {
+          for keeper in keepers where name.isEmpty || keeper.file == name {
+            await keeper.refresh()
+          }
+        }
+      }
+      group.addTask { [self] in
+        while !Task.isCancelled {
+          do { try await clock.sleep(milliseconds: Self.refreshInterval) } catch { return }
+          for keeper in keepers { await keeper.refresh() }
+        }
+      }
+    }
+  }
+
+  private func watch(under leadership: any StoreLeadership) async {
+    state.withLock { $0.isLeading = true }
+    log.event(.info, "leading")
+    // What the one before stored last.
+    for keeper in keepers { await keeper.upkeep(at: clock.now()) }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [self] in while !Task.isCancelled { await runOnce() } }
+      group.addTask { await leadership.ended() }
+      await withTaskCancellationHandler {
+        _ = await group.next()
+      } onCancel: {
+        Task { await leadership.resign() }
+      }
+      group.cancelAll()
+      await leadership.resign()
+    }
+    state.withLock { $0.isLeading = false }
+    log.event(.info, "not_leading")
+  }
+
+  private func runOnce() async {
+    let run = state.withLock { state in
+      let watcher = state.watcher
+      let run = Task { await watcher.run() }
+      state.run = run
+      return run
+    }
+    await withTaskCancellationHandler {
+      await run.value
+    } onCancel: {
+      run.cancel()
+    }
+    state.withLock { $0.run = nil }
+  }
+}
