@@ -13,7 +13,8 @@ enum HTTPCallbacks {
     guard let daemon = daemonContext(context), let connection, let slot else { return }
     if pp_mhd_is_beginning(event) != 0 {
       let entry = HTTPConnection(
-        descriptor: pp_mhd_connection_socket(connection), peer: peer(of: connection))
+        pointer: connection, descriptor: pp_mhd_connection_socket(connection),
+        peer: peer(of: connection))
       daemon.site.deadlines.begin(entry)
       slot.pointee = Unmanaged.passRetained(entry).toOpaque()
     } else if let raw = slot.pointee {

@@ -21,6 +21,7 @@ final class HTTPConnection: @unchecked Sendable {
     case answering
   }
 
+  let pointer: OpaquePointer
   let descriptor: Int32
   /// The other side's numeric address.
   let peer: String
@@ -48,7 +49,8 @@ final class HTTPConnection: @unchecked Sendable {
   /// Whether the answer is the connection's last.
   var isLast = false
 
-  init(descriptor: Int32, peer: String) {
+  init(pointer: OpaquePointer, descriptor: Int32, peer: String) {
+    self.pointer = pointer
     self.descriptor = descriptor
     self.peer = peer
   }

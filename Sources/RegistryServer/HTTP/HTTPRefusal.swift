@@ -14,7 +14,8 @@ enum HTTPRefusal {
   static let unknownExpectation = response(
     417, "this expectation cannot be met", hint: "only 100-continue is known")
   static let unknownCoding = response(501, "this transfer coding is not served here")
-  static let unsupportedVersion = response(505, "only HTTP/1.1 and HTTP/1.0 are served here")
+  static let unsupportedVersion = response(
+    505, "this version of HTTP is not served here", hint: "use 1.1")
   static let notFound = response(404, "no such path")
   static let overloaded = response(
     503, "too many request bodies are under way", headers: [("Retry-After", "1")])

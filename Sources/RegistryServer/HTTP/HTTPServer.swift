@@ -15,6 +15,7 @@ import Synchronization
 /// - Bounded: connections, connections per address, header bytes and lines, each body and all of
 ///   them, and by absolute deadlines the arrival of header and body, the wait for an answer and its
 ///   reading.
+/// - With TLS 1.2 and later where it is given a certificate, which can be replaced while it runs.
 final class HTTPServer: Sendable {
   /// The address with the port that the system chose where 0 was asked for.
   let address: ListenAddress
@@ -23,53 +24,103 @@ final class HTTPServer: Sendable {
   private let running: Locked<Running?>
 
   private struct Running: @unchecked Sendable {
-    let daemon: HTTPDaemon
+    var daemon: HTTPDaemon
+    /// Those before it, which serve their last connections.
+    var retired: [HTTPDaemon] = []
     /// Unchecked: a source may be cancelled from any thread.
     let reaper: any DispatchSourceTimer
   }
 
   /// Listens and answers from now on.
   ///
+  /// - Parameter tls: the certificate to show; `nil` means clear text.
   /// - Throws: ``HTTPServerError``.
   init(
-    listen: ListenAddress, limits: HTTPLimits = HTTPLimits(), routing: @escaping HTTPRouting,
+    listen: ListenAddress, tls identity: ListenerIdentity? = nil,
+    limits: HTTPLimits = HTTPLimits(), routing: @escaping HTTPRouting,
     handler: @escaping HTTPHandler
   ) throws(HTTPServerError) {
     let (descriptor, address) = try ListeningSocket.open(listen)
     let site = HTTPSite(limits: limits, routing: routing, handler: handler)
-    guard
-      let daemon = HTTPDaemon(listening: descriptor, isLoopback: address.isLoopback, site: site)
-    else {
+    let daemon = HTTPDaemon(
+      listening: descriptor, isLoopback: address.isLoopback, identity: identity, site: site)
+    guard let daemon else {
       close(descriptor)
       throw .system(operation: "starting the HTTP server", reason: "out of threads or memory")
     }
     let reaper = DispatchSource.makeTimerSource()
-    reaper.schedule(
-      deadline: .now() + .milliseconds(250), repeating: .milliseconds(250),
-      leeway: .milliseconds(50))
-    reaper.setEventHandler {
-      site.deadlines.cutOverdue()
-      site.suspended.cancelAbandoned()
-    }
-    reaper.resume()
     self.address = address
     self.site = site
     running = Locked(Running(daemon: daemon, reaper: reaper))
+    reaper.schedule(deadline: .now() + Self.tick, repeating: Self.tick, leeway: .milliseconds(50))
+    reaper.setEventHandler { [running] in
+      site.deadlines.cutOverdue()
+      site.suspended.cancelAbandoned()
+      for daemon in Self.takeFinished(running) { daemon.stop() }
+    }
+    reaper.resume()
   }
+
+  /// How often deadlines and clients that wait are looked at.
+  private static let tick = DispatchTimeInterval.milliseconds(200)
 
   deinit {
     guard let running = running.withLock({ $0 }) else { return }
     running.reaper.cancel()
     site.suspended.cancelAll()
     site.suspended.close()
-    running.daemon.stop()
+    for daemon in running.retired + [running.daemon] { daemon.stop() }
   }
 
   /// How many connections are open; 0 once it has stopped.
-  var openConnections: Int { running.withLock { $0?.daemon.openConnections ?? 0 } }
+  var openConnections: Int {
+    running.withLock { running in
+      guard let running else { return 0 }
+      return running.retired.reduce(running.daemon.openConnections) { $0 + $1.openConnections }
+    }
+  }
 
   /// How many answers are waited for.
   var suspendedConnections: Int { site.suspended.count }
+
+  /// Bytes that request bodies under way take.
+  var bodyBytes: Int { site.bodies.inUse }
+
+  /// Shows another certificate from now on. No connection is dropped: those that are open end with
+  /// their next answer, or when they have asked nothing for ``HTTPLimits/idle``.
+  ///
+  /// A second daemon takes over the listening socket, so until the first one's connections have
+  /// ended both count their own against the limits. A server of clear text must not be given a
+  /// certificate.
+  ///
+  /// - Throws: ``HTTPServerError``; the server then goes on as it was.
+  func reload(_ identity: ListenerIdentity) throws(HTTPServerError) {
+    let taken: Bool? = running.withLock { running in
+      guard var current = running else { return nil }
+      let descriptor = current.daemon.duplicateListening()
+      guard descriptor >= 0 else { return false }
+      guard
+        let daemon = HTTPDaemon(
+          listening: descriptor, isLoopback: address.isLoopback, identity: identity, site: site)
+      else {
+        close(descriptor)
+        return false
+      }
+      let before = current.daemon
+      before.retire()
+      let listening = before.quiesce()
+      if listening >= 0 { close(listening) }
+      current.retired.append(before)
+      current.daemon = daemon
+      running = current
+      return true
+    }
+    guard taken != false else {
+      throw .system(
+        operation: "starting with the new certificate",
+        reason: "out of threads, memory or descriptors")
+    }
+  }
 
   /// Stops accepting, lets answers that are under way go out, and closes. Further calls do nothing.
   ///
@@ -78,38 +129,46 @@ final class HTTPServer: Sendable {
   /// that ask nothing for half a second are hung up.
   func stop() async {
     guard let running = running.withLock({ $0.take() }) else { return }
-    let daemon = running.daemon
+    let daemons = running.retired + [running.daemon]
     site.isStopping.store(true, ordering: .relaxed)
-    let listening = daemon.quiesce()
+    let listening = running.daemon.quiesce()
     if listening >= 0 {
-      Self.takeWaiting(listening, daemon)
+      Self.takeWaiting(listening, running.daemon)
       close(listening)
     }
     site.suspended.cancelAll()
-    if await !isDrained(daemon, within: .milliseconds(500)) {
+    if await !Self.areDrained(daemons, within: .milliseconds(500)) {
       site.deadlines.hangUp()
-      _ = await isDrained(daemon, within: site.limits.drain)
+      _ = await Self.areDrained(daemons, within: site.limits.drain)
     }
     site.suspended.close()
     running.reaper.cancel()
     await withCheckedContinuation { continuation in
       // Joins the server's threads, so not on a cooperative one.
       DispatchQueue.global().async {
-        daemon.stop()
+        for daemon in daemons { daemon.stop() }
         continuation.resume()
       }
     }
   }
 
-  private func isDrained(_ daemon: HTTPDaemon, within limit: Duration) async -> Bool {
+  private static func areDrained(_ daemons: [HTTPDaemon], within limit: Duration) async -> Bool {
     let step = Duration.milliseconds(10)
     var left = limit
-    while daemon.openConnections > 0 {
+    while daemons.contains(where: { $0.openConnections > 0 }) {
       guard left > .zero else { return false }
       try? await Task.sleep(for: step)
       left -= step
     }
     return true
+  }
+
+  private static func takeFinished(_ running: Locked<Running?>) -> [HTTPDaemon] {
+    running.withLock { running in
+      guard let finished = running?.retired.filter({ $0.openConnections == 0 }) else { return [] }
+      running?.retired.removeAll { daemon in finished.contains { $0 === daemon } }
+      return finished
+    }
   }
 
   /// Hands over the connections that wait to be accepted: closing their socket would reset them.

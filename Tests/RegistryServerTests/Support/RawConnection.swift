@@ -43,10 +43,30 @@ final class RawConnection: Sendable {
 
   /// Sends bytes; false when the other side has closed.
   @discardableResult
-  func send(_ text: String) -> Bool {
-    let bytes = Array(text.utf8)
-    return Foundation.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
-      == bytes.count
+  func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+
+  /// Sends bytes; false when the other side has closed.
+  @discardableResult
+  func send(_ bytes: [UInt8]) -> Bool {
+    Foundation.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
+  }
+
+  /// Ends the sending side.
+  func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+  /// Reads until this text has come; `nil` where the connection ends or stays silent before.
+  func read(until text: String) async throws -> String? {
+    try await offTheCooperativePool { [self] in
+      var bytes: [UInt8] = []
+      var byte: UInt8 = 0
+      while recv(descriptor, &byte, 1, 0) == 1 {
+        bytes.append(byte)
+        if bytes.suffix(text.utf8.count).elementsEqual(text.utf8) {
+          return String(decoding: bytes, as: UTF8.self)
+        }
+      }
+      return nil
+    }
   }
 
   /// Everything up to the end of the connection; `nil` where the end does not come.
