@@ -32,16 +32,24 @@ public struct ConfigurationSources: Sendable {
     environment: [String: String] = ProcessInfo.processInfo.environment,
     flags: [Setting: String] = [:]
   ) {
-    let name = file ?? "config.yaml"
-    func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
-    let system = Self.path(name, in: Self.systemDirectory)
-    let isSystems =
-      directory == nil && !name.hasPrefix("/") && !exists(name) && exists(system)
-    self.directory = directory ?? (isSystems ? Self.systemDirectory : ".")
-    self.file = self.directory == "." ? name : Self.path(name, in: self.directory)
+    (self.file, self.directory) = Self.location(file: file, directory: directory) {
+      FileManager.default.fileExists(atPath: $0)
+    }
     isFileRequired = file != nil
     self.environment = environment
     self.flags = flags
+  }
+
+  /// Where the file is, and the directory that `tls` is looked for in.
+  static func location(
+    file: String?, directory: String?, exists: (String) -> Bool
+  ) -> (file: String, directory: String) {
+    let name = file ?? "config.yaml"
+    let isSystems =
+      directory == nil && !name.hasPrefix("/") && !exists(name)
+      && exists(path(name, in: systemDirectory))
+    let directory = directory ?? (isSystems ? systemDirectory : ".")
+    return (directory == "." ? name : path(name, in: directory), directory)
   }
 
   /// Reads the file and puts everything together.

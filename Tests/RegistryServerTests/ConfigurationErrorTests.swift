@@ -1,0 +1,165 @@
+import RegistryServer
+import Testing
+
+@Suite("A configuration that is wrong") struct ConfigurationErrorTests {
+  /// YAML, and what the refusal has to say.
+  static let refused: [(String, String)] = [
+    ("", "keys is missing"),
+    ("keys: []", "keys is missing"),
+    ("kyes: []", "line 1: unknown key kyes; hint: did you mean keys?"),
+    (
+      "keys: [{fqdn: a.b}]\ngui: {token_ttl: 1h}", "line 2: unknown key gui; hint: did you mean ui?"
+    ),
+    (
+      "keys:\n - fqdn: a.b\n   domain_name: c",
+      "line 3: unknown key keys[0].domain_name; hint: did you mean domainName?"
+    ),
+    ("keys:\n - fqdn: a.b\n   FQDN: c", "line 3: keys[0].FQDN stands twice"),
+    ("\u{212a}eys: [{fqdn: a.b}]", "unknown key"),
+    (
+      "keys: [{fqdn: a.b}]\ntls:\n  dir: x\n  dir: y",
+      "line 4: tls.dir stands twice; hint: it was first set on line 3"
+    ),
+    ("keys: [{fqdn: a.b}]\nkeys: [{fqdn: c.d}]", "line 2: keys stands twice"),
+    ("keys: {fqdn: a.b}", "line 1: keys is a mapping; hint: a list is expected"),
+    ("keys: [a.b]", "keys[0] is a string; hint: a mapping is expected"),
+    ("keys: [{fqdn: [a.b]}]", "keys[0].fqdn is a list; hint: a string is expected"),
+    ("keys: [{fqdn: 12}]", "keys[0].fqdn is a number; hint: a string is expected"),
+    ("keys: [{fqdn: true}]", "keys[0].fqdn is a boolean"),
+    ("keys: [{fqdn: ''}]", "keys[0].fqdn: it is empty"),
+    ("keys: [{fqdn: }]", "keys[0].fqdn is missing"),
+    ("keys: [{domainName: a.b}]", "keys[0].fqdn is missing"),
+    ("keys: [{fqdn: '*.a.b'}]", "keys[0].fqdn: "),
+    ("keys: [{fqdn: 'bücher.example'}]", "xn--"),
+    ("keys: [{fqdn: 'a b'}]", "keys[0].fqdn: "),
+    ("keys: [{fqdn: a.b, domainName: 'a.*.b'}]", "keys[0].domainName: "),
+    ("keys: [{fqdn: a.b, file: ../x.json}]", "keys[0].file: \"../x.json\" cannot be a file name"),
+    ("keys: [{fqdn: a.b, file: .x}]", "cannot be a file name"),
+    ("keys: [{fqdn: a.b, file: '..'}]", "cannot be a file name"),
+    ("keys: [{fqdn: a.b, file: a/b}]", "cannot be a file name"),
+    ("keys: [{fqdn: a.b, file: 'a\\b'}]", "cannot be a file name"),
+    ("keys: [{fqdn: a.b, file: \"a\\tb\"}]", "cannot be a file name"),
+    ("keys: [{fqdn: a.b, file: \"a\\0b\"}]", "NUL"),
+    ("keys: [{fqdn: '::1'}]", "keys[0].fqdn: \"::1.json\" cannot be a file name"),
+    ("keys: [{fqdn: a.b, port: 0}]", "keys[0].port: 0 is not within 1 to 65535"),
+    ("keys: [{fqdn: a.b, port: 65536}]", "not within"),
+    ("keys: [{fqdn: a.b, port: 'https'}]", "keys[0].port is a string; hint: a whole number"),
+    ("keys: [{fqdn: a.b, port: '+443'}]", "a whole number"),
+    ("keys: [{fqdn: a.b, port: 1.5}]", "a whole number"),
+    ("keys: [{fqdn: a.b, address: localhost}]", "\"localhost\" is no IP address"),
+    ("keys: [{fqdn: a.b}, {fqdn: A.B}]", "keys[1].fqdn: a.b of a.b:443 stands twice in a.b.json"),
+    ("keys: [{fqdn: a.b}]\nserver: {listen: a.b:7500}", "server.listen: \"a.b:7500\""),
+    ("keys: [{fqdn: a.b}]\nserver: {listen: '127.0.0.1'}", "no address and port"),
+    ("keys: [{fqdn: a.b}]\nserver: {listen: '127.0.0.1:99999'}", "no address and port"),
+    ("keys: [{fqdn: a.b}]\nserver: {listen: '::1:80'}", "no address and port"),
+    ("keys: [{fqdn: a.b}]\nserver: {listen: '127.0.0.1:+80'}", "no address and port"),
+    ("keys: [{fqdn: a.b}]\nserver: 7500", "server is a number; hint: a mapping is expected"),
+    ("keys: [{fqdn: a.b}]\nserver: {port: 7500}", "unknown key server.port"),
+    ("keys: [{fqdn: a.b}]\nstorage: {type: mongo}", "no such storage: \"mongo\"; hint: sqlite"),
+    ("keys: [{fqdn: a.b}]\nstorage: {type: Memory}", "no such storage: \"Memory\""),
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {type: sqlite, dsn: 'redis://u:hush@h'}",
+      "\"redis://u:***@h\" is no"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {type: redis}",
+      "line 2: storage.dsn is missing; hint: write redis://"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {type: postgres, dsn: ''}",
+      "storage.dsn is missing; hint: write pos"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nstorage:\n  type: redis\n  dsn: postgres://u:hush@h/d",
+      "line 4: storage.dsn: \"postgres://u:***@h/d\" is none of redis; hint: write redis://"
+    ),
+    ("keys: [{fqdn: a.b}]\nstorage: {type: postgres, dsn: localhost}", "is none of postgres"),
+    ("keys: [{fqdn: a.b}]\nstorage: {type: fs, dump_dir: [a]}", "storage.dump_dir is a list"),
+    ("keys: [{fqdn: a.b}]\nstorage: {max_open_conns: -1}", "not within 0 to 10000"),
+    ("keys: [{fqdn: a.b}]\nstorage: {max_idle_conns: many}", "a whole number is expected"),
+    ("keys: [{fqdn: a.b}]\nstorage: {conn_max_lifetime: 30}", "\"30\" is no duration"),
+    ("keys: [{fqdn: a.b}]\nstorage: {dump_interval: soon}", "storage.dump_interval: \"soon\""),
+    ("keys: [{fqdn: a.b}]\nserver: {read_timeout: 5}", "server.read_timeout: \"5\" is no duration"),
+    ("keys: [{fqdn: a.b}]\nserver: {key: [a]}", "server.key is a list; hint: a string"),
+    (
+      "keys: [{fqdn: a.b}]\nserver: {certificate: c.pem}",
+      "server.private_key is missing; hint: name"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nserver: {private_key: k.pem}",
+      "server.certificate is missing; hint: name"
+    ),
+    ("keys: [{fqdn: a.b}]\nlog: {pretty: yes}", "log.pretty is a string; hint: true or false"),
+    ("keys: [{fqdn: a.b}]\nui: {enabled: 2}", "ui.enabled is a number; hint: true or false"),
+    ("keys: [{fqdn: a.b}]\nui: {token_ttl: 0s}", "ui.token_ttl: 0s is not within 1s"),
+    ("keys: [{fqdn: a.b}]\nreports: {max_groups: 0}", "reports.max_groups: 0 is not within 1 to"),
+    ("keys: [{fqdn: a.b}]\npublish: {statements: {}}", "publish.statements is a mapping"),
+    ("keys: [{fqdn: a.b}]\npublish: {online_keys: a.pem}", "is a string; hint: a list is expected"),
+    ("keys: [{fqdn: a.b}]\npublish: {online_keys: [a, '']}", "publish.online_keys[1] is a string"),
+    ("keys: [{fqdn: a.b}]\npublish: {online_keys: [[a]]}", "publish.online_keys[0] is a list"),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {approval: maybe}",
+      "no such approval: \"maybe\"; hint: auto, manual"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {addresses: last}", "no such selection: \"last\"; hint: all, first"
+    ),
+    ("keys: [{fqdn: a.b, approval: never}]", "keys[0].approval: no such approval"),
+    ("keys: [{fqdn: a.b, interval: 0s}]", "keys[0].interval: 0s is not within 1ms to 24h"),
+    (
+      "keys: [{fqdn: a.b, interval: 1s, domainName: a.b}, {fqdn: a.b, interval: 2s, domainName: c.d, file: a.b.json}]",
+      "keys[1].interval: a.b:443 has another one above"
+    ),
+    (
+      "keys: [{fqdn: a.b, approval: auto, domainName: a.b}, {fqdn: a.b, approval: manual, domainName: c.d, file: a.b.json}]",
+      "keys[1].approval: a.b:443 has another one above"
+    ),
+    ("keys: [{fqdn: a.b}]\ntls: {vantage_points: {}}", "tls.vantage_points is a mapping"),
+    ("keys: [{fqdn: a.b}]\ntls: {vantage_points: [{proxy: 'http://h:1'}]}", "[0].name is missing"),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x}]}",
+      "vantage_points[0].proxy is missing"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: direct, proxy: 'http://h:1'}]}",
+      "tls.vantage_points[0].name: \"direct\" is taken"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'http://h:1'}, {name: x, proxy: 'http://i:1'}]}",
+      "tls.vantage_points[1].name: \"x\" is taken"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls:\n  vantage_points:\n    - name: x\n      proxy: http://u:hush@h:1",
+      "line 5: tls.vantage_points[0].proxy: \"http://u:***@h:1\" is no proxy; hint: write http://host:port"
+    ),
+    ("keys: [{fqdn: a.b}]\nstorage: {dsn: ':memory:'}", "is no file"),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {dump_interval: 60}",
+      "tls.dump_interval: \"60\" is no duration; hint: write 60s"
+    ),
+    ("keys: [{fqdn: a.b}]\ntls: {dump_interval: -1m}", "is no duration"),
+    ("keys: [{fqdn: a.b}]\ntls: {dump_interval: 0s}", "not within 1ms to 24h"),
+    ("keys: [{fqdn: a.b}]\ntls: {timeout: [1s]}", "tls.timeout is a list; hint: a duration"),
+    ("keys: [{fqdn: a.b}]\ntls: {looks: 0}", "not within 1 to 100"),
+    ("keys: [{fqdn: a.b}]\nlog: {levle: info}", "unknown key log.levle; hint: did you mean level?"),
+    ("keys: [{fqdn: a.b}]\nlog: {level: loud}", "no such level: \"loud\"; hint: debug, info"),
+    ("keys: [{fqdn: a.b}]\nlog: {format: xml}", "no such format: \"xml\"; hint: json, text"),
+    ("keys: [{fqdn: a.b}", "not YAML"),
+    ("keys:\n\t- fqdn: a.b", "line 2: not YAML"),
+    ("- a", "the configuration is a list; hint: a mapping is expected"),
+    ("just text", "the configuration is a string"),
+    ("keys: !!binary aGk=", "the tag"),
+    ("? [a, b]\n: c", "a key that is a list"),
+    ("keys: [{fqdn: a.b}]\n---\nkeys: []", "line 2: not YAML: a second document"),
+    ("keys: &a [*a]", "too large or too deep"),
+    ("<<: {keys: []}", "unknown key <<"),
+    ("keys: [{fqdn: *nowhere}]", "not YAML"),
+    ("{\"\u{0}\": 1}", "not YAML"),
+  ]
+
+  @Test("refuses with the line, the cause and a hint", arguments: refused)
+  func refuses(_ yaml: String, _ message: String) throws {
+    let error = #expect(throws: ConfigurationError.self) { try configuration(yaml) }
+    #expect(error?.description.contains(message) == true, "\(error?.description ?? "")")
+  }
+}
