@@ -182,8 +182,9 @@ struct UpTests {
   }
 
   @Test(
-    "starts with the field's documented configuration, unchanged but for what is this machine's")
-  func documented() async throws {
+    "starts with the field's documented configuration, unchanged but for what is this machine's",
+    arguments: ["memory", "fs"])
+  func documented(store: String) async throws {
     try await withTemporaryDirectory { directory in
       try Keys.signing.get().write(to: directory.file("prv.pem"))
       // Flags stand before the command in the field, too.
@@ -191,12 +192,13 @@ struct UpTests {
         [
           "--config-path",
           Vectors.root.appending(path: "configuration").path(percentEncoded: false),
-          "--config-file=memory.yaml", "--log-pretty=false", "--log-format", "text", "up",
+          "--config-file=\(store).yaml", "--log-pretty=false", "--log-format", "text", "up",
           "--listen=127.0.0.1:0",
         ],
         environment: [
           "SSL_PINNING_TLS_DIR": directory.path(), "SSL_PINNING_SERVER_KEY": "hush",
           "SSL_PINNING_STORAGE_DSN": "redis://u:hush@h",
+          "SSL_PINNING_STORAGE_DUMP_DIR": directory.path("dumps"),
         ])
       try await server.waitForOutput(containing: "listening on http://127.0.0.1:")
       let ended = try await server.terminate(seconds: 30)
@@ -204,7 +206,7 @@ struct UpTests {
       let lines = ended.stderr.split(separator: "\n")
       let effective = try #require(lines.first { $0.contains(" INFO  configuration ") })
       #expect(effective.contains(" server.key=\"*** (SSL_PINNING_SERVER_KEY)\""))
-      #expect(effective.contains(" storage.type=\"memory (line 25)\""))
+      #expect(effective.contains(" storage.type=\"\(store) (line 25)\""))
       #expect(effective.contains(" tls.looks=3 "))
       #expect(!ended.stderr.contains("hush"))
       #expect(lines.allSatisfy { $0.contains("Z INFO  ") || $0.contains("Z WARN  ") })

@@ -116,6 +116,8 @@ import Testing
     let aliased = try configuration(
       "keys:\n - {fqdn: a.example, file: &f all.json}\n - {fqdn: b.example, file: *f}")
     #expect(aliased.documents.map(\.file) == ["all.json"])
+    let json = try configuration(#"{"keys": [{"fqdn": "a.example"}], "log": {"pretty": true}}"#)
+    #expect(json.logPretty && json.documents.map(\.file) == ["a.example.json"])
   }
 
   @Test("the case of letters in keys does not count, and what is empty is as good as not there")

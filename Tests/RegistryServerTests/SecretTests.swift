@@ -19,6 +19,25 @@ import Testing
   }
 
   @Test(
+    "are in no print of a whole configuration",
+    arguments: [
+      StorageConfiguration.redis(dsn: "redis://u:hush@h", pool: ConnectionPoolConfiguration()),
+      .postgres(dsn: "host=h password=hush", pool: ConnectionPoolConfiguration()),
+    ])
+  func configuration(_ storage: StorageConfiguration) {
+    let configuration = ServerConfiguration(
+      documents: [], server: HTTPConfiguration(key: Secret("hush")), storage: storage)
+    var dumped = ""
+    dump(configuration, to: &dumped)
+    for text in [
+      "\(configuration)", String(reflecting: configuration), dumped, "\([storage])",
+      "\(configuration as Any)",
+    ] {
+      #expect(text.contains("***") && !text.contains("hush"), "\(text)")
+    }
+  }
+
+  @Test(
     "in the name of a data source are masked, and nothing else is",
     arguments: [
       ("redis://user:hush@h:6379/0?a=b", "redis://user:***@h:6379/0?a=b"),

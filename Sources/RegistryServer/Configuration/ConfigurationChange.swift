@@ -14,9 +14,9 @@ public struct ConfigurationChange: Sendable, Hashable {
   public let setting: Setting
   /// When it can be in force.
   public let effect: Effect
-  /// The old value and the new, secrets masked; empty where there is none. Of `keys` only the entries
-  /// that are not in both.
+  /// The old value, secrets masked; empty where there is none. Of `keys` only what is gone.
   public let old: String
+  /// The new value likewise. Of `keys` only what has come.
   public let new: String
 }
 

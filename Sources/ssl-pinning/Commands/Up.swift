@@ -6,9 +6,9 @@ enum Up {
     "up", "run the registry server: watch endpoints, sign their keys, publish them",
     flags: ServerArguments.descriptions,
     notes: [
-      "Says on standard output where it listens, and logs to standard error, a line of JSON for each\n"
-        + "event. SIGTERM and SIGINT stop it cleanly, with exit code 0;\n"
-        + "SIGHUP reads the configuration, the keys and the key sets again.",
+      "Says on standard output where it listens, and logs to standard error, a line for each event, as\n"
+        + "the configuration has it. SIGTERM and SIGINT stop it cleanly, with exit code 0; SIGHUP reads\n"
+        + "the configuration, the keys and the key sets again.",
       ConfigurationHelp.keys,
     ],
     run: run)
