@@ -91,6 +91,7 @@ import Testing
         group.addTask {
           var newest: Int64 = 0
           while newest < 100 {
+            try Task.checkCancellation()
             guard let record = try await store.record(named: "a") else { continue }
             let isWhole = record.bytes == [UInt8](repeating: UInt8(record.version), count: 20_000)
             #expect(isWhole && record.version >= newest, "version \(record.version)")

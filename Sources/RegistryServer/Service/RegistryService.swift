@@ -85,6 +85,9 @@ public final class RegistryService: Sendable {
     do throws(StoreError) {
       for keeper in duty.keepers { try await keeper.open() }
     } catch { throw .store(error) }
+    if let warning = await store.warning {
+      log.event(.warn, "storage_may_lose", ["message": warning])
+    }
     let configuration = inForce.withLock { $0 }
     copyDocuments(to: configuration.publishing.directory)
     let site = RegistrySite(documents: documents, health: health)
@@ -295,7 +298,11 @@ public final class RegistryService: Sendable {
       do throws(StoreError) { return try FileSystemStore(directory: directory) } catch {
         throw .store(error)
       }
-    case .postgres, .redis:
+    case .postgres(let dsn, let pool):
+      do throws(StoreError) { return try PostgresStore(dsn: dsn, pool: pool) } catch {
+        throw .store(error)
+      }
+    case .redis:
       throw .store(.failed(operation: "opening the store", reason: "not built in yet"))
     }
   }

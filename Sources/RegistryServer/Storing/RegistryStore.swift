@@ -45,11 +45,18 @@ public protocol RegistryStore: Sendable {
   /// Takes the leadership if nobody holds it; `nil` where somebody does.
   func lead() async throws(StoreError) -> (any StoreLeadership)?
 
+  /// What the place that the store is in does not keep of this contract, such as a database that
+  /// does not flush; `nil` where it keeps all, or was not reached yet.
+  var warning: String? { get async }
+
   /// Lets go of files and connections. Calls that come later throw ``StoreError/closed``.
   func close() async
 }
 
 extension RegistryStore {
+  /// Nothing to warn of.
+  public var warning: String? { nil }
+
   /// Replaces a record without a word in its history.
   public func replace(
     _ name: String, version: Int64, with bytes: [UInt8]

@@ -6,6 +6,7 @@ enum StoreKind: String, CaseIterable, Sendable {
   case memory
   case sqlite
   case fileSystem
+  case postgres
 
   /// Those that several servers can share, and that a restart does not empty.
   static let shared: [StoreKind] = allCases.filter { $0 != .memory }
@@ -22,6 +23,10 @@ enum StoreKind: String, CaseIterable, Sendable {
     case .fileSystem:
       let directory = try TemporaryDirectory()
       return StorePlace(directory) { try FileSystemStore(directory: directory.path("state")) }
+    case .postgres:
+      let server = try await PostgresServer.shared.value
+      let dsn = server.dsn(try await server.makeDatabase())
+      return StorePlace(server) { try PostgresStore(dsn: dsn) }
     }
   }
 }

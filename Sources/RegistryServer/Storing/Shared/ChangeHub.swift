@@ -14,8 +14,8 @@ final class ChangeHub: Sendable {
 
   private let state = Locked(State())
 
-  /// Whether anybody listens.
-  var hasListeners: Bool { state.withLock { $0.mailboxes.contains { $0.mailbox != nil } } }
+  /// Whether it was finished.
+  var isFinished: Bool { state.withLock { $0.isFinished } }
 
   /// A stream of its own for each caller, with every name that is told from now on.
   func stream() -> AsyncStream<String> {

@@ -1,0 +1,125 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("The store in PostgreSQL") struct PostgresStoreTests {
+  private func database() async throws -> (PostgresServer, name: String, dsn: String) {
+    let server = try await PostgresServer.shared.value
+    let name = try await server.makeDatabase()
+    return (server, name, server.dsn(name))
+  }
+
+  @Test("makes its tables once, however many servers start together, and keeps to them")
+  func migrations() async throws {
+    let (server, name, dsn) = try await database()
+    try await server.run(
+      "CREATE TABLE records (a int); CREATE TABLE schema_migrations (version bigint)", in: name)
+    let stores = try (0..<6).map { _ in try PostgresStore(dsn: dsn) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (index, store) in stores.enumerated() {
+        group.addTask { _ = try await store.replace("r\(index)", version: 0, with: [1]) }
+      }
+      try await group.waitForAll()
+    }
+    let tables = try await server.run(
+      "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+        + " ORDER BY 1", in: name)
+    #expect(
+      tables == """
+        records
+        schema_migrations
+        ssl_pinning_history
+        ssl_pinning_migrations
+        ssl_pinning_records
+
+        """)
+    #expect(try await server.run("SELECT count(*) FROM ssl_pinning_migrations", in: name) == "1\n")
+    #expect(try await stores[0].record(named: "r5")?.bytes == [1])
+  }
+
+  @Test("works for a user who may not make tables, where they are there")
+  func noRights() async throws {
+    let (server, name, dsn) = try await database()
+    _ = try await PostgresStore(dsn: dsn).replace("a", version: 0, with: [1])
+    try await server.run(
+      """
+      CREATE ROLE user_\(name) LOGIN PASSWORD 'secret'; REVOKE ALL ON SCHEMA public FROM public;
+      GRANT USAGE ON SCHEMA public TO user_\(name);
+      GRANT SELECT ON ssl_pinning_migrations TO user_\(name);
+      GRANT SELECT, INSERT, UPDATE ON ssl_pinning_records, ssl_pinning_history TO user_\(name)
+      """, in: name)
+    let user = "postgres://user_\(name):secret@127.0.0.1:\(server.port)/\(name)"
+    let store = try PostgresStore(dsn: user)
+    let outcome = try await store.replace("a", version: 1, with: [2], history: [[3]])
+    #expect(outcome == .replaced(version: 2))
+    // Elsewhere it is told what it may not do.
+    let (_, other, _) = try await database()
+    try await server.run(
+      "REVOKE ALL ON SCHEMA public FROM public; GRANT USAGE ON SCHEMA public TO user_\(name)",
+      in: other)
+    let refused = try PostgresStore(
+      dsn: "postgres://user_\(name):secret@127.0.0.1:\(server.port)/\(other)")
+    await #expect(
+      throws: StoreError.denied(
+        place: "127.0.0.1:\(server.port)/\(other)", reason: "permission denied for schema public")
+    ) { try await refused.record(named: "a") }
+  }
+
+  @Test("refuses tables of a newer version instead of damaging them")
+  func newer() async throws {
+    let (server, name, dsn) = try await database()
+    _ = try await PostgresStore(dsn: dsn).record(named: "a")
+    try await server.run("INSERT INTO ssl_pinning_migrations VALUES (7)", in: name)
+    await #expect(
+      throws: StoreError.newerSchema(
+        path: "127.0.0.1:\(server.port)/\(name)", found: 7, known: 1)
+    ) { try await PostgresStore(dsn: dsn).record(named: "a") }
+  }
+
+  @Test("makes its tables anew where somebody dropped them")
+  func dropped() async throws {
+    let (server, name, dsn) = try await database()
+    let store = try PostgresStore(dsn: dsn)
+    _ = try await store.replace("a", version: 0, with: [1])
+    try await server.run(
+      "DROP TABLE ssl_pinning_records, ssl_pinning_history, ssl_pinning_migrations;"
+        + " SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        + " WHERE datname = current_database() AND pid <> pg_backend_pid()", in: name)
+    var record: StoredRecord?
+    do { record = try await store.record(named: "a") } catch StoreError.failed {}
+    #expect(record == nil)
+    #expect(try await store.record(named: "a") == nil)
+  }
+
+  @Test("opens no more connections than it was allowed, and uses them again")
+  func pooling() async throws {
+    let (server, name, dsn) = try await database()
+    let store = try PostgresStore(dsn: dsn, pool: ConnectionPoolConfiguration(maxOpen: 2))
+    for _ in 0..<3 {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for index in 0..<30 {
+          group.addTask { _ = try await store.record(named: "r\(index)") }
+        }
+        try await group.waitForAll()
+      }
+      let count = try await server.run(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ssl-pinning'"
+          + " AND datname = current_database()", in: name)
+      #expect(["1\n", "2\n"].contains(count))
+    }
+  }
+
+  @Test("commits to the disk even where a session's default says otherwise")
+  func synchronousCommit() async throws {
+    let (server, name, dsn) = try await database()
+    try await server.run("ALTER DATABASE \(name) SET synchronous_commit = off", in: name)
+    let connection = try PostgresConnection(PostgresDSN(dsn))
+    let schema = PostgresSchema()
+    try schema.prepare(connection, place: "")
+    #expect(
+      try connection.query("SELECT current_setting('synchronous_commit')").first?.text(0) == "on")
+    #expect(schema.warning == nil)
+  }
+}
