@@ -302,8 +302,10 @@ public final class RegistryService: Sendable {
       do throws(StoreError) { return try PostgresStore(dsn: dsn, pool: pool) } catch {
         throw .store(error)
       }
-    case .redis:
-      throw .store(.failed(operation: "opening the store", reason: "not built in yet"))
+    case .redis(let dsn, let pool):
+      do throws(StoreError) { return try RedisStore(dsn: dsn, pool: pool) } catch {
+        throw .store(error)
+      }
     }
   }
 

@@ -7,6 +7,7 @@ enum StoreKind: String, CaseIterable, Sendable {
   case sqlite
   case fileSystem
   case postgres
+  case redis
 
   /// Those that several servers can share, and that a restart does not empty.
   static let shared: [StoreKind] = allCases.filter { $0 != .memory }
@@ -27,6 +28,10 @@ enum StoreKind: String, CaseIterable, Sendable {
       let server = try await PostgresServer.shared.value
       let dsn = server.dsn(try await server.makeDatabase())
       return StorePlace(server) { try PostgresStore(dsn: dsn) }
+    case .redis:
+      let server = try await RedisServer.shared.value
+      let dsn = server.dsn(server.makeDatabase())
+      return StorePlace(server) { try RedisStore(dsn: dsn) }
     }
   }
 }

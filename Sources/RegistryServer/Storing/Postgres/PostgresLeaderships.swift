@@ -73,15 +73,13 @@ final class PostgresLeaderships: Sendable {
     }
     state.withLock { $0.holding = Holding(term: term, wakeup: wakeup) }
     gone.enter()
-    let thread = Thread { [weak self] in
+    BackgroundThread.start("leadership") { [weak self] in
       let isGivenUp = Self.watch(connection, wakeup)
       self?.letGo(of: connection, isGivenUp)
       // After the lock was given back: whoever waits for the end may take it at once.
       term.end()
       gone.leave()
     }
-    thread.name = "leadership"
-    thread.start()
     return term
   }
 

@@ -1,6 +1,3 @@
-import Foundation
-import PinningPlatform
-
 /// A connection that tells of changed records.
 protocol ChangeSource: AnyObject {
   /// Its socket; -1 once it has none.
@@ -23,7 +20,7 @@ final class ChangeFeed: Sendable {
 
   /// - Parameter connect: opens a connection that listens already.
   init(hub: ChangeHub, connect: @escaping @Sendable () throws(StoreError) -> any ChangeSource) {
-    let thread = Thread { [wakeup] in
+    BackgroundThread.start("change feed") { [wakeup] in
       while true {
         // What broke it is seen by the calls that people wait for; here it is tried again.
         if let source = try? connect() {
@@ -33,8 +30,6 @@ final class ChangeFeed: Sendable {
         if wakeup.wait(milliseconds: Self.pause) == .woken { return }
       }
     }
-    thread.name = "change feed"
-    thread.start()
   }
 
   deinit { wakeup.wake() }

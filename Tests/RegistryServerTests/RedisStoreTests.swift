@@ -1,0 +1,170 @@
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("The store in Redis") struct RedisStoreTests {
+  @Test(
+    "is addressed as the field's server does",
+    arguments: [
+      ("redis://localhost:6379/0", nil, nil, "localhost:6379/0"),
+      (
+        "redis://:p%40ss@r.example.com:1/2?maintnotifications=disabled", nil, "p@ss",
+        "r.example.com:1/2"
+      ),
+      ("redis://u:p:q@r.example.com", "u", "p:q", "r.example.com:6379/0"),
+      ("redis://u@r.example.com?db=3&dial_timeout=5s", "u", nil, "r.example.com:6379/3"),
+      ("redis://[::1]:7/", nil, nil, "::1:7/0"),
+      ("redis://", nil, nil, "localhost:6379/0"),
+      ("redis://u:p@x@r:1/0", "u", "p@x", "r:1/0"),
+    ] as [(String, String?, String?, String)])
+  func dsn(_ text: String, _ user: String?, _ password: String?, _ place: String) throws {
+    let dsn = try RedisDSN(text)
+    #expect((dsn.user, dsn.password) == (user, password))
+    #expect(dsn.place == place)
+  }
+
+  @Test(
+    "is refused without a word of the password where the address cannot be read",
+    arguments: [
+      ("", "is no Redis; hint: write redis://"),
+      ("postgres://u:secret@h/d", "is no Redis"),
+      ("redis://u:sec/ret@h:1/0", "is no Redis"),
+      ("redis://u:sec?ret@h:1/0", "is no Redis"),
+      ("redis://u:secret%zz@h:1/0", "is no Redis"),
+      ("redis://u:secret@h:0/0", "is no Redis"),
+      ("redis://u:secret@h:x/0", "is no Redis"),
+      ("redis://u:secret@h:99999/0", "is no Redis"),
+      ("redis://u:secret@h/+1", "has no number of a database"),
+      ("redis://u:secret@h/a", "has no number of a database"),
+      ("redis://u:secret@h/0?x=secret", "has a member that is not known: \"x\"; hint: remove it"),
+      (
+        "rediss://u:secret@h/0",
+        "asks for Redis over TLS, which is not built in; hint: let a tunnel"
+      ),
+    ])
+  func unreadable(_ text: String, _ message: String) {
+    let error = #expect(throws: StoreError.self) { try RedisStore(dsn: text) }
+    let said = "\(error, default: "")"
+    #expect(said.hasPrefix("storage.dsn " + message) && said.contains("; hint: "), "\(said)")
+    #expect(!said.contains("secret") && !said.contains("ret@"))
+  }
+
+  @Test("names the place and never the password when Redis refuses or is not there")
+  func messages() async throws {
+    let server = try await RedisServer.shared.value
+    let closed = try ClosedPort()
+    let address = "127.0.0.1:\(server.port)"
+    let cases: [(dsn: String, message: String)] = [
+      ("redis://:wrong-secret@\(address)/0", "\(address)/0 refuses: wrong user or password"),
+      ("redis://u:wrong-secret@\(address)/0", "\(address)/0 refuses: wrong user or password"),
+      ("redis://\(address)/1", "\(address)/1 refuses: NOAUTH Authentication required."),
+      (server.dsn(99_999), "select in \(address)/99999 failed: ERR DB index is out of range"),
+      (
+        "redis://:wrong-secret@127.0.0.1:\(closed.port)/0",
+        "no connection to 127.0.0.1:\(closed.port)/0: connection refused; hint: "
+      ),
+    ]
+    for (dsn, message) in cases {
+      let store = try RedisStore(dsn: dsn)
+      let error = await #expect(throws: StoreError.self) { try await store.record(named: "a") }
+      let said = "\(error, default: "")"
+      #expect(said.hasPrefix(message), "\(said)")
+      #expect(!said.contains("secret"))
+    }
+    let byName = try RedisStore(dsn: server.dsn(server.makeDatabase(), user: "default"))
+    #expect(try await byName.record(named: "a") == nil)
+  }
+
+  @Test(
+    "says what Redis' settings do not keep",
+    arguments: [
+      (["appendonly": "yes", "appendfsync": "always"], nil),
+      (["appendonly": "yes", "appendfsync": "everysec"], "up to two seconds"),
+      (["appendonly": "yes", "appendfsync": "no"], "(appendfsync no)"),
+      (["appendonly": "no", "appendfsync": "always"], "(appendonly no)"),
+      ([:], "it does not say"),
+      (
+        [
+          "appendonly": "yes", "appendfsync": "always", "maxmemory": "100",
+          "maxmemory-policy": "allkeys-lru",
+        ], "(maxmemory-policy allkeys-lru)"
+      ),
+      (
+        [
+          "appendonly": "yes", "appendfsync": "always", "maxmemory": "0",
+          "maxmemory-policy": "allkeys-lru",
+        ], nil
+      ),
+      (
+        [
+          "appendonly": "yes", "appendfsync": "always", "maxmemory": "100",
+          "maxmemory-policy": "volatile-lru",
+        ], nil
+      ),
+    ] as [([String: String], String?)])
+  func durability(_ settings: [String: String], _ loss: String?) {
+    let warning = RedisDurability.warning(settings)
+    if let loss {
+      #expect(warning?.contains(loss) == true, "\(warning ?? "")")
+    } else {
+      #expect(warning == nil)
+    }
+  }
+
+  @Test("asks Redis for its settings when it first connects")
+  func warning() async throws {
+    let careful = try await RedisServer.shared.value
+    let store = try RedisStore(dsn: careful.dsn(careful.makeDatabase()))
+    _ = try await store.record(named: "a")
+    #expect(store.warning == nil)
+    let careless = try await RedisServer.start(settings: [])
+    let other = try RedisStore(dsn: careless.dsn())
+    #expect(other.warning == nil)
+    _ = try await other.record(named: "a")
+    #expect(other.warning?.contains("appendonly no") == true)
+    try await careless.stop()
+  }
+
+  @Test("sends its scripts again to a Redis that has forgotten them")
+  func forgottenScripts() async throws {
+    let server = try await RedisServer.shared.value
+    let store = try RedisStore(
+      dsn: server.dsn(server.makeDatabase()), pool: ConnectionPoolConfiguration(maxOpen: 1))
+    for version in Int64(0)..<3 {
+      let outcome = try await store.replace("a", version: version, with: [1], history: [[1]])
+      #expect(outcome == .replaced(version: version + 1))
+      try await server.run("SCRIPT", "FLUSH")
+    }
+    #expect(try await store.history(of: "a", before: nil, limit: 9).count == 3)
+  }
+
+  @Test("keeps the changes of one database from the listeners of another")
+  func databases() async throws {
+    let server = try await RedisServer.shared.value
+    let (one, other) = (server.makeDatabase(), server.makeDatabase())
+    let stores = (try RedisStore(dsn: server.dsn(one)), try RedisStore(dsn: server.dsn(other)))
+    var told = stores.0.changes().makeAsyncIterator()
+    // All of them, once it listens.
+    #expect(await told.next() == "")
+    _ = try await stores.1.replace("other", version: 0, with: [1])
+    _ = try await stores.0.replace("own", version: 0, with: [1])
+    #expect(await told.next() == "own")
+    #expect(try await stores.0.record(named: "other") == nil)
+  }
+
+  @Test("leads no longer once somebody else has the key")
+  func stolen() async throws {
+    let server = try await RedisServer.shared.value
+    let database = server.makeDatabase()
+    let store = try RedisStore(dsn: server.dsn(database))
+    let leadership = try #require(try await store.lead())
+    try await server.run("SET", "ssl-pinning:leader", "somebody else", in: database)
+    await leadership.ended()
+    // Nor does it take it away from whoever has it.
+    #expect(try await store.lead() == nil)
+    await leadership.resign()
+    let holder = try await server.run("GET", "ssl-pinning:leader", in: database)
+    #expect(holder == "somebody else\n")
+  }
+}
