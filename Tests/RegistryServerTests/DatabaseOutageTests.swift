@@ -21,7 +21,7 @@ import Testing
       for _ in 0..<3 {
         let error = await #expect(throws: StoreError.self) { try await store.record(named: "r0") }
         guard case .unreachable = error else {
-          Issue.record("\(error, default: "nothing")")
+          Issue.record("\(String(describing: error))")
           continue
         }
       }
