@@ -1,0 +1,86 @@
+import Pinning
+
+/// Groups of reports, so many at most, and how many reports came in each hour of all of them.
+///
+/// - The least recently seen leaves first. When the table is full, a fiftieth of it leaves at once: so a
+///   flood of new groups costs a sort now and then, not with each.
+/// - One host has its share: a flood about one host drops older groups of that host, not of others.
+/// - What left is counted; the hours keep counting it.
+struct ReportTable: Sendable, Equatable {
+  /// The most groups, in all and of one host.
+  let limit: Int
+  let hostLimit: Int
+  private(set) var groups: [ReportGroupKey: ReportGroup] = [:]
+  private var hosts: [HostName: Int] = [:]
+  var hours = ReportBuckets.monthOfHours
+  /// Groups that had to leave, and the reports that were counted in them.
+  var droppedGroups: Int64 = 0
+  var droppedReports: Int64 = 0
+
+  init(limit: Int, hostLimit: Int) {
+    self.limit = max(1, limit)
+    self.hostLimit = max(1, hostLimit)
+  }
+
+  var isEmpty: Bool { groups.isEmpty && hours.cells.isEmpty && droppedGroups == 0 }
+
+  /// Counts a report.
+  mutating func add(_ report: CollectedReport, as news: ReportNews, at now: Int64) {
+    if news.reports > 0 { hours.add(news.reports, at: now) }
+    let key = ReportGroupKey(report)
+    makeRoom(for: key)
+    groups[key, default: ReportGroup(report, at: now)].add(report, as: news, at: now)
+  }
+
+  /// Adds a group that was counted elsewhere.
+  mutating func merge(_ group: ReportGroup) {
+    makeRoom(for: group.key)
+    if groups[group.key]?.merge(group) == nil { groups[group.key] = group }
+  }
+
+  /// Adds what another table counted.
+  mutating func merge(_ other: ReportTable) {
+    hours.merge(other.hours)
+    droppedGroups = ReportCount.sum(droppedGroups, other.droppedGroups)
+    droppedReports = ReportCount.sum(droppedReports, other.droppedReports)
+    // The oldest first: where there is no room for all, they are the ones to leave.
+    for group in other.groups.values.sorted(by: Self.isOlder) { merge(group) }
+  }
+
+  /// Forgets groups that no report came of for thirty days, and the oldest hours.
+  mutating func tidy(at now: Int64) {
+    hours.tidy(at: now)
+    let first = ReportBuckets.monthOfDays.reach(at: now)
+    for (key, group) in groups {
+      if group.last < first { remove(key) } else { groups[key]?.tidy(at: now) }
+    }
+  }
+
+  private mutating func makeRoom(for key: ReportGroupKey) {
+    guard groups[key] == nil else { return }
+    if hosts[key.host, default: 0] >= hostLimit {
+      drop(hostLimit, of: groups.values.filter { $0.key.host == key.host })
+    }
+    if groups.count >= limit { drop(limit, of: Array(groups.values)) }
+    hosts[key.host, default: 0] += 1
+  }
+
+  /// Drops a fiftieth of a limit, at least one.
+  private mutating func drop(_ limit: Int, of candidates: [ReportGroup]) {
+    for group in candidates.sorted(by: Self.isOlder).prefix(max(1, limit / 50)) {
+      remove(group.key)
+      droppedGroups = ReportCount.sum(droppedGroups, 1)
+      droppedReports = ReportCount.sum(droppedReports, group.reports)
+    }
+  }
+
+  private mutating func remove(_ key: ReportGroupKey) {
+    groups[key] = nil
+    let rest = hosts[key.host, default: 1] - 1
+    hosts[key.host] = rest > 0 ? rest : nil
+  }
+
+  private static func isOlder(_ left: ReportGroup, _ right: ReportGroup) -> Bool {
+    left.last < right.last
+  }
+}
