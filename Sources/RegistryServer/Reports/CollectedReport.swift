@@ -52,7 +52,6 @@ struct CollectedReport: Sendable, Equatable {
     let members = ReportMembers(object: object)
     guard let hostname = try members.text("hostname") else { throw .missing(member: "hostname") }
     do throws(HostNameError) { host = try HostName(hostname) } catch { throw .badHost(error) }
-    guard try members.text("date-time") != nil else { throw .missing(member: "date-time") }
     chain = try Self.chain(members)
     app = try members.cleaned("app-bundle-id")
     version = try members.cleaned("app-version")
@@ -69,15 +68,16 @@ struct CollectedReport: Sendable, Equatable {
   /// What was served counts; TrustKit names it `validated`, whatever it is. A report of our own clients
   /// may have pins and no certificates.
   private static func chain(_ members: ReportMembers) throws(ReportRefusal) -> PresentedChain {
-    let validated = try members.texts("validated-certificate-chain")
-    let served = try members.texts("served-certificate-chain")
-    guard let first = served ?? validated else {
-      throw .missing(member: "validated-certificate-chain")
+    var isSaid = false
+    for name in ["served-certificate-chain", "validated-certificate-chain"] {
+      guard let texts = try members.texts(name) else { continue }
+      isSaid = true
+      if !texts.isEmpty { return try PresentedChain(pem: texts, member: name) }
     }
-    let member = served == nil ? "validated-certificate-chain" : "served-certificate-chain"
-    let pins = try members.texts("presented-pins")
-    guard first.isEmpty else { return try PresentedChain(pem: first, member: member) }
-    guard let text = pins?.first else { return PresentedChain(leafPin: nil) }
+    guard isSaid else { throw .missing(member: "validated-certificate-chain") }
+    guard let text = try members.texts("presented-pins")?.first else {
+      return PresentedChain(leafPin: nil)
+    }
     guard let pin = try? SPKIPin(parsing: text) else {
       throw .wrong(member: "presented-pins[0]", expected: "a pin")
     }
@@ -89,10 +89,13 @@ struct CollectedReport: Sendable, Equatable {
   private static func checkUncounted(_ members: ReportMembers) throws(ReportRefusal) {
     for name in [
       "app-vendor-id", "trustkit-version", "noted-hostname", "effective-expiration-date",
+      "date-time", "first-date-time", "known-pins-expiration-date",
     ] {
       _ = try members.text(name)
     }
-    _ = try members.texts("known-pins")
+    for name in ["known-pins", "presented-pins", "validated-certificate-chain"] {
+      _ = try members.texts(name)
+    }
     _ = try members.truth("include-subdomains")
     _ = try members.integer("port", in: 0...65_535)
   }

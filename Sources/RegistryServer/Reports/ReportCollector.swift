@@ -108,7 +108,8 @@ actor ReportCollector {
       let pause = Self.pauseSeconds + Int64(base.bytes / Self.bytesPerSecond)
       do { try await clock.sleep(milliseconds: pause * 1000) } catch { return }
       await flush()
-      guard isReadable, sending != nil || !pending.isEmpty else { continue }
+      // What came meanwhile has woken it already.
+      guard isReadable, sending != nil || isStale else { continue }
       do { try await clock.sleep(milliseconds: Self.patienceSeconds * 1000) } catch { return }
       wake.yield()
     }
