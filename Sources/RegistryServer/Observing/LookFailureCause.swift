@@ -1,7 +1,7 @@
 import TLSTools
 
 /// Why a look did not show a key that can be believed; the label `cause`.
-enum LookFailureCause: String, CaseIterable, Sendable {
+public enum LookFailureCause: String, CaseIterable, Sendable, Hashable {
   /// The name has no address.
   case dns
   /// No connection came about.

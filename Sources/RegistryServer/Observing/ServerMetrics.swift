@@ -70,6 +70,15 @@ final class ServerMetrics: Sendable {
     documents.looked(endpoint, in: file, failure: failure, at: now)
   }
 
+  /// A look at an endpoint is over; see ``Look/failure``.
+  func looked(
+    at endpoint: WatchedEndpoint, in file: String, taking duration: Duration, _ look: Look,
+    at now: Int64
+  ) {
+    looked(
+      at: endpoint, in: file, taking: duration, failure: look.failure, leaves: look.leaves, at: now)
+  }
+
   /// A document is in force.
   func published(_ document: DocumentFacts) {
     documents.published(document)

@@ -12,11 +12,17 @@ struct ReportLedger: Sendable, Equatable {
   /// How much is kept.
   struct Limits: Sendable, Equatable {
     /// The most groups about hosts that are listed, in all and of one host.
-    var groups = 10_000
-    var groupsOfOneHost = 1_000
+    var groups: Int
+    var groupsOfOneHost: Int
     /// The same for hosts that are not.
     var unlistedGroups = 500
     var unlistedGroupsOfOneHost = 20
+
+    /// Limits for so many groups about listed hosts; a tenth of them may be of one host.
+    init(groups: Int = 10_000) {
+      self.groups = groups
+      groupsOfOneHost = max(1, groups / 10)
+    }
   }
 
   /// One server's additions so far.

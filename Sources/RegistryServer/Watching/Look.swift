@@ -30,15 +30,21 @@ public struct Observation: Sendable, Hashable {
   public var address: String
   /// What came of it.
   public var outcome: Outcome
+  /// Why it is not an accepted one, in a word, for metrics; `nil` where that is not known.
+  public var cause: LookFailureCause?
 
   /// The name of the vantage point that is this server itself.
   public static let direct = "direct"
 
   /// An observation.
-  public init(vantage: String = direct, address: String = "", outcome: Outcome) {
+  public init(
+    vantage: String = direct, address: String = "", outcome: Outcome,
+    cause: LookFailureCause? = nil
+  ) {
     self.vantage = vantage
     self.address = address
     self.outcome = outcome
+    self.cause = cause
   }
 }
 
