@@ -106,6 +106,11 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // `make bench-scan`: a round of looks, beside a peer. No product.
+    .executableTarget(
+      name: "scan", dependencies: ["Pinning", "RegistryServer"], path: "Benchmarks/Sources/scan",
+      swiftSettings: strict),
+
     // Tests. TestSupport starts the real components: nginx, proxies, small servers.
     .target(
       name: "TestSupport",

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <openssl/bio.h>
@@ -102,10 +103,31 @@ int pp_tls_beginning(BIO *bio, unsigned char *bytes, int capacity) {
   return count;
 }
 
+int pp_tls_first_byte(BIO *bio) {
+  struct socket_state *state = bio != NULL ? BIO_get_data(bio) : NULL;
+  return state != NULL && state->begun > 0 ? state->beginning[0] : -1;
+}
+
 int pp_tls_event(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 int pp_tls_accept(int listener) {
   return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+int pp_tls_poll(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+int pp_tls_poll_add(int poll, int descriptor, uint64_t token) {
+  struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET};
+  event.data.u64 = token;
+  return epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+int pp_tls_poll_wait(int poll, uint64_t *tokens, int capacity, int milliseconds) {
+  struct epoll_event events[128];
+  int most = capacity < 128 ? capacity : 128;
+  int count = epoll_wait(poll, events, most, milliseconds);
+  for (int i = 0; i < count; i++) tokens[i] = events[i].data.u64;
+  return count > 0 ? count : 0;
 }
 
 #endif

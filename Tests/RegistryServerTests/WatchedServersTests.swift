@@ -38,7 +38,7 @@ private struct World {
   /// Starts the service and waits for the look that it makes by itself.
   func start() async throws {
     try await service.start()
-    try await clock.untilAsleep(3)
+    try await clock.untilAtRest(service)
   }
 
   func published() async throws -> [SPKIPin] {

@@ -3,6 +3,8 @@
 
 #if defined(__linux__)
 
+#include <stdint.h>
+
 /// A BIO over a connected socket whose writes never raise SIGPIPE (send with MSG_NOSIGNAL).
 /// OpenSSL's own socket BIO uses write(2), and a peer that leaves would end the whole process.
 /// The descriptor stays the caller's: freeing the BIO does not close it. NULL when out of memory.
@@ -12,6 +14,9 @@ struct bio_st *pp_tls_socket_bio(int descriptor);
 /// told by them after OpenSSL has eaten and refused them.
 int pp_tls_beginning(struct bio_st *bio, unsigned char *bytes, int capacity);
 
+/// The first byte that such a BIO received; -1 before there was one.
+int pp_tls_first_byte(struct bio_st *bio);
+
 /// A non-blocking event counter, closed on exec: eventfd(2), which Glibc's module leaves out.
 /// -1 and errno when there is none to be had.
 int pp_tls_event(void);
@@ -19,6 +24,18 @@ int pp_tls_event(void);
 /// The next connection of a listening socket, non-blocking and closed on exec: accept4(2).
 /// -1 and errno when none waits.
 int pp_tls_accept(int listener);
+
+/// A new epoll(7), closed on exec; -1 and errno when there is none to be had.
+int pp_tls_poll(void);
+
+/// Tells `token` from now on whenever something new happens to `descriptor`: it can be read or written
+/// again, it was connected, it failed. What did not change is not told twice. Ends when the descriptor
+/// is closed. False and errno when that cannot be.
+int pp_tls_poll_add(int poll, int descriptor, uint64_t token);
+
+/// Waits at most `milliseconds` (-1: for ever); fills `tokens` and returns how many. 0 where nothing
+/// happened or a signal came.
+int pp_tls_poll_wait(int poll, uint64_t *tokens, int capacity, int milliseconds);
 
 #endif
 #endif

@@ -23,7 +23,7 @@ public enum LookFailureCause: String, CaseIterable, Sendable, Hashable {
   init(_ error: ProbeError) {
     switch error {
     case .dns: self = .dns
-    case .refused, .unreachable: self = .connect
+    case .refused, .unreachable, .proxy: self = .connect
     case .timeout: self = .timeout
     case .notTLS, .handshake: self = .handshake
     case .invalidTarget, .cancelled, .local: self = .other

@@ -55,6 +55,9 @@ actor DocumentKeeper {
     mustSign = true
   }
 
+  /// The ids of endpoints that nobody looks at for now.
+  var pausedEndpoints: Set<String> { Set(state.overrides.filter(\.value.isPaused).keys) }
+
   /// Everything known, to be shown.
   var snapshot: DocumentSnapshot {
     DocumentSnapshot(

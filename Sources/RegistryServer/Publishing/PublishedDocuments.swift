@@ -22,7 +22,7 @@ final class PublishedDocuments: Sendable {
   private let contents = Locked<[String: (content: DocumentContent, entityTag: String)]>([:])
 
   /// Whoever waits for the next document of a file.
-  let feed = ChangeFeed()
+  let feed = DocumentFeed()
   private let files: Locked<StaticFiles?> = Locked(nil)
 
   /// Has what is published from now on, and what is published already, written to files too.

@@ -61,10 +61,11 @@ public final class RegistryService: Sendable {
     let keepers = configuration.documents.map { [services] in
       DocumentKeeper(KeeperSettings($0, tls: configuration.tls), services: services)
     }
-    let watcher = Watcher(
-      keepers: keepers, observer: try Self.observing(observer, configuration.tls), clock: clock,
-      tls: configuration.tls, health: health)
-    duty = WatchDuty(watcher, store: store, clock: clock, log: log)
+    duty = WatchDuty(
+      WatchPlan(
+        keepers: keepers, observer: try Self.observing(observer, configuration.tls),
+        tls: configuration.tls),
+      store: store, clock: clock, health: health, log: log)
     inForce = Locked(configuration)
     self.observer = observer
     self.clock = clock
@@ -114,6 +115,9 @@ public final class RegistryService: Sendable {
   /// The published document of a file, as every client gets it at this moment.
   public func currentDocument(_ file: String) -> PublishedDocument? { documents.document(file) }
 
+  /// Whether no look is under way or due: until the clock moves on, nothing happens by itself.
+  package var isAtRest: Bool { duty.isAtRest }
+
   /// Looks at the endpoints of this name now, in every document, until no key waits for
   /// confirmation or the looks are used up. What was confirmed is published on return.
   ///
@@ -122,11 +126,10 @@ public final class RegistryService: Sendable {
   public func look(at fqdn: String) async -> Int {
     guard let host = try? HostName(fqdn) else { return 0 }
     var count = 0
-    let watcher = duty.watcher
-    for keeper in watcher.keepers {
+    for keeper in duty.keepers {
       for endpoint in await keeper.endpoints where endpoint.fqdn == host {
         count += 1
-        await watcher.look(at: endpoint, for: keeper)
+        await duty.look(at: endpoint, of: keeper)
       }
     }
     return count
@@ -178,9 +181,7 @@ public final class RegistryService: Sendable {
       copyDocuments(to: new.publishing.directory)
     }
     inForce.withLock { $0 = new }
-    duty.replace(
-      Watcher(
-        keepers: keepers, observer: looking, clock: clock, tls: new.tls, health: health))
+    await duty.replace(WatchPlan(keepers: keepers, observer: looking, tls: new.tls))
     for change in new.changes(from: old) {
       log.event(
         change.effect == .afterRestart ? .warn : .info, "configuration_changed",

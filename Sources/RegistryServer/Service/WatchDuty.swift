@@ -3,6 +3,7 @@ import PinningPlatform
 /// Watches while this server leads, and follows what other servers store all the while.
 final class WatchDuty: Sendable {
   private struct State {
+    var plan: WatchPlan
     var watcher: Watcher
     /// The watching under way; `nil` while another server leads.
     var run: Task<Void, Never>?
@@ -11,35 +12,57 @@ final class WatchDuty: Sendable {
 
   private let store: any RegistryStore
   private let clock: any ServerClock
+  private let health: ServiceHealth
   private let log: ServerLog
   private let state: Locked<State>
 
   /// How often, in milliseconds, a store is asked for changes that it should have told.
   private static let refreshInterval: Int64 = 60_000
 
-  init(_ watcher: Watcher, store: any RegistryStore, clock: any ServerClock, log: ServerLog) {
+  init(
+    _ plan: WatchPlan, store: any RegistryStore, clock: any ServerClock, health: ServiceHealth,
+    log: ServerLog
+  ) {
     self.store = store
     self.clock = clock
+    self.health = health
     self.log = log
-    state = Locked(State(watcher: watcher))
+    state = Locked(
+      State(plan: plan, watcher: plan.watcher(clock: clock, health: health)))
   }
 
-  /// What watches, or would.
-  var watcher: Watcher { state.withLock(\.watcher) }
-
   /// The keepers of the documents in force, in the order configured.
-  var keepers: [DocumentKeeper] { watcher.keepers }
+  var keepers: [DocumentKeeper] { state.withLock(\.plan.keepers) }
 
   /// Whether this server watches.
   var isLeading: Bool { state.withLock(\.isLeading) }
 
-  /// Watches otherwise from now on: a change of the configuration, or of a document's endpoints.
-  func replace(_ watcher: Watcher) {
+  /// Whether no look is under way or due.
+  var isAtRest: Bool { state.withLock(\.watcher).isAtRest }
+
+  /// Looks at an endpoint now, whoever leads, until nothing waits for another look.
+  func look(at endpoint: WatchedEndpoint, of keeper: DocumentKeeper) async {
+    let (watcher, tls) = state.withLock { ($0.watcher, $0.plan.tls) }
+    await watcher.lookNow(Watcher.Target(endpoint, of: keeper, clock: clock, tls: tls))
+  }
+
+  /// Watches by another plan from now on: the configuration was read again.
+  func replace(_ plan: WatchPlan) async {
+    let watcher = plan.watcher(clock: clock, health: health)
     let run = state.withLock { state in
-      state.watcher = watcher
+      (state.plan, state.watcher) = (plan, watcher)
       return state.run
     }
     run?.cancel()
+    await update()
+  }
+
+  /// Watches the endpoints as their documents have them now.
+  func update() async {
+    let (plan, watcher) = state.withLock { ($0.plan, $0.watcher) }
+    let targets = await plan.targets(clock: clock)
+    health.expect(firstLooks: targets.count)
+    watcher.update(endpoints: targets)
   }
 
   /// Watches while this server leads, and tries to lead while another does, until cancelled.
@@ -84,6 +107,7 @@ final class WatchDuty: Sendable {
     log.event(.info, "leading")
     // What the one before stored last.
     for keeper in keepers { await keeper.upkeep(at: clock.now()) }
+    await update()
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [self] in while !Task.isCancelled { await runOnce() } }
       group.addTask { await leadership.ended() }
@@ -99,10 +123,18 @@ final class WatchDuty: Sendable {
     log.event(.info, "not_leading")
   }
 
+  /// Runs by one plan, until it is replaced or the leadership ends.
   private func runOnce() async {
     let run = state.withLock { state in
-      let watcher = state.watcher
-      let run = Task { await watcher.run() }
+      let (watcher, plan) = (state.watcher, state.plan)
+      let upkeep = DocumentUpkeep(
+        keepers: plan.keepers, clock: clock, interval: plan.tls.interval)
+      let run = Task {
+        await withTaskGroup(of: Void.self) { group in
+          group.addTask { await watcher.run() }
+          group.addTask { await upkeep.run() }
+        }
+      }
       state.run = run
       return run
     }

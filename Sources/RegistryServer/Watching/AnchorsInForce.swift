@@ -1,3 +1,4 @@
+import Dispatch
 import PinningPlatform
 import TLSTools
 
@@ -5,11 +6,13 @@ import TLSTools
 ///
 /// - Own anchors replace the system's, and are read once.
 /// - The system's are read again every hour, so that an update of the machine's roots needs no
-///   restart. Where that fails the ones read before stay in force.
+///   restart. Where that fails the ones read before stay in force. Reading takes a while: meanwhile,
+///   too, and nobody waits for it.
 final class AnchorsInForce: Sendable {
   private struct Held {
     var anchors: TrustAnchors
     var read: ContinuousClock.Instant
+    var isBeingRead = false
   }
 
   private let isSystem: Bool
@@ -34,11 +37,19 @@ final class AnchorsInForce: Sendable {
 
   /// The anchors to judge by now.
   func current() -> TrustAnchors {
+    let (anchors, isDue) = held.withLock { held in
+      let isDue = isSystem && !held.isBeingRead && held.read.duration(to: .now) > .seconds(3600)
+      if isDue { held.isBeingRead = true }
+      return (held.anchors, isDue)
+    }
+    if isDue { DispatchQueue.global().async { [self] in readAgain() } }
+    return anchors
+  }
+
+  private func readAgain() {
+    let new = try? TrustAnchors.system()
     held.withLock { held in
-      if isSystem, held.read.duration(to: .now) > .seconds(3600) {
-        held = Held(anchors: (try? TrustAnchors.system()) ?? held.anchors, read: .now)
-      }
-      return held.anchors
+      held = Held(anchors: new ?? held.anchors, read: .now)
     }
   }
 }

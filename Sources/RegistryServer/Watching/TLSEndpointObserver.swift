@@ -1,47 +1,83 @@
 import Pinning
 import TLSTools
 
-/// Looks at endpoints over TLS.
+/// Looks at endpoints over TLS, from here and through proxies.
 ///
+/// - From here every address of the name is looked at, IPv4 and IPv6; a proxy looks the name up where
+///   it stands, so that whoever sits between this server and the endpoint shows.
 /// - Accepted is only a leaf whose chain ends in an anchor and that carries the endpoint's name in
-///   its subjectAltName: what a client without pins would talk to. The pin is then that leaf's.
-/// - The name is sent and checked even where an address is dialled instead of looked up.
+///   its subjectAltName: what a client without pins would talk to. The pins are then that path's.
+/// - The name is sent and checked even where an address is dialled instead of looked up. A proxy is
+///   then asked for that address too.
+/// - An address or a proxy that cannot be reached hides nothing of the others; a machine without IPv6
+///   cannot reach those addresses, and says so.
 /// - Own anchors replace the system's; see ``AnchorsInForce``.
 public struct TLSEndpointObserver: EndpointObserver {
   private let probe: TLSProbe
   private let anchors: AnchorsInForce
-  private let timeout: Int64
+  private let limits: ProbeLimits
+  private let routes: [ProbeRoute]
+  private let vantages: [String]
+  private let cache = VerdictCache()
 
-  /// An observer with the anchors and the time-out of a configuration.
+  /// An observer with the anchors, the vantage points and the time-out of a configuration.
   ///
   /// - Throws: ``AnchorsError``.
   public init(_ tls: TLSConfiguration) throws(AnchorsError) {
+    try self.init(tls, resolver: NameResolver())
+  }
+
+  /// As above, with a resolver of one's own.
+  package init(_ tls: TLSConfiguration, resolver: NameResolver) throws(AnchorsError) {
     anchors = try AnchorsInForce(file: tls.anchors)
-    timeout = tls.timeout
-    do throws(ProbeError) { probe = try TLSProbe(anchors: anchors.current()) } catch {
+    limits = ProbeLimits(total: tls.timeout)
+    routes = [.direct] + tls.vantagePoints.map { .tunnel(host: $0.host, port: $0.port) }
+    vantages = [Observation.direct] + tls.vantagePoints.map(\.name)
+    do throws(ProbeError) {
+      probe = try TLSProbe(
+        anchors: anchors.current(), resolver: resolver, threads: TLSProbe.usefulThreads)
+    } catch {
       throw .unusable(path: tls.anchors ?? "the TLS probe", reason: "\(error)")
     }
   }
 
   public func look(at endpoint: WatchedEndpoint) async -> Look {
-    do throws(ProbeError) {
-      let addresses = endpoint.address.map {
-        [Endpoint(address: $0.description, port: endpoint.port)]
-      }
-      let target = try ProbeTarget(
-        host: endpoint.fqdn.description, port: endpoint.port, connectTo: addresses ?? [])
-      return Self.judge(
-        try await probe.probe(target, milliseconds: timeout, trusting: anchors.current()))
-    } catch { return .unreachable(reason: "\(error)") }
+    let addresses = endpoint.address.map {
+      [Endpoint(address: $0.description, port: endpoint.port)]
+    }
+    let findings = await probe.survey(
+      endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
+      limits: limits, trusting: anchors.current(), cache: cache)
+    return Look(
+      observations: findings.map { finding in
+        Observation(
+          vantage: vantages[finding.route], address: finding.address?.description ?? "",
+          outcome: Observation.Outcome(finding.outcome))
+      })
   }
+}
 
-  private static func judge(_ result: ProbeResult) -> Look {
-    guard result.isTrusted else {
-      return .refused(reason: result.complaint ?? "no valid path", presented: result.leaf.pin)
+extension Observation.Outcome {
+  fileprivate init(_ outcome: Result<ProbeVerdict, ProbeError>) {
+    switch outcome {
+    case .success(.trusted(let path)):
+      let certificates = path.map { SeenCertificate($0) }
+      guard let leaf = certificates.first else {
+        self = .refused(reason: "the path is empty", presented: nil)
+        return
+      }
+      self = .accepted(SeenChain(leaf: leaf, above: Array(certificates.dropFirst())))
+    case .success(.untrusted(let reason, let leaf)):
+      self = .refused(reason: reason, presented: leaf)
+    case .failure(let error): self = .unreachable(reason: "\(error)")
     }
-    guard let pin = result.leaf.pin else {
-      return .refused(reason: "the certificate's encoding cannot be read", presented: nil)
-    }
-    return .accepted(pin)
+  }
+}
+
+extension SeenCertificate {
+  fileprivate init(_ certificate: PathCertificate) {
+    self.init(
+      pin: certificate.pin, subject: certificate.subject, issuer: certificate.issuer,
+      notBefore: certificate.validity.notBefore, notAfter: certificate.validity.notAfter)
   }
 }

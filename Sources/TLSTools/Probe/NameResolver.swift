@@ -37,7 +37,7 @@ package final class NameResolver: Sendable {
   private let workers = WorkerThreads()
   private let lookup: Lookup
   private static let threadLimit = 16
-  private static let addressLimit = 8
+  static let addressLimit = ProbeDesk.addressLimit
 
   package init(lookup: @escaping Lookup = askSystem) { self.lookup = lookup }
 

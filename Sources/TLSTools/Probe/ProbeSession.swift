@@ -1,140 +1,205 @@
 import COpenSSL
+import CPlatformShims
 import Foundation
 import PinningPlatform
 
-/// What a probe was asked for.
-struct ProbeJob: Sendable {
-  let id: UInt64
-  let target: ProbeTarget
-  let deadline: Deadline
-  let judge: ChainJudge
-  let isCancelled: Locked<Bool>
-  let complete: @Sendable (Result<ProbeResult, ProbeError>) -> Void
-}
-
-/// One probe under way: a state machine that the loop pushes on whenever its socket is ready or a
-/// time is up. It never blocks.
+/// One connection under way, directly or through a proxy's tunnel: a state machine that its loop
+/// pushes on whenever its socket is ready or a time is up. It never blocks.
 final class ProbeSession {
-  private enum Phase {
-    case resolving
-    case connecting(ByteStream, Endpoint, until: Deadline)
-    case handshaking(ByteStream, Endpoint, events: Int16)
+  /// Where the connection is to lead, and how.
+  struct Plan {
+    /// Sent as SNI, unless it is an address.
+    let host: String
+    /// `host:port` to be asked of the proxy that is dialled; nil: the server itself is dialled.
+    let tunnel: String?
+    let limits: ProbeLimits
+    /// For everything.
+    let deadline: Deadline
   }
 
-  let job: ProbeJob
+  /// What a push came to.
+  enum Progress {
+    case waits
+    /// The handshake is over; whoever is told judges what OpenSSL has, before this session goes.
+    case shook(OpaquePointer, Endpoint)
+    case failed(ProbeError)
+  }
+
+  private enum Phase {
+    case connecting
+    case asking(unsent: ArraySlice<UInt8>, TunnelAnswer)
+    case handshaking
+  }
+
+  private let plan: Plan
   private let client: ProbeClient
   private let signal: EventSignal
-  private var phase = Phase.resolving
-  private var remaining: [Endpoint] = []
+  private let watch: (Int32) -> Bool
+  private var phase = Phase.connecting
+  private var stream: ByteStream?
+  private var endpoint = Endpoint(address: "", port: 0)
+  private var remaining: ArraySlice<Endpoint>
   private var failure: ProbeError?
 
-  init(_ job: ProbeJob, client: ProbeClient, signal: EventSignal) {
-    self.job = job
+  /// Until when the present phase may last.
+  private(set) var until: Deadline
+  /// When the loop looks at it next by itself.
+  var alarm: Deadline?
+
+  /// - Parameters:
+  ///   - candidates: where to dial, in turn, until one answers.
+  ///   - watch: makes a socket's events push this session; false when that cannot be.
+  init(
+    _ plan: Plan, candidates: [Endpoint], client: ProbeClient, signal: EventSignal,
+    watch: @escaping (Int32) -> Bool
+  ) {
+    self.plan = plan
     self.client = client
     self.signal = signal
-  }
-
-  /// What poll(2) should watch; nil while the name is looked up.
-  var watched: pollfd? {
-    switch phase {
-    case .resolving: nil
-    case .connecting(let stream, _, _):
-      pollfd(fd: stream.socket.descriptor, events: Int16(POLLOUT), revents: 0)
-    case .handshaking(let stream, _, let events):
-      pollfd(fd: stream.socket.descriptor, events: events, revents: 0)
-    }
-  }
-
-  /// When to push on although nothing happened.
-  var wakeUp: Deadline {
-    if case .connecting(_, _, let until) = phase { return min(until, job.deadline) }
-    return job.deadline
+    self.watch = watch
+    remaining = candidates[...]
+    until = plan.deadline
   }
 
   private var stage: ProbeError.Stage {
     switch phase {
-    case .resolving: .dns
     case .connecting: .connect
+    case .asking: .tunnel
     case .handshaking: .handshake
     }
   }
 
-  /// Takes the addresses and dials the first. Returns the outcome when there already is one.
-  func start(with addresses: [Endpoint]) -> Result<ProbeResult, ProbeError>? {
-    remaining = addresses
+  /// Dials the first candidate.
+  func start() -> Progress { connectToNext() }
+
+  /// The time of the phase may be up.
+  func expire() -> Progress {
+    guard until.hasPassed else { return .waits }
+    guard case .connecting = phase, !plan.deadline.hasPassed else {
+      return .failed(.timeout(stage))
+    }
+    note(.timeout(.connect))
     return connectToNext()
   }
 
-  /// One step. Returns the outcome when there is one.
-  func advance(isReady: Bool) -> Result<ProbeResult, ProbeError>? {
-    if job.isCancelled.withLock({ $0 }) { return .failure(.cancelled) }
-    if job.deadline.hasPassed { return .failure(.timeout(stage)) }
+  /// Something happened on the socket.
+  func advance() -> Progress {
+    guard let stream else { return .failed(.cancelled) }
     switch phase {
-    case .resolving: return nil
-    case .connecting(let stream, let endpoint, let until):
-      if isReady { return finishConnecting(stream, endpoint) }
-      guard until.hasPassed else { return nil }
-      note(.timeout(.connect))
-      return connectToNext()
-    case .handshaking(let stream, let endpoint, _):
-      return isReady ? shakeHands(stream, endpoint) : nil
+    case .connecting: return finishConnecting(stream)
+    case .asking(let unsent, let answer): return ask(stream, unsent, answer)
+    case .handshaking: return shakeHands(stream)
     }
   }
 
-  private func connectToNext() -> Result<ProbeResult, ProbeError>? {
-    while !remaining.isEmpty {
-      // Every address gets its share, so that a silent one cannot use up the others' time.
-      let share = job.deadline.millisecondsLeft / Int64(remaining.count)
-      let endpoint = remaining.removeFirst()
+  private func connectToNext() -> Progress {
+    while let next = remaining.popFirst() {
+      // Every candidate gets its share, so that a silent one cannot use up the others' time.
+      let share = plan.deadline.millisecondsLeft / Int64(remaining.count + 1)
+      begin(.connecting, limit: min(share, plan.limits.connect))
+      endpoint = next
       do throws(SocketError) {
-        let stream = ByteStream(
-          try .startConnecting(to: SocketAddress(endpoint)), stop: signal)
-        phase = .connecting(stream, endpoint, until: .after(milliseconds: share))
-        return nil
-      } catch {
-        note(Self.failure(error, at: endpoint))
-      }
+        let socket = try Socket.startConnecting(to: SocketAddress(next))
+        let descriptor = socket.descriptor
+        stream = ByteStream(socket, stop: signal)
+        guard watch(descriptor) else { throw .system(operation: "epoll", code: errno) }
+        return .waits
+      } catch { note(Self.failure(error, at: next)) }
     }
-    return .failure(failure ?? .dns(host: job.target.host, reason: "no address"))
+    return .failed(failure ?? .dns(host: plan.host, reason: "no address"))
   }
 
-  private func finishConnecting(
-    _ stream: ByteStream, _ endpoint: Endpoint
-  ) -> Result<ProbeResult, ProbeError>? {
+  private func finishConnecting(_ stream: ByteStream) -> Progress {
     let code = stream.socket.connectionError()
     guard code == 0 else {
       note(Self.failure(.system(operation: "connect", code: code), at: endpoint))
       return connectToNext()
     }
+    guard let tunnel = plan.tunnel else { return startTLS(stream) }
+    begin(.asking(unsent: [], TunnelAnswer()), limit: plan.limits.tunnel)
+    let request = "CONNECT \(tunnel) HTTP/1.1\r\nHost: \(tunnel)\r\n\r\n"
+    return ask(stream, Array(request.utf8)[...], TunnelAnswer())
+  }
+
+  private func ask(
+    _ stream: ByteStream, _ unsent: ArraySlice<UInt8>, _ answer: TunnelAnswer
+  ) -> Progress {
+    var unsent = unsent
+    while !unsent.isEmpty {
+      switch unsent.withUnsafeBytes({ stream.tryWrite($0) }) {
+      case .moved(let count): unsent = unsent.dropFirst(count)
+      case .wait:
+        phase = .asking(unsent: unsent, answer)
+        return .waits
+      case .ended: return .failed(.proxy(.closed(reason: "it ended")))
+      case .failed(let reason): return .failed(.proxy(.closed(reason: reason)))
+      }
+    }
+    return read(answer, from: stream)
+  }
+
+  private func read(_ answer: TunnelAnswer, from stream: ByteStream) -> Progress {
+    var answer = answer
+    var chunk = [UInt8](repeating: 0, count: 2048)
+    while true {
+      let room = min(chunk.count, max(1, answer.room))
+      let attempt = chunk.withUnsafeMutableBytes {
+        stream.tryRead(UnsafeMutableRawBufferPointer(rebasing: $0[..<room]))
+      }
+      switch attempt {
+      case .moved(let count):
+        switch answer.feed(chunk.prefix(count)) {
+        case .incomplete: continue
+        case .open: return startTLS(stream)
+        case .fault(let fault): return .failed(.proxy(fault))
+        }
+      case .wait:
+        phase = .asking(unsent: [], answer)
+        return .waits
+      case .ended: return .failed(.proxy(.closed(reason: "it ended without an answer")))
+      case .failed(let reason): return .failed(.proxy(.closed(reason: reason)))
+      }
+    }
+  }
+
+  private func startTLS(_ stream: ByteStream) -> Progress {
+    begin(.handshaking, limit: plan.limits.handshake)
     do throws(SocketError) {
       try stream.startTLS(client) { session in
         SSL_set_connect_state(session)
-        session.requestServerName(job.target.host)
+        session.requestServerName(plan.host)
       }
-    } catch { return .failure(.local(reason: error.description)) }
-    return shakeHands(stream, endpoint)
+    } catch { return .failed(.local(reason: error.description)) }
+    return shakeHands(stream)
   }
 
-  private func shakeHands(
-    _ stream: ByteStream, _ endpoint: Endpoint
-  ) -> Result<ProbeResult, ProbeError>? {
+  private func shakeHands(_ stream: ByteStream) -> Progress {
     let attempt = stream.tryHandshake()
-    if attempt != .moved(1), let beginning = Self.notTLS(stream.beginning) {
-      return .failure(.notTLS(beginning: beginning))
+    if attempt != .moved(1), let beginning = stream.beginningIfNotTLS {
+      return .failed(.notTLS(beginning: beginning))
     }
     switch attempt {
-    case .wait(let events):
-      phase = .handshaking(stream, endpoint, events: events)
-      return nil
-    case .ended: return .failure(.handshake(reason: "the server closed the connection"))
-    case .failed(let reason): return .failure(.handshake(reason: reason))
+    case .wait: return .waits
+    case .ended: return .failed(.handshake(reason: "the server closed the connection"))
+    case .failed(let reason): return .failed(.handshake(reason: reason))
     case .moved:
-      guard let session = stream.session else { return .failure(.cancelled) }
-      defer { stream.finishWriting() }
-      do throws(ProbeError) {
-        return .success(try job.judge.judge(session, of: job.target, at: endpoint))
-      } catch { return .failure(error) }
+      guard let session = stream.session else { return .failed(.cancelled) }
+      return .shook(session, endpoint)
     }
+  }
+
+  /// Says goodbye without waiting for an answer.
+  func close() {
+    if let session = stream?.session, SSL_is_init_finished(session) == 1 {
+      OpenSSLErrors.clear()
+      SSL_shutdown(session)
+    }
+    stream = nil
+  }
+
+  private func begin(_ phase: Phase, limit: Int64) {
+    self.phase = phase
+    until = min(.after(milliseconds: limit), plan.deadline)
   }
 
   /// Keeps the failure that tells most: of several addresses, one may merely have no route.
@@ -155,10 +220,15 @@ final class ProbeSession {
     default: return .unreachable(endpoint, reason: String(cString: strerror(code)))
     }
   }
+}
 
-  /// A TLS server begins with a handshake or an alert record (RFC 8446 section 5.1).
-  private static func notTLS(_ beginning: [UInt8]) -> String? {
-    guard let first = beginning.first, first != 0x16, first != 0x15 else { return nil }
+extension ByteStream {
+  /// What the other side began with, made printable, where that is no TLS: a TLS server begins with
+  /// a handshake or an alert record (RFC 8446 section 5.1).
+  fileprivate var beginningIfNotTLS: String? {
+    guard let session else { return nil }
+    let first = pp_tls_first_byte(SSL_get_rbio(session))
+    guard first >= 0, first != 0x16, first != 0x15 else { return nil }
     let line = beginning.prefix { $0 != 10 && $0 != 13 }
     return String(
       decoding: line.map { (0x20..<0x7f).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)

@@ -10,6 +10,10 @@ public struct TrustAnchors: Sendable {
   let store: OpenSSLObject
   /// How paths to these anchors are judged.
   let settings: VerifySettings
+  /// Another number for each set that was ever made in this process: a verdict that is kept is told
+  /// apart by it.
+  let generation: UInt64
+  private static let lastGeneration = Locked<UInt64>(0)
 
   /// The system's trust store as it is now, from where the pinned clients take it (``SystemAnchors``):
   /// a process that runs for months makes a new value now and then.
@@ -39,6 +43,10 @@ public struct TrustAnchors: Sendable {
       }
     }
     settings = VerifySettings(endsAtAnyAnchor: !areRoots)
+    generation = Self.lastGeneration.withLock { last in
+      last += 1
+      return last
+    }
   }
 
   /// Every certificate of a PEM text, or one in DER.

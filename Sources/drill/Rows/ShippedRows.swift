@@ -17,10 +17,8 @@ enum ShippedRows {
     let (stage, time) = (try Stage(), VirtualTime())
     let site = try stage.site()
     let shipped = TLSConfiguration()
-    // The endpoint's watcher and the document's upkeep.
-    let watching = 2
     try await ServerRows.withService(stage, watching: [site], shipped, clock: time) { service in
-      try await time.untilAsleep(watching)
+      try await time.untilAtRest(service)
       var apps: [App] = []
       for _ in 0..<10 {
         apps.append(try await ServerRows.start(stage, service, clocks: time.clocks))
@@ -40,7 +38,7 @@ enum ShippedRows {
           if isServed { waiting[delay] = nil }
         }
         if waiting.isEmpty { break }
-        try await time.advance(milliseconds: 1000, untilAsleep: watching)
+        try await time.advance(milliseconds: 1000, service)
       }
       log.healed(after: Double(time.seconds), bound: Double(bound))
       for app in apps { await log.get(url, app.dialers, expecting: body) }

@@ -21,6 +21,8 @@ final class VirtualTime: ServerClock {
 
   func now() -> Int64 { start + seconds }
 
+  func uptime() -> Int64 { state.withLock { $0.milliseconds } }
+
   func sleep(milliseconds: Int64) async throws {
     let id = state.withLock { state in
       state.next += 1
@@ -38,8 +40,8 @@ final class VirtualTime: ServerClock {
     }
   }
 
-  /// Moves on, and returns once so many sleep again: whatever was due has been done.
-  func advance(milliseconds: Int64, untilAsleep count: Int) async throws {
+  /// Moves on, and returns once the service has done whatever was due.
+  func advance(milliseconds: Int64, _ service: RegistryService) async throws {
     let due = state.withLock { state in
       state.milliseconds += milliseconds
       let due = state.sleepers.filter { $0.value.due <= state.milliseconds }
@@ -47,12 +49,13 @@ final class VirtualTime: ServerClock {
       return due.values.map(\.continuation)
     }
     for continuation in due { continuation.resume() }
-    try await untilAsleep(count)
+    try await untilAtRest(service)
   }
 
-  /// Waits until so many sleep.
-  func untilAsleep(_ count: Int) async throws {
-    while state.withLock({ $0.sleepers.count }) < count {
+  /// Waits until all parts of the service sleep: the one that looks, the one that sees to documents,
+  /// the one that follows the store.
+  func untilAtRest(_ service: RegistryService) async throws {
+    while state.withLock({ $0.sleepers.count }) < 3 || !service.isAtRest {
       try await Task.sleep(nanoseconds: 1_000_000)
     }
   }

@@ -35,9 +35,6 @@ struct ScriptedService {
   let clock: TestClock
   let log = LogCollector()
   let service: RegistryService
-  /// How many tasks of the service wait for its interval: one per endpoint, one per document.
-  private let watched: Int
-
   /// - Parameters:
   ///   - keys: the YAML list of `keys`, in flow style.
   ///   - storage: the YAML of `storage`, in which DIR is the service's directory.
@@ -54,10 +51,8 @@ struct ScriptedService {
       keys: \(keys)
       server: {listen: "127.0.0.1:0"}
       storage: \(storage.replacing("DIR", with: path))
-      tls: {dir: "\(path)"}
+      tls: {dir: "\(path)", dump_interval: 1h}
       """)
-    // One that waits for each endpoint, one for each document, and one that follows the store.
-    watched = configuration.documents.reduce(1) { $0 + $1.endpoints.count + 1 }
     service = try RegistryService(
       configuration: configuration, clock: clock, log: log.log, observer: observer)
   }
@@ -68,7 +63,7 @@ struct ScriptedService {
   func start(isLeading: Bool = true) async throws {
     let sleepers = clock.sleepers
     try await service.start()
-    try await clock.untilAsleep(sleepers + (isLeading ? watched : 1))
+    try await clock.untilAtRest(service, sleepers: sleepers, isLeading: isLeading)
   }
 
   /// Fetches a path of the service.

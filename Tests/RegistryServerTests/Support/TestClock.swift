@@ -2,10 +2,12 @@ import PinningPlatform
 import RegistryServer
 
 /// A clock that does not wait. Pauses of up to 10 s pass at once and move the time; longer ones, a
-/// watcher's intervals, last until the task is cancelled: the test says when to look.
+/// watcher's intervals, last until the task is cancelled: the test says when to look. What a test adds
+/// to the time is a clock that was set: nothing becomes due by it.
 final class TestClock: ServerClock {
   private struct State {
     var milliseconds: Int64
+    var uptime: Int64 = 0
     var sleepers = 0
   }
 
@@ -15,6 +17,8 @@ final class TestClock: ServerClock {
 
   func now() -> Int64 { state.withLock { $0.milliseconds / 1000 } }
 
+  func uptime() -> Int64 { state.withLock { $0.uptime } }
+
   /// How many sleep through an interval.
   var sleepers: Int { state.withLock { $0.sleepers } }
 
@@ -22,7 +26,10 @@ final class TestClock: ServerClock {
 
   func sleep(milliseconds: Int64) async throws {
     guard milliseconds > 10_000 else {
-      state.withLock { $0.milliseconds += milliseconds }
+      state.withLock { state in
+        state.milliseconds += milliseconds
+        state.uptime += milliseconds
+      }
       return
     }
     state.withLock { $0.sleepers += 1 }
@@ -31,9 +38,17 @@ final class TestClock: ServerClock {
     try await Task.sleep(for: .seconds(3600))
   }
 
-  /// Waits until so many sleep through an interval: then nobody looks but the test.
-  func untilAsleep(_ count: Int) async throws {
-    while sleepers < count {
+  /// Waits until a service has done what it does by itself: then nobody looks but the test.
+  ///
+  /// - Parameters:
+  ///   - sleepers: how many slept before it was started.
+  ///   - isLeading: false where another server watches, so that this one only follows.
+  func untilAtRest(
+    _ service: RegistryService, sleepers before: Int = 0, isLeading: Bool = true
+  ) async throws {
+    // One sleeps until the store is asked again. Of a leader, one until the next look is due, and one
+    // until documents are seen to.
+    while sleepers < before + (isLeading ? 3 : 1) || isLeading && !service.isAtRest {
       // why: polls for the moment at which other tasks sleep.
       try await Task.sleep(for: .milliseconds(2))
     }

@@ -1,7 +1,7 @@
 import PinningPlatform
 
 /// Lets requests wait for the next document.
-final class ChangeFeed: Sendable {
+final class DocumentFeed: Sendable {
   private struct State {
     var last: UInt64 = 0
     var waiting: [String: [UInt64: CheckedContinuation<Void, Never>]] = [:]

@@ -1,0 +1,40 @@
+import Foundation
+import RegistryServer
+
+/// Counts the looks of one round.
+actor Round: LookDecision {
+  private let count: Int
+  private var looks = 0
+  private var accepted = 0
+  private var complaint: String?
+  private var waiting: CheckedContinuation<Int, Never>?
+
+  init(count: Int) { self.count = count }
+
+  func enter(_ look: Look) -> NextLook {
+    looks += 1
+    switch look.observations.first?.outcome {
+    case .accepted: accepted += 1
+    case .refused(let reason, _), .unreachable(let reason): complain(reason)
+    case nil: complain("no observation")
+    }
+    if looks == count {
+      waiting?.resume(returning: accepted)
+      waiting = nil
+    }
+    return .onSchedule
+  }
+
+  /// How many looks were accepted, once all were made.
+  func end() async -> Int {
+    guard looks < count else { return accepted }
+    return await withCheckedContinuation { waiting = $0 }
+  }
+
+  /// The first failure tells enough.
+  private func complain(_ reason: String) {
+    guard complaint == nil else { return }
+    complaint = reason
+    FileHandle.standardError.write(Data("scan: \(reason)\n".utf8))
+  }
+}

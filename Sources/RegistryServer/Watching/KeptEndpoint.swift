@@ -1,0 +1,44 @@
+/// Hands the looks at one endpoint to the keeper of its document.
+struct KeptEndpoint: LookDecision {
+  let keeper: DocumentKeeper
+  let endpoint: WatchedEndpoint
+  let clock: any ServerClock
+
+  func enter(_ look: Look) async -> NextLook {
+    if await keeper.enter(look, of: endpoint, at: clock.now()) { return .soon }
+    return look.isAnswered ? .onSchedule : .failed
+  }
+}
+
+extension Watcher.Target {
+  /// An endpoint of a document.
+  init(
+    _ endpoint: WatchedEndpoint, of keeper: DocumentKeeper, clock: any ServerClock,
+    tls: TLSConfiguration
+  ) {
+    self.init(
+      id: "\(keeper.file) \(endpoint.id)", endpoint: endpoint,
+      pause: tls.pauseBetweenLooks(of: endpoint),
+      decision: KeptEndpoint(keeper: keeper, endpoint: endpoint, clock: clock))
+  }
+}
+
+extension LookSchedule.Settings {
+  /// What a configuration amounts to.
+  ///
+  /// 256 looks at a time: far more than those that time out in a usual installation, and half of the
+  /// descriptors that a process usually may open. Four times the looks that a confirmation takes: what
+  /// then still waits goes on with the next look.
+  init(_ tls: TLSConfiguration) {
+    self.init(lookInterval: tls.lookInterval, quickRepeats: max(1, 4 * tls.looks) - 1)
+  }
+}
+
+extension TLSConfiguration {
+  /// ``pauseBetweenLooks`` for an endpoint, which may have an interval of its own.
+  func pauseBetweenLooks(of endpoint: WatchedEndpoint) -> Int64 {
+    var own = self
+    own.interval = endpoint.interval ?? interval
+    return own.pauseBetweenLooks
+  }
+}

@@ -1,0 +1,8 @@
+/// From where a server is looked at.
+package enum ProbeRoute: Sendable, Hashable {
+  /// From this machine, at every address of the server.
+  case direct
+  /// Through an HTTP proxy that tunnels (CONNECT, RFC 9110 section 9.3.6). It is told the server's
+  /// name and looks that up itself: its answer is the one that counts where it stands.
+  case tunnel(host: String, port: UInt16)
+}
