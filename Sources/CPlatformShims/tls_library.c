@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-// What a client that offers TLS 1.0 to 1.3 may need. Names as OpenSSL's own tables begin with them.
+// What a client that offers TLS 1.0 to 1.3 with OpenSSL's default suites may need. Names as OpenSSL's own tables begin with them.
 struct kind {
   int operation;
   const char *const *names;
@@ -20,18 +20,24 @@ struct kind {
 
 static const char *const digests[] = {"SHA1",     "SHA2-224", "SHA2-256", "SHA2-384",
                                       "SHA2-512", "MD5",      "MD5-SHA1", NULL};
-static const char *const ciphers[] = {
-    "AES-128-CCM",           "AES-256-CCM",           "AES-256-CTR",
-    "ChaCha20-Poly1305",     "AES-128-CBC",           "AES-256-CBC",
-    "AES-128-CBC-HMAC-SHA1", "AES-256-CBC-HMAC-SHA1", "AES-128-CBC-HMAC-SHA256",
-    "AES-256-CBC-HMAC-SHA256", "DES-EDE3-CBC",
-    NULL};
+static const char *const ciphers[] = {"AES-128-GCM",
+                                      "AES-256-GCM",
+                                      "ChaCha20-Poly1305",
+                                      "AES-128-CBC",
+                                      "AES-256-CBC",
+                                      "AES-128-CBC-HMAC-SHA1",
+                                      "AES-256-CBC-HMAC-SHA1",
+                                      "AES-128-CBC-HMAC-SHA256",
+                                      "AES-256-CBC-HMAC-SHA256",
+                                      // OpenSSL's own random numbers.
+                                      "AES-256-CTR",
+                                      NULL};
 static const char *const macs[] = {"HMAC", NULL};
 static const char *const kdfs[] = {"HKDF", "TLS13-KDF", "TLS1-PRF", NULL};
 static const char *const exchanges[] = {"DH", "ECDH", "X25519", "X448", "HKDF", "TLS1-PRF", NULL};
 static const char *const keys[] = {"RSA", "RSA-PSS", "EC",   "ED25519",  "ED448", "X25519",
                                    "X448", "DH",     "HKDF", "TLS1-PRF", "HMAC",  NULL};
-static const char *const signatures[] = {"RSA", "ECDSA", "ED25519", "ED448", NULL};
+static const char *const signatures[] = {"RSA", "ECDSA", "ED25519", "ED448", "HMAC", NULL};
 static const char *const encryptions[] = {"RSA", NULL};
 static const char *const decoders[] = {"EC", "RSA", "RSA-PSS", "ED25519", "ED448", NULL};
 
