@@ -1,29 +1,20 @@
 import COpenSSL
-import CPlatformShims
 
 /// The client side of TLS for the probes of one thread.
 ///
 /// - It lets every handshake through, because a bad certificate is what a probe is to report; the
 ///   judgement comes afterwards. Nothing is ever sent over the connection. Old versions and weak keys
 ///   are let through for the same reason; keys on the chain are judged by `ChainJudge`.
-/// - Certificates are read in a library context of few algorithms (`pp_tls_library`), which halves
-///   the cost of a handshake; a context of each thread's own, since OpenSSL takes a lock for every
-///   algorithm that it looks up. Chains are judged outside of it.
 /// - Not used by two threads at once.
 final class ProbeClient: TLSContext, Sendable {
   let context: OpenSSLObject
 
   init() throws(CertificateError) {
     OpenSSLErrors.clear()
-    // Without one it is OpenSSL's own, which does the same in more time.
-    let library = pp_tls_library().map { OpenSSLObject($0) { OSSL_LIB_CTX_free($0) } }
-    guard let pointer = SSL_CTX_new_ex(library?.pointer, nil, TLS_client_method()) else {
+    guard let pointer = SSL_CTX_new(TLS_client_method()) else {
       throw .openSSL(operation: "making a TLS context", reason: OpenSSLErrors.drain())
     }
-    context = OpenSSLObject(pointer) { [library] in
-      SSL_CTX_free($0)
-      withExtendedLifetime(library) {}
-    }
+    context = OpenSSLObject(pointer) { SSL_CTX_free($0) }
     SSL_CTX_set_security_level(pointer, 0)
     SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLSVersion.tls10.rawValue), nil)
     SSL_CTX_ctrl(pointer, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
