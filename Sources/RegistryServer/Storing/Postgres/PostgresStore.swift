@@ -24,7 +24,7 @@ public final class PostgresStore: RegistryStore {
   private let schema = PostgresSchema()
   private let pool: ConnectionPool<PostgresConnection>
   private let hub = ChangeHub()
-  private let feed = Slot<ChangeFeed>()
+  private let feed = Slot<DatabaseFeed>()
   private let leaderships: PostgresLeaderships
 
   /// Reads where the database is. It is reached, and its tables are made, with the first call.
@@ -91,7 +91,7 @@ public final class PostgresStore: RegistryStore {
     let stream = hub.stream()
     guard !hub.isFinished else { return stream }
     feed.setIfEmpty {
-      ChangeFeed(hub: hub) { [dsn] () throws(StoreError) in
+      DatabaseFeed(hub: hub) { [dsn] () throws(StoreError) in
         try PostgresListener(dsn, channel: Self.channel)
       }
     }

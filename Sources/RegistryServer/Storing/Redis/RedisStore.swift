@@ -22,7 +22,7 @@ public final class RedisStore: RegistryStore {
   private let dsn: RedisDSN
   private let pool: ConnectionPool<RedisConnection>
   private let hub = ChangeHub()
-  private let feed = Slot<ChangeFeed>()
+  private let feed = Slot<DatabaseFeed>()
   private let leaderships: RedisLeaderships
   private let lossy = Slot<String>()
 
@@ -98,7 +98,7 @@ public final class RedisStore: RegistryStore {
     let stream = hub.stream()
     guard !hub.isFinished else { return stream }
     feed.setIfEmpty {
-      ChangeFeed(hub: hub) { [dsn] () throws(StoreError) in try RedisListener(dsn) }
+      DatabaseFeed(hub: hub) { [dsn] () throws(StoreError) in try RedisListener(dsn) }
     }
     return stream
   }

@@ -10,7 +10,7 @@ protocol ChangeSource: AnyObject {
 
 /// Listens to a database on a thread of its own and tells a hub. A connection that ends is opened
 /// again, and then all records may have changed: nobody knows what was missed.
-final class ChangeFeed: Sendable {
+final class DatabaseFeed: Sendable {
   /// Milliseconds between two attempts to connect.
   private static let pause = 500
   /// Milliseconds of silence after which the connection is tried.
