@@ -15,7 +15,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo drill test check check-fast check-apple docs bench-core \
+.PHONY: help deps deps-test build release demo drill drill-kill test check check-fast check-apple docs bench-core \
 	sanitize mutants clean
 
 help: ## list the targets
@@ -44,6 +44,10 @@ demo: deps ## run the main job on loopback, start to end
 drill: deps ## prove that no change locks anybody out and no attack gets in
 	$(SWIFT) build $(STRICT) --product drill
 	@.build/debug/drill $(if $(FILTER),--filter '$(FILTER)') $(ARGS)
+
+drill-kill: deps-test ## prove that what a store acknowledged survives kill -9, 500 times each
+	$(SWIFT) build $(STRICT) --product drill
+	@.build/debug/drill kill $(ARGS)
 
 test: deps-test ## run all tests
 	$(SWIFT) test $(STRICT) --disable-xctest $(WIDTH) $(if $(FILTER),--filter '$(FILTER)')

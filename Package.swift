@@ -98,11 +98,12 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    // `make drill`: the promise, kept on real sockets. No product.
+    // `make drill`: the promise, kept on real sockets and real databases. No product.
     .executableTarget(
       name: "drill",
       dependencies: [
         "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "TLSTools", "RegistryServer",
+        "TestSupport",
       ],
       swiftSettings: strict),
 
@@ -151,7 +152,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "DrillTests", dependencies: ["SslPinning", "TLSTools", "TestSupport", "drill"],
+      name: "DrillTests",
+      dependencies: ["RegistryServer", "SslPinning", "TLSTools", "TestSupport", "drill"],
       swiftSettings: strict),
   ]
 )

@@ -1,11 +1,17 @@
 import Foundation
 
 /// `drill [--list] [--filter name]`: proves on real sockets that no change locks anybody out and no
-/// attack gets in.
+/// attack gets in. `drill kill`: proves that what a store acknowledged survives `kill -9`.
 @main
 enum Main {
   static func main() async {
     var arguments = CommandLine.arguments.dropFirst()
+    switch arguments.first {
+    case "kill": exit(await KillCommand.run(Array(arguments.dropFirst())) { say($0) })
+    case "store-writer", "store-leader":
+      exit(await StoreWorker.run(arguments.removeFirst(), Array(arguments)))
+    default: break
+    }
     var rows = Table.rows
     while let argument = arguments.popFirst() {
       switch argument {

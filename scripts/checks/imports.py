@@ -32,7 +32,7 @@ RULES = {
         "TLSTools", "RegistryServer", "Dispatch", "Synchronization"} | FOUNDATION,
     "drill": {
         "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "TLSTools",
-        "RegistryServer", "Dispatch", "Synchronization"} | FOUNDATION,
+        "RegistryServer", "TestSupport", "Dispatch", "Synchronization"} | FOUNDATION,
 }
 
 # Tests start the real components, so they may import every target, but no system

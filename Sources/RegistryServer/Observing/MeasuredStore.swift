@@ -46,6 +46,8 @@ struct MeasuredStore: RegistryStore {
     try await measured(.lead) { () async throws(StoreError) in try await base.lead() }
   }
 
+  var warning: String? { get async { await base.warning } }
+
   func close() async { await base.close() }
 
   private func measured<Value>(

@@ -1,0 +1,83 @@
+import Foundation
+import RegistryServer
+import TestSupport
+
+/// Kills a process that writes, with `kill -9`, at any moment of its life, again and again, and looks
+/// after each time whether everything that was acknowledged is there.
+///
+/// - In every second round somebody else reads meanwhile, through a handle of its own; in the others
+///   nobody does, so that the store is opened as after a restart of everything.
+/// - In every 25th round of a database its server is killed too, while the writer writes.
+struct KillDrill: Sendable {
+  let kind: DurableStore
+  /// How many processes are killed.
+  let times: Int
+  /// The `drill` program.
+  let program: String
+
+  static func run(
+    _ kind: DurableStore, times: Int, program: String
+  ) async throws -> KillLedger {
+    let ground = try await KillGround.prepare(kind)
+    let drill = KillDrill(kind: kind, times: times, program: program)
+    var ledger = KillLedger()
+    for round in 1...times {
+      try await drill.round(round, on: ground, &ledger)
+    }
+    try await drill.readAll(ground, &ledger)
+    try await ground.stop()
+    return ledger
+  }
+
+  private func round(
+    _ number: Int, on ground: KillGround, _ ledger: inout KillLedger
+  ) async throws {
+    let dsn = ground.dsn(kind)
+    let reader = number % 2 == 0 ? try StoreReader(kind.open(dsn), from: ledger.newest) : nil
+    let writer = try ChildProcess(
+      program, ["store-writer", "--store", kind.rawValue, "--dsn", dsn])
+    // Some die before they have begun, most in the midst of it.
+    if number % 10 != 0 { try await writer.waitForOutput(containing: "ready") }
+    try await Task.sleep(nanoseconds: .random(in: 0..<30_000_000))
+    let killsServer = ground.hasServer && number % 25 == 0
+    if killsServer { try await ground.killServer() }
+    let outcome = try await writer.terminate(signal: SIGKILL)
+    guard outcome.exitCode == 128 + SIGKILL else {
+      throw ChildProcess.Failure.ended(program: "store-writer", outcome)
+    }
+    for reading in await reader?.finish() ?? [] { ledger.enter(reading) }
+    if killsServer { try await ground.launchServer() }
+    let lines = outcome.stdout.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+    let store = try kind.open(dsn)
+    ledger.enter(
+      acknowledged: lines.compactMap { Self.number("acknowledged ", $0) },
+      found: lines.first.flatMap { Self.number("ready ", $0) },
+      reopened: try await Self.reading(of: store))
+    await store.close()
+  }
+
+  /// What the store has, with as much of the history as a few rounds bring.
+  private static func reading(
+    of store: any RegistryStore, limit: Int = 200
+  ) async throws -> KillLedger.Reading {
+    guard let record = try await store.record(named: NumberedRecord.name) else {
+      return KillLedger.Reading(version: 0, isWhole: true)
+    }
+    let history = try await store.history(of: NumberedRecord.name, before: nil, limit: limit)
+    return KillLedger.Reading(
+      version: record.version,
+      isWhole: NumberedRecord.isWhole(record)
+        && NumberedRecord.isWhole(history, of: record.version, limit: limit))
+  }
+
+  /// The whole history, in one piece.
+  private func readAll(_ ground: KillGround, _ ledger: inout KillLedger) async throws {
+    let store = try kind.open(ground.dsn(kind))
+    ledger.enter(try await Self.reading(of: store, limit: .max))
+    await store.close()
+  }
+
+  private static func number(_ word: String, _ line: Substring) -> Int64? {
+    line.hasPrefix(word) ? Int64(line.dropFirst(word.count)) : nil
+  }
+}
