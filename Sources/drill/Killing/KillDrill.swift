@@ -38,7 +38,7 @@ struct KillDrill: Sendable {
       program, ["store-writer", "--store", kind.rawValue, "--dsn", dsn])
     // Some die before they have begun, most in the midst of it.
     if number % 10 != 0 { try await writer.waitForOutput(containing: "ready") }
-    try await Task.sleep(nanoseconds: .random(in: 0..<30_000_000))
+    try await Task.sleep(nanoseconds: .random(in: 0..<60_000_000))
     let killsServer = ground.hasServer && number % 25 == 0
     if killsServer { try await ground.killServer() }
     let outcome = try await writer.terminate(signal: SIGKILL)
