@@ -57,17 +57,26 @@ struct KillDrill: Sendable {
   }
 
   /// What the store has, with as much of the history as a few rounds bring.
+  ///
+  /// A database may still commit what a writer sent before it died: record and history are read again
+  /// until no replacement came between them.
   private static func reading(
     of store: any RegistryStore, limit: Int = 200
   ) async throws -> KillLedger.Reading {
-    guard let record = try await store.record(named: NumberedRecord.name) else {
-      return KillLedger.Reading(version: 0, isWhole: true)
+    var record = try await store.record(named: NumberedRecord.name)
+    while true {
+      let history = try await store.history(of: NumberedRecord.name, before: nil, limit: limit)
+      let again = try await store.record(named: NumberedRecord.name)
+      guard again?.version == record?.version else {
+        record = again
+        continue
+      }
+      let version = record?.version ?? 0
+      return KillLedger.Reading(
+        version: version,
+        isWhole: record.map(NumberedRecord.isWhole) ?? true
+          && NumberedRecord.isWhole(history, of: version, limit: limit))
     }
-    let history = try await store.history(of: NumberedRecord.name, before: nil, limit: limit)
-    return KillLedger.Reading(
-      version: record.version,
-      isWhole: NumberedRecord.isWhole(record)
-        && NumberedRecord.isWhole(history, of: record.version, limit: limit))
   }
 
   /// The whole history, in one piece.

@@ -7,11 +7,15 @@ enum StoreWorker {
   /// Writes version after version until it is killed. Each is a line on standard output once it is
   /// acknowledged, in one write.
   static func write(_ store: any RegistryStore) async throws(StoreError) {
-    var version = try await store.record(named: NumberedRecord.name)?.version ?? 0
-    say("ready \(version)")
+    var (version, isReady) = (Int64(0), false)
     while true {
-      let next = version + 1
       do throws(StoreError) {
+        if !isReady {
+          version = try await store.record(named: NumberedRecord.name)?.version ?? 0
+          say("ready \(version)")
+          isReady = true
+        }
+        let next = version + 1
         switch try await store.replace(
           NumberedRecord.name, version: version, with: NumberedRecord.bytes(of: next),
           history: NumberedRecord.history(of: next))
