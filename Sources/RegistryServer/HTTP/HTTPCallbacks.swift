@@ -102,10 +102,10 @@ enum HTTPCallbacks {
     _ response: HTTPResponse, on connection: OpaquePointer, _ entry: HTTPConnection,
     _ site: HTTPSite
   ) -> MHD_Result {
-    entry.phase = .answering
     // In this order: who is late while no answer is waited for is cut.
     site.deadlines.answering(entry)
-    entry.wait(for: nil)
+    if entry.phase == .waiting { entry.wait(for: nil) }
+    entry.phase = .answering
     return MHD_queue_response(connection, response.status, response.pointer)
   }
 

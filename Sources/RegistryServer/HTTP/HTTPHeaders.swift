@@ -2,7 +2,7 @@
 ///
 /// One buffer holds them all, because most handlers look at one line or none.
 struct HTTPHeaders: Sendable {
-  /// Name, NUL, value, NUL, and so on: neither part can have a NUL.
+  /// Name, NUL, blanks, value, blanks, two NULs, and so on: neither part can have a NUL.
   private var bytes: [UInt8] = []
 
   init() {}
@@ -30,28 +30,33 @@ struct HTTPHeaders: Sendable {
     return found
   }
 
-  /// Adds a line. White space around the value is no part of it (RFC 9110 §5.5).
+  /// Adds a line.
   mutating func append(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
-    var value = value[...]
-    while let last = value.last, Self.isBlank(last) { value.removeLast() }
-    while let first = value.first, Self.isBlank(first) { value.removeFirst() }
     bytes.append(contentsOf: name)
     bytes.append(0)
     bytes.append(contentsOf: value)
     bytes.append(0)
+    bytes.append(0)
   }
+
+  /// Adds lines as they are kept here.
+  mutating func append(_ lines: UnsafeRawBufferPointer) { bytes.append(contentsOf: lines) }
 
   /// Forgets all lines and keeps the buffer, where nobody else has it.
   mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
+  /// White space around a value is no part of it (RFC 9110 §5.5).
   private static func next(
     _ rest: inout ArraySlice<UInt8>
   ) -> (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)? {
     guard let colon = rest.firstIndex(of: 0),
       let end = rest[(colon + 1)...].firstIndex(of: 0)
     else { return nil }
-    defer { rest = rest[(end + 1)...] }
-    return (rest[..<colon], rest[(colon + 1)..<end])
+    defer { rest = rest[(end + 2)...] }
+    var value = rest[(colon + 1)..<end]
+    while let last = value.last, isBlank(last) { value.removeLast() }
+    while let first = value.first, isBlank(first) { value.removeFirst() }
+    return (rest[..<colon], value)
   }
 
   private static func isSame(_ name: ArraySlice<UInt8>, _ other: String.UTF8View) -> Bool {

@@ -13,6 +13,7 @@ import Foundation
 /// Hazard: one shape looks like a CRLF, a NUL right before a bare LF. It is read as the end of the
 /// line, which it is to libmicrohttpd as well.
 struct HeaderLayout {
+  private let start: UnsafeRawPointer
   private var cursor: UnsafeRawPointer
   private let end: UnsafeRawPointer
 
@@ -33,7 +34,8 @@ struct HeaderLayout {
     guard target == method + strlen(method) + 1, version == target + targetLength + 1,
       strlen(version) == 8, version[9] == 0, size >= version + 12 - method
     else { return nil }
-    cursor = UnsafeRawPointer(version + 10)
+    start = UnsafeRawPointer(version + 10)
+    cursor = start
     end = UnsafeRawPointer(method) + size
   }
 
@@ -52,5 +54,10 @@ struct HeaderLayout {
   var isAtEnd: Bool {
     cursor + 2 == end && cursor.load(as: UInt8.self) == 0
       && (cursor + 1).load(as: UInt8.self) == 0
+  }
+
+  /// All lines, each as its name, a NUL, blanks, its value and two NULs.
+  var block: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: start, count: cursor - start)
   }
 }

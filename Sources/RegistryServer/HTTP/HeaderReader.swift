@@ -33,7 +33,8 @@ struct HeaderReader {
     withUnsafeMutablePointer(to: &self) { reader in
       _ = MHD_get_connection_values_n(connection, .HEADER_KIND, readHeaderLine, reader)
     }
-    if layout?.isAtEnd == false { isWellFormed = false }
+    guard let layout else { return }
+    if layout.isAtEnd { headers.append(layout.block) } else { isWellFormed = false }
   }
 
   fileprivate mutating func line(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
@@ -53,13 +54,14 @@ struct HeaderReader {
     case 17 where Self.isSame(name, "transfer-encoding"): framing.transferEncoding(value)
     default: break
     }
-    headers.append(name, value)
+    if layout == nil { headers.append(name, value) }
   }
 
   private static func isWellFormed(
     _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
   ) -> Bool {
-    !name.isEmpty && name.allSatisfy { isToken[Int($0)] }
+    let token = ByteSet.token
+    return !name.isEmpty && name.allSatisfy { token.contains($0) }
       && value.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }
   }
 
@@ -72,17 +74,7 @@ struct HeaderReader {
   private static func isSame(_ name: UnsafeRawBufferPointer, _ token: StaticString) -> Bool {
     guard name.count == token.utf8CodeUnitCount else { return false }
     return name.indices.allSatisfy {
-      isToken[Int(name[$0])] && name[$0] | 0x20 == token.utf8Start[$0]
-    }
-  }
-
-  /// Whether a method or a name may have a byte (RFC 9110 §5.6.2).
-  static let isToken: [Bool] = (0...255).map { byte in
-    switch UInt8(byte) {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "a")...UInt8(ascii: "z"):
-      true
-    default: "!#$%&'*+-.^_`|~".utf8.contains(UInt8(byte))
+      name[$0] | 0x20 == token.utf8Start[$0] && ByteSet.token.contains(name[$0])
     }
   }
 }

@@ -70,7 +70,10 @@ struct RateLimiter: Sendable {
 
   private static func key(_ address: String) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 16)
-    if inet_pton(AF_INET6, address, &bytes) == 1 { return Array(bytes.prefix(8)) }
+    if inet_pton(AF_INET6, address, &bytes) == 1 {
+      let isMapped = bytes.prefix(12).elementsEqual([UInt8](repeating: 0, count: 10) + [255, 255])
+      return Array(isMapped ? bytes.suffix(4) : bytes.prefix(8))
+    }
     if inet_pton(AF_INET, address, &bytes) == 1 { return Array(bytes.prefix(4)) }
     return Array(address.utf8)
   }

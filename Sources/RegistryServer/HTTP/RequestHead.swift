@@ -44,7 +44,7 @@ struct RequestHead {
   private func readTarget(into request: HTTPConnection) throws(HeadFault) {
     let name = UnsafeBufferPointer(
       start: UnsafeRawPointer(method).assumingMemoryBound(to: UInt8.self), count: strlen(method))
-    guard !name.isEmpty, name.allSatisfy({ HeaderReader.isToken[Int($0)] }) else {
+    guard !name.isEmpty, name.allSatisfy({ ByteSet.token.contains($0) }) else {
       throw .malformed
     }
     let method = String(decoding: name, as: UTF8.self)

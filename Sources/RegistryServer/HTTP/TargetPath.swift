@@ -35,7 +35,8 @@ enum TargetPath {
 
   static func decoded(_ path: UnsafeBufferPointer<UInt8>) -> String? {
     var hasEscape = false
-    for byte in path where !isPathCharacter[Int(byte)] {
+    let plain = ByteSet.path
+    for byte in path where !plain.contains(byte) {
       guard byte == UInt8(ascii: "%") else { return nil }
       hasEscape = true
     }
@@ -66,11 +67,5 @@ enum TargetPath {
 
   private static func isDigit(_ byte: UInt8) -> Bool {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-  }
-
-  /// `pchar` without escapes, and `/`.
-  private static let isPathCharacter: [Bool] = (0...255).map { byte in
-    let byte = UInt8(byte)
-    return isLetter(byte) || isDigit(byte) || "-._~!$&'()*+,;=:@/".utf8.contains(byte)
   }
 }

@@ -94,9 +94,10 @@ public final class RegistryService: Sendable {
     let site = RegistrySite(documents: documents, health: health)
     let server: HTTPServer
     do throws(HTTPServerError) {
-      server = try HTTPServer(listen: configuration.listen, routing: site.rule) {
-        site.answer($0)
-      }
+      server = try HTTPServer(
+        listen: configuration.listen, tls: configuration.server.listenerIdentity(),
+        limits: configuration.server.limits, routing: site.rule
+      ) { site.answer($0) }
     } catch { throw .listening(error) }
     let tasks = [Task { [duty] in await duty.lead() }, Task { [duty] in await duty.follow() }]
     running.withLock { $0 = Running(server: server, tasks: tasks) }

@@ -112,4 +112,17 @@ import Testing
     #expect(try await client.readToEnd()?.hasSuffix("hello") == true)
     await server.stop()
   }
+
+  @Test("the operator's time-outs count for each phase, and 0 is no endless one")
+  func configured() {
+    let standard = HTTPConfiguration().limits
+    #expect([standard.header, standard.body, standard.answer].allSatisfy { $0 == .seconds(5) })
+    #expect(standard.later > standard.answer)
+    let own = HTTPConfiguration(readTimeout: 1500, writeTimeout: 2500).limits
+    #expect(own.header == .milliseconds(1500) && own.body == own.header)
+    #expect(own.answer == .milliseconds(2500))
+    let none = HTTPConfiguration(readTimeout: 0, writeTimeout: 0).limits
+    #expect(none.header == .seconds(30) && none.body == none.header)
+    #expect(none.answer == .seconds(120))
+  }
 }

@@ -162,6 +162,21 @@ import Testing
     #expect(try await second.wait().stdout == "cancelled")
   }
 
+  @Test("is configured with both files or with none")
+  func configured() throws {
+    let made = try identity()
+    let certificate = try folder.write(made.certificatePEM, to: "c.pem").path
+    let key = try folder.write(made.keyPEM, to: "c.key").path
+    var configuration = HTTPConfiguration()
+    #expect(try configuration.listenerIdentity()?.keyPEM == nil)
+    configuration.certificate = certificate
+    #expect(throws: HTTPServerError.self) { try configuration.listenerIdentity() }
+    configuration.privateKey = key
+    #expect(try configuration.listenerIdentity()?.certificatePEM == made.certificatePEM)
+    configuration.certificate = nil
+    #expect(throws: HTTPServerError.self) { try configuration.listenerIdentity() }
+  }
+
   @Test("files that do not belong together are refused with the reason")
   func mismatched() async throws {
     let (one, other) = (try identity(), try identity())

@@ -5,11 +5,14 @@ import Testing
 
 @Suite("What a handler is told of a request", .timeLimit(.minutes(2))) struct HTTPRequestTests {
   private static func echo(
-    _ line: String, _ lines: String = "", listen: String = "127.0.0.1:0"
+    _ line: String, _ lines: String = "", listen: String = "127.0.0.1:0",
+    through host: String? = nil
   ) async throws -> String {
     let server = try HTTPBench.start(listen: listen)
+    let address = try #require(
+      host.map { ListenAddress("\($0):\(server.address.port)") } ?? server.address)
     let answer = try await RawConnection.ask(
-      server.address, "\(line) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\(lines)\r\n")
+      address, "\(line) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\(lines)\r\n")
     await server.stop()
     return String(answer[try #require(answer.range(of: "\r\n\r\n")).upperBound...])
   }
@@ -40,9 +43,14 @@ import Testing
   }
 
   @Test(
-    "the peer is a numeric address", arguments: [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "::1")])
-  func peer(_ listen: String, _ peer: String) async throws {
-    #expect(try await Self.echo("GET /echo", listen: listen).hasSuffix(" from \(peer)"))
+    "the peer is a numeric address, an IPv4 client's its own also where IPv6 is listened on",
+    arguments: [
+      ("127.0.0.1:0", nil, "127.0.0.1"), ("[::1]:0", nil, "::1"), (":0", "127.0.0.1", "127.0.0.1"),
+      (":0", "[::1]", "::1"),
+    ] as [(String, String?, String)])
+  func peer(_ listen: String, _ host: String?, _ peer: String) async throws {
+    let answer = try await Self.echo("GET /echo", listen: listen, through: host)
+    #expect(answer.hasSuffix(" from \(peer)"))
   }
 
   @Test("HEAD is GET to the handler, and its answer has no body")

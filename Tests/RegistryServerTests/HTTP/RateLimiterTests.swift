@@ -56,7 +56,8 @@ import Testing
       ("192.0.2.1", "192.0.2.2", false), ("192.0.2.1", "192.0.2.1", true),
       ("2001:db8::1", "2001:db8::2", true), ("2001:db8::1", "2001:db8:0:0:ffff::1", true),
       ("2001:db8::1", "2001:db8:0:1::1", false), ("2001:DB8::1", "2001:db8::1", true),
-      ("192.0.2.1", "2001:db8::1", false), ("", "192.0.2.1", false), ("x", "x", true),
+      ("192.0.2.1", "2001:db8::1", false), ("::ffff:192.0.2.1", "192.0.2.1", true),
+      ("::ffff:192.0.2.1", "::ffff:192.0.2.2", false), ("", "192.0.2.1", false), ("x", "x", true),
       ("x", "y", false),
     ])
   func addresses(_ one: String, _ other: String, _ isSame: Bool) {
