@@ -29,7 +29,8 @@ final class HTTPResponse: @unchecked Sendable {
 
   /// The same answer as a connection's last.
   var closing: HTTPResponse {
-    HTTPResponse(status: status, headers: headers + [("Connection", "close")], body: body)
+    guard !headers.contains(where: { $0.name == "Connection" }) else { return self }
+    return HTTPResponse(status: status, headers: headers + [("Connection", "close")], body: body)
   }
 
   deinit {

@@ -25,8 +25,11 @@ final class HTTPServer: Sendable {
 
   private struct Running: @unchecked Sendable {
     var daemon: HTTPDaemon
-    /// Those before it, which serve their last connections.
-    var retired: [HTTPDaemon] = []
+    /// Those before it, which serve their last connections, and whether they had any when last
+    /// looked at: one that has just been accepted is not counted yet.
+    var retired: [(daemon: HTTPDaemon, wasEmpty: Bool)] = []
+
+    var daemons: [HTTPDaemon] { [daemon] + retired.map(\.daemon) }
     /// Unchecked: a source may be cancelled from any thread.
     let reaper: any DispatchSourceTimer
   }
@@ -65,19 +68,16 @@ final class HTTPServer: Sendable {
   private static let tick = DispatchTimeInterval.milliseconds(200)
 
   deinit {
-    guard let running = running.withLock({ $0 }) else { return }
+    guard let running = running.withLock({ $0.take() }) else { return }
     running.reaper.cancel()
     site.suspended.cancelAll()
     site.suspended.close()
-    for daemon in running.retired + [running.daemon] { daemon.stop() }
+    for daemon in running.daemons { daemon.stop() }
   }
 
   /// How many connections are open; 0 once it has stopped.
   var openConnections: Int {
-    running.withLock { running in
-      guard let running else { return 0 }
-      return running.retired.reduce(running.daemon.openConnections) { $0 + $1.openConnections }
-    }
+    running.withLock { ($0?.daemons ?? []).reduce(0) { $0 + $1.openConnections } }
   }
 
   /// How many answers are waited for.
@@ -110,7 +110,7 @@ final class HTTPServer: Sendable {
       before.retire()
       let listening = before.quiesce()
       if listening >= 0 { close(listening) }
-      current.retired.append(before)
+      current.retired.append((before, wasEmpty: false))
       current.daemon = daemon
       running = current
       return true
@@ -129,7 +129,7 @@ final class HTTPServer: Sendable {
   /// that ask nothing for half a second are hung up.
   func stop() async {
     guard let running = running.withLock({ $0.take() }) else { return }
-    let daemons = running.retired + [running.daemon]
+    let daemons = running.daemons
     site.isStopping.store(true, ordering: .relaxed)
     let listening = running.daemon.quiesce()
     if listening >= 0 {
@@ -165,9 +165,12 @@ final class HTTPServer: Sendable {
 
   private static func takeFinished(_ running: Locked<Running?>) -> [HTTPDaemon] {
     running.withLock { running in
-      guard let finished = running?.retired.filter({ $0.openConnections == 0 }) else { return [] }
-      running?.retired.removeAll { daemon in finished.contains { $0 === daemon } }
-      return finished
+      let retired = running?.retired ?? []
+      let looked = retired.map { ($0.daemon, $0.wasEmpty, isEmpty: $0.daemon.openConnections == 0) }
+      running?.retired = looked.filter { !($0.1 && $0.isEmpty) }.map {
+        ($0.0, wasEmpty: $0.isEmpty)
+      }
+      return looked.filter { $0.1 && $0.isEmpty }.map(\.0)
     }
   }
 

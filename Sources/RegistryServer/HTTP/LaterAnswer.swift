@@ -17,6 +17,7 @@ final class LaterAnswer: Sendable {
   init(connection: SuspendedConnection) { self.connection = connection }
 
   func start(_ work: @escaping @Sendable () async -> HTTPResponse) {
+    guard response == nil else { return }
     let task = Task { deliver(await work()) }
     let isCancelled = state.withLock { state in
       if state.response == nil { state.task = task }

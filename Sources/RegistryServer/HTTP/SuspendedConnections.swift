@@ -11,10 +11,7 @@ struct SuspendedConnection: @unchecked Sendable {
 
   fileprivate func suspend() { MHD_suspend_connection(pointer) }
 
-  func resume(_ answer: LaterAnswer) {
-    guard table.forget(answer) else { return }
-    MHD_resume_connection(pointer)
-  }
+  func resume(_ answer: LaterAnswer) { table.resume(answer, pointer) }
 }
 
 /// The suspended connections of a server.
@@ -32,7 +29,8 @@ final class SuspendedConnections: Sendable {
 
   /// Suspends a connection until its answer is there. Called from the connection's handler.
   ///
-  /// - Returns: `nil` where the server takes no more: the caller answers.
+  /// - Parameter then: is told the answer before work on it begins.
+  /// - Returns: false where the server takes no more: the caller answers.
   func suspend(
     _ pointer: OpaquePointer, _ descriptor: Int32,
     for work: @escaping @Sendable () async -> HTTPResponse, then: (LaterAnswer) -> Void
@@ -89,7 +87,12 @@ final class SuspendedConnections: Sendable {
   /// How many wait.
   var count: Int { state.withLock { $0.waiting.count } }
 
-  fileprivate func forget(_ answer: LaterAnswer) -> Bool {
-    state.withLock { $0.waiting.removeValue(forKey: ObjectIdentifier(answer)) != nil }
+  /// Under the lock: a daemon must not be stopped between the two steps, and ``close()`` comes
+  /// before its stop.
+  fileprivate func resume(_ answer: LaterAnswer, _ pointer: OpaquePointer) {
+    state.withLock { state in
+      guard state.waiting.removeValue(forKey: ObjectIdentifier(answer)) != nil else { return }
+      MHD_resume_connection(pointer)
+    }
   }
 }

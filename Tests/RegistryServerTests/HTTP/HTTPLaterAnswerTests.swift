@@ -141,7 +141,7 @@ import Testing
   func tooLate() async throws {
     var limits = HTTPLimits()
     limits.later = .milliseconds(200)
-    limits.answer = .milliseconds(200)
+    limits.answer = .seconds(1)
     let gate = Gate()
     let server = try Self.start(limits) {
       await gate.wait()
@@ -156,9 +156,9 @@ import Testing
   @Test("waits longer than a silent client would be left alone")
   func outlivesIdle() async throws {
     var limits = HTTPLimits()
-    (limits.idle, limits.header) = (.milliseconds(300), .milliseconds(300))
-    (limits.body, limits.answer) = (.milliseconds(300), .milliseconds(300))
-    limits.later = .milliseconds(900)
+    (limits.idle, limits.body, limits.later) = (
+      .milliseconds(100), .milliseconds(100), .milliseconds(900)
+    )
     let server = try HTTPBench.start(limits)
     let client = try RawConnection(server.address)
     client.send(Self.ask)
