@@ -19,6 +19,14 @@ enum AdministrationCommand: Sendable {
   /// Deny a key no more.
   case allow(SPKIPin)
 
+  /// Whether other endpoints are watched afterwards, or otherwise.
+  var changesWatching: Bool {
+    switch self {
+    case .add, .change, .remove: true
+    case .stage, .approve, .revoke, .deny, .allow: false
+    }
+  }
+
   /// The document that it is about; `nil` where it is about all of them.
   var file: String? {
     switch self {

@@ -49,7 +49,7 @@ struct RegistryAdministration: Sendable {
     let request = DocumentState.Request(who: who, at: clock.now(), why: why)
     guard let file = command.file else { return try await performEverywhere(command, request) }
     let entries = try await perform(command, by: try keeper(of: file), request)
-    await changed(file)
+    if command.changesWatching, !entries.isEmpty { await changed(file) }
     return entries
   }
 

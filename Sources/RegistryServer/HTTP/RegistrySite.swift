@@ -6,10 +6,13 @@ import CanonicalJSON
 ///   its first key, 404 where it is not configured. Files are names, looked up in a table: no path
 ///   ever reaches a file system.
 /// - `/api/v1/{file}/changes`: see ``ChangesPage``.
+/// - `/api/v1/admin/…`: see ``AdministrationSite``. Of a document that is named `admin` it hides the
+///   changes alone.
 /// - `/livez`: 200 while the process answers. `/readyz`: 200 or 503, with reasons.
 struct RegistrySite: Sendable {
   let documents: PublishedDocuments
   let health: ServiceHealth
+  let administration: AdministrationSite
 
   private static let prefix = "/api/v1/"
   private static let noSuchPath = HTTPRefusal.response(
@@ -18,13 +21,15 @@ struct RegistrySite: Sendable {
     404, "no such document", hint: "the files of the configuration's keys are served")
   private static let alive = status(200, "ok", reasons: [])
 
-  /// Every path is read, and none is written.
+  /// Every path but the administration's is read, and none is written.
   func rule(_ method: String, _ path: String) -> HTTPRouteRule {
-    method == "GET" ? .noBody : .methodNotAllowed(allow: ["GET", "HEAD"])
+    if AdministrationSite.has(path) { return administration.rule(method) }
+    return method == "GET" ? .noBody : .methodNotAllowed(allow: ["GET", "HEAD"])
   }
 
-  /// Answers a GET.
+  /// Answers a request that the rules let through.
   func answer(_ request: HTTPRequest) -> HTTPAnswer {
+    if AdministrationSite.has(request.path) { return administration.answer(request) }
     let path = request.path
     if path.utf8.starts(with: Self.prefix.utf8) {
       let name = path.dropFirst(Self.prefix.count)

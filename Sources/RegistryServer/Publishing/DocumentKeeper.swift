@@ -61,7 +61,7 @@ actor DocumentKeeper {
   /// Everything known, to be shown.
   var snapshot: DocumentSnapshot {
     DocumentSnapshot(
-      file: file, state: state, endpoints: endpoints, lastLooks: lastLooks,
+      file: file, settings: settings, state: state, endpoints: endpoints, lastLooks: lastLooks,
       published: services.published.document(file))
   }
 

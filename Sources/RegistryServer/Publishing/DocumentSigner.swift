@@ -25,8 +25,8 @@ public struct DocumentSigner: Sendable {
   /// How long a signed document is published before it is signed again unchanged, in seconds: a day.
   public static let renewal: Int64 = 86_400
 
-  private let key: SigningKey
-  private let statements: StatementSigner?
+  let key: SigningKey
+  let statements: StatementSigner?
 
   /// A signer with this key.
   ///

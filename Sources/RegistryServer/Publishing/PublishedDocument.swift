@@ -16,6 +16,8 @@ public struct PublishedDocument: Sendable {
   public let number: RegistryStamp.Version?
   /// The newest epoch of its key sets; 0 without one.
   public let keySetEpoch: Int64
+  /// When the newest of its key sets expires, in Unix seconds; `nil` where it never does.
+  let keySetExpires: Int64?
   /// How many entries its payload has.
   public let keyCount: Int
 
@@ -31,7 +33,10 @@ public struct PublishedDocument: Sendable {
     } else {
       number = nil
     }
-    keySetEpoch = Int64(document["keySets"]?.arrayValue?.count ?? 0)
+    let keySets = document["keySets"]?.arrayValue ?? []
+    keySetEpoch = Int64(keySets.count)
+    keySetExpires =
+      keySets.last?.objectValue?["keySet"]?.objectValue?["expires"]?.integerValue
     keyCount = document["payload"]?.objectValue?["keys"]?.arrayValue?.count ?? 0
     entityTag = "\"\(StrictBase64.encode(Digest.sha256(bytes)))\""
   }

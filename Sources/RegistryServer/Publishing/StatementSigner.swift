@@ -37,8 +37,23 @@ struct StatementSigner: Sendable {
   func keySets(
     of file: String, published: [SignedKeySet]
   ) throws(SigningProblem) -> [SignedKeySet] {
+    guard let list = try storedKeySets(of: file) else { return published }
+    var complete = list.sets
+    if !list.shortages.isEmpty { complete.removeLast() }
+    for (own, old) in zip(complete, published)
+    where own.keySet.signedBytes != old.keySet.signedBytes {
+      throw .keySetsDiffer(epoch: own.keySet.epoch)
+    }
+    return complete.count >= published.count ? complete : published
+  }
+
+  /// The key sets in the file for a document, the newest perhaps not signed by enough; `nil` where there
+  /// is no file.
+  ///
+  /// - Throws: ``SigningProblem/keySets(path:reason:)``.
+  func storedKeySets(of file: String) throws(SigningProblem) -> KeySetList? {
     let path = keySetDirectory + "/" + file
-    guard FileManager.default.fileExists(atPath: path) else { return published }
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
     let bytes: [UInt8]
     do throws(SmallFile.Failure) { bytes = try SmallFile.read(path, limit: 4 << 20) } catch {
       throw .keySets(path: path, reason: "\(error)")
@@ -50,13 +65,7 @@ struct StatementSigner: Sendable {
     guard list.registry == file else {
       throw .keySets(path: path, reason: "they are for \(list.registry)")
     }
-    var complete = list.sets
-    if !list.shortages.isEmpty { complete.removeLast() }
-    for (own, old) in zip(complete, published)
-    where own.keySet.signedBytes != old.keySet.signedBytes {
-      throw .keySetsDiffer(epoch: own.keySet.epoch)
-    }
-    return complete.count >= published.count ? complete : published
+    return list
   }
 
   /// The keys here that sign statements under the newest set.

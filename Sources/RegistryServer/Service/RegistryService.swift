@@ -21,6 +21,7 @@ public final class RegistryService: Sendable {
   private let duty: WatchDuty
   /// What was passed in instead of looking over TLS.
   private let observer: (any EndpointObserver)?
+  private let tokenKey: Locked<AdminTokenKey>
   private let running = Locked<Running?>(nil)
   private let files = Locked<StaticFiles?>(nil)
   private let reloading = Locked<Task<Void, Never>?>(nil)
@@ -71,6 +72,7 @@ public final class RegistryService: Sendable {
     self.clock = clock
     self.log = log
     self.store = store
+    tokenKey = Locked(try AdminTokenKey(configuration, signer: signer, log: log))
     publicKeyPEM = signer.publicKeyPEM
   }
 
@@ -91,7 +93,8 @@ public final class RegistryService: Sendable {
     }
     let configuration = inForce.withLock { $0 }
     copyDocuments(to: configuration.publishing.directory)
-    let site = RegistrySite(documents: documents, health: health)
+    let site = RegistrySite(
+      documents: documents, health: health, administration: administrationSite(configuration))
     let server: HTTPServer
     do throws(HTTPServerError) {
       server = try HTTPServer(
@@ -107,6 +110,19 @@ public final class RegistryService: Sendable {
         "address": "\(server.address)", "documents": "\(configuration.documents.count)",
         "endpoints": "\(configuration.documents.reduce(0) { $0 + $1.endpoints.count })",
       ])
+  }
+
+  private func administrationSite(_ configuration: ServerConfiguration) -> AdministrationSite {
+    let routes = AdministrationRoutes(
+      administration: RegistryAdministration(
+        keepers: { [duty] in duty.keepers }, store: store, clock: clock,
+        changed: { [duty] _ in duty.replace(duty.watcher) }),
+      services: services, isLeading: { [duty] in duty.isLeading }, reports: NoReports(),
+      version: ServerVersion.current)
+    return AdministrationSite(
+      routes: routes.all, isEnabled: configuration.administration.isEnabled,
+      tokenKey: { [tokenKey] in tokenKey.withLock { $0 } }, now: { [clock] in clock.now() },
+      log: log)
   }
 
   /// Where it listens, with the port that the system chose where 0 was configured; `nil` while it
@@ -163,6 +179,7 @@ public final class RegistryService: Sendable {
         directory: old.tls.directory, publishing: old.publishing)
     } catch { throw .signer(error) }
     let looking = try Self.observing(observer, new.tls)
+    let newTokenKey = try AdminTokenKey(new, signer: signer, log: log)
     var keepers: [DocumentKeeper] = []
     for document in new.documents {
       let settings = KeeperSettings(document, tls: new.tls)
@@ -176,6 +193,7 @@ public final class RegistryService: Sendable {
       }
     }
     services.signing.withLock { $0 = signer }
+    tokenKey.withLock { $0 = newTokenKey }
     documents.serve(files: new.documents.map(\.file))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
     if new.publishing.directory != old.publishing.directory {
