@@ -1,7 +1,8 @@
 extension Command {
   /// Every command of the tool, in the order of the help.
   static let all: [Command] = [
-    DemoCommand.command, Up.command, ConfigCheck.command, Get.command, PinCommand.command,
+    DemoCommand.command, Up.command, ConfigCheck.command, TokenCommand.command, Get.command,
+    PinCommand.command,
     Verify.command, Sign.command,
     KeysGenerate.command, KeysSignSet.command, Canonicalize.command,
   ]

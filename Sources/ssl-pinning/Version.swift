@@ -1,4 +1,6 @@
+import RegistryServer
+
 /// Which version of the tool this is.
 enum Version {
-  static let current = "0.1.0"
+  static let current = ServerVersion.current
 }

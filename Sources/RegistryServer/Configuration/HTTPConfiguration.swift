@@ -10,8 +10,8 @@ public struct HTTPConfiguration: Sendable, Equatable {
   public var certificate: String?
   /// The PEM file with the certificate's private key.
   public var privateKey: String?
-  /// `server.key` of the field's configurations. Read and kept, so that those work unchanged;
-  /// nothing here depends on it.
+  /// What administrators' tokens are signed with; `nil` means with a key that comes from `prv.pem`.
+  /// Changing it ends every token there is.
   public var key: Secret?
 
   /// Settings; the defaults are those of the configuration file.

@@ -18,6 +18,7 @@ enum ConfigurationHelp {
         write_timeout: 5s
         certificate: FILE               # PEM, with the chain: https; else http
         private_key: FILE
+        key: TEXT                       # signs administrators' tokens; another one ends them all
       storage:
         type: sqlite                    # or memory, fs, redis, postgres
         dsn: FILE                       # sqlite: else registry.db in $XDG_STATE_HOME/ssl-pinning,

@@ -23,8 +23,8 @@ struct AdminToken: Sendable, Equatable {
   /// More than the longest token has: 36 characters, 2 dots, 43 of tag, and of claims with the longest
   /// name and numbers 225.
   static let maximumBytes = 512
-  /// How long a token may be valid, in seconds: a year.
-  static let longest: Int64 = 365 * 86_400
+  /// How long a token may be valid, in seconds: as long as `ui.token_ttl` may be.
+  static let longest: Int64 = 3660 * 86_400
 
   init(name: String, issued: Int64, expires: Int64) throws(AdminTokenError) {
     guard Self.isName(name) else { throw .name }

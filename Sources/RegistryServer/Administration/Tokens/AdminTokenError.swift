@@ -14,7 +14,7 @@ public enum AdminTokenError: Error, Equatable, Sendable {
   case expired
   /// The name is empty, too long, or has other characters than letters, digits and `._@-`.
   case name
-  /// It ends before it begins, or lasts longer than a year.
+  /// It ends before it begins, or lasts longer than 3660 days.
   case times
   /// No key can be made to sign it with.
   case key(String)
@@ -32,7 +32,7 @@ extension AdminTokenError: CustomStringConvertible {
     case .notYetValid: "the token is not valid yet; hint: compare the clocks"
     case .expired: "the token has expired; hint: ssl-pinning token prints another"
     case .name: "a name has 1 to 64 letters, digits, '.', '_', '@' and '-'"
-    case .times: "a token is valid from 1 second to 365 days"
+    case .times: "a token is valid from 1 second to 3660 days"
     case .key(let reason): "no token can be signed: \(reason)"
     }
   }

@@ -27,7 +27,7 @@ public struct AdminTokenIssuer: Sendable {
   /// - Parameters:
   ///   - name: who will have done what is done with it.
   ///   - now: Unix time in seconds.
-  ///   - ttl: for how many seconds it is valid, from 1 to 365 days.
+  ///   - ttl: for how many seconds it is valid, from 1 second to 3660 days.
   /// - Throws: ``AdminTokenError``.
   public func token(
     for name: String, at now: Int64, ttl: Int64
