@@ -38,10 +38,12 @@ struct ScriptedService {
   /// - Parameters:
   ///   - keys: the YAML list of `keys`, in flow style.
   ///   - storage: the YAML of `storage`, in which DIR is the service's directory.
+  ///   - server: further members of `server`, in flow style.
+  ///   - more: further keys of the configuration.
   ///   - other: a service whose directory and clock this one shares.
   init(
     keys: String = "[{fqdn: www.example.com}]", storage: String = "{type: memory}",
-    sharing other: ScriptedService? = nil
+    server: String = "", more: String = "", sharing other: ScriptedService? = nil
   ) throws {
     directory = try other?.directory ?? makeKeyDirectory()
     clock = other?.clock ?? TestClock()
@@ -49,9 +51,10 @@ struct ScriptedService {
     let configuration = try configuration(
       """
       keys: \(keys)
-      server: {listen: "127.0.0.1:0"}
+      server: {listen: "127.0.0.1:0"\(server)}
       storage: \(storage.replacing("DIR", with: path))
       tls: {dir: "\(path)", dump_interval: 1h}
+      \(more)
       """)
     service = try RegistryService(
       configuration: configuration, clock: clock, log: log.log, observer: observer)

@@ -7,11 +7,12 @@ import Foundation
 /// One plain request, without a cache.
 enum HTTPProbe {
   static func fetch(
-    _ url: String, headers: [String: String] = [:], method: String = "GET"
+    _ url: String, headers: [String: String] = [:], method: String = "GET", body: [UInt8]? = nil
   ) async throws -> (status: Int, headers: [String: String], body: [UInt8]) {
     guard let url = URL(string: url) else { throw URLError(.badURL) }
     var request = URLRequest(url: url)
     request.httpMethod = method
+    request.httpBody = body.map { Data($0) }
     for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
     let session = URLSession(configuration: .ephemeral)
     defer { session.finishTasksAndInvalidate() }
