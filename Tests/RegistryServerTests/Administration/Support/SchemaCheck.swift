@@ -13,6 +13,14 @@ struct SchemaCheck {
     "default", "minimum", "maximum", "minLength", "maxLength",
   ]
 
+  /// The keywords of a schema that this check does not know, those of its parts included.
+  static func unknownKeywords(in schema: JSONValue?) -> [String] {
+    guard let schema = schema?.objectValue else { return [] }
+    let parts =
+      (schema["properties"]?.objectValue?.map(\.value) ?? []) + [schema["items"] ?? .null]
+    return schema.keys.filter { !known.contains($0) } + parts.flatMap(unknownKeywords)
+  }
+
   /// What is wrong with a value, each with its place.
   func problems(_ value: JSONValue, _ schema: JSONValue?, at place: String = "$") -> [String] {
     guard let schema = schema?.objectValue else { return ["\(place): no schema"] }
