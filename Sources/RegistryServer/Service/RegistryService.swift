@@ -117,7 +117,7 @@ public final class RegistryService: Sendable {
       administration: RegistryAdministration(
         keepers: { [duty] in duty.keepers }, store: store, clock: clock,
         changed: { [duty] _ in duty.replace(duty.watcher) }),
-      services: services, isLeading: { [duty] in duty.isLeading }, reports: NoReports(),
+      services: services, isLeading: { [duty] in duty.isLeading }, reports: NoReports(clock: clock),
       version: ServerVersion.current)
     return AdministrationSite(
       routes: routes.all, isEnabled: configuration.administration.isEnabled,

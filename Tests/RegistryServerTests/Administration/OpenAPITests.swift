@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import PinningPlatform
 import Testing
 
 @testable import RegistryServer
@@ -15,10 +16,12 @@ struct OpenAPITests {
     let directory = try makeKeyDirectory()
     let administration = RegistryAdministration(
       keepers: { [] }, store: MemoryStore(), clock: TestClock(), changed: { _ in })
+    let services = KeeperServices(
+      signing: Locked(try DocumentSigner(directory: directory.path())), store: MemoryStore(),
+      published: PublishedDocuments(files: []), health: ServiceHealth(), log: .silent)
     let routes = AdministrationRoutes(
-      administration: administration, signer: try DocumentSigner(directory: directory.path()),
-      documents: PublishedDocuments(files: []), health: ServiceHealth(), reports: NoReports(),
-      version: "")
+      administration: administration, services: services, isLeading: { false },
+      reports: NoReports(clock: TestClock()), version: "")
     let described = try document().operations.map { "\($0.method) \($0.path)" }
     let served = routes.all.map { "\($0.method.rawValue) \($0.pattern)" }
     #expect(Set(described) == Set(served))
@@ -65,6 +68,27 @@ struct OpenAPITests {
       #expect(answer.status == call.status, "\(call.id): \(answer.json)")
     }
     await service.stop()
+  }
+
+  @Test("the sums of real reports are what it says")
+  func reports() throws {
+    var ledger = ReportLedger()
+    let now = ReportFactory.now
+    for leaf in 1...3 {
+      ledger.add(try ReportFactory.report(leaf: UInt8(leaf), id: "\(leaf)"), at: now)
+    }
+    var bare = try ReportFactory.report("b.example", result: nil)
+    (bare.app, bare.version, bare.platform) = ("", "", "")
+    bare.chain = PresentedChain(leafPin: nil)
+    ledger.add(bare, at: now)
+    ledger.add(try ReportFactory.report("x.example"), isListed: false, at: now)
+    var json = ReportSummary(of: ledger, at: now)
+      .json(since: now - 7200, until: now + 1, bucket: .hour)
+    json["collecting"] = true
+    #expect(json["reports"] == 4 && json["groups"]?.arrayValue?.count == 4)
+    let problems = try document().schemas.problems(
+      .object(json), ["$ref": "#/components/schemas/ReportSummary"])
+    #expect(problems.isEmpty, "\(problems)")
   }
 
   @Test("every example is what its schema asks for")

@@ -107,19 +107,20 @@ extension AdministrationRoutes {
   func reportSummary(
     _ call: AdministrationCall
   ) async throws(AdministrationRefusal) -> AdministrationAnswer {
-    let query = try call.query(["since", "until", "bucket"])
-    let until = try query.number("until", from: 0) ?? administration.clock.now()
+    let query = try call.query(["since", "until", "bucket", "host"])
+    let until = try query.number("until", from: 0) ?? administration.clock.now() + 1
     let since = try query.number("since", from: 0) ?? max(0, until - 86_400)
-    let bucket = try query.integer("bucket", in: 60...86_400) ?? 3600
     guard since < until else { throw .badRequest("since is not before until") }
-    guard (until - since + bucket - 1) / bucket <= 1000 else {
-      throw .badRequest("more than 1000 buckets", hint: "ask for larger ones")
+    let bucket = try query.choice("bucket", ReportSummary.Bucket.self) ?? .hour
+    var host: HostName?
+    if let text = try query.text("host", atMost: 253) {
+      do throws(HostNameError) { host = try HostName(text) } catch {
+        throw AdministrationRefusal(400, describing: "host: \(error)")
+      }
     }
-    let summary = await reports.summary(since: since, until: until, bucket: bucket)
-    var body = summary ?? ["total": .count(0), "buckets": .array([]), "groups": .array([])]
-    body["collecting"] = .bool(summary != nil)
-    (body["since"], body["until"]) = (.integer(since), .integer(until))
-    body["bucket"] = .integer(bucket)
+    var body = await reports.summary()
+      .json(since: since, until: until, bucket: bucket, host: host)
+    body["collecting"] = .bool(reports.isCollecting)
     return AdministrationAnswer(body: body)
   }
 }
