@@ -1,0 +1,36 @@
+import { element } from "./elements.js";
+
+// What each state is called and how serious it is. The word says it; colour and shape only help.
+const states = {
+  ok: ["good", "OK"], paused: ["calm", "Paused"], pending: ["calm", "No key yet"],
+  attention: ["care", "Attention"], failing: ["bad", "Failing"], alarm: ["bad", "Alarm"],
+  active: ["good", "Active"], staged: ["news", "Staged"], retiring: ["calm", "Retiring"],
+  held: ["care", "Held"], observed: ["news", "Observed"], denied: ["bad", "Denied"],
+  accepted: ["good", "Accepted"], refused: ["bad", "Refused"], unreachable: ["bad", "Unreachable"],
+  mixed: ["care", "Mixed"],
+  ready: ["good", "Ready"], "not-ready": ["bad", "Not ready"],
+  leader: ["good", "Leader"], follower: ["calm", "Follower"],
+  complete: ["good", "Complete"], incomplete: ["care", "Incomplete"],
+};
+
+/// A badge for a state of the API.
+export function stateBadge(state) {
+  const [tone, text] = states[state] ?? ["calm", state];
+  return badge(text, tone);
+}
+
+/// A word with a tone: good, news, calm, care or bad.
+export function badge(text, tone) {
+  return element("span", { class: `badge ${tone}` }, text);
+}
+
+/// How serious a kind of alert is, and what a group of them is called.
+export const alertKinds = {
+  "denied-key-seen": ["bad", "A denied key is shown"],
+  "chain-refused": ["bad", "Chain not believed"],
+  unreachable: ["bad", "Not reachable"],
+  signing: ["bad", "Cannot sign"],
+  storing: ["bad", "Cannot store"],
+  "key-held": ["care", "Key waits for a decision"],
+  "left-configuration": ["care", "Left the configuration"],
+};

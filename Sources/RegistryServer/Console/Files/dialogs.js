@@ -1,0 +1,101 @@
+import { button, element } from "./elements.js";
+import { sentence } from "./notices.js";
+
+/// Asks in a dialog and does what was asked for. It closes when that worked; until then it says what is
+/// wrong and keeps what was typed. Escape closes it, and the focus goes back to where it was.
+///
+/// - `fields`: made by the functions below.
+/// - `act(values)`: does it; may throw. Returns nothing, or `{ ask }` with elements that a second
+///   attempt has to be sure of (see `forced.js`).
+export function ask({ title, text, fields = [], verb, tone = "primary", act, done }) {
+  const fault = element("div", { class: "fault", role: "alert" });
+  const submit = element("button", { type: "submit", class: tone }, verb);
+  const extra = element("div", { class: "extra" });
+  const form = element(
+    "form", { method: "dialog", novalidate: true },
+    element("div", { class: "dialog-body" }, text, fields, extra, fault),
+    element(
+      "div", { class: "buttons" },
+      button("Cancel", () => dialog.close(), { class: "quiet" }), submit));
+  const dialog = element(
+    "dialog", { "aria-labelledby": "dialog-title" },
+    element("h2", { id: "dialog-title" }, title), form);
+  let isBusy = false;
+
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    if (isBusy) return;
+    fault.replaceChildren();
+    const controls = [...form.querySelectorAll("[name]")];
+    for (const control of controls) control.removeAttribute("aria-invalid");
+    const wrong = controls.find((control) => control.required && control.nodeName !== "SELECT" && control.value.trim() === "");
+    if (wrong) return refuse(`${wrong.dataset.label} is missing.`, wrong);
+    const values = Object.fromEntries(controls.map((control) => [control.name, control.value.trim()]));
+    isBusy = true;
+    form.setAttribute("aria-busy", "true");
+    try {
+      const answer = await act(values);
+      if (answer?.ask) {
+        extra.replaceChildren(...answer.ask);
+        if (answer.verb) submit.textContent = answer.verb;
+        if (answer.tone) submit.className = answer.tone;
+        extra.querySelector("input")?.focus();
+      } else {
+        dialog.close("done");
+        done?.(answer);
+      }
+    } catch (error) {
+      refuse(sentence(error), controls.find((control) => control.name === error.field));
+    } finally {
+      isBusy = false;
+      form.removeAttribute("aria-busy");
+    }
+  };
+
+  function refuse(words, control) {
+    fault.replaceChildren(element("p", null, words));
+    if (!control) return;
+    control.setAttribute("aria-invalid", "true");
+    control.focus();
+  }
+
+  dialog.onclose = () => {
+    dialog.remove();
+    // What opened it may be gone with what was done.
+    if (document.activeElement === document.body) document.querySelector("main h1")?.focus();
+  };
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+let fieldCount = 0;
+
+/// A field of a dialog: its label, a control, perhaps a hint.
+export function field(label, control, hint) {
+  fieldCount += 1;
+  control.id = `field-${fieldCount}`;
+  control.dataset.label = label;
+  if (hint) control.setAttribute("aria-describedby", `${control.id}-hint`);
+  return element(
+    "div", { class: "field" },
+    element("label", { for: control.id }, label, control.required ? null : element("span", { class: "optional" }, " optional")),
+    control,
+    hint ? element("p", { class: "hint", id: `${control.id}-hint` }, hint) : null);
+}
+
+/// One line of text.
+export function line(label, name, { hint, ...attributes } = {}) {
+  return field(label, element("input", { type: "text", name, autocomplete: "off", ...attributes }), hint);
+}
+
+/// A choice; `options` are pairs of value and text.
+export function choice(label, name, options, chosen) {
+  return field(label, element("select", { name, required: true }, options.map(
+    ([value, text]) => element("option", { value, selected: value === chosen }, text))));
+}
+
+/// Why, for the history.
+export function reason(isRequired) {
+  return line("Why", "why", { required: isRequired, maxlength: 500, hint: "For the history, in your words." });
+}

@@ -1,0 +1,40 @@
+import { element } from "./elements.js";
+import { line } from "./dialogs.js";
+import { ApiError } from "./api.js";
+
+/// Does what leaves hosts without a live key only after somebody has read which, and typed one of them.
+///
+/// `attempt(values, force)` is called without force first. Where the server objects and names hosts, the
+/// dialog lists them and asks; only then it is called with force.
+export function guarded(attempt, verb) {
+  let hosts = null;
+  return async (values) => {
+    if (hosts !== null) {
+      if (values.confirmation !== hosts[0]) {
+        const error = new ApiError(-1, `type ${hosts[0]} to confirm`);
+        error.field = "confirmation";
+        throw error;
+      }
+      const { confirmation, ...rest } = values;
+      return attempt(rest, true);
+    }
+    try { return await attempt(values, false); } catch (error) {
+      if (error.status !== 409 || error.hosts.length === 0) throw error;
+      hosts = error.hosts;
+      return { ask: question(hosts), verb, tone: "danger" };
+    }
+  };
+}
+
+function question(hosts) {
+  return [
+    element(
+      "div", { class: "warning", role: "alert" },
+      element("p", null, element("strong", null, "The server refused: "),
+        `no key that ${hosts.length === 1 ? "this host's" : "these hosts'"} servers show would be left. `
+        + "Apps that pin would be locked out of:"),
+      element("ul", null, hosts.map((host) => element("li", null, element("code", null, host)))),
+      element("p", null, "Stage the next key first, or force it.")),
+    line(`Type ${hosts[0]} to confirm`, "confirmation", { required: true, spellcheck: "false" }),
+  ];
+}

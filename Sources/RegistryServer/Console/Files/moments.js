@@ -1,0 +1,13 @@
+import { element } from "./elements.js";
+import { exact, relative } from "./times.js";
+
+/// A time as an element: relative, and exact for whoever points at it or is read to.
+export function moment(time, text) {
+  const iso = new Date(time * 1000).toISOString().replace(/\.\d+Z$/, "Z");
+  return element("time", { datetime: iso, title: exact(time) }, text ?? relative(time));
+}
+
+/// A time with the exact one beside it.
+export function fullMoment(time) {
+  return [moment(time), element("span", { class: "exact" }, ` ${exact(time)}`)];
+}

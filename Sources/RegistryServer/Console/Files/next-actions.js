@@ -1,0 +1,58 @@
+import { endpointAddress, documentAddress } from "./routes.js";
+import { span } from "./times.js";
+
+const soon = 14 * 86400;
+const verySoon = 3 * 86400;
+const mostOfAKind = 3;
+
+/// What somebody should do now, the urgent first: each a sentence and where to do it.
+export function nextActions({ alerts, expiries, documents, time, leader }) {
+  const actions = [];
+  const held = documents.reduce((total, document) => total + document.counts.held, 0);
+  const ofKind = (kind) => alerts.filter((alert) => alert.kind === kind);
+  const add = (tone, text, href, label) => actions.push({ tone, text, href, label });
+
+  for (const alert of few(ofKind("denied-key-seen"))) {
+    add("bad", `${alert.endpoint} shows a denied key. Find out who holds it, and replace the certificate.`,
+      endpointAddress(alert.file, alert.endpoint), "Look at the endpoint");
+  }
+  for (const alert of few(ofKind("chain-refused"))) {
+    add("bad", `${alert.endpoint} shows a chain that proves nothing. Repair its certificate.`,
+      endpointAddress(alert.file, alert.endpoint), "See why");
+  }
+  for (const alert of few([...ofKind("signing"), ...ofKind("storing")])) {
+    add("bad", `${alert.file} is not renewed: ${alert.message}.`, documentAddress(alert.file), "Look at the document");
+  }
+  if (held > 0) {
+    add("care", `${held === 1 ? "A new key waits" : `${held} new keys wait`} for a decision. Approve or deny.`, "#/pending", "Decide");
+  }
+  for (const expiry of few(expiries.filter(({ at, kind }) => kind !== "document" && at - time < soon))) {
+    const left = expiry.at <= time ? "has expired" : `expires in ${span(expiry.at - time)}`;
+    const tone = expiry.at - time < verySoon ? "bad" : "care";
+    if (expiry.kind === "key-set") {
+      add(tone, `The key set of ${expiry.file} ${left}. Sign the next one.`, "#/key-sets", "See the key sets");
+    } else {
+      add(tone, `The certificate of ${expiry.endpoint} ${left}. Stage the next key before it is used.`,
+        endpointAddress(expiry.file, expiry.endpoint), "Stage a key");
+    }
+  }
+  for (const expiry of few(expiries.filter(({ at, kind }) => kind === "document" && at - time < soon))) {
+    add("bad", `${expiry.file} expires in ${span(expiry.at - time)} and was not signed again.${leader ? "" : " Is a leader running?"}`,
+      documentAddress(expiry.file), "Look at the document");
+  }
+  const unreachable = ofKind("unreachable");
+  if (unreachable.length === 1) {
+    add("care", `${unreachable[0].endpoint} cannot be reached.`, endpointAddress(unreachable[0].file, unreachable[0].endpoint), "See why");
+  } else if (unreachable.length > 1) {
+    add("care", `${unreachable.length} endpoints cannot be reached.`, "#/endpoints", "See which");
+  }
+  for (const alert of few(ofKind("left-configuration"))) {
+    add("care", `${alert.endpoint} left the configuration, and apps keep its last pins. Bring it back, or take it out.`,
+      documentAddress(alert.file), "Look at the document");
+  }
+  return actions;
+}
+
+function few(list) {
+  return list.slice(0, mostOfAKind);
+}

@@ -1,0 +1,29 @@
+import { element } from "./elements.js";
+
+// What happened, said once: to be seen for a while, and read out.
+
+let timer = 0;
+
+/// Says what was done.
+export function notify(text) {
+  const place = document.getElementById("notice");
+  clearTimeout(timer);
+  place.replaceChildren(element("p", null, text));
+  timer = setTimeout(() => place.replaceChildren(), 8000);
+}
+
+/// Says what does not work at the moment; `null` when it works again.
+export function reportTrouble(text) {
+  const place = document.getElementById("trouble");
+  if (text === null) place.replaceChildren();
+  else if (place.textContent !== text) place.replaceChildren(element("p", null, text));
+}
+
+/// An error in one sentence, with what to do about it.
+export function sentence(error) {
+  const words = error.message.charAt(0).toUpperCase() + error.message.slice(1);
+  const hint = error.hint ? ` Hint: ${error.hint}.` : "";
+  const wait = error.retryAfter !== null && error.retryAfter !== undefined && error.status === 429
+    ? ` Try again in ${error.retryAfter} s.` : "";
+  return `${words}.${hint}${wait}`.replaceAll("..", ".");
+}

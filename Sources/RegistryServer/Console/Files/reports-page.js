@@ -1,0 +1,89 @@
+import { api } from "./api.js";
+import { barTable, columnChart } from "./charts.js";
+import { badge } from "./badges.js";
+import { element, nothing, pinText, section } from "./elements.js";
+import { moment } from "./moments.js";
+import { readSummary } from "./report-summary.js";
+import { address } from "./routes.js";
+import { now } from "./times.js";
+
+const hour = 3600;
+const day = 86400;
+// From when on, and how many seconds each column spans.
+const reaches = {
+  "24h": ["24 hours", day, hour], "48h": ["48 hours", 2 * day, hour], "7d": ["7 days", 7 * day, day], "30d": ["30 days", 30 * day, day],
+};
+
+/// The pin failures that apps reported, as charts that are tables.
+export function reportsPage(parts, tools) {
+  let reach = "24h";
+  return {
+    title: "Reports",
+    async load(settings, signal) {
+      reach = settings.get("reach") in reaches ? settings.get("reach") : "24h";
+      const [, seconds, bucket] = reaches[reach];
+      return readSummary(await api.reports({ since: now() - seconds, bucket }, signal));
+    },
+    view: (summary) => [
+      element("p", { class: "lead" }, "Pin failures that apps reported. One of many apps is an attack or a wrong proxy near it; many at once are a key that was changed before it was published."),
+      chooser(reach, (chosen) => tools.settle(address(["reports"], { reach: chosen }))),
+      summary.isCollecting ? null : element("p", { class: "panel" }, badge("Off", "calm"), " This server takes no reports."),
+      section("Over time", null, columnChart({
+        caption: `Reports in ${summary.bucket === day ? "each day" : "each hour"}`, columns: summary.timeline,
+        bucket: summary.bucket, total: summary.total,
+      })),
+      ...charts(summary),
+      unlisted(summary.unlisted),
+    ],
+  };
+}
+
+function chooser(reach, choose) {
+  return element(
+    "fieldset", { class: "chooser", "data-key": "reach" },
+    element("legend", null, "The last"),
+    Object.entries(reaches).map(([value, [text]]) => element(
+      "label", { "data-key": value },
+      element("input", { type: "radio", name: "reach", value, checked: value === reach, onchange: () => choose(value) }),
+      element("span", null, text))));
+}
+
+function charts({ hosts, chains, apps, results }) {
+  return [
+    chart("By host", "Reports by host", "Host", hosts, (row) => row.host),
+    chart("By presented chain", "Reports by the chain that was shown", "Chain", chains, (row) => [
+      element("span", null, row.subject ?? "unreadable"),
+      row.issuer ? element("span", { class: "standing" }, `issued by ${row.issuer}`) : null,
+      row.leafPin ? pinText(row.leafPin) : null]),
+    chart("By app version", "Reports by app and version", "App", apps, (row) => [
+      element("span", null, [row.app ?? "no name", row.version].filter(Boolean).join(" ")),
+      row.platform ? element("span", { class: "standing" }, row.platform) : null]),
+    chart("By rule", "Reports by the rule that failed", "Rule", results, (row) => row.rule ?? resultNames[row.result] ?? "no rule"),
+  ];
+}
+
+const resultNames = { 1: "no pin matched", 2: "the chain is not trusted", 3: "not judged" };
+
+function chart(title, caption, head, { top, others }, name) {
+  if (top.length === 0) return section(title, null, nothing("No reports in this time."));
+  const rows = top.map((row) => ({ row, count: row.reports }));
+  return section(
+    title, null,
+    barTable({
+      caption, head, rows, name: ({ row }) => name(row),
+      keyOf: ({ row }) => [row.host, row.chain, row.leafPin, row.app, row.version, row.platform, row.rule, row.result].join(" "),
+      extra: top.some(({ last }) => last !== undefined) ? { title: "Last", cell: ({ row }) => moment(row.last) } : null,
+    }),
+    others.count === 0 ? null : element("p", { class: "aside" }, `${others.count} others: ${others.reports} reports.`));
+}
+
+function unlisted(summary) {
+  if (!summary || summary.reports === 0) return null;
+  return section(
+    "Hosts that no document lists", null,
+    element("p", { class: "aside" }, "Apps report these too; whoever can reach the server can make them up."),
+    barTable({
+      caption: "Reports by host that no document lists", head: "Host", rows: summary.hosts.top.map((row) => ({ row, count: row.reports })),
+      name: ({ row }) => row.host, keyOf: ({ row }) => row.host, extra: null,
+    }));
+}

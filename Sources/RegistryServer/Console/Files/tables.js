@@ -1,0 +1,48 @@
+import { button, element } from "./elements.js";
+
+/// A table. Each column has a `title`, a `cell(row)`, and perhaps `isHead` (it names the row), `isNumber`
+/// or `class`. Narrow windows show each row as a card with the titles in it, so the roles are said: what
+/// is no longer laid out as a table would lose them.
+export function table(caption, columns, rows, keyOf, attributes) {
+  const titles = columns.map((column) => element(
+    "th", { scope: "col", role: "columnheader", class: classes(column) }, column.title));
+  return element(
+    "table", { role: "table", ...attributes },
+    element("caption", null, caption),
+    element("thead", { role: "rowgroup" }, element("tr", { role: "row" }, titles)),
+    element("tbody", { role: "rowgroup" }, rows.map((row) => element(
+      "tr", { role: "row", "data-key": keyOf(row) }, columns.map((column) => cell(column, row))))));
+}
+
+function cell(column, row) {
+  return element(
+    column.isHead ? "th" : "td",
+    {
+      scope: column.isHead ? "row" : null, role: column.isHead ? "rowheader" : "cell",
+      "data-title": column.title, class: classes(column),
+    },
+    element("div", { class: "cell" }, column.cell(row)));
+}
+
+function classes(column) {
+  return [column.class, column.isNumber ? "number" : null].filter(Boolean).join(" ") || null;
+}
+
+/// The buttons under a page of a list: where one is, backwards, forwards.
+export function pager({ offset, limit, total, what, go }) {
+  const first = total === 0 ? 0 : offset + 1;
+  const last = Math.min(offset + limit, total);
+  const position = `${first.toLocaleString("en")}–${last.toLocaleString("en")} of ${total.toLocaleString("en")} ${what}`;
+  const step = (text, label, target, isPossible) => button(
+    text, () => isPossible && go(target),
+    { "aria-label": label, "aria-disabled": isPossible ? null : "true", "data-key": label });
+  return element(
+    "nav", { class: "pager", "aria-label": `Pages of ${what}`, "data-key": `pager-${what}` },
+    element("p", { role: "status" }, position),
+    total <= limit ? null : element(
+      "div", { class: "buttons" },
+      step("« First", "First page", 0, offset > 0),
+      step("‹ Back", "Page before", Math.max(0, offset - limit), offset > 0),
+      step("Next ›", "Next page", offset + limit, last < total),
+      step("Last »", "Last page", Math.floor(Math.max(0, total - 1) / limit) * limit, last < total)));
+}
