@@ -90,6 +90,8 @@ let package = Package(
         "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "CMicroHTTPD", "CSQLite",
         "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
       ],
+      // In the program itself: a bundle would have to be installed beside it.
+      resources: [.embedInCode("Console/Files")],
       swiftSettings: strict),
     .executableTarget(
       name: "ssl-pinning",

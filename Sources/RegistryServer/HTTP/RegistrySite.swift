@@ -8,11 +8,14 @@ import CanonicalJSON
 /// - `/api/v1/{file}/changes`: see ``ChangesPage``.
 /// - `/api/v1/admin/…`: see ``AdministrationSite``. Of a document that is named `admin` it hides the
 ///   changes alone.
+/// - `/` and the files of the console: ``ConsoleSite``.
 /// - `/livez`: 200 while the process answers. `/readyz`: 200 or 503, with reasons.
 struct RegistrySite: Sendable {
   let documents: PublishedDocuments
   let health: ServiceHealth
   let administration: AdministrationSite
+  /// `nil` where there is no console.
+  var console: ConsoleSite?
 
   private static let prefix = "/api/v1/"
   private static let noSuchPath = HTTPRefusal.response(
@@ -39,16 +42,18 @@ struct RegistrySite: Sendable {
       }
       return .now(document(String(name), request))
     }
-    return .now(page(path))
+    return .now(page(request))
   }
 
-  private func page(_ path: String) -> HTTPResponse {
-    switch path {
+  private func page(_ request: HTTPRequest) -> HTTPResponse {
+    switch request.path {
     case "/livez": return Self.alive
     case "/readyz":
       let (isReady, reasons) = health.readiness(of: documents)
       return Self.status(isReady ? 200 : 503, isReady ? "ready" : "not ready", reasons: reasons)
-    default: return Self.noSuchPath
+    default:
+      return console?.answer(
+        path: request.path, ifNoneMatch: request.headers["If-None-Match"]) ?? Self.noSuchPath
     }
   }
 

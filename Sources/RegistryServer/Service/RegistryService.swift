@@ -94,7 +94,8 @@ public final class RegistryService: Sendable {
     let configuration = inForce.withLock { $0 }
     copyDocuments(to: configuration.publishing.directory)
     let site = RegistrySite(
-      documents: documents, health: health, administration: administrationSite(configuration))
+      documents: documents, health: health, administration: administrationSite(configuration),
+      console: configuration.administration.isEnabled ? ConsoleSite() : nil)
     let server: HTTPServer
     do throws(HTTPServerError) {
       server = try HTTPServer(

@@ -34,3 +34,20 @@ export const alertKinds = {
   "key-held": ["care", "Key waits for a decision"],
   "left-configuration": ["care", "Left the configuration"],
 };
+
+/// From when on an expiry is soon, and very soon, in seconds.
+export const soon = 14 * 86400;
+export const verySoon = 3 * 86400;
+
+/// How serious it is that something expires in so many seconds; `null` where there is time.
+export function expiryTone(left) {
+  if (left < verySoon) return "bad";
+  return left < soon ? "care" : null;
+}
+
+/// The same in a word.
+export function expiryBadge(left) {
+  const tone = expiryTone(left);
+  if (tone === null) return null;
+  return badge(left <= 0 ? "Expired" : left < verySoon ? "Very soon" : "Soon", tone);
+}

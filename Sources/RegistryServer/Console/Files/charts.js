@@ -43,7 +43,7 @@ export function columnChart({ caption, columns, bucket, total }) {
       element("p", { class: "scale", "aria-hidden": "true" }, most.toLocaleString("en")),
       drawing(
         "svg", { width: "100%", height: "160", role: "img", "aria-label": `${caption}: ${told}` },
-        [0, 80, 159.5].map((y) => drawing("line", { class: "mark", x1: "0", x2: "100%", y1: y, y2: y })),
+        [0, 80, 159.5].map((y) => drawing("line", { class: "tick", x1: "0", x2: "100%", y1: y, y2: y })),
         columns.map(([at, count], index) => drawing(
           "rect", {
             class: "part", x: `${(index * width + width * 0.1).toFixed(3)}%`, width: `${(width * 0.8).toFixed(3)}%`,

@@ -18,8 +18,8 @@ export function deniedPage(parts, tools) {
       return [
         element("p", { class: "lead" }, "Apps refuse these keys anywhere in a chain, whatever else matches."),
         element("div", { class: "buttons", "data-key": "actions" },
-          button("Deny a key …", () => choose(tools.refresh), { class: "danger-quiet" })),
-        denials.length === 0 ? nothing("No key is denied.") : table(
+          button("Deny a key…", () => choose(tools.refresh), { class: "danger-quiet" })),
+        denials.length === 0 ? nothing("No key is denied.") : element("div", { class: "panel", "data-key": "list" }, table(
           "Denied keys, oldest first",
           [
             { title: "Pin", isHead: true, cell: ({ pin }) => pinText(pin) },
@@ -28,9 +28,9 @@ export function deniedPage(parts, tools) {
             { title: "Why", cell: ({ why }) => why },
             { title: "In", cell: ({ files }) => (files.length > 3 ? `${files.slice(0, 3).join(", ")} and ${files.length - 3} more` : files.join(", ")) },
             { title: "Actions", class: "actions", cell: ({ pin }) => button(
-              "Allow again …", () => allowKey(pin, tools.refresh), { "aria-label": `Allow ${pin} again` }) },
+              "Allow again…", () => allowKey(pin, tools.refresh), { "aria-label": `Allow ${pin} again` }) },
           ],
-          denials.slice(offset, offset + limit), ({ pin }) => pin),
+          denials.slice(offset, offset + limit), ({ pin }) => pin)),
         denials.length <= limit ? null : pager({
           offset, limit, total: denials.length, what: "denied keys", go: (target) => { offset = target; tools.redraw(); },
         }),

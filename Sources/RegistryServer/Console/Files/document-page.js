@@ -1,13 +1,13 @@
 import { alertList } from "./alerts.js";
 import { api } from "./api.js";
-import { stateBadge } from "./badges.js";
+import { expiryBadge, stateBadge } from "./badges.js";
 import { countsText, versionText } from "./documents-table.js";
 import { addEndpoint } from "./endpoint-dialogs.js";
 import { button, element, facts, link, nothing, section } from "./elements.js";
 import { fullMoment, moment } from "./moments.js";
 import { documentAddress, endpointAddress, historyAddress } from "./routes.js";
 import { pager, table } from "./tables.js";
-import { span } from "./times.js";
+import { now, span } from "./times.js";
 import { takenOut } from "./tombstones.js";
 
 const limit = 50;
@@ -87,7 +87,7 @@ function filters(settings, choose, add) {
       element("label", { for: "health" }, "Health"),
       element("select", { id: "health", onchange: (event) => choose({ health: event.target.value }) },
         healths.map(([value, text]) => element("option", { value, selected: value === settings.health }, text)))),
-    button("Add an endpoint …", add));
+    button("Add an endpoint…", add));
 }
 
 function endpoints(file, { items }) {
@@ -98,7 +98,7 @@ function endpoints(file, { items }) {
       { title: "Endpoint", isHead: true, cell: ({ id }) => link(id, endpointAddress(file, id)) },
       { title: "Health", cell: ({ health }) => stateBadge(health) },
       { title: "Keys", cell: ({ counts }) => countsText(counts) },
-      { title: "Certificate expires", cell: ({ certificateExpires }) => (certificateExpires === null ? "–" : moment(certificateExpires)) },
+      { title: "Certificate expires", cell: ({ certificateExpires: at }) => (at === null ? "–" : [moment(at), " ", expiryBadge(at - now())]) },
       { title: "Last look", cell: ({ lastLook }) => lookText(lastLook) },
       { title: "Interval", cell: ({ interval }) => interval },
     ],

@@ -20,7 +20,7 @@ export function documentsPage(parts, tools) {
     },
     view: ({ documents, document }) => (document ? only.view(document) : [
       element("p", { class: "lead" }, "Each document lists the keys of its endpoints. Choose one to see them."),
-      documentsTable(documents, list, tools.redraw),
+      element("div", { class: "panel", "data-key": "list" }, documentsTable(documents, list, tools.redraw)),
     ]),
   };
 }

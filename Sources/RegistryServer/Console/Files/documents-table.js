@@ -46,6 +46,7 @@ export function versionText(published) {
 
 /// Keys by state, those states that occur.
 export function countsText(counts) {
-  const words = Object.entries(counts).filter(([, count]) => count > 0).map(([state, count]) => `${count} ${state}`);
-  return words.length === 0 ? "none" : words.reverse().join(", ");
+  const words = ["active", "staged", "retiring", "held", "observed"].filter((state) => counts[state] > 0)
+    .map((state) => `${counts[state].toLocaleString("en")} ${state}`);
+  return words.length === 0 ? "none" : words.join(", ");
 }

@@ -1,4 +1,4 @@
-import { badge, stateBadge } from "./badges.js";
+import { badge, expiryBadge, stateBadge } from "./badges.js";
 import { chainDetails } from "./chains.js";
 import { button, element, pinText } from "./elements.js";
 import { approveKey, denyKey, revokeKey } from "./key-dialogs.js";
@@ -13,13 +13,14 @@ export function keyTable(file, id, keys, refresh) {
     [
       { title: "Pin", isHead: true, cell: ({ pin }) => pinText(pin) },
       { title: "State", cell: (key) => [stateBadge(key.state), key.denied ? badge("Denied", "bad") : null, standing(key)] },
-      { title: "First seen", cell: (key) => (key.staged ? "never" : moment(key.firstSeen)) },
-      { title: "Last seen", cell: (key) => (key.staged ? "never" : moment(key.lastSeen)) },
-      { title: "Certificate expires", cell: (key) => (key.certificateExpires === null ? "–" : fullMoment(key.certificateExpires)) },
+      { title: "Seen", cell: ({ staged, firstSeen, lastSeen }) => (staged ? "never" : [
+        element("span", null, "first ", moment(firstSeen)), element("span", { class: "standing" }, "last ", moment(lastSeen))]) },
+      { title: "Certificate expires", cell: ({ certificateExpires: at, state }) => (
+        at === null ? "–" : [state === "active" ? expiryBadge(at - now()) : null, " ", element("span", null, fullMoment(at))]) },
       {
         title: "Actions", class: "actions", cell: ({ pin, denied }) => [
-          button("Revoke …", () => revokeKey(file, id, pin, refresh), { "aria-label": `Revoke ${pin}` }),
-          denied ? null : button("Deny …", () => denyKey(pin, refresh), { class: "danger-quiet", "aria-label": `Deny ${pin}` })],
+          button("Revoke…", () => revokeKey(file, id, pin, refresh), { "aria-label": `Revoke ${pin}` }),
+          denied ? null : button("Deny…", () => denyKey(pin, refresh), { class: "danger-quiet", "aria-label": `Deny ${pin}` })],
       },
     ],
     keys, ({ pin }) => pin);
@@ -65,7 +66,7 @@ export const candidateColumns = [
 export function candidateActions(file, id, candidate, refresh) {
   return [
     candidate.state !== "held" ? null : button(
-      "Approve …", () => approveKey(file, id, candidate, refresh), { class: "primary", "aria-label": `Approve ${candidate.pin} at ${id}` }),
-    button("Deny …", () => denyKey(candidate.pin, refresh), { class: "danger-quiet", "aria-label": `Deny ${candidate.pin}` }),
+      "Approve…", () => approveKey(file, id, candidate, refresh), { class: "primary", "aria-label": `Approve ${candidate.pin} at ${id}` }),
+    button("Deny…", () => denyKey(candidate.pin, refresh), { class: "danger-quiet", "aria-label": `Deny ${candidate.pin}` }),
   ];
 }

@@ -48,10 +48,10 @@ export function endpointPage([file, id], tools) {
 function actions(file, endpoint, refresh) {
   return element(
     "div", { class: "buttons", role: "group", "aria-label": "Actions", "data-key": "actions" },
-    button("Stage a key …", () => stageKey(file, endpoint.id, refresh), { class: "primary" }),
-    button("Change …", () => changeEndpoint(file, endpoint, refresh)),
-    button(endpoint.paused ? "Resume …" : "Pause …", () => pauseEndpoint(file, endpoint, refresh)),
-    button("Take out …", () => removeEndpoint(file, endpoint.id), { class: "danger-quiet" }));
+    button("Stage a key…", () => stageKey(file, endpoint.id, refresh), { class: "primary" }),
+    button("Change…", () => changeEndpoint(file, endpoint, refresh)),
+    button(endpoint.paused ? "Resume…" : "Pause…", () => pauseEndpoint(file, endpoint, refresh)),
+    button("Take out…", () => removeEndpoint(file, endpoint.id), { class: "danger-quiet" }));
 }
 
 function about(endpoint) {

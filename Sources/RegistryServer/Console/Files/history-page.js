@@ -17,7 +17,8 @@ export function historyPage([file], tools) {
     },
     view: ({ before, page: { entries, next } }) => [
       element("p", { class: "subtitle", "data-key": "subtitle" }, link("Endpoints", "#/endpoints"), " › ", link(file, documentAddress(file))),
-      entries.length === 0 ? nothing("Nothing has happened.") : historyTable(file, entries, false),
+      entries.length === 0 ? nothing("Nothing has happened.") : element(
+        "div", { class: "panel", "data-key": "list" }, historyTable(file, entries, false)),
       element(
         "nav", { class: "pager", "aria-label": "Pages of the history", "data-key": "pager" },
         element("p", { role: "status" }, entries.length === 0 ? "" : `Entries ${entries.at(-1).number} to ${entries[0].number}`),

@@ -1,7 +1,7 @@
 import { api } from "./api.js";
 import { badge, stateBadge } from "./badges.js";
 import { element, facts, nothing, pinText, section } from "./elements.js";
-import { fullMoment } from "./moments.js";
+import { moment } from "./moments.js";
 import { pager, table } from "./tables.js";
 
 const limit = 10;
@@ -49,9 +49,9 @@ function keySet(file, set) {
     element(
       "summary", null, `Set ${set.epoch} `, stateBadge(set.complete ? "complete" : "incomplete"), " ",
       set.published ? badge("Published", "news") : badge("Not published", "calm"), " ",
-      element("span", { class: "muted" }, set.expires === null ? "never expires" : ["expires ", fullMoment(set.expires)])),
+      element("span", { class: "muted" }, set.expires === null ? "never expires" : ["expires ", moment(set.expires)])),
     missing.map((need) => element(
-      "p", { class: "warning", "data-key": `need ${need.root}` },
+      "p", { class: "warning care", "data-key": `need ${need.root}` },
       `${need.missing} more of the root keys of set ${need.root} must sign (${need.signed.length} of ${need.threshold} have).`)),
     roleTable("Root keys", set.root, true), roleTable("Online keys", set.online, false));
 }

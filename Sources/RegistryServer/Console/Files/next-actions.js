@@ -1,8 +1,7 @@
+import { soon, verySoon } from "./badges.js";
 import { endpointAddress, documentAddress } from "./routes.js";
 import { span } from "./times.js";
 
-const soon = 14 * 86400;
-const verySoon = 3 * 86400;
 const mostOfAKind = 3;
 
 /// What somebody should do now, the urgent first: each a sentence and where to do it.
@@ -50,7 +49,7 @@ export function nextActions({ alerts, expiries, documents, time, leader }) {
     add("care", `${alert.endpoint} left the configuration, and apps keep its last pins. Bring it back, or take it out.`,
       documentAddress(alert.file), "Look at the document");
   }
-  return actions;
+  return ["bad", "care"].flatMap((tone) => actions.filter((action) => action.tone === tone));
 }
 
 function few(list) {

@@ -1,8 +1,8 @@
 import { alertGroups } from "./alerts.js";
 import { api } from "./api.js";
-import { badge, stateBadge } from "./badges.js";
+import { stateBadge } from "./badges.js";
 import { documentsTable } from "./documents-table.js";
-import { element, facts, link, nothing, section } from "./elements.js";
+import { element, link, nothing, section } from "./elements.js";
 import { moment } from "./moments.js";
 import { nextActions } from "./next-actions.js";
 import { timeline } from "./timeline.js";
@@ -41,7 +41,7 @@ function healthPanel({ readiness, leader, version, time, documents, alertsTotal 
       tile("Active keys", sum((document) => document.counts.active).toLocaleString("en"),
         element("span", null, `${sum((document) => document.counts.staged)} staged, ${sum((document) => document.counts.retiring)} retiring`)),
       tile("Held keys", sum((document) => document.counts.held).toLocaleString("en"), element("span", null, "wait for a decision")),
-      tile("Alerts", alertsTotal.toLocaleString("en"), alertsTotal === 0 ? badge("None", "good") : badge("Look below", "care"))),
+      tile("Alerts", alertsTotal.toLocaleString("en"), element("span", null, alertsTotal === 0 ? "nothing is amiss" : "see below"))),
     readiness.reasons.length === 0 ? null : element(
       "div", { class: "panel care", "data-key": "reasons" },
       element("p", null, readiness.ready ? "Ready, and something is amiss:" : "Not ready:"),

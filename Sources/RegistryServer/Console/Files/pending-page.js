@@ -16,7 +16,7 @@ export function pendingPage(parts, tools) {
     load: (settings, signal) => api.pending({ offset: settings.get("offset"), limit }, signal),
     view: (page) => [
       element("p", { class: "lead" }, "New keys that no rule lets through by itself. Apps refuse them until somebody approves; the old keys stay published meanwhile."),
-      page.items.length === 0 ? nothing("No key waits for a decision.") : table(
+      page.items.length === 0 ? nothing("No key waits for a decision.") : element("div", { class: "panel", "data-key": "list" }, table(
         "Held keys, those that wait longest first",
         [
           { title: "Endpoint", isHead: true, cell: ({ file, endpoint }) => [
@@ -25,7 +25,7 @@ export function pendingPage(parts, tools) {
           ...columns,
           { title: "Actions", class: "actions", cell: ({ file, endpoint, candidate }) => candidateActions(file, endpoint, candidate, tools.refresh) },
         ],
-        page.items, ({ file, endpoint, candidate }) => `${file} ${endpoint} ${candidate.pin}`),
+        page.items, ({ file, endpoint, candidate }) => `${file} ${endpoint} ${candidate.pin}`)),
       page.total <= limit ? null : pager({
         ...page, what: "held keys", go: (offset) => tools.settle(address(["pending"], { offset })),
       }),

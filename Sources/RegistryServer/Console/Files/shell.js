@@ -39,21 +39,23 @@ export class Shell {
       return;
     }
     const make = this.pages[route.name] ?? this.pages.missing;
+    let page = null;
     const tools = {
       refresh: () => this.refresh(),
       // The same data once more, for what is chosen in the browser alone.
-      redraw: () => this.show(this.page, this.page.view(this.page.data)),
+      redraw: () => { if (page === this.page && page.isShown) this.show(page, page.view(page.data)); },
       // In place of the address before: what is typed into a search is no history.
       settle: (address) => { history.replaceState(null, "", address); this.navigate(); },
     };
-    this.page = Object.assign(make(route.parts, tools), { identity, settings: route.settings, isShown: false });
+    page = Object.assign(make(route.parts, tools), { identity, settings: route.settings, isShown: false });
+    this.page = page;
     for (const item of document.querySelectorAll("#navigation a")) {
-      if (item.dataset.page === (this.page.under ?? route.name)) item.setAttribute("aria-current", "page");
+      if (item.dataset.page === (page.under ?? route.name)) item.setAttribute("aria-current", "page");
       else item.removeAttribute("aria-current");
     }
-    document.title = `${this.page.title} · Pin registry`;
-    const heading = element("h1", { tabindex: "-1" }, this.page.title);
-    main().replaceChildren(heading, element("p", { class: "loading" }, "Loading …"));
+    document.title = `${page.title} · Pin registry`;
+    const heading = element("h1", { tabindex: "-1" }, page.title);
+    main().replaceChildren(heading, element("p", { class: "loading" }, "Loading…"));
     main().setAttribute("aria-busy", "true");
     window.scrollTo(0, 0);
     heading.focus({ preventScroll: true });

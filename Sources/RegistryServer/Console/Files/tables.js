@@ -1,11 +1,11 @@
 import { button, element } from "./elements.js";
 
-/// A table. Each column has a `title`, a `cell(row)`, and perhaps `isHead` (it names the row), `isNumber`
-/// or `class`. Narrow windows show each row as a card with the titles in it, so the roles are said: what
+/// A table. Each column has a `title`, a `cell(row)`, and perhaps `isHead` (it names the row), `isNumber`,
+/// `class`, or a `head` to stand under its title. Narrow windows show each row as a card with the titles in it, so the roles are said: what
 /// is no longer laid out as a table would lose them.
 export function table(caption, columns, rows, keyOf, attributes) {
   const titles = columns.map((column) => element(
-    "th", { scope: "col", role: "columnheader", class: classes(column) }, column.title));
+    "th", { scope: "col", role: "columnheader", class: classes(column) }, column.title, column.head));
   return element(
     "table", { role: "table", ...attributes },
     element("caption", null, caption),

@@ -1,4 +1,4 @@
-import { badge } from "./badges.js";
+import { expiryBadge, expiryTone } from "./badges.js";
 import { drawing, element, link } from "./elements.js";
 import { fullMoment } from "./moments.js";
 import { documentAddress, endpointAddress } from "./routes.js";
@@ -6,8 +6,6 @@ import { table } from "./tables.js";
 import { day } from "./times.js";
 
 const shown = 12;
-const soon = 14 * 86400;
-const verySoon = 3 * 86400;
 const kinds = { certificate: "Certificate", document: "Document", "key-set": "Key set" };
 const steps = [1, 2, 7, 14, 30, 60, 90, 180, 365];
 
@@ -31,8 +29,8 @@ function expiryTable(caption, rows, time, reach) {
     [
       { title: "What", isHead: true, cell: (row) => subject(row) },
       { title: "Kind", cell: (row) => kinds[row.kind] ?? row.kind },
-      { title: "Expires", cell: (row) => [urgency(row.at - time), element("span", null, fullMoment(row.at))] },
-      { title: axisTitle(reach), class: "line", cell: (row) => line(row.at - time, reach, time) },
+      { title: "Expires", cell: (row) => [expiryBadge(row.at - time), " ", element("span", null, fullMoment(row.at))] },
+      { title: axisTitle(reach), class: "line", head: axis(reach), cell: (row) => line(row.at - time, reach, time) },
     ],
     rows, (row) => `${row.file} ${row.kind} ${row.endpoint} ${row.pin}`, { class: "timeline" });
 }
@@ -47,20 +45,28 @@ function subject(row) {
   return row.endpoint === null ? link(row.file, documentAddress(row.file)) : link(row.endpoint, endpointAddress(row.file, row.endpoint));
 }
 
-function urgency(left) {
-  if (left <= 0) return badge("Expired", "bad");
-  if (left < verySoon) return badge("Very soon", "bad");
-  return left < soon ? badge("Soon", "care") : null;
+/// Where so many seconds from now stand; a little room stays for the round ends.
+function place(seconds, reach) {
+  return `${(2 + 96 * Math.min(1, Math.max(0, seconds) / reach)).toFixed(2)}%`;
+}
+
+function ticks(reach) {
+  return steps.filter((days) => days * 86400 < reach && days * 86400 > reach / 14);
+}
+
+function axis(reach) {
+  return drawing(
+    "svg", { class: "axis-line", width: "100%", height: "14", "aria-hidden": "true", focusable: "false" },
+    ticks(reach).map((days) => drawing("text", { x: place(days * 86400, reach), y: "11" }, `${days} d`)));
 }
 
 function line(left, reach, time) {
-  const place = (seconds) => `${(2 + 96 * Math.min(1, Math.max(0, seconds) / reach)).toFixed(2)}%`;
-  const tone = left < verySoon ? "bad" : left < soon ? "care" : "good";
-  const marks = steps.filter((days) => days * 86400 < reach && days * 86400 > reach / 12);
+  const tone = expiryTone(left) ?? "good";
   return drawing(
     "svg", { class: `bar-line ${tone}`, width: "100%", height: "22", "aria-hidden": "true", focusable: "false" },
-    marks.map((days) => drawing("line", { class: "mark", x1: place(days * 86400), x2: place(days * 86400), y1: "0", y2: "22" })),
-    drawing("line", { class: "track", x1: place(0), x2: place(left), y1: "11", y2: "11" }),
-    drawing("circle", { class: "start", cx: place(0), cy: "11", r: "3" }),
-    drawing("circle", { class: "end", cx: place(left), cy: "11", r: "6" }, drawing("title", null, day(time + left))));
+    ticks(reach).map((days) => drawing(
+      "line", { class: "tick", x1: place(days * 86400, reach), x2: place(days * 86400, reach), y1: "-9", y2: "31" })),
+    drawing("line", { class: "track", x1: place(0, reach), x2: place(left, reach), y1: "11", y2: "11" }),
+    drawing("circle", { class: "start", cx: place(0, reach), cy: "11", r: "3" }),
+    drawing("circle", { class: "end", cx: place(left, reach), cy: "11", r: "6" }, drawing("title", null, day(time + left))));
 }

@@ -17,7 +17,7 @@ export function takenOut(file, tombstones, refresh) {
       { title: "Why", cell: ({ why }) => why || "–" },
       { title: "Configuration", cell: ({ configured }) => (configured ? "still names it" : "does not name it") },
       { title: "Actions", class: "actions", cell: (tombstone) => button(
-        "Bring back …", () => bringBack(file, tombstone.id, refresh), { "aria-label": `Bring back ${tombstone.id}` }) },
+        "Bring back…", () => bringBack(file, tombstone.id, refresh), { "aria-label": `Bring back ${tombstone.id}` }) },
     ],
     tombstones, ({ id }) => id));
 }
