@@ -26,6 +26,18 @@ extension Browser {
     try await sendToDevTools("Emulation.setEmulatedMedia", ["features": .array(features)])
   }
 
+  /// Runs a script in every page before its own, until ``runNoMore(_:)``.
+  public func runOnNewPages(_ script: String) async throws -> String {
+    let answer = try await sendToDevTools(
+      "Page.addScriptToEvaluateOnNewDocument", ["source": .string(script)])
+    return answer.objectValue?["identifier"]?.stringValue ?? ""
+  }
+
+  public func runNoMore(_ identifier: String) async throws {
+    try await sendToDevTools(
+      "Page.removeScriptToEvaluateOnNewDocument", ["identifier": .string(identifier)])
+  }
+
   /// Leaves nothing of the test before: an empty page, no storage of `origin`, no log.
   public func reset(origin: String) async throws {
     try await open("about:blank")
@@ -36,5 +48,7 @@ extension Browser {
     _ = try await takeLog()
   }
 
-  private static func number(_ value: Int64) -> JSONValue { .number(JSONNumber(exactly: value) ?? 0) }
+  private static func number(_ value: Int64) -> JSONValue {
+    .number(JSONNumber(exactly: value) ?? 0)
+  }
 }

@@ -88,6 +88,13 @@ public final class Browser: Sendable {
     PageElement(try await send("/element/active"), in: self)
   }
 
+  /// What a dialog of the browser's own says, as `alert()` opens one.
+  ///
+  /// - Throws: ``WebDriverError`` `no such alert` where none is open.
+  public func alertText() async throws -> String {
+    try await send("/alert/text").stringValue ?? ""
+  }
+
   /// What went to the page's console since the last call: errors of scripts, refusals of the content
   /// security policy, failed requests.
   public func takeLog() async throws -> [String] {
@@ -107,7 +114,10 @@ public final class Browser: Sendable {
   }
 
   /// Says something in Chromium's own protocol.
-  public func sendToDevTools(_ command: String, _ parameters: JSONObject) async throws {
+  @discardableResult
+  public func sendToDevTools(
+    _ command: String, _ parameters: JSONObject
+  ) async throws -> JSONValue {
     try await send(
       "/goog/cdp/execute", ["cmd": .string(command), "params": .object(parameters)])
   }

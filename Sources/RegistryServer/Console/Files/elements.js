@@ -1,7 +1,14 @@
 // Makes elements. Text only ever becomes text: whatever the server tells of certificates was written by
-// strangers, and none of it is read as markup.
+// strangers, and none of it is read as markup. Characters that would turn the reading order around or
+// cannot be seen are written out.
 
 const svgSpace = "http://www.w3.org/2000/svg";
+
+const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+function printable(text) {
+  return text.replace(unseen, (character) => `\u27e8U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`);
+}
 
 function fill(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -9,7 +16,10 @@ function fill(made, attributes, children) {
     if (typeof value === "function") made[name] = value;
     else made.setAttribute(name, value === true ? "" : String(value));
   }
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    made.append(child instanceof Node ? child : printable(String(child)));
+  }
   return made;
 }
 

@@ -3,8 +3,7 @@
 const kinds = {
   "PUBLIC KEY": ["key", "a public key"], "RSA PUBLIC KEY": ["key", "a public key"],
   "CERTIFICATE REQUEST": ["csr", "a certificate request"], "NEW CERTIFICATE REQUEST": ["csr", "a certificate request"],
-  CERTIFICATE: ["certificate", "a certificate"], "X509 CERTIFICATE": ["certificate", "a certificate"],
-  "TRUSTED CERTIFICATE": ["certificate", "a certificate"],
+  CERTIFICATE: ["certificate", "a certificate"],
 };
 
 /// What a text is: `kind` and `value` for the interface and `told` for people, or a `fault`.

@@ -39,6 +39,8 @@ export class Shell {
       return;
     }
     const make = this.pages[route.name] ?? this.pages.missing;
+    // What is asked for belongs to the page before.
+    for (const dialog of document.querySelectorAll("dialog")) dialog.close();
     let page = null;
     const tools = {
       refresh: () => this.refresh(),

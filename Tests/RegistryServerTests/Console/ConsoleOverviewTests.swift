@@ -1,0 +1,69 @@
+import TestSupport
+import Testing
+
+extension ConsoleTests {
+  @Suite("Overview")
+  struct Overview {
+    @Test("tells health, alerts by kind, what to do next, and what expires when")
+    func glance() async throws {
+      let stage = try ConsoleStage(
+        keys: """
+          [{fqdn: www.example.com, file: example.json}, {fqdn: api.example.com, file: example.json},
+           {fqdn: mail.example.com, file: example.json}, {fqdn: old.example.com, file: other.json}]
+          """)
+      stage.prepare(pin(1), at: "www.example.com")
+      stage.prepare(pin(2), at: "api.example.com", expiresIn: 2)
+      stage.prepare(pin(3), at: "mail.example.com")
+      stage.prepare(pin(4), at: "old.example.com", expiresIn: 10)
+      try await stage.start()
+      await stage.refuse(at: "mail.example.com", reason: "certificate has expired")
+      await stage.show(pin(9), at: "www.example.com", issuer: 0xcb)
+      let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
+      try await page.wait(for: "Leader", in: "[data-key=health]")
+      let health = try await page.text("[data-key=health]")
+      #expect(health.contains("Ready") && health.contains("in 2 documents"))
+      let alerts = try await page.text("[data-key=section-alerts]")
+      #expect(alerts.contains("Chain not believed") && alerts.contains("certificate has expired"))
+      #expect(alerts.contains("Key waits for a decision"))
+      let actions = try await page.text("[data-key=section-next-actions]")
+      #expect(actions.contains("A new key waits for a decision. Approve or deny."))
+      #expect(actions.contains("The certificate of api.example.com:443 expires in"))
+      #expect(actions.contains("mail.example.com:8443") == false)
+      let expiries = try await page.rows(ofTable: "The next")
+      #expect(expiries.first?.first == "api.example.com:443")
+      #expect(expiries.contains { $0[1] == "Document" })
+      #expect(try await page.count("table.timeline svg circle.end") == expiries.count)
+      let documents = try await page.rows(ofTable: "Documents")
+      #expect(documents.map(\.first) == ["example.json", "other.json"])
+      try await page.follow("Decide")
+      try await page.waitForHeading("Pending approvals")
+      try await page.go(to: "#/", heading: "Overview")
+      try await page.photograph("overview")
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
+    @Test("the colours are the system's until somebody chooses, and stay chosen")
+    func colours() async throws {
+      let server = try CannedServer()
+      let page = try await ConsolePage.open(server.origin)
+      let ground = "return getComputedStyle(document.body).backgroundColor"
+      let light = try await page.browser.run(ground)
+      try await page.browser.prefer(.dark)
+      let dark = try await page.browser.run(ground)
+      #expect(light != dark)
+      try await page.press("Theme: system")
+      #expect(try await page.browser.run(ground) == light)
+      try await page.browser.reload()
+      try await page.waitForHeading("Sign in")
+      #expect(try await page.browser.run(ground) == light)
+      try await page.press("Theme: light")
+      try await page.browser.prefer(.light)
+      #expect(try await page.browser.run(ground) == dark)
+      try await page.press("Theme: dark")
+      #expect(try await page.browser.run(ground) == light)
+      #expect(try await page.browser.run("return localStorage.length").integerValue == 0)
+      await server.stop()
+    }
+  }
+}
