@@ -74,7 +74,7 @@ final class LoopbackSocket: Sendable {
     }
   }
 
-  private static func loopback(_ port: UInt16) -> sockaddr_in {
+  static func loopback(_ port: UInt16) -> sockaddr_in {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian

@@ -79,7 +79,8 @@ extension ConsoleTests {
       let (stage, page) = try await Self.open()
       let authority = try CertificateAuthority.makeRoot(name: "Root")
       let identity = try authority.issue(names: ["www.example.com"])
-      let leaf = try #require(identity.certificates.first)
+      let chain = try Certificate.certificates(inPEM: identity.certificateChainPEM)
+      let leaf = try #require(chain.first)
       try await page.press("Stage a key")
       let bytes = leaf.der.map { "\($0)" }.joined(separator: ",")
       try await page.browser.run(

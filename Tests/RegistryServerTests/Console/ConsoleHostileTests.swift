@@ -16,7 +16,7 @@ extension ConsoleTests {
       await stage.show(pin(9), at: "www.example.com", subject: "CN=\(Self.markup)\u{202E}moc.live")
       await stage.refuse(at: "www.example.com", reason: "no \(Self.markup)")
       let page = try await ConsolePage.open(
-        try stage.origin, token: try stage.token(name: "mallory \(Self.markup)"),
+        try stage.origin, token: try stage.token(),
         at: "#/endpoint/example.json/www.example.com%3A443", heading: "www.example.com:443")
       try await page.wait(for: "CN=\(Self.markup)⟨U+202E⟩moc.live", in: "summary")
       try await page.press("Approve \(pin(9).base64)")

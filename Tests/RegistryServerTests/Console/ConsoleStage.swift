@@ -36,15 +36,20 @@ struct ConsoleStage {
   func start() async throws {
     try await service.start()
     let files = configuration.documents.map(\.file)
-    try #require(
-      await eventually { [service] in files.allSatisfy { service.currentDocument($0) != nil } })
+    let isPublished = await eventually { [service] in
+      files.allSatisfy { service.currentDocument($0) != nil }
+    }
+    try #require(isPublished)
   }
 
   func stop() async { await service.stop() }
 
   /// Where the console is, without a slash at the end.
   var origin: String {
-    get throws { "http://\(try #require(service.address))" }
+    get throws {
+      let address = try #require(service.address)
+      return "http://\(address)"
+    }
   }
 
   /// A token that the server takes.

@@ -18,7 +18,7 @@ public final class Browser: Sendable {
   /// Starts a browser of its own.
   public init() async throws {
     process = try await BrowserProcess.start()
-    driver = WebDriver(port: process.port)
+    driver = WebDriver(exchange: LoopbackExchange(port: process.port))
     let arguments = [
       "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
       "--force-color-profile=srgb", "--lang=en-US", "--window-size=1280,900",
@@ -45,10 +45,8 @@ public final class Browser: Sendable {
 
   /// A command of this session.
   @discardableResult
-  func send(
-    _ command: String, _ body: JSONObject? = nil, method: String? = nil
-  ) async throws -> JSONValue {
-    try await driver.send(path + command, body, method: method)
+  func send(_ command: String, _ body: JSONObject? = nil) async throws -> JSONValue {
+    try await driver.send(path + command, body)
   }
 
   /// Opens a URL; returns when it is loaded.

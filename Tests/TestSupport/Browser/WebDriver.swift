@@ -1,21 +1,8 @@
 import CanonicalJSON
-import Foundation
-
-#if canImport(FoundationNetworking)
-  import FoundationNetworking
-#endif
 
 /// Commands of W3C WebDriver over HTTP, to a chromedriver on loopback.
 struct WebDriver: Sendable {
-  private let base: String
-  private let session: URLSession
-
-  init(port: UInt16) {
-    base = "http://127.0.0.1:\(port)"
-    let configuration = URLSessionConfiguration.ephemeral
-    configuration.timeoutIntervalForRequest = 120
-    session = URLSession(configuration: configuration)
-  }
+  let exchange: LoopbackExchange
 
   /// Sends one command.
   ///
@@ -23,18 +10,11 @@ struct WebDriver: Sendable {
   /// - Returns: the `value` of the answer.
   /// - Throws: ``WebDriverError`` where chromedriver refuses it.
   @discardableResult
-  func send(
-    _ path: String, _ body: JSONObject?, method: String? = nil
-  ) async throws -> JSONValue {
-    guard let url = URL(string: base + path) else { throw URLError(.badURL) }
-    var request = URLRequest(url: url)
-    request.httpMethod = method ?? (body == nil ? "GET" : "POST")
-    if let body {
-      request.httpBody = Data(JSONValue.object(body).canonicalBytes)
-      request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-    }
-    let (data, _) = try await session.data(for: request)
-    let value = try JSONValue(parsing: [UInt8](data)).objectValue?["value"] ?? .null
+  func send(_ path: String, _ body: JSONObject?) async throws -> JSONValue {
+    let answer = try await exchange.ask(
+      body == nil ? "GET" : "POST", path,
+      body: body.map { JSONValue.object($0).canonicalBytes } ?? [])
+    let value = try JSONValue(parsing: answer).objectValue?["value"] ?? .null
     if let code = value.objectValue?["error"]?.stringValue {
       let message = value.objectValue?["message"]?.stringValue ?? ""
       throw WebDriverError(code: code, message: message)
