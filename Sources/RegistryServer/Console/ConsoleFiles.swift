@@ -35,7 +35,6 @@ enum ConsoleFiles {
     ("/console/pages.js", PackageResources.pages_js),
     ("/console/patching.js", PackageResources.patching_js),
     ("/console/pending-page.js", PackageResources.pending_page_js),
-    ("/console/report-summary.js", PackageResources.report_summary_js),
     ("/console/reports-page.js", PackageResources.reports_page_js),
     ("/console/routes.js", PackageResources.routes_js),
     ("/console/session.js", PackageResources.session_js),

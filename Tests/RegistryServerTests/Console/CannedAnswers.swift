@@ -184,7 +184,8 @@ enum CannedAnswers {
       ])
     }
     return [
-      "since": .integer(0), "until": .integer(7200), "bucket": .string("hour"),
+      "collecting": .bool(true), "since": .integer(0), "until": .integer(7200),
+      "bucket": .string("hour"),
       "reports": .integer(3),
       "timeline": .array([
         .array([.integer(0), .integer(1)]), .array([.integer(3600), .integer(2)]),
@@ -193,6 +194,7 @@ enum CannedAnswers {
       "chains": sums(["leafPin": text, "chain": text, "subject": text, "issuer": text]),
       "apps": sums(["app": text, "version": text, "platform": text]),
       "results": sums(["result": .integer(1), "rule": text]),
+      "groups": .array([]), "dropped": .object(["groups": .integer(0), "reports": .integer(0)]),
       "unlisted": .object(["reports": .integer(3), "hosts": sums(["host": text])]),
     ]
   }

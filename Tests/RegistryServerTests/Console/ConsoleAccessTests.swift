@@ -46,7 +46,7 @@ extension ConsoleTests {
       try await page.go(to: Self.address, heading: "www.example.com:443")
       for name in ["Stage a key", "Approve \(pin(9).base64)", "Change", "Take out"] {
         try await page.press(name)
-        #expect(try await page.unnamedControls() == [], "\(name)")
+        #expect(try await page.unnamedControls(in: "dialog") == [], "\(name)")
         for scheme in Browser.ColorScheme.allCases {
           try await page.browser.prefer(scheme)
           #expect(try await page.textsOfLowContrast() == [], "\(name), \(scheme)")
@@ -77,11 +77,17 @@ extension ConsoleTests {
       try await page.go(to: Self.address, heading: "www.example.com:443")
       #expect(try await page.browser.focused()?.text() == "www.example.com:443")
 
-      // From the top: the skip link can be seen, and leads to the heading.
-      try await page.browser.run(
-        "document.activeElement.blur(); window.getSelection().collapse(document.body, 0)")
-      try await page.browser.press(.tab)
-      #expect(try await page.browser.focused()?.label() == "Skip to the content")
+      // Backwards to the top: the skip link can be seen there, and leads to the heading.
+      var passed: [String] = []
+      while passed.last != "Skip to the content", passed.count < 20 {
+        try await page.browser.press(.tab, shift: true)
+        passed.append(try await page.browser.focused()?.label() ?? "")
+      }
+      #expect(
+        passed == [
+          "Sign out", "Theme: system", "Key sets", "Denied keys", "Reports", "Pending 1",
+          "Endpoints", "Overview", "Pin registry", "Skip to the content",
+        ])
       #expect(
         try await page.browser.run(
           "return document.activeElement.getBoundingClientRect().top >= 0"
@@ -91,7 +97,7 @@ extension ConsoleTests {
       #expect(try await page.browser.url().hasSuffix(Self.address))
 
       var reached: [String] = []
-      for _ in 0..<16 {
+      for _ in 0..<11 {
         try await page.browser.press(.tab)
         let focused = try #require(try await page.browser.focused())
         reached.append(try await focused.label())
@@ -149,8 +155,10 @@ extension ConsoleTests {
         for (selector, role) in [
           ("table", "table"), ("td", "cell"), ("th[scope=row]", "rowheader"),
         ] {
-          guard let found = try await page.browser.elements(selector).first else { continue }
-          #expect(try await found.role() == role, "\(heading)")
+          for found in try await page.browser.elements(selector).prefix(3)
+          where try await found.isDisplayed() {
+            #expect(try await found.role() == role, "\(heading)")
+          }
         }
       }
       try await page.go(to: Self.address, heading: "www.example.com:443")

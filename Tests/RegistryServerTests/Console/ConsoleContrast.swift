@@ -50,7 +50,7 @@ extension ConsolePage {
 
   /// What can be used, or tells something by being seen, and has no name or another role than it
   /// should for assistive technology.
-  func unnamedControls() async throws -> [String] {
+  func unnamedControls(in scope: String = "") async throws -> [String] {
     var found: [String] = []
     let roles: [(selector: String, roles: Set<String>)] = [
       ("a[href]", ["link"]), ("button", ["button"]), ("select", ["combobox"]),
@@ -62,7 +62,8 @@ extension ConsolePage {
     ]
     for (selector, expected) in roles {
       // A page has hundreds of cells that are made alike; some of each tell as much.
-      for element in try await browser.elements(selector).prefix(12)
+      let all = selector.split(separator: ", ").map { "\(scope) \($0)" }.joined(separator: ", ")
+      for element in try await browser.elements(all).prefix(12)
       where try await element.isDisplayed() {
         let (role, label) = (try await element.role(), try await element.label())
         if !expected.contains(role) { found.append("\(selector) has the role \(role)") }

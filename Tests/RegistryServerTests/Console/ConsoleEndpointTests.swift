@@ -182,7 +182,7 @@ extension ConsoleTests {
       try await page.press("Change")
       try await page.fill("Interval", with: "soon")
       try await page.press("Change", in: "dialog")
-      try await page.wait(for: "interval", in: "dialog .fault")
+      try await page.wait(for: "is no duration", in: "dialog .fault")
       try await page.fill("Interval", with: "30s")
       try await page.press("Change", in: "dialog")
       try await page.wait(for: "30s", in: "[data-key=section-how-it-is-watched]")

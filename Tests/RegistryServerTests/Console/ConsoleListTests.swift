@@ -9,10 +9,8 @@ extension ConsoleTests {
       let names = (0..<10_000).map { "host-\($0).example.com" }
       let keys = names.map { "{fqdn: \($0), file: fleet.json}" }.joined(separator: ", ")
       let stage = try ConsoleStage(keys: "[\(keys)]")
-      for (index, name) in names.enumerated() {
-        stage.prepare(pin(UInt8(index % 200)), at: name)
-      }
-      try await stage.start()
+      // Nobody answers: ten thousand first keys would be signed for half a minute.
+      try await stage.startWithoutKeys()
       let page = try await ConsolePage.open(
         try stage.origin, token: try stage.token(), at: "#/endpoints", heading: "Endpoints")
       try await page.wait(for: "1–50 of 10,000 endpoints", in: ".pager")

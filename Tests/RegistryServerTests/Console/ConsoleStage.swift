@@ -42,6 +42,9 @@ struct ConsoleStage {
     try #require(isPublished)
   }
 
+  /// Starts it and waits for nothing.
+  func startWithoutKeys() async throws { try await service.start() }
+
   func stop() async { await service.stop() }
 
   /// Where the console is, without a slash at the end.

@@ -32,11 +32,11 @@ function bar(share) {
 }
 
 /// Columns over time, and the same as a table to unfold.
-export function columnChart({ caption, columns, bucket, total }) {
+export function columnChart({ caption, columns, isByDay, total }) {
   const most = Math.max(1, ...columns.map(([, count]) => count));
   const width = 100 / Math.max(1, columns.length);
   const told = total === 0 ? "no reports" : `${total.toLocaleString("en")} reports, at most ${most.toLocaleString("en")} in one`;
-  const labels = axis(columns, bucket);
+  const labels = axis(columns, isByDay);
   return [
     element(
       "figure", { class: "columns", "data-key": "columns" },
@@ -48,24 +48,24 @@ export function columnChart({ caption, columns, bucket, total }) {
           "rect", {
             class: "part", x: `${(index * width + width * 0.1).toFixed(3)}%`, width: `${(width * 0.8).toFixed(3)}%`,
             y: (160 - (count / most) * 156).toFixed(1), height: count === 0 ? 0 : Math.max(2, (count / most) * 156).toFixed(1),
-          }, drawing("title", null, `${label(at, bucket)}: ${count}`)))),
+          }, drawing("title", null, `${label(at, isByDay)}: ${count}`)))),
       element("p", { class: "axis", "aria-hidden": "true" }, labels.map((text) => element("span", null, text)))),
     element(
       "details", { "data-key": "numbers" },
       element("summary", null, "The numbers as a table"),
       table(caption, [
-        { title: "From", isHead: true, cell: ([at]) => label(at, bucket) },
+        { title: "From", isHead: true, cell: ([at]) => label(at, isByDay) },
         { title: "Reports", isNumber: true, cell: ([, count]) => count.toLocaleString("en") },
       ], columns, ([at]) => `${at}`, { class: "narrow" })),
   ];
 }
 
-function axis(columns, bucket) {
+function axis(columns, isByDay) {
   if (columns.length === 0) return [];
-  const at = (share) => label(columns[Math.round((columns.length - 1) * share)][0], bucket);
-  return columns.length < 3 ? columns.map(([time]) => label(time, bucket)) : [at(0), at(0.5), at(1)];
+  const at = (share) => label(columns[Math.round((columns.length - 1) * share)][0], isByDay);
+  return columns.length < 3 ? columns.map(([time]) => label(time, isByDay)) : [at(0), at(0.5), at(1)];
 }
 
-function label(at, bucket) {
-  return bucket >= 86400 ? day(at) : exact(at).replace(/:00 UTC$/, " UTC").slice(5);
+function label(at, isByDay) {
+  return isByDay ? day(at) : exact(at).replace(/:00 UTC$/, " UTC").slice(5);
 }

@@ -22,6 +22,11 @@ export function ask({ title, text, fields = [], verb, tone = "primary", act, don
     element("h2", { id: "dialog-title" }, title), form);
   let isBusy = false;
 
+  // What was wrong with the text before says nothing about the new one.
+  form.oninput = () => {
+    fault.replaceChildren();
+    for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
+  };
   form.onsubmit = async (event) => {
     event.preventDefault();
     if (isBusy) return;

@@ -1,38 +1,41 @@
 import { api } from "./api.js";
 import { barTable, columnChart } from "./charts.js";
 import { badge } from "./badges.js";
-import { element, nothing, pinText, section } from "./elements.js";
+import { element, link, nothing, pinText, section } from "./elements.js";
 import { moment } from "./moments.js";
-import { readSummary } from "./report-summary.js";
 import { address } from "./routes.js";
 import { now } from "./times.js";
 
-const hour = 3600;
 const day = 86400;
-// From when on, and how many seconds each column spans.
+// What each choice is called, how many seconds it reaches back, and the steps of its columns.
 const reaches = {
-  "24h": ["24 hours", day, hour], "48h": ["48 hours", 2 * day, hour], "7d": ["7 days", 7 * day, day], "30d": ["30 days", 30 * day, day],
+  "24h": ["24 hours", day, "hour"], "48h": ["48 hours", 2 * day, "hour"],
+  "7d": ["7 days", 7 * day, "day"], "30d": ["30 days", 30 * day, "day"],
 };
 
 /// The pin failures that apps reported, as charts that are tables.
 export function reportsPage(parts, tools) {
   let reach = "24h";
+  let host = null;
   return {
     title: "Reports",
-    async load(settings, signal) {
+    load(settings, signal) {
       reach = settings.get("reach") in reaches ? settings.get("reach") : "24h";
+      host = settings.get("host");
       const [, seconds, bucket] = reaches[reach];
-      return readSummary(await api.reports({ since: now() - seconds, bucket }, signal));
+      return api.reports({ since: now() - seconds, bucket, host }, signal);
     },
     view: (summary) => [
       element("p", { class: "lead" }, "Pin failures that apps reported. One of many apps is an attack or a wrong proxy near it; many at once are a key that was changed before it was published."),
-      chooser(reach, (chosen) => tools.settle(address(["reports"], { reach: chosen }))),
-      summary.isCollecting ? null : element("p", { class: "panel" }, badge("Off", "calm"), " This server takes no reports."),
+      chooser(reach, (chosen) => tools.settle(address(["reports"], { reach: chosen, host }))),
+      host === null ? null : element(
+        "p", { "data-key": "only" }, "Only ", element("strong", null, host), ". ", link("Show all hosts", address(["reports"], { reach }))),
+      summary.collecting ? null : element("p", { class: "panel", "data-key": "off" }, badge("Off", "calm"), " This server takes no reports."),
       section("Over time", null, columnChart({
-        caption: `Reports in ${summary.bucket === day ? "each day" : "each hour"}`, columns: summary.timeline,
-        bucket: summary.bucket, total: summary.total,
+        caption: `Reports in each ${summary.bucket}`, columns: summary.timeline, isByDay: summary.bucket === "day",
+        total: summary.reports,
       })),
-      ...charts(summary),
+      ...charts(summary, (chosen) => address(["reports"], { reach, host: chosen })),
       unlisted(summary.unlisted),
     ],
   };
@@ -48,9 +51,9 @@ function chooser(reach, choose) {
       element("span", null, text))));
 }
 
-function charts({ hosts, chains, apps, results }) {
+function charts({ hosts, chains, apps, results }, hostAddress) {
   return [
-    chart("By host", "Reports by host", "Host", hosts, (row) => row.host),
+    chart("By host", "Reports by host", "Host", hosts, (row) => link(row.host, hostAddress(row.host))),
     chart("By presented chain", "Reports by the chain that was shown", "Chain", chains, (row) => [
       element("span", null, row.subject ?? "unreadable"),
       row.issuer ? element("span", { class: "standing" }, `issued by ${row.issuer}`) : null,
@@ -78,7 +81,7 @@ function chart(title, caption, head, { top, others }, name) {
 }
 
 function unlisted(summary) {
-  if (!summary || summary.reports === 0) return null;
+  if (summary.reports === 0) return null;
   return section(
     "Hosts that no document lists", null,
     element("p", { class: "aside" }, "Apps report these too; whoever can reach the server can make them up."),

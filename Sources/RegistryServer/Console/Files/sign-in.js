@@ -54,5 +54,6 @@ export function showSignIn(why, enter) {
   const heading = element("h1", { tabindex: "-1" }, "Sign in");
   document.title = "Sign in · Pin registry";
   document.getElementById("content").replaceChildren(heading, form);
+  document.getElementById("content").removeAttribute("aria-busy");
   input.focus();
 }
