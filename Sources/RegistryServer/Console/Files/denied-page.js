@@ -26,7 +26,7 @@ export function deniedPage(parts, tools) {
             { title: "When", cell: ({ at }) => element("span", null, fullMoment(at)) },
             { title: "By", cell: ({ by }) => by },
             { title: "Why", cell: ({ why }) => why },
-            { title: "In", cell: ({ files }) => (files.length > 3 ? `${files.slice(0, 3).join(", ")} and ${files.length - 3} more` : files.join(", ")) },
+            { title: "In", cell: ({ files }) => files.slice(0, 3).join(", ") + (files.length > 3 ? ` and ${files.length - 3} more` : "") },
             { title: "Actions", class: "actions", cell: ({ pin }) => button(
               "Allow again…", () => allowKey(pin, tools.refresh), { "aria-label": `Allow ${pin} again` }) },
           ],

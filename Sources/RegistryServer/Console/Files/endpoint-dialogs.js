@@ -58,7 +58,8 @@ export function pauseEndpoint(file, { id, paused }, refresh) {
     title: paused ? "Look at it again" : "Pause looking",
     text: element("p", null, element("strong", null, id), paused
       ? " is looked at again, from now on."
-      : " is looked at no more. Its keys stay published; a new one is not noticed, and apps that pin are locked out when the server changes its key."),
+      : " is looked at no more. Its keys stay published; a new one is not noticed, and apps that pin are "
+        + "locked out when the server changes its key."),
     fields: [reason(false)],
     verb: paused ? "Resume" : "Pause",
     act: ({ why }) => api.changeEndpoint(file, id, { paused: !paused, why }),
@@ -71,7 +72,8 @@ export function removeEndpoint(file, id) {
   ask({
     title: "Take the endpoint out",
     text: element("p", null, element("strong", null, id),
-      " is watched no more and its keys are published no more. Apps are told that they may forget its hosts. It stays out, even if the configuration names it, until somebody brings it back."),
+      " is watched no more and its keys are published no more. Apps are told that they may forget its "
+      + "hosts. It stays out, even if the configuration names it, until somebody brings it back."),
     fields: [reason(false)],
     verb: "Take out",
     tone: "danger",

@@ -47,7 +47,8 @@ export class HistorySearch {
   view() {
     const entries = [...this.entries.values()].sort((left, right) => right.number - left.number);
     return [
-      entries.length === 0 ? nothing("Nothing about this endpoint among the newest entries.") : historyTable(this.file, entries.slice(0, this.shown), true),
+      entries.length === 0 ? nothing("Nothing about this endpoint among the newest entries.")
+        : historyTable(this.file, entries.slice(0, this.shown), true),
       this.fault ? element("p", { class: "fault", role: "alert" }, this.fault) : null,
       element(
         "div", { class: "buttons", "data-key": "history-buttons" },

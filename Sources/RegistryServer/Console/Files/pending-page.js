@@ -15,7 +15,9 @@ export function pendingPage(parts, tools) {
     title: "Pending approvals",
     load: (settings, signal) => api.pending({ offset: settings.get("offset"), limit }, signal),
     view: (page) => [
-      element("p", { class: "lead" }, "New keys that no rule lets through by itself. Apps refuse them until somebody approves; the old keys stay published meanwhile."),
+      element("p", { class: "lead" },
+        "New keys that no rule lets through by itself. Apps refuse them until somebody approves; the old keys "
+        + "stay published meanwhile."),
       page.items.length === 0 ? nothing("No key waits for a decision.") : element("div", { class: "panel", "data-key": "list" }, table(
         "Held keys, those that wait longest first",
         [

@@ -26,7 +26,9 @@ export function reportsPage(parts, tools) {
       return api.reports({ since: now() - seconds, bucket, host }, signal);
     },
     view: (summary) => [
-      element("p", { class: "lead" }, "Pin failures that apps reported. One of many apps is an attack or a wrong proxy near it; many at once are a key that was changed before it was published."),
+      element("p", { class: "lead" },
+        "Pin failures that apps reported. A few are an attack or a wrong proxy near one app; many at once "
+        + "are a key that was changed before it was published."),
       chooser(reach, (chosen) => tools.settle(address(["reports"], { reach: chosen, host }))),
       host === null ? null : element(
         "p", { "data-key": "only" }, "Only ", element("strong", null, host), ". ", link("Show all hosts", address(["reports"], { reach }))),
