@@ -19,7 +19,7 @@ export function documentsTable(documents, state, redraw) {
       "div", { class: "filters", role: "search", "data-key": "document-search" },
       element("div", { class: "field" },
         element("label", { for: "document-search" }, "Search documents"),
-        element("input", { id: "document-search", type: "search", autocomplete: "off", spellcheck: "false", oninput: search }))),
+        element("input", { id: "document-search", type: "search", autocomplete: "off", spellcheck: "false", value: state.search, oninput: search }))),
     found.length === 0 ? nothing("No document's name has this in it.") : table(
       "Documents as every client gets them", columns, found.slice(offset, offset + limit), ({ file }) => file),
     documents.length <= limit ? null : pager({

@@ -30,8 +30,18 @@ function patchNode(old, fresh) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
     return;
   }
+  // Before the children move over to the old node: a choice has its value by them.
+  const { value, checked } = fresh;
   patchAttributes(old, fresh);
   patchChildren(old, [...fresh.childNodes]);
+  patchValue(old, value, checked);
+}
+
+/// A field says what the page says, unless somebody is at it.
+function patchValue(old, value, checked) {
+  if (!["INPUT", "SELECT", "TEXTAREA"].includes(old.nodeName) || old === document.activeElement) return;
+  if (old.value !== value) old.value = value;
+  if (old.checked !== checked) old.checked = checked;
 }
 
 /// Makes the children of `parent` what `fresh` says. Those with a `data-key` are told apart by it, the

@@ -99,8 +99,11 @@ export class Shell {
   }
 
   show(page, content) {
+    const hadFocus = main().contains(document.activeElement);
     patchChildren(main(), [element("h1", { tabindex: "-1" }, page.title), ...content.flat(Infinity).filter(Boolean)]);
     main().removeAttribute("aria-busy");
+    // What had the focus is gone: reading goes on from the heading, not from the top of everything.
+    if (hadFocus && !main().contains(document.activeElement)) main().querySelector("h1").focus({ preventScroll: true });
   }
 
   fail(page, error) {
