@@ -18,19 +18,26 @@ public final class Nginx: Sendable {
     public var http2: Bool
     /// In nginx's words.
     public var protocols: String
+    /// Where it listens: an address of loopback.
+    public var address: String
+    /// Nil: a free one. A site of the same address and port as another is told apart by its name; one
+    /// that is taken by somebody else keeps nginx from starting.
+    public var port: UInt16?
     /// What stands in the block besides: locations, redirects, limits. Relative file names are
     /// looked up among `files`, those under `root html` in `html/`.
     public var directives: String
 
     public init(
       _ identity: ServerIdentity? = nil, name: String = "_", http2: Bool = true,
-      protocols: String = "TLSv1.2 TLSv1.3",
+      protocols: String = "TLSv1.2 TLSv1.3", address: String = "127.0.0.1", port: UInt16? = nil,
       directives: String = "location / { return 200 \"$request_method $request_uri\"; }"
     ) {
       self.identity = identity
       self.name = name
       self.http2 = http2
       self.protocols = protocols
+      self.address = address
+      self.port = port
       self.directives = directives
     }
   }
@@ -76,7 +83,7 @@ public final class Nginx: Sendable {
     for _ in 0..<5 {
       let directory = try TemporaryDirectory()
       for (name, text) in files { try directory.write(text, to: name) }
-      let ports = try sites.map { _ in try freePort() }
+      let ports = try sites.map { try $0.port ?? freePort() }
       for (number, site) in sites.enumerated() {
         _ = try site.identity?.write(to: directory.url, name: "site\(number)")
       }
@@ -177,7 +184,7 @@ public final class Nginx: Sendable {
       let (site, port) = entry
       let isTLS = site.identity != nil
       let listen =
-        "127.0.0.1:\(port)" + (isTLS ? " ssl" : "") + (isTLS && site.http2 ? " http2" : "")
+        "\(site.address):\(port)" + (isTLS ? " ssl" : "") + (isTLS && site.http2 ? " http2" : "")
       let tls =
         isTLS
         ? """

@@ -165,6 +165,9 @@ package struct LookSchedule: Sendable {
     return openLines().compactMap { lines[$0]?.first?.due }.min()
   }
 
+  /// Whether what comes of this look is still wanted.
+  func isUnderWay(_ turn: Turn) -> Bool { entries[turn.id]?.turn == turn.number }
+
   /// Enters what a look came to.
   ///
   /// - Returns: whether nothing is left to confirm: the next look is not a quick repeat.
@@ -252,4 +255,9 @@ package struct LookSchedule: Sendable {
         && (line != .failing || failingUnderWay < settings.failingLimit)
     }
   }
+}
+
+extension LookSchedule {
+  /// How many places it holds, those that no longer count included.
+  var places: Int { lines.values.reduce(0) { $0 + $1.count } }
 }

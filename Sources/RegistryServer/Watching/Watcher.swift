@@ -149,7 +149,7 @@ package final class Watcher: Sendable {
     while let (turn, target) = next, !Task.isCancelled {
       let look = await observer.look(at: target.endpoint)
       guard !Task.isCancelled else { return }
-      finish(turn, await target.decision.enter(look))
+      if isWatched(turn) { finish(turn, await target.decision.enter(look)) }
       next = takeTurn()
     }
   }
@@ -163,6 +163,10 @@ package final class Watcher: Sendable {
       }
       return nil
     }
+  }
+
+  private func isWatched(_ turn: LookSchedule.Turn) -> Bool {
+    state.withLock { $0.schedule.isUnderWay(turn) }
   }
 
   private func finish(_ turn: LookSchedule.Turn, _ outcome: NextLook) {
