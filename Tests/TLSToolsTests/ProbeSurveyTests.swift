@@ -145,7 +145,7 @@ struct ProbeSurveyTests {
     #expect(findings.map(\.route) == [0, 1])
     #expect(findings.map(\.address) == [nil, nil])
     #expect(Self.leaf(findings.last) == (try SPKIPin(certificateDER: identity.leaf.der)))
-    #expect(proxy.tunnels == [.init(host: "site.test", port: 443, status: 200)])
+    #expect(proxy.tunnels.map(\.host) == ["site.test"])
     #expect(proxy.plaintextBytes == 0)
     try await nginx.stop()
   }
@@ -164,7 +164,7 @@ struct ProbeSurveyTests {
       probe, port: server.port, addresses: [.loopback(server.port)],
       from: [.tunnel(host: "proxy.test", port: proxy.port)])
     #expect(Self.leaf(findings.first) == (try SPKIPin(certificateDER: identity.leaf.der)))
-    #expect(proxy.tunnels == [.init(host: "127.0.0.1", port: server.port, status: 200)])
+    #expect(proxy.tunnels.map(\.host) == ["127.0.0.1"])
   }
 
   @Test("a proxy that reads along shows its own key, believed only under its own authority")
