@@ -60,8 +60,8 @@ extension ReportLedger {
       }
       read.append(group)
     }
-    // A record of a server with larger limits: the oldest do not fit.
-    for group in read.sorted(by: { $0.last < $1.last }) { table.merge(group) }
+    // The oldest stand first: of a record of a server with larger limits they are the ones to leave.
+    for group in read { table.merge(group) }
     guard table.hours.read(object["hours"]) else { throw failure("the hours are unreadable") }
     table.droppedGroups = ReportCount.sum(
       table.droppedGroups, object["droppedGroups"]?.integerValue ?? 0)

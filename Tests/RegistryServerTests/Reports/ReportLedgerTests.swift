@@ -121,6 +121,19 @@ struct ReportLedgerTests {
     #expect(group.hours.cells.map(\.count) == [ReportCount.most])
   }
 
+  @Test(
+    "an hour counts for every time that has a second of it",
+    arguments: [
+      (3600, 7200, 1), (3600, 3601, 1), (7199, 9000, 1), (7200, 9000, 0), (0, 3600, 0),
+      (0, 3601, 1),
+      (5000, 5000, 1),
+    ] as [(Int64, Int64, Int64)])
+  func hourBorders(_ since: Int64, _ until: Int64, _ count: Int64) {
+    var buckets = ReportBuckets.recentHours
+    buckets.add(1, at: 3600)
+    #expect(buckets.count(since: since, until: until) == count)
+  }
+
   @Test("times before 1970 and a clock that is set back do no harm")
   func oddTimes() throws {
     var ledger = ReportLedger()
