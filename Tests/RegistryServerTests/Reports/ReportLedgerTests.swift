@@ -86,7 +86,7 @@ struct ReportLedgerTests {
         try Factory.report("\(index).attacker.example"), isListed: false,
         at: Self.now + Int64(index))
     }
-    #expect(ledger.counts == ["www.example.com 1": 1])
+    #expect(ledger.listed.groups.count == 1)
     #expect(ledger.unlisted.groups.count <= 500)
     #expect(Int64(ledger.unlisted.groups.count) + ledger.unlisted.droppedGroups == 3000)
     #expect(ledger.listed.hours.count(since: 0, until: .max) == 1)
