@@ -9,31 +9,67 @@ import CanonicalJSON
 /// - `/api/v1/admin/…`: see ``AdministrationSite``. Of a document that is named `admin` it hides the
 ///   changes alone.
 /// - `/` and the files of the console: ``ConsoleSite``.
-/// - `/livez`: 200 while the process answers. `/readyz`: 200 or 503, with reasons.
+/// - `/api/v1/reports`: see ``ReportsSite``.
+/// - `/metrics`, and `/livez`, `/readyz`, `/startupz`: 200 or 503, with reasons (``HealthFacts``).
 struct RegistrySite: Sendable {
   let documents: PublishedDocuments
   let health: ServiceHealth
   let administration: AdministrationSite
   /// `nil` where there is no console.
   var console: ConsoleSite?
+  /// `nil` where reports are not collected.
+  var reports: ReportsSite?
+  let metrics: MetricsPage
 
   private static let prefix = "/api/v1/"
   private static let noSuchPath = HTTPRefusal.response(
     404, "no such path", hint: "documents are at /api/v1/{file}")
   private static let noSuchDocument = HTTPRefusal.response(
     404, "no such document", hint: "the files of the configuration's keys are served")
-  private static let alive = status(200, "ok", reasons: [])
 
   /// Every path but the administration's is read, and none is written.
   func rule(_ method: String, _ path: String) -> HTTPRouteRule {
     if AdministrationSite.has(path) { return administration.rule(method) }
+    if reports != nil, path == ReportsSite.path {
+      return method == "POST" ? ReportsSite.rule : .methodNotAllowed(allow: ["POST"])
+    }
     return method == "GET" ? .noBody : .methodNotAllowed(allow: ["GET", "HEAD"])
   }
 
-  /// Answers a request that the rules let through.
+  /// Answers a request that the rules let through, and counts it.
   func answer(_ request: HTTPRequest) -> HTTPAnswer {
+    let begun = MonotonicReading.now()
+    let kind = kind(of: request.path)
+    switch page(for: request) {
+    case .now(let response):
+      metrics.metrics.answered(
+        kind, code: Int(response.status), taking: MonotonicReading.now() - begun)
+      return .now(response)
+    case .later(let work):
+      return .later { [metrics] in
+        let response = await work()
+        metrics.metrics.answered(
+          kind, code: Int(response.status), taking: MonotonicReading.now() - begun)
+        return response
+      }
+    }
+  }
+
+  private func kind(of path: String) -> PathClass {
+    if AdministrationSite.has(path) { return .admin }
+    switch path {
+    case ReportsSite.path: return .report
+    case "/metrics": return .metrics
+    case "/livez", "/readyz", "/startupz": return .probe
+    default: return path.utf8.starts(with: Self.prefix.utf8) ? .document : .console
+    }
+  }
+
+  private func page(for request: HTTPRequest) -> HTTPAnswer {
     if AdministrationSite.has(request.path) { return administration.answer(request) }
     let path = request.path
+    if let reports, path == ReportsSite.path { return reports.answer(request) }
+    if path == "/metrics" { return metrics.answer() }
     if path.utf8.starts(with: Self.prefix.utf8) {
       let name = path.dropFirst(Self.prefix.count)
       if let file = ChangesPage.file(of: name) {
@@ -47,10 +83,9 @@ struct RegistrySite: Sendable {
 
   private func page(_ request: HTTPRequest) -> HTTPResponse {
     switch request.path {
-    case "/livez": return Self.alive
-    case "/readyz":
-      let (isReady, reasons) = health.readiness(of: documents)
-      return Self.status(isReady ? 200 : 503, isReady ? "ready" : "not ready", reasons: reasons)
+    case "/livez": return probe(health.facts(of: documents).liveness, request)
+    case "/readyz": return probe(health.facts(of: documents).readiness, request)
+    case "/startupz": return probe(health.facts(of: documents).startup, request)
     default:
       return console?.answer(
         path: request.path, ifNoneMatch: request.headers["If-None-Match"]) ?? Self.noSuchPath
@@ -69,14 +104,13 @@ struct RegistrySite: Sendable {
     }
   }
 
-  private static func status(
-    _ code: UInt32, _ status: String, reasons: [String]
-  ) -> HTTPResponse {
-    let body = JSONObject([
-      ("status", .string(status)), ("reasons", .array(reasons.map { .string($0) })),
-    ])
+  private func probe(_ report: HealthReport, _ request: HTTPRequest) -> HTTPResponse {
+    let (type, bytes) = report.body(accept: request.headers["Accept"])
     return HTTPResponse(
-      status: code, headers: JSONHeaders.uncached,
-      body: JSONValue.object(body).canonicalBytes + [0x0a])
+      status: report.code,
+      headers: [
+        ("Content-Type", type), ("Cache-Control", "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+      ], body: bytes)
   }
 }

@@ -254,6 +254,10 @@ actor DocumentKeeper {
 
   private func publish(_ document: PublishedDocument) {
     services.published.publish(document)
+    services.metrics?.published(
+      DocumentFacts(
+        file: file, version: document.number?.version, epoch: document.number?.epoch,
+        signed: document.signed, entries: services.published.content(file)?.entries ?? []))
     services.log.event(
       .info, "document_published",
       [

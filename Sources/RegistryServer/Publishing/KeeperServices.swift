@@ -9,6 +9,8 @@ struct KeeperServices: Sendable {
   let published: PublishedDocuments
   let health: ServiceHealth
   let log: ServerLog
+  /// Where looks and documents are counted.
+  var metrics: ServerMetrics?
   /// Tells a sudden change of all endpoints, whatever their documents.
   let gauge = Locked(ChangeGauge())
 

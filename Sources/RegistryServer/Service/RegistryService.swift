@@ -17,6 +17,9 @@ public final class RegistryService: Sendable {
   private let documents: PublishedDocuments
   private let health = ServiceHealth()
   private let store: any RegistryStore
+  private let metrics: ServerMetrics
+  /// What apps report; `nil` where nothing is collected.
+  private let reports: ReportCollector?
   private let services: KeeperServices
   private let duty: WatchDuty
   /// What was passed in instead of looking over TLS.
@@ -55,10 +58,20 @@ public final class RegistryService: Sendable {
         directory: configuration.tls.directory, publishing: configuration.publishing)
     } catch { throw .signer(error) }
     Self.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
-    let store = try Self.open(configuration.storage)
+    let metrics = ServerMetrics(version: ServerVersion.current, started: clock.now())
+    metrics.configured(configuration.documents)
+    let store = MeasuredStore(try Self.open(configuration.storage), metrics: metrics)
+    reports =
+      configuration.reports.isEnabled
+      ? ReportCollector(
+        store: store, listed: ListedHosts(configuration.documents), writer: UUID().uuidString,
+        clock: clock, log: log, metrics: metrics,
+        limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
+    self.metrics = metrics
     documents = PublishedDocuments(files: configuration.documents.map(\.file))
     services = KeeperServices(
-      signing: Locked(signer), store: store, published: documents, health: health, log: log)
+      signing: Locked(signer), store: store, published: documents, health: health, log: log,
+      metrics: metrics)
     let keepers = configuration.documents.map { [services] in
       DocumentKeeper(KeeperSettings($0, tls: configuration.tls), services: services)
     }
@@ -66,7 +79,7 @@ public final class RegistryService: Sendable {
       WatchPlan(
         keepers: keepers, observer: try Self.observing(observer, configuration.tls),
         tls: configuration.tls),
-      store: store, clock: clock, health: health, log: log)
+      store: store, clock: clock, health: health, log: log, metrics: metrics)
     inForce = Locked(configuration)
     self.observer = observer
     self.clock = clock
@@ -93,9 +106,12 @@ public final class RegistryService: Sendable {
     }
     let configuration = inForce.withLock { $0 }
     copyDocuments(to: configuration.publishing.directory)
+    await reports?.open()
     let site = RegistrySite(
       documents: documents, health: health, administration: administrationSite(configuration),
-      console: configuration.administration.isEnabled ? ConsoleSite() : nil)
+      console: configuration.administration.isEnabled ? ConsoleSite() : nil,
+      reports: reports.map { ReportsSite($0) },
+      metrics: MetricsPage(metrics: metrics, keepers: { [duty] in duty.keepers }, clock: clock))
     let server: HTTPServer
     do throws(HTTPServerError) {
       server = try HTTPServer(
@@ -103,7 +119,8 @@ public final class RegistryService: Sendable {
         limits: configuration.server.limits, routing: site.rule
       ) { site.answer($0) }
     } catch { throw .listening(error) }
-    let tasks = [Task { [duty] in await duty.lead() }, Task { [duty] in await duty.follow() }]
+    var tasks = [Task { [duty] in await duty.lead() }, Task { [duty] in await duty.follow() }]
+    if let reports { tasks.append(Task { await reports.run() }) }
     running.withLock { $0 = Running(server: server, tasks: tasks) }
     log.event(
       .info, "started",
@@ -117,8 +134,9 @@ public final class RegistryService: Sendable {
     let routes = AdministrationRoutes(
       administration: RegistryAdministration(
         keepers: { [duty] in duty.keepers }, store: store, clock: clock,
-        changed: { [duty] _ in duty.replace(duty.watcher) }),
-      services: services, isLeading: { [duty] in duty.isLeading }, reports: NoReports(clock: clock),
+        changed: { [duty] _ in await duty.update() }),
+      services: services, isLeading: { [duty] in duty.isLeading },
+      reports: reports ?? NoReports(clock: clock),
       version: ServerVersion.current)
     return AdministrationSite(
       routes: routes.all, isEnabled: configuration.administration.isEnabled,
@@ -164,6 +182,7 @@ public final class RegistryService: Sendable {
     for task in running.tasks { await task.value }
     for keeper in duty.keepers { await keeper.close(at: clock.now()) }
     await files.withLock { $0 }?.finish()
+    await reports?.flush()
     await store.close()
     log.event(.info, "stopped")
   }
@@ -196,6 +215,8 @@ public final class RegistryService: Sendable {
     services.signing.withLock { $0 = signer }
     tokenKey.withLock { $0 = newTokenKey }
     documents.serve(files: new.documents.map(\.file))
+    metrics.configured(new.documents)
+    await reports?.configured(ListedHosts(new.documents))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
     if new.publishing.directory != old.publishing.directory {
       copyDocuments(to: new.publishing.directory)
@@ -333,7 +354,9 @@ public final class RegistryService: Sendable {
   private static func observing(
     _ given: (any EndpointObserver)?, _ tls: TLSConfiguration
   ) throws(RegistryServiceError) -> any EndpointObserver {
-    if let given { return given }
-    do throws(AnchorsError) { return try TLSEndpointObserver(tls) } catch { throw .anchors(error) }
+    if let given { return MeasuredObserver(base: given) }
+    do throws(AnchorsError) { return MeasuredObserver(base: try TLSEndpointObserver(tls)) } catch {
+      throw .anchors(error)
+    }
   }
 }

@@ -14,6 +14,7 @@ final class WatchDuty: Sendable {
   private let clock: any ServerClock
   private let health: ServiceHealth
   private let log: ServerLog
+  private let metrics: ServerMetrics
   private let state: Locked<State>
 
   /// How often, in milliseconds, a store is asked for changes that it should have told.
@@ -21,8 +22,9 @@ final class WatchDuty: Sendable {
 
   init(
     _ plan: WatchPlan, store: any RegistryStore, clock: any ServerClock, health: ServiceHealth,
-    log: ServerLog
+    log: ServerLog, metrics: ServerMetrics
   ) {
+    self.metrics = metrics
     self.store = store
     self.clock = clock
     self.health = health
@@ -104,6 +106,7 @@ final class WatchDuty: Sendable {
 
   private func watch(under leadership: any StoreLeadership) async {
     state.withLock { $0.isLeading = true }
+    metrics.leads(true)
     log.event(.info, "leading")
     // What the one before stored last.
     for keeper in keepers { await keeper.upkeep(at: clock.now()) }
@@ -120,6 +123,7 @@ final class WatchDuty: Sendable {
       await leadership.resign()
     }
     state.withLock { $0.isLeading = false }
+    metrics.leads(false)
     log.event(.info, "not_leading")
   }
 

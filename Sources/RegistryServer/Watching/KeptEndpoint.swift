@@ -5,6 +5,8 @@ struct KeptEndpoint: LookDecision {
   let clock: any ServerClock
 
   func enter(_ look: Look) async -> NextLook {
+    keeper.services.metrics?.looked(
+      at: endpoint, in: keeper.file, taking: look.duration, look, at: clock.now())
     if await keeper.enter(look, of: endpoint, at: clock.now()) { return .soon }
     return look.isAnswered ? .onSchedule : .failed
   }

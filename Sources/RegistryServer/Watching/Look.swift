@@ -4,6 +4,8 @@ import Pinning
 public struct Look: Sendable, Hashable {
   /// In the order in which they were asked for.
   public var observations: [Observation]
+  /// How long it took; zero where nobody measured.
+  public var duration: Duration = .zero
 
   /// A look.
   public init(observations: [Observation]) { self.observations = observations }
