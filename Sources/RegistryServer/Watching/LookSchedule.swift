@@ -1,5 +1,3 @@
-import TLSTools
-
 /// Which endpoint is looked at next, and when.
 ///
 /// - Never more than ``Settings/limit`` looks are under way, and of those at endpoints that failed
@@ -49,12 +47,10 @@ package struct LookSchedule: Sendable {
     let number: UInt64
   }
 
-  private enum Line { case urgent, usual, failing }
-
   private struct Entry {
     var pause: Int64
     var isPaused: Bool
-    var line = Line.usual
+    var line = WaitingLines.Line.usual
     /// The place in a line that counts; nil while under way, or while nothing is planned.
     var ticket: UInt64?
     /// When the present look began, or the last one.
@@ -70,22 +66,10 @@ package struct LookSchedule: Sendable {
     var quickRepeats = 0
   }
 
-  private struct Place: Comparable {
-    let due: Int64
-    /// Random, so that those which are due at once come in no order of their own.
-    let order: UInt64
-    let ticket: UInt64
-    let id: String
-
-    static func < (one: Place, other: Place) -> Bool {
-      (one.due, one.order, one.ticket) < (other.due, other.order, other.ticket)
-    }
-  }
-
   let settings: Settings
   private var random: any RandomNumberGenerator & Sendable
   private var entries: [String: Entry] = [:]
-  private var lines: [Line: PriorityQueue<Place>] = [:]
+  private var lines = WaitingLines()
   private var lastTicket: UInt64 = 0
   private var failingUnderWay = 0
   /// How many looks are under way.
@@ -143,10 +127,7 @@ package struct LookSchedule: Sendable {
 
   /// Takes the next endpoint that is due; its look is under way until ``finish(_:_:at:)``.
   mutating func next(at now: Int64) -> Turn? {
-    guard underWay < settings.limit, let line = line(at: now),
-      let place = lines[line]?.first, place.due <= now
-    else { return nil }
-    _ = lines[line]?.popFirst()
+    guard underWay < settings.limit, let place = takePlace(at: now) else { return nil }
     lastTurn += 1
     underWay += 1
     let isFailing = (entries[place.id]?.failures ?? 0) > 0
@@ -162,7 +143,9 @@ package struct LookSchedule: Sendable {
   /// is reached or nothing is planned.
   mutating func nextDue() -> Int64? {
     guard underWay < settings.limit else { return nil }
-    return openLines().compactMap { lines[$0]?.first?.due }.min()
+    dropStale()
+    let failing = isOpenToFailing ? lines.failing.first : nil
+    return [lines.urgent.first, lines.usual.first, failing].compactMap { $0?.due }.min()
   }
 
   /// Whether what comes of this look is still wanted.
@@ -210,7 +193,7 @@ package struct LookSchedule: Sendable {
   private mutating func planTurn(_ id: String, at now: Int64) {
     guard let entry = entries[id] else { return }
     let pause = Double(pauseAfterFailures(entry))
-    let part = entry.looks < 2 && entry.failures == 0 ? 0.25...1 : 0.9...1
+    let part = entry.looks < 2 && entry.failures == 0 ? 0.02...1 : 0.9...1
     let wait = Int64(pause * Double.random(in: part, using: &random))
     plan(id, entry.failures > 0 ? .failing : .usual, at: max(now, (entry.started ?? now) + wait))
   }
@@ -221,15 +204,15 @@ package struct LookSchedule: Sendable {
     return max(entry.pause, min(entry.pause * factor, settings.longestBackOff))
   }
 
-  private mutating func plan(_ id: String, _ line: Line, at due: Int64) {
+  private mutating func plan(_ id: String, _ line: WaitingLines.Line, at due: Int64) {
     lastTicket += 1
     entries[id]?.ticket = lastTicket
     entries[id]?.line = line
-    let place = Place(due: due, order: random.next(), ticket: lastTicket, id: id)
-    lines[line, default: PriorityQueue()].insert(place)
+    lines.insert(
+      WaitingLines.Place(due: due, order: random.next(), ticket: lastTicket, id: id), in: line)
     // Places that no longer count are passed over when they come up; here, before they are too many.
-    if (lines[line]?.count ?? 0) > 2 * entries.count + 64 {
-      lines[line]?.filter { [entries] in entries[$0.id]?.ticket == $0.ticket }
+    if lines.count > 2 * entries.count + 64 {
+      lines.filter { [entries] in entries[$0.id]?.ticket == $0.ticket }
     }
   }
 
@@ -238,26 +221,26 @@ package struct LookSchedule: Sendable {
     if entry.isCountedAsFailing { failingUnderWay -= 1 }
   }
 
-  /// From which line the next look is taken.
-  private mutating func line(at now: Int64) -> Line? {
-    let open = openLines()
-    if open.contains(.urgent), let due = lines[.urgent]?.first?.due, due <= now { return .urgent }
-    return open.min { (lines[$0]?.first?.due ?? .max) < (lines[$1]?.first?.due ?? .max) }
+  /// Takes the place of whoever is next, if it is due.
+  private mutating func takePlace(at now: Int64) -> WaitingLines.Place? {
+    dropStale()
+    if let due = lines.urgent.first?.due, due <= now { return lines.urgent.popFirst() }
+    let usual = lines.usual.first?.due ?? .max
+    let failing = isOpenToFailing ? lines.failing.first?.due ?? .max : .max
+    guard min(usual, failing) <= now else { return nil }
+    return usual <= failing ? lines.usual.popFirst() : lines.failing.popFirst()
   }
 
-  /// The lines in which somebody waits who may have a turn, places that no longer count taken out.
-  private mutating func openLines() -> [Line] {
-    [Line.urgent, .usual, .failing].filter { line in
-      while let place = lines[line]?.first, entries[place.id]?.ticket != place.ticket {
-        _ = lines[line]?.popFirst()
-      }
-      return lines[line]?.isEmpty == false
-        && (line != .failing || failingUnderWay < settings.failingLimit)
-    }
+  /// Whether another look at a failing endpoint may be made.
+  private var isOpenToFailing: Bool { failingUnderWay < settings.failingLimit }
+
+  /// Takes places that no longer count from the heads of the lines.
+  private mutating func dropStale() {
+    lines.dropFirst { [entries] in entries[$0.id]?.ticket != $0.ticket }
   }
 }
 
 extension LookSchedule {
   /// How many places it holds, those that no longer count included.
-  var places: Int { lines.values.reduce(0) { $0 + $1.count } }
+  var places: Int { lines.count }
 }

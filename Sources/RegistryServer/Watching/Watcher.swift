@@ -41,8 +41,9 @@ package final class Watcher: Sendable {
     var targets: [String: Target] = [:]
     var waiters: [Waiter] = []
     var unseen: Set<String> = []
-    /// Until when the dispatcher sleeps; nil while it does not, or sleeps until it is woken.
+    /// Until when the dispatcher sleeps; nil: until it is woken.
     var sleepsUntil: Int64?
+    /// Whether it sleeps, and nobody has rung.
     var isAsleep = false
     var isRunning = false
   }
@@ -84,6 +85,7 @@ package final class Watcher: Sendable {
         state.targets[target.id] = target
         state.schedule.set(target.id, pause: target.pause, isPaused: target.isPaused, at: now)
       }
+      state.isAsleep = false
     }
     // Whoever waits for an endpoint that is gone waits in vain.
     release { waiter, state in state.targets[waiter.id] == nil }
@@ -102,6 +104,7 @@ package final class Watcher: Sendable {
         state.waiters.append(
           Waiter(id: target.id, after: state.schedule.lastTurn, continuation: continuation))
         state.schedule.lookNow(target.id, at: now)
+        state.isAsleep = false
         return true
       }
       if isQueued { bell.ring() } else { continuation.resume(returning: false) }
@@ -176,6 +179,7 @@ package final class Watcher: Sendable {
       if outcome == .never { state.targets[turn.id] = nil }
       let due = state.schedule.nextDue()
       let mustWake = state.isAsleep && (due ?? .max) < (state.sleepsUntil ?? .max)
+      if mustWake { state.isAsleep = false }
       return (isSettled, state.unseen.remove(turn.id) != nil, mustWake)
     }
     if isFirst { firstLook() }

@@ -36,6 +36,7 @@ final class SteppedClock: ServerClock {
   /// nothing left to do.
   func advance(milliseconds: Int64, _ watcher: Watcher) async throws {
     let end = uptime() + milliseconds
+    try await untilAtRest(watcher)
     while true {
       let due = state.withLock { state in
         let next = state.sleepers.values.map(\.due).min() ?? end
