@@ -30,8 +30,9 @@ struct TokenTests {
     try Keys.signing.get().write(to: directory.file("tls/prv.pem"))
     let server = try Tool.start(
       ["up", "--config-path", directory.path(), "--listen", "127.0.0.1:0"])
-    try await server.waitForOutput(containing: "\n")
     let marker = "listening on "
+    try await server.waitForOutput(containing: marker)
+    try await server.waitForOutput(containing: "\n")
     let line = try #require(server.stdout.split(separator: "\n").first { $0.hasPrefix(marker) })
     let url = "\(line.dropFirst(marker.count))/api/v1/admin/session"
 

@@ -159,7 +159,8 @@ actor ReportCollector {
         case .replaced(let version):
           base = Base(version: version, ledger: next, bytes: bytes.count)
           sending = nil
-          return
+          // What a write that failed left behind may not have been all.
+          guard !pending.isEmpty else { return }
         case .conflict: isStale = true
         }
       } catch {

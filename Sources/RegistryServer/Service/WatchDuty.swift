@@ -56,11 +56,17 @@ final class WatchDuty: Sendable {
       return state.run
     }
     run?.cancel()
-    await update()
+    await begin()
   }
 
-  /// Watches the endpoints as their documents have them now.
+  /// Watches the endpoints as their documents have them now. Those that stay keep their place.
   func update() async {
+    let (plan, watcher) = state.withLock { ($0.plan, $0.watcher) }
+    watcher.update(endpoints: await plan.targets(clock: clock))
+  }
+
+  /// Watches the endpoints with a watcher that has seen none of them yet.
+  private func begin() async {
     let (plan, watcher) = state.withLock { ($0.plan, $0.watcher) }
     let targets = await plan.targets(clock: clock)
     health.expect(firstLooks: targets.count)
@@ -110,7 +116,7 @@ final class WatchDuty: Sendable {
     log.event(.info, "leading")
     // What the one before stored last.
     for keeper in keepers { await keeper.upkeep(at: clock.now()) }
-    await update()
+    await begin()
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [self] in while !Task.isCancelled { await runOnce() } }
       group.addTask { await leadership.ended() }

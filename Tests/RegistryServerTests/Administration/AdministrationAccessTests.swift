@@ -133,7 +133,10 @@ struct AdministrationAccessTests {
   @Test("who has a token is told which paths and methods there are")
   func pathsAndMethods() async throws {
     let service = try await AdministeredService.running()
-    for path in ["/", "/nothing", "/overview/", "//overview", "/documents//history", "/denials/"] {
+    for path in [
+      "/", "/nothing", "/overview/", "//overview", "/documents//history", "/denials/",
+      "/documents/www.example.com.json%C3%A9", "/documents/%E2%84%AA.json",
+    ] {
       #expect(try await service.call("GET", path).status == 404, "\(path)")
     }
     let cases = [

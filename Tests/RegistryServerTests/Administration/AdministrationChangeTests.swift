@@ -2,6 +2,7 @@ import CanonicalJSON
 import Foundation
 import Pinning
 import RegistryServer
+import TestSupport
 import Testing
 
 @Suite("What administrators change")
@@ -120,33 +121,65 @@ struct AdministrationChangeTests {
     let service = try await AdministeredService.running()
     let added = try await service.call(
       "POST", "/documents/\(Self.file)/endpoints",
-      #"{"fqdn":"API.example.com","port":8443,"address":"192.0.2.1","interval":"30s","approval":"manual","patterns":["api.example.com","**.api.example.com"]}"#
+      #"{"fqdn":"NEW.example.com","port":8443,"address":"192.0.2.1","interval":"30s","approval":"manual","patterns":["new.example.com","**.new.example.com"]}"#
     )
     #expect(added.status == 201 && added.changes == ["endpoint_added"])
-    #expect(added["id"] == "api.example.com:8443 at 192.0.2.1")
+    #expect(added["id"] == "new.example.com:8443 at 192.0.2.1")
     let location = try #require(added.headers["location"])
-    #expect(location.hasSuffix("/endpoints/api.example.com%3A8443%20at%20192.0.2.1"))
+    #expect(location.hasSuffix("/endpoints/new.example.com%3A8443%20at%20192.0.2.1"))
     let path = String(location.dropFirst(AdministeredService.prefix.count))
     let shown = try await service.call("GET", path)
     #expect(shown["source"] == "added" && shown["interval"] == "30s")
     #expect(shown["approval"] == "manual" && shown["health"] == "pending")
-    #expect(shown["patterns"] == ["api.example.com", "**.api.example.com"])
+    #expect(shown["patterns"] == ["new.example.com", "**.new.example.com"])
     let twice = try await service.call(
       "POST", "/documents/\(Self.file)/endpoints",
-      #"{"fqdn":"api.example.com","port":8443,"address":"192.0.2.1"}"#)
+      #"{"fqdn":"new.example.com","port":8443,"address":"192.0.2.1"}"#)
     #expect(twice.status == 409)
 
     #expect(try await service.call("DELETE", "\(path)?why=gone").changes == ["endpoint_removed"])
     #expect(try await service.call("GET", path).status == 404)
     let tombstones = try await service.call("GET", "/tombstones")
-    #expect(tombstones["tombstones", "0", "id"] == "api.example.com:8443 at 192.0.2.1")
+    #expect(tombstones["tombstones", "0", "id"] == "new.example.com:8443 at 192.0.2.1")
     #expect(tombstones["tombstones", "0", "why"] == "gone")
     #expect(tombstones["tombstones", "0", "configured"] == false)
     let back = try await service.call(
       "POST", "/documents/\(Self.file)/endpoints",
-      #"{"fqdn":"api.example.com","port":8443,"address":"192.0.2.1"}"#)
+      #"{"fqdn":"new.example.com","port":8443,"address":"192.0.2.1"}"#)
     #expect(back.status == 201)
     #expect(try await service.call("GET", "/tombstones")["tombstones"] == .array([]))
+    await service.stop()
+  }
+
+  @Test("an added endpoint is watched at once, and its key published beside the others")
+  func addedIsWatched() async throws {
+    let service = try await AdministeredService.running()
+    service.scripted.observer.show(.accepted(pin(6)), at: "api.example.com")
+    let added = try await service.call(
+      "POST", "/documents/\(Self.file)/endpoints", #"{"fqdn":"api.example.com"}"#)
+    #expect(added.status == 201)
+    let isPublished = await eventually {
+      let document = service.scripted.service.currentDocument(Self.file)
+      let pins = document.flatMap {
+        try? verifiedPins($0.bytes, at: service.scripted.clock.now())
+      }
+      return pins?["api.example.com"] == [pin(6)]
+    }
+    #expect(isPublished)
+    #expect(try await service.published()["www.example.com"] == [pin(1)])
+    let path = "/documents/\(Self.file)/endpoints/api.example.com%3A443"
+    #expect(try await service.call("DELETE", path).changes == ["endpoint_removed"])
+    #expect(try await service.published()["api.example.com"] == nil)
+    await service.stop()
+  }
+
+  @Test("a change leaves a server ready that has looked everywhere, though a document still waits")
+  func readiness() async throws {
+    let service = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com}, {fqdn: silent.example.org}]")
+    #expect(try await service.call("GET", "/overview")["readiness", "ready"] == true)
+    try await service.call("PATCH", Self.endpoint, #"{"interval":"90s"}"#)
+    #expect(try await service.call("GET", "/overview")["readiness", "ready"] == true)
     await service.stop()
   }
 

@@ -54,7 +54,9 @@ extension ConsoleTests {
           "for (const found of document.querySelectorAll('details')) found.open = true")
         try await page.wait(for: Self.markup)
         try await Self.expectText(page)
-        #expect(try await page.troubles() == [], "\(heading)")
+        // A path with an escaped slash in it is refused before it gets anywhere.
+        let troubles = try await page.troubles(expecting: [400])
+        #expect(troubles == [], "\(heading)")
       }
       await server.stop()
     }

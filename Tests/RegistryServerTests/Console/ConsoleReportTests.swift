@@ -65,7 +65,8 @@ extension ConsoleTests {
 
     @Test("says that no reports are taken, and which keys sign")
     func quiet() async throws {
-      let stage = try ConsoleStage(keys: "[{fqdn: www.example.com, file: example.json}]")
+      let stage = try ConsoleStage(
+        keys: "[{fqdn: www.example.com, file: example.json}]", more: "reports: {enabled: false}")
       stage.prepare(pin(1), at: "www.example.com")
       try await stage.start()
       let page = try await ConsolePage.open(

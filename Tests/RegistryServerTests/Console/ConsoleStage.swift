@@ -17,7 +17,7 @@ struct ConsoleStage {
   private let service: RegistryService
 
   /// - Parameter keys: the YAML list of `keys`, in flow style.
-  init(keys: String) throws {
+  init(keys: String, more: String = "") throws {
     directory = try makeKeyDirectory()
     began = Int64(Date().timeIntervalSince1970)
     clock = TestClock(began)
@@ -27,6 +27,7 @@ struct ConsoleStage {
       server: {listen: "127.0.0.1:0"}
       storage: {type: memory}
       tls: {dir: "\(directory.path())"}
+      \(more)
       """)
     service = try RegistryService(
       configuration: configuration, clock: clock, log: LogCollector().log, observer: observer)

@@ -103,8 +103,10 @@ struct AdministrationSite: Sendable {
   ) throws(AdministrationRefusal) -> (AdministrationRoute, [String: String]) {
     let path = request.path.utf8.dropFirst(Self.prefix.utf8.count)
       .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    // What is named in paths is ASCII, and `String` takes some other characters for the same.
+    let isASCII = request.path.utf8.allSatisfy { $0 < 0x80 }
     var allowed: [String] = []
-    for route in routes {
+    for route in isASCII ? routes : [] {
       guard let parameters = route.parameters(of: path) else { continue }
       if route.method.rawValue == request.method { return (route, parameters) }
       allowed.append(route.method.rawValue)

@@ -13,7 +13,7 @@ import PinningPlatform
 /// - The leader holds a lock on the file `leader`, which the kernel lets go of when it dies.
 /// - Directories are made with mode 0700 and files with 0600.
 ///
-/// Hazards: not for network file systems, where such locks and renames often hold on one machine
+/// Hazards: a directory of its own, not the one that documents are copied to. Not for network file systems, where such locks and renames often hold on one machine
 /// only. On a file system that ignores letter case, names that differ in nothing else are one
 /// record. A backup that copies the files while a server writes has each record whole, but not all
 /// records at one moment.

@@ -12,7 +12,7 @@ import PinningPlatform
 /// - A cut network, a hanging server and a restart end in an error within seconds; the next call
 ///   connects anew.
 ///
-/// Hazards: connect to PostgreSQL itself, or through a pooler that keeps sessions: one that hands
+/// Hazards: names are looked up by the system, which may take longer than that. Connect to PostgreSQL itself, or through a pooler that keeps sessions: one that hands
 /// each transaction to another connection breaks leadership and notifications. With asynchronous
 /// replication, a fail-over to a standby may lose what was acknowledged last: set
 /// `synchronous_standby_names` where that matters. After an error, whether a replacement was made is

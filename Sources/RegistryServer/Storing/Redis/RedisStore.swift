@@ -15,7 +15,7 @@ import PinningPlatform
 /// acknowledged kept when its machine fails; ``warning`` says what the settings mean. Replication is
 /// asynchronous, so a fail-over to a replica may lose the last changes, show readers an older
 /// version, and let two servers lead for up to 4 s (compare and swap still keeps records whole).
-/// A `FLUSHALL` takes everything. No Redis Cluster, no TLS. After an error, whether a replacement
+/// Names are looked up by the system, which may take longer than the time-outs. A `FLUSHALL` takes everything. No Redis Cluster, no TLS. After an error, whether a replacement
 /// was made is unknown; read again.
 public final class RedisStore: RegistryStore {
   private let keys: RedisKeys
