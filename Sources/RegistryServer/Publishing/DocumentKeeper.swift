@@ -104,13 +104,13 @@ actor DocumentKeeper {
       end.finish()
     }
     for _ in 0..<8 {
-      let before = state
+      let (before, waiting) = (state, history)
       var next = state
       let entries = try change(&next, settings.configuration.endpoints)
       guard !entries.isEmpty else { return [] }
       do throws(KeeperFailure) {
-        if try await write(next, history + entries, signing: true, at: now) {
-          history = []
+        if try await write(next, waiting + entries, signing: true, at: now) {
+          history.removeFirst(waiting.count)
           // What looks showed while it was written.
           state = before == state ? stored : state.merging(stored, base: before)
           refreshEndpoints()
@@ -167,16 +167,19 @@ actor DocumentKeeper {
     for _ in 0..<8 {
       guard isDue(at: now) else { return }
       let entries = history
+      let isSigning = (mustSign || isOld(at: now)) && mayPublish
+      // Before the wait: looks that come in meanwhile set both again.
       isDirty = false
+      if isSigning { mustSign = false }
       do throws(KeeperFailure) {
-        if try await write(state, entries, signing: mustSign || isOld(at: now), at: now) {
+        if try await write(state, entries, signing: isSigning, at: now) {
           history.removeFirst(entries.count)
           return
         }
-        isDirty = true
+        (isDirty, mustSign) = (true, true)
         try await reloading()
       } catch {
-        isDirty = true
+        (isDirty, mustSign) = (true, true)
         note(error)
         return
       }
@@ -204,7 +207,6 @@ actor DocumentKeeper {
     services.health.clear(file)
     guard let document else { return true }
     (state.document, state.signed, state.number) = (next.document, next.signed, next.number)
-    mustSign = false
     publish(document)
     return true
   }
@@ -219,7 +221,6 @@ actor DocumentKeeper {
       services.published.content(file) == content, current.bytes == state.document,
       !services.signer.hasNewKeySets(for: file, after: state)
     {
-      mustSign = false
       return nil
     }
     // Never an older time or number than before, whatever became of the store or the clock: clients
