@@ -4,6 +4,6 @@ extension Command {
     DemoCommand.command, Up.command, ConfigCheck.command, TokenCommand.command, Get.command,
     PinCommand.command,
     Verify.command, Sign.command,
-    KeysGenerate.command, KeysSignSet.command, Canonicalize.command,
+    KeysGenerate.command, KeysRotate.command, KeysSignSet.command, Canonicalize.command,
   ]
 }

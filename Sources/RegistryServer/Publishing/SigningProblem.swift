@@ -21,7 +21,7 @@ extension SigningProblem: CustomStringConvertible {
     case .key(let error): error.description
     case .onlineKeysMissing(let epoch, let held, let threshold):
       "\(held) of the \(threshold) online keys that key set \(epoch) asks for are here"
-        + "; hint: publish.online_keys names their files"
+        + "; hint: put them into tls.dir/online, or name them in publish.online_keys"
     case .keySets(let path, let reason): "the key sets in \(path) cannot be used: \(reason)"
     case .keySetsDiffer(let epoch):
       "key set \(epoch) is another one than was published"

@@ -5,6 +5,7 @@ import TLSTools
 
 /// Holds the online keys, and finds the key sets that a document carries.
 ///
+/// - Online keys are those of `publish.online_keys`, those in `tls.dir/online`, and the key that apps ship.
 /// - Without key sets the document is of epoch 0, signed by the key that apps ship.
 /// - Key sets are a file for each document, named like it, as `ssl-pinning keys` writes them. The newest
 ///   complete set counts; one that still lacks signatures waits.
@@ -22,13 +23,19 @@ struct StatementSigner: Sendable {
   ) throws(DocumentSignerError) {
     let base = directory.hasSuffix("/") ? directory : directory + "/"
     var keys: [TrustSigningKey] = []
-    for path in [base + "prv.pem"] + publishing.onlineKeys {
+    for path in [base + "prv.pem"] + Self.rotated(in: base + "online") + publishing.onlineKeys {
       do throws(SigningKeyError) {
         keys.append(try TrustSigningKey(file: URL(filePath: path)))
       } catch { throw .onlineKey(path: path, error) }
     }
     self.keys = keys
     keySetDirectory = publishing.keySets ?? base + "keysets"
+  }
+
+  /// The keys that `ssl-pinning keys rotate` made.
+  private static func rotated(in directory: String) -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return names.filter { $0.hasSuffix(".pem") }.sorted().map { directory + "/" + $0 }
   }
 
   /// The complete key sets that the next document carries.

@@ -1,0 +1,135 @@
+import Foundation
+import Pinning
+import TLSTools
+
+/// `keys rotate`: a new online key for one document of a server, under the next key set.
+///
+/// - Nothing that was is overwritten: the new key gets a file of its own, and the chain of key sets only
+///   grows. Clients walk the chain, so none of them notices.
+/// - Root keys may lie elsewhere: what still lacks signatures waits in the same file, and the server goes
+///   on under the set before until `keys sign-set` has completed it.
+enum KeysRotate {
+  private static let directory = Flag.text(
+    "--dir", "DIR", "the server's tls.dir, with prv.pem; tls by default")
+  private static let algorithm = Flag<TrustSigningKey.Kind>(
+    "--algorithm", "NAME", "of the new online key: ed25519 (default), p256 or rsa-3072"
+  ) { text throws(FlagValueError) in
+    switch text {
+    case "ed25519": return .ed25519
+    case "p256": return .p256
+    case "rsa-3072": return .rsa(bits: 3072)
+    default: throw FlagValueError(wanted: "ed25519, p256 or rsa-3072")
+    }
+  }
+  private static let root = Flag.texts(
+    "--root", "PUB", "a root key of the new set; by default those of the set before, or prv.pem")
+  private static let rootThreshold = Flag.number(
+    "--root-threshold", "K", "so many root keys must sign; needed with several --root",
+    in: 1...1000)
+  private static let signWith = Flag.texts(
+    "--sign-with", "PRV", "a private root key; prv.pem signs by itself where it is one")
+
+  static let command = Command(
+    "keys rotate", "give one document of a server a new online key, under the next key set",
+    flags: [
+      RegistryNameArgument.flag.description, directory.description, algorithm.description,
+      root.description, rootThreshold.description, signWith.description,
+    ],
+    notes: [
+      "Writes DIR/online/NAME-EPOCH.pem and extends DIR/keysets/NAME; NAME is the document's file.\n"
+        + "Then SIGHUP has the server sign under the new set. Where root signatures are missing, they\n"
+        + "are told: carry DIR/keysets/NAME to where the root keys are, let keys sign-set sign it, and\n"
+        + "put it back. Until then the server signs under the set before.",
+      "Old online keys stay in DIR/online: delete one when its set is no longer the newest.",
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+    let name = try invocation.require(RegistryNameArgument.flag)
+    let base = URL(filePath: invocation[directory] ?? "tls", directoryHint: .isDirectory)
+    let chain = base.appending(path: "keysets").appending(path: name)
+    let path = chain.path(percentEncoded: false)
+    var list =
+      InputFile.exists(path)
+      ? try KeySetFile.read(path, name: name) : KeySetList(registry: name)
+    if let shortage = list.shortages.first {
+      throw .no("\(path): \(shortage); hint: let keys sign-set complete it first")
+    }
+    let shipped = try SigningKeyArgument.trustKey(
+      base.appending(path: "prv.pem").path(percentEncoded: false))
+    let epoch = list.sets.count + 1
+    let key: TrustSigningKey
+    do throws(SigningKeyError) { key = try .generate(invocation[algorithm] ?? .ed25519) } catch {
+      throw .couldNotFindOut("\(error)")
+    }
+    let root = try rootRole(after: list, shipped, invocation)
+    let online = try role([key.roleKey], threshold: 1)
+    do throws(KeySetListError) { try list.append(root: root, online: online) } catch {
+      throw .no("\(error)")
+    }
+    // Set 1 is signed by the shipped key; later ones where it is among the roots.
+    let signers = try SigningKeyArgument.trustKeys(invocation[signWith] ?? []) + [shipped]
+    for signer in signers {
+      do throws(KeySetListError) { try list.sign(with: signer) } catch {
+        guard case .notARootKey = error, signer.roleKey.id == shipped.roleKey.id else {
+          throw .no("\(error)")
+        }
+      }
+    }
+    // The key first: a chain that names a key which is nowhere would stop the server's signing.
+    let keyFile = base.appending(path: "online").appending(path: "\(name)-\(epoch).pem")
+    try makeDirectory(of: keyFile)
+    try makeDirectory(of: chain)
+    do throws(SigningKeyError) { try key.write(to: keyFile) } catch {
+      throw .couldNotFindOut("\(error)")
+    }
+    do { try Data(list.json.canonicalBytes + [0x0a]).write(to: chain, options: .atomic) } catch {
+      throw .couldNotFindOut("cannot write \(path): \(OutputFile.reason(error))")
+    }
+    try Console.write(line: "key set \(epoch) of \(name): online key \(key.roleKey.id.base64)")
+    for shortage in list.shortages { Console.say("warning: \(shortage)") }
+    if list.shortages.isEmpty {
+      Console.say("hint: send the server SIGHUP, and it signs under the new set")
+    }
+    return .yes
+  }
+
+  private static func rootRole(
+    after list: KeySetList, _ shipped: TrustSigningKey, _ invocation: Invocation
+  ) throws(CommandFailure) -> KeyRole {
+    let given = try KeyArgument.trustKeys(root, invocation)
+    guard !given.isEmpty else {
+      if let newest = list.newest { return newest.keySet.root }
+      return try role([shipped.roleKey], threshold: 1)
+    }
+    guard let threshold = invocation[rootThreshold] ?? (given.count == 1 ? 1 : nil) else {
+      throw .usage(
+        "missing \(rootThreshold.description.usage): \(rootThreshold.description.help)")
+    }
+    do throws(DocumentFault) {
+      var members: [RoleKey] = []
+      for key in given { members.append(try key.roleKey) }
+      return try KeyRole(keys: members, threshold: Int(threshold))
+    } catch { throw .usage("the root role cannot be: \(error)") }
+  }
+
+  private static func role(
+    _ keys: [RoleKey], threshold: Int
+  ) throws(CommandFailure) -> KeyRole {
+    do throws(DocumentFault) { return try KeyRole(keys: keys, threshold: threshold) } catch {
+      throw .no("\(error)")
+    }
+  }
+
+  private static func makeDirectory(of file: URL) throws(CommandFailure) {
+    let directory = file.deletingLastPathComponent()
+    do {
+      try FileManager.default.createDirectory(
+        at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw .couldNotFindOut(
+        "cannot make the directory \(directory.path(percentEncoded: false)):"
+          + " \(OutputFile.reason(error))")
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import CanonicalJSON
+import Foundation
+import Pinning
+import PinningPlatform
+import TLSTools
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("What format 1 cannot say") struct StatementTests {
+  private static let now: Int64 = 1_780_000_000
+  private static let file = "www.example.com.json"
+
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try makeKeyDirectory() }
+
+  private func content() -> DocumentContent {
+    var state = DocumentState()
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("www.example.com"))
+    state.ledgers[endpoint.id] = DomainLedger(
+      keys: [KnownKey(pin: pin(1), firstSeen: Self.now, lastSeen: Self.now)])
+    state.denied = [.init(pin: pin(9), at: Self.now, by: "ada", why: "lost")]
+    return DocumentContent(state, endpoints: [endpoint])
+  }
+
+  private func signer(statements: Bool = true) throws -> DocumentSigner {
+    try DocumentSigner(
+      directory: directory.path(), publishing: PublishingConfiguration(statements: statements))
+  }
+
+  /// A state in which a document was published.
+  private func state(after document: PublishedDocument) -> DocumentState {
+    var state = DocumentState()
+    state.document = document.bytes
+    state.signed = document.signed
+    state.number = document.number
+    return state
+  }
+
+  @Test("stands in a statement of epoch 0, signed by the key that apps ship")
+  func epoch0() throws {
+    let document = try #require(
+      try signer().sign(content(), file: Self.file, after: DocumentState(), at: Self.now))
+    #expect(document.number == RegistryStamp.Version(epoch: 0, version: Self.now))
+    let json = try #require(try JSONValue(parsing: document.bytes).objectValue)
+    #expect(json["statement"]?.objectValue?["denied"] == [.string(pin(9).base64)])
+    #expect(json["payload"]?.objectValue?.keys == ["keys"])
+  }
+
+  @Test("has numbers that only grow, also where the store was lost and the clock was set back")
+  func numbers() throws {
+    let signer = try signer()
+    let first = try #require(
+      try signer.sign(content(), file: Self.file, after: DocumentState(), at: Self.now))
+    let again = try #require(
+      try signer.sign(content(), file: Self.file, after: state(after: first), at: Self.now - 500))
+    #expect(try #require(again.number) > (try #require(first.number)))
+    let lost = try #require(
+      try signer.sign(content(), file: Self.file, after: DocumentState(), at: Self.now + 60))
+    #expect(try #require(lost.number) > (try #require(again.number)))
+  }
+
+  @Test("is never left out once it was said: clients would refuse the document")
+  func ended() throws {
+    let first = try #require(
+      try signer().sign(content(), file: Self.file, after: DocumentState(), at: Self.now))
+    let without = try signer(statements: false)
+    #expect(throws: SigningProblem.self) {
+      try without.sign(content(), file: Self.file, after: state(after: first), at: Self.now)
+    }
+    let fresh = try #require(
+      try without.sign(content(), file: Self.file, after: DocumentState(), at: Self.now))
+    #expect(fresh.number == nil)
+  }
+
+  @Test("is signed under the newest complete key set, and goes back behind none that was published")
+  func keySets() throws {
+    let shipped = try TrustSigningKey(file: directory.file("prv.pem"))
+    let online = try TrustSigningKey.generate(.ed25519)
+    var list = KeySetList(registry: Self.file)
+    try list.append(
+      root: KeyRole(keys: [shipped.roleKey], threshold: 1),
+      online: KeyRole(keys: [online.roleKey], threshold: 1))
+    try list.sign(with: shipped)
+    try FileManager.default.createDirectory(
+      at: directory.file("keysets"), withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      at: directory.file("online"), withIntermediateDirectories: true)
+    try directory.write(list.json.canonicalBytes, to: "keysets/" + Self.file)
+    // Its online key is nowhere yet.
+    #expect(throws: SigningProblem.self) {
+      try signer().sign(content(), file: Self.file, after: DocumentState(), at: Self.now)
+    }
+    try online.write(to: directory.file("online/1.pem"))
+    let document = try #require(
+      try signer().sign(content(), file: Self.file, after: DocumentState(), at: Self.now))
+    #expect(document.number?.epoch == 1)
+    // A file that was lost is made up for by what was published.
+    try FileManager.default.removeItem(at: directory.file("keysets/" + Self.file))
+    let next = try #require(
+      try signer().sign(content(), file: Self.file, after: state(after: document), at: Self.now))
+    #expect(next.number == RegistryStamp.Version(epoch: 1, version: Self.now + 1))
+    // Another chain of the same length is none to go on from.
+    var other = KeySetList(registry: Self.file)
+    try other.append(
+      root: KeyRole(keys: [online.roleKey], threshold: 1),
+      online: KeyRole(keys: [online.roleKey], threshold: 1))
+    try other.sign(with: online)
+    try directory.write(other.json.canonicalBytes, to: "keysets/" + Self.file)
+    #expect(throws: SigningProblem.self) {
+      try signer().sign(content(), file: Self.file, after: state(after: next), at: Self.now)
+    }
+  }
+}
