@@ -15,7 +15,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo drill drill-kill test check check-fast check-apple docs bench-core \
+.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test check check-fast check-apple docs bench-core bench-scan \
 	sanitize mutants clean
 
 help: ## list the targets
@@ -42,12 +42,18 @@ demo: deps ## run the main job on loopback, start to end
 	@.build/debug/ssl-pinning demo $(ARGS)
 
 drill: deps ## prove that no change locks anybody out and no attack gets in
+	$(SWIFT) build $(STRICT) --product ssl-pinning
 	$(SWIFT) build $(STRICT) --product drill
 	@.build/debug/drill $(if $(FILTER),--filter '$(FILTER)') $(ARGS)
 
 drill-kill: deps-test ## prove that what a store acknowledged survives kill -9, 500 times each
 	$(SWIFT) build $(STRICT) --product drill
 	@.build/debug/drill kill $(ARGS)
+
+drill-replicas: deps-test ## prove that replicas on one database go on while servers, database and network fail
+	$(SWIFT) build $(STRICT) --product ssl-pinning
+	$(SWIFT) build $(STRICT) --product drill
+	@.build/debug/drill replicas $(ARGS)
 
 test: deps-test ## run all tests
 	$(SWIFT) test $(STRICT) --disable-xctest $(WIDTH) $(if $(FILTER),--filter '$(FILTER)')
@@ -76,6 +82,9 @@ docs: deps-test ## build the documentation into .build/docs; every warning is an
 
 bench-core: deps-test ## measure canonicalizing, verdicts, signatures, beside peers
 	@Benchmarks/core.sh
+
+bench-scan: deps-test ## measure a round of looks at 10 000 endpoints; ARGS='--peer PROGRAM'
+	@Benchmarks/scan.sh $(ARGS)
 
 clean: ## remove everything that was built or installed into .build
 	rm -rf .build

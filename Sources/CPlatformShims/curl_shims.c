@@ -60,6 +60,10 @@ CURLcode pp_easy_prepare_post(CURL *easy, const void *bytes, size_t count) {
   return CURLE_OK;
 }
 
+CURLcode pp_easy_stay(CURL *easy) {
+  return curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+}
+
 CURLcode pp_easy_set_callbacks(CURL *easy, void *context, pp_data_callback body,
                                pp_data_callback header, pp_progress_callback progress,
                                char *error) {

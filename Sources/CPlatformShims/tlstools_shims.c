@@ -3,6 +3,7 @@
 
 #if defined(__linux__)
 
+#include <malloc.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,10 +16,16 @@
 // The flag BIO_eof() reports; OpenSSL tells a truncation from a slow peer by it.
 #define PP_BIO_SAW_END 0x800
 
+// A client's whole last flight with its farewell; a longer one goes out in parts.
+#define PP_HELD 1024
+
 struct socket_state {
   int descriptor;
   int begun;                // how many bytes of `beginning` are filled
   unsigned char beginning[40];
+  int holds;                // whether writes wait for the next read, or the end
+  int held;                 // how many bytes of `waiting` wait
+  unsigned char waiting[PP_HELD];
 };
 
 static int socket_of(BIO *bio) {
@@ -35,15 +42,41 @@ static int would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
+// Sends what waits. False and errno where something is left.
+static int send_waiting(struct socket_state *state) {
+  int sent = 0;
+  while (sent < state->held) {
+    ssize_t more = send(state->descriptor, state->waiting + sent, (size_t)(state->held - sent),
+                        MSG_NOSIGNAL);
+    if (more <= 0) break;
+    sent += (int)more;
+  }
+  state->held -= sent;
+  if (state->held > 0 && sent > 0) memmove(state->waiting, state->waiting + sent, (size_t)state->held);
+  return state->held == 0;
+}
+
 static int socket_write(BIO *bio, const char *bytes, int count) {
+  struct socket_state *state = BIO_get_data(bio);
   BIO_clear_retry_flags(bio);
-  ssize_t sent = send(socket_of(bio), bytes, (size_t)count, MSG_NOSIGNAL);
+  if (state->holds && count <= PP_HELD - state->held) {
+    memcpy(state->waiting + state->held, bytes, (size_t)count);
+    state->held += count;
+    return count;
+  }
+  ssize_t sent =
+      send_waiting(state) ? send(state->descriptor, bytes, (size_t)count, MSG_NOSIGNAL) : -1;
   if (sent < 0 && would_block(errno)) BIO_set_retry_write(bio);
   return (int)sent;
 }
 
 static int socket_read(BIO *bio, char *bytes, int count) {
   BIO_clear_retry_flags(bio);
+  // The other side answers what it was told.
+  if (!send_waiting(BIO_get_data(bio)) && would_block(errno)) {
+    BIO_set_retry_write(bio);
+    return -1;
+  }
   ssize_t received = recv(socket_of(bio), bytes, (size_t)count, 0);
   if (received < 0 && would_block(errno)) BIO_set_retry_read(bio);
   if (received == 0) BIO_set_flags(bio, PP_BIO_SAW_END);
@@ -62,6 +95,7 @@ static long socket_control(BIO *bio, int command, long number, void *pointer) {
 }
 
 static int socket_free(BIO *bio) {
+  if (BIO_get_data(bio) != NULL) send_waiting(BIO_get_data(bio));
   free(BIO_get_data(bio));
   BIO_set_data(bio, NULL);
   return 1;
@@ -80,7 +114,7 @@ static void make_method(void) {
   method = made;
 }
 
-BIO *pp_tls_socket_bio(int descriptor) {
+BIO *pp_tls_socket_bio(int descriptor, int holds) {
   pthread_once(&method_once, make_method);
   BIO *bio = method != NULL ? BIO_new(method) : NULL;
   if (bio == NULL) return NULL;
@@ -90,6 +124,7 @@ BIO *pp_tls_socket_bio(int descriptor) {
     return NULL;
   }
   state->descriptor = descriptor;
+  state->holds = holds;
   BIO_set_data(bio, state);
   BIO_set_init(bio, 1);
   return bio;
@@ -128,6 +163,21 @@ int pp_tls_poll_wait(int poll, uint64_t *tokens, int capacity, int milliseconds)
   int count = epoll_wait(poll, events, most, milliseconds);
   for (int i = 0; i < count; i++) tokens[i] = events[i].data.u64;
   return count > 0 ? count : 0;
+}
+
+void pp_memory_economise(int arenas, int large) {
+#if defined(M_ARENA_MAX) && defined(M_MMAP_THRESHOLD)
+  mallopt(M_ARENA_MAX, arenas);
+  mallopt(M_MMAP_THRESHOLD, large);
+#else
+  (void)arenas, (void)large;
+#endif
+}
+
+void pp_memory_give_back(void) {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
 }
 
 #endif

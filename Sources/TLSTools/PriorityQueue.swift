@@ -2,17 +2,19 @@
 ///
 /// Elements that compare equal come in no particular order; who needs one compares by more.
 package struct PriorityQueue<Element: Comparable> {
-  private var heap: [Element] = []
+  // why: other modules' elements would otherwise be compared and copied through witness tables, which
+  // costs more than all else here.
+  @usableFromInline var heap: [Element] = []
 
-  package init() {}
+  @inlinable package init() {}
 
-  package var isEmpty: Bool { heap.isEmpty }
-  package var count: Int { heap.count }
+  @inlinable package var isEmpty: Bool { heap.isEmpty }
+  @inlinable package var count: Int { heap.count }
 
   /// The smallest element.
-  package var first: Element? { heap.first }
+  @inlinable package var first: Element? { heap.first }
 
-  package mutating func insert(_ element: Element) {
+  @inlinable package mutating func insert(_ element: Element) {
     heap.append(element)
     var index = heap.count - 1
     while index > 0 {
@@ -24,7 +26,7 @@ package struct PriorityQueue<Element: Comparable> {
   }
 
   /// Takes the smallest element out.
-  package mutating func popFirst() -> Element? {
+  @inlinable package mutating func popFirst() -> Element? {
     guard let first = heap.first, let last = heap.popLast() else { return nil }
     guard !heap.isEmpty else { return first }
     heap[0] = last
@@ -41,7 +43,7 @@ package struct PriorityQueue<Element: Comparable> {
   }
 
   /// Keeps the elements that `isIncluded` says; for thinning out those that no longer count.
-  package mutating func filter(_ isIncluded: (Element) -> Bool) {
+  @inlinable package mutating func filter(_ isIncluded: (Element) -> Bool) {
     let kept = heap.filter(isIncluded)
     heap = []
     for element in kept { insert(element) }

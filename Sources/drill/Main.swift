@@ -2,12 +2,14 @@ import Foundation
 
 /// `drill [--list] [--filter name]`: proves on real sockets that no change locks anybody out and no
 /// attack gets in. `drill kill`: proves that what a store acknowledged survives `kill -9`.
+/// `drill replicas`: proves that several servers on one database go on whatever fails.
 @main
 enum Main {
   static func main() async {
     var arguments = CommandLine.arguments.dropFirst()
     switch arguments.first {
     case "kill": exit(await KillCommand.run(Array(arguments.dropFirst())) { say($0) })
+    case "replicas": exit(await ReplicasCommand.run(Array(arguments.dropFirst())) { say($0) })
     case "store-writer", "store-leader":
       exit(await StoreWorker.run(arguments.removeFirst(), Array(arguments)))
     default: break

@@ -3,8 +3,11 @@ enum Table {
   static let rows = changes + attacks
   static let changes =
     RotationRows.all + ServerRows.changes + ShippedRows.changes + AbsenceRows.all + ClockRows.all
+    + LiveRotationRows.all + LiveRegistryRows.all + LiveOutageRows.all + LiveMishapRows.all
+    + LiveCrowdRows.changes
   static let attacks =
     MiddlemanRows.all + ClearTextRows.all + RegistryAttackRows.all + TamperingRows.all
     + BodyRows.all
-    + ServerRows.attacks
+    + ServerRows.attacks + LiveAttackRows.all + LiveForgeryRows.all
+    + LiveCrowdRows.attacks
 }

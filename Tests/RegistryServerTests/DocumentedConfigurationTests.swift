@@ -60,21 +60,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let read = try ConfigurationSources(
       directory: directory.path(),
-      environment: [
-        "SSL_PINNING_LOG_LEVEL": "debug", "SSL_PINNING_SERVER_LISTEN": "0.0.0.0:7500",
-        "SSL_PINNING_SERVER_READ_TIMEOUT": "5s", "SSL_PINNING_SERVER_WRITE_TIMEOUT": "5s",
-        "SSL_PINNING_STORAGE_CONN_MAX_IDLE_TIME": "5m",
-        "SSL_PINNING_STORAGE_CONN_MAX_LIFETIME": "30m",
-        "SSL_PINNING_STORAGE_DSN": "postgres://user:pass@localhost:5432/db?sslmode=disable",
-        "SSL_PINNING_STORAGE_DUMP_DIR": "/opt/ssl-pinning/storage-dump",
-        "SSL_PINNING_STORAGE_MAX_IDLE_CONNS": "5", "SSL_PINNING_STORAGE_MAX_OPEN_CONNS": "5",
-        "SSL_PINNING_STORAGE_TYPE": "postgres", "SSL_PINNING_TLS_DIR": "/opt/ssl-pinning/tls",
-        "SSL_PINNING_TLS_DUMP_INTERVAL": "1s", "SSL_PINNING_TLS_TIMEOUT": "3s",
-        "SSL_PINNING_KEYS": """
-        [{"fqdn": "example.com", "domainName": "www.example.com"},
-         {"fqdn": "mail.example.com", "file": "example.com.json", "domainName": "mail.example.com"}]
-        """,
-      ]
+      environment: Vectors.sampleEnvironment()
     ).read()
     #expect(
       read.tls

@@ -76,6 +76,25 @@ import Testing
     #expect(try await byName.record(named: "a") == nil)
   }
 
+  @Test("logs in as its user, else as the default one, as the field's server always does")
+  func users() async throws {
+    let server = try await RedisServer.start()
+    try await server.run("ACL", "SETUSER", "known", "on", ">hush", "~*", "&*", "+@all")
+    let place = "127.0.0.1:\(server.port)/0"
+    func name(_ dsn: String) throws -> String? {
+      try RedisConnection(RedisDSN(dsn)).command("ACL", "WHOAMI").text
+    }
+    #expect(try name("redis://known:hush@\(place)") == "known")
+    #expect(try name(server.dsn(user: "unknown")) == "default")
+    #expect(try name(server.dsn()) == "default")
+    #expect(throws: StoreError.self) { try name("redis://unknown:hush@\(place)") }
+    // A Redis that asks for no password takes any, from the default user alone.
+    try await server.run("CONFIG", "SET", "requirepass", "")
+    #expect(try name("redis://unknown:hush@\(place)") == "default")
+    #expect(try name("redis://:hush@\(place)") == "default")
+    try await server.stop()
+  }
+
   @Test(
     "says what Redis' settings do not keep",
     arguments: [

@@ -39,6 +39,23 @@ import Testing
     return state
   }
 
+  /// Writes key set 1, of a new online key.
+  private func beginEpoch() throws -> TrustSigningKey {
+    let shipped = try TrustSigningKey(file: directory.file("prv.pem"))
+    let online = try TrustSigningKey.generate(.ed25519)
+    var list = KeySetList(registry: Self.file)
+    try list.append(
+      root: KeyRole(keys: [shipped.roleKey], threshold: 1),
+      online: KeyRole(keys: [online.roleKey], threshold: 1))
+    try list.sign(with: shipped)
+    for name in ["keysets", "online"] {
+      try FileManager.default.createDirectory(
+        at: directory.file(name), withIntermediateDirectories: true)
+    }
+    try directory.write(list.json.canonicalBytes, to: "keysets/" + Self.file)
+    return online
+  }
+
   @Test("stands in a statement of epoch 0, signed by the key that apps ship")
   func epoch0() throws {
     let document = try #require(
@@ -77,18 +94,7 @@ import Testing
 
   @Test("is signed under the newest complete key set, and goes back behind none that was published")
   func keySets() throws {
-    let shipped = try TrustSigningKey(file: directory.file("prv.pem"))
-    let online = try TrustSigningKey.generate(.ed25519)
-    var list = KeySetList(registry: Self.file)
-    try list.append(
-      root: KeyRole(keys: [shipped.roleKey], threshold: 1),
-      online: KeyRole(keys: [online.roleKey], threshold: 1))
-    try list.sign(with: shipped)
-    try FileManager.default.createDirectory(
-      at: directory.file("keysets"), withIntermediateDirectories: true)
-    try FileManager.default.createDirectory(
-      at: directory.file("online"), withIntermediateDirectories: true)
-    try directory.write(list.json.canonicalBytes, to: "keysets/" + Self.file)
+    let online = try beginEpoch()
     // Its online key is nowhere yet.
     #expect(throws: SigningProblem.self) {
       try signer().sign(content(), file: Self.file, after: DocumentState(), at: Self.now)
@@ -112,5 +118,37 @@ import Testing
     #expect(throws: SigningProblem.self) {
       try signer().sign(content(), file: Self.file, after: state(after: next), at: Self.now)
     }
+  }
+
+  @Test("never goes back in time, but with a new epoch: so a clock that was ahead is healed")
+  func newEpoch() async throws {
+    let document = try #require(
+      try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
+        .documents.first)
+    let endpoint = try #require(document.endpoints.first)
+    let published = PublishedDocuments(files: [Self.file])
+    let settings = KeeperSettings(document, tls: TLSConfiguration(looks: 1))
+    let services = KeeperServices(
+      signing: Locked(try signer()), store: MemoryStore(), published: published,
+      health: ServiceHealth(), log: LogCollector().log)
+    let keeper = DocumentKeeper(settings, services: services)
+    try await keeper.open()
+    let ahead = Self.now + 400 * 86_400
+    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: ahead)
+    #expect(published.document(Self.file)?.signed == ahead)
+    // The clock is put right.
+    _ = await keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now)
+    #expect(published.document(Self.file)?.number == .init(epoch: 0, version: ahead + 1))
+    #expect(published.document(Self.file)?.signed == ahead)
+    try beginEpoch().write(to: directory.file("online/1.pem"))
+    services.signing.withLock { [new = try signer()] in $0 = new }
+    await keeper.reconfigure(settings)
+    await keeper.upkeep(at: Self.now + 60)
+    #expect(published.document(Self.file)?.number == .init(epoch: 1, version: Self.now + 60))
+    #expect(published.document(Self.file)?.signed == Self.now + 60)
+    // And goes on from there.
+    _ = await keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 30)
+    #expect(published.document(Self.file)?.number == .init(epoch: 1, version: Self.now + 61))
+    #expect(published.document(Self.file)?.signed == Self.now + 60)
   }
 }

@@ -6,40 +6,6 @@ import Testing
 
 @testable import RegistryServer
 
-/// A store that fails, or goes back to an older state, when the test says so.
-private actor TroubledStore: RegistryStore {
-  private var records: [String: StoredRecord] = [:]
-  private var isFailing = false
-
-  func fail(_ isFailing: Bool) { self.isFailing = isFailing }
-
-  /// Puts an older record in force under a newer version, as a backup that was played back does.
-  func goBack(to record: StoredRecord, named name: String) {
-    let version = (records[name]?.version ?? 0) + 1
-    records[name] = StoredRecord(version: version, bytes: record.bytes)
-  }
-
-  func record(named name: String) throws(StoreError) -> StoredRecord? { records[name] }
-
-  func replace(
-    _ name: String, version: Int64, with bytes: [UInt8], history: [[UInt8]]
-  ) throws(StoreError) -> StoreReplacement {
-    if isFailing { throw .failed(operation: "insert", reason: "the disk is full") }
-    let current = records[name]?.version ?? 0
-    guard current == version else { return .conflict(version: current) }
-    records[name] = StoredRecord(version: version + 1, bytes: bytes)
-    return .replaced(version: version + 1)
-  }
-
-  func history(of name: String, before: Int64?, limit: Int) -> [StoredEntry] { [] }
-
-  nonisolated func changes() -> AsyncStream<String> { AsyncStream { $0.finish() } }
-
-  func lead() -> (any StoreLeadership)? { LeadershipTerm() }
-
-  func close() {}
-}
-
 @Suite("A document whose store is in trouble")
 struct StoreTroubleTests {
   private static let now: Int64 = 1_780_000_000
@@ -81,11 +47,25 @@ struct StoreTroubleTests {
     let before = published.document(Self.file)?.bytes
     _ = await keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
     #expect(published.document(Self.file)?.bytes == before)
+    #expect(await keeper.snapshot.state.alerts[""]?.map(\.kind) == [.storing])
     // What was learnt meanwhile is not lost.
     await store.fail(false)
     _ = await keeper.enter(.unreachable(reason: "test"), of: endpoint, at: Self.now + 180)
     #expect(pins == [pin(1), pin(2)])
+    #expect(await keeper.snapshot.state.alerts[""] == nil)
     #expect(log.events("document_not_stored").count == 2)
+  }
+
+  @Test("is told for as long as the store cannot be read, and no longer")
+  func unreadable() async throws {
+    try await keeper.open()
+    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
+    await store.failReading(true)
+    await keeper.refresh(at: Self.now + 60)
+    #expect(await keeper.snapshot.state.alerts[""]?.map(\.kind) == [.storing])
+    await store.failReading(false)
+    await keeper.refresh(at: Self.now + 120)
+    #expect(await keeper.snapshot.state.alerts[""] == nil)
   }
 
   @Test("gives readers no older document where the store goes back to one, and the clock with it")

@@ -1,5 +1,6 @@
 import Foundation
 import Pinning
+import PinningPlatform
 import TLSTools
 import TestSupport
 import Testing
@@ -165,6 +166,32 @@ struct ProbeSurveyTests {
       from: [.tunnel(host: "proxy.test", port: proxy.port)])
     #expect(Self.leaf(findings.first) == (try SPKIPin(certificateDER: identity.leaf.der)))
     #expect(proxy.tunnels.map(\.host) == ["127.0.0.1"])
+  }
+
+  @Test("a proxy's name is looked up once for all that ask in the same half minute")
+  func proxyLookups() async throws {
+    let server = try LocalTLSServer(identity: authority.issue(names: ["site.test"])) { _ in
+      .text("never asked")
+    }
+    let proxy = try InterceptingProxy.tunnelling()
+    let lookups = Locked(0)
+    let probe = try probe(threads: 2) { _, _ in
+      lookups.withLock { $0 += 1 }
+      return .success([.loopback(proxy.port)])
+    }
+    let found = try await withThrowingTaskGroup(of: SPKIPin?.self) { group in
+      for _ in 0..<20 {
+        group.addTask {
+          let findings = try await survey(
+            probe, port: server.port, addresses: [.loopback(server.port)],
+            from: [.tunnel(host: "proxy.test", port: proxy.port)])
+          return Self.leaf(findings.first)
+        }
+      }
+      return try await group.reduce(into: [SPKIPin?]()) { $0.append($1) }
+    }
+    #expect(found.count == 20 && found.allSatisfy { $0 != nil })
+    #expect(lookups.withLock { $0 } == 1)
   }
 
   @Test("a proxy that reads along shows its own key, believed only under its own authority")

@@ -163,6 +163,24 @@ struct ProxyTests {
     await #expect(throws: (any Error).self) { try await client.get("/3") }
   }
 
+  @Test("a suspended forwarder carries nothing, ends nothing, and goes on where it was")
+  func suspending() async throws {
+    let clear = try LocalHTTPServer { .text($0.target) }
+    let relay = try SwitchableRelay(to: .loopback(clear.port))
+    let kept = try RawClient(port: relay.port)
+    #expect(try await kept.get("/1").contains("/1"))
+    relay.suspend(true)
+    async let second = kept.get("/2")
+    let fresh = try RawClient(port: relay.port)
+    async let third = fresh.get("/3")
+    // why: that nothing arrives can only be waited for.
+    try await Task.sleep(for: .milliseconds(150))
+    #expect(clear.requests.map(\.target) == ["/1"])
+    relay.suspend(false)
+    #expect(try await second.contains("/2"))
+    #expect(try await third.contains("/3"))
+  }
+
   @Test("stopping ends tunnels that stand and clients that say nothing")
   func stopping() async throws {
     let proxy = try InterceptingProxy.tunnelling(route: route)

@@ -14,7 +14,7 @@ final class RawClient: @unchecked Sendable {
 
   /// Connects to a loopback port in clear text.
   init(port: UInt16) throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -24,10 +24,8 @@ final class RawClient: @unchecked Sendable {
         Foundation.connect(descriptor, $0, 16)
       }
     }
-    guard code == 0 else {
-      defer { Foundation.close(descriptor) }
-      throw Failure.socket(errno)
-    }
+    // What is set is closed by `deinit`, also when this throws.
+    guard code == 0 else { throw Failure.socket(errno) }
     var timeout = timeval(tv_sec: 20, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
   }

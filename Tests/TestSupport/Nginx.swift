@@ -83,7 +83,8 @@ public final class Nginx: Sendable {
     for _ in 0..<5 {
       let directory = try TemporaryDirectory()
       for (name, text) in files { try directory.write(text, to: name) }
-      let ports = try sites.map { try $0.port ?? freePort() }
+      let free = try freePorts(sites.count)
+      let ports = zip(sites, free).map { $0.port ?? $1 }
       for (number, site) in sites.enumerated() {
         _ = try site.identity?.write(to: directory.url, name: "site\(number)")
       }

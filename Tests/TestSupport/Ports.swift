@@ -9,6 +9,13 @@ public func freePort() throws -> UInt16 {
   return try listener.bind()
 }
 
+/// So many ports of 127.0.0.1 that nobody listens on now, each another one. Asked for one by one, thirty are
+/// no thirty in one of fifty times.
+public func freePorts(_ count: Int) throws -> [UInt16] {
+  let listeners = try (0..<count).map { _ in try LoopbackSocket() }
+  return try listeners.map { try $0.bind() }
+}
+
 /// A port that refuses connections: taken, and nobody listens. Unlike the port of a server that was
 /// stopped, it cannot become another test's server in between.
 public final class ClosedPort: Sendable {

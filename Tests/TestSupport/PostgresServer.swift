@@ -13,20 +13,22 @@ public final class PostgresServer: Sendable {
   public static let shared = Task { try await PostgresServer.start() }
 
   public let port: UInt16
+  private let place: ServerPlace
   private let directory: TemporaryDirectory
   private let backstop: ServerGuard
   private let process = Slot<ChildProcess>()
   private let nextDatabase = Slot<Int>()
 
-  private init(port: UInt16, directory: TemporaryDirectory) throws {
+  private init(port: UInt16, place: ServerPlace, directory: TemporaryDirectory) throws {
     self.port = port
+    self.place = place
     self.directory = directory
     backstop = try ServerGuard(
       directory: directory, pidFile: "data/postmaster.pid", workingDirectory: "data")
   }
 
   /// Makes an empty cluster and starts its server.
-  public static func start() async throws -> PostgresServer {
+  public static func start(at place: ServerPlace = ServerPlace()) async throws -> PostgresServer {
     let directory = try TemporaryDirectory()
     try directory.write(password + "\n", to: "password")
     if getuid() == 0 {
@@ -39,16 +41,26 @@ public final class PostgresServer: Sendable {
         "--pwfile", directory.path("password"), "--locale=C", "-E", "UTF8",
       ])
     try await succeed(initdb[0], Array(initdb.dropFirst()))
-    let server = try PostgresServer(port: freePort(), directory: directory)
+    let neighbours = "host all all samenet scram-sha-256\n"
+    let access = try FileHandle(forWritingTo: directory.file("data/pg_hba.conf"))
+    try access.seekToEnd()
+    try access.write(contentsOf: Data(neighbours.utf8))
+    try access.close()
+    let server = try PostgresServer(port: freePort(), place: place, directory: directory)
     try await server.launch()
     return server
   }
 
   /// The URL of a database.
-  public func dsn(_ database: String = "postgres") -> String {
+  ///
+  /// - Parameter address: one of those that it listens on; `nil`: the first.
+  public func dsn(_ database: String = "postgres", at address: String? = nil) -> String {
+    let host = address ?? self.host
     let password = Self.password.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
-    return "postgres://\(Self.user):\(password)@127.0.0.1:\(port)/\(database)?sslmode=disable"
+    return "postgres://\(Self.user):\(password)@\(host):\(port)/\(database)?sslmode=disable"
   }
+
+  private var host: String { place.addresses.first ?? "127.0.0.1" }
 
   /// Makes an empty database and returns its name.
   public func makeDatabase() async throws -> String {
@@ -69,7 +81,7 @@ public final class PostgresServer: Sendable {
     try await Self.succeed(
       Self.program("psql"),
       [
-        "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", "\(port)", "-U",
+        "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", host, "-p", "\(port)", "-U",
         Self.user, "-d", database, "-c", sql,
       ], environment: ["PGPASSWORD": Self.password, "PGCONNECT_TIMEOUT": "30"])
   }
@@ -108,11 +120,15 @@ public final class PostgresServer: Sendable {
   /// Starts the server on the same port and data, and waits until it answers.
   public func launch() async throws {
     let settings = [
-      "listen_addresses=127.0.0.1", "port=\(port)", "unix_socket_directories=", "fsync=on",
+      "listen_addresses=\(place.addresses.joined(separator: ","))", "port=\(port)",
+      "unix_socket_directories=", "fsync=on",
       "max_connections=200", "shared_buffers=16MB", "log_min_messages=fatal",
     ]
-    let command = Self.asOwner(
-      "postgres", ["-D", directory.path("data")] + settings.flatMap { ["-c", $0] })
+    let inside = place.namespace.map { ["ip", "netns", "exec", $0] } ?? []
+    let command =
+      inside
+      + Self.asOwner(
+        "postgres", ["-D", directory.path("data")] + settings.flatMap { ["-c", $0] })
     let started = try ChildProcess(
       command[0], Array(command.dropFirst()), directory: URL(filePath: "/"), lastSignal: SIGQUIT)
     process.set(started)

@@ -30,4 +30,12 @@ public enum Vectors {
       $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     }
   }
+
+  /// The environment that the field's server documents, by variable.
+  public static func sampleEnvironment() throws -> [String: String] {
+    let pairs = try text("configuration/environment.txt").split(separator: "\n").map {
+      $0.split(separator: "=", maxSplits: 1).map(String.init)
+    }
+    return Dictionary(uniqueKeysWithValues: pairs.map { ($0[0], $0[1]) })
+  }
 }

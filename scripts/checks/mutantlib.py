@@ -41,6 +41,7 @@ RULES = {
     "Server 1": "which keys are published",
     "Server 2": "signed once per change",
     "Server 3": "what was acknowledged survives",
+    "Server 4": "endpoints are watched on time",
 }
 
 HEADERS = ("Rule", "Disables", "Tests")

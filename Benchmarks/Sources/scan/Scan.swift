@@ -11,6 +11,7 @@ import RegistryServer
 @main
 enum Scan {
   static func main() async {
+    ServerProcess.prepare()
     do {
       let arguments = CommandLine.arguments.dropFirst()
       guard (4...5).contains(arguments.count), let port = UInt16(CommandLine.arguments[1]),

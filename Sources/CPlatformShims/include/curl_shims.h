@@ -29,6 +29,9 @@ CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
 // Makes a prepared fetch a POST of these bytes, which are copied; redirects are not followed then.
 CURLcode pp_easy_prepare_post(CURL *easy, const void *bytes, size_t count);
 
+// Has a prepared fetch take a redirect for an answer like any other.
+CURLcode pp_easy_stay(CURL *easy);
+
 // `error` has CURL_ERROR_SIZE bytes and outlives the transfer.
 CURLcode pp_easy_set_callbacks(CURL *easy, void *context, pp_data_callback body,
                                pp_data_callback header, pp_progress_callback progress, char *error);

@@ -8,7 +8,10 @@
 /// A BIO over a connected socket whose writes never raise SIGPIPE (send with MSG_NOSIGNAL).
 /// OpenSSL's own socket BIO uses write(2), and a peer that leaves would end the whole process.
 /// The descriptor stays the caller's: freeing the BIO does not close it. NULL when out of memory.
-struct bio_st *pp_tls_socket_bio(int descriptor);
+///
+/// Where it `holds`, what is written goes out with the next read, or when the BIO is freed: whoever says
+/// little and listens, or leaves, says it at once. Nothing is told of a write that fails then.
+struct bio_st *pp_tls_socket_bio(int descriptor, int holds);
 
 /// Copies the first bytes that such a BIO received, at most 40; returns how many. What is no TLS is
 /// told by them after OpenSSL has eaten and refused them.
@@ -36,6 +39,14 @@ int pp_tls_poll_add(int poll, int descriptor, uint64_t token);
 /// Waits at most `milliseconds` (-1: for ever); fills `tokens` and returns how many. 0 where nothing
 /// happened or a signal came.
 int pp_tls_poll_wait(int poll, uint64_t *tokens, int capacity, int milliseconds);
+
+/// Has the allocator keep so many arenas at most, for threads that are yet to come, and give blocks of
+/// `large` bytes and more back when they are freed: mallopt(3), which Glibc's module leaves out. Does
+/// nothing where the allocator has no such settings.
+void pp_memory_economise(int arenas, int large);
+
+/// Has the allocator give back what is free: malloc_trim(3).
+void pp_memory_give_back(void);
 
 #endif
 #endif

@@ -4,6 +4,9 @@ struct HTTPExchange: Sendable {
   enum Kind: Hashable, Sendable {
     /// GET. Redirects are followed to `https` only, at most five; a longer answer is a failure.
     case get
+    /// GET of what only this server may say, with a token that only it may see: a redirect is an answer
+    /// like any other.
+    case getHere
     /// POST of JSON. A redirect is an answer like any other: what the app tells, it tells the server
     /// it named. Of the answer only its head counts, so a
     /// body that is too long or breaks off changes nothing.

@@ -61,6 +61,7 @@
       if code == CURLE_OK, case .post(let bytes) = exchange.kind {
         code = bytes.withUnsafeBytes { pp_easy_prepare_post(easy, $0.baseAddress, $0.count) }
       }
+      if code == CURLE_OK, case .getHere = exchange.kind { code = pp_easy_stay(easy) }
       if code == CURLE_OK {
         code = pp_easy_set_callbacks(
           easy, me, Self.receiveBody, Self.receiveHeader, Self.shouldStop, text)

@@ -94,9 +94,8 @@ struct RegistryAdministration: Sendable {
     _ configured: [WatchedEndpoint], _ request: DocumentState.Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     func require(_ id: String) throws(AdministrationError) {
-      guard state.endpoints(configured: configured).contains(where: { $0.id == id }) else {
-        throw .noSuchEndpoint(id)
-      }
+      let known = state.endpoints(configured: configured).map(\.id)
+      guard known.contains(id) else { throw .noSuchEndpoint(id, known: known) }
     }
     switch command {
     case .add(_, let endpoint):

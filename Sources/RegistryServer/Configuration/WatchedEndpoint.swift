@@ -3,11 +3,11 @@ import Pinning
 /// An endpoint whose key is watched.
 public struct WatchedEndpoint: Sendable, Hashable {
   /// The name that is looked up, sent as SNI and expected in the certificate.
-  public var fqdn: HostName
+  public var fqdn: HostName { didSet { id = Self.id(of: self) } }
   /// The TCP port.
-  public var port: UInt16
+  public var port: UInt16 { didSet { id = Self.id(of: self) } }
   /// Connect here instead of resolving `fqdn`; the name is still sent and checked.
-  public var address: IPAddress?
+  public var address: IPAddress? { didSet { id = Self.id(of: self) } }
   /// The hosts for which the endpoint's key is published.
   public var patterns: [HostPattern]
   /// Within how many milliseconds a changed key of this endpoint is published; `nil` means
@@ -15,6 +15,9 @@ public struct WatchedEndpoint: Sendable, Hashable {
   public var interval: Int64?
   /// Who decides about a new key of this endpoint; `nil` means ``TLSConfiguration/approval``.
   public var approval: ApprovalMode?
+  /// What tells endpoints of one document apart, in state and in logs: `www.example.com:443`, with
+  /// ` at 127.0.0.1` where an address is set.
+  public private(set) var id = ""
 
   /// An endpoint.
   ///
@@ -30,6 +33,8 @@ public struct WatchedEndpoint: Sendable, Hashable {
     self.interval = interval
     self.approval = approval
     self.patterns = patterns ?? Self.standardPatterns(for: fqdn)
+    // Kept: it is asked for with every look, and is longer in the making than most of what follows.
+    id = Self.id(of: self)
   }
 
   /// The apex and `*.`: pinning only the second, as the field's server does, would leave the apex
@@ -41,13 +46,13 @@ public struct WatchedEndpoint: Sendable, Hashable {
     }
   }
 
-  /// What tells endpoints of one document apart, in state and in logs: `www.example.com:443`, with
-  /// ` at 127.0.0.1` where an address is set.
-  public var id: String {
+  private static func id(of endpoint: WatchedEndpoint) -> String {
     let host =
-      if case .address(let address) = fqdn, address.bytes.count == 16 { "[\(fqdn)]" } else {
-        "\(fqdn)"
+      if case .address(let address) = endpoint.fqdn, address.bytes.count == 16 {
+        "[\(endpoint.fqdn)]"
+      } else {
+        "\(endpoint.fqdn)"
       }
-    return "\(host):\(port)" + (address.map { " at \($0)" } ?? "")
+    return "\(host):\(endpoint.port)" + (endpoint.address.map { " at \($0)" } ?? "")
   }
 }

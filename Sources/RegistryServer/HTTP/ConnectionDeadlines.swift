@@ -11,36 +11,46 @@ import PinningPlatform
 /// that just closed, and may already be another one's, is never touched.
 final class ConnectionDeadlines: Sendable {
   /// How long each phase may take, in nanoseconds.
-  private let idle: Int64
-  private let header: Int64
-  private let body: Int64
-  private let answer: Int64
-  private let later: Int64
+  private struct Times {
+    let idle, header, body, answer, later: Int64
+
+    init(_ limits: HTTPLimits) {
+      (idle, header, body) = (Self.of(limits.idle), Self.of(limits.header), Self.of(limits.body))
+      (answer, later) = (Self.of(limits.answer), Self.of(limits.later))
+    }
+
+    private static func of(_ duration: Duration) -> Int64 {
+      let (seconds, attoseconds) = duration.components
+      return min(seconds, 1 << 32) * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+  }
+
+  private let times: Locked<Times>
   private let open = Locked<[ObjectIdentifier: HTTPConnection]>([:])
 
-  init(limits: HTTPLimits) {
-    (idle, header, body) = (Self.of(limits.idle), Self.of(limits.header), Self.of(limits.body))
-    (answer, later) = (Self.of(limits.answer), Self.of(limits.later))
-  }
+  init(limits: HTTPLimits) { times = Locked(Times(limits)) }
+
+  /// Goes by these times from the next phase of each connection on.
+  func change(_ limits: HTTPLimits) { times.withLock { $0 = Times(limits) } }
 
   /// A connection began.
   func begin(_ connection: HTTPConnection) {
-    set(connection, header)
+    set(connection) { $0.header }
     open.withLock { $0[ObjectIdentifier(connection)] = connection }
   }
 
   /// The first line of a request is in. On a new connection its time runs already.
   func receivingHeader(_ connection: HTTPConnection) {
-    let deadline = Self.now() + header
+    let deadline = Self.now() + times.withLock { $0.header }
     if deadline < connection.deadline.load(ordering: .relaxed) {
       connection.deadline.store(deadline, ordering: .relaxed)
     }
   }
 
-  func receivingBody(_ connection: HTTPConnection) { set(connection, body) }
-  func waiting(_ connection: HTTPConnection) { set(connection, later) }
-  func answering(_ connection: HTTPConnection) { set(connection, answer) }
-  func answered(_ connection: HTTPConnection) { set(connection, idle) }
+  func receivingBody(_ connection: HTTPConnection) { set(connection) { $0.body } }
+  func waiting(_ connection: HTTPConnection) { set(connection) { $0.later } }
+  func answering(_ connection: HTTPConnection) { set(connection) { $0.answer } }
+  func answered(_ connection: HTTPConnection) { set(connection) { $0.idle } }
 
   /// A connection is about to close.
   func end(_ connection: HTTPConnection) {
@@ -59,6 +69,7 @@ final class ConnectionDeadlines: Sendable {
       }
       return late
     }
+    let answer = times.withLock { $0.answer }
     for connection in late {
       connection.deadline.store(now + answer, ordering: .relaxed)
       connection.later?.expire()
@@ -80,8 +91,9 @@ final class ConnectionDeadlines: Sendable {
     open.withLock { body($0.values) }
   }
 
-  private func set(_ connection: HTTPConnection, _ limit: Int64) {
-    connection.deadline.store(Self.now() + limit, ordering: .relaxed)
+  private func set(_ connection: HTTPConnection, _ limit: (Times) -> Int64) {
+    let deadline = Self.now() + times.withLock { limit($0) }
+    connection.deadline.store(deadline, ordering: .relaxed)
   }
 
   /// Nanoseconds of the monotonic clock, at the kernel's tick: a few nanoseconds per call.
@@ -89,10 +101,5 @@ final class ConnectionDeadlines: Sendable {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-  }
-
-  private static func of(_ duration: Duration) -> Int64 {
-    let (seconds, attoseconds) = duration.components
-    return min(seconds, 1 << 32) * 1_000_000_000 + attoseconds / 1_000_000_000
   }
 }

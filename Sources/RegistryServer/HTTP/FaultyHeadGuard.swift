@@ -11,24 +11,25 @@ enum FaultyHeadGuard {
   static let logged: MHD_LogCallback = { context, _, _ in
     guard let context else { return }
     let daemon = Unmanaged<HTTPDaemon.Context>.fromOpaque(context).takeUnretainedValue()
-    daemon.site.deadlines.withOpen { connections in
-      let current = pthread_self()
+    let current = pthread_self()
+    let faulty = daemon.site.deadlines.withOpen { connections in
       // A head is complete and its handler was not asked: there is one such connection at most.
-      let faulty = connections.first {
+      connections.first {
         pthread_equal($0.thread, current) != 0 && $0.phase == .header
           && pp_mhd_header_size($0.pointer) > 0
       }
-      guard let faulty else { return }
-      faulty.phase = .answering
-      if !daemon.isTLS {
-        _ = answer.withUnsafeBytes {
-          send(
-            faulty.descriptor, $0.baseAddress, $0.count,
-            Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
-        }
-      }
-      shutdown(faulty.descriptor, Int32(SHUT_RDWR))
     }
+    // It is this thread's, so nobody closes it meanwhile.
+    guard let faulty else { return }
+    faulty.phase = .answering
+    daemon.site.answered(faulty, HTTPRefusal.badHeader.status)
+    if !daemon.isTLS {
+      _ = answer.withUnsafeBytes {
+        send(
+          faulty.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+      }
+    }
+    shutdown(faulty.descriptor, Int32(SHUT_RDWR))
   }
 
   private static let answer: [UInt8] = {

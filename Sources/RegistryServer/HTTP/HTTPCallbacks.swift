@@ -31,6 +31,7 @@ enum HTTPCallbacks {
     }
     entry.phase = .header
     entry.targetLength = strlen(target)
+    daemon.site.began(entry)
     daemon.site.deadlines.receivingHeader(entry)
     if let mark = strchr(target, Int32(UInt8(ascii: "?"))) {
       let query = mark + 1
@@ -88,6 +89,11 @@ enum HTTPCallbacks {
 
   static let requestCompleted: MHD_RequestCompletedCallback = { context, connection, _, _ in
     guard let daemon = daemonContext(context), let entry = entry(of: connection) else { return }
+    // What libmicrohttpd answered itself.
+    if entry.began != nil {
+      let status = pp_mhd_status(connection)
+      if status > 0 { daemon.site.answered(entry, status) }
+    }
     entry.reset()
     daemon.site.deadlines.answered(entry)
   }
@@ -106,6 +112,7 @@ enum HTTPCallbacks {
     site.deadlines.answering(entry)
     if entry.phase == .waiting { entry.wait(for: nil) }
     entry.phase = .answering
+    site.answered(entry, response.status)
     return MHD_queue_response(connection, response.status, response.pointer)
   }
 

@@ -34,6 +34,8 @@ final class HTTPConnection: @unchecked Sendable {
   private let waiting = Locked<LaterAnswer?>(nil)
 
   var phase = Phase.idle
+  /// When the request began, until it is told of.
+  var began: ContinuousClock.Instant?
   /// Bytes of the target, up to a NUL.
   var targetLength = 0
   /// The query as sent, without its `?`.
@@ -60,6 +62,9 @@ final class HTTPConnection: @unchecked Sendable {
   /// Forgets the request.
   func reset() {
     phase = .idle
+    began = nil
+    method = ""
+    path = ""
     query = []
     pairs = []
     body.end()

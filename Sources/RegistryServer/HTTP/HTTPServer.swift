@@ -41,10 +41,11 @@ final class HTTPServer: Sendable {
   init(
     listen: ListenAddress, tls identity: ListenerIdentity? = nil,
     limits: HTTPLimits = HTTPLimits(), routing: @escaping HTTPRouting,
-    handler: @escaping HTTPHandler
+    observer: HTTPObserver? = nil, handler: @escaping HTTPHandler
   ) throws(HTTPServerError) {
     let (descriptor, address) = try ListeningSocket.open(listen)
-    let site = HTTPSite(limits: limits, routing: routing, handler: handler)
+    let site = HTTPSite(
+      limits: limits, routing: routing, observer: observer, handler: handler)
     let daemon = HTTPDaemon(
       listening: descriptor, isLoopback: address.isLoopback, identity: identity, site: site)
     guard let daemon else {
@@ -121,6 +122,9 @@ final class HTTPServer: Sendable {
         reason: "out of threads, memory or descriptors")
     }
   }
+
+  /// Goes by these times from now on; all other limits stay as they are.
+  func change(times limits: HTTPLimits) { site.deadlines.change(limits) }
 
   /// Stops accepting, lets answers that are under way go out, and closes. Further calls do nothing.
   ///

@@ -5,6 +5,7 @@ import Synchronization
 final class HTTPSite: Sendable {
   let routing: HTTPRouting
   let handler: HTTPHandler
+  let observer: HTTPObserver?
   let limits: HTTPLimits
   let deadlines: ConnectionDeadlines
   let suspended = SuspendedConnections()
@@ -12,9 +13,13 @@ final class HTTPSite: Sendable {
   /// Whether each answer is its connection's last.
   let isStopping = Atomic(false)
 
-  init(limits: HTTPLimits, routing: @escaping HTTPRouting, handler: @escaping HTTPHandler) {
+  init(
+    limits: HTTPLimits, routing: @escaping HTTPRouting, observer: HTTPObserver?,
+    handler: @escaping HTTPHandler
+  ) {
     self.routing = routing
     self.handler = handler
+    self.observer = observer
     self.limits = limits
     deadlines = ConnectionDeadlines(limits: limits)
     bodies = BodyBudget(limit: limits.bodies)
@@ -65,5 +70,20 @@ final class HTTPSite: Sendable {
       HTTPRequest(
         method: request.method, path: request.path, query: request.pairs,
         headers: request.headers, body: request.body.take(), peer: request.peer))
+  }
+
+  /// A request begins.
+  func began(_ request: HTTPConnection) {
+    if observer != nil { request.began = .now }
+  }
+
+  /// Tells of an answer, once a request.
+  func answered(_ request: HTTPConnection, _ status: UInt32) {
+    guard let observer, let began = request.began else { return }
+    request.began = nil
+    observer(
+      HTTPExchange(
+        method: request.method, path: request.path.isEmpty ? nil : request.path,
+        status: Int(status), duration: began.duration(to: .now)))
   }
 }

@@ -3,7 +3,7 @@ import TLSTools
 /// The certificate that a server shows, and its key.
 ///
 /// Hazard: it holds the private key in clear text; nothing prints it.
-struct ListenerIdentity: Sendable {
+struct ListenerIdentity: Sendable, Equatable {
   /// The certificate and its chain, leaf first.
   let certificatePEM: String
   let keyPEM: String

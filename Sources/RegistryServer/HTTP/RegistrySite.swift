@@ -36,26 +36,14 @@ struct RegistrySite: Sendable {
     return method == "GET" ? .noBody : .methodNotAllowed(allow: ["GET", "HEAD"])
   }
 
-  /// Answers a request that the rules let through, and counts it.
-  func answer(_ request: HTTPRequest) -> HTTPAnswer {
-    let begun = MonotonicReading.now()
-    let kind = kind(of: request.path)
-    switch page(for: request) {
-    case .now(let response):
-      metrics.metrics.answered(
-        kind, code: Int(response.status), taking: MonotonicReading.now() - begun)
-      return .now(response)
-    case .later(let work):
-      return .later { [metrics] in
-        let response = await work()
-        metrics.metrics.answered(
-          kind, code: Int(response.status), taking: MonotonicReading.now() - begun)
-        return response
-      }
-    }
+  /// Counts an answer that went out, whoever gave it.
+  func count(_ exchange: HTTPExchange) {
+    metrics.metrics.answered(
+      kind(of: exchange.path), code: exchange.status, taking: exchange.duration)
   }
 
-  private func kind(of path: String) -> PathClass {
+  private func kind(of path: String?) -> PathClass {
+    guard let path else { return .other }
     if AdministrationSite.has(path) { return .admin }
     switch path {
     case ReportsSite.path: return .report
@@ -65,7 +53,8 @@ struct RegistrySite: Sendable {
     }
   }
 
-  private func page(for request: HTTPRequest) -> HTTPAnswer {
+  /// Answers a request that the rules let through.
+  func answer(_ request: HTTPRequest) -> HTTPAnswer {
     if AdministrationSite.has(request.path) { return administration.answer(request) }
     let path = request.path
     if let reports, path == ReportsSite.path { return reports.answer(request) }

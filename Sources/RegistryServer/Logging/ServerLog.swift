@@ -65,15 +65,18 @@ public struct ServerLog: Sendable {
   ///   - name: a short snake_case name, stable for whoever searches logs.
   ///   - fields: further members; `level`, `time` and `event` are taken.
   public func event(
-    _ level: LogLevel, _ name: String, _ fields: KeyValuePairs<String, String> = [:]
+    _ level: LogLevel, _ name: String,
+    _ fields: @autoclosure () -> KeyValuePairs<String, String> = [:]
   ) {
-    event(level, name, fields: fields.map { ($0.key, $0.value) })
+    event(level, name, fields: fields().map { ($0.key, $0.value) })
   }
 
   /// Writes one event with fields whose names are not known beforehand.
-  func event(_ level: LogLevel, _ name: String, fields: [(name: String, value: String)]) {
+  func event(
+    _ level: LogLevel, _ name: String, fields: @autoclosure () -> [(name: String, value: String)]
+  ) {
     let style = style.withLock { $0 }
     guard level >= style.level else { return }
-    sink(style.style.bytes(level, RFC3339.text(now()), name, fields))
+    sink(style.style.bytes(level, RFC3339.text(now()), name, fields()))
   }
 }

@@ -32,14 +32,22 @@ final class EndpointMetrics: Sendable {
       bounds: HistogramBounds(milliseconds: [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000])
     )
   }
+  private let looks: Histogram
   private let failures = MetricFamily(
     "ssl_pinning_look_failures_total", help: "Looks that showed no key that can be believed",
     labels: ["cause"]
   ) { Counter() }
-  /// The pins that have series, for each endpoint's name.
-  private let known = Locked<[HostName: Set<SPKIPin>]>([:])
+  /// An endpoint's series, so that a look need not find them by their labels.
+  private struct Series: Sendable {
+    var lastLook: Gauge?
+    var lastSuccess: Gauge?
+    var keys: [SPKIPin: (expire: CountdownGauge, expires: Gauge)] = [:]
+  }
+
+  private let known = Locked<[HostName: Series]>([:])
 
   init() {
+    looks = duration.cell()
     // Told as 0 from the beginning, so that the first failure is a rise.
     for cause in LookFailureCause.allCases { _ = failures.cell(cause.rawValue) }
   }
@@ -57,51 +65,77 @@ final class EndpointMetrics: Sendable {
   func configured(_ documents: [DocumentConfiguration]) {
     let names = Set(documents.flatMap { $0.endpoints.map(\.fqdn) })
     let labels = names.map { ["\($0)"] }
-    lastLook.keep(only: labels)
-    lastSuccess.keep(only: labels)
-    let gone = known.withLock { known in
-      let gone = known.filter { !names.contains($0.key) }
-      for name in gone.keys { known[name] = nil }
-      return gone
+    known.withLock { known in
+      lastLook.keep(only: labels)
+      lastSuccess.keep(only: labels)
+      for (name, series) in known where !names.contains(name) {
+        end(series.keys.keys, of: name)
+        known[name] = nil
+      }
     }
-    for (name, pins) in gone { end(pins, of: name) }
   }
 
   func looked(
     _ endpoint: WatchedEndpoint, taking time: Duration, failure: LookFailureCause?,
     leaves: [SeenCertificate], at now: Int64
   ) {
-    let fqdn = "\(endpoint.fqdn)"
-    duration.cell().observe(time)
-    lastLook.cell(fqdn).set(Double(now))
+    looks.observe(time)
     if let failure { failures.cell(failure.rawValue).increment() }
-    if failure == nil { lastSuccess.cell(fqdn).set(Double(now)) }
-    // A certificate of which no more than the key is known has no date to tell.
-    for leaf in leaves where leaf.notAfter > 0 {
-      _ = known.withLock { $0[endpoint.fqdn, default: []].insert(leaf.pin) }
-      let key = leaf.pin.base64
-      expire.cell(fqdn, key).set(until: leaf.notAfter)
-      expires.cell(fqdn, key).set(Double(leaf.notAfter))
+    known.withLock { known in
+      let name = endpoint.fqdn
+      var series = known[name] ?? Series()
+      var isNew = false
+      // What found no room is asked for again: there may be some by now.
+      if !lastLook.hasSeries(series.lastLook) {
+        series.lastLook = lastLook.cell("\(name)")
+        isNew = true
+      }
+      series.lastLook?.set(Double(now))
+      if failure == nil {
+        if !lastSuccess.hasSeries(series.lastSuccess) {
+          series.lastSuccess = lastSuccess.cell("\(name)")
+          isNew = true
+        }
+        series.lastSuccess?.set(Double(now))
+      }
+      // A certificate of which no more than the key is known has no date to tell.
+      for leaf in leaves where leaf.notAfter > 0 {
+        let kept = series.keys[leaf.pin]
+        let hasSeries = expire.hasSeries(kept?.expire) && expires.hasSeries(kept?.expires)
+        let key = hasSeries ? kept : cells(of: leaf.pin, at: name)
+        key?.expire.set(until: leaf.notAfter)
+        key?.expires.set(Double(leaf.notAfter))
+        guard !hasSeries else { continue }
+        series.keys[leaf.pin] = key
+        isNew = true
+      }
+      if isNew { known[name] = series }
     }
+  }
+
+  private func cells(
+    of pin: SPKIPin, at name: HostName
+  ) -> (expire: CountdownGauge, expires: Gauge) {
+    (expire.cell("\(name)", pin.base64), expires.cell("\(name)", pin.base64))
   }
 
   /// Ends the series of keys that are listed no more; one that an endpoint still shows is told again
   /// with its next look.
   func published(_ pins: [HostName: Set<SPKIPin>]) {
-    for (name, listed) in pins {
-      let gone = known.withLock { known in
-        let gone = known[name, default: []].subtracting(listed)
-        known[name]?.subtract(gone)
-        return gone
+    known.withLock { known in
+      for (name, listed) in pins {
+        guard let gone = known[name]?.keys.keys.filter({ !listed.contains($0) }), !gone.isEmpty
+        else { continue }
+        for pin in gone { known[name]?.keys[pin] = nil }
+        end(gone, of: name)
       }
-      end(gone, of: name)
     }
   }
 
   /// Ends the series of endpoints and keys.
   func forgetLooks() { configured([]) }
 
-  private func end(_ pins: Set<SPKIPin>, of name: HostName) {
+  private func end(_ pins: some Sequence<SPKIPin>, of name: HostName) {
     for pin in pins {
       expire.remove("\(name)", pin.base64)
       expires.remove("\(name)", pin.base64)

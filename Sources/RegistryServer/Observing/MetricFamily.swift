@@ -73,6 +73,9 @@ final class MetricFamily<Cell: MetricCell>: ExposedMetric {
     }
   }
 
+  /// Whether a cell is one that somebody reads; not where it was given for want of room.
+  func hasSeries(_ cell: Cell?) -> Bool { cell.map { $0 !== spare } ?? false }
+
   /// Ends a series.
   func remove(_ values: String...) {
     let labels = ExpositionWriter.labels(labelNames, values)

@@ -50,11 +50,13 @@ struct DocumentEntry: Sendable, Hashable {
   }
 
   func json(expires: Int64) -> JSONValue {
-    var members: [(String, JSONValue)] = [
-      ("date", .string(RFC3339.text(date))), ("domainName", .string(pattern.description)),
-      ("fqdn", .string(fqdn.description)), ("key", .string(pin.base64)),
+    // In the order in which they are written.
+    var json: JSONObject = [
+      "date": .string(RFC3339.text(date)), "domainName": .string(pattern.description),
     ]
-    if let number = JSONNumber(exactly: expires) { members.append(("expire", .number(number))) }
-    return .object(JSONObject(members))
+    json["expire"] = JSONNumber(exactly: expires).map(JSONValue.number)
+    json["fqdn"] = .string(fqdn.description)
+    json["key"] = .string(pin.base64)
+    return .object(json)
   }
 }

@@ -11,6 +11,8 @@ import TLSTools
 ///   would have clients refuse the other half.
 /// - Several servers may share the store. Whoever loses the race reads what the other wrote, unites
 ///   what looks showed with what people decided, and tries again.
+/// - The history tells everything once, whichever server found it out and however often its write was
+///   tried (``PendingHistory``).
 /// - A store that fails leaves the published document as it is. What was learnt meanwhile is kept in
 ///   memory and stored with the next attempt.
 actor DocumentKeeper {
@@ -24,7 +26,7 @@ actor DocumentKeeper {
   private var state = DocumentState()
   private var stored = DocumentState()
   private var version: Int64 = 0
-  private var history: [HistoryEntry] = []
+  private var history = PendingHistory()
   private var lastLooks: [String: LastLook] = [:]
   /// The endpoints in force that were not looked at since the start, and are to be.
   private var awaited: Set<String> = []
@@ -32,6 +34,9 @@ actor DocumentKeeper {
   private var listed = ListedPatterns()
   private var isDirty = false
   private var mustSign = true
+  /// Whether others are watched than were when somebody last asked.
+  private var hasNewEndpoints = false
+  private var watchedPauses: Set<String> = []
   private var writing: Task<Void, Never>?
 
   init(_ settings: KeeperSettings, services: KeeperServices) {
@@ -50,9 +55,15 @@ actor DocumentKeeper {
 
   /// Takes over another configuration.
   func reconfigure(_ settings: KeeperSettings) {
+    let before = inForce
     self.settings = settings
     refreshEndpoints()
     mustSign = true
+    for id in before.subtracting(inForce).sorted() {
+      services.log.event(
+        .warn, "endpoint_left",
+        ["file": file, "endpoint": id, "message": DocumentState.leftMessage])
+    }
   }
 
   /// The ids of endpoints that nobody looks at for now.
@@ -61,27 +72,40 @@ actor DocumentKeeper {
   /// Everything known, to be shown.
   var snapshot: DocumentSnapshot {
     DocumentSnapshot(
-      file: file, settings: settings, state: state, endpoints: endpoints, lastLooks: lastLooks,
-      published: services.published.document(file))
+      file: file, settings: settings, state: state.markingWhoLeft(inForce), endpoints: endpoints,
+      lastLooks: lastLooks, published: services.published.document(file))
   }
 
   /// Enters a look.
   ///
-  /// - Returns: whether a key waits for more looks. By then everything that the look changed is
-  ///   stored and published, unless the store failed.
-  func enter(_ look: Look, of endpoint: WatchedEndpoint, at now: Int64) async -> Bool {
+  /// - Returns: what should follow. By then everything that the look changed is stored and published,
+  ///   unless the store failed.
+  func enter(_ look: Look, of endpoint: WatchedEndpoint, at now: Int64) async -> EnteredLook {
     let id = endpoint.id
-    guard inForce.contains(id) else { return false }
+    guard inForce.contains(id) else { return EnteredLook() }
     var ledger = state.ledgers[id] ?? DomainLedger()
     let group = ledger.keys.map(\.pin)
     let context = context(of: endpoint, ledger)
     let events = ledger.enter(look, at: now, rule: settings.rule, context: context)
     state.ledgers[id] = ledger
     if !ledger.keys.isEmpty { listed.insert(id, endpoint.patterns) }
-    note(events, look, id, group: group, now)
+    let concernsOthers = note(events, look, id, group: group, now)
     if isNotable(events, ledger, id, now) { isDirty = true }
     await settle(at: now)
-    return ledger.isWaiting
+    return EnteredLook(isWaiting: ledger.isWaiting, concernsOthers: concernsOthers)
+  }
+
+  /// One endpoint for each set of keys that endpoints share, picked at random among those that are not
+  /// looked at every few seconds anyway: that has its time.
+  func representatives() -> [ChangeGauge.Group: String] {
+    var picked: [ChangeGauge.Group: String] = [:]
+    for endpoint in endpoints.shuffled() where !state.isPaused(endpoint.id) {
+      guard let ledger = state.ledgers[endpoint.id], !ledger.keys.isEmpty,
+        !ledger.isWaiting
+      else { continue }
+      picked[ledger.keys.map(\.pin)] = endpoint.id
+    }
+    return picked
   }
 
   /// Makes a change that somebody asked for. On return it is stored and published.
@@ -104,13 +128,12 @@ actor DocumentKeeper {
       end.finish()
     }
     for _ in 0..<8 {
-      let (before, waiting) = (state, history)
+      let (before, waiting) = (state, history.entries)
       var next = state
       let entries = try change(&next, settings.configuration.endpoints)
       guard !entries.isEmpty else { return [] }
       do throws(KeeperFailure) {
         if try await write(next, waiting + entries, signing: true, at: now) {
-          history.removeFirst(waiting.count)
           // What looks showed while it was written.
           state = before == state ? stored : state.merging(stored, base: before)
           refreshEndpoints()
@@ -125,25 +148,41 @@ actor DocumentKeeper {
   /// What is due without a look: takes over what another server stored, and signs again when the
   /// document is a day old.
   func upkeep(at now: Int64) async {
-    await refresh()
+    await refresh(at: now)
     await settle(at: now)
   }
 
   /// Takes over what another server stored, if it did.
-  func refresh() async {
+  func refresh(at now: Int64) async {
     while let running = writing { await running.value }
-    do throws(StoreError) { try await reload() } catch { note(.store(error)) }
+    do throws(StoreError) { try await reload() } catch {
+      note(.store(error), at: now)
+      return
+    }
+    // The store answers again, and there was nothing to write meanwhile.
+    if !isDirty, state.alerts[""]?.contains(where: { $0.kind == .storing }) == true {
+      state.settle(.storing, "")
+      if state.alerts[""] == nil { services.health.clear(file) }
+    }
+  }
+
+  /// Whether others are watched, or paused, than the last time that this was asked: somebody else's change,
+  /// or one of another server.
+  func takeNewEndpoints() -> Bool {
+    defer { hasNewEndpoints = false }
+    return hasNewEndpoints
+  }
+
+  /// Whether what the store has of this document can be read. Nothing of it is taken over.
+  func check() async throws(StoreError) {
+    guard let record = try await services.store.record(named: file) else { return }
+    _ = try DocumentState(decoding: record.bytes, file: file)
   }
 
   /// Stores all that is known, down to the times of the last looks.
   func close(at now: Int64) async {
     if state.ledgers.mapValues(\.kept) != stored.ledgers { isDirty = !state.ledgers.isEmpty }
     await settle(at: now)
-  }
-
-  /// Begins or ends an alert about the whole document.
-  func mark(_ alert: ServerAlert, isOn: Bool) {
-    if isOn { isDirty = state.raise(alert) || isDirty } else { state.settle(alert.kind, "") }
   }
 
   // MARK: - Writing
@@ -166,21 +205,18 @@ actor DocumentKeeper {
   private func write(at now: Int64) async {
     for _ in 0..<8 {
       guard isDue(at: now) else { return }
-      let entries = history
+      let entries = history.entries
       let isSigning = (mustSign || isOld(at: now)) && mayPublish
       // Before the wait: looks that come in meanwhile set both again.
       isDirty = false
       if isSigning { mustSign = false }
       do throws(KeeperFailure) {
-        if try await write(state, entries, signing: isSigning, at: now) {
-          history.removeFirst(entries.count)
-          return
-        }
+        if try await write(state, entries, signing: isSigning, at: now) { return }
         (isDirty, mustSign) = (true, true)
         try await reloading()
       } catch {
         (isDirty, mustSign) = (true, true)
-        note(error)
+        note(error, at: now)
         return
       }
     }
@@ -192,23 +228,51 @@ actor DocumentKeeper {
     _ next: DocumentState, _ entries: [HistoryEntry], signing: Bool, at now: Int64
   ) async throws(KeeperFailure) -> Bool {
     var next = next
+    // Alerts of what is over once this is stored.
+    let isOver: [ServerAlert.Kind] = signing && mayPublish ? [.storing, .signing] : [.storing]
+    for kind in isOver { next.settle(kind, "") }
+    // Of now: what is read while the parts are awaited is not in them, and this write is refused.
+    let base = version
+    // While this one signs: of thousands of endpoints either takes a tenth of a second.
+    let unsigned = next
+    async let parts = Self.encode(unsigned, entries)
     let document = signing && mayPublish ? try sign(&next, at: now) : nil
-    let bytes = next.encoded
+    let lines = await parts.history
+    let bytes = next.encoded(domains: await parts.domains)
     let outcome: StoreReplacement
+    history.begin()
     do throws(StoreError) {
       outcome = try await services.store.replace(
-        file, version: version, with: bytes,
-        history: entries.map { JSONValue.object($0.json).canonicalBytes })
-    } catch { throw .store(error) }
-    guard case .replaced(let version) = outcome else { return false }
+        file, version: base, with: bytes, history: lines)
+    } catch {
+      history.failed()
+      throw .store(error)
+    }
+    guard case .replaced(let version) = outcome else {
+      history.refused()
+      return false
+    }
+    // Once it is published: the pieces of a large document are as large, and of no use until the next.
+    defer { if bytes.count > 1 << 20 { ProcessMemory.giveBack() } }
+    history.written(entries)
+    services.health.clear(file)
+    for kind in isOver { state.settle(kind, "") }
+    // A newer version was read while the answer was on its way: that has this one in it.
+    guard version >= self.version else { return true }
     self.version = version
     stored = next
     stored.ledgers = next.ledgers.mapValues(\.kept)
-    services.health.clear(file)
     guard let document else { return true }
     (state.document, state.signed, state.number) = (next.document, next.signed, next.number)
     publish(document)
     return true
+  }
+
+  /// What does not depend on what is signed. Not on the actor.
+  private static func encode(
+    _ state: DocumentState, _ entries: [HistoryEntry]
+  ) async -> (domains: [UInt8], history: [[UInt8]]) {
+    (state.encodedDomains, entries.map { JSONValue.object($0.json).canonicalBytes })
   }
 
   /// Signs what a state says where that is something else than was published, or is a day old.
@@ -217,17 +281,18 @@ actor DocumentKeeper {
   ) throws(KeeperFailure) -> PublishedDocument? {
     let inForce = state.endpoints(configured: settings.configuration.endpoints)
     let content = DocumentContent(state, endpoints: inForce)
-    if !isOld(at: now), let current = services.published.document(file),
-      services.published.content(file) == content, current.bytes == state.document,
-      !services.signer.hasNewKeySets(for: file, after: state)
+    let current = services.published.document(file)
+    let beginsEpoch = services.signer.hasNewKeySets(for: file, after: state)
+    if !isOld(at: now), !beginsEpoch, let current, current.bytes == state.document,
+      services.published.content(file) == content
     {
       return nil
     }
     // Never an older time or number than before, whatever became of the store or the clock: clients
-    // take the one for an expiry that is nearer, and the other for a rollback.
-    let current = services.published.document(file)
+    // take the one for an expiry that is nearer, and the other for a rollback. In a new epoch both begin
+    // anew: after a clock that was ahead, clients come back to the present by nothing else.
     if let number = current?.number { state.number = max(state.number ?? number, number) }
-    let time = max(now, state.signed, current?.signed ?? now)
+    let time = beginsEpoch ? now : max(now, state.signed, current?.signed ?? now)
     do throws(SigningProblem) {
       guard
         let document = try services.signer.sign(content, file: file, after: state, at: time)
@@ -254,7 +319,7 @@ actor DocumentKeeper {
   private var mayPublish: Bool { !state.document.isEmpty || awaited.isEmpty }
 
   private func publish(_ document: PublishedDocument) {
-    services.published.publish(document)
+    guard services.published.publish(document) else { return }
     services.metrics?.published(
       DocumentFacts(
         file: file, version: document.number?.version, epoch: document.number?.epoch,
@@ -280,6 +345,9 @@ actor DocumentKeeper {
     guard let record = try await services.store.record(named: file), record.version > version
     else { return }
     let theirs = try DocumentState(decoding: record.bytes, file: file)
+    let entries = try await storedEntries()
+    guard record.version > version else { return }
+    history.reconcile(with: entries, theirs: theirs, base: stored)
     version = record.version
     state = state.merging(theirs, base: stored)
     stored = theirs
@@ -288,17 +356,37 @@ actor DocumentKeeper {
     guard
       let document = services.signer.recognise(theirs.document, file: file, signed: theirs.signed)
     else { return }
-    if let current = services.published.document(file), !document.isNewer(than: current) { return }
+    let current = services.published.document(file)
+    guard current.map(document.isNewer) ?? true || current?.bytes == document.bytes else { return }
     let content = DocumentContent(state, endpoints: endpoints)
     if content.isSaid(by: document.bytes) {
       services.published.prepare(content, for: document)
       mustSign = services.signer.hasNewKeySets(for: file, after: theirs)
     }
-    publish(document)
+    // What else the record says is no reason to publish the same again.
+    if current?.bytes != document.bytes { publish(document) }
+  }
+
+  /// The entries of the store among which those may be that are to be written; none where there is no
+  /// doubt.
+  private func storedEntries() async throws(StoreError) -> [HistoryEntry] {
+    var (entries, last) = ([HistoryEntry](), nil as Int64?)
+    while history.isUnsure {
+      let page = try await services.store.history(of: file, before: last, limit: 200)
+      entries += page.compactMap { entry in
+        (try? JSONValue(parsing: entry.bytes)).flatMap { HistoryEntry($0) }
+      }
+      guard let end = page.last, let oldest = entries.last, !history.isBehind(oldest) else { break }
+      last = end.number
+    }
+    return entries
   }
 
   private func refreshEndpoints() {
+    let before = (endpoints, watchedPauses)
     endpoints = state.endpoints(configured: settings.configuration.endpoints)
+    watchedPauses = pausedEndpoints
+    if before != (endpoints, watchedPauses) { hasNewEndpoints = true }
     inForce = Set(endpoints.map(\.id))
     awaited = inForce.filter { lastLooks[$0] == nil && !state.isPaused($0) }
     listed = ListedPatterns()
@@ -319,16 +407,23 @@ actor DocumentKeeper {
     return context
   }
 
+  /// Takes down what a look led to.
+  ///
+  /// - Returns: whether other endpoints should be looked at too.
   private func note(
-    _ events: [LedgerEvent], _ look: Look, _ id: String, group: [SPKIPin], _ now: Int64
-  ) {
+    _ events: [LedgerEvent], _ look: Look, _ id: String, group: ChangeGauge.Group, _ now: Int64
+  ) -> Bool {
     let hasFailed = events.contains { if case .unreachable = $0 { true } else { false } }
     let failures = hasFailed ? (lastLooks[id]?.failures ?? 0) + 1 : 0
     awaited.remove(id)
     lastLooks[id] = LastLook(at: now, look: look, failures: failures)
+    var concernsOthers = false
     if !hasFailed {
       let isChanged = events.contains(where: \.isChange)
-      services.gauge.withLock { $0.note(group, isChanged: isChanged, at: now) }
+      let held = state.ledgers[id]?.held ?? [:]
+      if isChanged || !Sighting.all(in: look).contains(where: { held[$0.pin] != nil }) {
+        concernsOthers = services.gauge.withLock { $0.note(group, isChanged: isChanged, at: now) }
+      }
     }
     for event in events {
       services.log.event(
@@ -341,6 +436,7 @@ actor DocumentKeeper {
           who: HistoryEntry.watcher))
     }
     if state.noteAlerts(of: events, at: id, failures: failures, now: now) { isDirty = true }
+    return concernsOthers
   }
 
   private func isNotable(
@@ -352,8 +448,9 @@ actor DocumentKeeper {
         over: stored.ledgers[id] ?? DomainLedger(), at: now, rule: settings.rule)
   }
 
-  private func note(_ failure: KeeperFailure) {
+  private func note(_ failure: KeeperFailure, at now: Int64) {
     services.health.report(file, "\(failure)")
+    state.raise(ServerAlert(kind: failure.alert, message: "\(failure)", since: now))
     services.log.event(.error, "document_not_stored", ["file": file, "reason": "\(failure)"])
   }
 }

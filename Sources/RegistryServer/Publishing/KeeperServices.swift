@@ -23,6 +23,14 @@ enum KeeperFailure: Error, CustomStringConvertible {
   case store(StoreError)
   case signing(SigningProblem)
 
+  /// What kind of alert it is for as long as it lasts.
+  var alert: ServerAlert.Kind {
+    switch self {
+    case .store: .storing
+    case .signing: .signing
+    }
+  }
+
   var description: String {
     switch self {
     case .store(let error): error.description

@@ -65,7 +65,10 @@ final class PublishedDocuments: Sendable {
   }
 
   /// Publishes a document in place of the one before.
-  func publish(_ document: PublishedDocument) {
+  ///
+  /// - Returns: whether its file is served; nothing is published where it is not, or no longer.
+  @discardableResult
+  func publish(_ document: PublishedDocument) -> Bool {
     let cached: [(name: String, value: String)] = [
       ("ETag", document.entityTag), ("Cache-Control", "public, max-age=60"),
     ]
@@ -77,9 +80,15 @@ final class PublishedDocuments: Sendable {
       // With the body, which is not sent: the length told must be that of the document, or none
       // (RFC 9110 §8.6).
       unchanged: HTTPResponse(status: 304, headers: cached, body: document.bytes))
-    pages.withLock { $0[document.file] = page }
+    let isServed = pages.withLock { pages in
+      guard pages[document.file] != nil else { return false }
+      pages[document.file] = page
+      return true
+    }
+    guard isServed else { return false }
     feed.tell(document.file)
     files.withLock { $0 }?.write(document)
+    return true
   }
 
   /// What to answer for a file; `nil` where it is not configured.

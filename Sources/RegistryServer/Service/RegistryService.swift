@@ -31,6 +31,8 @@ public final class RegistryService: Sendable {
 
   private struct Running {
     let server: HTTPServer
+    /// What the listener shows; `nil` where it speaks clear text.
+    var identity: ListenerIdentity?
     /// Watches while this server leads, and follows what others store.
     let tasks: [Task<Void, Never>]
   }
@@ -60,7 +62,10 @@ public final class RegistryService: Sendable {
     Self.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
     let metrics = ServerMetrics(version: ServerVersion.current, started: clock.now())
     metrics.configured(configuration.documents)
-    let store = MeasuredStore(try Self.open(configuration.storage), metrics: metrics)
+    let store: MeasuredStore
+    do throws(StoreError) {
+      store = MeasuredStore(try configuration.storage.open(), metrics: metrics)
+    } catch { throw .store(error) }
     reports =
       configuration.reports.isEnabled
       ? ReportCollector(
@@ -112,16 +117,17 @@ public final class RegistryService: Sendable {
       console: configuration.administration.isEnabled ? ConsoleSite() : nil,
       reports: reports.map { ReportsSite($0) },
       metrics: MetricsPage(metrics: metrics, keepers: { [duty] in duty.keepers }, clock: clock))
-    let server: HTTPServer
+    let (server, identity): (HTTPServer, ListenerIdentity?)
     do throws(HTTPServerError) {
+      identity = try configuration.server.listenerIdentity()
       server = try HTTPServer(
-        listen: configuration.listen, tls: configuration.server.listenerIdentity(),
-        limits: configuration.server.limits, routing: site.rule
-      ) { site.answer($0) }
+        listen: configuration.listen, tls: identity,
+        limits: configuration.server.limits, routing: site.rule, observer: site.count,
+        handler: site.answer)
     } catch { throw .listening(error) }
     var tasks = [Task { [duty] in await duty.lead() }, Task { [duty] in await duty.follow() }]
     if let reports { tasks.append(Task { await reports.run() }) }
-    running.withLock { $0 = Running(server: server, tasks: tasks) }
+    running.withLock { $0 = Running(server: server, identity: identity, tasks: tasks) }
     log.event(
       .info, "started",
       [
@@ -188,33 +194,30 @@ public final class RegistryService: Sendable {
   }
 
   /// Takes another configuration in force, without a request that is dropped: documents, endpoints and
-  /// how they are watched, keys and key sets, the log. What needs a restart stays as it is and is told.
+  /// how they are watched, keys and key sets, the certificate, time-outs, the log. What needs a restart
+  /// stays as it is and is told.
   ///
   /// - Throws: ``RegistryServiceError``; then everything stays as it was.
   public func reload(_ new: ServerConfiguration) async throws(RegistryServiceError) {
     let old = inForce.withLock { $0 }
-    let signer: DocumentSigner
-    do throws(DocumentSignerError) {
-      signer = try DocumentSigner(
-        directory: old.tls.directory, publishing: old.publishing)
-    } catch { throw .signer(error) }
-    let looking = try Self.observing(observer, new.tls)
-    let newTokenKey = try AdminTokenKey(new, signer: signer, log: log)
-    var keepers: [DocumentKeeper] = []
-    for document in new.documents {
-      let settings = KeeperSettings(document, tls: new.tls)
-      if let keeper = duty.keepers.first(where: { $0.file == document.file }) {
-        await keeper.reconfigure(settings)
-        keepers.append(keeper)
-      } else {
-        let keeper = DocumentKeeper(settings, services: services)
-        do throws(StoreError) { try await keeper.open() } catch { throw .store(error) }
-        keepers.append(keeper)
-      }
+    let next = try await prepare(new, over: old)
+    do throws(HTTPServerError) { try change(server: new.server, to: next.identity) } catch {
+      throw .listening(error)
     }
-    services.signing.withLock { $0 = signer }
-    tokenKey.withLock { $0 = newTokenKey }
+    services.signing.withLock { $0 = next.signer }
+    tokenKey.withLock { $0 = next.tokenKey }
+    let settings = Dictionary(
+      new.documents.map { ($0.file, $0) }, uniquingKeysWith: { first, _ in first })
+    for keeper in next.keepers {
+      guard let document = settings[keeper.file] else { continue }
+      await keeper.reconfigure(KeeperSettings(document, tls: new.tls))
+    }
+    let known = duty.keepers
     documents.serve(files: new.documents.map(\.file))
+    // What the store has of documents that have come.
+    for keeper in next.keepers where !known.contains(where: { $0 === keeper }) {
+      await keeper.refresh(at: clock.now())
+    }
     metrics.configured(new.documents)
     await reports?.configured(ListedHosts(new.documents))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
@@ -222,7 +225,7 @@ public final class RegistryService: Sendable {
       copyDocuments(to: new.publishing.directory)
     }
     inForce.withLock { $0 = new }
-    await duty.replace(WatchPlan(keepers: keepers, observer: looking, tls: new.tls))
+    await duty.replace(WatchPlan(keepers: next.keepers, observer: next.observer, tls: new.tls))
     for change in new.changes(from: old) {
       log.event(
         change.effect == .afterRestart ? .warn : .info, "configuration_changed",
@@ -231,6 +234,56 @@ public final class RegistryService: Sendable {
           "effect": change.effect == .afterRestart ? "after a restart" : "in force",
         ])
     }
+  }
+
+  /// What a configuration needs of the machine, before any of it is in force.
+  private struct Prepared {
+    let signer: DocumentSigner
+    let observer: any EndpointObserver
+    let tokenKey: AdminTokenKey
+    let identity: ListenerIdentity?
+    let keepers: [DocumentKeeper]
+  }
+
+  private func prepare(
+    _ new: ServerConfiguration, over old: ServerConfiguration
+  ) async throws(RegistryServiceError) -> Prepared {
+    let signer: DocumentSigner
+    do throws(DocumentSignerError) {
+      signer = try DocumentSigner(
+        directory: old.tls.directory, publishing: old.publishing)
+    } catch { throw .signer(error) }
+    let identity: ListenerIdentity?
+    do throws(HTTPServerError) { identity = try new.server.listenerIdentity() } catch {
+      throw .listening(error)
+    }
+    let observer = try Self.observing(observer, new.tls)
+    let tokenKey = try AdminTokenKey(new, signer: signer, log: log)
+    var keepers: [DocumentKeeper] = []
+    for document in new.documents {
+      if let keeper = duty.keepers.first(where: { $0.file == document.file }) {
+        keepers.append(keeper)
+      } else {
+        let keeper = DocumentKeeper(KeeperSettings(document, tls: new.tls), services: services)
+        do throws(StoreError) { try await keeper.check() } catch { throw .store(error) }
+        keepers.append(keeper)
+      }
+    }
+    return Prepared(
+      signer: signer, observer: observer, tokenKey: tokenKey, identity: identity, keepers: keepers)
+  }
+
+  /// Has the listener go by other time-outs, and show another certificate where that is another one.
+  private func change(
+    server configuration: HTTPConfiguration, to identity: ListenerIdentity?
+  ) throws(HTTPServerError) {
+    guard let running = running.withLock({ $0 }) else { return }
+    // From clear text to TLS or back needs a restart.
+    if let identity, let shown = running.identity, identity != shown {
+      try running.server.reload(identity)
+      self.running.withLock { $0?.identity = identity }
+    }
+    running.server.change(times: configuration.limits)
   }
 
   private func copyDocuments(to directory: String?) {
@@ -261,6 +314,8 @@ public final class RegistryService: Sendable {
   ) async throws(RegistryServiceError) {
     DescriptorLimit.raise()
     let signal = await listenForSignals(read)
+    // What the configuration was made of.
+    ProcessMemory.giveBack()
     try await start()
     if let address { whenListening(address) }
     await stop(at: signal)
@@ -307,6 +362,9 @@ public final class RegistryService: Sendable {
         ["reason": "\(error)", "message": "everything stays as it was"])
       return
     }
+    // What it was made of, and in the end what was in force before.
+    ProcessMemory.giveBack()
+    defer { ProcessMemory.giveBack() }
     do throws(RegistryServiceError) { try await reload(configuration) } catch {
       log.event(
         .error, "configuration_refused",
@@ -317,7 +375,8 @@ public final class RegistryService: Sendable {
   }
 
   private func stop(at signal: TerminationSignal) async {
-    log.event(.info, "signal", ["signal": await signal.wait()])
+    let name = await signal.wait()
+    log.event(.info, "signal", ["signal": name])
     await stop()
   }
 
@@ -327,28 +386,6 @@ public final class RegistryService: Sendable {
     log.event(
       .warn, "signing_key_exposed",
       ["file": path, "message": "others can read the signing key; hint: chmod 600 \(path)"])
-  }
-
-  private static func open(
-    _ storage: StorageConfiguration
-  ) throws(RegistryServiceError) -> any RegistryStore {
-    switch storage {
-    case .memory: return MemoryStore()
-    case .sqlite(let path):
-      do throws(StoreError) { return try SQLiteStore(path: path) } catch { throw .store(error) }
-    case .fileSystem(let directory):
-      do throws(StoreError) { return try FileSystemStore(directory: directory) } catch {
-        throw .store(error)
-      }
-    case .postgres(let dsn, let pool):
-      do throws(StoreError) { return try PostgresStore(dsn: dsn, pool: pool) } catch {
-        throw .store(error)
-      }
-    case .redis(let dsn, let pool):
-      do throws(StoreError) { return try RedisStore(dsn: dsn, pool: pool) } catch {
-        throw .store(error)
-      }
-    }
   }
 
   private static func observing(

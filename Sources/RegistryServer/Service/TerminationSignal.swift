@@ -9,7 +9,7 @@ import PinningPlatform
 ///   not stop the watching without a word.
 /// - After the first signal both have their usual effect again, so a second one ends a process that
 ///   hangs while it stops.
-final class TerminationSignal: Sendable {
+package final class TerminationSignal: Sendable {
   private struct State: @unchecked Sendable {
     var name: String?
     var waiting: CheckedContinuation<String, Never>?
@@ -26,7 +26,7 @@ final class TerminationSignal: Sendable {
   /// between.
   ///
   /// - Parameter hangUp: is called for each SIGHUP.
-  init(hangUp: @escaping @Sendable () -> Void = {}) async {
+  package init(hangUp: @escaping @Sendable () -> Void = {}) async {
     signal(SIGPIPE, SIG_IGN)
     await listen(SIGHUP, hangUp)
     await listen(SIGTERM) { [weak self] in self?.note("SIGTERM") }
@@ -36,7 +36,7 @@ final class TerminationSignal: Sendable {
   deinit { state.withLock { Self.letGo(&$0) } }
 
   /// Waits for SIGTERM or SIGINT and returns its name. One waiter at a time.
-  func wait() async -> String {
+  package func wait() async -> String {
     await withCheckedContinuation { continuation in
       let name = state.withLock { state in
         if state.name == nil { state.waiting = continuation }

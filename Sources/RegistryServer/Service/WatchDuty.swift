@@ -8,6 +8,8 @@ final class WatchDuty: Sendable {
     /// The watching under way; `nil` while another server leads.
     var run: Task<Void, Never>?
     var isLeading = false
+    /// The last change of what is watched; the next one begins after it.
+    var updating: Task<Void, Never>?
   }
 
   private let store: any RegistryStore
@@ -60,17 +62,28 @@ final class WatchDuty: Sendable {
   }
 
   /// Watches the endpoints as their documents have them now. Those that stay keep their place.
-  func update() async {
-    let (plan, watcher) = state.withLock { ($0.plan, $0.watcher) }
-    watcher.update(endpoints: await plan.targets(clock: clock))
+  func update() async { await retarget { _ in } }
+
+  /// Watches the endpoints with a watcher that has seen none of them yet, or those of an earlier time as
+  /// leader.
+  private func begin() async {
+    await retarget { [health] unseen in health.expect(firstLooks: unseen) }
   }
 
-  /// Watches the endpoints with a watcher that has seen none of them yet.
-  private func begin() async {
-    let (plan, watcher) = state.withLock { ($0.plan, $0.watcher) }
-    let targets = await plan.targets(clock: clock)
-    health.expect(firstLooks: targets.count)
-    watcher.update(endpoints: targets)
+  /// Has the watcher watch what the documents have. One after another: asking them all takes a while, and
+  /// the older list must not come last.
+  private func retarget(_ tell: @escaping @Sendable (_ unseen: Int) -> Void) async {
+    let task = state.withLock { state in
+      let last = state.updating
+      let task = Task { [self] in
+        await last?.value
+        let (plan, watcher) = self.state.withLock { ($0.plan, $0.watcher) }
+        tell(watcher.update(endpoints: await plan.targets(of: watcher, clock: clock)))
+      }
+      state.updating = task
+      return task
+    }
+    await task.value
   }
 
   /// Watches while this server leads, and tries to lead while another does, until cancelled.
@@ -96,39 +109,62 @@ final class WatchDuty: Sendable {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [self] in
         for await name in store.changes() {
-          for keeper in keepers where name.isEmpty || keeper.file == name {
-            await keeper.refresh()
-          }
+          await refresh(keepers.filter { name.isEmpty || $0.file == name })
         }
       }
       group.addTask { [self] in
         while !Task.isCancelled {
           do { try await clock.sleep(milliseconds: Self.refreshInterval) } catch { return }
-          for keeper in keepers { await keeper.refresh() }
+          await refresh(keepers)
         }
       }
     }
+  }
+
+  /// Takes over what other servers stored, and watches what people added, paused or took out there.
+  private func refresh(_ keepers: [DocumentKeeper]) async {
+    var hasNewEndpoints = false
+    for keeper in keepers {
+      await keeper.refresh(at: clock.now())
+      if await keeper.takeNewEndpoints() { hasNewEndpoints = true }
+    }
+    if hasNewEndpoints { await update() }
   }
 
   private func watch(under leadership: any StoreLeadership) async {
     state.withLock { $0.isLeading = true }
     metrics.leads(true)
     log.event(.info, "leading")
-    // What the one before stored last.
-    for keeper in keepers { await keeper.upkeep(at: clock.now()) }
-    await begin()
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { [self] in while !Task.isCancelled { await runOnce() } }
+      group.addTask { [self] in
+        // What the one before stored last.
+        for keeper in keepers where !Task.isCancelled { await keeper.upkeep(at: clock.now()) }
+        guard !Task.isCancelled else { return }
+        await begin()
+        while !Task.isCancelled { await runOnce() }
+      }
       group.addTask { await leadership.ended() }
       await withTaskCancellationHandler {
         _ = await group.next()
       } onCancel: {
+        stepDown()
         Task { await leadership.resign() }
       }
+      // Now: what is under way may wait for a store that does not answer, and another server will lead
+      // by then.
+      stepDown()
       group.cancelAll()
       await leadership.resign()
     }
-    state.withLock { $0.isLeading = false }
+  }
+
+  /// Says that this server leads no more.
+  private func stepDown() {
+    let wasLeading = state.withLock { state in
+      defer { state.isLeading = false }
+      return state.isLeading
+    }
+    guard wasLeading else { return }
     metrics.leads(false)
     log.event(.info, "not_leading")
   }

@@ -4,8 +4,8 @@ import Pinning
 public enum AdministrationError: Error, Equatable, Sendable {
   /// No document of this name is configured.
   case noSuchDocument(String)
-  /// The document has no such endpoint.
-  case noSuchEndpoint(String)
+  /// The document has no such endpoint, but those that are known.
+  case noSuchEndpoint(String, known: [String] = [])
   /// The endpoint is there already, or was taken out and is to be brought back by adding it.
   case endpointExists(String)
   /// The endpoint has no such key in the state that the change needs.
@@ -26,7 +26,10 @@ extension AdministrationError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .noSuchDocument(let file): "no document \(file) is configured"
-    case .noSuchEndpoint(let id): "no endpoint \(id)"
+    case .noSuchEndpoint(let id, known: []): "no endpoint \(id)"
+    case .noSuchEndpoint(let id, let known):
+      "no endpoint \(id); hint: the document has \(known.prefix(5).joined(separator: ", "))"
+        + (known.count > 5 ? " and \(known.count - 5) more" : "")
     case .endpointExists(let id): "\(id) is watched already"
     case .noSuchKey(let pin, nil): "no key \(pin.base64)"
     case .noSuchKey(let pin, let state?): "no \(state.rawValue) key \(pin.base64)"

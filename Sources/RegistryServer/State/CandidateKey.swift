@@ -8,7 +8,7 @@ public struct CandidateKey: Sendable, Hashable {
     case vantagePoints = "vantage-points"
     /// The CA behind it was never seen at this endpoint, and only one vantage point vouches for it.
     case newIssuer = "new-issuer"
-    /// Too many endpoints changed at once.
+    /// Too many endpoints changed at once, and only one vantage point vouches for it.
     case suddenChange = "sudden-change"
     /// The endpoint's keys are approved by a person.
     case manual

@@ -51,7 +51,9 @@ extension DocumentState {
     _ id: String, configured: [WatchedEndpoint], _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     let inForce = endpoints(configured: configured)
-    guard let endpoint = inForce.first(where: { $0.id == id }) else { throw .noSuchEndpoint(id) }
+    guard let endpoint = inForce.first(where: { $0.id == id }) else {
+      throw .noSuchEndpoint(id, known: inForce.map(\.id))
+    }
     let others = inForce.filter { $0.id != id }
     guard document.isEmpty || others.contains(where: { ledgers[$0.id]?.keys.isEmpty == false })
     else { throw .wouldBeEmpty }

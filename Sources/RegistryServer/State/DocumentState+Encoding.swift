@@ -19,12 +19,29 @@ extension DocumentState {
   static let format: Int64 = 2
 
   /// The record's bytes. What is not kept across restarts is not in it.
-  var encoded: [UInt8] {
+  var encoded: [UInt8] { encoded(domains: encodedDomains) }
+
+  /// The largest part of the record, `domains`, which does not depend on the rest. Written endpoint by
+  /// endpoint: as one value, thousands of them take more memory than all else here.
+  var encodedDomains: [UInt8] {
+    var bytes = [UInt8(ascii: "{")]
+    for (id, ledger) in ledgers.sorted(by: { $0.key < $1.key }) {
+      let json = ledger.kept.json
+      guard json != .object([:]) else { continue }
+      if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
+      bytes += JSONValue.string(id).canonicalBytes
+      bytes.append(UInt8(ascii: ":"))
+      bytes += json.canonicalBytes
+    }
+    bytes.append(UInt8(ascii: "}"))
+    return bytes
+  }
+
+  /// The record's bytes, around this part of it.
+  func encoded(domains: [UInt8]) -> [UInt8] {
     var json: JSONObject = [
       "format": .integer(Self.format), "signed": .integer(signed),
       "document": .string(String(decoding: document, as: UTF8.self)),
-      "domains": .object(
-        JSONObject(ledgers.map { ($0.key, $0.value.kept.json) }.filter { $0.1 != .object([:]) })),
       "added": .array(added.map(\.json)),
       "overrides": .object(JSONObject(overrides.map { ($0.key, $0.value.json) })),
       "tombstones": .object(JSONObject(tombstones.map { ($0.key, $0.value.json) })),
@@ -34,7 +51,15 @@ extension DocumentState {
         alerts.sorted { $0.key < $1.key }.flatMap(\.value).map(\.json)),
     ]
     if let number { json["number"] = .array([.integer(number.epoch), .integer(number.version)]) }
-    return JSONValue.object(json).canonicalBytes
+    // In one piece: this may be megabytes.
+    let rest = JSONValue.object(json).canonicalBytes
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(rest.count + domains.count + 16)
+    bytes += rest.dropLast()
+    bytes += #","domains":"#.utf8
+    bytes += domains
+    bytes.append(UInt8(ascii: "}"))
+    return bytes
   }
 
   /// Reads a record. A record of a newer format is an error: overwriting it would lose what an

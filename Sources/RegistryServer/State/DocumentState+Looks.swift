@@ -25,6 +25,23 @@ extension DocumentState {
     return identities(of: endpoint) != before
   }
 
+  /// What is said of an endpoint that nobody watches any longer.
+  static let leftMessage =
+    "is no longer configured, and clients keep its last pins; "
+    + "hint: configure it again, and where clients may forget it, take it out in the administration then"
+
+  /// With an alert for each endpoint that has keys and is neither in force nor taken out. It follows from
+  /// the configuration, so it is never stored.
+  func markingWhoLeft(_ inForce: Set<String>) -> DocumentState {
+    var marked = self
+    for (id, ledger) in ledgers where !inForce.contains(id) && tombstones[id] == nil {
+      guard let last = ledger.keys.map(\.lastSeen).max() else { continue }
+      marked.raise(
+        ServerAlert(kind: .leftConfiguration, endpoint: id, message: Self.leftMessage, since: last))
+    }
+    return marked
+  }
+
   private func identities(of endpoint: String) -> [String] {
     (alerts[endpoint] ?? []).map { $0.kind.rawValue + ($0.pin?.base64 ?? "") }
   }

@@ -4,15 +4,16 @@ import Pinning
 extension DomainLedger {
   /// Its part of a record.
   var json: JSONValue {
+    // In the order in which they are written.
     var json: JSONObject = [:]
-    if !keys.isEmpty { json["keys"] = .array(keys.map(\.json)) }
+    if !authorities.isEmpty {
+      json["authorities"] = .array(authorities.sorted().map { .string($0.base64) })
+    }
     if !candidates.isEmpty {
       json["held"] = .array(
         candidates.sorted { $0.key < $1.key }.map { .object($0.value.json) })
     }
-    if !authorities.isEmpty {
-      json["authorities"] = .array(authorities.sorted().map { .string($0.base64) })
-    }
+    if !keys.isEmpty { json["keys"] = .array(keys.map(\.json)) }
     return .object(json)
   }
 
@@ -37,11 +38,13 @@ extension DomainLedger {
 extension KnownKey {
   /// Its part of a record.
   var json: JSONValue {
-    var json: JSONObject = [
-      "pin": .string(pin.base64), "firstSeen": .integer(firstSeen), "lastSeen": .integer(lastSeen),
-    ]
-    if let missedSince { json["missedSince"] = .integer(missedSince) }
+    // In the order in which they are written.
+    var json: JSONObject = [:]
     if let certificateExpires { json["expires"] = .integer(certificateExpires) }
+    json["firstSeen"] = .integer(firstSeen)
+    json["lastSeen"] = .integer(lastSeen)
+    if let missedSince { json["missedSince"] = .integer(missedSince) }
+    json["pin"] = .string(pin.base64)
     if let staged {
       json["staged"] = .object([
         "at": .integer(staged.at), "by": .string(staged.by), "note": .string(staged.note),
@@ -88,6 +91,8 @@ extension CandidateKey {
     agreed = Int(clamping: try reader.integer("agreed"))
     vantages = try reader.strings("vantages")
     reasons = try reader.strings("reasons").compactMap(HoldReason.init(rawValue:))
+    // Whoever reads this does not know who else changed then.
+    if reasons.contains(.suddenChange) { looks = max(looks, DomainLedger.looksWhileHeld + 1) }
   }
 }
 

@@ -10,8 +10,8 @@ import Pinning
 ///   published key in between does not count against it (behind a load balancer both answer in turn);
 ///   a look that shows nothing but chains that prove nothing does: then the count starts again.
 /// - It is *held* for a person where not every vantage point saw it, where neither its issuer nor its
-///   trust anchor was ever seen here and fewer than two vantage points vouch for it, where too many
-///   endpoints change at once, and where the endpoint asks for that. A held key is judged anew with
+///   trust anchor was ever seen here or too many endpoints change at once and fewer than two vantage
+///   points vouch for it, and where the endpoint asks for that. A held key is judged anew with
 ///   every look, and published once nothing holds it any more.
 /// - A denied key is never published, whoever shows it.
 /// - A failed look changes nothing that is published, and what it showed never becomes a pin.
@@ -40,6 +40,8 @@ public struct DomainLedger: Sendable, Hashable {
   public static let maximumCandidates = 16
   /// How many looks follow each other quickly for a key that is held.
   static let looksWhileHeld = 12
+  /// For how many seconds a key that is held for a sudden change may turn out to be one of few.
+  static let undecided: Int64 = 60
   /// How many authorities are remembered.
   static let maximumAuthorities = 32
   /// How far two looks may be apart, in seconds, and the time between still count as watched.
@@ -192,7 +194,15 @@ public struct DomainLedger: Sendable, Hashable {
     if candidate.agreed < needed { reasons.append(.vantagePoints) }
     if isNewIssuer, candidate.vantages.count < 2 { reasons.append(.newIssuer) }
     if !keys.isEmpty || context.isListed {
-      if context.isSudden { reasons.append(.suddenChange) }
+      // Undecided for a few looks, while others are looked at; then for good. What lasts longer than the
+      // gauge remembers is no more trustworthy for that.
+      let isDecided =
+        candidate.reasons.contains(.suddenChange)
+        && (candidate.looks > Self.looksWhileHeld
+          || candidate.lastSeen - candidate.firstSeen > Self.undecided)
+      if candidate.vantages.count < 2, context.isSudden || isDecided {
+        reasons.append(.suddenChange)
+      }
       if context.approval == .manual { reasons.append(.manual) }
     }
     return reasons.sorted()

@@ -110,7 +110,8 @@ extension CandidateKey.HoldReason {
     switch self {
     case .vantagePoints: "not every vantage point sees it"
     case .newIssuer: "its CA was never seen here and only one vantage point vouches for it"
-    case .suddenChange: "too many endpoints changed at once"
+    case .suddenChange:
+      "too many endpoints changed at once and only one vantage point vouches for it"
     case .manual: "a person decides about this endpoint's keys"
     }
   }

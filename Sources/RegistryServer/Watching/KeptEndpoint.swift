@@ -3,11 +3,15 @@ struct KeptEndpoint: LookDecision {
   let keeper: DocumentKeeper
   let endpoint: WatchedEndpoint
   let clock: any ServerClock
+  /// Has a few of the other endpoints looked at.
+  var lookAtOthers: @Sendable () async -> Void = {}
 
   func enter(_ look: Look) async -> NextLook {
     keeper.services.metrics?.looked(
       at: endpoint, in: keeper.file, taking: look.duration, look, at: clock.now())
-    if await keeper.enter(look, of: endpoint, at: clock.now()) { return .soon }
+    let entered = await keeper.enter(look, of: endpoint, at: clock.now())
+    if entered.concernsOthers { await lookAtOthers() }
+    if entered.isWaiting { return .soon }
     return look.isAnswered ? .onSchedule : .failed
   }
 }
@@ -16,12 +20,18 @@ extension Watcher.Target {
   /// An endpoint of a document.
   init(
     _ endpoint: WatchedEndpoint, of keeper: DocumentKeeper, clock: any ServerClock,
-    tls: TLSConfiguration
+    tls: TLSConfiguration, lookAtOthers: @escaping @Sendable () async -> Void = {}
   ) {
     self.init(
-      id: "\(keeper.file) \(endpoint.id)", endpoint: endpoint,
+      id: Self.id(of: endpoint.id, in: keeper), endpoint: endpoint,
       pause: tls.pauseBetweenLooks(of: endpoint),
-      decision: KeptEndpoint(keeper: keeper, endpoint: endpoint, clock: clock))
+      decision: KeptEndpoint(
+        keeper: keeper, endpoint: endpoint, clock: clock, lookAtOthers: lookAtOthers))
+  }
+
+  /// What an endpoint of a document is called among those of all documents.
+  static func id(of endpoint: String, in keeper: DocumentKeeper) -> String {
+    "\(keeper.file) \(endpoint)"
   }
 }
 

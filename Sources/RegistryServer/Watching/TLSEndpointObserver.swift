@@ -3,7 +3,8 @@ import TLSTools
 
 /// Looks at endpoints over TLS, from here and through proxies.
 ///
-/// - From here every address of the name is looked at, IPv4 and IPv6; a proxy looks the name up where
+/// - From here every address of the name is looked at, IPv4 and IPv6, unless the first that answers was
+///   asked for; a proxy looks the name up where
 ///   it stands, so that whoever sits between this server and the endpoint shows.
 /// - Accepted is only a leaf whose chain ends in an anchor and that carries the endpoint's name in
 ///   its subjectAltName: what a client without pins would talk to. The pins are then that path's.
@@ -31,7 +32,8 @@ public struct TLSEndpointObserver: EndpointObserver {
   package init(_ tls: TLSConfiguration, resolver: NameResolver) throws(AnchorsError) {
     anchors = try AnchorsInForce(file: tls.anchors)
     limits = ProbeLimits(total: tls.timeout)
-    routes = [.direct] + tls.vantagePoints.map { .tunnel(host: $0.host, port: $0.port) }
+    let direct: ProbeRoute = tls.addresses == .all ? .direct : .directInTurn
+    routes = [direct] + tls.vantagePoints.map { .tunnel(host: $0.host, port: $0.port) }
     vantages = [Observation.direct] + tls.vantagePoints.map(\.name)
     do throws(ProbeError) {
       probe = try TLSProbe(

@@ -71,9 +71,12 @@ package final class Watcher: Sendable {
   }
 
   /// Watches exactly these from now on. Those that stay keep their place; new ones are due at once.
-  package func update(endpoints targets: [Target]) {
+  ///
+  /// - Returns: how many of them were never looked at.
+  @discardableResult
+  package func update(endpoints targets: [Target]) -> Int {
     let now = clock.uptime()
-    state.withLock { state in
+    let unseen = state.withLock { state in
       let wanted = Set(targets.map(\.id))
       for id in state.schedule.ids where !wanted.contains(id) {
         state.schedule.remove(id)
@@ -86,10 +89,12 @@ package final class Watcher: Sendable {
         state.schedule.set(target.id, pause: target.pause, isPaused: target.isPaused, at: now)
       }
       state.isAsleep = false
+      return state.unseen.count
     }
     // Whoever waits for an endpoint that is gone waits in vain.
     release { waiter, state in state.targets[waiter.id] == nil }
     bell.ring()
+    return unseen
   }
 
   /// Looks at an endpoint at once, whether paused or not, and again while something waits for
@@ -116,6 +121,18 @@ package final class Watcher: Sendable {
         (try? await clock.sleep(milliseconds: settings.lookInterval)) != nil
       else { return }
     }
+  }
+
+  /// Has these looked at before all others; nobody waits for it.
+  package func hasten(_ ids: [String]) {
+    let now = clock.uptime()
+    state.withLock { state in
+      for id in ids where state.targets[id]?.isPaused == false {
+        state.schedule.lookNow(id, at: now)
+      }
+      state.isAsleep = false
+    }
+    bell.ring()
   }
 
   /// Whether no look is under way or due: until the clock moves on, nothing happens by itself.
@@ -209,7 +226,8 @@ package final class Watcher: Sendable {
       if due > now {
         await withDiscardingTaskGroup { group in
           group.addTask { [self] in
-            try? await clock.sleep(milliseconds: due - now)
+            // Not where it was cancelled: that ring would be the next sleep's, and end it at once, for ever.
+            guard (try? await clock.sleep(milliseconds: due - now)) != nil else { return }
             bell.ring()
           }
           await bell.wait()

@@ -26,8 +26,8 @@ final class ProbeDesk {
     static func == (one: Alarm, other: Alarm) -> Bool { one.time == other.time }
   }
 
-  typealias LookUp =
-    (_ job: UInt64, _ route: Int, _ host: String, _ port: UInt16, _ until: Deadline) -> Void
+  /// Has the name at the end of a route looked up.
+  typealias LookUp = (_ job: ProbeJob, _ route: Int, _ until: Deadline) -> Void
 
   /// The most connections before jobs queue.
   static let limit = 512
@@ -42,6 +42,8 @@ final class ProbeDesk {
   private var connections: [UInt64: Open] = [:]
   private var alarms = PriorityQueue<Alarm>()
   private var lastSerial: UInt64 = 0
+  /// Those that are over, until somebody is told.
+  private var over: [ProbeWork] = []
 
   init(client: ProbeClient, events: ProbeEvents, lookUp: @escaping LookUp) {
     self.client = client
@@ -68,11 +70,20 @@ final class ProbeDesk {
     queue.removeFirst(admitted)
   }
 
+  /// Tells whoever asked for what is over by now. All at once: who is told one by one is woken for each.
+  func tell() {
+    guard !over.isEmpty else { return }
+    let told = over
+    over.removeAll(keepingCapacity: true)
+    for work in told { work.complete() }
+  }
+
   func cancel(_ id: UInt64) { drop(id, .cancelled) }
 
   /// Ends what is left as cancelled.
   func stop() {
     for id in queue.map(\.id) + works.keys { drop(id, .cancelled) }
+    tell()
   }
 
   /// Dials the addresses that were found.
@@ -119,7 +130,7 @@ final class ProbeDesk {
     for (index, route) in job.routes.enumerated() {
       let (host, port, known) =
         switch route {
-        case .direct: (job.host, job.port, job.addresses)
+        case .direct, .directInTurn: (job.host, job.port, job.addresses)
         case .tunnel(let host, let port): (host, port, [])
         }
       let addresses =
@@ -130,7 +141,7 @@ final class ProbeDesk {
         let until = min(Deadline.after(milliseconds: job.limits.lookup), job.deadline)
         work.lookups[index] = until
         alarms.insert(Alarm(time: until, subject: .job(job.id)))
-        lookUp(job.id, index, host, port, until)
+        lookUp(job, index, until)
         continue
       }
       dial(addresses, for: work, on: index)
@@ -151,7 +162,7 @@ final class ProbeDesk {
       for (place, address) in addresses.enumerated() {
         open([address], for: work, on: route, place: place, address: address)
       }
-    case (.survey, .tunnel), (.one, _):
+    case (.survey, .tunnel), (.survey, .directInTurn), (.one, _):
       work.expect(1, on: route)
       open(Array(addresses), for: work, on: route, place: 0, address: nil)
     }
@@ -163,10 +174,10 @@ final class ProbeDesk {
     let job = work.job
     lastSerial += 1
     let serial = lastSerial
-    let isDirect = job.routes[route] == .direct
+    let isTunnel = if case .tunnel = job.routes[route] { true } else { false }
     let session = ProbeSession(
       ProbeSession.Plan(
-        host: job.host, tunnel: isDirect ? nil : job.tunnelTarget, limits: job.limits,
+        host: job.host, tunnel: isTunnel ? job.tunnelTarget : nil, limits: job.limits,
         deadline: job.deadline),
       candidates: candidates, client: client, signal: events.signal,
       watch: { [events] in events.watch($0, token: serial) })
@@ -205,7 +216,7 @@ final class ProbeDesk {
 
   private func finish(_ work: ProbeWork) {
     guard work.isOver, works.removeValue(forKey: work.job.id) != nil else { return }
-    work.complete()
+    over.append(work)
   }
 
   private func expire(job id: UInt64) {

@@ -11,10 +11,9 @@ final class ProbeEvents: Sendable {
     signal = try EventSignal()
     poll = pp_tls_poll()
     guard poll >= 0 else { throw .system(operation: "epoll", code: errno) }
+    // From here on `deinit` closes it, also when this throws.
     guard pp_tls_poll_add(poll, signal.descriptor, Self.signalToken) == 1 else {
-      let code = errno
-      close(poll)
-      throw .system(operation: "epoll", code: code)
+      throw .system(operation: "epoll", code: errno)
     }
   }
 

@@ -20,11 +20,15 @@ final class ProbeLoop: Sendable {
   private let events: ProbeEvents
   private let orders = Locked<[Order]>([])
   private let resolver: NameResolver
+  private let proxies: ProxyDirectory
   private let threads = WorkerThreads()
 
-  init(client: ProbeClient, resolver: NameResolver) throws(SocketError) {
+  init(
+    client: ProbeClient, resolver: NameResolver, proxies: ProxyDirectory
+  ) throws(SocketError) {
     self.client = client
     self.resolver = resolver
+    self.proxies = proxies
     events = try ProbeEvents()
     threads.start("TLS probe") { [self] in run() }
   }
@@ -40,9 +44,14 @@ final class ProbeLoop: Sendable {
   }
 
   private func run() {
-    let desk = ProbeDesk(client: client, events: events) { [self] job, route, host, port, until in
-      resolver.resolve(host, port: port, until: until) { [self] result in
-        send(.addresses(job: job, route: route, result))
+    let desk = ProbeDesk(client: client, events: events) { [self] job, route, until in
+      let answer: NameResolver.Answer = { [self] in
+        send(.addresses(job: job.id, route: route, $0))
+      }
+      switch job.routes[route] {
+      case .direct, .directInTurn:
+        resolver.resolve(job.host, port: job.port, until: until, answer: answer)
+      case .tunnel(let host, let port): proxies.find(host, port: port, until: until, answer: answer)
       }
     }
     while true {
@@ -61,6 +70,7 @@ final class ProbeLoop: Sendable {
         }
       }
       desk.admit()
+      desk.tell()
       for token in events.wait(milliseconds: desk.pause) { desk.advance(token) }
       desk.expire()
     }

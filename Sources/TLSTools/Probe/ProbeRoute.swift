@@ -2,6 +2,8 @@
 package enum ProbeRoute: Sendable, Hashable {
   /// From this machine, at every address of the server.
   case direct
+  /// From this machine, at the first address of the server that can be reached.
+  case directInTurn
   /// Through an HTTP proxy that tunnels (CONNECT, RFC 9110 section 9.3.6). It is told the server's
   /// name and looks that up itself: its answer is the one that counts where it stands.
   case tunnel(host: String, port: UInt16)

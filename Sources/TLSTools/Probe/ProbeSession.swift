@@ -165,7 +165,7 @@ final class ProbeSession {
   private func startTLS(_ stream: ByteStream) -> Progress {
     begin(.handshaking, limit: plan.limits.handshake)
     do throws(SocketError) {
-      try stream.startTLS(client) { session in
+      try stream.startTLS(client, holdingBack: true) { session in
         SSL_set_connect_state(session)
         session.requestServerName(plan.host)
       }

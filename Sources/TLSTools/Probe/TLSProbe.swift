@@ -34,7 +34,8 @@ public final class TLSProbe: Sendable {
     } catch { throw .local(reason: error.description) }
     var loops: [ProbeLoop] = []
     do throws(ProbeError) {
-      for _ in 0..<max(1, threads) { loops.append(try Self.loop(resolver)) }
+      let proxies = ProxyDirectory(resolver: resolver)
+      for _ in 0..<max(1, threads) { loops.append(try Self.loop(resolver, proxies)) }
     } catch {
       for loop in loops { loop.send(.stop) }
       throw error
@@ -115,13 +116,15 @@ public final class TLSProbe: Sendable {
     }
   }
 
-  private static func loop(_ resolver: NameResolver) throws(ProbeError) -> ProbeLoop {
+  private static func loop(
+    _ resolver: NameResolver, _ proxies: ProxyDirectory
+  ) throws(ProbeError) -> ProbeLoop {
     let client: ProbeClient
     do throws(CertificateError) { client = try ProbeClient() } catch {
       throw .local(reason: error.description)
     }
     do throws(SocketError) {
-      return try ProbeLoop(client: client, resolver: resolver)
+      return try ProbeLoop(client: client, resolver: resolver, proxies: proxies)
     } catch { throw .local(reason: error.description) }
   }
 }

@@ -24,23 +24,28 @@ struct Relay {
 
   private var directions: [Direction]
   private let stop: EventSignal
+  private let isSuspended: () -> Bool
   /// How long both sides may be silent.
   private static let idleMilliseconds: Int64 = 300_000
 
-  /// - Parameter tap: sees what `client` sends, before `server` does.
+  /// - Parameters:
+  ///   - tap: sees what `client` sends, before `server` does.
+  ///   - isSuspended: whether nothing moves for now, and nobody is told.
   init(
     client: ByteStream, server: ByteStream, stop: EventSignal,
-    tap: @escaping ([UInt8]) -> Void = { _ in }
+    tap: @escaping ([UInt8]) -> Void = { _ in }, isSuspended: @escaping () -> Bool = { false }
   ) {
     directions = [
       Direction(from: client, to: server, tap: tap),
       Direction(from: server, to: client, tap: { _ in }),
     ]
     self.stop = stop
+    self.isSuspended = isSuspended
   }
 
   mutating func run() throws(SocketError) {
     while directions.contains(where: { !$0.isFinished }) {
+      while isSuspended() { guard stop.sleep(milliseconds: 20) else { throw .stopped } }
       var hasMoved = false
       for index in directions.indices where !directions[index].isFinished {
         if try Self.advance(&directions[index]) { hasMoved = true }

@@ -33,6 +33,10 @@ public final class SwitchableRelay: Sendable {
     if closingConnections { core.acceptor.endAll() }
   }
 
+  /// Carries nothing any more and keeps every connection open, old and new, as a network does that
+  /// loses all packets; or goes on where it was.
+  public func suspend(_ isSuspended: Bool) { core.isSuspended.withLock { $0 = isSuspended } }
+
   /// Stops accepting, cuts what is open, waits for the threads. Stopping twice does nothing.
   public func stop() { core.acceptor.shutDown() }
 }
@@ -42,15 +46,21 @@ private final class RelayCore: Sendable {
   let acceptor: ConnectionAcceptor
   let destination: Locked<Endpoint>
   let connections = Locked(0)
+  let isSuspended = Locked(false)
 
   init(destination: Endpoint, port: UInt16, connectionLimit: Int) throws(SocketError) {
     self.destination = Locked(destination)
     acceptor = try ConnectionAcceptor(endpoint: .loopback(port), limit: connectionLimit)
     acceptor.start { [self] (client, _) throws(SocketError) in
       connections.withLock { $0 += 1 }
+      while isSuspended.withLock({ $0 }) {
+        guard acceptor.stop.sleep(milliseconds: 20) else { throw .stopped }
+      }
       let server = try ByteStream.dial(
         self.destination.withLock { $0 }, stop: acceptor.stop, until: .after(milliseconds: 10_000))
-      var relay = Relay(client: client, server: server, stop: acceptor.stop)
+      var relay = Relay(
+        client: client, server: server, stop: acceptor.stop,
+        isSuspended: { [isSuspended] in isSuspended.withLock { $0 } })
       try relay.run()
     }
   }

@@ -65,13 +65,14 @@ public struct RegistryDocument: Sendable {
   }
 
   /// The statement about the payload as it stands now; `nil` without ``terms``.
-  public var statement: Statement? {
+  public var statement: Statement? { statement(about: JSONValue.object(payload).canonicalBytes) }
+
+  private func statement(about payload: [UInt8]) -> Statement? {
     terms.map { terms in
       Statement(
         registry: registry, number: terms.number, issued: terms.issued, expires: terms.expires,
-        payloadDigest: Digest.sha256(JSONValue.object(payload).canonicalBytes),
-        hosts: terms.hosts, denied: terms.denied, removed: terms.removed,
-        isRetired: terms.isRetired)
+        payloadDigest: Digest.sha256(payload), hosts: terms.hosts, denied: terms.denied,
+        removed: terms.removed, isRetired: terms.isRetired)
     }
   }
 
@@ -86,11 +87,12 @@ public struct RegistryDocument: Sendable {
     format1Key: SigningKey?, onlineKeys: [TrustSigningKey] = []
   ) throws(SigningKeyError) -> JSONObject {
     var document: JSONObject = ["payload": .object(payload)]
+    let payload = JSONValue.object(payload).canonicalBytes
     if let format1Key {
-      let signature = try format1Key.sign(JSONValue.object(payload).canonicalBytes)
+      let signature = try format1Key.sign(payload)
       document["signature"] = .string(StrictBase64.encode(signature))
     }
-    if let statement = statement?.json {
+    if let statement = statement(about: payload)?.json {
       var signatures: [JSONValue] = []
       for key in onlineKeys {
         signatures.append(try key.signature(.statement, over: statement).json)

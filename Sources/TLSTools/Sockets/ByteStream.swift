@@ -53,16 +53,18 @@ final class ByteStream {
 
   /// Puts TLS on the connection; `handshake` then runs it.
   ///
-  /// - Parameter configure: sets the session up, as a server (`SSL_set_accept_state`) or as a
-  ///   client.
+  /// - Parameters:
+  ///   - holds: whether what is written may wait for the next read or the end: for whoever makes a
+  ///     handshake and leaves.
+  ///   - configure: sets the session up, as a server (`SSL_set_accept_state`) or as a client.
   func startTLS(
-    _ context: any TLSContext, configure: (OpaquePointer) -> Void
+    _ context: any TLSContext, holdingBack holds: Bool = false, configure: (OpaquePointer) -> Void
   ) throws(SocketError) {
     OpenSSLErrors.clear()
     guard let ssl = SSL_new(context.context.pointer) else {
       throw .closed(reason: OpenSSLErrors.drain())
     }
-    guard let bio = pp_tls_socket_bio(socket.descriptor) else {
+    guard let bio = pp_tls_socket_bio(socket.descriptor, holds ? 1 : 0) else {
       SSL_free(ssl)
       throw .closed(reason: "out of memory")
     }

@@ -217,7 +217,7 @@ enum RotationRows {
       "server and registry switch under 4 busy workers, on \(connections) connections", log)
   }
 
-  private static func flow(_ server: LocalTLSServer) async throws {
+  static func flow(_ server: LocalTLSServer) async throws {
     let goal = server.requests.count + 40
     for _ in 0..<10_000 where server.requests.count < goal {
       try await Task.sleep(nanoseconds: 2_000_000)

@@ -41,7 +41,7 @@ final class VirtualTime: ServerClock {
   }
 
   /// Moves on, and returns once the service has done whatever was due.
-  func advance(milliseconds: Int64, _ service: RegistryService) async throws {
+  func advance(milliseconds: Int64, _ service: RegistryService, sleepers: Int = 3) async throws {
     let due = state.withLock { state in
       state.milliseconds += milliseconds
       let due = state.sleepers.filter { $0.value.due <= state.milliseconds }
@@ -49,13 +49,19 @@ final class VirtualTime: ServerClock {
       return due.values.map(\.continuation)
     }
     for continuation in due { continuation.resume() }
-    try await untilAtRest(service)
+    try await untilAtRest(service, sleepers: sleepers)
   }
+
+  /// Moves on where no service is up that could do anything.
+  func skip(seconds: Int64) { state.withLock { $0.milliseconds += seconds * 1000 } }
 
   /// Waits until all parts of the service sleep: the one that looks, the one that sees to documents,
   /// the one that follows the store.
-  func untilAtRest(_ service: RegistryService) async throws {
-    while state.withLock({ $0.sleepers.count }) < 3 || !service.isAtRest {
+  ///
+  /// - Parameter sleepers: how many parts that is; more where other services go by this clock too.
+  func untilAtRest(_ service: RegistryService, sleepers: Int = 3) async throws {
+    // In this order: before it rests, whoever slept for it before is gone.
+    while !service.isAtRest || state.withLock({ $0.sleepers.count }) < sleepers {
       try await Task.sleep(nanoseconds: 1_000_000)
     }
   }

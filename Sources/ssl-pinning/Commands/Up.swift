@@ -14,6 +14,7 @@ enum Up {
     run: run)
 
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    ServerProcess.prepare()
     let sources = ServerArguments.sources(invocation)
     let effective = try ServerArguments.configuration(sources)
     let configuration = effective.configuration

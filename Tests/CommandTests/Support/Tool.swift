@@ -19,6 +19,11 @@ enum Tool {
     return path
   }
 
+  /// Proxies of the machine that runs the tests are none of theirs.
+  static let noProxies = Dictionary(
+    uniqueKeysWithValues: ["http_proxy", "https_proxy", "all_proxy", "no_proxy"]
+      .flatMap { [($0, ""), ($0.uppercased(), "")] })
+
   /// Runs a command to its end.
   ///
   /// - Parameter seconds: a tool that takes longer hangs, and the test fails.
@@ -37,10 +42,6 @@ enum Tool {
   static func start(
     _ arguments: [String], environment: [String: String] = [:], input: [UInt8] = []
   ) throws -> ChildProcess {
-    // Proxies of the machine that runs the tests are none of theirs.
-    let noProxies = Dictionary(
-      uniqueKeysWithValues: ["http_proxy", "https_proxy", "all_proxy", "no_proxy"]
-        .flatMap { [($0, ""), ($0.uppercased(), "")] })
     return try ChildProcess(
       path(), arguments, environment: noProxies.merging(environment) { _, new in new },
       input: input)

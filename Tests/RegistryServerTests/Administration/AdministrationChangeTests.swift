@@ -45,6 +45,10 @@ struct AdministrationChangeTests {
     let wrong = try await service.call(
       "POST", "\(Self.endpoint)/approve", #"{"pin":"\#(pin(3).base64)"}"#)
     #expect(wrong.status == 404)
+    let elsewhere = try await service.call(
+      "POST", "\(Self.endpoint)0/approve", #"{"pin":"\#(pin(2).base64)"}"#)
+    #expect(elsewhere.status == 404)
+    #expect(elsewhere.hint == "the document has www.example.com:443")
     let answer = try await service.call(
       "POST", "\(Self.endpoint)/approve", #"{"pin":"\#(pin(2).base64)","why":"by telephone"}"#)
     #expect(answer.changes == ["key_approved"])

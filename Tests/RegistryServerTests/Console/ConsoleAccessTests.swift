@@ -46,7 +46,7 @@ extension ConsoleTests {
       try await page.go(to: Self.address, heading: "www.example.com:443")
       for name in ["Stage a key", "Approve \(pin(9).base64)", "Change", "Take out"] {
         try await page.press(name)
-        #expect(try await page.unnamedControls(in: "dialog") == [], "\(name)")
+        #expect(try await page.unnamedControls() == [], "\(name)")
         for scheme in Browser.ColorScheme.allCases {
           try await page.browser.prefer(scheme)
           #expect(try await page.textsOfLowContrast() == [], "\(name), \(scheme)")
@@ -57,12 +57,22 @@ extension ConsoleTests {
       await stage.stop()
     }
 
-    @Test("the check of contrast finds a text that does not stand out")
-    func contrastCheck() async throws {
+    @Test("the checks find a text that does not stand out, a button without a name, a lost table")
+    func checks() async throws {
       let server = try CannedServer()
       let page = try await ConsolePage.open(server.origin)
       try await page.browser.run("document.querySelector('main h1').style.color = '#8a8a8a'")
       #expect(try await page.textsOfLowContrast().map { $0.hasSuffix(": Sign in") } == [true])
+      try await page.browser.run(
+        """
+        const table = document.createElement("table");
+        table.createCaption().textContent = "Numbers";
+        table.createTBody().insertRow().insertCell().textContent = "1";
+        table.setAttribute("role", "presentation");
+        document.querySelector("main").append(document.createElement("button"), table);
+        """)
+      let found = try await page.unnamedControls()
+      #expect(found == ["a button", "0 of 1 are a table", "0 of 1 are a cell"])
       await server.stop()
     }
 

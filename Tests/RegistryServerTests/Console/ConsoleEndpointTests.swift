@@ -42,8 +42,10 @@ extension ConsoleTests {
       try await page.wait(for: "The key \(pinned) is staged", in: "#notice")
       try await page.wait(for: "rotation of June", in: "table")
       let rows = try await page.rows(ofTable: "Keys that apps trust")
-      #expect(rows.map { $0[0] } == [pin(1).base64, pinned])
-      #expect(rows[1][1].contains("Staged") && rows[1][1].contains("by alice: rotation of June"))
+      // Keys of the same second stand in the order of their pins.
+      #expect(Set(rows.map { $0[0] }) == [pin(1).base64, pinned])
+      let staged = try #require(rows.first { $0[0] == pinned })
+      #expect(staged[1].contains("Staged") && staged[1].contains("by alice: rotation of June"))
 
       // The same again is refused, and what was typed stays.
       try await page.press("Stage a key")
@@ -116,7 +118,7 @@ extension ConsoleTests {
       try await page.wait(for: "The key is approved and published.", in: "#notice")
       try await page.wait(untilGone: "Keys that wait")
       let rows = try await page.rows(ofTable: "Keys that apps trust")
-      #expect(rows.map { $0[0] } == [pin(1).base64, pin(9).base64])
+      #expect(Set(rows.map { $0[0] }) == [pin(1).base64, pin(9).base64])
       try await page.wait(for: "confirmed by telephone", in: "table")
       #expect(try await page.count("#pending-count:not([hidden])") == 0)
       #expect(try await page.troubles() == [])

@@ -1,3 +1,4 @@
+import PinningPlatform
 import TestSupport
 import Testing
 
@@ -120,5 +121,33 @@ import Testing
     }
     #expect(server.bodyBytes == 0 && server.suspendedConnections == 0)
     await server.stop()
+  }
+
+  @Test("whoever counts is told of every answer, refusals too")
+  func observed() async throws {
+    let told = Locked<[String]>([])
+    let server = try HTTPServer(
+      listen: try #require(ListenAddress("127.0.0.1:0")), routing: HTTPBench.rule,
+      observer: { exchange in
+        let line = "\(exchange.method) \(exchange.path ?? "-") \(exchange.status)"
+        told.withLock { $0.append(exchange.duration >= .zero ? line : "negative") }
+      }, handler: HTTPBench.answer)
+    let requests: [(String, String)] = [
+      ("GET /ok HTTP/1.1\r\nHost: x\r\n", "GET /ok 200"),
+      ("HEAD /ok HTTP/1.1\r\nHost: x\r\n", "GET /ok 200"),
+      ("GET /late HTTP/1.1\r\nHost: x\r\n", "GET /late 200"),
+      ("GET /none HTTP/1.1\r\nHost: x\r\n", "GET /none 404"),
+      ("PUT /ok HTTP/1.1\r\nHost: x\r\n", "PUT /ok 405"),
+      ("POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n", "POST /body 413"),
+      ("GET /ok HTTP/1.1\r\nHost: x\r\nHost: x\r\n", " - 400"),
+      ("GET /ok HTTP/1.1\r\nHost: x\r\nContent-Length: a\r\n", " - 400"),
+      ("GET /ok HTTP/1.1\r\nHost: x\r\nX: \(repeated("y", 20_000))\r\n", " - 431"),
+    ]
+    for (request, line) in requests {
+      _ = try await RawConnection.ask(server.address, "\(request)Connection: close\r\n\r\n")
+      #expect(await eventually { told.withLock { $0.last == line } }, "\(told.withLock { $0 })")
+    }
+    await server.stop()
+    #expect(told.withLock { $0 } == requests.map(\.1))
   }
 }

@@ -206,8 +206,8 @@ struct ReportCollectorTests {
   func running() async throws {
     let collector = try collector()
     await collector.open()
-    let task = Task { await collector.run() }
     for _ in 0..<50 { _ = await collector.take(try body()) }
+    let task = Task { await collector.run() }
     #expect(await eventually { store.replacements > 0 })
     await store.become(.fails)
     _ = await collector.take(try body())

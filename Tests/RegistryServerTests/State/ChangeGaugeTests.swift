@@ -52,6 +52,18 @@ import Testing
     #expect(gauge.isSudden == scenario.isSudden)
   }
 
+  @Test("has others looked at with each of the first changes, and with none after them")
+  func sample() {
+    var gauge = ChangeGauge()
+    let asked = [1, 1, 2, 3, 4, 5].map { gauge.note([pin($0)], isChanged: true, at: 0) }
+    #expect(asked == [true, false, true, true, false, false])
+    let others = [
+      gauge.note([pin(9)], isChanged: false, at: 0), gauge.note([], isChanged: true, at: 0),
+      gauge.note([pin(1)], isChanged: true, at: 601),
+    ]
+    #expect(others == [false, false, true])
+  }
+
   @Test("an endpoint without a key is no part of it")
   func firstKeys() {
     var gauge = ChangeGauge()

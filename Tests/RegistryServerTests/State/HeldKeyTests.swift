@@ -93,6 +93,13 @@ import Testing
     Scenario(name: "where a person decides", approval: .manual, reasons: [.manual]),
     Scenario(name: "where too many changed at once", isSudden: true, reasons: [.suddenChange]),
     Scenario(
+      name: "not, where too many changed at once and two vantage points see it",
+      shown: Shown(vantages: [here, "paris"]), vantages: both, isSudden: true, reasons: nil),
+    Scenario(
+      name: "where too many changed at once and one of two vantage points sees it",
+      shown: Shown(others: ["paris": 1]), vantages: both, isSudden: true,
+      reasons: [.suddenChange, .vantagePoints]),
+    Scenario(
       name: "never, where it is denied: it does not even wait", denied: [pin(2)], reasons: []),
   ]
 
@@ -144,6 +151,60 @@ import Testing
     }
     #expect(events == [.published(pin(2), isFirst: false)])
     #expect(ledger.held.isEmpty)
+  }
+
+  @Test(
+    "for good where many changed at once, once the others had time to show that they did not",
+    arguments: [(11, true), (12, false)])
+  func decided(_ looks: Int, _ isReleased: Bool) {
+    var context = DecisionContext()
+    context.isSudden = true
+    var ledger = Self.settled()
+    for second in 1...looks {
+      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+    }
+    #expect(ledger.held[pin(2)]?.reasons == [.suddenChange])
+    context.isSudden = false
+    for second in looks..<looks + 3 {
+      _ = ledger.enter(Shown().look, at: Int64(second + 1), rule: Self.rule, context: context)
+    }
+    #expect(ledger.held.isEmpty == isReleased)
+    #expect(ledger.keys.map(\.pin) == (isReleased ? [pin(1), pin(2)] : [pin(1)]))
+  }
+
+  @Test("for good where many changed at once and whoever goes on has only what was stored")
+  func restored() throws {
+    var context = DecisionContext()
+    context.isSudden = true
+    var ledger = Self.settled()
+    for second in 1...3 {
+      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+    }
+    var state = DocumentState()
+    state.ledgers["a.test:443"] = ledger
+    var read = try #require(
+      try DocumentState(decoding: state.encoded, file: "a.json").ledgers["a.test:443"])
+    for second in 4...20 {
+      _ = read.enter(
+        Shown().look, at: Int64(second), rule: Self.rule, context: DecisionContext())
+    }
+    #expect(read.held[pin(2)]?.reasons == [.suddenChange])
+    #expect(read.keys.map(\.pin) == [pin(1)])
+  }
+
+  @Test("for good where many changed at once and it is shown again after a while")
+  func shownAgain() {
+    var context = DecisionContext()
+    context.isSudden = true
+    var ledger = Self.settled()
+    for second in 1...5 {
+      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+    }
+    for second in 700...705 {
+      _ = ledger.enter(
+        Shown().look, at: Int64(second), rule: Self.rule, context: DecisionContext())
+    }
+    #expect(ledger.held[pin(2)]?.reasons == [.suddenChange])
   }
 
   @Test("with an event when it begins, and none while it lasts")

@@ -47,17 +47,31 @@ struct ScriptedService {
   ) throws {
     directory = try other?.directory ?? makeKeyDirectory()
     clock = other?.clock ?? TestClock()
+    service = try RegistryService(
+      configuration: Self.configuration(directory, keys, storage, server, more), clock: clock,
+      log: log.log, observer: observer)
+  }
+
+  private static func configuration(
+    _ directory: TemporaryDirectory, _ keys: String, _ storage: String, _ server: String,
+    _ more: String
+  ) throws -> ServerConfiguration {
     let path = directory.path()
-    let configuration = try configuration(
+    return try RegistryServerTests.configuration(
       """
       keys: \(keys)
-      server: {listen: "127.0.0.1:0"\(server)}
+      server: {listen: "127.0.0.1:0"\(server.replacing("DIR", with: path))}
       storage: \(storage.replacing("DIR", with: path))
       tls: {dir: "\(path)", dump_interval: 1h}
-      \(more)
+      \(more.replacing("DIR", with: path))
       """)
-    service = try RegistryService(
-      configuration: configuration, clock: clock, log: log.log, observer: observer)
+  }
+
+  /// Takes another configuration in force, in the words of `init`.
+  func reload(
+    keys: String, storage: String = "{type: memory}", server: String = "", more: String = ""
+  ) async throws {
+    try await service.reload(Self.configuration(directory, keys, storage, server, more))
   }
 
   /// Starts the service and waits for the looks that it makes by itself.

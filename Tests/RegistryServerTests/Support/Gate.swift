@@ -9,6 +9,9 @@ final class Gate: Sendable {
 
   private let state = Locked(State())
 
+  /// How many it holds.
+  var count: Int { state.withLock { $0.waiting.count } }
+
   func wait() async {
     await withCheckedContinuation { continuation in
       let isOpen = state.withLock { state in

@@ -10,16 +10,17 @@ final class RawConnection: Sendable {
 
   init(_ address: ListenAddress) throws {
     var limit = timeval(tv_sec: 30, tv_usec: 0)
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
     let connected: Int32
     if address.isIPv6 {
-      descriptor = socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
+      descriptor = socket(AF_INET6, kind, 0)
       var raw = sockaddr_in6()
       raw.sin6_family = sa_family_t(AF_INET6)
       raw.sin6_port = address.port.bigEndian
       raw.sin6_addr = in6addr_loopback
       connected = Self.connect(descriptor, &raw)
     } else {
-      descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      descriptor = socket(AF_INET, kind, 0)
       var raw = sockaddr_in()
       raw.sin_family = sa_family_t(AF_INET)
       raw.sin_port = address.port.bigEndian

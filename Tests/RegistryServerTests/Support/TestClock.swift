@@ -48,7 +48,8 @@ final class TestClock: ServerClock {
   ) async throws {
     // One sleeps until the store is asked again. Of a leader, one until the next look is due, and one
     // until documents are seen to.
-    while sleepers < before + (isLeading ? 3 : 1) || isLeading && !service.isAtRest {
+    // In this order: before it rests, whoever slept for it before is gone.
+    while isLeading && !service.isAtRest || sleepers < before + (isLeading ? 3 : 1) {
       // why: polls for the moment at which other tasks sleep.
       try await Task.sleep(for: .milliseconds(2))
     }

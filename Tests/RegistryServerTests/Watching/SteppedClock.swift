@@ -13,6 +13,9 @@ final class SteppedClock: ServerClock {
 
   func now() -> Int64 { 1_780_000_000 + uptime() / 1000 }
 
+  /// How often anybody went to sleep.
+  var sleeps: Int { state.withLock { $0.next } }
+
   func uptime() -> Int64 { state.withLock { $0.milliseconds } }
 
   func sleep(milliseconds: Int64) async throws {
@@ -53,7 +56,8 @@ final class SteppedClock: ServerClock {
 
   /// Waits until no look is under way or due, and the watcher sleeps.
   func untilAtRest(_ watcher: Watcher) async throws {
-    while state.withLock({ $0.sleepers.isEmpty }) || !watcher.isAtRest {
+    // In this order: before it rests, whoever slept for it before is gone.
+    while !watcher.isAtRest || state.withLock({ $0.sleepers.isEmpty }) {
       // why: polls for the moment at which other tasks sleep.
       try await Task.sleep(for: .milliseconds(1))
     }

@@ -18,13 +18,14 @@ struct TLSEndpointObserverTests {
   /// An observer that believes these authorities and resolves by the given table alone.
   private func observer(
     _ vantagePoints: [VantagePoint] = [], trusting others: [CertificateAuthority] = [],
-    timeout: Int64 = 60_000, names: [String: [String]] = [:]
+    timeout: Int64 = 60_000, addresses: AddressSelection = .all, names: [String: [String]] = [:]
   ) throws -> TLSEndpointObserver {
     let anchors = ([authority] + others).map(\.root.pem).joined()
     let file = try directory.write(anchors, to: "\(UUID()).pem")
     return try TLSEndpointObserver(
       TLSConfiguration(
-        timeout: timeout, anchors: file.path(percentEncoded: false), vantagePoints: vantagePoints),
+        timeout: timeout, anchors: file.path(percentEncoded: false), vantagePoints: vantagePoints,
+        addresses: addresses),
       resolver: NameResolver { host, port in
         guard let addresses = names[host] else {
           return .failure(.init(reason: "Name or service not known"))
@@ -93,6 +94,22 @@ struct TLSEndpointObserverTests {
       ])
     #expect(look.pins == [try pin(old), nil, try pin(new), nil])
     #expect(look.unreachable == [false, true, false, true])
+    try await nginx.stop()
+  }
+
+  @Test("of the first address only, where that was asked for: the first that can be reached")
+  func firstAddress() async throws {
+    let port = try freePort()
+    let identity = try authority.issue(names: ["a.test"])
+    let nginx = try await Nginx.start([
+      Nginx.Site(identity, address: "127.0.0.2", port: port),
+      Nginx.Site(try authority.issue(names: ["a.test"]), address: "127.0.0.3", port: port),
+    ])
+    let observer = try observer(
+      addresses: .first, names: ["a.test": ["127.0.0.1", "127.0.0.2", "127.0.0.3"]])
+    let look = try await observer.look(at: endpoint("a.test", port))
+    #expect(look.observations.map(\.vantage) == [Observation.direct])
+    #expect(look.pins == [try pin(identity)])
     try await nginx.stop()
   }
 

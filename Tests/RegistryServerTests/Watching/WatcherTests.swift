@@ -167,6 +167,39 @@ struct WatcherTests {
     }
   }
 
+  @Test("hastened endpoints are looked at once at once, paused ones not at all")
+  func hasten() async throws {
+    let (one, two, three) = (ScriptedDecision(), ScriptedDecision(), ScriptedDecision())
+    watcher.update(
+      endpoints: [
+        try target("a.test", one), try target("b.test", two),
+        try target("c.test", isPaused: true, three),
+      ])
+    try await running {
+      try await clock.untilAtRest(watcher)
+      watcher.hasten(["a.test", "c.test", "nobody.test"])
+      #expect(await eventually { one.looks == 2 })
+      try await clock.untilAtRest(watcher)
+      #expect((one.looks, two.looks, three.looks) == (2, 1, 0))
+    }
+  }
+
+  @Test("whoever wakes it does so once: then it sleeps again until something is due")
+  func sleepsAgain() async throws {
+    let target = try target("a.test")
+    watcher.update(endpoints: [target])
+    try await running {
+      try await clock.untilAtRest(watcher)
+      watcher.update(endpoints: [target])
+      watcher.hasten(["a.test"])
+      #expect(await eventually { observer.looks.count == 2 })
+      try await clock.untilAtRest(watcher)
+      let sleeps = clock.sleeps
+      for _ in 0..<10_000 { await Task.yield() }
+      #expect(clock.sleeps <= sleeps + 3)
+    }
+  }
+
   @Test("a look that began before it was asked for does not count")
   func lookNowDuringLook() async throws {
     let decision = ScriptedDecision()

@@ -4,7 +4,8 @@ import Foundation
 extension Browser {
   /// Waits until a JavaScript expression is true in the page.
   ///
-  /// - Throws: ``WebDriverError`` with what the page shows, when it did not become so in time.
+  /// - Throws: ``WebDriverError`` with what the page shows and what went to its console, when it did
+  ///   not become so in time.
   public func wait(
     until condition: String, _ arguments: [JSONValue] = [], within seconds: Double = 30
   ) async throws {
@@ -12,8 +13,10 @@ extension Browser {
     while try await run("return !!(\(condition))", arguments).boolValue != true {
       guard Date() < deadline else {
         let page = try await run("return document.body.innerText").stringValue ?? ""
+        let log = try await takeLog().joined(separator: "\n")
         throw WebDriverError(
-          code: "never", message: "\(condition) \(arguments)\n\(page.prefix(2000))")
+          code: "never",
+          message: "\(condition) \(arguments)\n\(page.prefix(2000))\nthe browser's log:\n\(log)")
       }
       // why: another process's page can only be asked again
       try await Task.sleep(nanoseconds: 15_000_000)

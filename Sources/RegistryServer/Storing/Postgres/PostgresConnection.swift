@@ -59,7 +59,9 @@ final class PostgresConnection: DatabaseConnection, @unchecked Sendable {
     let copies = encoded.map { bytes in
       // Never empty: a null pointer would be NULL.
       let copy = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count + 1)
-      for (index, byte) in bytes.enumerated() { copy[index] = CChar(bitPattern: byte) }
+      bytes.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(start: copy, count: $0.count).copyMemory(from: $0)
+      }
       return copy
     }
     defer { for copy in copies { copy.deallocate() } }

@@ -23,16 +23,7 @@ final class RedisConnection: DatabaseConnection, @unchecked Sendable {
     guard opened.pointee.err == 0 else { throw broken() }
     redisSetTimeout(opened, time)
     redisEnableKeepAlive(opened)
-    if let password = dsn.password {
-      let reply = try reply(
-        to: ["AUTH"] + [dsn.user, password].compactMap { $0.map { RedisWord($0) } })
-      // In Redis' words only as far as they cannot hold the password.
-      if case .error(let text) = reply {
-        throw .denied(
-          place: place,
-          reason: text.hasPrefix("WRONGPASS") ? "wrong user or password" : "no login with these")
-      }
-    }
+    if let password = dsn.password { try logIn(as: dsn.user, with: password) }
     if dsn.database != 0 { try command("SELECT", "\(dsn.database)") }
   }
 
@@ -101,6 +92,23 @@ final class RedisConnection: DatabaseConnection, @unchecked Sendable {
       }
     }
     return replies
+  }
+
+  /// Logs in as the user, else as the default one: the field's server sends the password alone, so a
+  /// Redis that has no such user, or asks for no password, does for its configurations.
+  private func logIn(as user: String?, with password: String) throws(StoreError) {
+    // The last is all that a Redis before 6 understands.
+    let ways = [user.map { [$0, password] }, ["default", password], [password]].compactMap { $0 }
+    var refusal: String?
+    for way in ways {
+      guard case .error(let text) = try reply(to: ["AUTH"] + way.map { RedisWord($0) }) else {
+        return
+      }
+      refusal = refusal ?? text
+    }
+    // In Redis' words only as far as they cannot hold the password.
+    let isWrong = refusal?.hasPrefix("WRONGPASS") == true
+    throw .denied(place: place, reason: isWrong ? "wrong user or password" : "no login with these")
   }
 
   private func reply(to words: [RedisWord]) throws(StoreError) -> RedisReply {

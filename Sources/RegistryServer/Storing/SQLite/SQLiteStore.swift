@@ -64,15 +64,23 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
           ) { $0.integer(0) }
           return .conflict(version: current.first ?? 0)
         }
-        for entry in history {
-          _ = try connection.change(
-            """
-            INSERT INTO history (name, number, bytes)
-            SELECT ?1, coalesce(max(number), 0) + 1, ?2 FROM history WHERE name = ?1
-            """, [.text(name), .blob(entry)])
-        }
+        try Self.append(history, to: name, connection)
         return .replaced(version: version + 1)
       }
+    }
+  }
+
+  private static func append(
+    _ entries: [[UInt8]], to name: String, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    guard !entries.isEmpty else { return }
+    let last = try connection.query(
+      "SELECT coalesce(max(number), 0) FROM history WHERE name = ?", [.text(name)]
+    ) { $0.integer(0) }
+    for (number, entry) in zip(((last.first ?? 0) + 1)..., entries) {
+      _ = try connection.change(
+        "INSERT INTO history (name, number, bytes) VALUES (?, ?, ?)",
+        [.text(name), .integer(number), .blob(entry)])
     }
   }
 

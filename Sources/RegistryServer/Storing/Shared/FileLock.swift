@@ -32,7 +32,12 @@ final class FileLock: Sendable {
     self.descriptor = descriptor
   }
 
-  deinit { close(descriptor) }
+  deinit {
+    // Closing alone is not enough: a child process that has not come to its exec yet has the file open
+    // as well, and the lock goes with the last of them (flock(2)).
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
+  }
 
   /// Whether the locked file is still the one that others find under its name.
   var isInPlace: Bool {

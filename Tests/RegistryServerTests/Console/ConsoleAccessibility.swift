@@ -1,4 +1,5 @@
 import CanonicalJSON
+import Foundation
 import TestSupport
 
 extension ConsolePage {
@@ -48,28 +49,47 @@ extension ConsolePage {
     return (found.arrayValue ?? []).compactMap(\.stringValue)
   }
 
-  /// What can be used, or tells something by being seen, and has no name or another role than it
-  /// should for assistive technology.
-  func unnamedControls(in scope: String = "") async throws -> [String] {
+  /// What can be used, or groups what is on the page, and has no name for assistive technology; and
+  /// tables that are none to it, however they are laid out.
+  func unnamedControls() async throws -> [String] {
+    let tree = try await browser.sendToDevTools("Accessibility.getFullAXTree", [:])
     var found: [String] = []
-    let roles: [(selector: String, roles: Set<String>)] = [
-      ("a[href]", ["link"]), ("button", ["button"]), ("select", ["combobox"]),
-      ("input, textarea", ["textbox", "searchbox", "radio", "button"]),
-      ("summary", ["DisclosureTriangle", "button", "Summary"]), ("dialog", ["dialog"]),
-      ("table", ["table"]), ("main svg[role]", ["img", "image"]), ("nav", ["navigation"]),
-      ("section", ["region"]), ("th[scope=col]", ["columnheader"]),
-      ("th[scope=row]", ["rowheader"]),
-    ]
-    for (selector, expected) in roles {
-      // A page has hundreds of cells that are made alike; some of each tell as much.
-      let all = selector.split(separator: ", ").map { "\(scope) \($0)" }.joined(separator: ", ")
-      for element in try await browser.elements(all).prefix(12)
-      where try await element.isDisplayed() {
-        let (role, label) = (try await element.role(), try await element.label())
-        if !expected.contains(role) { found.append("\(selector) has the role \(role)") }
-        if label.isEmpty { found.append("\(selector) without a name: \(try await element.text())") }
+    var counts: [String: Int] = [:]
+    for node in tree.objectValue?["nodes"]?.arrayValue ?? [] {
+      guard let node = node.objectValue, node["ignored"]?.boolValue != true else { continue }
+      let role = node["role"]?.objectValue?["value"]?.stringValue ?? ""
+      let name = node["name"]?.objectValue?["value"]?.stringValue ?? ""
+      counts[role, default: 0] += 1
+      guard Self.namedRoles.contains(role) || Self.isFocusable(node) else { continue }
+      if name.trimmingCharacters(in: .whitespaces).isEmpty { found.append("a \(role)") }
+    }
+    for (selector, role) in Self.keptRoles {
+      let shown = try await browser.run(
+        """
+        return document.querySelector("dialog:modal") ? 0
+          : [...document.querySelectorAll(arguments[0])].filter((it) => it.checkVisibility()).length
+        """, [.string(selector)])
+      let expected = Int(shown.integerValue ?? 0)
+      if counts[role, default: 0] < expected {
+        found.append("\(counts[role, default: 0]) of \(expected) are a \(role)")
       }
     }
-    return found
+    return counts["button", default: 0] == 0 ? ["no button at all"] : found
+  }
+
+  private static let namedRoles: Set<String> = [
+    "link", "button", "combobox", "textbox", "searchbox", "radio", "dialog", "table", "image",
+    "navigation", "region", "columnheader", "rowheader", "DisclosureTriangle",
+  ]
+  private static let keptRoles = [
+    ("table", "table"), ("tbody td", "cell"), ("thead th", "columnheader"),
+    ("tbody th", "rowheader"),
+  ]
+
+  private static func isFocusable(_ node: JSONObject) -> Bool {
+    (node["properties"]?.arrayValue ?? []).contains { property in
+      property.objectValue?["name"]?.stringValue == "focusable"
+        && property.objectValue?["value"]?.objectValue?["value"]?.boolValue == true
+    }
   }
 }

@@ -1,0 +1,4 @@
+/// Why no network namespace can be made here.
+struct NoNamespaces: Error {
+  let reason: String
+}

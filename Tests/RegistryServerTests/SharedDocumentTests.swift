@@ -1,0 +1,166 @@
+import CanonicalJSON
+import Pinning
+import PinningPlatform
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("A document that two servers keep")
+struct SharedDocumentTests {
+  private static let now: Int64 = 1_780_000_000
+  private static let file = "www.example.com.json"
+
+  /// What one of the servers has.
+  private struct Server {
+    let published = PublishedDocuments(files: [SharedDocumentTests.file])
+    let keeper: DocumentKeeper
+
+    init(_ store: TroubledStore, _ document: DocumentConfiguration, looks: Int = 1) throws {
+      keeper = DocumentKeeper(
+        KeeperSettings(document, tls: TLSConfiguration(looks: looks)),
+        services: KeeperServices(
+          signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
+          published: published, health: ServiceHealth(), log: .silent))
+    }
+
+    var pins: [SPKIPin]? { published.content(SharedDocumentTests.file)?.entries.map(\.pin) }
+  }
+
+  private let store = TroubledStore()
+  private let (one, other): (Server, Server)
+  /// Publishes a new key with its second look.
+  private let careful: Server
+  private let endpoint: WatchedEndpoint
+
+  init() async throws {
+    let document = try #require(
+      try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
+        .documents.first)
+    endpoint = try #require(document.endpoints.first)
+    (one, other) = (try Server(store, document), try Server(store, document))
+    careful = try Server(store, document, looks: 2)
+    try await one.keeper.open()
+    try await other.keeper.open()
+    _ = await one.keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
+    try #require(await history() == ["key_published 1"])
+    try await careful.keeper.open()
+  }
+
+  /// The history, oldest first: events and the first bytes of their pins.
+  private func history() async -> [String] {
+    await store.history(of: Self.file, before: nil, limit: .max).reversed().compactMap { stored in
+      guard let json = try? JSONValue(parsing: stored.bytes), let entry = HistoryEntry(json)
+      else { return nil }
+      return "\(entry.event) \(entry.pin?.bytes.first ?? 0)"
+    }
+  }
+
+  @Test("has each entry once where the answer to its write was lost")
+  func answerLost() async throws {
+    let before = one.published.document(Self.file)?.bytes
+    await store.get(into: .answersLost)
+    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    #expect(one.published.document(Self.file)?.bytes == before)
+    await store.get(into: .none)
+    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
+    #expect(one.pins == [pin(1), pin(2)])
+    #expect(await history() == ["key_published 1", "key_published 2"])
+    // What comes later is told.
+    _ = await one.keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 180)
+    #expect(
+      await history() == ["key_published 1", "key_published 2", "key_published 3"])
+  }
+
+  @Test("has the first sight of a key once where the answer to its write was lost")
+  func sightUnanswered() async throws {
+    await store.get(into: .answersLost)
+    _ = await careful.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    await store.get(into: .none)
+    _ = await careful.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
+    #expect(await history() == ["key_published 1", "key_waiting 2", "key_published 2"])
+  }
+
+  @Test("has the first sight of a key once where it is read again while that is being written")
+  func readMeanwhile() async throws {
+    let (reads, answers) = (Gate(), Gate())
+    await store.hold(readsAt: reads)
+    let reading = Task { await careful.keeper.refresh(at: Self.now) }
+    #expect(await eventually { reads.count == 1 })
+    await store.hold(readsAt: nil)
+    await store.get(into: .answersLost)
+    await store.hold(answersAt: answers)
+    let writing = Task {
+      await careful.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    }
+    #expect(await eventually { answers.count == 1 })
+    // It reads what is being written, before the write fails.
+    reads.open()
+    await reading.value
+    answers.open()
+    _ = await writing.value
+    await store.get(into: .none)
+    _ = await careful.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
+    #expect(await history() == ["key_published 1", "key_waiting 2", "key_published 2"])
+    #expect(careful.pins == [pin(1), pin(2)])
+  }
+
+  @Test("has each entry once where the other server wrote on before the first asked again")
+  func answerLostAndOvertaken() async throws {
+    await store.get(into: .answersLost)
+    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    await store.get(into: .none)
+    await other.keeper.refresh(at: Self.now)
+    _ = await other.keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 120)
+    _ = await one.keeper.enter(.accepted(pin(4)), of: endpoint, at: Self.now + 180)
+    #expect(
+      await history() == [
+        "key_published 1", "key_published 2", "key_published 3", "key_published 4",
+      ])
+    #expect(one.pins == [pin(1), pin(2), pin(3), pin(4)])
+  }
+
+  @Test("has an entry that was not written, and what came meanwhile")
+  func notWritten() async throws {
+    await store.get(into: .refused)
+    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    _ = await one.keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 60)
+    await store.get(into: .none)
+    await other.keeper.refresh(at: Self.now)
+    _ = await other.keeper.enter(.accepted(pin(4)), of: endpoint, at: Self.now + 60)
+    await one.keeper.close(at: Self.now + 120)
+    #expect(
+      await history() == [
+        "key_published 1", "key_published 4", "key_published 2", "key_published 3",
+      ])
+  }
+
+  @Test("tells once what both servers found out")
+  func bothFound() async throws {
+    await store.get(into: .refused)
+    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    await store.get(into: .none)
+    await other.keeper.refresh(at: Self.now)
+    _ = await other.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 90)
+    await one.keeper.close(at: Self.now + 120)
+    #expect(await history() == ["key_published 1", "key_published 2"])
+    #expect(one.pins == [pin(1), pin(2)])
+  }
+
+  @Test("has each entry once where what an administrator did carried it and its answer was lost")
+  func changeByHand() async throws {
+    await store.get(into: .refused)
+    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    await store.get(into: .answersLost)
+    let change: @Sendable (inout DocumentState, [WatchedEndpoint]) -> [HistoryEntry] = { _, _ in
+      [HistoryEntry(time: Self.now + 70, event: "noted", who: "ada")]
+    }
+    await #expect(throws: AdministrationError.self) {
+      try await one.keeper.perform(at: Self.now + 70, change)
+    }
+    await store.get(into: .none)
+    _ = await one.keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 80)
+    #expect(
+      await history() == ["key_published 1", "key_published 2", "noted 0", "key_published 3"])
+  }
+}
