@@ -122,6 +122,24 @@ struct FastNginxTests {
     try await nginx.stop()
   }
 
+  @Test("take no more connections than they may, also while the first answers are awaited")
+  func coldStart() async throws {
+    let most = RequestSettings().perOrigin
+    let slow = try PinnedSite { _ in HTTPResponse(body: [65], delayMilliseconds: 200) }
+    let url = try slow.url()
+    let served = await withTaskGroup(of: Bool.self) { group in
+      let ask = { @Sendable in await slow.transport.end(of: url) == .served(200, "A") }
+      for _ in 0..<2 * most { group.addTask(operation: ask) }
+      var served = await group.next() == true ? 1 : 0
+      // That every request has a connection of its own is known from here on.
+      for _ in 0..<2 * most { group.addTask(operation: ask) }
+      for await one in group where one { served += 1 }
+      return served
+    }
+    #expect(served == 4 * most)
+    #expect(slow.server.counts.connections <= most)
+  }
+
   @Test("to one host do not keep those to another out, even where the limit is small")
   func fair() async throws {
     let slow = try PinnedSite { _ in HTTPResponse(body: [65], delayMilliseconds: 50) }

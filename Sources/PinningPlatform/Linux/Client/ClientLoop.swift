@@ -208,6 +208,7 @@
       }
       let lane = request.place.lane
       lane.active -= 1
+      lane.limit = request.place.limit
       admitNext(lane)
     }
 
@@ -224,16 +225,19 @@
           if next.hasWaiting, next.active < next.limit { starve(next) }
         }
       } else {
-        admit(lane)
+        // More than one where the limit has risen.
+        while admit(lane) {}
       }
     }
 
-    private func admit(_ lane: RequestLane) {
+    @discardableResult
+    private func admit(_ lane: RequestLane) -> Bool {
       guard lane.hasWaiting, lane.active < lane.limit, active.count < total,
         let next = lane.popFirst()
-      else { return }
+      else { return false }
       queued[ObjectIdentifier(next)] = nil
       begin(next)
+      return true
     }
 
     private func reap() {

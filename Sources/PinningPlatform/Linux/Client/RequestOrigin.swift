@@ -10,8 +10,19 @@
     struct Place {
       let number: Int
       let lane: RequestLane
-      /// How many requests the lane may let through at a time.
-      let limit: Int
+      fileprivate let origin: RequestOrigin
+
+      /// How many requests the lane may let through at a time, by what is known now.
+      var limit: Int { origin.laneLimit }
+    }
+
+    /// What the answers so far have shown.
+    private enum Sharing: UInt8, AtomicRepresentable {
+      case unknown
+      /// Many requests over one connection.
+      case shared
+      /// A connection each.
+      case spread
     }
 
     /// How many run on the first loop before others are used.
@@ -21,7 +32,7 @@
     private let limit: Int
     private let count = Atomic(0)
     private let turn = Atomic(0)
-    private let spreads = Atomic(false)
+    private let sharing = Atomic(Sharing.unknown)
 
     init(settings: RequestSettings) {
       lanes = (0..<settings.lanes).map { _ in RequestLane() }
@@ -31,13 +42,10 @@
     /// Takes a place for one request.
     func enter() -> Place {
       let running = count.wrappingAdd(1, ordering: .relaxed).newValue
-      guard spreads.load(ordering: .relaxed) else {
-        return Place(number: 0, lane: lanes[0], limit: limit)
-      }
+      let isSpread = sharing.load(ordering: .relaxed) == .spread && running > Self.few
       let number =
-        running <= Self.few
-        ? 0 : (turn.wrappingAdd(1, ordering: .relaxed).newValue & Int.max) % lanes.count
-      return Place(number: number, lane: lanes[number], limit: max(1, limit / lanes.count))
+        isSpread ? (turn.wrappingAdd(1, ordering: .relaxed).newValue & Int.max) % lanes.count : 0
+      return Place(number: number, lane: lanes[number], origin: self)
     }
 
     /// Gives the place back; `spreads`: whether the answer came over a connection of its own, `nil`
@@ -45,8 +53,14 @@
     func leave(spreads answer: Bool?) {
       count.wrappingSubtract(1, ordering: .relaxed)
       guard let answer else { return }
-      let spread = answer && lanes.count > 1
-      if spreads.load(ordering: .relaxed) != spread { spreads.store(spread, ordering: .relaxed) }
+      let shown = answer && lanes.count > 1 ? Sharing.spread : .shared
+      if sharing.load(ordering: .relaxed) != shown { sharing.store(shown, ordering: .relaxed) }
+    }
+
+    /// While nothing is known the first lane gets its share alone: it would still have all of them
+    /// when the others begin on theirs.
+    private var laneLimit: Int {
+      sharing.load(ordering: .relaxed) == .shared ? limit : max(1, limit / lanes.count)
     }
   }
 
