@@ -105,6 +105,67 @@ struct SharedDocumentTests {
     #expect(careful.pins == [pin(1), pin(2)])
   }
 
+  @Test("keeps what the other server wrote where it is read while a change is put into words")
+  func readWhileEncoding() async throws {
+    let reads = Gate()
+    await store.hold(readsAt: reads)
+    let reading = Task { await one.keeper.refresh(at: Self.now) }
+    #expect(await eventually { reads.count == 1 })
+    await store.hold(readsAt: nil)
+    try await stage(pin(2), with: other)
+    // So much to put into words that what the other wrote is read long before that is done.
+    let (calls, id) = (Locked(0), endpoint.id)
+    let change = Task {
+      try await one.keeper.perform(at: Self.now + 120) {
+        state, _ throws(AdministrationError) in
+        let request = DocumentState.Request(who: "ada", at: Self.now + 120, why: "")
+        calls.withLock { $0 += 1 }
+        return try state.stage(pin(3), at: id, request)
+          + (1...20_000).map { HistoryEntry(time: $0, event: "noted", who: "ada") }
+      }
+    }
+    #expect(await eventually { calls.withLock { $0 } > 0 })
+    reads.open()
+    await reading.value
+    _ = try await change.value
+    #expect(Set(one.pins ?? []) == [pin(1), pin(2), pin(3)])
+    await other.keeper.refresh(at: Self.now)
+    #expect(Set(other.pins ?? []) == [pin(1), pin(2), pin(3)])
+  }
+
+  /// What an administrator does at one of the servers.
+  private func stage(_ key: SPKIPin, with server: Server) async throws {
+    let request = DocumentState.Request(who: "ada", at: Self.now + 90, why: "")
+    let id = endpoint.id
+    _ = try await server.keeper.perform(at: request.at) {
+      state, _ throws(AdministrationError) in try state.stage(key, at: id, request)
+    }
+  }
+
+  @Test(
+    "keeps the first key of an endpoint that had none when the other server wrote something else")
+  func firstKeyBesideAnotherChange() async throws {
+    let entries = ["www", "api"].map {
+      "{fqdn: \($0).example.com, domainName: \($0).example.com, file: \(Self.file)}"
+    }
+    let document = try #require(
+      try configuration("keys: [\(entries.joined(separator: ","))]").documents.first)
+    let api = document.endpoints[1]
+    let watching = try Server(store, document)
+    try await watching.keeper.open()
+    _ = await watching.keeper.enter(.unreachable(reason: "timed out"), of: api, at: Self.now + 30)
+    _ = await watching.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    let asked = try Server(store, document)
+    try await asked.keeper.open()
+    try await stage(pin(3), with: asked)
+    _ = await watching.keeper.enter(.accepted(pin(4)), of: api, at: Self.now + 120)
+    #expect(watching.pins?.contains(pin(4)) == true)
+    _ = await watching.keeper.enter(.accepted(pin(4)), of: api, at: Self.now + 180)
+    #expect(
+      await history()
+        == ["key_published 1", "key_published 2", "key_staged 3", "key_published 4"])
+  }
+
   @Test("has each entry once where the other server wrote on before the first asked again")
   func answerLostAndOvertaken() async throws {
     await store.get(into: .answersLost)

@@ -25,9 +25,8 @@ extension DocumentState {
   /// endpoint: as one value, thousands of them take more memory than all else here.
   var encodedDomains: [UInt8] {
     var bytes = [UInt8(ascii: "{")]
-    for (id, ledger) in ledgers.sorted(by: { $0.key < $1.key }) {
+    for (id, ledger) in ledgers.sorted(by: { $0.key < $1.key }) where ledger.hasKept {
       let json = ledger.kept.json
-      guard json != .object([:]) else { continue }
       if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
       bytes += JSONValue.string(id).canonicalBytes
       bytes.append(UInt8(ascii: ":"))

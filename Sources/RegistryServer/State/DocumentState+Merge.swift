@@ -8,8 +8,8 @@ extension DocumentState {
       let common = base.ledgers[id] ?? DomainLedger()
       switch (ledgers[id], theirs.ledgers[id]) {
       case (let own?, let other?): merged.ledgers[id] = own.merging(other, base: common)
-      // Theirs has lost it, or has not met it yet.
-      case (let own?, nil): merged.ledgers[id] = base.ledgers[id] == nil ? own : nil
+      // Theirs has lost it, or was never told of it.
+      case (let own?, nil): merged.ledgers[id] = common.hasKept ? nil : own
       default: break
       }
     }

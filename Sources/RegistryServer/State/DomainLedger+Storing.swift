@@ -4,6 +4,9 @@ extension DomainLedger {
   /// What is kept across restarts: everything but keys that need more looks.
   var kept: DomainLedger { DomainLedger(keys: keys, held: held, authorities: authorities) }
 
+  /// Whether anything of it is kept. A record says nothing of a ledger that has nothing to keep.
+  var hasKept: Bool { !keys.isEmpty || !authorities.isEmpty || !held.isEmpty }
+
   /// Whether so much happened since `stored` was written that this ledger must be: other keys, or
   /// times that moved by more than a 24th of the grace time. (Writing every look would cost a disk
   /// flush per endpoint and minute for times that nobody acts on within hours.)

@@ -209,6 +209,17 @@ import Testing
     #expect(merged.deniedPins == [pin(99)])
   }
 
+  @Test("keeps what only one server was told, also where the record before said nothing of it")
+  func mergingUnmet() throws {
+    let base = Self.settled()
+    var (own, silent) = (base, base)
+    silent.ledgers["c.example:443"] = DomainLedger()
+    own.ledgers["c.example:443"] = DomainLedger(
+      keys: [KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 9)])
+    let theirs = try DocumentState(decoding: silent.encoded, file: "a.json")
+    for base in [base, silent] { #expect(own.merging(theirs, base: base).ledgers == own.ledgers) }
+  }
+
   @Test("brings nothing back that somebody took away")
   func mergingRevoked() throws {
     let base = Self.settled()
