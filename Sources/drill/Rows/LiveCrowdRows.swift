@@ -29,11 +29,7 @@ enum LiveCrowdRows {
       try await run(fromTwoPlaces: true) { scene, sites in
         for site in sites { try site.rotate(to: scene.stage.issue(site.host)) }
         log.changed()
-        try await scene.heal(log, [scene.app], within: LiveRotationRows.bound)
-        try await scene.app.client.refresh()
-        for site in sites {
-          await log.get(try site.url(), scene.app.dialers, expecting: site.body)
-        }
+        try await scene.heal(log, [scene.app], at: sites, within: LiveRotationRows.bound)
       }
       return ChangeOutcome("\(hosts.count) endpoints, unannounced, published without a person", log)
     },
@@ -48,10 +44,7 @@ enum LiveCrowdRows {
           try show(held.values.allSatisfy { $0 == ["sudden-change"] } && held.count == 1, "\(held)")
           try await person.approve(site.server.identity, at: site.host)
         }
-        try await scene.heal(log, [scene.app], within: 10)
-        for site in sites {
-          await log.get(try site.url(), scene.app.dialers, expecting: site.body)
-        }
+        try await scene.heal(log, [scene.app], at: sites, within: 10)
       }
       return ChangeOutcome(
         "\(hosts.count) endpoints, unannounced, held, and approved by a person: from then on", log)
