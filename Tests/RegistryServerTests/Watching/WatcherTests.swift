@@ -186,13 +186,14 @@ struct WatcherTests {
 
   @Test("whoever wakes it does so once: then it sleeps again until something is due")
   func sleepsAgain() async throws {
-    let target = try target("a.test")
-    watcher.update(endpoints: [target])
+    // With two: while one is looked at, it sleeps until the other is due.
+    let targets = try ["a.test", "b.test"].map { try target($0) }
+    watcher.update(endpoints: targets)
     try await running {
       try await clock.untilAtRest(watcher)
-      watcher.update(endpoints: [target])
+      watcher.update(endpoints: targets)
       watcher.hasten(["a.test"])
-      #expect(await eventually { observer.looks.count == 2 })
+      #expect(await eventually { observer.looks.count == 3 })
       try await clock.untilAtRest(watcher)
       let sleeps = clock.sleeps
       for _ in 0..<10_000 { await Task.yield() }
