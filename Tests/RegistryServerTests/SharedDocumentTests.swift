@@ -24,6 +24,7 @@ struct SharedDocumentTests {
           published: published, health: ServiceHealth(), log: .silent))
     }
 
+    var bytes: [UInt8]? { published.document(SharedDocumentTests.file)?.bytes }
     var pins: [SPKIPin]? { published.content(SharedDocumentTests.file)?.entries.map(\.pin) }
   }
 
@@ -164,6 +165,73 @@ struct SharedDocumentTests {
     #expect(
       await history()
         == ["key_published 1", "key_published 2", "key_staged 3", "key_published 4"])
+  }
+
+  @Test("is written again where the store lost what it had acknowledged", arguments: [1, 0])
+  func storeWentBack(_ version: Int64) async throws {
+    let first = try await store.record(named: Self.file)
+    let older = version == 0 ? nil : first
+    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    try await deny(pin(99), with: one)
+    await other.keeper.refresh(at: Self.now, isFollowing: true)
+    await store.lose(to: older, named: Self.file)
+    await other.keeper.refresh(at: Self.now, isFollowing: true)
+    #expect(other.bytes == one.bytes)
+    _ = await one.keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 180)
+    await other.keeper.refresh(at: Self.now, isFollowing: true)
+    #expect(one.pins == [pin(1), pin(2), pin(3)])
+    for server in [one, other] {
+      let state = await server.keeper.snapshot.state
+      #expect(state.deniedPins == [pin(99)])
+      #expect(state.alerts.isEmpty)
+    }
+    let stored = try #require(await store.record(named: Self.file))
+    let record = try DocumentState(decoding: stored.bytes, file: Self.file)
+    #expect(record.document == one.bytes)
+    #expect(other.bytes == one.bytes)
+  }
+
+  @Test("has what a server could not write from the one that leads now, not from there")
+  func unwritten() async throws {
+    await store.fail(true)
+    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    await store.fail(false)
+    // The store answers again: that is over, whoever leads.
+    await one.keeper.refresh(at: Self.now + 61, isFollowing: true)
+    #expect(await one.keeper.snapshot.state.alerts.isEmpty)
+    _ = await other.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 90)
+    let id = endpoint.id
+    _ = try await other.keeper.perform(at: Self.now + 100) {
+      state, configured throws(AdministrationError) in
+      try state.revoke(
+        pin(1), at: id, configured: configured, force: false,
+        DocumentState.Request(who: "ada", at: Self.now + 100, why: "stolen"))
+    }
+    await one.keeper.refresh(at: Self.now + 101, isFollowing: true)
+    try await stage(pin(3), with: one)
+    for pins in [one.pins, other.pins] { #expect(pins?.contains(pin(1)) == false) }
+    #expect(one.pins == [pin(2), pin(3)])
+    #expect(
+      await history()
+        == ["key_published 1", "key_published 2", "key_revoked 1", "key_staged 3"])
+  }
+
+  @Test("is followed where it changes twice in a second")
+  func twiceInASecond() async throws {
+    for number in UInt8(2)...4 {
+      _ = await one.keeper.enter(.accepted(pin(number)), of: endpoint, at: Self.now)
+      await other.keeper.refresh(at: Self.now, isFollowing: true)
+      #expect(other.pins == one.pins)
+      #expect(one.pins?.contains(pin(number)) == true)
+    }
+  }
+
+  private func deny(_ key: SPKIPin, with server: Server) async throws {
+    let request = DocumentState.Request(who: "ada", at: Self.now + 90, why: "stolen")
+    _ = try await server.keeper.perform(at: request.at) {
+      state, configured throws(AdministrationError) in
+      try state.deny(key, configured: configured, force: false, request)
+    }
   }
 
   @Test("has each entry once where the other server wrote on before the first asked again")

@@ -77,7 +77,10 @@ struct RegistryAdministration: Sendable {
       } catch { failure = error }
     }
     if let failure, entries.isEmpty { throw failure }
-    if let failure, case .notStored = failure { throw failure }
+    // What it does not concern says so; whatever else went wrong is not done in every document.
+    if let failure {
+      guard case .noSuchKey = failure else { throw failure }
+    }
     return entries
   }
 

@@ -9,9 +9,11 @@ struct MetricsPage: Sendable {
       var alerts: [String: Int] = [:]
       var held = 0
       for keeper in keepers() {
-        let state = await keeper.snapshot.state
+        let snapshot = await keeper.snapshot
+        let state = snapshot.state
         for alert in state.alerts.values.joined() { alerts[alert.kind.rawValue, default: 0] += 1 }
-        held += state.ledgers.values.reduce(0) { $0 + $1.held.count }
+        // Of others nothing can be approved.
+        held += snapshot.endpoints.reduce(0) { $0 + (state.ledgers[$1.id]?.held.count ?? 0) }
       }
       metrics.alerts(alerts)
       metrics.pendingApprovals(held)

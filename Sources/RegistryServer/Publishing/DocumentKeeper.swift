@@ -23,16 +23,18 @@ actor DocumentKeeper {
   /// The endpoints in force.
   private(set) var endpoints: [WatchedEndpoint] = []
 
-  private var state = DocumentState()
+  private(set) var state = DocumentState()
   private var stored = DocumentState()
   private var version: Int64 = 0
   private var history = PendingHistory()
-  private var lastLooks: [String: LastLook] = [:]
+  private(set) var lastLooks: [String: LastLook] = [:]
   /// The endpoints in force that were not looked at since the start, and are to be.
   private var awaited: Set<String> = []
-  private var inForce: Set<String> = []
+  private(set) var inForce: Set<String> = []
   private var listed = ListedPatterns()
   private var isDirty = false
+  /// Whether a write failed, or the store went back, so that the record lacks what is known here.
+  private var isAhead = false
   private var mustSign = true
   /// Whether others are watched than were when somebody last asked.
   private var hasNewEndpoints = false
@@ -51,7 +53,7 @@ actor DocumentKeeper {
   /// Reads what the store has and publishes it.
   ///
   /// - Throws: ``StoreError``: a server that cannot read its past must not begin a new one.
-  func open() async throws(StoreError) { try await reload() }
+  func open() async throws(StoreError) { _ = try await reload() }
 
   /// Takes over another configuration.
   func reconfigure(_ settings: KeeperSettings) {
@@ -64,16 +66,6 @@ actor DocumentKeeper {
         .warn, "endpoint_left",
         ["file": file, "endpoint": id, "message": DocumentState.leftMessage])
     }
-  }
-
-  /// The ids of endpoints that nobody looks at for now.
-  var pausedEndpoints: Set<String> { Set(state.overrides.filter(\.value.isPaused).keys) }
-
-  /// Everything known, to be shown.
-  var snapshot: DocumentSnapshot {
-    DocumentSnapshot(
-      file: file, settings: settings, state: state.markingWhoLeft(inForce), endpoints: endpoints,
-      lastLooks: lastLooks, published: services.published.document(file))
   }
 
   /// Enters a look.
@@ -93,19 +85,6 @@ actor DocumentKeeper {
     if isNotable(events, ledger, id, now) { isDirty = true }
     await settle(at: now)
     return EnteredLook(isWaiting: ledger.isWaiting, concernsOthers: concernsOthers)
-  }
-
-  /// One endpoint for each set of keys that endpoints share, picked at random among those that are not
-  /// looked at every few seconds anyway: that has its time.
-  func representatives() -> [ChangeGauge.Group: String] {
-    var picked: [ChangeGauge.Group: String] = [:]
-    for endpoint in endpoints.shuffled() where !state.isPaused(endpoint.id) {
-      guard let ledger = state.ledgers[endpoint.id], !ledger.keys.isEmpty,
-        !ledger.isWaiting
-      else { continue }
-      picked[ledger.keys.map(\.pin)] = endpoint.id
-    }
-    return picked
   }
 
   /// Makes a change that somebody asked for. On return it is stored and published.
@@ -153,17 +132,36 @@ actor DocumentKeeper {
   }
 
   /// Takes over what another server stored, if it did.
-  func refresh(at now: Int64) async {
+  ///
+  /// - Parameter isFollowing: whether another server is known to lead. What could not be written here is
+  ///   that one's to find out then: kept, it would come back with the next change made here, over whatever
+  ///   people decided meanwhile.
+  func refresh(at now: Int64, isFollowing: Bool = false) async {
     while let running = writing { await running.value }
-    do throws(StoreError) { try await reload() } catch {
+    do throws(StoreError) {
+      let isNewer = try await reload()
+      if isFollowing, isNewer, isAhead, writing == nil {
+        (state, history, isDirty, isAhead) = (stored, PendingHistory(), false, false)
+        refreshEndpoints()
+        services.health.clear(file)
+      }
+    } catch {
       note(.store(error), at: now)
       return
     }
-    // The store answers again, and there was nothing to write meanwhile.
-    if !isDirty, state.alerts[""]?.contains(where: { $0.kind == .storing }) == true {
+    // The store answers again, and there is nothing that this server is to write.
+    if isFollowing || !isDirty, state.alerts[""]?.contains(where: { $0.kind == .storing }) == true {
       state.settle(.storing, "")
       if state.alerts[""] == nil { services.health.clear(file) }
     }
+  }
+
+  /// Denies here what other documents had denied while this one was not kept.
+  func takeOver(_ denials: [DocumentState.Denial], at now: Int64) {
+    let entries = state.takeOver(denials, at: now)
+    guard !entries.isEmpty else { return }
+    for entry in entries { history.append(entry) }
+    (isDirty, isAhead, mustSign) = (true, true, true)
   }
 
   /// Whether others are watched, or paused, than the last time that this was asked: somebody else's change,
@@ -215,7 +213,7 @@ actor DocumentKeeper {
         (isDirty, mustSign) = (true, true)
         try await reloading()
       } catch {
-        (isDirty, mustSign) = (true, true)
+        (isDirty, isAhead, mustSign) = (true, true, true)
         note(error, at: now)
         return
       }
@@ -255,6 +253,7 @@ actor DocumentKeeper {
     // Once it is published: the pieces of a large document are as large, and of no use until the next.
     defer { if bytes.count > 1 << 20 { ProcessMemory.giveBack() } }
     history.written(entries)
+    isAhead = false
     services.health.clear(file)
     for kind in isOver { state.settle(kind, "") }
     // A newer version was read while the answer was on its way: that has this one in it.
@@ -292,7 +291,9 @@ actor DocumentKeeper {
     // take the one for an expiry that is nearer, and the other for a rollback. In a new epoch both begin
     // anew: after a clock that was ahead, clients come back to the present by nothing else.
     if let number = current?.number { state.number = max(state.number ?? number, number) }
-    let time = beginsEpoch ? now : max(now, state.signed, current?.signed ?? now)
+    var time = beginsEpoch ? now : max(now, state.signed, current?.signed ?? now)
+    // Without a number, time alone tells another document from this one.
+    if state.number == nil, time == max(state.signed, current?.signed ?? 0) { time += 1 }
     do throws(SigningProblem) {
       guard
         let document = try services.signer.sign(content, file: file, after: state, at: time)
@@ -336,17 +337,24 @@ actor DocumentKeeper {
   // MARK: - Reading
 
   private func reloading() async throws(KeeperFailure) {
-    do throws(StoreError) { try await reload() } catch { throw .store(error) }
+    do throws(StoreError) { _ = try await reload() } catch { throw .store(error) }
   }
 
   /// Takes over the record in force: what it says of looks is united with what is known here, and
   /// its document is published if this server's key signed it.
-  private func reload() async throws(StoreError) {
-    guard let record = try await services.store.record(named: file), record.version > version
-    else { return }
+  ///
+  /// - Returns: whether it was newer than what was known.
+  private func reload() async throws(StoreError) -> Bool {
+    let known = version
+    let record = try await services.store.record(named: file)
+    guard let record, record.version > version else {
+      // Nobody was faster: the question was asked when the newer version was known already.
+      if version == known, record?.version ?? 0 < known { try goBack(to: record) }
+      return false
+    }
     let theirs = try DocumentState(decoding: record.bytes, file: file)
     let entries = try await storedEntries()
-    guard record.version > version else { return }
+    guard record.version > version else { return false }
     history.reconcile(with: entries, theirs: theirs, base: stored)
     version = record.version
     state = state.merging(theirs, base: stored)
@@ -355,9 +363,11 @@ actor DocumentKeeper {
     mustSign = true
     guard
       let document = services.signer.recognise(theirs.document, file: file, signed: theirs.signed)
-    else { return }
+    else { return true }
     let current = services.published.document(file)
-    guard current.map(document.isNewer) ?? true || current?.bytes == document.bytes else { return }
+    guard current.map(document.isNewer) ?? true || current?.bytes == document.bytes else {
+      return true
+    }
     let content = DocumentContent(state, endpoints: endpoints)
     if content.isSaid(by: document.bytes) {
       services.published.prepare(content, for: document)
@@ -365,6 +375,24 @@ actor DocumentKeeper {
     }
     // What else the record says is no reason to publish the same again.
     if current?.bytes != document.bytes { publish(document) }
+    return true
+  }
+
+  /// The store lost what it had acknowledged, or has an older backup in force, while this server ran: what
+  /// is known here goes on top of what it has now. Otherwise no write would ever name the right version.
+  private func goBack(to record: StoredRecord?) throws(StoreError) {
+    var theirs = DocumentState()
+    if let record { theirs = try DocumentState(decoding: record.bytes, file: file) }
+    services.log.event(
+      .error, "store_went_back",
+      [
+        "file": file, "version": "\(record?.version ?? 0)", "known": "\(version)",
+        "message": DocumentState.wentBackMessage,
+      ])
+    state = state.goingOn(from: theirs)
+    (stored, version) = (theirs, record?.version ?? 0)
+    (isDirty, isAhead, mustSign) = (true, true, true)
+    refreshEndpoints()
   }
 
   /// The entries of the store among which those may be that are to be written; none where there is no
@@ -388,6 +416,7 @@ actor DocumentKeeper {
     watchedPauses = pausedEndpoints
     if before != (endpoints, watchedPauses) { hasNewEndpoints = true }
     inForce = Set(endpoints.map(\.id))
+    if state.forgetLeftovers(endpoints) { (isDirty, mustSign) = (true, true) }
     awaited = inForce.filter { lastLooks[$0] == nil && !state.isPaused($0) }
     listed = ListedPatterns()
     for endpoint in endpoints where state.ledgers[endpoint.id]?.keys.isEmpty == false {

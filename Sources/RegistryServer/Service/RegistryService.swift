@@ -105,6 +105,7 @@ public final class RegistryService: Sendable {
     guard address == nil else { throw .alreadyStarted }
     do throws(StoreError) {
       for keeper in duty.keepers { try await keeper.open() }
+      await shareDenials(among: duty.keepers)
     } catch { throw .store(error) }
     if let warning = await store.warning {
       log.event(.warn, "storage_may_lose", ["message": warning])
@@ -218,6 +219,7 @@ public final class RegistryService: Sendable {
     for keeper in next.keepers where !known.contains(where: { $0 === keeper }) {
       await keeper.refresh(at: clock.now())
     }
+    await shareDenials(among: next.keepers)
     metrics.configured(new.documents)
     await reports?.configured(ListedHosts(new.documents))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
@@ -234,6 +236,13 @@ public final class RegistryService: Sendable {
           "effect": change.effect == .afterRestart ? "after a restart" : "in force",
         ])
     }
+  }
+
+  /// A denial counts in documents too that are configured after it.
+  private func shareDenials(among keepers: [DocumentKeeper]) async {
+    var denials: [DocumentState.Denial] = []
+    for keeper in keepers { denials += await keeper.snapshot.state.denied }
+    for keeper in keepers { await keeper.takeOver(denials, at: clock.now()) }
   }
 
   /// What a configuration needs of the machine, before any of it is in force.

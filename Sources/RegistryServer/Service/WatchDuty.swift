@@ -8,6 +8,8 @@ final class WatchDuty: Sendable {
     /// The watching under way; `nil` while another server leads.
     var run: Task<Void, Never>?
     var isLeading = false
+    /// Whether another server is known to lead.
+    var isFollowing = false
     /// The last change of what is watched; the next one begins after it.
     var updating: Task<Void, Never>?
   }
@@ -90,9 +92,14 @@ final class WatchDuty: Sendable {
   func lead() async {
     while !Task.isCancelled {
       var leadership: (any StoreLeadership)?
-      do throws(StoreError) { leadership = try await store.lead() } catch {
+      var isFollowing = false
+      do throws(StoreError) {
+        leadership = try await store.lead()
+        isFollowing = leadership == nil
+      } catch {
         log.event(.warn, "leadership_unknown", ["reason": "\(error)"])
       }
+      state.withLock { [isFollowing] in $0.isFollowing = isFollowing }
       if let leadership {
         await watch(under: leadership)
       } else {
@@ -125,7 +132,7 @@ final class WatchDuty: Sendable {
   private func refresh(_ keepers: [DocumentKeeper]) async {
     var hasNewEndpoints = false
     for keeper in keepers {
-      await keeper.refresh(at: clock.now())
+      await keeper.refresh(at: clock.now(), isFollowing: state.withLock(\.isFollowing))
       if await keeper.takeNewEndpoints() { hasNewEndpoints = true }
     }
     if hasNewEndpoints { await update() }

@@ -123,8 +123,7 @@ extension DocumentState {
     let bare = endpoints(configured: configured).filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw .leavesWithoutPin(Self.hosts(of: bare)) }
     denied.append(Denial(pin: pin, at: request.at, by: request.who, why: request.why))
-    for id in Array(ledgers.keys) { ledgers[id]?.candidates[pin] = nil }
-    for id in Array(alerts.keys) { settle(.keyHeld, id, pin: pin) }
+    forgetCandidate(pin)
     return [request.entry("key_denied", "", pin)]
   }
 

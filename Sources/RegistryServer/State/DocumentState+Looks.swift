@@ -17,6 +17,10 @@ extension DocumentState {
     if isAnswered, !events.contains(where: { if case .refused = $0 { true } else { false } }) {
       settle(.chainRefused, endpoint)
     }
+    if isAnswered {
+      let shown = events.compactMap { if case .deniedKeySeen(let pin) = $0 { pin } else { nil } }
+      settle(endpoint) { $0.kind == .deniedKeySeen && !($0.pin.map(shown.contains) ?? false) }
+    }
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
     let held = ledgers[endpoint]?.held ?? [:]
     settle(endpoint) { alert in

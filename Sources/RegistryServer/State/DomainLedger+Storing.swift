@@ -41,17 +41,24 @@ extension DomainLedger {
         continue
       }
       let own = merged.keys[index]
+      // Where neither saw it since, what changed here since then, or else what they say.
+      let before = base.keys.first { $0.pin == key.pin }
+      let isOwnNewer =
+        own.lastSeen != key.lastSeen
+        ? own.lastSeen > key.lastSeen : before.map { own.missedSince != $0.missedSince } ?? true
       merged.keys[index] = KnownKey(
         pin: key.pin, firstSeen: min(own.firstSeen, key.firstSeen),
         lastSeen: max(own.lastSeen, key.lastSeen),
-        missedSince: own.lastSeen >= key.lastSeen ? own.missedSince : key.missedSince,
-        certificateExpires: own.lastSeen >= key.lastSeen
-          ? own.certificateExpires : key.certificateExpires,
+        missedSince: isOwnNewer ? own.missedSince : key.missedSince,
+        certificateExpires: isOwnNewer ? own.certificateExpires : key.certificateExpires,
         staged: own.staged == nil || key.staged == nil ? nil : own.staged)
     }
     merged.keys = Self.sorted(merged.keys)
-    for (pin, candidate) in theirs.held where merged.candidates[pin]?.isHeld != true {
-      merged.candidates[pin] = candidate
+    for (pin, candidate) in theirs.held {
+      guard let own = merged.candidates[pin], own.isHeld, own.lastSeen >= candidate.lastSeen else {
+        merged.candidates[pin] = candidate
+        continue
+      }
     }
     for pin in base.held.keys where theirs.held[pin] == nil { merged.candidates[pin] = nil }
     for key in merged.keys { merged.candidates[key.pin] = nil }

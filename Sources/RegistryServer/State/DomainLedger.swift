@@ -223,7 +223,8 @@ public struct DomainLedger: Sendable, Hashable {
   /// Looks an hour apart are watching, whatever the interval: a shorter gap is not worth a question.
   private mutating func excuseUnwatchedTime(before now: Int64, _ rule: ConfirmationRule) {
     defer { lastSuccess = now }
-    guard let last = lastSuccess ?? keys.map(\.lastSeen).max() else { return }
+    // Of another server's looks too, as far as they are known by what they saw.
+    guard let last = (keys.map(\.lastSeen) + [lastSuccess].compactMap(\.self)).max() else { return }
     let gap = now - last
     guard gap > max(rule.window, Self.watchedGap) else { return }
     for index in keys.indices {

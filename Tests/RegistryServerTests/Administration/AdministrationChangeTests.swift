@@ -105,6 +105,25 @@ struct AdministrationChangeTests {
     await service.stop()
   }
 
+  @Test("a denied key is not published in a document that is configured afterwards")
+  func deniedBefore() async throws {
+    let keys = "{fqdn: www.example.com}"
+    let service = try await AdministeredService.running(keys: "[\(keys)]")
+    _ = try await service.call("POST", "/denials", #"{"pin":"\#(pin(9).base64)","why":"leaked"}"#)
+    let server = service.scripted
+    server.observer.show(.accepted(pin(9)), at: "other.example.net")
+    try await server.reload(keys: "[\(keys), {fqdn: other.example.net}]")
+    await server.service.look(at: "other.example.net")
+    let file = "other.example.net.json"
+    #expect(server.service.currentDocument(file) == nil)
+    #expect(
+      try await service.call("GET", "/denials")["denials", "0", "files", "1"] == .string(file))
+    server.observer.show(.accepted(pin(2)), at: "other.example.net")
+    await server.service.look(at: "other.example.net")
+    #expect(try await server.pins(in: file)["other.example.net"] == [pin(2)])
+    await service.stop()
+  }
+
   @Test("the only key in use of any host is denied only by force")
   func denyInUse() async throws {
     let service = try await AdministeredService.running()

@@ -220,6 +220,95 @@ import Testing
     for base in [base, silent] { #expect(own.merging(theirs, base: base).ledgers == own.ledgers) }
   }
 
+  @Test("unites alerts one by one, and has none of endpoints that were taken out")
+  func mergingAlerts() throws {
+    func alert(_ kind: ServerAlert.Kind, _ id: String, _ text: String = "") -> ServerAlert {
+      ServerAlert(kind: kind, endpoint: id, message: text, since: 1)
+    }
+    var base = Self.settled()
+    for id in [Self.a, Self.b] { base.raise(alert(.unreachable, id, "refused")) }
+    var (own, theirs) = (base, base)
+    for id in [Self.a, Self.b] { own.raise(alert(.unreachable, id, "timed out")) }
+    own.raise(alert(.chainRefused, Self.a))
+    theirs.raise(alert(.keyHeld, Self.a))
+    _ = try theirs.remove(Self.b, configured: Self.endpoints, Self.request)
+    var merged = own.merging(theirs, base: base)
+    #expect(merged.alerts[Self.b] == nil)
+    #expect(merged.alerts[Self.a]?.map(\.kind) == [.unreachable, .keyHeld, .chainRefused])
+    own.settle(.unreachable, Self.a)
+    merged = own.merging(theirs, base: base)
+    #expect(merged.alerts[Self.a]?.map(\.kind) == [.keyHeld, .chainRefused])
+  }
+
+  @Test("on top of an older record has its decisions, every denial, and what looks showed since")
+  func goingOn() throws {
+    var older = Self.settled()
+    _ = try older.deny(pin(90), configured: Self.endpoints, force: false, Self.request)
+    _ = older.change(
+      Self.a, interval: 10_000, approval: nil, isPaused: nil, Self.request)
+    var state = Self.settled()
+    _ = try state.deny(pin(99), configured: Self.endpoints, force: false, Self.request)
+    state.ledgers[Self.a] = DomainLedger(keys: [KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 30)])
+    let next = state.goingOn(from: older)
+    #expect(next.deniedPins == [pin(90), pin(99)])
+    #expect(next.overrides == older.overrides)
+    #expect(next.ledgers[Self.a]?.keys.map(\.pin) == [pin(5)])
+  }
+
+  @Test("takes over what was denied while it was not kept, and nothing that was allowed here since")
+  func takingOver() throws {
+    var other = Self.settled()
+    for (number, time) in [(UInt8(90), Int64(50)), (91, 101)] {
+      let request = DocumentState.Request(who: "ada", at: time, why: "stolen")
+      _ = try other.deny(pin(number), configured: Self.endpoints, force: false, request)
+    }
+    var state = try Self.full()
+    (state.denied, state.signed) = ([], 100)
+    let candidate = try #require(state.ledgers[Self.a]?.candidates[pin(7)])
+    state.ledgers[Self.a]?.candidates[pin(91)] = candidate
+    let entries = state.takeOver(other.denied + other.denied, at: 200)
+    #expect(state.denied.map(\.pin) == [pin(91)])
+    #expect(
+      entries.map { "\($0.event) \($0.why) \($0.who) \($0.time)" } == ["key_denied stolen ada 200"])
+    #expect(state.ledgers[Self.a]?.candidates.keys.sorted() == [pin(7)])
+  }
+
+  @Test("keeps nothing of endpoints that are gone, nor of hosts that came back")
+  func leftovers() throws {
+    var state = Self.settled()
+    state.raise(
+      ServerAlert(kind: .unreachable, endpoint: "typo.example:443", message: "", since: 1))
+    state.raise(ServerAlert(kind: .storing, message: "", since: 1))
+    _ = try state.remove(Self.b, configured: Self.endpoints, Self.request)
+    #expect(state.removed == Self.endpoints[1].patterns)
+    let changed = state.forgetLeftovers(Self.endpoints.filter { $0.id == Self.a })
+    #expect(changed)
+    #expect(state.removed == Self.endpoints[1].patterns)
+    #expect(state.alerts.keys.sorted() == [""])
+    // The same host at another port.
+    let moved = WatchedEndpoint(
+      fqdn: HostName.literal("b.example"), port: 8443, patterns: Self.endpoints[1].patterns)
+    let changedAgain = state.forgetLeftovers([Self.endpoints[0], moved])
+    #expect(changedAgain)
+    #expect(state.removed.isEmpty)
+    let changedOnceMore = state.forgetLeftovers([Self.endpoints[0], moved])
+    #expect(!changedOnceMore)
+  }
+
+  @Test("says that a denied key is shown for as long as it is")
+  func deniedKeyGone() {
+    var state = Self.settled()
+    let seen = state.noteAlerts(of: [.deniedKeySeen(pin(99))], at: Self.a, failures: 0, now: 1)
+    #expect(seen)
+    let unreachable = state.noteAlerts(
+      of: [.unreachable(reason: "timed out")], at: Self.a, failures: 1, now: 2)
+    #expect(!unreachable)
+    #expect(state.alerts[Self.a]?.map(\.kind) == [.deniedKeySeen])
+    let gone = state.noteAlerts(of: [], at: Self.a, failures: 0, now: 3)
+    #expect(gone)
+    #expect(state.alerts.isEmpty)
+  }
+
   @Test("brings nothing back that somebody took away")
   func mergingRevoked() throws {
     let base = Self.settled()

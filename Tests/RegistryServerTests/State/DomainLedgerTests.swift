@@ -228,6 +228,43 @@ import Testing
     #expect(other.merging(own, base: DomainLedger()).keys == both)
   }
 
+  @Test("takes over since when a key is missed, where that changed on the other side alone")
+  func mergingMissed() {
+    func ledger(_ missedSince: Int64?) -> DomainLedger {
+      DomainLedger(keys: [
+        KnownKey(pin: pin(1), firstSeen: 10, lastSeen: 50, missedSince: missedSince),
+        KnownKey(pin: pin(2), firstSeen: 30, lastSeen: 90),
+      ])
+    }
+    // Excused for time that nobody watched; missed for the first time; what changed here stays.
+    for (own, theirs, base, merged): (Int64?, Int64?, Int64?, Int64?) in [
+      (60, 700, 60, 700), (nil, 60, nil, 60), (700, 60, 60, 700), (60, nil, nil, 60),
+    ] {
+      #expect(
+        ledger(own).merging(ledger(theirs), base: ledger(base)).keys == ledger(merged).keys)
+    }
+  }
+
+  @Test("has watched where another server did, as far as it is known")
+  func watchedByAnother() {
+    let (day, rule) = (Int64(86_400), ConfirmationRule(looks: 1, grace: 7 * 86_400))
+    var own = DomainLedger(keys: [KnownKey(pin: pin(1), firstSeen: 0, lastSeen: 0)])
+    _ = own.enter(.accepted(pin(2)), at: 60, rule: rule)
+    // The other one looks for six days.
+    let theirs = DomainLedger(keys: [
+      KnownKey(pin: pin(1), firstSeen: 0, lastSeen: 0, missedSince: 60),
+      KnownKey(pin: pin(2), firstSeen: 60, lastSeen: 6 * day),
+    ])
+    own = own.merging(theirs, base: own)
+    _ = own.enter(.accepted(pin(2)), at: 6 * day + 60, rule: rule)
+    #expect(own.keys.map(\.missedSince) == [60, nil])
+    _ = own.enter(.accepted(pin(2)), at: 6 * day + 120, rule: rule)
+    for hour in Int64(1)...24 {
+      _ = own.enter(.accepted(pin(2)), at: 6 * day + 120 + hour * 3600, rule: rule)
+    }
+    #expect(own.keys.map(\.pin) == [pin(2)])
+  }
+
   @Test("is written for other keys and for times that moved far, not for every look")
   func storing() {
     let stored = DomainLedger(keys: [

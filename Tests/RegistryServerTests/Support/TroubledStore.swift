@@ -44,6 +44,10 @@ actor TroubledStore: RegistryStore {
     records[name] = StoredRecord(version: version, bytes: record.bytes)
   }
 
+  /// Has an older record in force again under its own version, as a crash that loses writes leaves it;
+  /// `nil`: none.
+  func lose(to record: StoredRecord?, named name: String) { records[name] = record }
+
   func record(named name: String) async throws(StoreError) -> StoredRecord? {
     await reads?.wait()
     if isUnreadable { throw .unreachable(place: "the store", reason: "nobody is there") }

@@ -1,0 +1,25 @@
+/// What others see of a document's keeper.
+extension DocumentKeeper {
+  /// The ids of endpoints that nobody looks at for now.
+  var pausedEndpoints: Set<String> { Set(state.overrides.filter(\.value.isPaused).keys) }
+
+  /// Everything known, to be shown.
+  var snapshot: DocumentSnapshot {
+    DocumentSnapshot(
+      file: file, settings: settings, state: state.markingWhoLeft(inForce), endpoints: endpoints,
+      lastLooks: lastLooks, published: services.published.document(file))
+  }
+
+  /// One endpoint for each set of keys that endpoints share, picked at random among those that are not
+  /// looked at every few seconds anyway: that has its time.
+  func representatives() -> [ChangeGauge.Group: String] {
+    var picked: [ChangeGauge.Group: String] = [:]
+    for endpoint in endpoints.shuffled() where !state.isPaused(endpoint.id) {
+      guard let ledger = state.ledgers[endpoint.id], !ledger.keys.isEmpty,
+        !ledger.isWaiting
+      else { continue }
+      picked[ledger.keys.map(\.pin)] = endpoint.id
+    }
+    return picked
+  }
+}
