@@ -120,6 +120,30 @@ import Testing
     }
   }
 
+  @Test("whose online key is missing is an alert before the next change, until the key is there")
+  func onlineKeyMissing() async throws {
+    let online = try beginEpoch()
+    let document = try #require(
+      try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
+        .documents.first)
+    let signing = Locked(try signer())
+    let keeper = DocumentKeeper(
+      KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
+      services: KeeperServices(
+        signing: signing, store: MemoryStore(),
+        published: PublishedDocuments(files: [Self.file]), health: ServiceHealth(), log: .silent))
+    try await keeper.open()
+    for _ in 0..<2 {
+      await keeper.checkSigning(at: Self.now)
+      #expect(await keeper.state.alerts[""]?.map(\.kind) == [.signing])
+    }
+    try online.write(to: directory.file("online/1.pem"))
+    let other = try signer()
+    signing.withLock { $0 = other }
+    await keeper.checkSigning(at: Self.now)
+    #expect(await keeper.state.alerts.isEmpty)
+  }
+
   @Test("never goes back in time, but with a new epoch: so a clock that was ahead is healed")
   func newEpoch() async throws {
     let document = try #require(

@@ -13,15 +13,20 @@ struct DocumentEntry: Sendable, Hashable {
   /// each oldest first. An endpoint without a key yet has none; where two endpoints have the same key
   /// for the same hosts, the first one's entry stands for both.
   ///
-  /// Denied keys are left out. Where nothing would be left they stay: an empty registry is never
-  /// published, and clients that read the statement beside it refuse them all the same.
+  /// Denied keys are left out. Where nothing would be left the one that was denied last stays: an empty
+  /// registry is never published, and clients that read the statement beside it refuse the key all the
+  /// same. Those that were out already never come back: clients of format 1 would take them again.
   static func entries(
     of endpoints: [WatchedEndpoint], state: DocumentState
   ) -> [DocumentEntry] {
     let denied = state.deniedPins
     let entries = entries(of: endpoints, ledgers: state.ledgers) { !denied.contains($0) }
-    return entries.isEmpty && !denied.isEmpty
-      ? self.entries(of: endpoints, ledgers: state.ledgers) { _ in true } : entries
+    guard entries.isEmpty else { return entries }
+    for last in state.denied.reversed() {
+      let entries = self.entries(of: endpoints, ledgers: state.ledgers) { $0 == last.pin }
+      if !entries.isEmpty { return entries }
+    }
+    return []
   }
 
   private static func entries(

@@ -164,6 +164,18 @@ actor DocumentKeeper {
     (isDirty, isAhead, mustSign) = (true, true, true)
   }
 
+  /// Tells of keys that do not fit the key sets before the next change needs them.
+  func checkSigning(at now: Int64) {
+    if let problem = services.signer.problem(of: file, after: state) {
+      services.health.report(file, "\(problem)")
+      state.raise(ServerAlert(kind: .signing, message: "\(problem)", since: now))
+      services.log.event(.error, "signing_impossible", ["file": file, "reason": "\(problem)"])
+    } else if state.alerts[""]?.contains(where: { $0.kind == .signing }) == true {
+      state.settle(.signing, "")
+      services.health.clear(file)
+    }
+  }
+
   /// Whether others are watched, or paused, than the last time that this was asked: somebody else's change,
   /// or one of another server.
   func takeNewEndpoints() -> Bool {
@@ -458,7 +470,9 @@ actor DocumentKeeper {
       services.log.event(
         event.level, event.name,
         ["file": file, "endpoint": id, "message": "\(event)", "pin": event.pin?.base64 ?? ""])
-      guard event.isHistoric else { continue }
+      // What lasts, and is an alert by now, is told once.
+      guard event.isHistoric, !state.isTold(event, at: id) else { continue }
+      isDirty = true
       history.append(
         HistoryEntry(
           time: now, event: event.name, endpoint: id, pin: event.pin, why: "\(event)",
@@ -472,7 +486,7 @@ actor DocumentKeeper {
     _ events: [LedgerEvent], _ ledger: DomainLedger, _ id: String, _ now: Int64
   ) -> Bool {
     if events.contains(where: \.changesDocument) { mustSign = true }
-    return mustSign || events.contains(where: \.isHistoric)
+    return mustSign
       || ledger.isWorthStoring(
         over: stored.ledgers[id] ?? DomainLedger(), at: now, rule: settings.rule)
   }

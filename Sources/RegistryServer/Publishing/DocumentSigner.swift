@@ -119,6 +119,16 @@ public struct DocumentSigner: Sendable {
     return sets.count > published.count
   }
 
+  /// Why no statement could be signed now; `nil` where one could.
+  func problem(of file: String, after state: DocumentState) -> SigningProblem? {
+    guard let statements else { return nil }
+    do throws(SigningProblem) {
+      let published = StatementSigner.published(in: state.document)
+      _ = try statements.onlineKeys(for: try statements.keySets(of: file, published: published))
+      return nil
+    } catch { return error }
+  }
+
   /// A document that was signed before, here or by another server, if this key signed it.
   func recognise(_ bytes: [UInt8], file: String, signed: Int64) -> PublishedDocument? {
     guard !bytes.isEmpty,

@@ -37,6 +37,11 @@ final class StaticFiles: Sendable {
 
   /// Why it could not be written; `nil` where it was.
   private static func write(_ document: PublishedDocument, to directory: String) -> String? {
+    if mkdir(directory, 0o755) != 0, errno == ENOENT {
+      try? FileManager.default.createDirectory(
+        atPath: directory, withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o755])
+    }
     guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
       return reason("making \(directory)")
     }

@@ -106,6 +106,7 @@ public final class RegistryService: Sendable {
     do throws(StoreError) {
       for keeper in duty.keepers { try await keeper.open() }
       await shareDenials(among: duty.keepers)
+      for keeper in duty.keepers { await keeper.checkSigning(at: clock.now()) }
     } catch { throw .store(error) }
     if let warning = await store.warning {
       log.event(.warn, "storage_may_lose", ["message": warning])
@@ -219,7 +220,8 @@ public final class RegistryService: Sendable {
     for keeper in next.keepers where !known.contains(where: { $0 === keeper }) {
       await keeper.refresh(at: clock.now())
     }
-    await shareDenials(among: next.keepers)
+    await shareDenials(among: next.keepers + known)
+    for keeper in next.keepers { await keeper.checkSigning(at: clock.now()) }
     metrics.configured(new.documents)
     await reports?.configured(ListedHosts(new.documents))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
@@ -241,7 +243,7 @@ public final class RegistryService: Sendable {
   /// A denial counts in documents too that are configured after it.
   private func shareDenials(among keepers: [DocumentKeeper]) async {
     var denials: [DocumentState.Denial] = []
-    for keeper in keepers { denials += await keeper.snapshot.state.denied }
+    for keeper in keepers { denials += await keeper.state.denied }
     for keeper in keepers { await keeper.takeOver(denials, at: clock.now()) }
   }
 

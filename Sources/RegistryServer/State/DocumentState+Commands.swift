@@ -137,12 +137,13 @@ extension DocumentState {
     return [request.entry("key_allowed", "", pin)]
   }
 
-  /// Whether an endpoint has this key and would be left without one that its servers show.
+  /// Whether an endpoint has this key and would be left without one that its servers show, or without
+  /// any that may be used.
   private func leavesBare(_ endpoint: WatchedEndpoint, without pin: SPKIPin) -> Bool {
     let denied = deniedPins
-    let live = (ledgers[endpoint.id]?.keys ?? [])
-      .filter { $0.state == .active && !denied.contains($0.pin) }.map(\.pin)
-    return live == [pin]
+    let usable = (ledgers[endpoint.id]?.keys ?? []).filter { !denied.contains($0.pin) }
+    return usable.map(\.pin) == [pin]
+      || usable.filter { $0.state == .active }.map(\.pin) == [pin]
   }
 
   private static func hosts(of endpoints: [WatchedEndpoint]) -> [String] {

@@ -29,6 +29,12 @@ extension DocumentState {
     return identities(of: endpoint) != before
   }
 
+  /// Whether an event is that of the last look again: a denied key that is still shown.
+  func isTold(_ event: LedgerEvent, at endpoint: String) -> Bool {
+    guard case .deniedKeySeen(let pin) = event else { return false }
+    return alerts[endpoint]?.contains { $0.kind == .deniedKeySeen && $0.pin == pin } == true
+  }
+
   /// What is said of an endpoint that nobody watches any longer.
   static let leftMessage =
     "is no longer configured, and clients keep its last pins; "

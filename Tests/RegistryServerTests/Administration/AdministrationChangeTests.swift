@@ -124,6 +124,19 @@ struct AdministrationChangeTests {
     await service.stop()
   }
 
+  @Test("a denied key is not published where its document has another name from now on")
+  func deniedUnderAnotherName() async throws {
+    let service = try await AdministeredService.running(keys: "[{fqdn: www.example.com}]")
+    let body = #"{"pin":"\#(pin(1).base64)","why":"leaked","force":true}"#
+    #expect(try await service.call("POST", "/denials", body).changes == ["key_denied"])
+    try await service.scripted.reload(keys: "[{fqdn: www.example.com, file: other.json}]")
+    await service.scripted.service.look(at: "www.example.com")
+    #expect(service.scripted.service.currentDocument("other.json") == nil)
+    #expect(
+      try await service.call("GET", "/denials")["denials", "0", "files"] == ["other.json"])
+    await service.stop()
+  }
+
   @Test("the only key in use of any host is denied only by force")
   func denyInUse() async throws {
     let service = try await AdministeredService.running()

@@ -129,14 +129,28 @@ import Testing
       Set(DocumentContent(state, endpoints: Self.endpoints).entries.map(\.pin)) == [pin(2), pin(3)])
   }
 
-  @Test("denying everything leaves the entries, for an empty registry is never published")
+  @Test("denying the last key that may be used needs force too, where no server shows it any more")
+  func denyLastUsable() throws {
+    var state = Self.settled()
+    state.ledgers[Self.a] = DomainLedger(keys: [
+      KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 5, missedSince: 6),
+      KnownKey(pin: pin(3), firstSeen: 2, lastSeen: 9),
+    ])
+    _ = try state.deny(pin(3), configured: Self.endpoints, force: true, Self.request)
+    #expect(throws: AdministrationError.leavesWithoutPin(["a.example", "*.a.example"])) {
+      try state.deny(pin(1), configured: Self.endpoints, force: false, Self.request)
+    }
+  }
+
+  @Test("denying everything leaves what was denied last, for an empty registry is never published")
   func denyAll() throws {
     var state = Self.settled()
     for byte in UInt8(1)...2 {
       _ = try state.deny(pin(byte), configured: Self.endpoints, force: true, Self.request)
     }
     let content = DocumentContent(state, endpoints: Self.endpoints)
-    #expect(Set(content.entries.map(\.pin)) == [pin(1), pin(2)])
+    // The first was out already: it does not come back.
+    #expect(Set(content.entries.map(\.pin)) == [pin(2)])
     #expect(content.denied == [pin(1), pin(2)])
   }
 
