@@ -43,6 +43,14 @@ struct GetStatementTests {
     #expect(outcome.rule == "denied-key")
     #expect(outcome.stderr.contains("0.3"), "\(outcome.stderr)")
     #expect(stage.server.counts.applicationBytesReceived == 0)
+    let verified = try await Tool.run([
+      "verify", stage.registry, "--key", stage.directory.path("pub.pem"), "--json",
+    ])
+    let keys = try verified.json.objectValue?["keys"]?.arrayValue ?? []
+    #expect(keys.first?.objectValue?["state"]?.stringValue == "denied")
+    #expect(keys.first?.objectValue?["counts"] == .bool(false))
+    let problems = try verified.json.objectValue?["problems"]?.arrayValue
+    #expect(problems == [.string("localhost has no key that counts; clients refuse it")])
   }
 
   @Test("makes no request under another registry's statement, nor without one that is required")

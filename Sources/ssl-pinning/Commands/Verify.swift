@@ -21,8 +21,9 @@ enum Verify {
       "A document of format 2 is judged as a client judges that starts for the first time: it walks\n"
         + "the key sets from what the app ships, --key or --root-key, and believes the statement. The\n"
         + "format-1 signature decides nothing then; whether it is good is told, if --key is there.",
-      "States: ok; expired (clients still count the key for 26 hours); unreadable (no client can use\n"
-        + "the entry, and its host is refused unless another entry has a key for it).",
+      "States: ok; expired (clients still count the key for 26 hours); denied (the statement has it\n"
+        + "refused; clients of format 1 take it); unreadable (no client can use the entry). A host is\n"
+        + "refused unless an entry that is ok or expired has a key for it.",
     ],
     run: run)
 

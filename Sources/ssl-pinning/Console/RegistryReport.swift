@@ -92,13 +92,21 @@ struct RegistryReport {
 
   private func isReadable(_ key: RegistryKey) -> Bool { (try? key.pin.get()) != nil }
 
+  /// A retired statement denies nothing: it is gone where the document is taken.
+  private func isDenied(_ key: RegistryKey) -> Bool {
+    guard let statement = trusted.statement, !statement.isRetired, let pin = try? key.pin.get()
+    else { return false }
+    return statement.denied.contains(pin)
+  }
+
   private func counts(_ key: RegistryKey) -> Bool {
-    guard let spki = try? key.pin.get() else { return false }
+    guard let spki = try? key.pin.get(), !isDenied(key) else { return false }
     return PinSet([Pin(spki, expires: expires(key))]).contains(spki, at: now)
   }
 
   private func state(_ key: RegistryKey) -> String {
     guard isReadable(key) else { return "unreadable" }
+    if isDenied(key) { return "denied" }
     return expires(key).map { now > $0 } == true ? "expired" : "ok"
   }
 
