@@ -91,7 +91,7 @@ public final class Nginx: Sendable {
       try directory.write(configuration(zip(sites, ports).map { $0 }), to: "nginx.conf")
       let process = try ChildProcess(
         "nginx", ["-p", directory.path(), "-c", directory.path("nginx.conf"), "-e", "stderr"],
-        lastSignal: SIGTERM)
+        directory: directory.url, lastSignal: SIGTERM)
       let nginx = Nginx(ports: ports, directory: directory, process: process)
       if try await nginx.hasStarted() { return nginx }
       log = process.stderr

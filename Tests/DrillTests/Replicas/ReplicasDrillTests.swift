@@ -48,8 +48,10 @@ struct ReplicasDrillTests {
     let name = try #require(drill.stdout.firstMatch(of: /namespace (ppd[0-9a-f]+)/)).output.1
     let before = try await Self.namespaces()
     #expect(before.contains(name))
-    let children = try Self.replicas(below: drill.processIdentifier)
-    #expect(children.count == 2)
+    let replicas = try Self.children("ssl-pinning", of: drill.processIdentifier)
+    #expect(replicas.count == 2)
+    let children = try replicas + Self.children("nginx", of: drill.processIdentifier)
+    #expect(children.count == 3)
     #expect(try await Self.wires(of: network).contains("\(name)x0"))
     let end = try await drill.terminate(signal: signal, seconds: 60)
     #expect(end.exitCode == (signal == SIGTERM ? 1 : 128 + signal))
@@ -74,16 +76,16 @@ struct ReplicasDrillTests {
     try await ChildProcess.run("ip", ["netns", "list"]).stdout
   }
 
-  /// The servers among a process's children. Not from `/proc/…/children`, which leaves some out while
+  /// The children of a process that run this program. Not from `/proc/…/children`, which leaves some out while
   /// threads come and go.
-  private static func replicas(below pid: Int32) throws -> [Int32] {
+  private static func children(_ name: String, of pid: Int32) throws -> [Int32] {
     try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { Int32($0) }
       .filter { child in
         let status = try? String(contentsOfFile: "/proc/\(child)/status", encoding: .utf8)
         let program = try? FileManager.default.destinationOfSymbolicLink(
           atPath: "/proc/\(child)/exe")
         return status?.contains("\nPPid:\t\(pid)\n") == true
-          && program?.hasSuffix("/ssl-pinning") == true
+          && program?.hasSuffix("/\(name)") == true
       }
   }
 

@@ -12,6 +12,7 @@ final class ReplicaStage: Sendable {
   let book: AnswerBook
   let logs: LogTail
   private let steady: Nginx
+  private let backstop: ServerGuard
 
   /// The documents that rotating keys are published in.
   static let files = ["a.json", "b.json", "c.json"]
@@ -26,7 +27,9 @@ final class ReplicaStage: Sendable {
   private init(
     network: any DatabaseNetwork, replicas: [Replica], readers: [DocumentReader],
     rotator: KeyRotator, book: AnswerBook, steady: Nginx
-  ) {
+  ) throws {
+    backstop = try ServerGuard(
+      directory: steady.directory, pidFile: "nginx.pid", workingDirectory: "")
     (self.network, self.replicas, self.readers) = (network, replicas, readers)
     (self.rotator, self.book, self.steady) = (rotator, book, steady)
     logs = LogTail(replicas.map(\.log))
@@ -60,7 +63,7 @@ final class ReplicaStage: Sendable {
           ])
       }
       let readers = replicas.map { DocumentReader(of: $0.number, files: files, book: book) }
-      return ReplicaStage(
+      return try ReplicaStage(
         network: network, replicas: replicas, readers: readers,
         rotator: KeyRotator(endpoints, book: book), book: book, steady: steady)
     } catch {
