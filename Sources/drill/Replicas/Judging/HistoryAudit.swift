@@ -6,9 +6,7 @@ import RegistryServer
 struct HistoryAudit {
   /// Keys that the history publishes more than once.
   private(set) var twice: [ListedKey] = []
-  /// Entries that stand there more than once, to the letter: written, and not known to be written. The
-  /// first sight of a key may stand there twice: whoever leads within a second of another's end sees it in
-  /// that second too, and what waits is in no record that it could know it from.
+  /// Entries that stand there more than once, to the letter: written, and not known to be written.
   private(set) var repeated: [HistoryEntry] = []
   /// Keys that were shown, and that the history does not publish.
   private(set) var lost: [ListedKey] = []
@@ -24,8 +22,7 @@ struct HistoryAudit {
       let host = entry.endpoint.prefix { $0 != ":" }
       counts[ListedKey(host: String(host), pin: entry.pin?.base64 ?? ""), default: 0] += 1
     }
-    repeated = Dictionary(grouping: entries) { $0 }
-      .filter { $0.value.count > ($0.key.event == "key_waiting" ? 2 : 1) }.map(\.key)
+    repeated = Dictionary(grouping: entries) { $0 }.filter { $0.value.count > 1 }.map(\.key)
     twice = counts.filter { $0.value > 1 }.map(\.key)
     lost = shown.filter { counts[$0] == nil }
     invented = counts.keys.filter { !shown.contains($0) }
