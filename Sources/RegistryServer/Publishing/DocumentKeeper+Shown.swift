@@ -22,4 +22,12 @@ extension DocumentKeeper {
     }
     return picked
   }
+
+  /// Whether what the store has of this document can be read. Nothing of it is taken over.
+  func check() async throws(StoreError) {
+    guard let record = try await services.store.record(named: file) else { return }
+    _ = try DocumentState(decoding: record.bytes, file: file)
+  }
+
+  var hasKeys: Bool { state.ledgers.values.contains { !$0.keys.isEmpty } }
 }

@@ -131,6 +131,14 @@ actor DocumentKeeper {
     await settle(at: now)
   }
 
+  /// What this server does before it watches: takes over what the last leader stored, and told.
+  func lead(at now: Int64) async {
+    if let page = try? await services.store.history(of: file, before: nil, limit: 200) {
+      history.lead(after: HistoryEntry.read(page))
+    }
+    await upkeep(at: now)
+  }
+
   /// Takes over what another server stored, if it did.
   ///
   /// - Parameter isFollowing: whether another server is known to lead. What could not be written here is
@@ -181,12 +189,6 @@ actor DocumentKeeper {
   func takeNewEndpoints() -> Bool {
     defer { hasNewEndpoints = false }
     return hasNewEndpoints
-  }
-
-  /// Whether what the store has of this document can be read. Nothing of it is taken over.
-  func check() async throws(StoreError) {
-    guard let record = try await services.store.record(named: file) else { return }
-    _ = try DocumentState(decoding: record.bytes, file: file)
   }
 
   /// Stores all that is known, down to the times of the last looks.
@@ -326,8 +328,6 @@ actor DocumentKeeper {
     !state.document.isEmpty && now - state.signed >= DocumentSigner.renewal
   }
 
-  private var hasKeys: Bool { state.ledgers.values.contains { !$0.keys.isEmpty } }
-
   /// Whether there is a document already, or every endpoint was looked at.
   private var mayPublish: Bool { !state.document.isEmpty || awaited.isEmpty }
 
@@ -413,9 +413,7 @@ actor DocumentKeeper {
     var (entries, last) = ([HistoryEntry](), nil as Int64?)
     while history.isUnsure {
       let page = try await services.store.history(of: file, before: last, limit: 200)
-      entries += page.compactMap { entry in
-        (try? JSONValue(parsing: entry.bytes)).flatMap { HistoryEntry($0) }
-      }
+      entries += HistoryEntry.read(page)
       guard let end = page.last, let oldest = entries.last, !history.isBehind(oldest) else { break }
       last = end.number
     }

@@ -17,10 +17,20 @@ struct PendingHistory: Sendable, Equatable {
   /// Whether the store may have some of them.
   var isUnsure: Bool { hasFailed || isUnderWay }
 
+  /// What stood in the store when this server began to lead.
+  private var told: Set<HistoryEntry> = []
+
   /// How far the clocks of servers may be apart, in seconds, for an entry to be found.
   private static let clockSkew: Int64 = 3600
 
-  mutating func append(_ entry: HistoryEntry) { entries.append(entry) }
+  /// Adds an entry, unless it is one that the last leader told in the same words: both may meet a key in
+  /// the same second, and what waits for more looks is in no record that the second could know it from.
+  mutating func append(_ entry: HistoryEntry) {
+    if !told.contains(entry) { entries.append(entry) }
+  }
+
+  /// This server leads from now on.
+  mutating func lead(after stored: [HistoryEntry]) { told = Set(stored) }
 
   /// A write begins. Exactly one of the next three follows.
   mutating func begin() { isUnderWay = true }

@@ -145,7 +145,7 @@ final class WatchDuty: Sendable {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [self] in
         // What the one before stored last.
-        for keeper in keepers where !Task.isCancelled { await keeper.upkeep(at: clock.now()) }
+        for keeper in keepers where !Task.isCancelled { await keeper.lead(at: clock.now()) }
         guard !Task.isCancelled else { return }
         await begin()
         while !Task.isCancelled { await runOnce() }

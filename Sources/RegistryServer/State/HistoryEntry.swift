@@ -55,4 +55,11 @@ public struct HistoryEntry: Sendable, Hashable {
       pin: (object["pin"]?.stringValue).flatMap { try? SPKIPin(base64: $0) },
       why: object["why"]?.stringValue ?? "", who: who)
   }
+
+  /// The entries of a page from a store, those that cannot be read left out.
+  static func read(_ page: [StoredEntry]) -> [HistoryEntry] {
+    page.compactMap { entry in
+      (try? JSONValue(parsing: entry.bytes)).flatMap { HistoryEntry($0) }
+    }
+  }
 }
