@@ -4,15 +4,18 @@
 
 #include <openssl/ssl.h>
 
+static int verify(X509_STORE_CTX *store_context, void *argument) {
+  const pp_fetch_trust *trust = argument;
+  return trust->is_valid(store_context, trust->context) ? 1 : 0;
+}
+
 static CURLcode use_trust(CURL *easy, void *tls_context, void *argument) {
   (void)easy;
   SSL_CTX *context = tls_context;
   const pp_fetch_trust *trust = argument;
   // Wins over whatever libcurl puts into the context's own store.
   if (!SSL_CTX_set1_verify_cert_store(context, trust->store)) return CURLE_OUT_OF_MEMORY;
-  // The connection inherits it, and it wins over the store's.
-  if (trust->has_time)
-    X509_VERIFY_PARAM_set_time(SSL_CTX_get0_param(context), (time_t)trust->time);
+  SSL_CTX_set_cert_verify_callback(context, verify, argument);
   return CURLE_OK;
 }
 

@@ -1,10 +1,11 @@
 import Foundation
+import PinningPlatform
 
 /// The times that a client lives by, passed in so that tests turn them.
 package struct Clocks: Sendable {
   /// Unix time in seconds: wrong on many devices, and set by people.
   package var wall: @Sendable () -> Int64
-  /// Seconds of a clock that never goes back: for intervals.
+  /// Seconds of a clock that never goes back, and goes on while the device sleeps: for intervals.
   package var steady: @Sendable () -> Int64
   /// Waits for so many seconds; throws once the task is cancelled.
   package var sleep: @Sendable (Double) async throws -> Void
@@ -31,11 +32,36 @@ package struct Clocks: Sendable {
   /// The clocks of the system.
   package static let system = Clocks(
     wall: { Int64(Date().timeIntervalSince1970) },
-    steady: { Int64(ProcessInfo.processInfo.systemUptime) })
+    steady: continuousSeconds)
 
-  /// A real wait; what is no number or longer than a day is a day.
+  /// A real wait; what is no number or longer than a day is a day. Time that the device sleeps counts.
   package static let systemSleep: @Sendable (Double) async throws -> Void = { seconds in
-    let bounded = seconds < 86400 ? max(0, seconds) : 86400
-    try await Task.sleep(nanoseconds: UInt64(bounded * 1_000_000_000))
+    try await wait(seconds, by: system) {
+      try await Task.sleep(nanoseconds: UInt64($0 * 1_000_000_000))
+    }
   }
+
+  /// Waits in naps of at most ``longestNap`` and looks at the clocks after each: the system's own wait
+  /// stands still while the device sleeps, and a schedule must not be late by a night.
+  ///
+  /// - Parameter nap: waits for so many seconds of time awake.
+  static func wait(
+    _ seconds: Double, by clocks: Clocks, nap: (Double) async throws -> Void
+  ) async throws {
+    let end = seconds < 86400 ? max(0, seconds) : 86400
+    let (wall, steady) = (clocks.wall(), clocks.steady())
+    var awake = 0.0
+    while true {
+      // The clocks count whole seconds: what they say is at least a second less than what passed.
+      let asleep = max(clocks.wall() - wall, clocks.steady() - steady) - 1
+      let left = end - max(awake, Double(asleep))
+      guard left > 0 else { return }
+      let next = min(left, longestNap)
+      try await nap(next)
+      awake += next
+    }
+  }
+
+  /// Seconds after which a device that woke up finds out what it is late for, at most.
+  static let longestNap = 30.0
 }

@@ -7,6 +7,11 @@ import PinningPlatform
 public enum RegistryStorage: Hashable, Sendable {
   /// Application Support on Apple's systems, excluded from backup; on Linux the directory
   /// `$XDG_STATE_HOME`, or `~/.local/state` (XDG Base Directory Specification).
+  ///
+  /// - Warning: a process without `HOME` and `XDG_STATE_HOME`, such as a service or a cron job, has no
+  ///   such place: nothing is kept then, as with ``none``, and the client says so
+  ///   (``PinningEvent/registryNotStored(reason:)``, ``RegistryStatus/storage-swift.property``). Name a
+  ///   ``directory(_:)`` there.
   case standard
   /// This directory; made if it is missing.
   case directory(String)

@@ -13,6 +13,10 @@ public enum SslPinningError: Error, Equatable, Sendable {
   case clearTextURL(String)
   /// No answer from the registry; in the transport's words.
   case unreachable(String)
+  /// The registry's certificate is not valid yet by the device's clock, which says this (Unix seconds):
+  /// most likely the clock is behind. A client that has believed a statement before is not stopped by
+  /// its clock.
+  case clockBehind(at: Int64)
   /// The registry answered with this status; and the seconds after which it wants to be asked again,
   /// where it said so.
   case httpStatus(Int, retryAfter: Double? = nil)
@@ -60,6 +64,7 @@ extension SslPinningError {
   init(_ error: FetchError) {
     switch error {
     case .unreachable(let reason): self = .unreachable(reason)
+    case .notYetValid(let clock): self = .clockBehind(at: clock)
     case .status(let code, let wait): self = .httpStatus(code, retryAfter: wait)
     case .tooLarge(let limit): self = .tooLarge(limit: limit)
     }
@@ -95,6 +100,9 @@ extension SslPinningError: CustomStringConvertible {
     case .badURL(let url): "\"\(url)\" is no registry URL; hint: use https://host/path"
     case .clearTextURL(let url): "\"\(url)\" is clear text; hint: use https"
     case .unreachable(let reason): "the registry cannot be reached: \(reason)"
+    case .clockBehind(let clock):
+      "the registry's certificate is not valid yet, by a clock that says \(RFC3339.text(clock)); "
+        + "hint: the device's clock is the likely cause; set it right and try again"
     case .httpStatus(let code, _): "the registry answered with status \(code)"
     case .tooLarge(let limit): "the registry is larger than \(limit) bytes"
     case .malformed(let error): "\(error)"

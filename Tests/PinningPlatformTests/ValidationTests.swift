@@ -284,8 +284,11 @@ extension ChainEvidence {
   /// Whether a path was found that is valid for the host.
   var isValidated: Bool { (try? validation.get()) != nil }
 
-  /// Whether the chain was read and found to lead to no anchor.
+  /// Whether the chain was read and found to lead to no anchor, or to none by its dates.
   var isUntrusted: Bool {
-    if case .failure(.untrusted) = validation { true } else { false }
+    switch validation {
+    case .failure(.untrusted), .failure(.outOfDate): true
+    default: false
+    }
   }
 }

@@ -19,14 +19,14 @@ struct PolicyInForceTests {
   func clockSetBack() throws {
     let end: Int64 = 1_000_000
     let over = end + Self.tolerance + 1
-    var inForce = PolicyInForce(try policy(expiring: end), at: 10)
-    let first = inForce.generation(at: 20)
-    #expect(inForce.generation(at: end) == first)
-    let ahead = inForce.generation(at: over)
+    var inForce = PolicyInForce(try policy(expiring: end), at: TrustTime(clock: 10))
+    let first = inForce.generation(at: TrustTime(clock: 20))
+    #expect(inForce.generation(at: TrustTime(clock: end)) == first)
+    let ahead = inForce.generation(at: TrustTime(clock: over))
     #expect(ahead > first)
     // The pin counts again: connections are accepted under it once more.
-    let back = inForce.generation(at: 30)
-    #expect(inForce.generation(at: end) == back)
-    #expect(inForce.generation(at: over) > back)
+    let back = inForce.generation(at: TrustTime(clock: 30))
+    #expect(inForce.generation(at: TrustTime(clock: end)) == back)
+    #expect(inForce.generation(at: TrustTime(clock: over)) > back)
   }
 }

@@ -11,12 +11,12 @@ typedef size_t (*pp_data_callback)(char *bytes, size_t size, size_t count, void 
 typedef int (*pp_progress_callback)(void *context, curl_off_t total_down, curl_off_t down,
                                     curl_off_t total_up, curl_off_t up);
 
-// What a fetched document's server is validated by.
+// What a fetched document's server is validated by, in place of OpenSSL's own verification.
 typedef struct {
   X509_STORE *store;
-  // Unix seconds at which its chain must be valid; without `has_time` the system's clock.
-  bool has_time;
-  int64_t time;
+  // Whether the chain is valid. Called inside the handshake; libcurl checks the name afterwards.
+  bool (*is_valid)(X509_STORE_CTX *store_context, void *context);
+  void *context;
 } pp_fetch_trust;
 
 // Prepares the fetch of one document: validated by `trust`, which outlives the transfer, bounded to

@@ -7,6 +7,8 @@ package struct DERReader {
     case octetString = 0x04
     case null = 0x05
     case objectIdentifier = 0x06
+    case utcTime = 0x17
+    case generalizedTime = 0x18
     case sequence = 0x30
     case explicit0 = 0xa0
   }

@@ -2,16 +2,27 @@
 public enum ChainFault: Hashable, Sendable {
   /// No valid path to a trust anchor: the validator's own code and text.
   case untrusted(code: Int, reason: String)
+  /// A path to a trust anchor is there, and its dates hold at none of the times that the client knows
+  /// (``TrustTime``). `mayBeEarly`: a certificate is not valid *yet* at one of them, so a newer registry,
+  /// which brings a later time, may make it valid.
+  case outOfDate(code: Int, reason: String, mayBeEarly: Bool)
   /// The path is valid, and the certificate is for other names.
   case wrongHost
   /// The server sent nothing that can be read as a certificate.
   case unreadable(String)
 }
 
+extension ChainFault {
+  /// Whether a certificate is not valid yet by one of the times that the client knows.
+  package var isEarly: Bool {
+    if case .outOfDate(_, _, mayBeEarly: true) = self { true } else { false }
+  }
+}
+
 extension ChainFault: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .untrusted(_, let reason): reason
+    case .untrusted(_, let reason), .outOfDate(_, let reason, _): reason
     case .wrongHost: "the certificate is for other host names"
     case .unreadable(let reason): reason
     }

@@ -26,6 +26,7 @@ extension PinEvaluation: CustomStringConvertible {
     return switch outcome {
     case .chainRejected(.untrusted):
       "for one's own CA use .anchors, for servers that no CA vouches for .pinnedKeysOnly"
+    case .chainRejected(.outOfDate(_, _, mayBeEarly: true)): "is the device's clock behind?"
     case .unlisted: "add the host to the registry, or send it over the plain session"
     case .registryExpired: "is the registry reachable, and does its server still sign?"
     case .clearText: "use https, or send it over the plain session"

@@ -14,7 +14,8 @@
 /// - Expired pins do not count (26 h of tolerance). A listed host without a live pin is refused.
 /// - An unlisted host is refused, unless the app chose ``UnlistedHosts/systemTrust``.
 /// - Report-only forgives a missing pin, never a bad chain and never the deny list.
-/// - Where the registry expires as a whole, every host is refused from then on.
+/// - Where the registry expires as a whole, every host is refused from then on: by the clock. A pin
+///   expires at the later of the clock and the time floor (``TrustTime``).
 public struct PinningPolicy: Hashable, Sendable {
   /// Who vouches for servers.
   public let trust: TrustMode
@@ -90,30 +91,37 @@ public struct PinningPolicy: Hashable, Sendable {
     return found
   }
 
-  /// The last Unix second until which a verdict given at `now` stands, whatever host it is for:
-  /// then a pin or the registry expires. `nil` where none ever does. A walk through all entries.
-  public func unchangedUntil(from now: Int64) -> Int64? {
+  /// The last second of the clock (Unix) until which a verdict given at `time` stands, whatever host it
+  /// is for: then a pin or the registry expires. `nil` where none ever does. A walk through all entries.
+  public func unchangedUntil(from time: TrustTime) -> Int64? {
     let entries = [
       AnySequence(exact.values), AnySequence(oneMoreLabel.values), AnySequence(anyDepth.values),
     ]
     var ends = entries.joined().flatMap { [$0.leaf, $0.ca] }
-      .compactMap { $0.unchangedUntil(from: now) }
-    if let expires, now < expires { ends.append(expires - 1) }
+      .compactMap { $0.unchangedUntil(from: time.later) }
+    if let expires, time.clock < expires { ends.append(expires - 1) }
     return ends.min()
   }
 
-  /// Judges one connection at `now` (Unix seconds).
+  /// Judges one connection at `now` (Unix seconds), where no statement vouches for another time.
   public func evaluate(_ evidence: ChainEvidence, host: HostName, at now: Int64) -> PinEvaluation {
+    evaluate(evidence, host: host, at: TrustTime(clock: now))
+  }
+
+  /// Judges one connection at the times that the client knows.
+  public func evaluate(
+    _ evidence: ChainEvidence, host: HostName, at time: TrustTime
+  ) -> PinEvaluation {
     let entry = entry(for: host)
-    let (outcome, accepted) = judge(evidence, host: host, entry: entry, at: now)
+    let (outcome, accepted) = judge(evidence, host: host, entry: entry, at: time)
     return PinEvaluation(
       host: host.description, outcome: outcome, decision: accepted ? .accept : .refuse,
       pattern: entry?.pattern,
       presented: evidence.presented, expectedLeaf: entry?.leaf.pins ?? [],
       expectedCA: entry?.ca.pins ?? [],
       expectedCertificates: entry?.certificates.sorted() ?? [], registry: registry,
-      isStale: registry?.isStale(at: now) ?? false,
-      mayHaveAnotherPath: isOfThePath(outcome, evidence, entry: entry, at: now))
+      isStale: registry?.isStale(at: time.clock) ?? false,
+      mayHaveAnotherPath: isOfThePath(outcome, evidence, entry: entry, at: time.later))
   }
 
   /// Whether what is wrong is of the path that was found, and not of the leaf, which is on every
@@ -135,7 +143,7 @@ public struct PinningPolicy: Hashable, Sendable {
   }
 
   private func judge(
-    _ evidence: ChainEvidence, host: HostName, entry: PolicyEntry?, at now: Int64
+    _ evidence: ChainEvidence, host: HostName, entry: PolicyEntry?, at time: TrustTime
   ) -> (PinEvaluation.Outcome, accepted: Bool) {
     let path: [SPKIPin]
     var certificates: [CertificateFingerprint] = []
@@ -157,10 +165,10 @@ public struct PinningPolicy: Hashable, Sendable {
       }
     }
     if let bad = path.first(where: denied.contains) { return (.denied(bad), false) }
-    if let expires, now >= expires { return (.registryExpired(at: expires), false) }
+    if let expires, time.clock >= expires { return (.registryExpired(at: expires), false) }
     guard let entry else { return (.unlisted, unlistedHosts == .systemTrust) }
     let forgiven = entry.enforcement == .reportOnly
-    switch missing(in: path, certificates, entry: entry, at: now) {
+    switch missing(in: path, certificates, entry: entry, at: time.later) {
     case nil: return (.matched, true)
     case .some(let outcome): return (outcome, forgiven)
     }

@@ -36,8 +36,18 @@ public struct RegistryStamp: Hashable, Sendable {
   /// on; verdicts say so.
   public static let staleAfter: Int64 = 7 * 86400
 
-  /// Whether the registry was last confirmed too long ago, at `now` (Unix seconds).
-  public func isStale(at now: Int64) -> Bool { age(at: now) > Self.staleAfter }
+  /// Whether the registry was last confirmed too long ago when the clock says `now` (Unix seconds), or
+  /// nobody knows when: a time to come was written while the clock ran ahead.
+  public func isStale(at now: Int64) -> Bool {
+    age(at: now) > Self.staleAfter || !Self.isPast(confirmed, at: now)
+  }
+
+  /// Whether a stored time can be what it says it is when the clock says `now`. A clock that is put right
+  /// by an hour or less is no reason to doubt.
+  static func isPast(_ time: Int64, at now: Int64) -> Bool {
+    let (limit, overflow) = now.addingReportingOverflow(3600)
+    return overflow || time <= limit
+  }
 
   /// Seconds since the registry was last confirmed, never negative.
   public func age(at now: Int64) -> Int64 {

@@ -1,3 +1,5 @@
+import CanonicalJSON
+
 /// A document that was believed, with the bytes as they came: whoever doubts it later, after a
 /// restart or a change of keys, can check it again.
 struct AcceptedDocument: Sendable {
@@ -18,6 +20,21 @@ struct AcceptedDocument: Sendable {
       ($0, Registry(keys: keys[$0] ?? [], settings: settings[$0] ?? []))
     }
     return Dictionary(uniqueKeysWithValues: patterns)
+  }
+
+  /// When a host was first missing, from a stored time that nobody signed: not after the clock, and not
+  /// before the signed times of the document that still listed the host, unless the clock itself is.
+  func since(_ stored: Int64, at clock: Int64) -> Int64 {
+    let signed = statement?.issued ?? newestDate ?? .min
+    return min(signed <= clock ? max(stored, signed) : stored, clock)
+  }
+
+  /// The newest `date` of the payload's entries, in Unix seconds; most registries have none.
+  private var newestDate: Int64? {
+    let json = (try? JSONValue(parsing: bytes))?.objectValue
+    let entries = json?["payload"]?.objectValue?["keys"]?.arrayValue ?? []
+    return entries.compactMap { $0.objectValue?["date"]?.stringValue.flatMap(RFC3339.unixSeconds) }
+      .max()
   }
 
   /// Whether the pin was one to be used when its statement was issued. It then lives as long as a

@@ -156,22 +156,18 @@ struct DocumentJudge {
     // A retired statement that is believed may stand in the document for ever.
     let isKnown = held?.number == statement.number
     guard origin == .fetched, !(isKnown && statement.isRetired) else { return }
-    let floor = held?.number.epoch == statement.number.epoch ? standing.issuedFloor : .min
-    let now = max(clock, floor, statement.issued)
-    if let end = keys.expires, keys.isExpired(at: now) {
+    // What claims to be signed after the end of its key set was not signed by its rules, whatever the
+    // clock here says. No other statement's time counts: it could hold up the one that mends it.
+    if let end = keys.expires, keys.isExpired(at: max(clock, statement.issued)) {
       throw .keySetExpired(epoch: keys.epoch, at: end)
     }
-    guard !statement.isExpired(at: now) else { throw .statementExpired(at: statement.expires) }
+    guard !statement.isExpired(at: clock) else { throw .statementExpired(at: statement.expires) }
   }
 
   private mutating func remember(_ statement: Statement, _ bytes: [UInt8]) {
     let held = standing.statement
     beginsEpoch = held.map { $0.number.epoch != statement.number.epoch } ?? false
-    if beginsEpoch {
-      standing.issuedFloor = .min
-      standing.enforced = []
-    }
-    standing.issuedFloor = max(standing.issuedFloor, statement.issued)
+    if beginsEpoch { standing.enforced = [] }
     standing.enforced.formUnion(statement.hosts.filter(\.enforces).map(\.pattern))
     standing.statement = statement
     standing.statementBytes = bytes

@@ -4,9 +4,9 @@ import CanonicalJSON
 ///
 /// - The signed documents themselves are stored, as they came: all that is believed from a state is
 ///   verified again, from the keys that the app ships on.
-/// - What is not signed can do no harm: times are held within what the signed documents allow, hosts
-///   that vanished are believed only with a document that listed them, and a pattern in `enforced`
-///   only tightens.
+/// - What is not signed can do no harm: the time floor is not stored but taken from the signed statement,
+///   the times of belief are held between what the documents say and the clock, hosts that vanished are
+///   believed only with a document that listed them, and a pattern in `enforced` only tightens.
 /// - Nothing in here is secret.
 public struct StoredState: Sendable {
   /// A host that vanished, and since when (Unix seconds).
@@ -20,7 +20,6 @@ public struct StoredState: Sendable {
   var statementDocument: [UInt8]?
   var keySets: [JSONValue]
   var confirmed: Int64
-  var issuedFloor: Int64?
   var enforced: [HostPattern]
   var vanished: [(document: [UInt8], hosts: [Vanished])]
 
@@ -54,7 +53,6 @@ public struct StoredState: Sendable {
     ]
     json["statementDocument"] = statementDocument.map(text)
     json["confirmed"] = integer(confirmed)
-    json["issuedFloor"] = issuedFloor.flatMap(integer)
     return JSONValue.object(json).canonicalBytes
   }
 
@@ -94,7 +92,6 @@ public struct StoredState: Sendable {
     statementDocument = json["statementDocument"]?.stringValue.map { [UInt8]($0.utf8) }
     self.keySets = keySets
     confirmed = json["confirmed"]?.integerValue ?? 0
-    issuedFloor = json["issuedFloor"]?.integerValue
     self.enforced = enforced.compactMap { try? HostPattern(member: $0, "enforced") }
     self.vanished = vanished.compactMap { entry in
       guard let entry = entry.objectValue, let document = entry["document"]?.stringValue,
@@ -120,7 +117,6 @@ public struct StoredState: Sendable {
       ? nil : standing.statementBytes
     keySets = standing.chain?.entries ?? []
     confirmed = trusted.stamp.confirmed
-    issuedFloor = standing.statement == nil ? nil : standing.issuedFloor
     enforced = Array(standing.enforced)
     vanished = []
     for (pattern, host) in trusted.vanished.ordered {

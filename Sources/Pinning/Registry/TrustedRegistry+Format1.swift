@@ -36,13 +36,12 @@ extension TrustedRegistry {
     digest: ([UInt8]) -> [UInt8], at clock: Int64
   ) throws(RegistryError) -> TrustedRegistry {
     guard standing.statement == nil else { throw .statementStripped }
-    let now = max(clock, stamp.confirmed)
     let next = try TrustedRegistry(
-      accepting: bytes, verifiedBy: verifier, digest: digest, at: now, limits: limits)
+      accepting: bytes, verifiedBy: verifier, digest: digest, at: clock, limits: limits)
     var vanished = self.vanished
-    vanished.replace(document, by: next.document, at: now, limits: limits)
+    vanished.replace(document, by: next.document, at: clock, limits: limits)
     return TrustedRegistry(
-      document: next.document, standing: standing, vanished: vanished, confirmed: now,
+      document: next.document, standing: standing, vanished: vanished, confirmed: clock,
       limits: limits)
   }
 }

@@ -6,8 +6,8 @@ extension TrustedRegistry {
   /// - The highest (epoch, version) wins; a registry with a statement wins over one without. Of two
   ///   with the same number, the one that was confirmed later.
   /// - Nothing that one of them withdrew comes back: the longer chain of key sets stays.
-  /// - Within one epoch nothing that one of them tightened is loosened: time floor and enforcement
-  ///   of both stay, and hosts that only the older one lists count as vanished.
+  /// - Within one epoch nothing that one of them tightened is loosened: the enforcement of both
+  ///   stays, and hosts that only the older one lists count as vanished.
   /// - In format 1 nothing tells which of two lists is older. Only hosts that one of them saw vanish
   ///   count as vanished, since then.
   ///
@@ -22,11 +22,9 @@ extension TrustedRegistry {
     if let mine = standing.statement?.number.epoch,
       mine == older.standing.statement?.number.epoch
     {
-      standing.issuedFloor = max(standing.issuedFloor, older.standing.issuedFloor)
       standing.enforced.formUnion(older.standing.enforced)
       let known = newer.document.registry.patterns.union(standing.statement?.removed ?? [])
-      let now = max(clock, standing.issuedFloor)
-      vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: now)
+      vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: clock)
     } else if standing.statement == nil, older.standing.statement == nil {
       vanished.adopt(
         nil, andThoseOf: older.vanished, unless: newer.document.registry.patterns, at: clock)
@@ -58,10 +56,9 @@ extension TrustedRegistry {
   }
 
   /// Whether this one knows what `other` does not: another document, or of the same one stricter
-  /// settings, more hosts that vanished, newer key sets, a later time.
+  /// settings, more hosts that vanished, newer key sets.
   package func knowsMore(than other: TrustedRegistry) -> Bool {
     !isSameDocument(as: other) || pins(differFrom: other) || keySetEpoch > other.keySetEpoch
-      || standing.issuedFloor > other.standing.issuedFloor
   }
 
   /// Whether both stand on the same document, byte for byte.

@@ -28,13 +28,7 @@ extension TrustedRegistry {
     let document = try judge.judge(
       try RegistryEnvelope(parsing: state.document, limits: trust.limits), bytes: state.document)
     standing = judge.standing
-    if let statement = standing.statement {
-      // Every floor that was ever in force lies between the two, or the statement had been refused.
-      standing.issuedFloor = max(
-        statement.issued, min(state.issuedFloor ?? .min, statement.expires - 1))
-      standing.enforced.formUnion(state.enforced)
-    }
-    let now = max(clock, standing.issuedFloor)
+    if standing.statement != nil { standing.enforced.formUnion(state.enforced) }
     var vanished = VanishedHosts()
     let listed = document.registry.patterns.union(document.statement?.removed ?? [])
     for (bytes, hosts) in state.vanished {
@@ -43,19 +37,17 @@ extension TrustedRegistry {
       for host in hosts where !listed.contains(host.pattern) {
         guard let last = known[host.pattern] else { continue }
         vanished.restore(
-          host.pattern, .init(source: source, last: last, since: min(host.since, now)))
+          host.pattern,
+          .init(source: source, last: last, since: source.since(host.since, at: clock)))
       }
     }
-    vanished.expire(under: document, at: now, limits: trust.limits)
-    // A time to come was written under a clock that ran ahead: nobody knows when it really was. As
-    // long as it counted, every start would take the state for a new one and ask nobody.
-    let isKnown = state.confirmed - Self.clockTolerance <= now
-    let confirmed = isKnown ? min(state.confirmed, now) : standing.statement?.issued ?? 0
+    vanished.expire(under: document, at: clock, limits: trust.limits)
+    // A time to come was written under a clock that ran ahead: nobody knows when it really was. If it
+    // counted, every start would take the state for a new one and ask nobody.
+    let isKnown = RegistryStamp.isPast(state.confirmed, at: clock)
+    let confirmed = isKnown ? min(state.confirmed, clock) : 0
     self.init(
       document: document, standing: standing, vanished: vanished, confirmed: confirmed,
       limits: trust.limits)
   }
-
-  /// Seconds by which a clock that is put right may go back.
-  private static let clockTolerance: Int64 = 3600
 }

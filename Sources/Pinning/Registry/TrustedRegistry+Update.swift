@@ -39,7 +39,7 @@ extension TrustedRegistry {
     let confirmed =
       switch origin {
       case .bundled: judge.standing.statement?.issued ?? 0
-      case .fetched, .stored: max(clock, judge.standing.issuedFloor)
+      case .fetched, .stored: clock
       }
     self.init(
       document: document, standing: judge.standing, vanished: VanishedHosts(),
@@ -77,11 +77,11 @@ extension TrustedRegistry {
   private func replaced(
     by next: AcceptedDocument, _ judge: DocumentJudge, at clock: Int64
   ) -> TrustedRegistry {
-    let now = max(clock, judge.standing.issuedFloor)
     var vanished = self.vanished
-    vanished.replace(document, by: next, at: now, limits: limits)
+    vanished.replace(document, by: next, at: clock, limits: limits)
     if judge.beginsEpoch { vanished.keep { judge.isVouchedFor($0) } }
     return TrustedRegistry(
-      document: next, standing: judge.standing, vanished: vanished, confirmed: now, limits: limits)
+      document: next, standing: judge.standing, vanished: vanished, confirmed: clock, limits: limits
+    )
   }
 }

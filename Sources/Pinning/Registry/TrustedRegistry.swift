@@ -10,15 +10,16 @@
 /// - Where there was a statement once, no document without one is believed, unless a believed
 ///   statement says `retired`. The format-1 signature is then not looked at.
 /// - A statement for another registry, or a document of another type, is refused.
-/// - A new epoch begins a new count of versions and a new time: the way back from a stolen online
-///   key or a burnt counter.
+/// - A new epoch begins a new count of versions: the way back from a stolen online key or a burnt
+///   counter.
 /// - A registry without one usable key is never believed: it would lock everybody out.
 /// - A host that vanishes from a newer document keeps its last pins and is reported
 ///   (`VanishedHosts`).
 /// - An expired statement is never newly believed. One that expires while it is in force is the
 ///   app's to judge (``WhenExpired``).
-/// - Time is passed in. A statement's `issued` may lie in the future; the time used is the later of
-///   the clock and the newest `issued` that was believed in this epoch.
+/// - Time is passed in. A statement's `issued` may lie in the future. It is the time floor while that
+///   statement is in force (``TrustTime``): a newer version may lower it, so an `issued` far ahead, by
+///   accident or theft, cuts nobody off from the document that puts it right.
 /// - A pin that was active when its statement was issued never expires before the statement.
 /// - Hosts that a statement enforces stay enforced for the rest of the epoch.
 public struct TrustedRegistry: Sendable {
@@ -40,8 +41,6 @@ public struct TrustedRegistry: Sendable {
     var statement: Statement?
     /// The document that ``statement`` came in, as received.
     var statementBytes: [UInt8] = []
-    /// The newest `issued` that was believed in the epoch, in Unix seconds.
-    var issuedFloor: Int64 = .min
     /// Patterns that a statement of the epoch enforced.
     var enforced: Set<HostPattern> = []
   }
@@ -75,23 +74,26 @@ public struct TrustedRegistry: Sendable {
   /// vouches for it: format 1 never expires as a whole.
   public var expires: Int64? { document.statement?.expires }
 
-  /// The time to judge by when the clock says `clock` (both Unix seconds): never earlier than the
-  /// newest `issued` of the epoch, so that a clock set back revives nothing.
-  public func time(at clock: Int64) -> Int64 { max(clock, standing.issuedFloor) }
+  /// The times to judge by when the clock says `clock` (Unix seconds).
+  public func time(at clock: Int64) -> TrustTime {
+    TrustTime(clock: clock, floor: standing.statement?.issued)
+  }
 
   /// Whether the registry is expired when the clock says `clock` (Unix seconds).
   public func isExpired(at clock: Int64) -> Bool {
-    document.statement?.isExpired(at: time(at: clock)) ?? false
+    document.statement?.isExpired(at: clock) ?? false
   }
 
   /// The same registry, confirmed by its server as unchanged at `clock` (Unix seconds). Hosts that
   /// vanished too long ago go.
+  ///
+  /// The clock counts as it is, also if it was ahead at the last confirmation: counting from the later
+  /// of the two would hide the age of the registry until the clock had caught up.
   public func confirmed(at clock: Int64) -> TrustedRegistry {
-    let now = standing.statement == nil ? max(clock, stamp.confirmed) : time(at: clock)
     var vanished = self.vanished
-    vanished.expire(under: document, at: now, limits: limits)
+    vanished.expire(under: document, at: clock, limits: limits)
     return TrustedRegistry(
-      document: document, standing: standing, vanished: vanished, confirmed: now, limits: limits)
+      document: document, standing: standing, vanished: vanished, confirmed: clock, limits: limits)
   }
 
   /// What a pinned session does once the statement is expired.

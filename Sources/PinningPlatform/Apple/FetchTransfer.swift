@@ -57,11 +57,22 @@
       guard let trust = space.serverTrust, let host = try? HostName(space.host) else {
         return completionHandler(.cancelAuthenticationChallenge, nil)
       }
-      let evidence = validator.store.evidence(handshake: trust, host: host, at: exchange.time)
+      let (store, time) = (validator.store, exchange.time)
+      var evidence = store.evidence(handshake: trust, host: host, at: time?.dates ?? [])
+      if case .failure(.outOfDate) = evidence.validation,
+        let last = RegistryDates.lastMoment(
+          for: PlatformTrustStore.certificates(of: trust), at: time)
+      {
+        evidence = store.evidence(handshake: trust, host: host, at: [last])
+      }
       switch evidence.validation {
       case .success: completionHandler(.useCredential, URLCredential(trust: trust))
       case .failure(let fault):
-        end(.failure(.unreachable("\(fault)")))
+        if fault.isEarly, let time {
+          end(.failure(.notYetValid(clock: time.clock)))
+        } else {
+          end(.failure(.unreachable("\(fault)")))
+        }
         completionHandler(.cancelAuthenticationChallenge, nil)
       }
     }

@@ -19,7 +19,7 @@
       do throws(HostNameError) {
         let name = try HostName(host)
         let evidence = validator.store.evidence(
-          handshake: trust, host: name, at: judge.time)
+          handshake: trust, host: name, at: judge.time?.dates ?? [])
         evaluation = judge.evaluate(evidence, host: name)
       } catch {
         evaluation = PinEvaluation(

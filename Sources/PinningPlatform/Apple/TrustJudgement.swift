@@ -39,11 +39,11 @@
         transport.judge.record(refusal)
         return (refusal, nil)
       }
-      let time = transport.judge.time
+      let moments = transport.judge.time?.dates ?? []
       let (evidence, certificates) = await withCheckedContinuation { continuation in
         Self.queue.async {
           let evidence = transport.validator.store.evidence(
-            handshake: trust.value, host: host, at: time)
+            handshake: trust.value, host: host, at: moments)
           continuation.resume(
             returning: (evidence, PlatformTrustStore.certificates(of: trust.value)))
         }

@@ -38,7 +38,7 @@
     }
 
     func evidence(
-      presented: [[UInt8]], host: HostName, at unixSeconds: Int64?
+      presented: [[UInt8]], host: HostName, at moments: [Int64]
     ) -> ChainEvidence {
       // Up to the first that has no key: the leaf's place is never taken by another certificate.
       var pins: [SPKIPin] = []
@@ -66,18 +66,16 @@
         // What a server left out is not fetched: the caller may stand on any thread.
         SecTrustSetNetworkFetchAllowed(trust, false) == errSecSuccess
       else { return .unreadable("the system makes no trust object of it", presented: pins) }
-      guard Self.set(unixSeconds, on: trust) else {
-        return .unreadable("the system does not take the time", presented: pins)
-      }
-      return ChainEvidence(presented: pins, validation: validation(of: trust, host: host))
+      return ChainEvidence(
+        presented: pins, validation: validation(of: trust, host: host, at: moments))
     }
 
     /// The system's own path is the only one that is judged.
     func verdict(
-      presented: [[UInt8]], host: HostName, at unixSeconds: Int64?,
+      presented: [[UInt8]], host: HostName, at moments: [Int64],
       by judge: (ChainEvidence) -> PinEvaluation
     ) -> ChainVerdict {
-      let evidence = evidence(presented: presented, host: host, at: unixSeconds)
+      let evidence = evidence(presented: presented, host: host, at: moments)
       return ChainVerdict(
         evaluation: judge(evidence), evidence: evidence, presented: presented)
     }
@@ -88,9 +86,9 @@
     /// The system does not tell what the server sent, so ``ChainEvidence/presented`` is the path that
     /// it built; the leaf is the one that was sent.
     ///
-    /// - Parameter unixSeconds: the time at which the certificates must be valid; `nil` means now.
+    /// - Parameter moments: Unix seconds, at one of which the dates must hold; empty means now.
     func evidence(
-      handshake trust: SecTrust, host: HostName, at unixSeconds: Int64?
+      handshake trust: SecTrust, host: HostName, at moments: [Int64]
     ) -> ChainEvidence {
       guard validates else {
         // Evaluated all the same: before that the system names no certificates. The answer is not
@@ -107,10 +105,7 @@
       guard SecTrustSetPolicies(trust, policies as CFArray) == errSecSuccess else {
         return .unreadable("the system does not take the policy for TLS servers", presented: [])
       }
-      guard Self.set(unixSeconds, on: trust) else {
-        return .unreadable("the system does not take the time", presented: [])
-      }
-      let validation = validation(of: trust, host: host)
+      let validation = validation(of: trust, host: host, at: moments)
       return ChainEvidence(
         presented: Self.pins(of: trust, whole: false) ?? [], validation: validation)
     }
@@ -121,9 +116,9 @@
       return SecTrustSetVerifyDate(trust, date as CFDate) == errSecSuccess
     }
 
-    private func validation(of trust: SecTrust, host: HostName) -> Result<
-      ValidatedChain, ChainFault
-    > {
+    private func validation(
+      of trust: SecTrust, host: HostName, at moments: [Int64]
+    ) -> Result<ValidatedChain, ChainFault> {
       if let anchors {
         guard !anchors.isEmpty || trustsSystem else {
           return .failure(.untrusted(code: 0, reason: "no anchor is trusted at all"))
@@ -134,8 +129,7 @@
           SecTrustSetAnchorCertificatesOnly(trust, !trustsSystem) == errSecSuccess
         else { return .failure(.untrusted(code: 0, reason: "the system refuses the anchors")) }
       }
-      var error: CFError?
-      guard SecTrustEvaluateWithError(trust, &error) else { return .failure(Self.fault(error)) }
+      if let fault = Self.fault(of: trust, at: moments) { return .failure(fault) }
       guard let path = Self.pins(of: trust, whole: true),
         let chain = ValidatedChain(
           host: host, path: path,
@@ -146,11 +140,31 @@
       return .success(chain)
     }
 
+    /// Evaluates at each moment until all dates hold at one; nothing but a date is judged twice.
+    private static func fault(of trust: SecTrust, at moments: [Int64]) -> ChainFault? {
+      var last: ChainFault?
+      for moment in moments.isEmpty ? [nil] : moments.map(Optional.some) {
+        guard set(moment, on: trust) else {
+          return .unreadable("the system does not take the time")
+        }
+        var error: CFError?
+        guard !SecTrustEvaluateWithError(trust, &error) else { return nil }
+        let fault = fault(error)
+        last = fault
+        guard case .outOfDate = fault else { return fault }
+      }
+      return last
+    }
+
     private static func fault(_ error: CFError?) -> ChainFault {
       guard let error else { return .untrusted(code: 0, reason: "the system gives no reason") }
       let code = CFErrorGetCode(error)
       guard code != Int(errSecHostNameMismatch) else { return .wrongHost }
       let reason = CFErrorCopyDescription(error) as String? ?? "the system gives no reason"
+      // The system has one code for both, so both may be early.
+      guard code != Int(errSecCertificateExpired), code != Int(errSecCertificateNotValidYet) else {
+        return .outOfDate(code: code, reason: reason, mayBeEarly: true)
+      }
       return .untrusted(code: code, reason: reason)
     }
 

@@ -36,7 +36,7 @@ public struct DocumentFetcher: Sendable {
     case 304 where request.etag != nil: return .unchanged
     default:
       let wait = answer.retryAfter.flatMap {
-        RetryAfter.seconds($0, at: request.time ?? Int64(Date().timeIntervalSince1970))
+        RetryAfter.seconds($0, at: request.time?.clock ?? Int64(Date().timeIntervalSince1970))
       }
       throw .status(answer.status, retryAfter: wait.map(Double.init))
     }

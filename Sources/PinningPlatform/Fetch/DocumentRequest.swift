@@ -1,3 +1,5 @@
+import Pinning
+
 /// A request for a whole document, bounded in size and time.
 public struct DocumentRequest: Hashable, Sendable {
   /// The document's address.
@@ -11,13 +13,14 @@ public struct DocumentRequest: Hashable, Sendable {
   public var timeout: Double
   /// Whether caches on the way must ask the origin (RFC 9111 §5.2.1.4).
   public var bypassesCaches: Bool
-  /// Unix seconds at which the server's chain must be valid; `nil` means the system's clock.
-  public var time: Int64?
+  /// The times that the dates of the server's chain are held to (`RegistryDates`); `nil` means the
+  /// system's clock.
+  public var time: TrustTime?
 
   /// A request.
   public init(
     url: RegistryURL, etag: String? = nil, maximumBytes: Int, timeout: Double,
-    bypassesCaches: Bool = false, at time: Int64? = nil
+    bypassesCaches: Bool = false, at time: TrustTime? = nil
   ) {
     self.url = url
     self.etag = etag

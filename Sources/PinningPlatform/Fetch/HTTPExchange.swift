@@ -1,3 +1,5 @@
+import Pinning
+
 /// One request outside of all sessions, as each platform's ``PlatformFetch`` carries it out.
 struct HTTPExchange: Sendable {
   /// What is asked.
@@ -21,12 +23,13 @@ struct HTTPExchange: Sendable {
   let maximumBytes: Int
   /// Seconds for the whole exchange.
   let timeout: Double
-  /// Unix seconds at which the server's chain must be valid; `nil` means the system's clock.
-  let time: Int64?
+  /// The times that the dates of the server's chain are held to (`RegistryDates`); `nil` means the
+  /// system's clock.
+  let time: TrustTime?
 
   init(
     url: RegistryURL, kind: Kind, headers: [(String, String?)], maximumBytes: Int, timeout: Double,
-    at time: Int64? = nil
+    at time: TrustTime? = nil
   ) {
     self.url = url
     self.kind = kind

@@ -2,6 +2,7 @@
   import CCurl
   import CPlatformShims
   import Foundation
+  import Pinning
 
   /// One transfer on a libcurl handle of its own, on a thread that may block.
   enum PlatformFetch {
@@ -16,7 +17,7 @@
         await withCheckedContinuation { continuation in
           queue.async {
             continuation.resume(
-              returning: Transfer(exchange, cancelled: cancelled).run(validator: validator))
+              returning: Transfer(exchange, validator: validator, cancelled: cancelled).run())
           }
         }
       } onCancel: {
@@ -31,13 +32,17 @@
     private let cancelled: Locked<Bool>
     private var answer = HTTPAnswer(status: 0, body: [])
     private var isTooLarge = false
+    private let validator: ChainValidator
+    /// Why the server's chain was not valid, where that ended the transfer.
+    private var fault: ChainFault?
 
-    init(_ exchange: HTTPExchange, cancelled: Locked<Bool>) {
+    init(_ exchange: HTTPExchange, validator: ChainValidator, cancelled: Locked<Bool>) {
       self.exchange = exchange
+      self.validator = validator
       self.cancelled = cancelled
     }
 
-    func run(validator: ChainValidator) -> Result<HTTPAnswer, FetchError> {
+    func run() -> Result<HTTPAnswer, FetchError> {
       // Made before the handle and freed after it: libcurl may write here until its cleanup is over.
       let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
       text.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -45,7 +50,8 @@
       let trust = UnsafeMutablePointer<pp_fetch_trust>.allocate(capacity: 1)
       trust.initialize(
         to: pp_fetch_trust(
-          store: validator.storePointer, has_time: exchange.time != nil, time: exchange.time ?? 0))
+          store: validator.storePointer, is_valid: Self.isValid,
+          context: Unmanaged.passUnretained(self).toOpaque()))
       defer { trust.deallocate() }
       guard let easy = curl_easy_init() else { return .failure(.unreachable("out of memory")) }
       defer { curl_easy_cleanup(easy) }
@@ -73,6 +79,9 @@
       if case .post = exchange.kind, isTooLarge || !answer.body.isEmpty { return .success(answer) }
       if isTooLarge { return .failure(.tooLarge(limit: exchange.maximumBytes)) }
       guard code == CURLE_OK else {
+        if let fault, let clock = exchange.time?.clock, fault.isEarly {
+          return .failure(.notYetValid(clock: clock))
+        }
         let detail = String(cString: text)
         return .failure(
           .unreachable(detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail))
@@ -93,6 +102,14 @@
       default: break
       }
     }
+
+    private static let isValid: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Bool =
+      { store, context in
+        guard let store, let context else { return false }
+        let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        me.fault = me.validator.faultOfFetch(storeContext: store, at: me.exchange.time)
+        return me.fault == nil
+      }
 
     private static let receiveBody:
       @convention(c) (

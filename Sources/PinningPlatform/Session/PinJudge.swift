@@ -9,14 +9,14 @@ public protocol PinJudge: AnyObject, Sendable {
   /// connection accepted under the present one is not judged again.
   var generation: UInt64 { get }
 
-  /// Unix seconds at which chains must be valid, now; `nil` means the system's clock.
+  /// The times at one of which the dates of a chain must hold, now; `nil` means the system's clock.
   ///
-  /// The same time that pins are judged at: a registry's signer vouches for its newest `issued`, and
-  /// a device whose clock was set back is held to that. Asked with every handshake.
+  /// A registry's signer vouches for the `issued` of the statement in force: a device whose clock is
+  /// wrong is served by that. Asked with every handshake.
   ///
   /// - Warning: whatever is returned here replaces the clock. A time in the past revives expired
-  ///   certificates, so it may only be later than the clock that the judge believes.
-  var time: Int64? { get }
+  ///   certificates, so beside the clock only a signed time may stand here.
+  var time: TrustTime? { get }
 
   /// The verdict on one connection, now.
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation

@@ -48,6 +48,6 @@ public struct ChainValidator: Sendable {
   public func evidence(
     presented: [[UInt8]], host: HostName, at unixSeconds: Int64? = nil
   ) -> ChainEvidence {
-    store.evidence(presented: presented, host: host, at: unixSeconds)
+    store.evidence(presented: presented, host: host, at: unixSeconds.map { [$0] } ?? [])
   }
 }

@@ -28,9 +28,9 @@
     ///
     /// - Parameters:
     ///   - storeContext: OpenSSL's `X509_STORE_CTX *`.
-    ///   - unixSeconds: the time at which the certificates must be valid; `nil` means now.
+    ///   - time: the times at one of which the dates must hold; `nil` means the system's clock.
     package func evidence(
-      storeContext: OpaquePointer, host: HostName, at unixSeconds: Int64? = nil
+      storeContext: OpaquePointer, host: HostName, at time: TrustTime? = nil
     ) -> ChainEvidence {
       ERR_set_mark()
       defer { ERR_pop_to_mark() }
@@ -38,7 +38,7 @@
       guard store.validates else { return .notValidated(presented: sent.pins) }
       let judgement = PathJudgement(
         anchors: store.pointer, settings: store.settings, chain: sent.stack, host: host,
-        at: unixSeconds)
+        at: time?.dates ?? [])
       judgement.tell(storeContext)
       return ChainEvidence(presented: sent.pins, validation: judgement.validation)
     }
@@ -65,11 +65,32 @@
           evaluation: judge.evaluate(.nothingSent, host: host), evidence: .nothingSent,
           presented: [])
       }
-      let (verdict, judgement) = store.verdict(on: sent, host: host, at: judge.time) {
+      let (verdict, judgement) = store.verdict(on: sent, host: host, at: judge.time?.dates ?? []) {
         judge.evaluate($0, host: host)
       }
       judgement?.tell(storeContext)
       return verdict
+    }
+
+    /// Why the chain of a registry's own server is not valid, inside the callback of
+    /// `SSL_CTX_set_cert_verify_callback`; `nil` where it is. The name is libcurl's to check.
+    ///
+    /// - Parameter time: see ``RegistryDates``.
+    func faultOfFetch(storeContext: OpaquePointer, at time: TrustTime?) -> ChainFault? {
+      ERR_set_mark()
+      defer { ERR_pop_to_mark() }
+      guard let sent = Self.sent(in: storeContext) else {
+        return .unreadable("the server sent no certificate")
+      }
+      let last = RegistryDates.lastMoment(for: sent.presented, at: time)
+      let found = PathJudgement.findPath(
+        anchors: store.pointer, settings: store.settings, chain: sent.stack,
+        at: (time?.dates ?? []) + (last.map { [$0] } ?? []))
+      X509_STORE_CTX_set_error(storeContext, found.code)
+      if let path = found.path?.release() {
+        X509_STORE_CTX_set0_verified_chain(storeContext, path)
+      }
+      return found.fault
     }
 
     private static func sent(in storeContext: OpaquePointer) -> SentChain? {

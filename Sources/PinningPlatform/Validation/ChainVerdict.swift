@@ -30,7 +30,9 @@ extension ChainValidator {
     presented: [[UInt8]], host: HostName, at unixSeconds: Int64? = nil,
     by judge: (ChainEvidence) -> PinEvaluation
   ) -> PinEvaluation {
-    store.verdict(presented: presented, host: host, at: unixSeconds, by: judge).evaluation
+    store.verdict(
+      presented: presented, host: host, at: unixSeconds.map { [$0] } ?? [], by: judge
+    ).evaluation
   }
 
   /// ``evaluate(presented:host:at:by:)`` by a judge, at its time: for connections whose pins have
@@ -38,7 +40,7 @@ extension ChainValidator {
   package func verdict(
     presented: [[UInt8]], host: HostName, judge: any PinJudge
   ) -> ChainVerdict {
-    store.verdict(presented: presented, host: host, at: judge.time) {
+    store.verdict(presented: presented, host: host, at: judge.time?.dates ?? []) {
       judge.evaluate($0, host: host)
     }
   }

@@ -18,7 +18,8 @@
     let store: PlatformTrustStore
     let sent: SentChain
     let host: HostName
-    let unixSeconds: Int64?
+    /// As of ``PathJudgement``.
+    let moments: [Int64]
 
     /// The verdict, and the judgement on the path that it stands on.
     func verdict(
@@ -26,7 +27,7 @@
     ) -> (verdict: ChainVerdict, judgement: PathJudgement) {
       let judgement = PathJudgement(
         anchors: store.pointer, settings: store.settings, chain: sent.stack, host: host,
-        at: unixSeconds)
+        at: moments)
       let first = verdict(on: judgement, by: judge)
       guard first.evaluation.mayHaveAnotherPath,
         let lookup = AnchorLookup(store: store.pointer)
@@ -69,7 +70,7 @@
       else { return nil }
       return PathJudgement(
         anchors: anchors, settings: store.settings, chain: chain.pointer, host: host,
-        at: unixSeconds)
+        at: moments)
     }
   }
 #endif

@@ -46,7 +46,7 @@
     deinit { X509_STORE_free(pointer) }
 
     func evidence(
-      presented: [[UInt8]], host: HostName, at unixSeconds: Int64?
+      presented: [[UInt8]], host: HostName, at moments: [Int64]
     ) -> ChainEvidence {
       ERR_set_mark()
       defer { ERR_pop_to_mark() }
@@ -54,20 +54,20 @@
         let sent = try SentChain(presented: presented)
         guard validates else { return .notValidated(presented: sent.pins) }
         let judgement = PathJudgement(
-          anchors: pointer, settings: settings, chain: sent.stack, host: host, at: unixSeconds)
+          anchors: pointer, settings: settings, chain: sent.stack, host: host, at: moments)
         return ChainEvidence(presented: sent.pins, validation: judgement.validation)
       } catch { return unreadable(presented, error) }
     }
 
     func verdict(
-      presented: [[UInt8]], host: HostName, at unixSeconds: Int64?,
+      presented: [[UInt8]], host: HostName, at moments: [Int64],
       by judge: (ChainEvidence) -> PinEvaluation
     ) -> ChainVerdict {
       ERR_set_mark()
       defer { ERR_pop_to_mark() }
       do throws(ChainFault) {
         return verdict(
-          on: try SentChain(presented: presented), host: host, at: unixSeconds, by: judge
+          on: try SentChain(presented: presented), host: host, at: moments, by: judge
         ).verdict
       } catch {
         let evidence = unreadable(presented, error)
@@ -79,7 +79,7 @@
     /// - Returns: the verdict, and the judgement on the path that it stands on, where any was
     ///   validated.
     func verdict(
-      on sent: SentChain, host: HostName, at unixSeconds: Int64?,
+      on sent: SentChain, host: HostName, at moments: [Int64],
       by judge: (ChainEvidence) -> PinEvaluation
     ) -> (verdict: ChainVerdict, judgement: PathJudgement?) {
       guard validates else {
@@ -88,7 +88,7 @@
           evaluation: judge(evidence), evidence: evidence, presented: sent.presented)
         return (verdict, nil)
       }
-      let search = PathSearch(store: self, sent: sent, host: host, unixSeconds: unixSeconds)
+      let search = PathSearch(store: self, sent: sent, host: host, moments: moments)
       return search.verdict(by: judge)
     }
 

@@ -16,16 +16,16 @@ final class FixedJudge: PinJudge {
     self.reporter = reporter
     self.clocks = clocks
     self.policy = policy
-    state = Locked(PolicyInForce(policy, at: clocks.wall()))
+    state = Locked(PolicyInForce(policy, at: TrustTime(clock: clocks.wall())))
   }
 
   var generation: UInt64 {
-    let now = clocks.wall()
+    let now = TrustTime(clock: clocks.wall())
     return state.withLock { $0.generation(at: now) }
   }
 
   /// Nobody vouches for a time here: the system's clock.
-  var time: Int64? { nil }
+  var time: TrustTime? { nil }
 
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
     policy.evaluate(evidence, host: host, at: clocks.wall())

@@ -11,21 +11,20 @@ struct PolicyInForce: Sendable {
   private var number: UInt64 = 1
   /// Unix time in seconds after which something expires and verdicts may turn out differently.
   private var standsUntil: Int64?
-  /// The latest Unix time in seconds at which ``standsUntil`` was asked for.
+  /// The latest time of the clock (Unix seconds) at which ``standsUntil`` was asked for.
   private var standsFrom: Int64
 
-  /// - Parameter now: Unix time in seconds.
-  init(_ policy: PinningPolicy, at now: Int64) {
+  init(_ policy: PinningPolicy, at now: TrustTime) {
     self.policy = policy
     standsUntil = policy.unchangedUntil(from: now)
-    standsFrom = now
+    standsFrom = now.clock
   }
 
   /// Puts another policy in force.
-  mutating func replace(with policy: PinningPolicy, at now: Int64) {
+  mutating func replace(with policy: PinningPolicy, at now: TrustTime) {
     self.policy = policy
     standsUntil = policy.unchangedUntil(from: now)
-    standsFrom = now
+    standsFrom = now.clock
     number += 1
   }
 
@@ -33,11 +32,11 @@ struct PolicyInForce: Sendable {
   mutating func restamp(_ policy: PinningPolicy) { self.policy = policy }
 
   /// The number of the policy at `now`.
-  mutating func generation(at now: Int64) -> UInt64 {
-    if now < standsFrom || standsUntil.map({ now > $0 }) ?? false {
+  mutating func generation(at now: TrustTime) -> UInt64 {
+    if now.clock < standsFrom || standsUntil.map({ now.clock > $0 }) ?? false {
       number += 1
       standsUntil = policy.unchangedUntil(from: now)
-      standsFrom = now
+      standsFrom = now.clock
     }
     return number
   }

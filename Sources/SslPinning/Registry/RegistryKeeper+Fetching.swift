@@ -92,10 +92,16 @@ extension RegistryKeeper {
 
   /// Stores what is believed, and goes on with what another process knew beyond it.
   func persist() {
-    guard let store else { return }
+    guard let store else {
+      // Said once, not with every refresh.
+      let isNew = state.withLock { $0.storage == .kept }
+      if isNew { tellNotStored("the system names no home for this process") }
+      return
+    }
     let ours = trusted
     do throws(StateStoreError) {
       let merged = try store.save(ours, under: trust, at: clocks.wall())
+      state.withLock { $0.storage = .kept }
       guard merged.knowsMore(than: ours) else { return }
       if merged.isSameDocument(as: ours) {
         _ = try? put(merged, from: state.withLock { $0.origin })
@@ -103,7 +109,12 @@ extension RegistryKeeper {
         state.withLock { $0.etag = nil }
         _ = try? put(merged, from: .cache)
       }
-    } catch { events.send(.registryNotStored(reason: "\(error)")) }
+    } catch { tellNotStored("\(error)") }
+  }
+
+  private func tellNotStored(_ reason: String) {
+    state.withLock { $0.storage = .failing(reason: reason) }
+    events.send(.registryNotStored(reason: reason))
   }
 
   func tellRegistry() {

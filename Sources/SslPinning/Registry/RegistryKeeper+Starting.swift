@@ -31,7 +31,8 @@ extension RegistryKeeper {
     case .document(let document): (bytes, origin) = (document, .bundle)
     case .live(let fetch):
       if let atHand { return (atHand.registry, atHand.origin, nil) }
-      let ask = RegistrySource.Ask(etag: nil, bypassesCaches: false, time: clocks.wall())
+      let ask = RegistrySource.Ask(
+        etag: nil, bypassesCaches: false, time: TrustTime(clock: clocks.wall()))
       switch await fetch(ask) {
       case .success(.fresh(let document, let tag)):
         (bytes, origin, etag) = (document, .network, tag)
@@ -83,8 +84,12 @@ extension RegistryKeeper {
     return state.withLock { $0.schedule.delay(at: now, random: clocks.random()) }
   }
 
+  /// By either clock: one may have stood still, as in a virtual machine that was paused.
   private var isRefreshDue: Bool {
-    let now = clocks.steady()
-    return state.withLock { $0.schedule.isDue(at: now) }
+    let (now, clock) = (clocks.steady(), clocks.wall())
+    return state.withLock { state in
+      state.schedule.isDue(at: now)
+        || !state.schedule.isFresh(age: state.trusted.stamp.age(at: clock))
+    }
   }
 }

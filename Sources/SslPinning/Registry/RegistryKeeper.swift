@@ -7,12 +7,13 @@ import PinningPlatform
 ///   back changes nothing that is pinned.
 /// - At most one fetch runs; whoever asks meanwhile waits for that one.
 /// - Verdicts come from memory: no transport ever waits for a lock that is held over I/O.
-/// - Judged is at the later of the clock and the newest `issued` that was believed.
+/// - Judged is by the clock and by the `issued` of the statement in force (``Pinning/TrustTime``).
 final class RegistryKeeper: PinJudge {
   struct State {
     var trusted: TrustedRegistry
     var origin: RegistryStatus.Origin
     var inForce: PolicyInForce
+    var storage: RegistryStatus.Storage
     var etag: String?
     var refreshing: Task<Result<Bool, SslPinningError>, Never>?
     var limiter = RefreshLimiter()
@@ -51,7 +52,7 @@ final class RegistryKeeper: PinJudge {
     let (first, origin, etag) = try await Self.first(
       atHand, from: source, under: trust, clocks: clocks)
     let policy = try Self.policy(of: first, config)
-    schedule.begin(age: first.stamp.age(at: first.time(at: clock)))
+    schedule.begin(age: first.stamp.age(at: clock))
     self.config = config
     self.source = source
     self.trust = trust
@@ -62,11 +63,12 @@ final class RegistryKeeper: PinJudge {
     state = Locked(
       State(
         trusted: first, origin: origin,
-        inForce: PolicyInForce(policy, at: first.time(at: clock)), etag: etag,
+        inForce: PolicyInForce(policy, at: first.time(at: clock)),
+        storage: config.storage == .none ? .off : .kept, etag: etag,
         schedule: schedule))
     tellRegistry()
     guard case .live = source else { return }
-    if origin == .network {
+    if store == nil || origin == .network {
       persist()
     } else if let atHand, !atHand.isFresh(for: schedule, at: clock) {
       await refreshBriefly()
@@ -81,8 +83,8 @@ final class RegistryKeeper: PinJudge {
 
   /// Where the registry is from and how old it is, now.
   var status: RegistryStatus {
-    let (trusted, origin) = state.withLock { ($0.trusted, $0.origin) }
-    return RegistryStatus(trusted, origin: origin, at: clocks.wall())
+    let (trusted, origin, storage) = state.withLock { ($0.trusted, $0.origin, $0.storage) }
+    return RegistryStatus(trusted, origin: origin, storage: storage, at: clocks.wall())
   }
 
   /// Calls `action` whenever pins changed, from now on.
@@ -106,10 +108,10 @@ final class RegistryKeeper: PinJudge {
     return state.withLock { $0.inForce.generation(at: $0.trusted.time(at: clock)) }
   }
 
-  /// The later of the clock and what the registry's signer vouches for. Not the time of the last
-  /// confirmation: that came from this very clock, and one that ran ahead for a while would lock
-  /// everybody out until the process ends.
-  var time: Int64? {
+  /// The clock, and what the registry's signer vouches for. Not the time of the last confirmation: that
+  /// came from this very clock, and one that ran ahead for a while would lock everybody out until the
+  /// process ends.
+  var time: TrustTime? {
     let clock = clocks.wall()
     return state.withLock { $0.trusted.time(at: clock) }
   }

@@ -9,8 +9,8 @@ package enum RegistrySource: Sendable {
     package var etag: String?
     /// Whether caches on the way must ask the origin.
     package var bypassesCaches: Bool
-    /// Unix time in seconds at which the server's chain must be valid.
-    package var time: Int64
+    /// The times that the dates of the server's chain are held to.
+    package var time: TrustTime
   }
 
   /// Whatever answers; asked again for every refresh.

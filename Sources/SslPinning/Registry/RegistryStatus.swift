@@ -12,8 +12,21 @@ public struct RegistryStatus: Hashable, Sendable {
     case bundle
   }
 
+  /// Whether the last good registry is kept for the next start.
+  public enum Storage: Hashable, Sendable {
+    /// It is.
+    case kept
+    /// The app chose ``RegistryStorage/none``.
+    case off
+    /// It is not, for this reason: no home directory, no right to write, a full disk. The next start is
+    /// a first start, which can be fed an old registry.
+    case failing(reason: String)
+  }
+
   /// Where the registry came from.
   public let origin: Origin
+  /// Whether it is kept for the next start.
+  public let storage: Storage
   /// Which one it is, and when its server last confirmed it.
   public let stamp: RegistryStamp
   /// Seconds since that confirmation, never negative.
@@ -25,12 +38,12 @@ public struct RegistryStatus: Hashable, Sendable {
   /// vouches for the list as a whole.
   public let expires: Int64?
 
-  init(_ trusted: TrustedRegistry, origin: Origin, at clock: Int64) {
-    let now = trusted.time(at: clock)
+  init(_ trusted: TrustedRegistry, origin: Origin, storage: Storage, at clock: Int64) {
     self.origin = origin
+    self.storage = storage
     stamp = trusted.stamp
-    age = stamp.age(at: now)
-    isStale = stamp.isStale(at: now)
+    age = stamp.age(at: clock)
+    isStale = stamp.isStale(at: clock)
     expires = trusted.expires
   }
 }

@@ -22,6 +22,6 @@ struct StartingPoint: Sendable {
   /// Whether it serves without asking the network first.
   func isFresh(for schedule: RefreshSchedule, at clock: Int64) -> Bool {
     origin == .cache && !registry.isExpired(at: clock)
-      && schedule.isFresh(age: registry.stamp.age(at: registry.time(at: clock)))
+      && schedule.isFresh(age: registry.stamp.age(at: clock))
   }
 }

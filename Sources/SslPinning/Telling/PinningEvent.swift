@@ -30,7 +30,9 @@ extension PinningEvent: CustomStringConvertible {
     case .registryProblems(let problems):
       "in the registry: " + problems.map(\.description).joined(separator: "; ")
     case .storedRegistryRefused(let reason): "the stored registry is not used: \(reason)"
-    case .registryNotStored(let reason): "the registry is not stored: \(reason)"
+    case .registryNotStored(let reason):
+      "the registry is not stored: \(reason); "
+        + "hint: the next start can be fed an old one; name a directory that can be written to"
     case .reporting(let event): "failure reports: \(event)"
     case .unjudgedReuse(let evaluation): evaluation.description
     }

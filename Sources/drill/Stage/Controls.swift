@@ -20,7 +20,8 @@ extension Dialer {
       do {
         let fetched = try await DocumentFetcher(trust: trust).fetch(
           DocumentRequest(
-            url: RegistryURL(url.absoluteString), maximumBytes: 1 << 20, timeout: 20, at: time))
+            url: RegistryURL(url.absoluteString), maximumBytes: 1 << 20, timeout: 20,
+            at: TrustTime(clock: time)))
         guard case .fresh(let body, _) = fetched else { return .failed("no body") }
         return .served(String(decoding: body, as: UTF8.self))
       } catch { return .failed("\(error)") }

@@ -90,7 +90,7 @@ enum Get {
       case .unreachable(let reason):
         throw .couldNotFindOut(
           "the registry cannot be reached: \(TransportReason.text(reason, at: place))")
-      case .httpStatus, .tooLarge, .platformCannotPin:
+      case .clockBehind, .httpStatus, .tooLarge, .platformCannotPin:
         throw .couldNotFindOut("\(error)")
       case .registryRefused(let error):
         throw .no("no request was made: the registry is refused: \(error.toldToOperators)")

@@ -61,7 +61,7 @@ struct FastPathTests {
     ])
   func time(name: String, days: Int64, isServed: Bool) async throws {
     let site = try PinnedSite()
-    site.judge.setTime(Int64(Date().timeIntervalSince1970) + days * Self.day)
+    site.judge.setTime(TrustTime(clock: Int64(Date().timeIntervalSince1970) + days * Self.day))
     let end = await site.transport.end(of: try site.url())
     #expect(end == (isServed ? .served(200, "hello") : .refused("chain")), "\(name)")
     #expect(await site.server.waitUntilIdle())
@@ -73,7 +73,7 @@ struct FastPathTests {
     let site = try PinnedSite()
     let url = try site.url()
     #expect(await site.transport.end(of: url) == .served(200, "hello"))
-    site.judge.setTime(Int64(Date().timeIntervalSince1970) + 91 * Self.day)
+    site.judge.setTime(TrustTime(clock: Int64(Date().timeIntervalSince1970) + 91 * Self.day))
     try site.judge.pin(["localhost": site.identity])
     #expect(await site.transport.end(of: url) == .refused("chain"))
     #expect(site.server.requests.count == 1)

@@ -83,7 +83,7 @@ struct OtherPathTests {
     let session = transport.makeSession(configuration: .ephemeral)
     judge.apply(try site.policy(trust: site.anchors()))
     #expect(try await refusal(over: session) == nil)
-    judge.setTime(Int64(Date().timeIntervalSince1970) + 91 * 86_400)
+    judge.setTime(TrustTime(clock: Int64(Date().timeIntervalSince1970) + 91 * 86_400))
     judge.apply(try site.policy(trust: site.anchors()))
     #expect(try await refusal(over: session)?.rule == "chain")
     #expect(server.requests.count == 1)

@@ -10,7 +10,7 @@ final class ScriptedJudge: PinJudge {
     var generation: UInt64 = 1
     var recorded: [PinEvaluation] = []
     var refreshes: [PinEvaluation] = []
-    var time: Int64?
+    var time: TrustTime?
     var onRefresh: (@Sendable (ScriptedJudge) async -> Void)?
   }
 
@@ -43,10 +43,10 @@ final class ScriptedJudge: PinJudge {
     state.withLock { $0.onRefresh = body }
   }
 
-  /// Sets the time that chains are held to; `nil` means the system's clock.
-  func setTime(_ time: Int64?) { state.withLock { $0.time = time } }
+  /// Sets the times that chains are held to; `nil` means the system's clock.
+  func setTime(_ time: TrustTime?) { state.withLock { $0.time = time } }
 
-  var time: Int64? { state.withLock { $0.time } }
+  var time: TrustTime? { state.withLock { $0.time } }
   var recorded: [PinEvaluation] { state.withLock { $0.recorded } }
   var refreshes: [PinEvaluation] { state.withLock { $0.refreshes } }
 

@@ -60,7 +60,7 @@ struct RegistryVectorTests {
     let policy = try client?.policy(whenExpired: .keepPinning)
     for (host, pins) in step.leaf {
       let entry = policy?.entry(for: try HostName(host))
-      let now = client?.time(at: step.clock) ?? step.clock
+      let now = client?.time(at: step.clock).later ?? step.clock
       let live = entry?.leaf.pins.map(\.spki).filter {
         entry?.leaf.contains($0, at: now) ?? false
       }

@@ -137,27 +137,23 @@ struct StatementRuleTests {
     #expect(throws: RegistryError.statementExpired(at: end)) { try registry.client(at: end) }
   }
 
-  @Test("issued in the future is no error, and from then on that time counts")
+  @Test("issued in the future is no error; that time counts until a newer version lowers it")
   func future() throws {
     var registry = RegistrySimulator()
     let late = Self.start + 200 * Self.day
     registry.issued = late
     registry.entryMembers = ",\"expire\":\(Self.start + 5)"
     let client = try registry.client()
-    #expect(client.time(at: Self.start) == late)
-    #expect(client.time(at: late + 1) == late + 1)
+    #expect(client.time(at: Self.start).later == late)
+    #expect(client.time(at: late + 1).later == late + 1)
     #expect(try client.verdict().outcome == .noLivePin)
-    // A statement of the same epoch that would expire before that time is expired.
+    // It does not hold up the version that puts it right, and the pin counts again.
     registry.version = 2
     registry.issued = Self.start
-    #expect(
-      try client.update(with: registry).refusal
-        == .statementExpired(at: Self.start + 90 * Self.day))
-    // The newest time counts, not the newest statement's.
-    registry.lifetime = 300 * Self.day
     let newer = try client.update(with: registry)
     #expect(newer.refusal == nil)
-    #expect(newer.registry.time(at: 0) == late)
+    #expect(newer.registry.time(at: 0).floor == Self.start)
+    #expect(try newer.registry.accepts())
   }
 
   @Test("a clock set back or ahead changes nothing that a statement vouches for")
@@ -166,7 +162,6 @@ struct StatementRuleTests {
     for offset: Int64 in [-400 * Self.day, -30 * 3600, 25 * 3600] {
       let client = try registry.client(at: Self.start + offset)
       #expect(try client.accepts(at: Self.start + offset))
-      #expect(client.stamp.confirmed >= Self.start)
       #expect(client.stamp.age(at: Self.start + offset) == 0)
     }
   }
@@ -213,7 +208,9 @@ struct StatementRuleTests {
     #expect(try client.verdict(at: later, enforcement: .reportOnly).decision == .refuse)
     let open = try client.policy(unlistedHosts: .systemTrust)
     #expect(open.expires == registry.issued + registry.lifetime)
-    #expect(open.unchangedUntil(from: Self.start) == registry.issued + registry.lifetime - 1)
+    #expect(
+      open.unchangedUntil(from: TrustTime(clock: Self.start))
+        == registry.issued + registry.lifetime - 1)
     // A pin that was dead before stays dead.
     registry.entryMembers = ",\"expire\":\(registry.issued - 27 * 3600)"
     let dead = try registry.client()

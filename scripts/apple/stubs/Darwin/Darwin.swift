@@ -40,3 +40,6 @@ public func rename(_ from: UnsafePointer<CChar>!, _ to: UnsafePointer<CChar>!) -
 }
 public func mkdir(_ path: UnsafePointer<CChar>!, _ mode: mode_t) -> Int32 { fatalError() }
 public func strerror(_ number: Int32) -> UnsafeMutablePointer<CChar>! { fatalError() }
+public struct clockid_t: Sendable {}
+public var CLOCK_MONOTONIC_RAW: clockid_t { fatalError() }
+public func clock_gettime_nsec_np(_ clock: clockid_t) -> UInt64 { fatalError() }

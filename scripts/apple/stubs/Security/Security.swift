@@ -25,6 +25,8 @@ public func CFErrorCopyDescription(_ error: CFError!) -> CFString! { fatalError(
 public typealias OSStatus = Int32
 public var errSecSuccess: OSStatus { fatalError() }
 public var errSecHostNameMismatch: OSStatus { fatalError() }
+public var errSecCertificateExpired: OSStatus { fatalError() }
+public var errSecCertificateNotValidYet: OSStatus { fatalError() }
 
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy { fatalError() }
 
