@@ -128,7 +128,9 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "PinningPlatformTests",
-      dependencies: ["Pinning", "PinningPlatform", "TLSTools", "TestSupport", "COpenSSL"],
+      dependencies: [
+        "CPlatformShims", "Pinning", "PinningPlatform", "TLSTools", "TestSupport", "COpenSSL",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "SslPinningTests",

@@ -2,37 +2,26 @@
 #if defined(__linux__)
 #define _GNU_SOURCE
 #include "urlsession_internal.h"
+#include "urlsession_wake.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #undef curl_easy_getinfo
 #undef curl_multi_setopt
 
-// The interposed variadic functions hand their one argument on as a pointer, which is only right
-// where every type that libcurl takes there is as wide as one.
+// The variadic functions hand their one argument on as a pointer, which is only right where every
+// type that libcurl takes there is as wide as one.
 _Static_assert(sizeof(void *) == sizeof(long) && sizeof(void *) == sizeof(curl_off_t),
-               "interposing needs a 64-bit platform");
+               "the hook needs a 64-bit platform");
 
-#define EXPORT __attribute__((visibility("default")))
-
-// libcurl's own function behind one of ours.
-#define REAL(name)                                                             \
-  ({                                                                           \
-    static __typeof__(&name) cached;                                           \
-    __typeof__(&name) real = __atomic_load_n(&cached, __ATOMIC_RELAXED);       \
-    if (!real) {                                                               \
-      real = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                       \
-      __atomic_store_n(&cached, real, __ATOMIC_RELAXED);                       \
-    }                                                                          \
-    real;                                                                      \
-  })
+// A function that Foundation calls in libcurl's place, and libcurl's own behind it.
+#define HOOKED(name) pp_hooked_##name
+#define REAL(name) ((__typeof__(&name))pp_real(PP_##name))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session *sessions;
@@ -41,8 +30,16 @@ static uint64_t next_id = 1;
 
 static struct session *find_session(CURLM *multi) {
   for (struct session *s = sessions; s; s = s->next)
-    if (s->multi == multi) return s;
+    if (s->mask == multi || s->multi == multi) return s;
   return NULL;
+}
+
+// libcurl's own handle, for a mask; any other handle is itself.
+static CURLM *unmasked(CURLM *multi) {
+  pthread_mutex_lock(&lock);
+  struct session *s = find_session(multi);
+  pthread_mutex_unlock(&lock);
+  return s ? s->multi : multi;
 }
 
 static struct transfer *find_transfer(struct session *s, CURL *easy) {
@@ -58,16 +55,17 @@ static void release_session(struct session *s) {
   for (struct transfer *t = last ? s->transfers : NULL; t; t = t->next) transfer_count--;
   pthread_mutex_unlock(&lock);
   if (!last) return;
-  s->options.release(s->options.context);
-  X509_STORE_free(s->options.store);
-  // A watch that is still armed keeps its descriptor: closing it under the watcher's feet could
-  // hand the number to somebody else's file.
-  if (s->wake_fd >= 0 && !s->watching) close(s->wake_fd);
+  if (s->is_adopted) {
+    s->options.release(s->options.context);
+    X509_STORE_free(s->options.store);
+  }
+  if (s->wake_fd >= 0) pp_wake_give(s->wake_fd, s->watching);
   while (s->transfers) {
     struct transfer *t = s->transfers;
     s->transfers = t->next;
     free(t);
   }
+  free(s->mask);
   free(s);
 }
 
@@ -181,17 +179,24 @@ static void disarm(CURL *h) {
   curl_easy_setopt(h, CURLOPT_PREREQDATA, NULL);
 }
 
-EXPORT CURLMcode curl_multi_add_handle(CURLM *multi, CURL *easy) {
+// What a verdict left with its judge, in case that the transfer would be parked.
+static void forget(struct session *s, enum verdict verdict, uint64_t id) {
+  if (verdict == TO_REFRESH) s->options.ended(s->options.context, id);
+}
+
+static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
-  struct transfer *t = s ? find_transfer(s, easy) : NULL;
-  if (s && !t && (t = calloc(1, sizeof *t))) {
+  bool is_adopted = s && s->is_adopted;
+  struct transfer *t = is_adopted ? find_transfer(s, easy) : NULL;
+  if (is_adopted && !t && (t = calloc(1, sizeof *t))) {
     t->easy = easy;
     t->session = s;
     t->next = s->transfers;
     s->transfers = t;
     transfer_count++;
   }
+  uint64_t last_id = t ? t->id : 0;
   if (t) {
     if (t->parked) s->parked_count--;
     t->id = next_id++;
@@ -200,7 +205,9 @@ EXPORT CURLMcode curl_multi_add_handle(CURLM *multi, CURL *easy) {
   }
   pthread_mutex_unlock(&lock);
   if (!s) return REAL(curl_multi_add_handle)(multi, easy);
+  if (!is_adopted) return CURLM_BAD_HANDLE;
   if (!t) return CURLM_OUT_OF_MEMORY;
+  forget(s, t->verdict, last_id);
   read_url(t);
   if (!arm(t, false)) return CURLM_OUT_OF_MEMORY;
   char message[PP_MESSAGE_SIZE] = "";
@@ -211,7 +218,7 @@ EXPORT CURLMcode curl_multi_add_handle(CURLM *multi, CURL *easy) {
     // Nothing can dial this, so the transfer fails in the ordinary way before a socket is made.
     if (curl_easy_setopt(easy, CURLOPT_URL, "refused://") != CURLE_OK) return CURLM_OUT_OF_MEMORY;
   }
-  return REAL(curl_multi_add_handle)(multi, easy);
+  return REAL(curl_multi_add_handle)(s->multi, easy);
 }
 
 static void unwatch(struct session *s, CURL *easy) {
@@ -222,9 +229,9 @@ static void unwatch(struct session *s, CURL *easy) {
   s->socket_callback(easy, s->wake_fd, CURL_POLL_REMOVE, s->socket_data, token);
 }
 
-EXPORT CURLMcode curl_multi_remove_handle(CURLM *multi, CURL *easy) {
+static CURLMcode HOOKED(curl_multi_remove_handle)(CURLM *multi, CURL *easy) {
   // Also right for a parked transfer: libcurl takes a second removal for done.
-  CURLMcode result = REAL(curl_multi_remove_handle)(multi, easy);
+  CURLMcode result = REAL(curl_multi_remove_handle)(unmasked(multi), easy);
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
   struct transfer *t = NULL;
@@ -240,6 +247,7 @@ EXPORT CURLMcode curl_multi_remove_handle(CURLM *multi, CURL *easy) {
   pthread_mutex_unlock(&lock);
   if (!t) return result;
   if (idle) unwatch(s, easy);
+  forget(s, t->verdict, t->id);
   disarm(easy);
   free(t);
   return result;
@@ -254,7 +262,7 @@ static _Thread_local CURL *refused_handle;
 // Takes a refused transfer out before Foundation hears of it. Foundation's own queue then watches
 // our descriptor, so that the replay happens on the right thread without anybody waiting.
 static bool park(struct session *s, struct transfer *t) {
-  if (s->wake_fd < 0) s->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (s->wake_fd < 0) s->wake_fd = pp_wake_take();
   if (s->wake_fd < 0) return false;
   if (REAL(curl_multi_remove_handle)(s->multi, t->easy) != CURLM_OK) return false;
   pthread_mutex_lock(&lock);
@@ -293,9 +301,10 @@ static void replay_ready(struct session *s) {
   }
 }
 
-EXPORT CURLMsg *curl_multi_info_read(CURLM *multi, int *left) {
+static CURLMsg *HOOKED(curl_multi_info_read)(CURLM *multi, int *left) {
+  CURLM *libcurls = unmasked(multi);
   for (;;) {
-    CURLMsg *done = REAL(curl_multi_info_read)(multi, left);
+    CURLMsg *done = REAL(curl_multi_info_read)(libcurls, left);
     refusal_text[0] = 0;
     refused_handle = NULL;
     if (!done || done->msg != CURLMSG_DONE || done->data.result == CURLE_OK) return done;
@@ -319,12 +328,12 @@ EXPORT CURLMsg *curl_multi_info_read(CURLM *multi, int *left) {
   }
 }
 
-EXPORT const char *curl_easy_strerror(CURLcode code) {
+static const char *HOOKED(curl_easy_strerror)(CURLcode code) {
   return refusal_text[0] ? refusal_text : REAL(curl_easy_strerror)(code);
 }
 
 // A left-over of a second address's attempt would make Foundation say "cannot connect".
-EXPORT CURLcode curl_easy_getinfo(CURL *easy, CURLINFO info, ...) {
+static CURLcode HOOKED(curl_easy_getinfo)(CURL *easy, CURLINFO info, ...) {
   va_list arguments;
   va_start(arguments, info);
   void *out = va_arg(arguments, void *);
@@ -346,8 +355,8 @@ void pp_session_resume(uint64_t session, uint64_t transfer) {
   pthread_mutex_unlock(&lock);
 }
 
-EXPORT CURLMcode curl_multi_socket_action(CURLM *multi, curl_socket_t socket, int events,
-                                          int *running) {
+static CURLMcode HOOKED(curl_multi_socket_action)(CURLM *multi, curl_socket_t socket, int events,
+                                                  int *running) {
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
   bool ours = s && s->wake_fd >= 0 && socket == s->wake_fd;
@@ -357,17 +366,17 @@ EXPORT CURLMcode curl_multi_socket_action(CURLM *multi, curl_socket_t socket, in
     socket = CURL_SOCKET_TIMEOUT;
     events = 0;
   }
-  return REAL(curl_multi_socket_action)(multi, socket, events, running);
+  return REAL(curl_multi_socket_action)(s ? s->multi : multi, socket, events, running);
 }
 
 // Foundation files its watch of our descriptor with libcurl, which knows nothing of it.
-EXPORT CURLMcode curl_multi_assign(CURLM *multi, curl_socket_t socket, void *token) {
+static CURLMcode HOOKED(curl_multi_assign)(CURLM *multi, curl_socket_t socket, void *token) {
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
   bool ours = s && s->wake_fd >= 0 && socket == s->wake_fd;
   if (ours) s->watch_token = token;
   pthread_mutex_unlock(&lock);
-  return ours ? CURLM_OK : REAL(curl_multi_assign)(multi, socket, token);
+  return ours ? CURLM_OK : REAL(curl_multi_assign)(s ? s->multi : multi, socket, token);
 }
 
 // --- Sessions -----------------------------------------------------------------------------------
@@ -375,9 +384,7 @@ EXPORT CURLMcode curl_multi_assign(CURLM *multi, curl_socket_t socket, void *tok
 static _Thread_local struct {
   bool open;
   int handles;
-  CURLM *multi;
-  curl_socket_callback socket_callback;
-  void *socket_data;
+  struct session *session;
 } capture;
 
 void pp_capture_begin(void) {
@@ -387,56 +394,64 @@ void pp_capture_begin(void) {
 
 void *pp_capture_end(void) {
   capture.open = false;
-  return capture.handles == 1 && capture.socket_callback ? capture.multi : NULL;
+  struct session *s = capture.session;
+  return capture.handles == 1 && s && s->socket_callback && pp_hook_holds() ? s->mask : NULL;
 }
 
-EXPORT CURLM *curl_multi_init(void) {
+static CURLM *HOOKED(curl_multi_init)(void) {
   CURLM *multi = REAL(curl_multi_init)();
-  if (capture.open && multi) {
-    capture.multi = multi;
-    capture.handles++;
-  }
-  return multi;
-}
-
-EXPORT CURLMcode curl_multi_setopt(CURLM *multi, CURLMoption option, ...) {
-  va_list arguments;
-  va_start(arguments, option);
-  void *value = va_arg(arguments, void *);
-  va_end(arguments);
-  if (capture.open && multi == capture.multi) {
-    if (option == CURLMOPT_SOCKETFUNCTION) capture.socket_callback = (curl_socket_callback)value;
-    if (option == CURLMOPT_SOCKETDATA) capture.socket_data = value;
-  }
-  return REAL(curl_multi_setopt)(multi, option, value);
-}
-
-uint64_t pp_session_adopt(void *multi, const pp_session_options *options) {
+  if (!capture.open || !multi) return multi;
+  capture.handles++;
   struct session *s = calloc(1, sizeof *s);
-  if (!s || !multi || multi != capture.multi || !X509_STORE_up_ref(options->store)) {
+  void *mask = calloc(1, PP_MASK_SIZE);
+  if (!s || !mask) {
+    free(mask);
     free(s);
-    return 0;
+    return multi;
   }
   s->multi = multi;
-  s->options = *options;
+  s->mask = mask;
   s->references = 1;
   s->wake_fd = -1;
-  s->socket_callback = capture.socket_callback;
-  s->socket_data = capture.socket_data;
   pthread_mutex_lock(&lock);
-  s->id = next_id++;
   s->next = sessions;
   sessions = s;
   session_count++;
   pthread_mutex_unlock(&lock);
+  capture.session = s;
+  return mask;
+}
+
+static CURLMcode HOOKED(curl_multi_setopt)(CURLM *multi, CURLMoption option, ...) {
+  va_list arguments;
+  va_start(arguments, option);
+  void *value = va_arg(arguments, void *);
+  va_end(arguments);
+  struct session *s = capture.open ? capture.session : NULL;
+  if (s && multi == s->mask) {
+    if (option == CURLMOPT_SOCKETFUNCTION) s->socket_callback = (curl_socket_callback)value;
+    if (option == CURLMOPT_SOCKETDATA) s->socket_data = value;
+  }
+  return REAL(curl_multi_setopt)(unmasked(multi), option, value);
+}
+
+uint64_t pp_session_adopt(void *multi, const pp_session_options *options) {
+  struct session *s = capture.session;
+  if (!s || !multi || s->mask != multi || s->is_adopted || !X509_STORE_up_ref(options->store))
+    return 0;
+  s->options = *options;
+  pthread_mutex_lock(&lock);
+  s->id = next_id++;
+  s->is_adopted = true;
+  pthread_mutex_unlock(&lock);
   return s->id;
 }
 
-EXPORT CURLMcode curl_multi_cleanup(CURLM *multi) {
+static CURLMcode HOOKED(curl_multi_cleanup)(CURLM *multi) {
   pthread_mutex_lock(&lock);
   struct session *s = NULL;
   for (struct session **link = &sessions; *link; link = &(*link)->next) {
-    if ((*link)->multi != multi) continue;
+    if ((*link)->mask != multi && (*link)->multi != multi) continue;
     s = *link;
     *link = s->next;
     break;
@@ -444,11 +459,15 @@ EXPORT CURLMcode curl_multi_cleanup(CURLM *multi) {
   pthread_mutex_unlock(&lock);
   // From libcurl 8.13 on, closing connections calls the socket callback, which would bring the
   // Foundation object that is just being destroyed back to life (swift-corelibs-foundation #5203).
-  if (s) REAL(curl_multi_setopt)(multi, CURLMOPT_SOCKETFUNCTION, NULL);
-  CURLMcode result = REAL(curl_multi_cleanup)(multi);
+  if (s) REAL(curl_multi_setopt)(s->multi, CURLMOPT_SOCKETFUNCTION, NULL);
+  CURLMcode result = REAL(curl_multi_cleanup)(s ? s->multi : multi);
   if (s) release_session(s);
   return result;
 }
+
+#define ENTRY(name) [PP_##name] = {#name, (void *)HOOKED(name)},
+const struct pp_hooked pp_hooked[PP_FUNCTION_COUNT] = {PP_FUNCTIONS(ENTRY)};
+#undef ENTRY
 
 void pp_hook_counts(int *session_total, int *transfer_total, int *connection_total) {
   pthread_mutex_lock(&lock);

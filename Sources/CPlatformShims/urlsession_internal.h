@@ -7,6 +7,32 @@
 
 #include "urlsession_hook.h"
 
+// The functions of libcurl that Foundation reaches through the hook.
+#define PP_FUNCTIONS(X)                                                        \
+  X(curl_multi_init) X(curl_multi_setopt) X(curl_multi_add_handle)             \
+  X(curl_multi_remove_handle) X(curl_multi_info_read)                          \
+  X(curl_multi_socket_action) X(curl_multi_assign) X(curl_multi_cleanup)       \
+  X(curl_easy_getinfo) X(curl_easy_strerror)
+
+#define PP_NUMBER(name) PP_##name,
+enum pp_function { PP_FUNCTIONS(PP_NUMBER) PP_FUNCTION_COUNT };
+#undef PP_NUMBER
+
+struct pp_hooked {
+  const char *name;
+  void *ours;
+};
+extern const struct pp_hooked pp_hooked[PP_FUNCTION_COUNT];
+
+// The function of libcurl's behind a hooked one; only after pp_hook_bind found it.
+void *pp_real(enum pp_function function);
+
+// Whether all of Foundation's references still lead to the hook.
+bool pp_hook_holds(void);
+
+// More than any libcurl's own handle.
+#define PP_MASK_SIZE 8192
+
 enum verdict { UNDECIDED, REFUSED, TO_RETRY, TO_REFRESH };
 
 struct session;
@@ -29,8 +55,13 @@ struct transfer {
 };
 
 // One multi handle of ours. `references`: one for the list, one for each connection.
+//
+// Foundation is never shown libcurl's handle but the mask: zeroes, in which no libcurl sees a handle of
+// its own. So a call that does not come through the hook moves nothing, instead of moving it unjudged.
 struct session {
   CURLM *multi;
+  void *mask;
+  bool is_adopted;  // else it was made, and nothing may be sent on it
   uint64_t id;
   pp_session_options options;
   int references;

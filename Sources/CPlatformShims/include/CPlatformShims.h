@@ -1,4 +1,4 @@
-// C that Swift cannot say: interposed functions, typed forms of variadic functions and macros.
+// C that Swift cannot say: the hook under URLSession, typed forms of variadic functions and macros.
 // Everything here is for Linux; on Apple platforms the target is empty and nobody imports it.
 #ifndef CPLATFORMSHIMS_H
 #define CPLATFORMSHIMS_H
@@ -8,5 +8,6 @@
 #include "tls_library.h"
 #include "tlstools_shims.h"
 #include "urlsession_hook.h"
+#include "urlsession_wake.h"
 #endif
 #endif

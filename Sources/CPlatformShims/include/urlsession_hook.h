@@ -1,9 +1,10 @@
 // Pinning for the URLSession of Foundation on Linux, which never asks about server trust.
 //
-// libFoundationNetworking calls the system's libcurl.so through the dynamic linker, so functions of
-// the same names in our own image are called first. They pass everything through, save for multi
-// handles that were made inside a bracket of `pp_capture_begin` and `pp_capture_end` and then
-// adopted by `pp_session_adopt`: there every transfer is judged before a byte of it leaves.
+// Foundation's networking calls the system's libcurl.so through the dynamic linker, by addresses that
+// stand in its own image. `pp_hook_bind` puts functions of ours there, and touches nobody else's calls.
+// They pass everything through, save for multi handles that were made inside a bracket of
+// `pp_capture_begin` and `pp_capture_end` and then adopted by `pp_session_adopt`: there every transfer
+// is judged before a byte of it leaves.
 //
 // Threads: Foundation drives each multi handle on a serial queue; the callbacks below run on it,
 // inside libcurl, and must not block. Only `pp_session_resume` may be called from any thread.
@@ -55,14 +56,18 @@ typedef struct {
   pp_decision (*confirm)(void *context, const pp_transfer *transfer, void *proof, char *message);
   // The transfer is parked; somebody calls `pp_session_resume` for it, once or more often.
   void (*parked)(void *context, uint64_t session, const pp_transfer *transfer);
+  // A transfer for which PP_REFRESH was said is gone, parked or not.
+  void (*ended)(void *context, uint64_t transfer);
   // The anchors that chains are validated against; a reference is taken.
   X509_STORE *store;
   // False only where names do not count (pinned keys alone): libcurl's second name check is off.
   bool check_host;
 } pp_session_options;
 
-// The name of the first function that is not interposed in this process, or NULL: all are.
-const char *pp_hook_missing_symbol(void);
+// Has the image that holds `foundation`, an address in Foundation's networking, call the hook, and
+// keeps it so: to be asked for each session. False: it cannot be; `reason`, of PP_MESSAGE_SIZE bytes,
+// says why.
+bool pp_hook_bind(const void *foundation, char *reason);
 
 // The name of the first libcurl option that the rules stand on and this libcurl does not know, or
 // NULL: it knows all.

@@ -9,8 +9,8 @@
     {
       pp_session_options(
         context: Unmanaged.passRetained(hook).toOpaque(), release: releaseHook, admit: admit,
-        judge: judge, release_proof: releaseProof, confirm: confirm, parked: parked, store: store,
-        check_host: checkHost)
+        judge: judge, release_proof: releaseProof, confirm: confirm, parked: parked, ended: ended,
+        store: store, check_host: checkHost)
     }
 
     private static let releaseHook: @convention(c) (UnsafeMutableRawPointer?) -> Void = {
@@ -68,6 +68,12 @@
         guard let context, let transfer else { return }
         hook(context).parked(session: session, transfer: transfer.pointee.id)
       }
+
+    private static let ended: @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void = {
+      context, transfer in
+      guard let context else { return }
+      hook(context).ended(transfer: transfer)
+    }
 
     private static func hook(_ context: UnsafeMutableRawPointer) -> SessionHook {
       Unmanaged<SessionHook>.fromOpaque(context).takeUnretainedValue()

@@ -18,9 +18,10 @@
     ) -> URLSession {
       do throws(PlatformError) {
         try selfTest()
+        let hook = SessionHook(
+          transport: transport, requestTimeout: configuration.timeoutIntervalForRequest)
         return try pinned(
-          for: transport, configuration: configuration, delegate: delegate,
-          delegateQueue: delegateQueue)
+          by: hook, configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
       } catch {
         return RefusingProtocol.session(
           cause: error, configuration: configuration, delegate: delegate,
@@ -40,11 +41,7 @@
     }
 
     private static let verdict: Result<Void, PlatformError> = {
-      if let name = pp_hook_missing_symbol() {
-        return .failure(
-          .cannotPin(
-            reason: "\(String(cString: name)) is not interposed; hint: link libcurl dynamically"))
-      }
+      do throws(PlatformError) { try bindHook() } catch { return .failure(error) }
       if let option = pp_hook_missing_option() {
         return .failure(
           .cannotPin(
@@ -72,10 +69,24 @@
       return .success(())
     }()
 
-    private static func pinned(
-      for transport: PinnedTransport, configuration: URLSessionConfiguration,
+    /// Has Foundation call the hook; asked again for every session, since another thread's first call
+    /// into libcurl may have turned an address back.
+    private static func bindHook() throws(PlatformError) {
+      // Where the class lies, there lies the code: a library's image, or the program's own.
+      let inside = unsafeBitCast(URLSession.self as AnyClass, to: UnsafeRawPointer.self)
+      var reason = [CChar](repeating: 0, count: Int(PP_MESSAGE_SIZE))
+      guard pp_hook_bind(inside, &reason) else {
+        throw .cannotPin(
+          reason: String(
+            decoding: reason.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
+      }
+    }
+
+    static func pinned(
+      by hook: SessionHook, configuration: URLSessionConfiguration,
       delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue?
     ) throws(PlatformError) -> URLSession {
+      try bindHook()
       let pinned = PinnedConfiguration.pinning(configuration)
       pp_capture_begin()
       let session = URLSession(
@@ -83,11 +94,9 @@
       guard let multi = pp_capture_end() else {
         throw .cannotPin(reason: "a URLSession was made without exactly one libcurl handle")
       }
-      let hook = SessionHook(
-        transport: transport, requestTimeout: configuration.timeoutIntervalForRequest)
+      let validator = hook.transport.validator
       var options = HookCallbacks.options(
-        for: hook, store: transport.validator.storePointer,
-        checkHost: transport.validator.trust != .pinnedKeysOnly)
+        for: hook, store: validator.storePointer, checkHost: validator.trust != .pinnedKeysOnly)
       guard pp_session_adopt(multi, &options) != 0 else {
         options.release(options.context)
         throw .cannotPin(reason: "out of memory")

@@ -10,10 +10,13 @@
   ///   parked, once each, and replayed on a fresh connection. Nothing of the request was sent.
   /// - Nothing here waits: these calls stand on the queue that all sessions of the process share.
   final class SessionHook: Sendable {
-    private let transport: PinnedTransport
+    let transport: PinnedTransport
     private let longestWait: Double
-    /// What parked transfers were refused for, until they are replayed.
+    /// What transfers that are about to be parked were refused for.
     private let parkedFor = Locked<[UInt64: PinEvaluation]>([:])
+
+    /// How many verdicts wait for their transfer to be parked: for tests of its book-keeping.
+    var waitingCount: Int { parkedFor.withLock(\.count) }
 
     init(transport: PinnedTransport, requestTimeout: Double) {
       self.transport = transport
@@ -110,6 +113,11 @@
       DispatchQueue.global().asyncAfter(deadline: .now() + longestWait) {
         pp_session_resume(session, transfer)
       }
+    }
+
+    /// A transfer that was to be parked is gone, and what it was refused for with it.
+    func ended(transfer: UInt64) {
+      parkedFor.withLock { _ = $0.removeValue(forKey: transfer) }
     }
 
     private func refuse(
