@@ -15,7 +15,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test check check-fast check-apple docs bench-core bench-scan \
+.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test check check-fast check-apple check-linking docs bench-core bench-scan \
 	sanitize mutants clean
 
 help: ## list the targets
@@ -65,7 +65,7 @@ sanitize: deps-test ## run all tests under the thread and the address sanitizer
 mutants: deps-test ## break each rule in turn, in a copy: the tests must notice every time
 	@scripts/mutants.py $(FILTER)
 
-check: deps-test check-fast check-apple docs ## everything a change must pass but the tests: rules, format, warnings
+check: deps-test check-fast check-apple docs check-linking ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests
 
 check-fast: deps-test ## the part of check that compiles nothing
@@ -74,6 +74,9 @@ check-fast: deps-test ## the part of check that compiles nothing
 check-apple: deps-test ## type-check what an app links, and App, for Apple's systems, against stubs
 	@scripts/apple/check.py --self-test
 	@scripts/apple/check.py
+
+check-linking: deps-test ## build and run a pinned program linked in four ways, beside other libcurls
+	@scripts/linking/run.py
 
 docs: deps-test ## build the documentation into .build/docs; every warning is an error
 	$(SWIFT) build $(STRICT) --target SslPinningTesting

@@ -33,7 +33,8 @@ if command -v shellcheck >/dev/null; then
 else
   printf 'check: shell scripts: skipped, shellcheck is not installed\n'
 fi
-run "format" "$swift" format lint --strict -r Package.swift Sources Tests App Benchmarks
+run "format" "$swift" format lint --strict -r Package.swift Sources Tests App Benchmarks \
+  scripts/linking
 
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'check: %d failed: %s\n' ${#failed[@]} "${failed[*]}"

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Does a program pin however it is linked, beside other users of libcurl? Builds the package beside this file
+with the dynamic and the static standard library, each lazily bound and under full RELRO, and runs it
+against a server of its own.
+
+The control: with another pin than the server's, the program has to fail.
+"""
+
+import base64
+import functools
+import hashlib
+import http.server
+import os
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGE, PLACE = ROOT / "scripts/linking", ROOT / ".build/linking"
+SWIFT = os.environ.get("SWIFT", "swift")
+LAZY = ["-Xlinker", "-z", "-Xlinker", "lazy"]
+FULL_RELRO = ["-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now"]
+STATIC = ["--static-swift-stdlib"]
+WAYS = {
+    "dynamic standard library, lazy": LAZY,
+    "dynamic standard library, full RELRO": FULL_RELRO,
+    "static standard library, lazy": STATIC + LAZY,
+    "static standard library, full RELRO": STATIC + FULL_RELRO,
+}
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, capture_output=True, **options).stdout
+
+
+def make_certificates(place):
+    """A root and a server under it; returns the server's pin."""
+    run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=root",
+        "-keyout", place / "root.key", "-out", place / "root.pem")
+    run("openssl", "x509", "-in", place / "root.pem", "-outform", "DER", "-out", place / "root.der")
+    run("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=server",
+        "-keyout", place / "server.key", "-out", place / "server.csr")
+    (place / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    run("openssl", "x509", "-req", "-in", place / "server.csr", "-CA", place / "root.pem",
+        "-CAkey", place / "root.key", "-CAcreateserial", "-days", "2", "-extfile", place / "names",
+        "-out", place / "server.pem")
+    key = run("openssl", "pkey", "-in", place / "server.key", "-pubout", "-outform", "DER")
+    return "sha256/" + base64.b64encode(hashlib.sha256(key).digest()).decode()
+
+
+class Hello(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):  # noqa: N802 (the library's name)
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, place):
+        super().__init__(("127.0.0.1", 0), Hello)
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.tls.load_cert_chain(place / "server.pem", place / "server.key")
+
+    def finish_request(self, request, client_address):
+        with self.tls.wrap_socket(request, server_side=True) as secure:
+            super().finish_request(secure, client_address)
+
+    def handle_error(self, *_):
+        pass  # who refuses a server leaves in the middle of the handshake
+
+
+def build(flags):
+    scratch = PLACE / ("static" if flags[:1] == STATIC else "dynamic")
+    command = [SWIFT, "build", "--package-path", PACKAGE, "--scratch-path", scratch,
+               "--product", "linking", *flags]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        sys.exit(f"linking: does not build\n{done.stdout}")
+    return scratch / "debug/linking"
+
+
+def main():
+    failed = []
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        pin = make_certificates(place)
+        plugin = place / "plugin.so"
+        source = PACKAGE / "Sources/OwnCurl"
+        run("clang", "-shared", "-fPIC", f"-I{source}/include", "-o", plugin, source / "own_curl.c",
+            "-l:libcurl-gnutls.so.4")
+        server = Server(place)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        attempt = functools.partial(subprocess.run, capture_output=True, text=True, timeout=120)
+        for way, flags in WAYS.items():
+            program = build(flags)
+
+            def command(pin, program=program):
+                return [program, str(server.server_port), pin, place / "root.der",
+                        place / "root.pem", plugin]
+            done = attempt(command(pin))
+            works = done.returncode == 0 and done.stdout == "ok\n"
+            other = "sha256/" + base64.b64encode(bytes(32)).decode()
+            control = attempt(command(other))
+            refuses = control.returncode != 0 and "is not pinned" in control.stderr
+            print(f"linking: {way}: {'ok' if works and refuses else 'FAILED'}", flush=True)
+            if not (works and refuses):
+                failed.append(way)
+                print((control if works else done).stderr, file=sys.stderr)
+        server.shutdown()
+    return 1 if failed else 0
+
+
+sys.exit(main())
