@@ -57,9 +57,27 @@ static bool find_name(void *context, const struct pp_reference *reference) {
   return false;
 }
 
+#if defined(__GLIBC__)
+static bool has_version(void *function, const char *name) {
+  struct pp_image image;
+  Dl_info info;
+  ElfW(Sym) *symbol = NULL;
+  if (!dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol || !info.dli_sname ||
+      strcmp(info.dli_sname, name) != 0 || !pp_image_of(function, &image) || !image.versions)
+    return false;
+  return (image.versions[symbol - image.symbols] & 0x7fff) > VER_NDX_GLOBAL;
+}
+#endif
+
 static void *look_up(void *scope, const struct pp_reference *reference) {
 #if defined(__GLIBC__)
-  if (reference->version) return dlvsym(scope, reference->name, reference->version);
+  if (reference->version) {
+    // A reference with a version takes a function without one as well, if that stands first in the
+    // order of libraries; dlvsym does not.
+    void *first = dlsym(scope, reference->name);
+    if (first && !has_version(first, reference->name)) return first;
+    return dlvsym(scope, reference->name, reference->version);
+  }
 #endif
   return dlsym(scope, reference->name);
 }
