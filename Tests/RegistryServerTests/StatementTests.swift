@@ -144,7 +144,7 @@ import Testing
     #expect(await keeper.state.alerts.isEmpty)
   }
 
-  @Test("never goes back in time, but with a new epoch: so a clock that was ahead is healed")
+  @Test("is of now, also after a clock that was ahead: the next number brings clients back")
   func newEpoch() async throws {
     let document = try #require(
       try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
@@ -163,7 +163,7 @@ import Testing
     // The clock is put right.
     _ = await keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now)
     #expect(published.document(Self.file)?.number == .init(epoch: 0, version: ahead + 1))
-    #expect(published.document(Self.file)?.signed == ahead)
+    #expect(published.document(Self.file)?.signed == Self.now)
     try beginEpoch().write(to: directory.file("online/1.pem"))
     services.signing.withLock { [new = try signer()] in $0 = new }
     await keeper.reconfigure(settings)
@@ -173,6 +173,46 @@ import Testing
     // And goes on from there.
     _ = await keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 30)
     #expect(published.document(Self.file)?.number == .init(epoch: 1, version: Self.now + 61))
-    #expect(published.document(Self.file)?.signed == Self.now + 60)
+    #expect(published.document(Self.file)?.signed == Self.now + 30)
+  }
+
+  @Test("signed by a clock that was ahead is signed again once that is put right, nothing else new")
+  func signedAhead() {
+    let day: Int64 = 86_400
+    for (signed, newest, isDue) in [
+      (0, 0, false), (-day + 1, 0, false), (-day, 0, true),
+      (3600, 0, false), (3601, 0, true), (300 * day, 0, true),
+      // A certificate that is newer, and one whose time has not come.
+      (-60, -59, true), (-60, -60, false), (-60, -30 * day, false), (-60, 1, false),
+    ] as [(Int64, Int64, Bool)] {
+      let result = DocumentSigner.isDue(
+        signed: Self.now + signed, newestCertificate: Self.now + newest, at: Self.now)
+      #expect(result == isDue, "signed \(signed), newest \(newest)")
+    }
+  }
+
+  @Test("is signed anew for a renewed certificate with the same key: once")
+  func renewedCertificate() async throws {
+    let document = try #require(
+      try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
+        .documents.first)
+    let endpoint = try #require(document.endpoints.first)
+    let published = PublishedDocuments(files: [Self.file])
+    let keeper = DocumentKeeper(
+      KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
+      services: KeeperServices(
+        signing: Locked(try signer()), store: MemoryStore(), published: published,
+        health: ServiceHealth(), log: .silent))
+    try await keeper.open()
+    func look(begins: Int64) -> Look {
+      let leaf = SeenCertificate(pin: pin(1), notBefore: begins)
+      return Look(observations: [Observation(outcome: .accepted(SeenChain(leaf: leaf)))])
+    }
+    var signed: [Int64?] = []
+    for (begins, at) in [(-86_400, 0), (-86_400, 60), (90, 120), (90, 180)] as [(Int64, Int64)] {
+      _ = await keeper.enter(look(begins: Self.now + begins), of: endpoint, at: Self.now + at)
+      signed.append(published.document(Self.file)?.signed)
+    }
+    #expect(signed == [0, 0, 120, 120].map { Self.now + $0 })
   }
 }

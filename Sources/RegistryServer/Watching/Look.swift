@@ -95,6 +95,15 @@ public struct SeenCertificate: Sendable, Hashable {
 }
 
 extension Look {
+  /// From when the newest accepted certificate of a server is valid, in Unix seconds; 0 where there is
+  /// none.
+  var newestCertificate: Int64 {
+    observations.lazy.map { observation in
+      guard case .accepted(let chain) = observation.outcome else { return 0 }
+      return chain.leaf.notBefore
+    }.max() ?? 0
+  }
+
   /// One accepted observation of this server itself, of a chain of which no more is known.
   public static func accepted(_ pin: SPKIPin) -> Look {
     Look(observations: [

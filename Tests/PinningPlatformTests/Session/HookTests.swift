@@ -180,7 +180,7 @@ private final class StarvingJudge: PinJudge {
   }
 
   var generation: UInt64 { judge.generation }
-  var time: Int64? { judge.time }
+  var time: TrustTime? { judge.time }
 
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
     judge.evaluate(evidence, host: host)

@@ -174,6 +174,33 @@ struct StoredStateTests {
     #expect(throws: Never.self) { try restore(with("keySets", .array([]))) }
   }
 
+  @Test("no edited number makes a state seem fresh, or lets go of a host that vanished today")
+  func numbers() throws {
+    let (client, _) = try client()
+    guard case .object(var state) = try JSONValue(parsing: client.state.encoded) else { return }
+    let now = Self.start + 10
+    // Neither now nor ever confirmed: whoever restores it asks the network, and says that it is stale.
+    for confirmed in [0, JSONNumber.greatestInteger] {
+      state["confirmed"] = .number(try #require(JSONNumber(exactly: confirmed)))
+      let restored = try restore(.object(state), at: now)
+      #expect(restored.stamp.isStale(at: now))
+      #expect(try restored.accepts(at: now))
+    }
+    // In format 1 a host that vanished goes after 30 days: by what is signed, where something is.
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    registry.entryMembers = ",\"date\":\"\(RFC3339.text(Self.start))\""
+    var format1 = try registry.client()
+    registry.pins = [("a.example", 1)]
+    format1 = try format1.update(with: registry).registry
+    let text = String(decoding: format1.state.encoded, as: UTF8.self)
+    let edited = text.replacing("\"since\":\(Self.start)", with: "\"since\":1")
+    #expect(edited != text)
+    let restored = try restore(try JSONValue(parsing: [UInt8](edited.utf8)), at: now)
+    #expect(try restored.accepts("b.example", leaf: 2, at: now))
+  }
+
   @Test("a document that only a withdrawn key signed brings no vanished host back from the disk")
   func withdrawn() throws {
     var registry = RegistrySimulator()
