@@ -1,6 +1,7 @@
 // The transfers of client_loop.h: their options, and where their bytes go.
 #if defined(__linux__)
 #include "client_internal.h"
+#include "localhost_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +142,9 @@ bool pp_exchange_reset(pp_exchange *x) {
   const pp_client_options *options = &x->client->options;
   curl_easy_reset(x->easy);
   curl_slist_free_all(x->headers);
-  x->headers = NULL;
+  curl_slist_free_all(x->addresses);
+  x->headers = x->addresses = NULL;
+  x->has_proxies = pp_client_has_proxies();
   SET(CURLOPT_PRIVATE, x);
   SET(CURLOPT_ERRORBUFFER, x->error);
   SET(CURLOPT_NOSIGNAL, 1L);
@@ -170,7 +173,7 @@ bool pp_exchange_reset(pp_exchange *x) {
 #endif
   SET(CURLOPT_FOLLOWLOCATION, 0L);
   SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-  SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+  SET(CURLOPT_HTTP_VERSION, pp_http_version(options->libcurl_features));
   SET(CURLOPT_PIPEWAIT, 1L);
   SET(CURLOPT_ACCEPT_ENCODING, "");
 #if LIBCURL_VERSION_NUM >= 0x075700
@@ -178,13 +181,14 @@ bool pp_exchange_reset(pp_exchange *x) {
   // every other on this loop. The thread that asks ends by itself.
   SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
-  if (x->client->plain_headers) {
+  // libcurl says them to a proxy as well.
+  if (x->client->plain_headers && !x->has_proxies) {
     SET(CURLOPT_HTTPHEADER, x->client->plain_headers);
   } else {
     SET(CURLOPT_USERAGENT, USER_AGENT);
   }
-  // No look into the environment for every request.
-  if (!x->client->has_proxies) SET(CURLOPT_NOPROXY, "*");
+  // Else libcurl looks itself, and more often.
+  if (!x->has_proxies) SET(CURLOPT_NOPROXY, "*");
   // libcurl allocates it for every request, and 64 KiB, its default, take a fifth of the request's
   // time: so much makes malloc tidy its heap. Bodies get the default.
   SET(CURLOPT_UPLOAD_BUFFERSIZE, 16384L);
@@ -192,8 +196,14 @@ bool pp_exchange_reset(pp_exchange *x) {
   return failed == 0;
 }
 
+bool pp_exchange_needs_reset(const pp_exchange *x) {
+  return !x->is_plain || x->has_proxies != pp_client_has_proxies();
+}
+
 CURLcode pp_exchange_set_url(pp_exchange *x, CURLU *url) {
-  return curl_easy_setopt(x->easy, CURLOPT_CURLU, url);
+  CURLcode failed = pp_localhost_resolve_url(x->easy, &x->addresses, url);
+  SET(CURLOPT_CURLU, url);
+  return failed;
 }
 
 CURLcode pp_exchange_set_method(pp_exchange *x, const char *method) {
@@ -285,6 +295,7 @@ void pp_exchange_free(pp_exchange *x) {
   renounce(x);
   curl_easy_cleanup(x->easy);
   curl_slist_free_all(x->headers);
+  curl_slist_free_all(x->addresses);
   free(x->head.bytes);
   free(x->body.bytes);
   free(x);

@@ -30,10 +30,12 @@ struct pp_client {
   pp_exchange *news, **news_end;
   _Atomic(pp_message *) inbox;  // newest first
   atomic_int sleeping;
-  // What every plain request says. NULL where proxies are about: libcurl says it to them as well.
+  // What every plain request says where no proxy is about; NULL: each option by itself.
   struct curl_slist *plain_headers;
-  bool has_proxies;  // the environment names some
 };
+
+// Whether the environment names proxies now. Asked with every request, as libcurl does for a session's.
+bool pp_client_has_proxies(void);
 
 // Room for one descriptor; NULL: out of memory.
 struct pp_watch *pp_client_watch(pp_client *client, int descriptor);

@@ -115,8 +115,7 @@ static int timer_changed(CURLM *multi, long milliseconds, void *argument) {
 
 // A setting of its own costs libcurl three times what a line of a list does, for every request: it
 // formats the line, byte by byte, and then formats the request of the lines.
-static struct curl_slist *make_plain_headers(void) {
-  unsigned known = (unsigned)curl_version_info(CURLVERSION_NOW)->features;
+static struct curl_slist *make_plain_headers(unsigned known) {
   // As libcurl would list them for the encodings that it can undo.
   char encodings[64] = "Accept-Encoding: ";
   const size_t none = strlen(encodings);
@@ -132,7 +131,15 @@ static struct curl_slist *make_plain_headers(void) {
   return NULL;
 }
 
-static bool environment_names_proxies(void) {
+unsigned pp_libcurl_features(void) {
+  return (unsigned)curl_version_info(CURLVERSION_NOW)->features;
+}
+
+long pp_http_version(unsigned features) {
+  return features & CURL_VERSION_HTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1;
+}
+
+bool pp_client_has_proxies(void) {
   static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const char *value = getenv(names[i]);
@@ -151,8 +158,7 @@ pp_client *pp_client_make(const pp_client_options *options) {
   client->epoll = epoll_create1(EPOLL_CLOEXEC);
   client->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   client->multi = curl_multi_init();
-  client->has_proxies = environment_names_proxies();
-  if (!client->has_proxies) client->plain_headers = make_plain_headers();
+  client->plain_headers = make_plain_headers(options->libcurl_features);
   struct epoll_event event = {.events = EPOLLIN, .data.fd = client->wake};
   CURLMcode failed = 0;
 #define SET(option, value) failed |= curl_multi_setopt(client->multi, option, value)

@@ -2,6 +2,9 @@
 #if defined(__linux__)
 #include "curl_shims.h"
 
+#include "localhost_names.h"
+#include "quiet_tls.h"
+
 #include <openssl/ssl.h>
 
 static int verify(X509_STORE_CTX *store_context, void *argument) {
@@ -14,7 +17,8 @@ static CURLcode use_trust(CURL *easy, void *tls_context, void *argument) {
   SSL_CTX *context = tls_context;
   const pp_fetch_trust *trust = argument;
   // Wins over whatever libcurl puts into the context's own store.
-  if (!SSL_CTX_set1_verify_cert_store(context, trust->store)) return CURLE_OUT_OF_MEMORY;
+  if (!SSL_CTX_set1_verify_cert_store(context, trust->store) || !pp_tls_quiet(context))
+    return CURLE_OUT_OF_MEMORY;
   SSL_CTX_set_cert_verify_callback(context, verify, argument);
   return CURLE_OK;
 }
@@ -51,6 +55,17 @@ CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
   SET(CURLOPT_SSL_CTX_FUNCTION, use_trust);
   SET(CURLOPT_SSL_CTX_DATA, trust);
   return CURLE_OK;
+}
+
+CURLcode pp_easy_find_localhost(CURL *easy, const char *url, struct curl_slist **kept) {
+  CURLU *parsed = curl_url();
+  if (!parsed) return CURLE_OUT_OF_MEMORY;
+  // What cannot be read is not dialled either.
+  CURLcode code = curl_url_set(parsed, CURLUPART_URL, url, 0)
+                      ? CURLE_OK
+                      : pp_localhost_resolve_url(easy, kept, parsed);
+  curl_url_cleanup(parsed);
+  return code;
 }
 
 CURLcode pp_easy_prepare_post(CURL *easy, const void *bytes, size_t count) {

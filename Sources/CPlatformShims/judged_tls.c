@@ -1,6 +1,8 @@
 #if defined(__linux__)
 #include "judged_tls.h"
 
+#include "quiet_tls.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -29,7 +31,8 @@ static void make_index(void) {
 CURLcode pp_judged_prepare(SSL_CTX *context, X509_STORE *store, pp_verify_callback verify,
                            void *argument) {
   pthread_once(&index_once, make_index);
-  if (judged_index < 0 || !SSL_CTX_set1_verify_cert_store(context, store))
+  if (judged_index < 0 || !SSL_CTX_set1_verify_cert_store(context, store) ||
+      !pp_tls_quiet(context))
     return CURLE_OUT_OF_MEMORY;
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(context, verify, argument);

@@ -1,7 +1,9 @@
 // See urlsession_hook.h for what this is and who calls it on which thread.
 #if defined(__linux__)
 #define _GNU_SOURCE
+#include "localhost_names.h"
 #include "urlsession_internal.h"
+#include "urlsession_redirects.h"
 #include "urlsession_wake.h"
 
 #include <pthread.h>
@@ -12,6 +14,7 @@
 #include <sys/eventfd.h>
 
 #undef curl_easy_getinfo
+#undef curl_easy_setopt
 #undef curl_multi_setopt
 
 // The variadic functions hand their one argument on as a pointer, which is only right where every
@@ -63,6 +66,7 @@ static void release_session(struct session *s) {
   while (s->transfers) {
     struct transfer *t = s->transfers;
     s->transfers = t->next;
+    curl_slist_free_all(t->addresses);
     free(t);
   }
   free(s->mask);
@@ -104,6 +108,10 @@ void pp_note(struct transfer *t, pp_decision decision, const char *message) {
 struct curl_tlssessioninfo *pp_tls_info(CURL *easy) {
   struct curl_tlssessioninfo *info = NULL;
   return REAL(curl_easy_getinfo)(easy, CURLINFO_TLS_SSL_PTR, &info) == CURLE_OK ? info : NULL;
+}
+
+CURLcode pp_easy_info(CURL *easy, CURLINFO info, char **out) {
+  return REAL(curl_easy_getinfo)(easy, info, out);
 }
 
 // --- Transfers ----------------------------------------------------------------------------------
@@ -166,17 +174,30 @@ static bool arm(struct transfer *t, bool fresh) {
   // With its own buffer left empty, Foundation asks curl_easy_strerror, where our text stands.
   SET(CURLOPT_ERRORBUFFER, t->error);
   SET(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+  failed |= pp_localhost_resolve(h, &t->addresses, t->host, t->port);
   SET(CURLOPT_FORBID_REUSE, 0L);
 #undef SET
   return failed == 0;
 }
 
 static void disarm(CURL *h) {
+  curl_easy_setopt(h, CURLOPT_RESOLVE, NULL);
   curl_easy_setopt(h, CURLOPT_ERRORBUFFER, NULL);
   curl_easy_setopt(h, CURLOPT_SSL_CTX_FUNCTION, NULL);
   curl_easy_setopt(h, CURLOPT_SSL_CTX_DATA, NULL);
   curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, NULL);
   curl_easy_setopt(h, CURLOPT_PREREQDATA, NULL);
+}
+
+// A redirect to another origin has left its cookies behind; these are the new one's own.
+static bool use_cookies(struct transfer *t) {
+  const pp_session_options *options = &t->session->options;
+  char *url = NULL;
+  pp_easy_info(t->easy, CURLINFO_EFFECTIVE_URL, &url);
+  char *cookies = url ? options->cookies(options->context, url) : NULL;
+  bool is_set = curl_easy_setopt(t->easy, CURLOPT_COOKIE, cookies) == CURLE_OK;
+  free(cookies);
+  return is_set;
 }
 
 // What a verdict left with its judge, in case that the transfer would be parked.
@@ -209,7 +230,8 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   if (!t) return CURLM_OUT_OF_MEMORY;
   forget(s, t->verdict, last_id);
   read_url(t);
-  if (!arm(t, false)) return CURLM_OUT_OF_MEMORY;
+  if (!arm(t, false) || !pp_redirects_mark(easy)) return CURLM_OUT_OF_MEMORY;
+  if (pp_redirects_crossed(easy) && !use_cookies(t)) return CURLM_OUT_OF_MEMORY;
   char message[PP_MESSAGE_SIZE] = "";
   pp_transfer asked = pp_view(t);
   pp_decision decision = s->options.admit(s->options.context, &asked, message);
@@ -249,8 +271,20 @@ static CURLMcode HOOKED(curl_multi_remove_handle)(CURLM *multi, CURL *easy) {
   if (idle) unwatch(s, easy);
   forget(s, t->verdict, t->id);
   disarm(easy);
+  curl_slist_free_all(t->addresses);
   free(t);
   return result;
+}
+
+// Tells a redirect's next hop.
+static CURLcode HOOKED(curl_easy_setopt)(CURL *easy, CURLoption option, ...) {
+  va_list arguments;
+  va_start(arguments, option);
+  void *value = va_arg(arguments, void *);
+  va_end(arguments);
+  if (option == CURLOPT_URL) pp_redirects_set_url(easy, value);
+  if (option == CURLOPT_HTTPHEADER) pp_redirects_set_headers(easy, value);
+  return REAL(curl_easy_setopt)(easy, option, value);
 }
 
 // --- Refusals, parking and replay ---------------------------------------------------------------

@@ -12,7 +12,7 @@
   X(curl_multi_init) X(curl_multi_setopt) X(curl_multi_add_handle)             \
   X(curl_multi_remove_handle) X(curl_multi_info_read)                          \
   X(curl_multi_socket_action) X(curl_multi_assign) X(curl_multi_cleanup)       \
-  X(curl_easy_getinfo) X(curl_easy_strerror)
+  X(curl_easy_getinfo) X(curl_easy_setopt) X(curl_easy_strerror)
 
 #define PP_NUMBER(name) PP_##name,
 enum pp_function { PP_FUNCTIONS(PP_NUMBER) PP_FUNCTION_COUNT };
@@ -51,6 +51,7 @@ struct transfer {
   char host[256];
   char error[CURL_ERROR_SIZE];
   char message[PP_MESSAGE_SIZE];
+  struct curl_slist *addresses;  // of a name of this machine
   struct transfer *next;
 };
 
@@ -90,6 +91,9 @@ struct transfer *pp_find_transfer(struct session *s, CURL *easy, uint64_t id);
 
 // libcurl's own curl_easy_getinfo, for CURLINFO_TLS_SSL_PTR.
 struct curl_tlssessioninfo *pp_tls_info(CURL *easy);
+
+// The same, for what is a text or a pointer.
+CURLcode pp_easy_info(CURL *easy, CURLINFO info, char **out);
 
 // CURLOPT_SSL_CTX_FUNCTION and CURLOPT_PREREQFUNCTION; the context of both is the transfer.
 CURLcode pp_prepare_tls(CURL *easy, void *tls_context, void *transfer);

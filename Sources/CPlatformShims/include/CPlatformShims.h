@@ -5,6 +5,8 @@
 #if defined(__linux__)
 #include "client_loop.h"
 #include "curl_shims.h"
+#include "localhost_names.h"
+#include "quiet_tls.h"
 #include "tls_library.h"
 #include "tlstools_shims.h"
 #include "urlsession_hook.h"

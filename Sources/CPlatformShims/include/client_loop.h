@@ -45,7 +45,16 @@ typedef struct {
   // False only where names do not count (pinned keys alone).
   bool check_host;
   long most_connections;
+  // What this libcurl can do, as pp_libcurl_features tells it.
+  unsigned libcurl_features;
 } pp_client_options;
+
+// CURL_VERSION_… bits of the libcurl at hand.
+unsigned pp_libcurl_features(void);
+
+// The newest version of HTTP that a libcurl with these features takes as an option (and CURL_HTTP_VERSION_…
+// for it): one that was built without HTTP/2 refuses to be asked for it.
+long pp_http_version(unsigned features);
 
 #define PP_FEED_LATER (-1)
 #define PP_FEED_FAILED (-2)
@@ -74,8 +83,10 @@ struct pp_exchange {
   bool upload_paused;   // by feed
   bool alive;           // bytes moved since somebody last cleared this
   bool is_running, is_news, is_plain;
+  bool has_proxies;     // the environment named some when the options were set
   struct pp_exchange *next_news;
   struct curl_slist *headers;
+  struct curl_slist *addresses;  // of a name of this machine
   char error[CURL_ERROR_SIZE];
 };
 
@@ -116,6 +127,9 @@ void pp_exchange_free(pp_exchange *exchange);
 
 // Sets the options of a GET without a body or headers of its own; false: out of memory.
 bool pp_exchange_reset(pp_exchange *exchange);
+
+// Whether the options of the last request do not hold for a plain GET any more.
+bool pp_exchange_needs_reset(const pp_exchange *exchange);
 
 // The URL as parsed: what was judged is what is dialled.
 CURLcode pp_exchange_set_url(pp_exchange *exchange, CURLU *url);

@@ -26,6 +26,10 @@ CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
                                struct curl_slist *headers, long timeout_ms,
                                const pp_fetch_trust *trust);
 
+// Has a fetch ask nobody where a URL's host is, if it is a name of this machine; `*kept` as in
+// localhost_names.h.
+CURLcode pp_easy_find_localhost(CURL *easy, const char *url, struct curl_slist **kept);
+
 // Makes a prepared fetch a POST of these bytes, which are copied; redirects are not followed then.
 CURLcode pp_easy_prepare_post(CURL *easy, const void *bytes, size_t count);
 

@@ -58,6 +58,9 @@ typedef struct {
   void (*parked)(void *context, uint64_t session, const pp_transfer *transfer);
   // A transfer for which PP_REFRESH was said is gone, parked or not.
   void (*ended)(void *context, uint64_t transfer);
+  // The cookies that a request to this URL carries by itself, as a field's value, to be freed with
+  // free(); NULL: none. Asked where a redirect has left the first origin.
+  char *(*cookies)(void *context, const char *url);
   // The anchors that chains are validated against; a reference is taken.
   X509_STORE *store;
   // False only where names do not count (pinned keys alone): libcurl's second name check is off.

@@ -33,7 +33,7 @@ public struct RegistryURL: Hashable, Sendable, CustomStringConvertible {
     switch scheme {
     case "https": isClearText = false
     case "http":
-      // With a dot at its end, libcurl asks the resolver even for localhost, and believes it.
+      // A dot at the end is for a resolver, and none is asked about this machine.
       guard Self.isLoopback(name), host.utf8.last != UInt8(ascii: ".") else { throw .clearText }
       isClearText = true
     default: throw .scheme(scheme)
@@ -44,7 +44,7 @@ public struct RegistryURL: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Whether the host is this machine by definition: 127.0.0.0/8 (RFC 1122 §3.2.1.3), ::1, or
-  /// `localhost` and the names below it (RFC 6761 §6.3), which libcurl never looks up.
+  /// `localhost` and the names below it (RFC 6761 §6.3). On Linux no libcurl gets to look them up.
   private static func isLoopback(_ host: HostName) -> Bool {
     switch host {
     case .address(let address):

@@ -10,7 +10,7 @@
       pp_session_options(
         context: Unmanaged.passRetained(hook).toOpaque(), release: releaseHook, admit: admit,
         judge: judge, release_proof: releaseProof, confirm: confirm, parked: parked, ended: ended,
-        store: store, check_host: checkHost)
+        cookies: cookies, store: store, check_host: checkHost)
     }
 
     private static let releaseHook: @convention(c) (UnsafeMutableRawPointer?) -> Void = {
@@ -74,6 +74,15 @@
       guard let context else { return }
       hook(context).ended(transfer: transfer)
     }
+
+    private static let cookies:
+      @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?)
+        -> UnsafeMutablePointer<CChar>? = { context, url in
+          guard let context, let url,
+            let value = hook(context).cookies(for: String(cString: url))
+          else { return nil }
+          return strdup(value)
+        }
 
     private static func hook(_ context: UnsafeMutableRawPointer) -> SessionHook {
       Unmanaged<SessionHook>.fromOpaque(context).takeUnretainedValue()

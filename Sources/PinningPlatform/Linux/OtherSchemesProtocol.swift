@@ -2,16 +2,20 @@
   import Foundation
   import FoundationNetworking
 
-  /// Takes every request of a pinned session that is not lower-case `http` or `https`, and fails it.
+  /// Takes every request of a pinned session that is not lower-case `http` or `https`.
   ///
   /// - Without it Foundation hands such a request to the classes that the app registered with
   ///   `URLProtocol.registerClass`, which would carry it past the pins; an upper-case `HTTPS` is
   ///   enough. Where no class takes it, Foundation ends the process.
-  /// - `data:` URLs dial nobody; they go on to Foundation.
+  /// - Schemes have no case (RFC 3986 section 3.1): `HTTPS` goes on to Foundation's own transport, which
+  ///   does not know that, and so does `HTTP`, to be refused there as clear text. What Foundation starts
+  ///   and stops here starts and stops there; all else goes between that transport and the task.
+  /// - Others fail. `data:` URLs dial nobody; they go on to Foundation.
   final class OtherSchemesProtocol: URLProtocol {
+    private lazy var native = makeNative()
+
     override class func canInit(with request: URLRequest) -> Bool { takes(request.url) }
     override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
-    override func stopLoading() {}
 
     override class func canInit(with task: URLSessionTask) -> Bool {
       takes(task.currentRequest?.url)
@@ -19,13 +23,24 @@
 
     private static func takes(_ url: URL?) -> Bool { url?.scheme != "data" }
 
+    /// Foundation's transport for the same task; `nil` where it is not for this scheme.
+    private func makeNative() -> URLProtocol? {
+      guard let task, let scheme = request.url?.scheme?.lowercased(),
+        scheme == "https" || scheme == "http"
+      else { return nil }
+      return (PinnedConfiguration.native.first as? URLProtocol.Type)?.init(
+        task: task, cachedResponse: nil, client: nil)
+    }
+
     override func startLoading() {
+      if let native { return native.startLoading() }
       var details: [String: Any] = [
-        NSLocalizedDescriptionKey: "only https URLs go over a pinned session; hint: write the "
-          + "scheme in lower case"
+        NSLocalizedDescriptionKey: "only https URLs go over a pinned session"
       ]
       details[NSURLErrorFailingURLErrorKey] = request.url
       client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL, userInfo: details))
     }
+
+    override func stopLoading() { native?.stopLoading() }
   }
 #endif

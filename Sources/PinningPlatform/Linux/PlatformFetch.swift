@@ -61,9 +61,14 @@
         headers = curl_slist_append(headers, "\(name): \(value)") ?? headers
       }
       let me = Unmanaged.passUnretained(self).toOpaque()
+      var addresses: UnsafeMutablePointer<curl_slist>?
+      defer { curl_slist_free_all(addresses) }
       var code = pp_easy_prepare_fetch(
         easy, exchange.url.description, exchange.url.isClearText, headers,
         Self.milliseconds(exchange.timeout), trust)
+      if code == CURLE_OK {
+        code = pp_easy_find_localhost(easy, exchange.url.description, &addresses)
+      }
       if code == CURLE_OK, case .post(let bytes) = exchange.kind {
         code = bytes.withUnsafeBytes { pp_easy_prepare_post(easy, $0.baseAddress, $0.count) }
       }

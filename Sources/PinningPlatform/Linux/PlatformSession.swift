@@ -19,7 +19,9 @@
       do throws(PlatformError) {
         try selfTest()
         let hook = SessionHook(
-          transport: transport, requestTimeout: configuration.timeoutIntervalForRequest)
+          transport: transport, requestTimeout: configuration.timeoutIntervalForRequest,
+          cookieStorage: configuration.httpShouldSetCookies
+            ? configuration.httpCookieStorage : nil)
         return try pinned(
           by: hook, configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
       } catch {

@@ -1,6 +1,7 @@
 #if os(Linux)
   import CPlatformShims
   import Foundation
+  import FoundationNetworking
   import Pinning
 
   /// One pinned session's side of the hook: turns what libcurl asks into verdicts of the judge.
@@ -12,14 +13,18 @@
   final class SessionHook: Sendable {
     let transport: PinnedTransport
     private let longestWait: Double
+    private let cookieStorage: HTTPCookieStorage?
     /// What transfers that are about to be parked were refused for.
     private let parkedFor = Locked<[UInt64: PinEvaluation]>([:])
 
     /// How many verdicts wait for their transfer to be parked: for tests of its book-keeping.
     var waitingCount: Int { parkedFor.withLock(\.count) }
 
-    init(transport: PinnedTransport, requestTimeout: Double) {
+    init(
+      transport: PinnedTransport, requestTimeout: Double, cookieStorage: HTTPCookieStorage? = nil
+    ) {
       self.transport = transport
+      self.cookieStorage = cookieStorage
       // Before the configuration's time-out, or the app hears of that instead of the refusal. A
       // shorter one that stands on a request alone is not known here.
       longestWait = min(transport.longestRefresh, max(0.1, requestTimeout * 0.8))
@@ -118,6 +123,16 @@
     /// A transfer that was to be parked is gone, and what it was refused for with it.
     func ended(transfer: UInt64) {
       parkedFor.withLock { _ = $0.removeValue(forKey: transfer) }
+    }
+
+    /// The cookies that the session's storage has for a URL, as a field's value: a redirected request
+    /// takes none along to another origin, but that one's own it has.
+    func cookies(for url: String) -> String? {
+      guard let url = URL(string: url), let found = cookieStorage?.cookies(for: url) else {
+        return nil
+      }
+      let value = HTTPCookie.requestHeaderFields(with: found)["Cookie"] ?? ""
+      return value.isEmpty ? nil : value
     }
 
     private func refuse(

@@ -14,6 +14,8 @@ import Pinning
 /// - No cookies are kept, nothing is cached, no passwords are looked up: a 401 is an answer.
 /// - A request is never sent twice, save for a GET, HEAD, OPTIONS or TRACE without a body whose kept
 ///   connection turned out dead before an answer began (RFC 9112 section 9.3.1).
+/// - A HEAD request with a body is refused as `URLError.dataLengthExceedsMaximum`: it means nothing, and
+///   some servers take it for an attack (RFC 9110 section 9.3.2).
 /// - Cancelling the task ends the transfer.
 extension PinnedTransport {
   /// The answer to a request, whole.
@@ -28,7 +30,8 @@ extension PinnedTransport {
   public func data(
     for request: URLRequest, within seconds: Double? = nil
   ) async throws -> (Data, URLResponse) {
-    try await client.data(for: request, body: nil, within: seconds, transport: self)
+    try Self.checkBody(of: request, nil)
+    return try await client.data(for: request, body: nil, within: seconds, transport: self)
   }
 
   /// The answer's head, and its body as it comes.
@@ -40,7 +43,8 @@ extension PinnedTransport {
   public func bytes(
     for request: URLRequest, within seconds: Double? = nil
   ) async throws -> (ResponseBytes, URLResponse) {
-    try await client.bytes(for: request, within: seconds, transport: self)
+    try Self.checkBody(of: request, nil)
+    return try await client.bytes(for: request, within: seconds, transport: self)
   }
 
   /// Sends `body` instead of the request's own.
@@ -53,7 +57,9 @@ extension PinnedTransport {
   public func upload(
     for request: URLRequest, from body: Data, within seconds: Double? = nil
   ) async throws -> (Data, URLResponse) {
-    try await client.data(for: request, body: .data(body), within: seconds, transport: self)
+    let body = RequestBody.data(body)
+    try Self.checkBody(of: request, body)
+    return try await client.data(for: request, body: body, within: seconds, transport: self)
   }
 
   /// Sends chunks as they come, each asked for once the last was taken; nothing is asked for before
@@ -68,6 +74,22 @@ extension PinnedTransport {
   public func upload<Chunks: AsyncSequence & Sendable>(
     for request: URLRequest, from chunks: Chunks, within seconds: Double? = nil
   ) async throws -> (Data, URLResponse) where Chunks.Element == Data {
-    try await client.data(for: request, body: .sequence(chunks), within: seconds, transport: self)
+    let body = RequestBody.sequence(chunks)
+    try Self.checkBody(of: request, body)
+    return try await client.data(for: request, body: body, within: seconds, transport: self)
+  }
+
+  private static func checkBody(of request: URLRequest, _ body: RequestBody?) throws {
+    guard request.httpMethod == "HEAD" else { return }
+    switch body {
+    case .data(let data) where data.isEmpty: return
+    case nil where (request.httpBody ?? Data()).isEmpty && request.httpBodyStream == nil: return
+    default: break
+    }
+    var details: [String: Any] = [
+      NSLocalizedDescriptionKey: "a HEAD request has no body; hint: send it with POST"
+    ]
+    details[NSURLErrorFailingURLErrorKey] = request.url
+    throw URLError(.dataLengthExceedsMaximum, userInfo: details)
   }
 }

@@ -15,6 +15,8 @@ package struct RequestSettings: Sendable {
   package var unread = 256 * 1024
   /// Bytes from which a body is handed over instead of copied.
   package var handedOver = 32 * 1024
+  /// False for tests: as with a libcurl that was built without it.
+  package var speaksHTTP2 = true
   /// A proxy's URL, for tests; `nil`: the environment's, such as `https_proxy`.
   package var proxy: String?
 

@@ -70,6 +70,32 @@ struct FastBodyTests {
     #expect(attacker.counts.applicationBytesReceived == 0)
   }
 
+  @Test("are no part of a HEAD request, which is refused with one instead of waiting for an answer")
+  func head() async throws {
+    let site = try PinnedSite(handler: echo)
+    let url = try site.url()
+    let body = Data("x".utf8)
+    let plain = URLRequest(url, method: "HEAD", body: body, timeout: 5)
+    var streamed = URLRequest(url, method: "HEAD", timeout: 5)
+    streamed.httpBodyStream = InputStream(data: body)
+    #expect(await site.transport.end(of: plain) == .failed(.dataLengthExceedsMaximum))
+    #expect(await site.transport.end(of: streamed) == .failed(.dataLengthExceedsMaximum))
+    let bare = URLRequest(url, method: "HEAD", timeout: 5)
+    await #expect(throws: URLError.self) {
+      try await site.transport.upload(for: bare, from: body)
+    }
+    await #expect(throws: URLError.self) {
+      try await site.transport.upload(for: bare, from: AsyncStream { $0.finish() })
+    }
+    await #expect(throws: URLError.self) { try await site.transport.bytes(for: plain) }
+    #expect(site.server.requests.isEmpty)
+    // An empty one is none.
+    let empty = URLRequest(url, method: "HEAD", body: Data(), timeout: 5)
+    #expect(await site.transport.end(of: empty) == .served(200, ""))
+    _ = try await site.transport.upload(for: bare, from: Data())
+    #expect(site.server.requests.map(\.method) == ["HEAD", "HEAD"])
+  }
+
   struct Broken: Error {}
 
   @Test("that break off take the request with them")

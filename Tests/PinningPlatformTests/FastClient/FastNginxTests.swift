@@ -53,6 +53,15 @@ struct FastNginxTests {
     try await nginx.stop()
   }
 
+  @Test("go over HTTP/1.1 with a libcurl that was built without HTTP/2")
+  func withoutHTTP2() async throws {
+    let nginx = try await nginx(http2: true)
+    let transport = try transport { $0.speaksHTTP2 = false }
+    #expect(await served(8, try site.url(port: nginx.port), over: transport) == 8)
+    #expect(try await nginx.accesses(waitingFor: 8).allSatisfy { $0.version == "HTTP/1.1" })
+    try await nginx.stop()
+  }
+
   @Test("send nothing more over an HTTP/2 connection whose pin is removed, and come back")
   func removedOverHTTP2() async throws {
     let nginx = try await nginx(http2: true)

@@ -1,4 +1,5 @@
 #if os(Linux)
+  import CCurl
   import CPlatformShims
   import Foundation
   import FoundationNetworking
@@ -51,7 +52,8 @@
       let verdicts = ClientVerdicts(judge: judge, validator: validator)
       var options = verdicts.options(
         store: validator.storePointer, checkHost: validator.trust != .pinnedKeysOnly,
-        mostConnections: max(1, settings.total / settings.lanes))
+        mostConnections: max(1, settings.total / settings.lanes),
+        features: Self.features(settings))
       guard let client = pp_client_make(&options) else { return nil }
       self.client = client
       self.verdicts = verdicts
@@ -63,6 +65,11 @@
       let thread = Thread { [self] in run() }
       thread.name = "pinned-client"
       thread.start()
+    }
+
+    private static func features(_ settings: RequestSettings) -> UInt32 {
+      let known = pp_libcurl_features()
+      return settings.speaksHTTP2 ? known : known & ~UInt32(CURL_VERSION_HTTP2)
     }
 
     // The thread, whose closure holds the loop, has ended: nothing of libcurl is left to be freed here.

@@ -92,11 +92,14 @@
 
     // MARK: The C side: unwraps pointers and decides nothing.
 
-    func options(store: OpaquePointer, checkHost: Bool, mostConnections: Int) -> pp_client_options {
+    func options(
+      store: OpaquePointer, checkHost: Bool, mostConnections: Int, features: UInt32
+    ) -> pp_client_options {
       pp_client_options(
         context: Unmanaged.passUnretained(self).toOpaque(), judge: Self.judge,
         release_proof: Self.releaseProof, confirm: Self.confirm, feed: Self.feed, store: store,
-        check_host: checkHost, most_connections: mostConnections)
+        check_host: checkHost, most_connections: mostConnections,
+        libcurl_features: features)
     }
 
     private static let judge:

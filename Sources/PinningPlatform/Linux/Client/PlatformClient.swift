@@ -125,7 +125,9 @@
         case .refused(let evaluation):
           transport.judge.record(evaluation)
           throw evaluation
-        case .unreadable: throw TransferFailure.error(.badURL, url)
+        case .unreadable:
+          throw TransferFailure.error(
+            .badURL, url, "the URL names no host that can be read; hint: https://host/path")
         case .unsupported: throw TransferFailure.error(.unsupportedURL, url)
         }
       }
@@ -144,6 +146,8 @@
     }
 
     private static func body(of request: URLRequest, _ body: RequestBody?) -> ClientRequest.Body {
+      // Only an empty one has come this far: `PinnedTransport` refuses another.
+      if request.httpMethod == "HEAD" { return .none }
       switch body {
       case .data(let data): return .bytes(data)
       case .chunks(let source):

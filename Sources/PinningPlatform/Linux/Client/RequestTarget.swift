@@ -61,7 +61,9 @@
           PinEvaluation(
             host: name ?? "", outcome: .clearText(scheme: scheme), decision: .refuse))
       }
-      guard let name, !name.isEmpty else { throw .unreadable }
+      // libcurl takes `https:/name` and `https:///name` for `https://name`; a URL without an authority
+      // names no host (RFC 3986 section 3), and a session fails it.
+      guard let name, !name.isEmpty, url.host?.isEmpty == false else { throw .unreadable }
       let host: HostName
       do throws(HostNameError) {
         host = try HostName(name)

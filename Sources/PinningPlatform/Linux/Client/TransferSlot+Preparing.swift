@@ -11,7 +11,7 @@
       raw.pointee.unread_limit = settings.unread
       raw.pointee.follows = true
       raw.pointee.may_repeat = request.mayRepeat
-      if !raw.pointee.is_plain {
+      if pp_exchange_needs_reset(raw) {
         guard pp_exchange_reset(raw) else { return false }
         target = nil
       }

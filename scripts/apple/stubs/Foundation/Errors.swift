@@ -35,6 +35,7 @@ public struct URLError: Error, Sendable {
     public static var timedOut: Code { fatalError() }
     public static var httpTooManyRedirects: Code { fatalError() }
     public static var requestBodyStreamExhausted: Code { fatalError() }
+    public static var dataLengthExceedsMaximum: Code { fatalError() }
     public static var cancelled: Code { fatalError() }
     public static var unsupportedURL: Code { fatalError() }
     public static var secureConnectionFailed: Code { fatalError() }

@@ -1,0 +1,75 @@
+// See urlsession_redirects.h.
+#if defined(__linux__)
+#include "urlsession_redirects.h"
+
+#include "urlsession_internal.h"
+
+#include <string.h>
+#include <strings.h>
+
+// Their addresses are the states of a handle.
+static char within, crossed;
+
+static void *state_of(CURL *easy) {
+  char *state = NULL;
+  return pp_easy_info(easy, CURLINFO_PRIVATE, &state) == CURLE_OK ? state : NULL;
+}
+
+bool pp_redirects_mark(void *easy) {
+  void *state = state_of(easy);
+  if (state) return state == &within || state == &crossed;
+  return curl_easy_setopt(easy, CURLOPT_PRIVATE, &within) == CURLE_OK;
+}
+
+bool pp_redirects_crossed(void *easy) { return state_of(easy) == &crossed; }
+
+// Equal parts of two URLs; an unreadable URL equals none.
+static bool agree(CURLU *a, CURLU *b, CURLUPart part) {
+  char *first = NULL, *second = NULL;
+  bool equal = !curl_url_get(a, part, &first, CURLU_DEFAULT_PORT) &&
+               !curl_url_get(b, part, &second, CURLU_DEFAULT_PORT) &&
+               strcasecmp(first, second) == 0;
+  curl_free(first);
+  curl_free(second);
+  return equal;
+}
+
+static bool share_origin(const char *one, const char *other) {
+  CURLU *a = curl_url(), *b = curl_url();
+  bool equal = a && b && !curl_url_set(a, CURLUPART_URL, one, CURLU_NON_SUPPORT_SCHEME) &&
+               !curl_url_set(b, CURLUPART_URL, other, CURLU_NON_SUPPORT_SCHEME) &&
+               agree(a, b, CURLUPART_SCHEME) && agree(a, b, CURLUPART_HOST) &&
+               agree(a, b, CURLUPART_PORT);
+  curl_url_cleanup(a);
+  curl_url_cleanup(b);
+  return equal;
+}
+
+void pp_redirects_set_url(void *easy, const char *url) {
+  if (state_of(easy) != &within) return;
+  char *last = NULL;
+  if (url && pp_easy_info(easy, CURLINFO_EFFECTIVE_URL, &last) == CURLE_OK && last &&
+      share_origin(last, url))
+    return;
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, &crossed);
+}
+
+static bool is_named(const char *line, const char *name) {
+  size_t length = strlen(name);
+  if (strncasecmp(line, name, length) != 0) return false;
+  const char *rest = line + length + strspn(line + length, " \t");
+  return *rest == ':' || *rest == ';';
+}
+
+void pp_redirects_set_headers(void *easy, struct curl_slist *headers) {
+  if (!headers || !pp_redirects_crossed(easy)) return;
+  static const char *const names[] = {"Authorization", "Cookie", "Proxy-Authorization", "Host"};
+  for (struct curl_slist *line = headers; line; line = line->next)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+      // libcurl passes over a line without a colon; the list is freed by its nodes, not by lengths.
+      if (line->data && is_named(line->data, names[i])) {
+        line->data[0] = 0;
+        break;
+      }
+}
+#endif

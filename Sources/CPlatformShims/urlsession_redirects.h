@@ -1,0 +1,28 @@
+// What a redirected request must not carry to another origin.
+//
+// Foundation takes a task's header fields along wherever it is redirected. One easy handle serves all
+// hops of a task, so what was armed once and is given another URL is on its next hop. Where that one's
+// scheme, host or port differ from the last one's, `Authorization`, `Cookie`, `Proxy-Authorization` and
+// `Host` are blanked in the list that Foundation hands to libcurl, then and on every later hop, since
+// Foundation's own request still has them.
+//
+// The hop's state is CURLOPT_PRIVATE of the handle, which Foundation does not use: it needs no table, and
+// goes with the handle.
+#ifndef PP_URLSESSION_REDIRECTS_H
+#define PP_URLSESSION_REDIRECTS_H
+#include <stdbool.h>
+
+struct curl_slist;
+
+// The handle is about to carry a hop of a pinned session. False: it cannot be marked, or somebody else
+// uses its CURLOPT_PRIVATE.
+bool pp_redirects_mark(void *easy);
+
+// Whether a hop of this handle has left its first origin.
+bool pp_redirects_crossed(void *easy);
+
+// Foundation sets an option of any handle, pinned or not. Before libcurl gets it.
+void pp_redirects_set_url(void *easy, const char *url);
+void pp_redirects_set_headers(void *easy, struct curl_slist *headers);
+
+#endif
