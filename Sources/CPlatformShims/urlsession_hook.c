@@ -116,32 +116,6 @@ CURLcode pp_easy_info(CURL *easy, CURLINFO info, char **out) {
 
 // --- Transfers ----------------------------------------------------------------------------------
 
-static void read_url(struct transfer *t) {
-  t->scheme[0] = t->host[0] = 0;
-  t->port = 0;
-  char *url = NULL, *part = NULL;
-  REAL(curl_easy_getinfo)(t->easy, CURLINFO_EFFECTIVE_URL, &url);
-  CURLU *parsed = curl_url();
-  if (url && parsed && !curl_url_set(parsed, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME)) {
-    if (!curl_url_get(parsed, CURLUPART_SCHEME, &part, 0) && part) {
-      snprintf(t->scheme, sizeof t->scheme, "%s", part);
-      curl_free(part);
-    }
-    part = NULL;
-    if (!curl_url_get(parsed, CURLUPART_HOST, &part, 0) && part) {
-      // A name that does not fit is no name: it must not be judged by its beginning.
-      if (strlen(part) < sizeof t->host) snprintf(t->host, sizeof t->host, "%s", part);
-      curl_free(part);
-    }
-    part = NULL;
-    if (!curl_url_get(parsed, CURLUPART_PORT, &part, CURLU_DEFAULT_PORT) && part) {
-      t->port = atoi(part);
-      curl_free(part);
-    }
-  }
-  curl_url_cleanup(parsed);
-}
-
 // Puts the rules on an easy handle. Every option is one that the rules stand on, so one failure
 // fails the whole.
 static bool arm(struct transfer *t, bool fresh) {
@@ -189,17 +163,6 @@ static void disarm(CURL *h) {
   curl_easy_setopt(h, CURLOPT_PREREQDATA, NULL);
 }
 
-// A redirect to another origin has left its cookies behind; these are the new one's own.
-static bool use_cookies(struct transfer *t) {
-  const pp_session_options *options = &t->session->options;
-  char *url = NULL;
-  pp_easy_info(t->easy, CURLINFO_EFFECTIVE_URL, &url);
-  char *cookies = url ? options->cookies(options->context, url) : NULL;
-  bool is_set = curl_easy_setopt(t->easy, CURLOPT_COOKIE, cookies) == CURLE_OK;
-  free(cookies);
-  return is_set;
-}
-
 // What a verdict left with its judge, in case that the transfer would be parked.
 static void forget(struct session *s, enum verdict verdict, uint64_t id) {
   if (verdict == TO_REFRESH) s->options.ended(s->options.context, id);
@@ -229,16 +192,16 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   if (!is_adopted) return CURLM_BAD_HANDLE;
   if (!t) return CURLM_OUT_OF_MEMORY;
   forget(s, t->verdict, last_id);
-  read_url(t);
+  pp_read_url(t);
   if (!arm(t, false) || !pp_redirects_mark(easy)) return CURLM_OUT_OF_MEMORY;
-  if (pp_redirects_crossed(easy) && !use_cookies(t)) return CURLM_OUT_OF_MEMORY;
+  if (!pp_redirects_use_cookies(easy, &s->options)) return CURLM_OUT_OF_MEMORY;
   char message[PP_MESSAGE_SIZE] = "";
   pp_transfer asked = pp_view(t);
   pp_decision decision = s->options.admit(s->options.context, &asked, message);
   if (decision != PP_ACCEPT) {
     pp_note(t, PP_REFUSE, message);
     // Nothing can dial this, so the transfer fails in the ordinary way before a socket is made.
-    if (curl_easy_setopt(easy, CURLOPT_URL, "refused://") != CURLE_OK) return CURLM_OUT_OF_MEMORY;
+    if (curl_easy_setopt(easy, CURLOPT_URL, "refused://")) return CURLM_OUT_OF_MEMORY;
   }
   return REAL(curl_multi_add_handle)(s->multi, easy);
 }

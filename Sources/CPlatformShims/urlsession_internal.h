@@ -95,6 +95,9 @@ struct curl_tlssessioninfo *pp_tls_info(CURL *easy);
 // The same, for what is a text or a pointer.
 CURLcode pp_easy_info(CURL *easy, CURLINFO info, char **out);
 
+// Reads whom the transfer is for from its URL: never from SNI, which is empty for addresses.
+void pp_read_url(struct transfer *t);
+
 // CURLOPT_SSL_CTX_FUNCTION and CURLOPT_PREREQFUNCTION; the context of both is the transfer.
 CURLcode pp_prepare_tls(CURL *easy, void *tls_context, void *transfer);
 int pp_before_request(void *transfer, char *peer, char *own, int peer_port, int own_port);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <stdio.h>
+#include <string.h>
 
 // What a connection's SSL_CTX owns.
 struct connection {
@@ -88,4 +89,29 @@ int pp_before_request(void *argument, char *peer, char *own, int peer_port, int 
   return CURL_PREREQFUNC_ABORT;
 }
 
+void pp_read_url(struct transfer *t) {
+  t->scheme[0] = t->host[0] = 0;
+  t->port = 0;
+  char *url = NULL, *part = NULL;
+  pp_easy_info(t->easy, CURLINFO_EFFECTIVE_URL, &url);
+  CURLU *parsed = curl_url();
+  if (url && parsed && !curl_url_set(parsed, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME)) {
+    if (!curl_url_get(parsed, CURLUPART_SCHEME, &part, 0) && part) {
+      snprintf(t->scheme, sizeof t->scheme, "%s", part);
+      curl_free(part);
+    }
+    part = NULL;
+    if (!curl_url_get(parsed, CURLUPART_HOST, &part, 0) && part) {
+      // A name that does not fit is no name: it must not be judged by its beginning.
+      if (strlen(part) < sizeof t->host) snprintf(t->host, sizeof t->host, "%s", part);
+      curl_free(part);
+    }
+    part = NULL;
+    if (!curl_url_get(parsed, CURLUPART_PORT, &part, CURLU_DEFAULT_PORT) && part) {
+      t->port = atoi(part);
+      curl_free(part);
+    }
+  }
+  curl_url_cleanup(parsed);
+}
 #endif

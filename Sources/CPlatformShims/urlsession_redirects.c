@@ -4,6 +4,7 @@
 
 #include "urlsession_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -21,7 +22,17 @@ bool pp_redirects_mark(void *easy) {
   return curl_easy_setopt(easy, CURLOPT_PRIVATE, &within) == CURLE_OK;
 }
 
-bool pp_redirects_crossed(void *easy) { return state_of(easy) == &crossed; }
+static bool has_crossed(CURL *easy) { return state_of(easy) == &crossed; }
+
+bool pp_redirects_use_cookies(void *easy, const pp_session_options *options) {
+  if (!has_crossed(easy)) return true;
+  char *url = NULL;
+  pp_easy_info(easy, CURLINFO_EFFECTIVE_URL, &url);
+  char *cookies = url ? options->cookies(options->context, url) : NULL;
+  bool is_set = curl_easy_setopt(easy, CURLOPT_COOKIE, cookies) == CURLE_OK;
+  free(cookies);
+  return is_set;
+}
 
 // Equal parts of two URLs; an unreadable URL equals none.
 static bool agree(CURLU *a, CURLU *b, CURLUPart part) {
@@ -62,7 +73,7 @@ static bool is_named(const char *line, const char *name) {
 }
 
 void pp_redirects_set_headers(void *easy, struct curl_slist *headers) {
-  if (!headers || !pp_redirects_crossed(easy)) return;
+  if (!headers || !has_crossed(easy)) return;
   static const char *const names[] = {"Authorization", "Cookie", "Proxy-Authorization", "Host"};
   for (struct curl_slist *line = headers; line; line = line->next)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

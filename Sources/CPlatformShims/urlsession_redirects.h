@@ -12,14 +12,17 @@
 #define PP_URLSESSION_REDIRECTS_H
 #include <stdbool.h>
 
+#include "urlsession_hook.h"
+
 struct curl_slist;
 
 // The handle is about to carry a hop of a pinned session. False: it cannot be marked, or somebody else
 // uses its CURLOPT_PRIVATE.
 bool pp_redirects_mark(void *easy);
 
-// Whether a hop of this handle has left its first origin.
-bool pp_redirects_crossed(void *easy);
+// A hop that has left its first origin gets the cookies that its session has for where it goes, since it
+// left the first one's behind. False: out of memory.
+bool pp_redirects_use_cookies(void *easy, const pp_session_options *options);
 
 // Foundation sets an option of any handle, pinned or not. Before libcurl gets it.
 void pp_redirects_set_url(void *easy, const char *url);

@@ -3,10 +3,13 @@ enum Table {
   static let rows = changes + attacks
   static let changes =
     RotationRows.all + ServerRows.changes + ShippedRows.changes + AbsenceRows.all + ClockRows.all
+    + TimeRows.changes
     + LiveRotationRows.all + LiveRegistryRows.all + LiveOutageRows.all + LiveMishapRows.all
+    + LiveClockRows.all
     + LiveCrowdRows.changes
   static let attacks =
-    MiddlemanRows.all + ClearTextRows.all + RegistryAttackRows.all + TamperingRows.all
+    MiddlemanRows.all + TimeRows.attacks + ClearTextRows.all + RegistryAttackRows.all
+    + TamperingRows.all
     + BodyRows.all
     + ServerRows.attacks + LiveAttackRows.all + LiveForgeryRows.all
     + LiveCrowdRows.attacks

@@ -157,10 +157,18 @@ import Testing
     let second = try #require(server.service.currentDocument(Self.file))
     #expect(second.signed == server.clock.now())
     #expect(second.bytes != first.bytes)
-    // A clock that is set back never shortens what was promised.
-    server.clock.advance(-30 * 86_400)
+    // A clock that is set back a little, or by which no endpoint is valid, shortens nothing.
+    server.clock.advance(-80_000)
     await server.service.look(at: Self.host)
     #expect(server.service.currentDocument(Self.file)?.signed == second.signed)
+    server.clock.advance(-30 * 86_400)
+    server.observer.show(.refused(reason: "not yet valid", presented: pin(1)), at: Self.host)
+    await server.service.look(at: Self.host)
+    #expect(server.service.currentDocument(Self.file)?.signed == second.signed)
+    // One by which they are was put right.
+    server.observer.show(.accepted(pin(1)), at: Self.host)
+    await server.service.look(at: Self.host)
+    #expect(server.service.currentDocument(Self.file)?.signed == server.clock.now())
     await server.service.stop()
   }
 

@@ -173,22 +173,31 @@ import Testing
     // And goes on from there.
     _ = await keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 30)
     #expect(published.document(Self.file)?.number == .init(epoch: 1, version: Self.now + 61))
-    #expect(published.document(Self.file)?.signed == Self.now + 30)
+    #expect(published.document(Self.file)?.signed == Self.now + 60)
   }
 
-  @Test("signed by a clock that was ahead is signed again once that is put right, nothing else new")
-  func signedAhead() {
+  @Test(
+    "is signed again when old, older than a certificate, or of a time that is proved wrong")
+  func whenDue() {
     let day: Int64 = 86_400
-    for (signed, newest, isDue) in [
-      (0, 0, false), (-day + 1, 0, false), (-day, 0, true),
-      (3600, 0, false), (3601, 0, true), (300 * day, 0, true),
+    for (signed, newest, accepted, isDue) in [
+      (0, -day, 0, false), (-day + 1, -30 * day, 0, false), (-day, -30 * day, 0, true),
       // A certificate that is newer, and one whose time has not come.
-      (-60, -59, true), (-60, -60, false), (-60, -30 * day, false), (-60, 1, false),
-    ] as [(Int64, Int64, Bool)] {
-      let result = DocumentSigner.isDue(
-        signed: Self.now + signed, newestCertificate: Self.now + newest, at: Self.now)
-      #expect(result == isDue, "signed \(signed), newest \(newest)")
+      (-60, -59, 0, true), (-60, -60, 0, false), (-60, 1, 0, false),
+      // The clock was ahead: by little; by much, and proved so; by the clock before it was put right.
+      (day, -day, 0, false), (day + 1, -day, 0, true), (300 * day, -day, -60, true),
+      (300 * day, -day, nil, false), (300 * day, -day, 300 * day, false),
+    ] as [(Int64, Int64, Int64?, Bool)] {
+      var proof = TimeProof()
+      if let accepted { proof.enter(look(begins: newest), at: Self.now + accepted) }
+      let result = proof.asksForSigning(signed: Self.now + signed, at: Self.now)
+      #expect(result == isDue, "signed \(signed), newest \(newest), accepted \(accepted ?? -1)")
     }
+  }
+
+  private func look(begins: Int64) -> Look {
+    let leaf = SeenCertificate(pin: pin(1), notBefore: Self.now + begins)
+    return Look(observations: [Observation(outcome: .accepted(SeenChain(leaf: leaf)))])
   }
 
   @Test("is signed anew for a renewed certificate with the same key: once")
@@ -204,13 +213,9 @@ import Testing
         signing: Locked(try signer()), store: MemoryStore(), published: published,
         health: ServiceHealth(), log: .silent))
     try await keeper.open()
-    func look(begins: Int64) -> Look {
-      let leaf = SeenCertificate(pin: pin(1), notBefore: begins)
-      return Look(observations: [Observation(outcome: .accepted(SeenChain(leaf: leaf)))])
-    }
     var signed: [Int64?] = []
     for (begins, at) in [(-86_400, 0), (-86_400, 60), (90, 120), (90, 180)] as [(Int64, Int64)] {
-      _ = await keeper.enter(look(begins: Self.now + begins), of: endpoint, at: Self.now + at)
+      _ = await keeper.enter(look(begins: begins), of: endpoint, at: Self.now + at)
       signed.append(published.document(Self.file)?.signed)
     }
     #expect(signed == [0, 0, 120, 120].map { Self.now + $0 })

@@ -36,8 +36,8 @@ actor DocumentKeeper {
   /// Whether a write failed, or the store went back, so that the record lacks what is known here.
   private var isAhead = false
   private var mustSign = true
-  /// From when the newest certificate that was seen is valid; see ``DocumentSigner/isDue(signed:newestCertificate:at:)``.
-  private var newestCertificate: Int64 = 0
+  /// What accepted looks say of time.
+  private var proof = TimeProof()
   /// Whether others are watched than were when somebody last asked.
   private var hasNewEndpoints = false
   private var watchedPauses: Set<String> = []
@@ -82,7 +82,7 @@ actor DocumentKeeper {
     let context = context(of: endpoint, ledger)
     let events = ledger.enter(look, at: now, rule: settings.rule, context: context)
     state.ledgers[id] = ledger
-    newestCertificate = max(newestCertificate, look.newestCertificate)
+    proof.enter(look, at: now)
     if !ledger.keys.isEmpty { listed.insert(id, endpoint.patterns) }
     let concernsOthers = note(events, look, id, group: group, now)
     if isNotable(events, ledger, id, now) { isDirty = true }
@@ -305,11 +305,11 @@ actor DocumentKeeper {
       return nil
     }
     // Never an older number than before, whatever became of the store: clients take it for a rollback.
-    // The time is now, also after a clock that was ahead: a newer number brings clients back to it.
     if let number = current?.number { state.number = max(state.number ?? number, number) }
-    var time = now
+    let last = max(state.signed, current?.signed ?? 0)
+    var time = beginsEpoch ? now : proof.time(after: last, at: now)
     // Without a number, time alone tells another document from this one.
-    if state.number == nil { time = max(now, max(state.signed, current?.signed ?? 0) + 1) }
+    if state.number == nil { time = max(now, last + 1) }
     do throws(SigningProblem) {
       guard
         let document = try services.signer.sign(content, file: file, after: state, at: time)
@@ -328,7 +328,7 @@ actor DocumentKeeper {
 
   private func isOld(at now: Int64) -> Bool {
     !state.document.isEmpty
-      && DocumentSigner.isDue(signed: state.signed, newestCertificate: newestCertificate, at: now)
+      && proof.asksForSigning(signed: state.signed, at: now)
   }
 
   /// Whether there is a document already, or every endpoint was looked at.

@@ -25,22 +25,6 @@ public struct DocumentSigner: Sendable {
   /// How long a signed document is published before it is signed again unchanged, in seconds: a day.
   public static let renewal: Int64 = 86_400
 
-  /// Whether an unchanged document is signed again.
-  ///
-  /// - After a day.
-  /// - When an endpoint shows a certificate that begins after the document was signed. A device whose
-  ///   clock is behind goes by the time of signing: to it that certificate is not valid yet.
-  /// - When it was signed in the future, by a clock that was put right since.
-  ///
-  /// All times are Unix seconds.
-  static func isDue(signed: Int64, newestCertificate: Int64, at now: Int64) -> Bool {
-    now - signed >= renewal || (newestCertificate > signed && newestCertificate <= now)
-      || signed > now + clockTolerance
-  }
-
-  /// Seconds by which the clocks of two servers may be apart.
-  private static let clockTolerance: Int64 = 3600
-
   let key: SigningKey
   let statements: StatementSigner?
 
@@ -194,3 +178,5 @@ extension DocumentSignerError: CustomStringConvertible {
     }
   }
 }
+
+extension DocumentSignerError: ExplainedError {}

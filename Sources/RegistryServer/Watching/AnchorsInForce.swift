@@ -69,3 +69,5 @@ extension AnchorsError: CustomStringConvertible {
     }
   }
 }
+
+extension AnchorsError: ExplainedError {}

@@ -95,13 +95,13 @@ public struct SeenCertificate: Sendable, Hashable {
 }
 
 extension Look {
-  /// From when the newest accepted certificate of a server is valid, in Unix seconds; 0 where there is
-  /// none.
-  var newestCertificate: Int64 {
-    observations.lazy.map { observation in
-      guard case .accepted(let chain) = observation.outcome else { return 0 }
+  /// From when the newest accepted certificate of a server is valid, in Unix seconds; `nil` where none was
+  /// accepted.
+  var newestCertificate: Int64? {
+    observations.lazy.compactMap { observation in
+      guard case .accepted(let chain) = observation.outcome else { return nil }
       return chain.leaf.notBefore
-    }.max() ?? 0
+    }.max()
   }
 
   /// One accepted observation of this server itself, of a chain of which no more is known.

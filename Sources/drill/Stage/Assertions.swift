@@ -18,7 +18,7 @@ extension App {
   func mustRefuse(_ isExpected: (RegistryError) -> Bool) async throws {
     do { try await client.refresh() } catch {
       switch error {
-      case .registryRefused(let reason), .malformed(let reason):
+      case .registryRefused(let reason), .malformed(let reason, _):
         return try show(isExpected(reason), "the document was refused for another reason: \(error)")
       default: throw Unshown("the document was refused for another reason: \(error)")
       }

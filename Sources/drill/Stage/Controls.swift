@@ -48,7 +48,10 @@ extension Stage {
   var control: Dialer { .unpinned(trust, at: timeline.device) }
 
   /// That a client which goes by the device's clock alone would not be served.
-  func mustNotBeValidYet(_ site: Site) async throws {
+  ///
+  /// - Parameter time: the device's clock, where it is not the stage's.
+  func mustNotBeValidYet(_ site: Site, at time: Int64? = nil) async throws {
+    let control = Dialer.unpinned(trust, at: time ?? timeline.device)
     let answer = await control.dial(try site.url())
     try show(answer.isFailure, "the certificate is valid by the device's clock: \(answer.text)")
   }

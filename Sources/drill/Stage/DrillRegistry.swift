@@ -85,6 +85,12 @@ final class DrillRegistry: Sendable {
 
   var url: String { "http://127.0.0.1:\(server.port)/api/v1/app.json" }
 
+  /// The same answers over TLS, as real registries give them.
+  func front(_ identity: ServerIdentity) throws -> LocalTLSServer {
+    let answer = answer
+    return try LocalTLSServer(identity: identity) { _ in answer.withLock { $0 } }
+  }
+
   /// What the next document says as it stands.
   var book: Book { state.withLock { $0 } }
 

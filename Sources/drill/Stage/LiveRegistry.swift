@@ -38,10 +38,11 @@ final class LiveRegistry: Sendable {
   ///   - vantagePoints: the ports of proxies that it looks through as well.
   static func run(
     _ stage: Stage, watching sites: [Site], believing authorities: [CertificateAuthority] = [],
-    vantagePoints: [UInt16] = [], _ body: (LiveRegistry) async throws -> Void
+    vantagePoints: [UInt16] = [], time: VirtualTime = VirtualTime(),
+    _ body: (LiveRegistry) async throws -> Void
   ) async throws {
     let registry = try await LiveRegistry(
-      stage, sites, [stage.authority] + authorities, vantagePoints)
+      stage, sites, [stage.authority] + authorities, vantagePoints, time)
     do {
       try await registry.startServer()
       try show(sites.allSatisfy { registry.lists($0.host) }, "the first document lacks a site")
@@ -55,10 +56,10 @@ final class LiveRegistry: Sendable {
 
   private init(
     _ stage: Stage, _ sites: [Site], _ authorities: [CertificateAuthority],
-    _ vantagePoints: [UInt16]
+    _ vantagePoints: [UInt16], _ time: VirtualTime
   ) async throws {
     self.stage = stage
-    time = VirtualTime()
+    self.time = time
     clock = WrongClock(time)
     let directory = try stage.makeDirectory()
     keys = try await LiveKeys(in: directory)
@@ -197,12 +198,16 @@ final class LiveRegistry: Sendable {
   }
 
   /// Starts an app, a device of its own with the root key in it.
-  func startApp(_ adjust: (inout SslPinningConfig) -> Void = { _ in }) async throws -> App {
+  ///
+  /// - Parameter error: seconds by which the device's clock is wrong.
+  func startApp(
+    clockWrongBy error: Int64 = 0, _ adjust: (inout SslPinningConfig) -> Void = { _ in }
+  ) async throws -> App {
     var config = stage.config()
     config.endpointUrl = "http://127.0.0.1:\(wire.port)/api/v1/\(Self.file)"
     config.rootKeys = [keys.shippedRoot]
     config.storage = .directory(try stage.makeDirectory().path(percentEncoded: false))
     adjust(&config)
-    return App(try await SslPinningClient(config: config, clocks: time.clocks))
+    return App(try await SslPinningClient(config: config, clocks: time.clocks(wrongBy: error)))
   }
 }

@@ -103,7 +103,12 @@ extension RegistryError {
   var statementFault: DocumentFault? {
     if case .invalidStatement(let fault) = self { fault } else { nil }
   }
-  var isUnsigned: Bool { if case .notSigned = statementFault { true } else { false } }
+  var isUnsigned: Bool {
+    switch statementFault {
+    case .notSigned, .tooFewSignatures: true
+    default: false
+    }
+  }
   var isKeySet: Bool { if case .invalidKeySet = self { true } else { false } }
   var isOtherRegistry: Bool { if case .otherRegistry = statementFault { true } else { false } }
 }

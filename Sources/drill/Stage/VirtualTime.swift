@@ -13,8 +13,12 @@ final class VirtualTime: ServerClock {
   }
 
   /// Unix time in seconds at which it begins.
-  private let start = Clocks.system.wall()
+  private let start: Int64
   private let state = Locked(State())
+
+  /// - Parameter behind: seconds before the machine's own time at which it begins. Chains are judged by
+  ///   the machine's: what begins in this time must have begun by that, too.
+  init(behind: Int64 = 0) { start = Clocks.system.wall() - behind }
 
   /// Seconds since it began.
   var seconds: Int64 { state.withLock { $0.milliseconds / 1000 } }
@@ -67,9 +71,12 @@ final class VirtualTime: ServerClock {
   }
 
   /// A device's clocks by this time.
-  var clocks: Clocks {
+  var clocks: Clocks { clocks(wrongBy: 0) }
+
+  /// The clocks of a device whose own is wrong by so many seconds.
+  func clocks(wrongBy error: Int64) -> Clocks {
     Clocks(
-      wall: { self.now() }, steady: { 1000 + self.seconds },
+      wall: { self.now() + error }, steady: { 1000 + self.seconds },
       sleep: { _ in try await Clocks.systemSleep(86400) }, longestRefresh: 20)
   }
 

@@ -120,13 +120,25 @@ import Testing
     // A staged key is no live one: no server shows it yet.
     state.ledgers[Self.a]?.stage(pin(3), KnownKey.Staging(at: 1, by: "ada"))
     let before = state
-    #expect(throws: AdministrationError.leavesWithoutPin(["a.example", "*.a.example"])) {
+    #expect(
+      throws: AdministrationError.leavesWithoutPin(["a.example", "*.a.example"], areStaged: true)
+    ) {
       try state.deny(pin(1), configured: Self.endpoints, force: false, Self.request)
     }
     #expect(state == before)
     _ = try state.deny(pin(1), configured: Self.endpoints, force: true, Self.request)
     #expect(
       Set(DocumentContent(state, endpoints: Self.endpoints).entries.map(\.pin)) == [pin(2), pin(3)])
+  }
+
+  @Test("the hint says what is missing: a staged key, or the probe that sees it")
+  func denialHints() {
+    let hosts = ["a.example"]
+    let nothing = "\(AdministrationError.leavesWithoutPin(hosts))"
+    #expect(nothing.hasSuffix("; hint: stage the next key first, or force it"))
+    let staged = "\(AdministrationError.leavesWithoutPin(hosts, areStaged: true))"
+    #expect(staged.hasSuffix("switch the servers to it, and wait for the next probe"))
+    #expect(!staged.contains("force") && !staged.contains("first"))
   }
 
   @Test("denying the last key that may be used needs force too, where no server shows it any more")
