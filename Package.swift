@@ -64,7 +64,7 @@ let package = Package(
     .target(
       name: "PinningPlatform",
       dependencies: [
-        "Pinning",
+        "CanonicalJSON", "Pinning",
         .target(name: "COpenSSL", condition: linux),
         .target(name: "CCurl", condition: linux),
         .target(name: "CPlatformShims", condition: linux),

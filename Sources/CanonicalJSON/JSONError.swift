@@ -75,6 +75,8 @@ extension JSONError: CustomStringConvertible {
     switch self {
     case .byteOrderMark: "save the file as UTF-8 without BOM"
     case .invalidUTF8(0): "JSON is UTF-8; UTF-16 and compressed files are not accepted"
+    case .unexpectedByte(UInt8(ascii: "<"), _):
+      "this looks like HTML; is the address the right one?"
     case .numberOverflow: "send large numbers as strings"
     default: nil
     }

@@ -78,6 +78,11 @@ public final class SslPinningClient: PinnedTransportOwner {
       case .cannotPin(let reason): throw .platformCannotPin(reason: reason)
       }
     }
+    // Before the network is asked: no registry makes these right.
+    do throws(PolicyError) {
+      try config.trust.check(
+        unlistedHosts: config.unlistedHosts, enforcement: config.enforcement)
+    } catch { throw .badConfiguration(error) }
     let events = Broadcast<PinningEvent>(history: 16)
     let reporter: FailureReporter?
     do throws(ReportingError) {
@@ -117,7 +122,7 @@ public final class SslPinningClient: PinnedTransportOwner {
   public func flushReports() async { await keeper.reporter?.flush() }
 
   /// What in the registry in force could not be used.
-  public var registryProblems: [RegistryProblem] { keeper.trusted.registry.problems }
+  public var registryProblems: [RegistryProblem] { keeper.problems }
 
   /// Which registry is in force, and when its server last confirmed it.
   public var registryStamp: RegistryStamp { keeper.trusted.stamp }

@@ -11,19 +11,22 @@ public enum SslPinningError: Error, Equatable, Sendable {
   case badURL(String)
   /// The endpoint is `http` to another machine.
   case clearTextURL(String)
-  /// No answer from the registry; in the transport's words.
-  case unreachable(String)
+  /// The task was cancelled before the registry's answer was there.
+  case cancelled
+  /// No answer from the registry; in the transport's words. `url` is what was asked for, without its
+  /// query, which may hold a secret.
+  case unreachable(String, url: String? = nil)
   /// The registry's certificate is not valid yet by the device's clock, which says this (Unix seconds):
   /// most likely the clock is behind. A client that has believed a statement before is not stopped by
   /// its clock.
   case clockBehind(at: Int64)
   /// The registry answered with this status; and the seconds after which it wants to be asked again,
   /// where it said so.
-  case httpStatus(Int, retryAfter: Double? = nil)
+  case httpStatus(Int, retryAfter: Double? = nil, url: String? = nil)
   /// The registry is larger than this many bytes.
   case tooLarge(limit: Int)
-  /// The answer is no registry.
-  case malformed(RegistryError)
+  /// The answer is no registry, such as a web page.
+  case malformed(RegistryError, url: String? = nil)
   /// The answer is a registry, and not one to believe: older than the one in force, for another
   /// endpoint, expired, or signed by the wrong keys.
   case registryRefused(RegistryError)
@@ -33,7 +36,8 @@ public enum SslPinningError: Error, Equatable, Sendable {
   case badRootKeys(DocumentFault)
   /// The signing key, or a root key, cannot be read or used.
   case badSigningKey(VerificationKeyError)
-  /// The registry is not signed by the signing key.
+  /// A registry of format 1 is not signed by the signing key; of format 2 ``registryRefused(_:)``
+  /// says so.
   case badSignature
   /// The registry is signed and holds no key that can be used.
   case noUsableKey
@@ -48,24 +52,28 @@ public enum SslPinningError: Error, Equatable, Sendable {
 }
 
 extension SslPinningError {
-  init(_ error: RegistryError) {
+  /// - Parameter url: what was asked for.
+  init(_ error: RegistryError, url: String) {
     switch error {
     case .badSignature: self = .badSignature
     case .noUsableKey: self = .noUsableKey
     case .tooLarge(let limit): self = .tooLarge(limit: limit)
     case .malformed, .missingMember, .unreadableSignature, .unreadableState:
-      self = .malformed(error)
+      self = .malformed(error, url: Self.withoutQuery(url))
     case .invalidKeySet, .keySetExpired, .invalidStatement, .statementExpired, .rolledBack,
       .otherPayload, .statementStripped, .statementRequired, .noFormat1Key:
       self = .registryRefused(error)
     }
   }
 
-  init(_ error: FetchError) {
+  /// - Parameter url: what was asked for.
+  init(_ error: FetchError, url: String) {
+    let url = Self.withoutQuery(url)
     switch error {
-    case .unreachable(let reason): self = .unreachable(reason)
+    case .cancelled: self = .cancelled
+    case .unreachable(let reason): self = .unreachable(reason, url: url)
     case .notYetValid(let clock): self = .clockBehind(at: clock)
-    case .status(let code, let wait): self = .httpStatus(code, retryAfter: wait)
+    case .status(let code, let wait): self = .httpStatus(code, retryAfter: wait, url: url)
     case .tooLarge(let limit): self = .tooLarge(limit: limit)
     }
   }
@@ -82,7 +90,12 @@ extension SslPinningError {
 extension SslPinningError {
   /// Seconds after which the registry wants to be asked again, where it said so.
   var retryAfter: Double? {
-    if case .httpStatus(_, let seconds) = self { seconds } else { nil }
+    if case .httpStatus(_, let seconds, _) = self { seconds } else { nil }
+  }
+
+  /// A registry's URL has no user name; its query may be a key of the app's.
+  private static func withoutQuery(_ url: String) -> String {
+    String(url.prefix { $0 != "?" && $0 != "#" })
   }
 
   /// The URL with `…` in place of a user name and password: errors end in logs.
@@ -99,13 +112,17 @@ extension SslPinningError: CustomStringConvertible {
     switch self {
     case .badURL(let url): "\"\(url)\" is no registry URL; hint: use https://host/path"
     case .clearTextURL(let url): "\"\(url)\" is clear text; hint: use https"
-    case .unreachable(let reason): "the registry cannot be reached: \(reason)"
+    case .cancelled: "the task was cancelled before the registry was there"
+    case .unreachable(let reason, let url):
+      "the registry\(Self.at(url)) cannot be reached: \(reason)"
+    case .httpStatus(let code, _, let url):
+      "the registry\(Self.at(url)) answered with status \(code)"
+        + ([404, 410].contains(code) ? "; hint: is this the registry's URL?" : "")
     case .clockBehind(let clock):
       "the registry's certificate is not valid yet, by a clock that says \(RFC3339.text(clock)); "
         + "hint: the device's clock is the likely cause; set it right and try again"
-    case .httpStatus(let code, _): "the registry answered with status \(code)"
     case .tooLarge(let limit): "the registry is larger than \(limit) bytes"
-    case .malformed(let error): "\(error)"
+    case .malformed(let error, let url): (url.map { "\($0): " } ?? "") + "\(error)"
     case .registryRefused(let error): "the registry is refused: \(error)"
     case .badBundledRegistry(let error): "the bundled registry is refused: \(error)"
     case .badRootKeys(let fault): "the root keys make no key set: \(fault)"
@@ -118,4 +135,8 @@ extension SslPinningError: CustomStringConvertible {
     case .platformCannotPin(let reason): "this platform cannot pin: \(reason)"
     }
   }
+
+  private static func at(_ url: String?) -> String { url.map { " \($0)" } ?? "" }
 }
+
+extension SslPinningError: ExplainedError {}

@@ -112,15 +112,15 @@ public final class ScriptedRegistry: Sendable {
     }
   }
 
-  /// A client of this registry.
+  /// A client of this registry. It can be made on any actor, such as the main actor.
   ///
   /// - Parameters:
-  ///   - clock: turned by the test.
+  ///   - clock: turned by the test; without one it stands still.
   ///   - configure: changes whatever the test is about: trust, enforcement, storage, what happens
   ///     after expiry. By default nothing is stored.
   /// - Throws: ``SslPinning/SslPinningError``.
-  public func client(
-    clock: TestClock, configure: (inout SslPinningConfig) -> Void = { _ in }
+  public nonisolated(nonsending) func client(
+    clock: TestClock = TestClock(), configure: (inout SslPinningConfig) -> Void = { _ in }
   ) async throws -> SslPinningClient {
     var config = SslPinningConfig(
       endpointUrl: "https://registry.test/\(name)", signingKeyBase64: "", storage: .none)

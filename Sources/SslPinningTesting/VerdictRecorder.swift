@@ -21,8 +21,12 @@ public final class VerdictRecorder: Sendable {
   private let listening: Locked<Task<Void, Never>?> = Locked(nil)
 
   /// Records from now on, for as long as it lives.
-  public init(_ client: SslPinningClient) {
-    let stream = client.evaluations
+  public convenience init(_ client: SslPinningClient) { self.init(client.evaluations) }
+
+  /// Records from now on, for as long as it lives.
+  public convenience init(_ client: FixedPinsClient) { self.init(client.evaluations) }
+
+  private init(_ stream: AsyncStream<PinEvaluation>) {
     listening.withLock {
       $0 = Task { [weak self] in
         for await verdict in stream { self?.record(verdict) }

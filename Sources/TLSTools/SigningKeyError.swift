@@ -1,3 +1,5 @@
+import PinningPlatform
+
 /// Why there is no signing key.
 public enum SigningKeyError: Error, Equatable, Sendable {
   /// No PEM block of a key in the text.
@@ -47,3 +49,5 @@ extension SigningKeyError: CustomStringConvertible {
     }
   }
 }
+
+extension SigningKeyError: ExplainedError {}

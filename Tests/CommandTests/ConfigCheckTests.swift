@@ -31,8 +31,9 @@ struct ConfigCheckTests {
         $0.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
       }
       for row in [
-        "keys[1] fqdn=www.example.com domainName=*.www.example.com file=www.example.com.json \(path):2",
-        "keys[2] fqdn=api.example.com domainName=api.example.com file=www.example.com.json \(path):2",
+        "keys[0] fqdn=www.example.com domainName=www.example.com file=www.example.com.json \(path):2",
+        "keys[0] fqdn=www.example.com domainName=*.www.example.com file=www.example.com.json \(path):2",
+        "keys[1] fqdn=api.example.com domainName=api.example.com file=www.example.com.json \(path):3",
         "log.level debug --log-level", "log.pretty true --log-pretty", "log.format json default",
         "storage.type postgres \(path):5",
         "storage.dsn postgres://user:***@db/registry \(path):6",
@@ -91,6 +92,14 @@ struct ConfigCheckTests {
       nil, [:], [], 3, "cannot read DIR/config.yaml: no such file or directory; hint: --config-file"
     ),
     ("", [:], [], 1, "DIR/config.yaml: line 1: keys is missing; hint: "),
+    (
+      "keys:\n - fqdn: https://a.example", [:], [], 1,
+      "DIR/config.yaml: line 2: keys[0].fqdn: \"https://a.example\" is a URL; hint: write the host alone"
+    ),
+    (
+      "keys:\n - fqdn: a.example:8443", [:], [], 1,
+      "DIR/config.yaml: line 2: keys[0].fqdn: \"a.example:8443\" has a port; hint: "
+    ),
     ("keys: [", [:], [], 1, "DIR/config.yaml: line 2: not YAML"),
     (
       "keys: [{fqdn: a.b}]\nstroage: {}", [:], [], 1,

@@ -33,6 +33,29 @@ struct PinFileTests {
     }
   }
 
+  @Test(
+    "shows the pin of a certificate request, which the certificate will have", arguments: [0, 1, 2])
+  func request(form: Int) async throws {
+    try await withTemporaryDirectory { directory in
+      let path = directory.path("next.csr")
+      let made = try await ChildProcess.run(
+        "openssl",
+        [
+          "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+          "-keyout", directory.path("key.pem"), "-subj", "/CN=next", "-out", path,
+        ] + (form == 1 ? ["-outform", "DER"] : form == 2 ? ["-newhdr"] : []))
+      #expect(made.exitCode == 0, "\(made.stderr)")
+      let key = try await ChildProcess.run(
+        "openssl",
+        ["pkey", "-in", directory.path("key.pem"), "-pubout", "-out", directory.path("pub.pem")])
+      #expect(key.exitCode == 0)
+      let expected = try await Tool.run("pin", directory.path("pub.pem")).stdout.prefix(44)
+      let shown = try await Tool.run("pin", path)
+      #expect(shown.exitCode == 0, "\(shown.stderr)")
+      #expect(shown.stdout == "\(expected)  request  (a certificate request)\n")
+    }
+  }
+
   @Test("shows every certificate of a chain with its role and subject, as openssl computes it")
   func chain() async throws {
     let authority = try CertificateAuthority.makeRoot(name: "Root", algorithm: .rsa(bits: 2048))

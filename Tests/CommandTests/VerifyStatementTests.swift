@@ -55,16 +55,20 @@ struct VerifyStatementTests {
     arguments: [
       (
         "--key other.pub app.json",
-        "key set 1 is refused: too few signatures of the root of epoch 0"
+        "key set 1 is refused: none of the keys that the app ships signed it;"
+          + " hint: is this the registry's signing key?"
       ),
       ("--key pub.pem --registry-name other.json app.json", "hint: --registry-name"),
       ("--key pub.pem --require-statement plain.json", "no statement, and one is required"),
       ("--root-key pub.pem plain.json", "no statement, and one is required"),
       ("--root-key root2.pub app.json", "key set 1 is refused"),
       ("--key pub.pem --at 1807776000 app.json", "statement expired"),
-      ("--key pub.pem --registry-name app.json stripped.json", "too few signatures of the online"),
+      (
+        "--key pub.pem --registry-name app.json stripped.json",
+        "none of the keys that the app ships"
+      ),
       ("--key pub.pem --registry-name app.json payload-changed.json", "not the one"),
-      ("--key pub.pem --registry-name app.json denied-changed.json", "too few signatures"),
+      ("--key pub.pem --registry-name app.json denied-changed.json", "none of the online keys"),
     ])
   func refused(flags: String, says: String) async throws {
     let stage = try Format2Stage()

@@ -52,6 +52,32 @@ struct VerifyTests {
     #expect(same.exitCode == 0)
   }
 
+  @Test("--strict makes every warning a no, and changes nothing where there is none")
+  func strict() async throws {
+    let key = StrictBase64.encode(try Keys.signing.get().publicKeyDER)
+    let good = Keys.entry("a.example", Self.pin)
+    for (entries, warning) in [
+      ([good], nil),
+      ([good, Keys.entry("a..example", Self.pin)], "empty or over-long label"),
+      ([good, Keys.entry("https://b.example", Self.pin)], "\"https://b.example\" is a URL"),
+      ([good, Keys.entry("b.example", "short")], "the pin of b.example cannot be read"),
+      ([good, Keys.entry("c.example", Self.pin, expires: 1_000_000_001)], "no key that counts"),
+    ] as [([JSONValue], String?)] {
+      let document = try Keys.document(entries)
+      for json in [[], ["--json"]] {
+        let lenient = try await Tool.run(
+          ["verify", "--at", "1800000000", "--key", key, "-"] + json, input: document)
+        #expect(lenient.exitCode == 0)
+        let strict = try await Tool.run(
+          ["verify", "--at", "1800000000", "--strict", "--key", key, "-"] + json, input: document)
+        #expect(strict.exitCode == (warning == nil ? 0 : 1))
+        #expect(strict.stdout == lenient.stdout && strict.stderr == lenient.stderr)
+        guard let warning else { continue }
+        #expect((strict.stdout + strict.stderr).replacing("\\\"", with: "\"").contains(warning))
+      }
+    }
+  }
+
   @Test("never sends a clear-text fetch to a proxy: it stays on this machine")
   func proxy() async throws {
     let document = try Keys.document([Keys.entry("a.example", Self.pin)])

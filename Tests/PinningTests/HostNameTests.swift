@@ -35,7 +35,8 @@ struct HostNameTests {
       ("", .empty), (".", .empty), ("..", .badLabel("..")),
       (".example.com", .badLabel(".example.com")),
       ("a..b", .badLabel("a..b")), ("example.com..", .badLabel("example.com..")),
-      ("a b", .badCharacter("a b")), ("a/b", .badCharacter("a/b")), ("a@b", .badCharacter("a@b")),
+      ("a b", .badCharacter("a b")), ("a/b", .notHostAlone("a/b", has: .path)),
+      ("a@b", .notHostAlone("a@b", has: .user)),
       ("a\u{0}b", .badCharacter("a\u{0}b")), ("a\nb", .badCharacter("a\nb")),
       ("a%2eb", .badCharacter("a%2eb")), ("a\\b", .badCharacter("a\\b")),
       ("bücher.example", .notASCII("bücher.example")),
@@ -54,7 +55,7 @@ struct HostNameTests {
       ("+1.2.3.4", .badCharacter("+1.2.3.4")),
       ("-1.2.3.4", .malformedAddress("-1.2.3.4")),
       (":", .malformedAddress(":")), (":::", .malformedAddress(":::")),
-      ("1:2", .malformedAddress("1:2")),
+      ("1:2", .notHostAlone("1:2", has: .port)),
       ("1::2::3", .malformedAddress("1::2::3")), ("12345::", .malformedAddress("12345::")),
       ("1:2:3:4:5:6:7:8:9", .malformedAddress("1:2:3:4:5:6:7:8:9")),
       ("1:2:3:4:5:6:7:8::", .malformedAddress("1:2:3:4:5:6:7:8::")),
@@ -67,7 +68,18 @@ struct HostNameTests {
       ("::1.2.3.4:5", .malformedAddress("::1.2.3.4:5")),
       ("1.2.3.4::", .malformedAddress("1.2.3.4::")),
       ("::ffff:01.2.3.4", .malformedAddress("::ffff:01.2.3.4")),
-      ("example.com:443", .malformedAddress("example.com:443")),
+      ("example.com:443", .notHostAlone("example.com:443", has: .port)),
+      ("example.com:", .notHostAlone("example.com:", has: .port)),
+      ("1.2.3.4:443", .notHostAlone("1.2.3.4:443", has: .port)),
+      ("[::1]:443", .notHostAlone("[::1]:443", has: .port)),
+      ("example.com:https", .malformedAddress("example.com:https")),
+      ("https://example.com", .notHostAlone("https://example.com", has: .scheme)),
+      ("https://[::1]:443/", .notHostAlone("https://[::1]:443/", has: .scheme)),
+      ("https://user@example.com/", .notHostAlone("https://user@example.com/", has: .scheme)),
+      ("example.com:443/path", .notHostAlone("example.com:443/path", has: .path)),
+      ("example.com?q", .notHostAlone("example.com?q", has: .path)),
+      ("10.0.0.0/8", .notHostAlone("10.0.0.0/8", has: .path)),
+      ("user:password@example.com", .notHostAlone("user:password@example.com", has: .user)),
     ] as [(String, HostNameError)])
   func refused(text: String, error: HostNameError) {
     #expect(throws: error) { try HostName(text) }
@@ -105,6 +117,32 @@ struct HostNameTests {
       name = current.parent
     }
     #expect(seen == ["a.b.example.com", "b.example.com", "example.com", "com"])
+  }
+
+  @Test(
+    "tells what stands beside the host, and quotes what was written",
+    arguments: [
+      ("https://host", "\"https://host\" is a URL; hint: write the host alone, without a scheme"),
+      (
+        "host:8444",
+        "\"host:8444\" has a port; hint: write the host alone, pins hold for all its ports"
+      ),
+      ("host/path", "\"host/path\" has a path; hint: write the host alone"),
+      ("user@host", "\"user@host\" has a user name; hint: write the host alone"),
+      ("*.example.com:443", "\"*.example.com:443\" has a port;"),
+      ("https://*.example.com", "\"https://*.example.com\" is a URL;"),
+      ("*.*.example.com", "\"*.*.example.com\" has a misplaced wildcard;"),
+      ("**.*.example.com", "\"**.*.example.com\" has a misplaced wildcard;"),
+      ("*.bücher.example", "\"*.bücher.example\" is not ASCII;"),
+      ("*.1.2.3.4", "\"*.1.2.3.4\" looks like an IP address"),
+    ])
+  func quoted(text: String, message: String) throws {
+    let error = #expect(throws: HostNameError.self) { try HostPattern(text) }
+    // Escaped, as everything that comes from outside.
+    let message = message.unicodeScalars.map {
+      $0.value > 0x7f ? $0.escaped(asASCII: true) : String($0)
+    }.joined()
+    #expect(try #require(error).description.hasPrefix(message), "\(String(describing: error))")
   }
 
   @Test("prints a refused name without its control characters, and not all of it")

@@ -27,6 +27,9 @@ struct PinningPolicyTests {
   @Test("pinned keys only", arguments: PolicyScenarios.pinnedKeysOnly)
   func pinnedKeysOnly(scenario: PolicyScenario) throws { try check(scenario) }
 
+  @Test("what pinned keys only cannot check", arguments: PolicyScenarios.uncheckable)
+  func uncheckableEntries(scenario: PolicyScenario) throws { try check(scenario) }
+
   private func check(_ scenario: PolicyScenario) throws {
     let evaluation = try scenario.evaluate()
     let verdict: PolicyScenario.Verdict =
@@ -64,7 +67,7 @@ struct PinningPolicyTests {
   func mayBeStale(scenario: PolicyScenario) throws {
     let evaluation = try scenario.evaluate()
     switch scenario.verdict {
-    case .refuses(.mismatch), .refuses(.noLivePin), .refuses(.unlisted):
+    case .refuses(.mismatch), .refuses(.noLivePin), .refuses(.uncheckable), .refuses(.unlisted):
       #expect(evaluation.mayBeStale)
     default: #expect(!evaluation.mayBeStale)
     }
@@ -139,5 +142,65 @@ struct PinningPolicyTests {
       }
     }
     try policy(PolicyScenarios.listed, .pinnedKeysOnly, .refuse)
+  }
+
+  @Test(
+    "a refused chain hints at one's own anchors where nobody vouches for it, and else at nothing",
+    arguments: [
+      // OpenSSL's codes, and Security's.
+      (ChainFault.untrusted(code: 2, reason: "unable to get issuer certificate"), true),
+      (.untrusted(code: 18, reason: "self-signed certificate"), true),
+      (.untrusted(code: 19, reason: "self-signed certificate in chain"), true),
+      (.untrusted(code: 20, reason: "unable to get local issuer certificate"), true),
+      (.untrusted(code: 21, reason: "unable to verify the first certificate"), true),
+      (.untrusted(code: -67843, reason: "is not trusted"), true),
+      (.untrusted(code: 9, reason: "certificate is not yet valid"), false),
+      (.untrusted(code: 10, reason: "certificate has expired"), false),
+      (.untrusted(code: 23, reason: "certificate revoked"), false),
+      (.untrusted(code: 26, reason: "unsuitable certificate purpose"), false),
+      (.untrusted(code: 66, reason: "EE certificate key too weak"), false),
+      (.untrusted(code: -67818, reason: "has expired"), false),
+      (.untrusted(code: 0, reason: "the system gives no reason"), false),
+      (.wrongHost, false), (.unreadable("no certificate"), false),
+    ])
+  func chainHints(fault: ChainFault, hasHint: Bool) throws {
+    for trust in [TrustMode.system, .anchors([]), .anchors([], andSystem: true)] {
+      let policy = try PinningPolicy(entries: [PolicyScenarios.listed], trust: trust)
+      let verdict = policy.evaluate(
+        ChainEvidence(presented: [], validation: .failure(fault)),
+        host: try HostName(PolicyScenarios.host), at: 0)
+      #expect((verdict.hint?.contains(".anchors") ?? false) == hasHint, "\(verdict)")
+      #expect((verdict.hint != nil) == hasHint)
+      #expect(!"\(verdict)".contains("pinnedKeysOnly") && !"\(verdict)".contains("systemTrust"))
+    }
+  }
+
+  @Test("a list tells which of its entries the trust mode cannot honour, and is no error")
+  func uncheckable() throws {
+    var whole = PolicyEntry.of("c.example", leaf: [1])
+    whole.certificates = [
+      try #require(CertificateFingerprint(digest: [UInt8](repeating: 1, count: 32)))
+    ]
+    let entries = [
+      whole, .of("a.example", leaf: [1]), .of("*.b.example", leaf: [1], ca: [9]),
+      .of("d.example", leaf: [1], ca: [9], match: .any),
+    ]
+    func problems(_ trust: TrustMode) throws -> [RegistryProblem] {
+      try PinningPolicy(
+        listed: entries, denied: [], trust: trust, unlistedHosts: .refuse, registry: nil,
+        expires: nil
+      ).problems
+    }
+    #expect(
+      try problems(.pinnedKeysOnly) == [
+        .uncheckable(try HostPattern("*.b.example"), .ca),
+        .uncheckable(try HostPattern("c.example"), .certificate),
+      ])
+    #expect(try problems(.system).isEmpty)
+    #expect(throws: PolicyError.unlistedHostsWithoutPath) {
+      try PinningPolicy(
+        listed: [], denied: [], trust: .pinnedKeysOnly, unlistedHosts: .systemTrust,
+        registry: nil, expires: nil)
+    }
   }
 }

@@ -20,6 +20,8 @@ struct PolicyScenario: Sendable, CustomTestStringConvertible {
 
   var name: String
   var entries: [PolicyEntry] = []
+  /// Whether somebody else keeps the list; otherwise the entries are the app's own.
+  var isListed = false
   var denied: [UInt8] = []
   var trust = TrustMode.system
   var unlistedHosts = UnlistedHosts.refuse
@@ -34,9 +36,14 @@ struct PolicyScenario: Sendable, CustomTestStringConvertible {
 
   func evaluate() throws -> PinEvaluation {
     let host = try HostName(host)
-    let policy = try PinningPolicy(
-      entries: entries, denied: Set(denied.map(SPKIPin.test)), trust: trust,
-      unlistedHosts: unlistedHosts)
+    let denied = Set(denied.map(SPKIPin.test))
+    let policy =
+      isListed
+      ? try PinningPolicy(
+        listed: entries, denied: denied, trust: trust, unlistedHosts: unlistedHosts,
+        registry: nil, expires: nil)
+      : try PinningPolicy(
+        entries: entries, denied: denied, trust: trust, unlistedHosts: unlistedHosts)
     let validation: Result<ValidatedChain, ChainFault>
     let sent: [UInt8]
     switch chain {

@@ -262,6 +262,48 @@ enum PolicyScenarios {
         .chainRejected(.unreadable("the server sent no readable certificate")))),
   ]
 
+  private static let withCA = PolicyEntry.of("b.example.com", leaf: [1], ca: [9])
+
+  /// Under `.pinnedKeysOnly`, from a list that somebody else keeps.
+  static let uncheckable: [PolicyScenario] = [
+    .init(
+      name: "CA pins refuse their hosts", entries: [listed, withCA], isListed: true,
+      trust: .pinnedKeysOnly, host: "b.example.com", chain: .valid([1, 8, 9]),
+      verdict: .refuses(.uncheckable(.ca))),
+    .init(
+      name: "CA pins refuse no other host", entries: [listed, withCA], isListed: true,
+      trust: .pinnedKeysOnly, chain: .failed(untrusted), presented: [1],
+      verdict: .accepts(.matched)),
+    .init(
+      name: "a CA pin alone is not met by a leaf", entries: [.of(host, ca: [1])], isListed: true,
+      trust: .pinnedKeysOnly, chain: .failed(untrusted), presented: [1],
+      verdict: .refuses(.uncheckable(.ca))),
+    .init(
+      name: "CA pins of a pattern refuse every host that it matches",
+      entries: [listed, .of("*.example.com", ca: [9])], isListed: true, trust: .pinnedKeysOnly,
+      chain: .failed(untrusted), presented: [1], verdict: .refuses(.uncheckable(.ca))),
+    .init(
+      name: "where any list is enough, the leaf decides",
+      entries: [.of(host, leaf: [1], ca: [9], match: .any)], isListed: true,
+      trust: .pinnedKeysOnly, chain: .failed(untrusted), presented: [1],
+      verdict: .accepts(.matched)),
+    .init(
+      name: "where any list is enough, another leaf is refused",
+      entries: [.of(host, leaf: [1], ca: [9], match: .any)], isListed: true,
+      trust: .pinnedKeysOnly, chain: .valid([2, 8, 9]), verdict: .refuses(.mismatch(.leaf))),
+    .init(
+      name: "report-only forgives nothing where the pin is all there is",
+      entries: [.of(host, leaf: [1], .reportOnly)], isListed: true, trust: .pinnedKeysOnly,
+      chain: .failed(untrusted), presented: [2], verdict: .refuses(.mismatch(.leaf))),
+    .init(
+      name: "a denied key is denied all the same", entries: [withCA], isListed: true,
+      denied: [1], trust: .pinnedKeysOnly, host: "b.example.com", chain: .failed(untrusted),
+      presented: [1], verdict: .refuses(.denied(.test(1)))),
+    .init(
+      name: "under another mode the same list is met", entries: [listed, withCA], isListed: true,
+      host: "b.example.com", chain: .valid([1, 8, 9]), verdict: .accepts(.matched)),
+  ]
+
   static let all =
-    chainFirst + roles + union + denied + expiry + unlisted + pinnedKeysOnly
+    chainFirst + roles + union + denied + expiry + unlisted + pinnedKeysOnly + uncheckable
 }

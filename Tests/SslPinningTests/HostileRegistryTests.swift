@@ -78,7 +78,9 @@ struct HostileRegistryTests {
     registry.answer(answers.first ?? HTTPResponse())
     let client = try await SslPinningClient(config: registry.config())
     registry.answer(answers.last ?? HTTPResponse())
-    await #expect(throws: SslPinningError.httpStatus(304)) { try await client.refresh() }
+    await #expect(throws: SslPinningError.httpStatus(304, url: registry.url)) {
+      try await client.refresh()
+    }
     #expect(registry.server.requests.last?.header("If-None-Match") == nil)
   }
 

@@ -38,6 +38,10 @@ struct InitializeTests {
     arguments: [
       ("", SslPinningError.badURL("")),
       ("not a url", .badURL("not a url")),
+      ("https://registry.example/x.json ", .badURL("https://registry.example/x.json ")),
+      (" https://registry.example/x.json", .badURL(" https://registry.example/x.json")),
+      ("https://registry.example/a b.json", .badURL("https://registry.example/a b.json")),
+      ("https://registry.example/x.json\n", .badURL("https://registry.example/x.json\n")),
       ("/api/v1/x.json", .badURL("/api/v1/x.json")),
       ("ftp://registry.example/x.json", .badURL("ftp://registry.example/x.json")),
       ("file:///etc/passwd", .badURL("file:///etc/passwd")),
@@ -56,12 +60,12 @@ struct InitializeTests {
   func unreachable() async throws {
     let registry = try TestRegistry()
     let config = try registry.config()
-    #expect(await failure(config) == .httpStatus(404))
+    #expect(await failure(config) == .httpStatus(404, url: registry.url))
     registry.answer(HTTPResponse(status: 500))
-    #expect(await failure(config) == .httpStatus(500))
+    #expect(await failure(config) == .httpStatus(500, url: registry.url))
     for (text, seconds) in [("120", 120.0), ("soon", nil)] as [(String, Double?)] {
       registry.answer(HTTPResponse(status: 503, headers: [HTTPField("Retry-After", text)]))
-      #expect(await failure(config) == .httpStatus(503, retryAfter: seconds))
+      #expect(await failure(config) == .httpStatus(503, retryAfter: seconds, url: registry.url))
     }
     registry.answer(HTTPResponse(delivery: .hangUp))
     guard case .unreachable = await failure(config) else {
@@ -203,6 +207,44 @@ struct InitializeTests {
         body: try TestRegistry.document(bad + [entry("b.example", key: Self.somePin)])))
     let client = try await SslPinningClient(config: config)
     #expect(client.registryProblems.count == 4)
+  }
+
+  @Test("that is cancelled is told so, and is no outage", arguments: [true, false])
+  func cancelled(early: Bool) async throws {
+    let asked = AsyncStream<Void>.makeStream()
+    // Says nothing for longer than the test takes.
+    let silent = try LocalHTTPServer { _ in
+      asked.continuation.yield()
+      return HTTPResponse(body: [1], delayMilliseconds: 60_000)
+    }
+    var config = try TestRegistry().config()
+    config.endpointUrl = "http://127.0.0.1:\(silent.port)/test.json"
+    config.fetchTimeout = 60
+    let start = Task { [config] in
+      if early { withUnsafeCurrentTask { $0?.cancel() } }
+      return await failure(config)
+    }
+    if !early {
+      for await _ in asked.stream { break }
+      start.cancel()
+    }
+    #expect(await start.value == .cancelled)
+  }
+
+  @Test("tells which URL answered, and what to look at", arguments: [404, 200])
+  func wrongPlace(status: Int) async throws {
+    let registry = try TestRegistry()
+    registry.answer(
+      HTTPResponse(status: status, body: Array("<!doctype html><html>hello</html>".utf8)))
+    var config = try registry.config()
+    config.endpointUrl += "?key=secret"
+    let error = try #require(await failure(config))
+    #expect(error.localizedDescription.contains("\(registry.url)"), "\(error)")
+    #expect(!"\(error)".contains("secret"))
+    #expect(
+      error.recoverySuggestion
+        == (status == 404
+          ? "is this the registry's URL?" : "this looks like HTML; is the address the right one?"))
   }
 
   @Test("refuses an anchor that is no certificate")

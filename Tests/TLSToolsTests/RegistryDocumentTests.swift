@@ -100,7 +100,7 @@ struct RegistryDocumentTests {
     #expect(try refusal { $0["statement"] = nil } == .statementRequired)
     #expect(
       try refusal { $0["keySets"] = nil }
-        == .invalidStatement(.notSigned(by: "the online keys of epoch 0")))
+        == .invalidStatement(.notSigned(by: .onlineKeys(epoch: 0))))
     #expect(try refusal { $0["payload"] = .object(["keys": .array([])]) } == .otherPayload)
     // A changed statement, signed anew by the same key, is as good as the first one.
     func change(_ json: inout JSONObject, signs: Bool) throws {
@@ -112,7 +112,7 @@ struct RegistryDocumentTests {
     }
     #expect(
       try refusal { try change(&$0, signs: false) }
-        == .invalidStatement(.notSigned(by: "the online keys of epoch 1")))
+        == .invalidStatement(.notSigned(by: .onlineKeys(epoch: 1))))
     #expect(try refusal { try change(&$0, signs: true) } == nil)
   }
 
@@ -126,7 +126,7 @@ struct RegistryDocumentTests {
       online: try KeyRole(keys: [online.roleKey], threshold: 1))
     document.keySets = [try set.entry(signedBy: [online])]
     let bytes = try document.bytes(format1Key: try Self.rsa.get(), onlineKeys: [online])
-    #expect(throws: RegistryError.invalidKeySet(epoch: 1, .notSigned(by: "the root of epoch 0"))) {
+    #expect(throws: RegistryError.invalidKeySet(epoch: 1, .notSigned(by: .root(epoch: 0)))) {
       try TrustedRegistry(accepting: bytes, under: try Self.trust(), at: Self.start)
     }
   }

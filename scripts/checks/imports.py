@@ -14,7 +14,7 @@ RULES = {
     "CanonicalJSON": set(),
     "Pinning": {"CanonicalJSON"},
     "PinningPlatform": {
-        "Pinning", "Security", "CryptoKit", "COpenSSL", "CCurl", "CPlatformShims",
+        "CanonicalJSON", "Pinning", "Security", "CryptoKit", "COpenSSL", "CCurl", "CPlatformShims",
         "Dispatch", "Synchronization", "Glibc", "Darwin"} | FOUNDATION,
     "SslPinning": {"Pinning", "PinningPlatform"} | FOUNDATION,
     "SslPinningTesting": {

@@ -18,6 +18,10 @@ public enum HostName: Hashable, Sendable {
   /// - Throws: ``HostNameError``. Names with non-ASCII characters are refused: the caller converts
   ///   them to A-labels, because two converters that disagree would pin two different hosts.
   public init(_ text: String) throws(HostNameError) {
+    do throws(HostNameError) { try self.init(reading: text) } catch { throw error.about(text) }
+  }
+
+  private init(reading text: String) throws(HostNameError) {
     let bytes = text.utf8
     if bytes.contains(UInt8(ascii: ":")) || bytes.first == UInt8(ascii: "[") {
       guard let address = IPAddress(v6: text) else { throw .malformedAddress(text) }

@@ -17,6 +17,10 @@ public enum HostPattern: Hashable, Sendable {
   ///
   /// - Throws: ``HostNameError``.
   public init(_ text: String) throws(HostNameError) {
+    do throws(HostNameError) { try self.init(reading: text) } catch { throw error.about(text) }
+  }
+
+  private init(reading text: String) throws(HostNameError) {
     if text.utf8.starts(with: "**.".utf8) {
       self = .anyDepth(try DNSName(String(text.utf8.dropFirst(3)) ?? ""))
     } else if text.utf8.starts(with: "*.".utf8) {

@@ -28,3 +28,16 @@ extension ChainFault: CustomStringConvertible {
     }
   }
 }
+
+extension ChainFault {
+  /// Whether the path ends at nobody who is trusted, and nothing else is said to be wrong: what a
+  /// server of one's own CA looks like, and a man in the middle, too. Never for dates and names.
+  ///
+  /// OpenSSL's X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, _DEPTH_ZERO_SELF_SIGNED_CERT,
+  /// _SELF_SIGNED_CERT_IN_CHAIN, _UNABLE_TO_GET_ISSUER_CERT_LOCALLY and
+  /// _UNABLE_TO_VERIFY_LEAF_SIGNATURE; Security's errSecNotTrusted.
+  public var lacksAnchor: Bool {
+    guard case .untrusted(let code, _) = self else { return false }
+    return [2, 18, 19, 20, 21, -67843].contains(code)
+  }
+}

@@ -10,6 +10,7 @@ extension PinEvaluation: CustomStringConvertible {
       case .mismatch(.ca): "no CA on the validated path is pinned"
       case .mismatch(.certificate): "no certificate on the validated path is a pinned one"
       case .noLivePin: "the host is listed, and none of its pins can be used"
+      case .uncheckable(let role): "its entry demands \(role), which pinnedKeysOnly cannot check"
       case .registryExpired(let time): "the registry expired on \(RFC3339.text(time))"
       case .denied(let pin): "key \(pin) is denied"
       case .clearText(let scheme): "\(scheme) is clear text"
@@ -24,11 +25,13 @@ extension PinEvaluation: CustomStringConvertible {
   public var hint: String? {
     guard decision == .refuse else { return nil }
     return switch outcome {
-    case .chainRejected(.untrusted):
-      "for one's own CA use .anchors, for servers that no CA vouches for .pinnedKeysOnly"
-    case .chainRejected(.outOfDate(_, _, mayBeEarly: true)): "is the device's clock behind?"
+    case .chainRejected(let fault) where fault.isEarly: "is the device's clock behind?"
+    // Never towards a mode that checks less: somebody on the way is met with the same words.
+    case .chainRejected(let fault) where fault.lacksAnchor:
+      "if the server is under a CA of your own, pass that CA's certificate with .anchors"
     case .unlisted: "add the host to the registry, or send it over the plain session"
     case .registryExpired: "is the registry reachable, and does its server still sign?"
+    case .uncheckable: "list leaf pins alone for this host"
     case .clearText: "use https, or send it over the plain session"
     default: nil
     }
@@ -45,11 +48,22 @@ extension PinEvaluation: CustomStringConvertible {
     case .mismatch(.ca): "ca-pin"
     case .mismatch(.certificate): "certificate-pin"
     case .noLivePin: "expired-pins"
+    case .uncheckable: "trust-mode"
     case .registryExpired: "expired-registry"
     case .denied: "denied-key"
     case .clearText: "clear-text"
     case .unreadableHost: "unreadable-host"
     case .unjudged: "unjudged"
+    }
+  }
+}
+
+extension PinEvaluation.PinRole: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .leaf: "leaf pins"
+    case .ca: "CA pins"
+    case .certificate: "whole certificates"
     }
   }
 }

@@ -21,6 +21,9 @@ public struct PinEvaluation: Hashable, Sendable {
     case mismatch(PinRole)
     /// The host is listed, and all its pins have expired or none could be read.
     case noLivePin
+    /// The host's entry demands this, which ``TrustMode/pinnedKeysOnly`` cannot check: without a
+    /// validated path there is no CA.
+    case uncheckable(PinRole)
     /// The registry as a whole expired at this Unix time, in seconds.
     case registryExpired(at: Int64)
     /// This key is on the deny list.
@@ -100,7 +103,7 @@ public struct PinEvaluation: Hashable, Sendable {
   public var mayBeStale: Bool {
     guard decision == .refuse else { return false }
     return switch outcome {
-    case .mismatch, .noLivePin, .registryExpired, .unlisted: true
+    case .mismatch, .noLivePin, .uncheckable, .registryExpired, .unlisted: true
     case .chainRejected(let fault): fault.isEarly
     default: false
     }

@@ -12,6 +12,8 @@
 ///   than one list needs all of them, unless its entry says `match: any`.
 /// - A list that is present and empty matches nothing.
 /// - Expired pins do not count (26 h of tolerance). A listed host without a live pin is refused.
+/// - Under ``TrustMode/pinnedKeysOnly`` an entry of a list that demands what only a validated path
+///   could show refuses its own hosts; the rest of the list counts. In an app's own pins it is an error.
 /// - An unlisted host is refused, unless the app chose ``UnlistedHosts/systemTrust``.
 /// - Report-only forgives a missing pin, never a bad chain and never the deny list.
 /// - Where the registry expires as a whole, every host is refused from then on: by the clock. A pin
@@ -40,17 +42,29 @@ public struct PinningPolicy: Hashable, Sendable {
     unlistedHosts: UnlistedHosts = .refuse, registry: RegistryStamp? = nil,
     expires: Int64? = nil
   ) throws(PolicyError) {
+    let entries = Array(entries)
+    for entry in entries where trust == .pinnedKeysOnly {
+      guard !entry.demands(.ca) else { throw .caPinsWithoutPath(entry.pattern) }
+      guard !entry.demands(.certificate) else { throw .certificatesWithoutPath(entry.pattern) }
+      guard entry.enforcement == .enforce else { throw .reportOnlyWithoutPath(entry.pattern) }
+    }
+    try self.init(
+      listed: entries, denied: denied, trust: trust, unlistedHosts: unlistedHosts,
+      registry: registry, expires: expires)
+  }
+
+  /// A policy over the entries of a list that somebody else keeps: one that cannot be honoured is
+  /// refused for its hosts alone (``PolicyEntry/uncheckableRole``), and is no error.
+  ///
+  /// - Throws: ``PolicyError/unlistedHostsWithoutPath``: the app's own setting.
+  package init(
+    listed entries: [PolicyEntry], denied: Set<SPKIPin>, trust: TrustMode,
+    unlistedHosts: UnlistedHosts, registry: RegistryStamp?, expires: Int64?
+  ) throws(PolicyError) {
     var exact: [HostName: PolicyEntry] = [:]
     var oneMoreLabel: [DNSName: PolicyEntry] = [:]
     var anyDepth: [DNSName: PolicyEntry] = [:]
     for entry in entries {
-      if trust == .pinnedKeysOnly {
-        guard !entry.demands(.ca) else { throw .caPinsWithoutPath(entry.pattern) }
-        guard !entry.demands(.certificate) else {
-          throw .certificatesWithoutPath(entry.pattern)
-        }
-        guard entry.enforcement == .enforce else { throw .reportOnlyWithoutPath(entry.pattern) }
-      }
       let unite = { (old: PolicyEntry?) in old.map { $0.united(with: entry) } ?? entry }
       switch entry.pattern {
       case .exact(let host): exact[host] = unite(exact[host])
@@ -58,9 +72,7 @@ public struct PinningPolicy: Hashable, Sendable {
       case .anyDepth(let base): anyDepth[base] = unite(anyDepth[base])
       }
     }
-    guard trust != .pinnedKeysOnly || unlistedHosts == .refuse else {
-      throw .unlistedHostsWithoutPath
-    }
+    try trust.check(unlistedHosts: unlistedHosts)
     self.exact = exact
     self.oneMoreLabel = oneMoreLabel
     self.anyDepth = anyDepth
@@ -89,6 +101,17 @@ public struct PinningPolicy: Hashable, Sendable {
       }
     }
     return found
+  }
+
+  /// The entries whose hosts are refused because the trust mode cannot check what they demand.
+  public var problems: [RegistryProblem] {
+    guard trust == .pinnedKeysOnly else { return [] }
+    return [
+      AnySequence(exact.values), AnySequence(oneMoreLabel.values), AnySequence(anyDepth.values),
+    ]
+    .joined()
+    .compactMap { entry in entry.uncheckableRole.map { .uncheckable(entry.pattern, $0) } }
+    .sorted { $0.description < $1.description }
   }
 
   /// The last second of the clock (Unix) until which a verdict given at `time` stands, whatever host it
@@ -167,7 +190,11 @@ public struct PinningPolicy: Hashable, Sendable {
     if let bad = path.first(where: denied.contains) { return (.denied(bad), false) }
     if let expires, time.clock >= expires { return (.registryExpired(at: expires), false) }
     guard let entry else { return (.unlisted, unlistedHosts == .systemTrust) }
-    let forgiven = entry.enforcement == .reportOnly
+    if trust == .pinnedKeysOnly, let role = entry.uncheckableRole {
+      return (.uncheckable(role), false)
+    }
+    // Where no path is validated the pin is all that there is to forgive.
+    let forgiven = entry.enforcement == .reportOnly && trust != .pinnedKeysOnly
     switch missing(in: path, certificates, entry: entry, at: time.later) {
     case nil: return (.matched, true)
     case .some(let outcome): return (outcome, forgiven)

@@ -63,6 +63,13 @@ public struct PolicyEntry: Hashable, Sendable {
     return both
   }
 
+  /// What hosts of this entry must show and only a validated path could: under
+  /// ``TrustMode/pinnedKeysOnly`` they are refused. `nil` where the leaf's pins alone can decide.
+  var uncheckableRole: PinEvaluation.PinRole? {
+    if match == .any, demands(.leaf) { return nil }
+    return [.ca, .certificate].first(where: demands)
+  }
+
   /// Whether hosts of this entry must show something of this role.
   func demands(_ role: PinEvaluation.PinRole) -> Bool {
     if required.contains(role) { return true }

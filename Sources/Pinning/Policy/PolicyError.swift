@@ -4,8 +4,9 @@ public enum PolicyError: Error, Equatable, Sendable {
   case caPinsWithoutPath(HostPattern)
   /// Whole certificates beside ``TrustMode/pinnedKeysOnly``, under which the leaf's key is all.
   case certificatesWithoutPath(HostPattern)
-  /// Report-only beside ``TrustMode/pinnedKeysOnly``: every server would be accepted.
-  case reportOnlyWithoutPath(HostPattern)
+  /// Report-only beside ``TrustMode/pinnedKeysOnly``: every server would be accepted. For these hosts;
+  /// `nil`: for all of them.
+  case reportOnlyWithoutPath(HostPattern?)
   /// ``UnlistedHosts/systemTrust`` beside ``TrustMode/pinnedKeysOnly``.
   case unlistedHostsWithoutPath
 }
@@ -18,7 +19,8 @@ extension PolicyError: CustomStringConvertible {
     case .certificatesWithoutPath(let pattern):
       "\(pattern) has whole certificates, but pinnedKeysOnly knows keys alone; hint: use anchors"
     case .reportOnlyWithoutPath(let pattern):
-      "\(pattern) is report-only, but under pinnedKeysOnly nothing else protects it"
+      "\(pattern?.description ?? "every host") is report-only, but under pinnedKeysOnly nothing else"
+        + " protects it; hint: enforce"
     case .unlistedHostsWithoutPath:
       "unlisted hosts cannot use system trust under pinnedKeysOnly"
     }

@@ -55,3 +55,17 @@ public struct RegistryStamp: Hashable, Sendable {
     return overflow ? (now < confirmed ? 0 : .max) : max(0, age)
   }
 }
+
+extension RegistryStamp.Version: CustomStringConvertible {
+  /// Epoch and version, as `1.42`.
+  public var description: String { "\(epoch).\(version)" }
+}
+
+extension RegistryStamp: CustomStringConvertible {
+  /// One line: the version, or the beginning of the digest where there is none, and when its server
+  /// last confirmed it.
+  public var description: String {
+    let name = version.map { "version \($0)" } ?? "payload \(payloadDigest.prefix(16))…"
+    return "\(name), confirmed \(RFC3339.text(confirmed))"
+  }
+}

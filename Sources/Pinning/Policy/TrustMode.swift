@@ -13,3 +13,16 @@ public enum TrustMode: Hashable, Sendable {
   ///   for every host it is pinned for, for ever. For devices with self-signed certificates.
   case pinnedKeysOnly
 }
+
+extension TrustMode {
+  /// Whether an app's settings make sense beside this mode, whatever a list says.
+  ///
+  /// - Throws: ``PolicyError/unlistedHostsWithoutPath`` and ``PolicyError/reportOnlyWithoutPath(_:)``.
+  package func check(
+    unlistedHosts: UnlistedHosts, enforcement: PolicyEntry.Enforcement = .enforce
+  ) throws(PolicyError) {
+    guard self == .pinnedKeysOnly else { return }
+    guard unlistedHosts == .refuse else { throw .unlistedHostsWithoutPath }
+    guard enforcement == .enforce else { throw .reportOnlyWithoutPath(nil) }
+  }
+}

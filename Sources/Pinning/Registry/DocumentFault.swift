@@ -17,12 +17,38 @@ public enum DocumentFault: Error, Equatable, Sendable {
   case unusableKey(SPKIPin)
   /// One key signs twice.
   case signsTwice(keyID: String)
-  /// Too few of the keys that must sign did.
-  case notSigned(by: String)
+  /// Not one of the keys that must sign did: perhaps it is another registry's.
+  case notSigned(by: Signers)
+  /// Some of the keys that must sign did, and fewer than must.
+  case tooFewSignatures(of: Signers, count: Int, threshold: Int)
   /// Another document of the same number is believed already.
   case conflict
   /// The expiry is not after the issue.
   case expiresBeforeIssue
+}
+
+extension DocumentFault {
+  /// Whose signatures are asked for.
+  public enum Signers: Hashable, Sendable {
+    /// Those that sign statements in this epoch.
+    case onlineKeys(epoch: Int64)
+    /// Those that sign the key set after this one.
+    case root(epoch: Int64)
+    /// The key set's own root, which signs beside the root before it.
+    case ownRoot
+  }
+}
+
+extension DocumentFault.Signers: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    // Whoever ships one key need not know that it is two roles of an epoch.
+    case .onlineKeys(epoch: 0), .root(epoch: 0): "the keys that the app ships"
+    case .onlineKeys(let epoch): "the online keys of epoch \(epoch)"
+    case .root(let epoch): "the root keys of epoch \(epoch)"
+    case .ownRoot: "its own root keys"
+    }
+  }
 }
 
 extension DocumentFault: CustomStringConvertible {
@@ -36,7 +62,11 @@ extension DocumentFault: CustomStringConvertible {
     case .threshold(let threshold, let keys): "a threshold of \(threshold) over \(keys) keys"
     case .unusableKey(let id): "key \(id) is not what its entry says"
     case .signsTwice(let id): "key \(id) signs twice"
-    case .notSigned(let role): "too few signatures of \(role)"
+    case .notSigned(.onlineKeys(epoch: 0)), .notSigned(.root(epoch: 0)):
+      "none of \(Signers.root(epoch: 0)) signed it; hint: is this the registry's signing key?"
+    case .notSigned(let keys): "none of \(keys) signed it"
+    case .tooFewSignatures(let keys, let count, let threshold):
+      "\(count) of \(keys) signed it, and \(threshold) must"
     case .conflict: "it differs from the one of the same number that is believed"
     case .expiresBeforeIssue: "it expires before it is issued"
     }

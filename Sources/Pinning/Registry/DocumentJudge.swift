@@ -129,10 +129,11 @@ struct DocumentJudge {
       guard let json = json.objectValue else { throw .member("statement") }
       let signatures = try DocumentSignature.list(
         envelope.document["statementSignatures"], "statementSignatures")
-      guard
-        keys.online.isMet(
-          by: signatures, over: DocumentSignature.Domain.statement.bytes(over: json))
-      else { throw .notSigned(by: "the online keys of epoch \(keys.epoch)") }
+      let signed = DocumentSignature.Domain.statement.bytes(over: json)
+      guard keys.online.isMet(by: signatures, over: signed) else {
+        throw keys.online.fault(
+          of: signatures, over: signed, as: .onlineKeys(epoch: keys.epoch))
+      }
       let statement = try Statement(json, registry: trust.registry)
       guard statement.number.epoch == keys.epoch else {
         throw .epoch(statement.number.epoch, expected: keys.epoch)

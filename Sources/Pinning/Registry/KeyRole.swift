@@ -47,6 +47,21 @@ public struct KeyRole: Sendable {
 
   /// Whether enough of the keys signed `message`.
   package func isMet(by signatures: [DocumentSignature], over message: [UInt8]) -> Bool {
+    count(of: signatures, over: message) >= threshold
+  }
+
+  /// What is wrong where ``isMet(by:over:)`` says no.
+  func fault(
+    of signatures: [DocumentSignature], over message: [UInt8], as signers: DocumentFault.Signers
+  ) -> DocumentFault {
+    let count = count(of: signatures, over: message)
+    return count == 0
+      ? .notSigned(by: signers)
+      : .tooFewSignatures(of: signers, count: count, threshold: threshold)
+  }
+
+  /// How many of the keys signed, counted up to the threshold.
+  private func count(of signatures: [DocumentSignature], over message: [UInt8]) -> Int {
     var valid = 0
     for key in keys where valid < threshold {
       // One signature per key id: the list was read so.
@@ -56,7 +71,7 @@ public struct KeyRole: Sendable {
       else { continue }
       valid += 1
     }
-    return valid >= threshold
+    return valid
   }
 
   /// Whether both ask for the same keys in the same number.

@@ -65,10 +65,10 @@ struct KeySetChain: Sendable {
     let (set, signatures) = try Self.read(entry, epoch, under: trust)
     let message = set.signedBytes
     guard newest.root.isMet(by: signatures, over: message) else {
-      throw .notSigned(by: "the root of epoch \(newest.epoch)")
+      throw newest.root.fault(of: signatures, over: message, as: .root(epoch: newest.epoch))
     }
     guard set.root.isMet(by: signatures, over: message) else {
-      throw .notSigned(by: "its own root")
+      throw set.root.fault(of: signatures, over: message, as: .ownRoot)
     }
     newest = set
     sets.append(set)

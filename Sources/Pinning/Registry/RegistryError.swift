@@ -49,12 +49,12 @@ extension RegistryError: CustomStringConvertible {
     case .noUsableKey: "the registry holds no usable key"
     case .invalidKeySet(let epoch, let fault): "key set \(epoch) is refused: \(fault)"
     case .keySetExpired(let epoch, let time):
-      "key set \(epoch) expired at \(time); hint: the root keys must sign a new one"
+      "key set \(epoch) expired on \(RFC3339.text(time)); hint: the root keys must sign a new one"
     case .invalidStatement(let fault): "the statement is refused: \(fault)"
     case .statementExpired(let time):
-      "the statement expired at \(time); hint: does the registry's server still sign?"
+      "the statement expired on \(RFC3339.text(time)); hint: does the registry's server still sign?"
     case .rolledBack(let to, let from):
-      "version \(to.epoch).\(to.version) after \(from.epoch).\(from.version): rolled back"
+      "version \(to) after \(from): rolled back"
     case .otherPayload: "the payload is not the one that the statement was signed for"
     case .statementStripped: "the statement is missing, and this registry had one"
     case .statementRequired: "the document has no statement, and one is required"

@@ -15,6 +15,9 @@ public enum RegistryProblem: Hashable, Sendable {
   /// The host stood in an earlier document and does not in this one; it keeps its last pins. Since
   /// when, as Unix time in seconds.
   case vanished(HostPattern, since: Int64)
+  /// The hosts need a pin of this role, which the app's ``TrustMode/pinnedKeysOnly`` cannot check: they
+  /// are refused.
+  case uncheckable(HostPattern, PinEvaluation.PinRole)
 }
 
 extension RegistryProblem: CustomStringConvertible {
@@ -28,7 +31,10 @@ extension RegistryProblem: CustomStringConvertible {
     case .unreadableExpiry(let index, let pattern):
       "entry \(index): the expiry of \(pattern) cannot be read; the key does not expire"
     case .vanished(let pattern, let since):
-      "\(pattern) vanished from the registry at \(since) and keeps its last pins"
+      "\(pattern) vanished from the registry on \(RFC3339.text(since)) and keeps its last pins"
+    case .uncheckable(let pattern, let role):
+      "\(pattern) demands \(role), which pinnedKeysOnly cannot check: its hosts are refused;"
+        + " hint: list leaf pins alone"
     }
   }
 }

@@ -35,16 +35,6 @@ extension TrustedRegistry {
       confirmed: newer.stamp.confirmed, limits: limits)
   }
 
-  /// The same registry after a newer one that was believed, but cannot be put in force: as of one that
-  /// was refused, its key sets are kept, so that withdrawn keys stay withdrawn.
-  package func keeping(keySetsOf newer: TrustedRegistry) -> TrustedRegistry {
-    var standing = self.standing
-    standing.chain = newer.standing.chain
-    return TrustedRegistry(
-      document: document, standing: standing, vanished: vanished, confirmed: stamp.confirmed,
-      limits: limits)
-  }
-
   /// Whether this one is newer.
   func supersedes(_ other: TrustedRegistry) -> Bool {
     switch (standing.statement?.number, other.standing.statement?.number) {

@@ -113,7 +113,8 @@ public struct TrustedRegistry: Sendable {
   ///   - unlistedHosts: what happens to hosts that are on no list.
   ///   - enforcement: what the app wants of hosts that no statement enforces.
   ///   - whenExpired: what happens once the statement is expired.
-  /// - Throws: ``PolicyError`` where the settings contradict each other.
+  /// - Throws: ``PolicyError`` where these settings contradict each other. An entry that they cannot
+  ///   honour refuses its own hosts (``PinningPolicy/problems``).
   public func policy(
     trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse,
     enforcement: PolicyEntry.Enforcement = .enforce, whenExpired: WhenExpired = .refuse
@@ -122,8 +123,9 @@ public struct TrustedRegistry: Sendable {
     for (_, host) in vanished.ordered {
       entries += self.entries(of: host.last, in: host.source, enforcement, whenExpired)
     }
+    try trust.check(unlistedHosts: unlistedHosts, enforcement: enforcement)
     return try PinningPolicy(
-      entries: entries, denied: Set(standing.statement?.denied ?? []), trust: trust,
+      listed: entries, denied: Set(standing.statement?.denied ?? []), trust: trust,
       unlistedHosts: unlistedHosts, registry: stamp,
       expires: whenExpired == .refuse ? expires : nil)
   }

@@ -55,7 +55,7 @@ extension FailureReport {
     case .matched: 0
     case .chainRejected: 2
     case .unjudged, .clearText, .unreadableHost: 3
-    case .unlisted, .mismatch, .noLivePin, .registryExpired, .denied: 1
+    case .unlisted, .mismatch, .noLivePin, .uncheckable, .registryExpired, .denied: 1
     }
   }
 

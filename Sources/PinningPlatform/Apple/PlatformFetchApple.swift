@@ -48,6 +48,7 @@
           task.resume()
         }
       } onCancel: {
+        transfer.end(.failure(.cancelled))
         task.cancel()
       }
     }

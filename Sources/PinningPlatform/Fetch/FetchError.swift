@@ -2,6 +2,8 @@ import Pinning
 
 /// Why a document could not be fetched.
 public enum FetchError: Error, Hashable, Sendable {
+  /// The task that asked was cancelled.
+  case cancelled
   /// No answer: name, connection, TLS or time-out, in the transport's words.
   case unreachable(String)
   /// The server's certificate is not valid yet by the device's clock (Unix seconds), and no statement that
@@ -17,6 +19,7 @@ public enum FetchError: Error, Hashable, Sendable {
 extension FetchError: CustomStringConvertible {
   public var description: String {
     switch self {
+    case .cancelled: "the request was cancelled"
     case .unreachable(let reason): "no answer: \(reason)"
     case .notYetValid(let clock):
       "the server's certificate is not valid yet, by a clock that says \(RFC3339.text(clock)); "

@@ -27,7 +27,9 @@ public struct RegistryURL: Hashable, Sendable, CustomStringConvertible {
   ///
   /// - Throws: ``Fault``.
   public init(_ text: String) throws(Fault) {
-    guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), let host = url.host,
+    // Foundation would write %20 for a blank, which the transport takes the text as it is for none.
+    guard !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }),
+      let url = URL(string: text), let scheme = url.scheme?.lowercased(), let host = url.host,
       url.user == nil, url.password == nil, let name = try? HostName(host)
     else { throw .unreadable }
     switch scheme {
@@ -53,6 +55,16 @@ public struct RegistryURL: Hashable, Sendable, CustomStringConvertible {
         : address.bytes.last == 1 && address.bytes.dropLast().allSatisfy { $0 == 0 }
     case .name:
       return (try? HostPattern("**.localhost"))?.matches(host) ?? false
+    }
+  }
+}
+
+extension RegistryURL.Fault: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .unreadable: "no absolute URL with a host alone; hint: use https://host/path"
+    case .clearText: "clear text to another machine; hint: use https"
+    case .scheme(let scheme): "\(scheme) is not supported; hint: use https"
     }
   }
 }

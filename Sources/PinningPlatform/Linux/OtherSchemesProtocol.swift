@@ -34,8 +34,10 @@
 
     override func startLoading() {
       if let native { return native.startLoading() }
+      let scheme = request.url?.scheme ?? ""
       var details: [String: Any] = [
-        NSLocalizedDescriptionKey: "only https URLs go over a pinned session"
+        NSLocalizedDescriptionKey:
+          "\(scheme) is nothing for a pinned session, which sends https alone"
       ]
       details[NSURLErrorFailingURLErrorKey] = request.url
       client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL, userInfo: details))

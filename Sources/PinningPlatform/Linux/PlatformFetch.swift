@@ -12,6 +12,7 @@
     static func perform(
       _ exchange: HTTPExchange, validator: ChainValidator
     ) async -> Result<HTTPAnswer, FetchError> {
+      guard !Task.isCancelled else { return .failure(.cancelled) }
       let cancelled = Locked(false)
       return await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
@@ -87,6 +88,7 @@
         if let fault, let clock = exchange.time?.clock, fault.isEarly {
           return .failure(.notYetValid(clock: clock))
         }
+        if code == CURLE_ABORTED_BY_CALLBACK { return .failure(.cancelled) }
         let detail = String(cString: text)
         return .failure(
           .unreachable(detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail))

@@ -37,7 +37,7 @@
     /// Every request asks for the generation itself.
     static func pinsChanged(for transport: PinnedTransport) {}
 
-    /// Refusals carry their token: ``RefusalLog`` finds them.
+    /// Refusals are found by their texts: ``RefusalLog`` does that.
     static func refusal(for error: any Error, of transport: PinnedTransport) -> PinEvaluation? {
       nil
     }

@@ -37,19 +37,17 @@ public final class PinnedTransport: Sendable {
     try self.init(trust: trust, judge: judge, longestRefresh: 3)
   }
 
-  /// - Parameters:
-  ///   - longestRefresh: tests on busy machines are more patient than apps.
-  ///   - random: what tells this transport's refusals from another's.
+  /// - Parameter longestRefresh: tests on busy machines are more patient than apps.
   package init(
     trust: TrustMode, judge: any PinJudge, longestRefresh: Double,
-    random: UInt64 = .random(in: .min ... .max), settings: RequestSettings = RequestSettings()
+    settings: RequestSettings = RequestSettings()
   ) throws(TrustError) {
     self.settings = settings
     client = PlatformClient(settings: settings)
     self.longestRefresh = longestRefresh
     validator = try ChainValidator(trust: trust)
     self.judge = judge
-    refusals = RefusalLog(prefix: random)
+    refusals = RefusalLog()
   }
 
   /// Checks that this process can pin at all.

@@ -5,40 +5,70 @@ import Pinning
   import FoundationNetworking
 #endif
 
-/// Finds the verdict behind a platform's own error.
+/// Finds the verdict behind a platform's own error, which has room for a text alone.
 ///
-/// - A refusal's text carries a token, `[pin-refusal …]`; the verdict is found by it, never by the
-///   URL: after a refused redirect the error names the first URL.
+/// - Every refusal's text ends with its moment, in microseconds, and no two of a process have the
+///   same one: the verdict is found by the whole text. Never by the URL: after a refused redirect
+///   the error names the first one.
+/// - A text is at most ``longestText`` bytes, so that the transport cuts nothing off.
 /// - The newest 1 024 refusals are kept, so a server that is refused for ever costs no memory.
 package final class RefusalLog: Sendable {
   private struct State {
-    var byToken: [String: PinEvaluation] = [:]
+    var byText: [String: PinEvaluation] = [:]
     var order: [String] = []
-    var next: UInt64 = 0
   }
 
+  /// Bytes of UTF-8 that a transport carries.
+  package static let longestText = 511
   private static let capacity = 1024
-  private let prefix: String
+  /// The moment that was given out last, of all logs of the process.
+  private static let last = Locked<Int64>(0)
+
+  private let clock: @Sendable () -> Int64
   private let state = Locked(State())
 
-  /// - Parameter prefix: what tells this log's tokens from another's; random.
-  package init(prefix: UInt64) { self.prefix = String(prefix, radix: 16) }
+  /// - Parameter clock: Unix time in microseconds.
+  package init(
+    clock: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000_000) }
+  ) {
+    self.clock = clock
+  }
 
   /// Keeps a refusal and returns the text that leads back to it.
   package func note(_ refusal: PinEvaluation) -> String {
-    let token = state.withLock { state in
-      state.next += 1
-      let token = "\(prefix)-\(state.next)"
-      state.byToken[token] = refusal
-      state.order.append(token)
-      if state.order.count > 2 * Self.capacity {
-        for old in state.order.prefix(Self.capacity) { state.byToken[old] = nil }
-        state.order.removeFirst(Self.capacity)
-      }
-      return token
+    let now = clock()
+    let moment = Self.last.withLock { last in
+      last = max(now, last + 1)
+      return last
     }
-    // The token stands first: the transport cuts long texts at the end.
-    return "[pin-refusal \(token)] \(refusal)"
+    let text = Self.text(refusal, at: moment)
+    state.withLock { state in
+      state.byText[text] = refusal
+      state.order.append(text)
+      guard state.order.count > 2 * Self.capacity else { return }
+      for old in state.order.prefix(Self.capacity) { state.byText[old] = nil }
+      state.order.removeFirst(Self.capacity)
+    }
+    return text
+  }
+
+  private static func text(_ refusal: PinEvaluation, at moment: Int64) -> String {
+    let (seconds, rest) = moment.quotientAndRemainder(dividingBy: 1_000_000)
+    let digits = String(rest)
+    let fraction = String(repeating: "0", count: 6 - digits.utf8.count) + digits
+    let end = " (\(RFC3339.text(seconds).dropLast()).\(fraction)Z)"
+    var text = refusal.description
+    let room = longestText - end.utf8.count
+    // Cut between characters, not inside one; one character may be all of it.
+    if text.utf8.count > room {
+      text = ""
+      for character in refusal.description {
+        guard text.utf8.count + character.utf8.count <= room - 3 else { break }
+        text.append(character)
+      }
+      text += "…"
+    }
+    return text + end
   }
 
   /// The verdict that this error stands for; `nil` for every other error.
@@ -46,19 +76,14 @@ package final class RefusalLog: Sendable {
     var next: NSError? = error as NSError
     for _ in 0..<4 {
       guard let current = next else { break }
-      if let found = evaluation(inText: current.localizedDescription) { return found }
+      if let found = evaluation(of: current.localizedDescription) { return found }
       if let refused = Self.clearText(current) { return refused }
       next = current.userInfo[NSUnderlyingErrorKey] as? NSError
     }
     return nil
   }
 
-  private func evaluation(inText text: String) -> PinEvaluation? {
-    guard let start = text.range(of: "[pin-refusal "),
-      let end = text[start.upperBound...].firstIndex(of: "]")
-    else { return nil }
-    return state.withLock { $0.byToken[String(text[start.upperBound..<end])] }
-  }
+  private func evaluation(of text: String) -> PinEvaluation? { state.withLock { $0.byText[text] } }
 
   /// Schemes that Foundation itself has no protocol for on a pinned session: nothing was dialled.
   private static func clearText(_ error: NSError) -> PinEvaluation? {

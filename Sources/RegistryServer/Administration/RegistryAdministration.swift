@@ -58,17 +58,19 @@ struct RegistryAdministration: Sendable {
     _ command: AdministrationCommand, _ request: DocumentState.Request
   ) async throws(AdministrationError) -> [HistoryEntry] {
     var bare: [String] = []
+    var areStaged = true
     for keeper in keepers() {
       var state = await keeper.snapshot.state
       let configured = await keeper.settings.configuration.endpoints
       do throws(AdministrationError) {
         _ = try Self.apply(command, to: &state, configured, request)
       } catch {
-        guard case .leavesWithoutPin(let hosts) = error else { continue }
+        guard case .leavesWithoutPin(let hosts, let staged) = error else { continue }
         bare += hosts
+        areStaged = areStaged && staged
       }
     }
-    guard bare.isEmpty else { throw .leavesWithoutPin(bare) }
+    guard bare.isEmpty else { throw .leavesWithoutPin(bare, areStaged: areStaged) }
     var entries: [HistoryEntry] = []
     var failure: AdministrationError?
     for keeper in keepers() {

@@ -1,3 +1,5 @@
+import PinningPlatform
+
 /// Why a configuration is not used. Nothing of a refused configuration takes effect.
 ///
 /// `key` is the path of the member in question, as in `keys[2].fqdn`; `at` is where it was set.
@@ -82,3 +84,5 @@ extension ConfigurationError: CustomStringConvertible {
     }
   }
 }
+
+extension ConfigurationError: ExplainedError {}

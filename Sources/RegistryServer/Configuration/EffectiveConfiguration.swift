@@ -1,4 +1,5 @@
 import CanonicalJSON
+import Pinning
 
 /// A configuration, and where each of its values was set; secrets are masked in all of it but the
 /// configuration itself.
@@ -12,6 +13,9 @@ public struct EffectiveConfiguration: Sendable {
     public let value: JSONValue?
     /// Where it was set.
     public let origin: ConfigurationOrigin
+    /// Of `keys`, which is shown with an element for each pattern: the number of the entry that each
+    /// was written in, and where that is. Empty for every other setting.
+    public let elements: [(index: Int, origin: ConfigurationOrigin)]
 
     /// The value as a text of one line.
     public var text: String {
@@ -45,9 +49,37 @@ public struct EffectiveConfiguration: Sendable {
       if setting == .storageDSN, Self.unusedDSN(tree) != nil { origin = .standard }
       let value = configuration.value(of: setting, isMasked: true)
       guard value != nil || origin != .standard else { return nil }
-      return Value(setting: setting, value: value, origin: origin)
+      return Value(
+        setting: setting, value: value, origin: origin,
+        elements: setting == .keys ? Self.elements(of: configuration.documents, tree) : [])
     }
     warnings = Self.warnings(tree)
+  }
+
+  /// In the order in which `keys` is shown.
+  private static func elements(
+    of documents: [DocumentConfiguration], _ tree: ConfigurationTree
+  ) -> [(index: Int, origin: ConfigurationOrigin)] {
+    struct Shown: Hashable {
+      let file: String
+      let endpoint: String
+      let pattern: HostPattern
+    }
+    var places: [Shown: (index: Int, origin: ConfigurationOrigin)] = [:]
+    for key in ServerConfiguration.writtenKeys(tree.root) {
+      for pattern in key.endpoint.patterns {
+        places[Shown(file: key.file, endpoint: key.endpoint.id, pattern: pattern)] =
+          (key.index, key.origin)
+      }
+    }
+    return documents.flatMap { document in
+      document.endpoints.flatMap { endpoint in
+        endpoint.patterns.map { pattern in
+          places[Shown(file: document.file, endpoint: endpoint.id, pattern: pattern)]
+            ?? (0, tree.origin(of: .keys))
+        }
+      }
+    }
   }
 
   private static func warnings(_ tree: ConfigurationTree) -> [String] {

@@ -62,6 +62,26 @@ extension ServerConfiguration {
     endpoint.approval = endpoint.approval ?? other.approval
   }
 
+  /// An entry of `keys[]` as it was written: its number, its place, and what it was read as.
+  struct WrittenKey {
+    let index: Int
+    let origin: ConfigurationOrigin
+    let file: String
+    let endpoint: WatchedEndpoint
+  }
+
+  /// Whose entries are good; one that is not has been told of.
+  static func writtenKeys(_ root: ConfigurationSection) -> [WrittenKey] {
+    let entries = (try? root.list("keys")) ?? []
+    return entries.enumerated().compactMap { index, node in
+      guard
+        let entry = try? ConfigurationSection(node, path: "keys[\(index)]", known: entryKeys),
+        let endpoint = try? endpoint(entry), let file = try? file(entry, endpoint)
+      else { return nil }
+      return WrittenKey(index: index, origin: node.origin, file: file, endpoint: endpoint)
+    }
+  }
+
   private static let entryKeys = [
     "fqdn", "domainName", "file", "port", "address", "interval", "approval",
   ]

@@ -1,3 +1,5 @@
+import PinningPlatform
+
 /// Why the server does not listen.
 public enum HTTPServerError: Error, Equatable, Sendable {
   /// Another program has the port.
@@ -28,3 +30,5 @@ extension HTTPServerError: CustomStringConvertible {
     }
   }
 }
+
+extension HTTPServerError: ExplainedError {}

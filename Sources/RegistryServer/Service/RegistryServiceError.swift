@@ -1,3 +1,5 @@
+import PinningPlatform
+
 /// Why the server does not start.
 public enum RegistryServiceError: Error, Sendable {
   /// The signing key.
@@ -23,3 +25,5 @@ extension RegistryServiceError: CustomStringConvertible {
     }
   }
 }
+
+extension RegistryServiceError: ExplainedError {}

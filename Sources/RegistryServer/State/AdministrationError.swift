@@ -1,4 +1,5 @@
 import Pinning
+import PinningPlatform
 
 /// Why a change that somebody asked for was not made. Nothing of it was.
 public enum AdministrationError: Error, Equatable, Sendable {
@@ -14,8 +15,9 @@ public enum AdministrationError: Error, Equatable, Sendable {
   case keyExists(SPKIPin)
   /// The key is denied.
   case keyDenied(SPKIPin)
-  /// Hosts would be left without a key that their servers show; `force` does it all the same.
-  case leavesWithoutPin([String])
+  /// Hosts would be left without a key that their servers show; `force` does it all the same. Whether
+  /// each of them has a staged key, which no probe has seen its server show yet.
+  case leavesWithoutPin([String], areStaged: Bool = false)
   /// The document would be left without an entry.
   case wouldBeEmpty
   /// The store did not take it; whether it was made is to be read again.
@@ -35,11 +37,16 @@ extension AdministrationError: CustomStringConvertible {
     case .noSuchKey(let pin, let state?): "no \(state.rawValue) key \(pin.base64)"
     case .keyExists(let pin): "\(pin.base64) is published already"
     case .keyDenied(let pin): "\(pin.base64) is denied; hint: allow it first"
-    case .leavesWithoutPin(let hosts):
+    case .leavesWithoutPin(let hosts, let areStaged):
       "no key that these hosts' servers show would be left: \(hosts.joined(separator: ", "))"
-        + "; hint: stage the next key first, or force it"
+        + (areStaged
+          ? "; hint: the next key is staged and was not seen yet: switch the servers to it, and wait"
+            + " for the next probe"
+          : "; hint: stage the next key first, or force it")
     case .wouldBeEmpty: "the document would be empty; hint: add another endpoint first"
     case .notStored(let reason): "the change is not stored: \(reason)"
     }
   }
 }
+
+extension AdministrationError: ExplainedError {}

@@ -103,7 +103,7 @@ extension DocumentState {
     }
     let inForce = endpoints(configured: configured)
     let bare = inForce.filter { $0.id == id && leavesBare($0, without: pin) }
-    guard force || bare.isEmpty else { throw .leavesWithoutPin(Self.hosts(of: bare)) }
+    guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     var next = self
     next.ledgers[id]?.withdraw(pin)
     guard inForce.contains(where: { next.ledgers[$0.id]?.keys.isEmpty == false }) else {
@@ -115,13 +115,13 @@ extension DocumentState {
 
   /// Denies a key wherever it stands.
   ///
-  /// - Throws: ``AdministrationError/leavesWithoutPin(_:)`` unless forced.
+  /// - Throws: ``AdministrationError/leavesWithoutPin(_:areStaged:)`` unless forced.
   mutating func deny(
     _ pin: SPKIPin, configured: [WatchedEndpoint], force: Bool, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     guard !deniedPins.contains(pin) else { return [] }
     let bare = endpoints(configured: configured).filter { leavesBare($0, without: pin) }
-    guard force || bare.isEmpty else { throw .leavesWithoutPin(Self.hosts(of: bare)) }
+    guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     denied.append(Denial(pin: pin, at: request.at, by: request.who, why: request.why))
     forgetCandidate(pin)
     return [request.entry("key_denied", "", pin)]
@@ -144,6 +144,18 @@ extension DocumentState {
     let usable = (ledgers[endpoint.id]?.keys ?? []).filter { !denied.contains($0.pin) }
     return usable.map(\.pin) == [pin]
       || usable.filter { $0.state == .active }.map(\.pin) == [pin]
+  }
+
+  private func leavesWithoutPin(
+    _ bare: [WatchedEndpoint], without pin: SPKIPin
+  ) -> AdministrationError {
+    let denied = deniedPins
+    let areStaged = bare.allSatisfy { endpoint in
+      ledgers[endpoint.id]?.keys.contains {
+        $0.staged != nil && $0.pin != pin && !denied.contains($0.pin)
+      } ?? false
+    }
+    return .leavesWithoutPin(Self.hosts(of: bare), areStaged: areStaged)
   }
 
   private static func hosts(of endpoints: [WatchedEndpoint]) -> [String] {

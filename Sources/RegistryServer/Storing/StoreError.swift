@@ -1,4 +1,5 @@
 import Foundation
+import PinningPlatform
 
 /// Why a store could not be asked. No case holds a password.
 public enum StoreError: Error, Equatable, Sendable {
@@ -59,3 +60,5 @@ extension StoreError: CustomStringConvertible {
     }
   }
 }
+
+extension StoreError: ExplainedError {}

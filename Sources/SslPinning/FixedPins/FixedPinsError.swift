@@ -63,3 +63,5 @@ extension FixedPinsError: CustomStringConvertible {
     }
   }
 }
+
+extension FixedPinsError: ExplainedError {}

@@ -33,22 +33,18 @@ extension RegistryKeeper {
     var isChange = false
     do throws(SslPinningError) {
       switch fetched {
-      case .failure(let error): throw SslPinningError(error)
+      case .failure(let error): throw SslPinningError(error, url: config.endpointUrl)
       case .success(.unchanged):
         isChange = try put(old.confirmed(at: clocks.wall()), from: .network)
       case .success(.fresh(let bytes, let etag)):
         let update = old.update(with: bytes, under: trust, at: clocks.wall())
-        // Newer key sets are believed even from a document that is not, or that cannot be put in force.
+        // Newer key sets are believed even from a document that is not.
         if let refusal = update.refusal {
           state.withLock { $0.trusted = update.registry }
           persist()
-          throw SslPinningError(refusal)
+          throw SslPinningError(refusal, url: config.endpointUrl)
         }
-        do throws(SslPinningError) { isChange = try put(update.registry, from: .network) } catch {
-          state.withLock { $0.trusted = old.keeping(keySetsOf: update.registry) }
-          persist()
-          throw error
-        }
+        isChange = try put(update.registry, from: .network)
         state.withLock { $0.etag = etag }
       }
     } catch {
@@ -60,6 +56,7 @@ extension RegistryKeeper {
       return .failure(error)
     }
     state.withLock { $0.schedule.succeeded(at: clocks.steady()) }
+    if !isChange { events.send(.registryConfirmed(status)) }
     persist()
     return .success(isChange)
   }
@@ -119,7 +116,7 @@ extension RegistryKeeper {
 
   func tellRegistry() {
     events.send(.registryInForce(status))
-    let problems = trusted.registry.problems
+    let problems = problems
     if !problems.isEmpty { events.send(.registryProblems(problems)) }
   }
 }

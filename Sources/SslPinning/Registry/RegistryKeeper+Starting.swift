@@ -22,7 +22,7 @@ extension RegistryKeeper {
 
   static func first(
     _ atHand: StartingPoint?, from source: RegistrySource, under trust: RegistryTrust,
-    clocks: Clocks
+    at url: String, clocks: Clocks
   ) async throws(SslPinningError) -> (TrustedRegistry, RegistryStatus.Origin, etag: String?) {
     let bytes: [UInt8]
     let origin: RegistryStatus.Origin
@@ -36,15 +36,15 @@ extension RegistryKeeper {
       switch await fetch(ask) {
       case .success(.fresh(let document, let tag)):
         (bytes, origin, etag) = (document, .network, tag)
-      case .success(.unchanged): throw .httpStatus(304)
-      case .failure(let error): throw SslPinningError(error)
+      case .success(.unchanged): throw SslPinningError(.status(304), url: url)
+      case .failure(let error): throw SslPinningError(error, url: url)
       }
     }
     do throws(RegistryError) {
       return (
         try TrustedRegistry(accepting: bytes, under: trust, at: clocks.wall()), origin, etag
       )
-    } catch { throw SslPinningError(error) }
+    } catch { throw SslPinningError(error, url: url) }
   }
 
   static func policy(

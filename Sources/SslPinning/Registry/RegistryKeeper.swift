@@ -50,7 +50,7 @@ final class RegistryKeeper: PinJudge {
     var schedule = RefreshSchedule(interval: config.refreshInterval, at: clocks.steady())
     let atHand = try Self.startingPoint(config, trust, store, events, at: clock)
     let (first, origin, etag) = try await Self.first(
-      atHand, from: source, under: trust, clocks: clocks)
+      atHand, from: source, under: trust, at: config.endpointUrl, clocks: clocks)
     let policy = try Self.policy(of: first, config)
     schedule.begin(age: first.stamp.age(at: clock))
     self.config = config
@@ -72,6 +72,9 @@ final class RegistryKeeper: PinJudge {
       persist()
     } else if let atHand, !atHand.isFresh(for: schedule, at: clock) {
       await refreshBriefly()
+    } else if case .live(let fetch) = source, !policy.problems.isEmpty {
+      // Stored under other settings, perhaps: a newer list may be one that these can honour.
+      _ = state.withLock { flight(&$0, fetch, bypassingCaches: false) }
     }
     keepRefreshing()
   }
@@ -85,6 +88,12 @@ final class RegistryKeeper: PinJudge {
   var status: RegistryStatus {
     let (trusted, origin, storage) = state.withLock { ($0.trusted, $0.origin, $0.storage) }
     return RegistryStatus(trusted, origin: origin, storage: storage, at: clocks.wall())
+  }
+
+  /// What in the registry cannot be used, by itself or under this app's settings.
+  var problems: [RegistryProblem] {
+    let (trusted, policy) = state.withLock { ($0.trusted, $0.inForce.policy) }
+    return trusted.registry.problems + policy.problems
   }
 
   /// Calls `action` whenever pins changed, from now on.

@@ -47,3 +47,11 @@ public struct RegistryStatus: Hashable, Sendable {
     expires = trusted.expires
   }
 }
+
+extension RegistryStatus: CustomStringConvertible {
+  /// One line: where it came from, which one it is, until when it counts.
+  public var description: String {
+    "registry from \(origin.rawValue), \(stamp)" + (isStale ? " (stale)" : "")
+      + (expires.map { ", expires \(RFC3339.text($0))" } ?? "")
+  }
+}

@@ -42,3 +42,5 @@ extension ReportingConfig {
     return collectors
   }
 }
+
+extension ReportingError: ExplainedError {}

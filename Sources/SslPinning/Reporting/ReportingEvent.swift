@@ -1,3 +1,5 @@
+import Pinning
+
 /// Trouble with sending failure reports: for logs, nothing an app must act on.
 ///
 /// Collectors are named by their host alone: their URLs often hold a key.
@@ -14,4 +16,17 @@ public enum ReportingEvent: Hashable, Sendable {
   /// Reports cannot be kept on the disk, for this reason. They are sent from memory and do not
   /// survive the process until the disk can be written again.
   case notSaved(reason: String)
+}
+
+extension ReportingEvent: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .postponed(let host, let until, let reason):
+      "nothing goes to \(host) before \(RFC3339.text(until)): \(reason)"
+    case .rejected(let host, let status): "\(host) rejected a report with status \(status)"
+    case .dropped(let failures): "\(failures) failures found the queue full"
+    case .queueUnreadable: "what was kept cannot be read, and was begun anew"
+    case .notSaved(let reason): "reports are not kept: \(reason)"
+    }
+  }
 }

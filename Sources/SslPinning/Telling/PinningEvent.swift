@@ -4,6 +4,9 @@ import Pinning
 public enum PinningEvent: Equatable, Sendable {
   /// A registry came into force: at the start, or with other pins than before.
   case registryInForce(RegistryStatus)
+  /// A refresh was answered, and hosts and pins are those of before: also where a server's key that is
+  /// not pinned was the reason to ask.
+  case registryConfirmed(RegistryStatus)
   /// A refresh brought nothing; the last good registry stays in force. The number counts the
   /// failures since the last success.
   case refreshFailed(SslPinningError, consecutive: Int)
@@ -23,9 +26,8 @@ public enum PinningEvent: Equatable, Sendable {
 extension PinningEvent: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .registryInForce(let status):
-      "registry from \(status.origin.rawValue), confirmed \(status.age) s ago"
-        + (status.isStale ? " (stale)" : "")
+    case .registryInForce(let status): "\(status)"
+    case .registryConfirmed(let status): "no other pins: \(status)"
     case .refreshFailed(let error, let count): "refresh failed (\(count) in a row): \(error)"
     case .registryProblems(let problems):
       "in the registry: " + problems.map(\.description).joined(separator: "; ")

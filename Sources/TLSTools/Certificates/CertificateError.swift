@@ -1,3 +1,5 @@
+import PinningPlatform
+
 /// Why a key, a certificate or a file of either could not be made or read.
 public enum CertificateError: Error, Equatable, Sendable {
   /// The text holds no PEM block of the wanted kind (`CERTIFICATE`, `PRIVATE KEY`).
@@ -34,3 +36,5 @@ extension CertificateError: CustomStringConvertible {
     }
   }
 }
+
+extension CertificateError: ExplainedError {}

@@ -1,3 +1,5 @@
+import PinningPlatform
+
 /// Why a server could not be looked at. A server that answers with a bad certificate is no error:
 /// see `ProbeResult`.
 public enum ProbeError: Error, Hashable, Sendable {
@@ -83,3 +85,5 @@ extension ProbeError.ProxyFault: CustomStringConvertible {
     }
   }
 }
+
+extension ProbeError: ExplainedError {}

@@ -1,4 +1,5 @@
 import Pinning
+import PinningPlatform
 
 /// What is wrong with a chain of key sets.
 public enum KeySetListError: Error, Equatable, Sendable {
@@ -33,3 +34,5 @@ extension KeySetList.Shortage: CustomStringConvertible {
     "key set \(epoch) has \(signatures) of \(threshold) signatures of the root of key set \(root)"
   }
 }
+
+extension KeySetListError: ExplainedError {}

@@ -58,3 +58,5 @@ public final class LocalTLSServer: LocalHTTPServer, @unchecked Sendable {
     if closingConnections { closeConnections() }
   }
 }
+
+extension LocalTLSServer.Failure: ExplainedError {}

@@ -1,4 +1,5 @@
 import Foundation
+import PinningPlatform
 
 /// Why a socket could not be made, bound or connected, or a stream of bytes ended.
 public enum SocketError: Error, Equatable, Sendable, CustomStringConvertible {
@@ -23,3 +24,5 @@ public enum SocketError: Error, Equatable, Sendable, CustomStringConvertible {
     }
   }
 }
+
+extension SocketError: ExplainedError {}

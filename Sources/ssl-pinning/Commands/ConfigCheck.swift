@@ -60,7 +60,12 @@ enum ConfigCheck {
         continue
       }
       for (index, element) in elements.enumerated() {
-        table.add(["\(value.setting.rawValue)[\(index)]", text(element), from])
+        // An entry of `keys` is shown once for each pattern, under the number that errors call it by.
+        let written = value.elements.indices.contains(index) ? value.elements[index] : nil
+        table.add([
+          "\(value.setting.rawValue)[\(written?.index ?? index)]", text(element),
+          written.map { Self.text($0.origin, effective.file) } ?? from,
+        ])
       }
     }
     return table.text

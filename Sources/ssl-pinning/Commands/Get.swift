@@ -11,8 +11,9 @@ import SslPinning
 /// `get`: one pinned request, through the SDK as an app uses it.
 enum Get {
   private static let registry = Flag.text(
-    "--registry", "URL|FILE", "the registry: https, http to this machine, or a document at hand",
-    isRequired: true)
+    "--registry", "URL|FILE",
+    "the registry: https, http to this machine, or a document at hand;"
+      + " --key or --root-key goes with it", isRequired: true)
   private static let include = Flag("--include", "print the status and the headers as well")
   private static let fail = Flag("--fail", "exit 1 where the server answers with 400 or above")
   private static let json = Flag("--json", "one line of JSON: the answer, or the verdict")
@@ -87,10 +88,10 @@ enum Get {
     } catch {
       switch error {
       case .badURL, .clearTextURL, .badConfiguration, .badReporting: throw .usage("\(error)")
-      case .unreachable(let reason):
+      case .unreachable(let reason, _):
         throw .couldNotFindOut(
           "the registry cannot be reached: \(TransportReason.text(reason, at: place))")
-      case .clockBehind, .httpStatus, .tooLarge, .platformCannotPin:
+      case .cancelled, .clockBehind, .httpStatus, .tooLarge, .platformCannotPin:
         throw .couldNotFindOut("\(error)")
       case .registryRefused(let error):
         throw .no("no request was made: the registry is refused: \(error.toldToOperators)")

@@ -10,7 +10,8 @@ enum PinCommand {
     "pin", "show the pins (SPKI-SHA256-BASE64) of certificates, keys and servers",
     argument: Argument(
       placeholder: "FILE|HOST[:PORT]",
-      help: "PEM or DER, every certificate in it; or a server, port 443 by default; [::1]:443",
+      help:
+        "PEM or DER, every certificate, CSR and key in it; or a server, port 443 by default; [::1]:443",
       count: .some),
     flags: [json.description, timeout.description, TrustArguments.ca.description],
     notes: [
@@ -69,7 +70,9 @@ enum PinCommand {
 
   /// `cert.pem` could be a host, and never is: a slip in a file's name must not become a dial.
   private static func looksLikeFile(_ target: String) -> Bool {
-    let endings = [".pem", ".crt", ".cer", ".der", ".cert", ".key", ".txt", ".json"]
+    let endings = [
+      ".pem", ".crt", ".cer", ".der", ".cert", ".csr", ".req", ".key", ".txt", ".json",
+    ]
     return !target.contains("://")
       && (target.contains("/") || endings.contains { target.lowercased().hasSuffix($0) })
   }

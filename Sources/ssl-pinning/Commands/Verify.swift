@@ -7,6 +7,8 @@ import PinningPlatform
 enum Verify {
   private static let at = Flag.unixTime("--at", "judge expiries at this moment instead of now")
   private static let json = Flag("--json", "one line of JSON instead of a table")
+  private static let strict = Flag(
+    "--strict", "exit 1 where anything is warned of: entries or hosts that clients cannot use")
   private static let timeout = Flag.seconds(
     "--timeout", "for fetching a URL, in all; 10 by default")
 
@@ -15,7 +17,8 @@ enum Verify {
     argument: Argument(
       placeholder: "FILE|URL", help: "the document; https, or http to this machine", count: .one),
     flags: RegistryTrustArguments.flags + [
-      at.description, json.description, TrustArguments.ca.description, timeout.description,
+      at.description, strict.description, json.description, TrustArguments.ca.description,
+      timeout.description,
     ],
     notes: [
       "A document of format 2 is judged as a client judges that starts for the first time: it walks\n"
@@ -24,6 +27,8 @@ enum Verify {
       "States: ok; expired (clients still count the key for 26 hours); denied (the statement has it\n"
         + "refused; clients of format 1 take it); unreadable (no client can use the entry). A host is\n"
         + "refused unless an entry that is ok or expired has a key for it.",
+      "Warnings go to standard error and change nothing: the document is believed, and so are its other\n"
+        + "entries. For CI, --strict makes them a no.",
     ],
     run: run)
 
@@ -54,7 +59,7 @@ enum Verify {
       try Console.write(line: report.table)
       for problem in report.problems { Console.say("warning: \(problem)") }
     }
-    return .yes
+    return invocation[strict] && !report.problems.isEmpty ? .no : .yes
   }
 
   private static func document(

@@ -1,9 +1,9 @@
 import Pinning
 import PinningPlatform
 
-/// Finds the pins in a file of certificates or public keys.
+/// Finds the pins in a file of certificates, certificate requests or public keys.
 ///
-/// - DER, or PEM with any number of blocks: every certificate and every public key counts, in order.
+/// - DER, or PEM with any number of blocks: every certificate, request and public key counts, in order.
 /// - A private key is passed over where certificates stand beside it, and refused where it is alone:
 ///   whoever asks for its pin has the public half as well.
 /// - Nothing is re-encoded, so the pins of odd keys come out as the world sees them.
@@ -42,6 +42,7 @@ enum PinFile {
   private static func pin(inDER bytes: [UInt8]) throws(CertificateSyntaxError) -> PinnedKey {
     do throws(CertificateSyntaxError) { return try PinnedKey(certificateDER: bytes) } catch {
       if let key = try? PinnedKey(publicKeyDER: bytes) { return key }
+      if let request = PinnedKey(requestDER: bytes) { return request }
       if let rsa = try? VerificationKey(bytes: bytes) {
         return try PinnedKey(publicKeyDER: rsa.spkiDER)
       }
@@ -65,6 +66,8 @@ enum PinFile {
     case "RSA PUBLIC KEY":
       guard let key = try? VerificationKey(block.text) else { return nil }
       return try PinnedKey(publicKeyDER: key.spkiDER)
+    case "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST":
+      return PinnedKey(requestDER: block.bytes)
     default:
       return nil
     }
@@ -74,12 +77,12 @@ enum PinFile {
     let labels = Set(blocks.map(\.label)).sorted()
     return labels.isEmpty
       ? "no certificate and no public key"
-      : "nothing with a pin but \(labels.joined(separator: ", "))"
+      : "nothing that a pin can be taken from: \(labels.joined(separator: ", "))"
   }
 
   private static func hint(_ blocks: [PEMBlock], _ path: String) -> String {
     blocks.contains { $0.label.hasSuffix("PRIVATE KEY") }
       ? "openssl pkey -in \(path) -pubout, and take the pin of that"
-      : "it takes PEM or DER of certificates or public keys"
+      : "it takes PEM or DER of certificates, certificate requests or public keys"
   }
 }

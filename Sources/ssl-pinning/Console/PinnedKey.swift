@@ -12,6 +12,8 @@ struct PinnedKey: Sendable {
     case ca
     /// A public key without a certificate.
     case key
+    /// A request for a certificate (PKCS#10, RFC 2986): the key that is to be used next.
+    case request
     /// A certificate that OpenSSL cannot parse; its key has a pin all the same.
     case unknown
   }
@@ -37,9 +39,27 @@ struct PinnedKey: Sendable {
     role = .key
   }
 
+  /// The pin of the key in a certificate request in DER.
+  ///
+  /// - Returns: `nil` where the bytes are no request that is signed by its own key.
+  init?(requestDER der: [UInt8]) {
+    guard let request = try? CertificateRequest(der: der),
+      let pin = try? SPKIPin(subjectPublicKeyInfoDER: request.publicKeyDER)
+    else { return nil }
+    self.pin = pin
+    certificate = nil
+    role = .request
+  }
+
   /// What stands in the certificate's subject, for people.
   var subject: String {
-    guard let certificate else { return role == .key ? "(a public key)" : "(not readable)" }
+    guard let certificate else {
+      return switch role {
+      case .key: "(a public key)"
+      case .request: "(a certificate request)"
+      case .leaf, .ca, .unknown: "(not readable)"
+      }
+    }
     return certificate.subject.isEmpty ? "(no subject)" : certificate.subject
   }
 

@@ -19,8 +19,12 @@ enum TransportReason {
       return "\(endpoint(url)) redirects to \(scheme); hint: redirects are followed to https only"
     }
     if text.contains("SSL certificate problem") {
-      return "\(endpoint(url)) is not trusted: \(text.lowercased());"
-        + " hint: --ca FILE names one's own CA"
+      // For dates and names another CA is no cure.
+      let lacksAnchor = ["local issuer", "self-signed", "self signed"].contains {
+        text.contains($0)
+      }
+      return "\(endpoint(url)) is not trusted: \(text.lowercased())"
+        + (lacksAnchor ? "; hint: --ca FILE names a CA of your own" : "")
     }
     return text
   }

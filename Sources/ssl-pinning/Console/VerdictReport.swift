@@ -38,8 +38,7 @@ struct VerdictReport {
     guard let hint = verdict.hint else { return verdict.description }
     let own: String? =
       switch verdict.outcome {
-      case .chainRejected(.untrusted):
-        "--ca FILE for one's own CA, --pinned-keys-only for a server that no CA vouches for"
+      case .chainRejected: "--ca FILE names a CA of your own"
       case .unlisted: "add the host to the registry"
       case .clearText: "use https"
       default: nil

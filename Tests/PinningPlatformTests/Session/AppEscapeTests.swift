@@ -34,6 +34,17 @@ struct AppEscapeTests {
     #expect(plain.counts.connections == 0)
   }
 
+  @Test("to ask for a file is told as that, and not as a matter of spelling")
+  func fileURL() async throws {
+    let site = try PinnedSite()
+    let error = await #expect(throws: (any Error).self) {
+      try await site.session().data(from: URL(fileURLWithPath: "/etc/hostname"))
+    }
+    let text = try #require(error).localizedDescription
+    #expect(
+      text.hasPrefix("file is nothing for a pinned session") && !text.contains("hint:"), "\(text)")
+  }
+
   @Test("to name another host in a Host header changes neither the server nor its pins")
   func hostHeader() async throws {
     let site = try PinnedSite { .text($0.header("Host") ?? "") }

@@ -83,6 +83,12 @@ struct PinnedTaskTests {
       session.dataTask(with: url) { continuation.resume(returning: $2) }.resume()
     }
     #expect(site.transport.refusal(for: try #require(error))?.rule == "leaf-pin")
+    // What an alert shows: the verdict in words, and when.
+    let text = try #require(error).localizedDescription
+    #expect(
+      text.wholeMatch(
+        of: /refused localhost: the server's key is not pinned \(2[-0-9]+T[:.0-9]+Z\)/) != nil,
+      "\(text)")
     let delegate = RecordingDelegate()
     let task = site.session(delegate: delegate).dataTask(with: url)
     _ = await delegate.run(task)

@@ -46,7 +46,7 @@ extension AttackScenarioTests {
       registry.online = [1]
       try expectRefused(
         client, try registry.document(),
-        .invalidStatement(.notSigned(by: "the online keys of epoch 2")), epoch: 2)
+        .invalidStatement(.notSigned(by: .onlineKeys(epoch: 2))), epoch: 2)
       registry.keySets.removeLast()
       try expectRefused(
         client, try registry.document(), .keySetExpired(epoch: 1, at: past), epoch: 1)

@@ -19,7 +19,7 @@ extension AttackScenarioTests {
   }
 
   static let notSigned = RegistryError.invalidStatement(
-    .notSigned(by: "the online keys of epoch 1"))
+    .notSigned(by: .onlineKeys(epoch: 1)))
 
   /// A key set entry whose online role is this JSON.
   static func keySet(online role: JSONValue) throws -> JSONValue {
@@ -46,6 +46,12 @@ extension AttackScenarioTests {
       var registry = RegistrySimulator()
       let client = try epochOne(online: [1, 2, 3], threshold: 3, &registry)
       registry.online = [1, 2]
+      let twoOfThree = RegistryError.invalidStatement(
+        .tooFewSignatures(of: .onlineKeys(epoch: 1), count: 2, threshold: 3))
+      try expectRefused(client, try registry.document(), twoOfThree, epoch: 1)
+      #expect("\(twoOfThree)".hasSuffix("2 of the online keys of epoch 1 signed it, and 3 must"))
+      // Nobody's signature at all is another matter: perhaps it is another registry's.
+      registry.online = [4]
       try expectRefused(client, try registry.document(), notSigned, epoch: 1)
       registry.online = [3, 1, 2]
       #expect(try client.update(with: registry).refusal == nil)
@@ -140,7 +146,7 @@ extension AttackScenarioTests {
       (registry.epoch, registry.online) = (3, [3])
       try expectRefused(
         client, try registry.document(),
-        .invalidKeySet(epoch: 3, .notSigned(by: "the root of epoch 2")), epoch: 2)
+        .invalidKeySet(epoch: 3, .notSigned(by: .root(epoch: 2))), epoch: 2)
     },
     // What an app ships is checked before there is anything to send a request for.
     "T7": {
@@ -189,7 +195,7 @@ extension AttackScenarioTests {
         for signature in wrong {
           try expectRefused(
             client, try registry.document(statement, [DocumentSignature(by: id, signature)]),
-            .invalidStatement(.notSigned(by: "the online keys of epoch 0")), under: trust)
+            .invalidStatement(.notSigned(by: .onlineKeys(epoch: 0))), under: trust)
         }
       }
     },
@@ -203,8 +209,7 @@ extension AttackScenarioTests {
       let client = try registry.client()
       #expect(client.keySetEpoch == 1)
       let text = String(decoding: try registry.document(), as: UTF8.self)
-      #expect(throws: RegistryError.invalidKeySet(epoch: 1, .notSigned(by: "the root of epoch 0")))
-      {
+      #expect(throws: RegistryError.invalidKeySet(epoch: 1, .notSigned(by: .root(epoch: 0)))) {
         try TrustedRegistry(
           accepting: [UInt8](text.replacing("md5", with: "sha256").utf8),
           under: try RegistrySimulator.trust(), at: RegistrySimulator.start)

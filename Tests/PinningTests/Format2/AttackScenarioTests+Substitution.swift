@@ -45,7 +45,7 @@ extension AttackScenarioTests {
       // Bytes that were signed as something else: as a key set, as a format-1 payload.
       let honest = try registry.statement()
       let notSigned = RegistryError.invalidStatement(
-        .notSigned(by: "the online keys of epoch 0"))
+        .notSigned(by: .onlineKeys(epoch: 0)))
       for message in [
         DocumentSignature.Domain.keySet.bytes(over: honest),
         JSONValue.object(honest).canonicalBytes,
@@ -118,14 +118,14 @@ extension AttackScenarioTests {
       let text = String(decoding: try registry.document(), as: UTF8.self)
       for (from, to, refusal) in [
         ("\"y\":null", "\"y\":true", RegistryError.otherPayload),
-        ("\"é\":1", "\"é\":2", .invalidStatement(.notSigned(by: "the online keys of epoch 1"))),
+        ("\"é\":1", "\"é\":2", .invalidStatement(.notSigned(by: .onlineKeys(epoch: 1)))),
         (
           "\"é\":1", "\"e\u{301}\":1",
-          .invalidStatement(.notSigned(by: "the online keys of epoch 1"))
+          .invalidStatement(.notSigned(by: .onlineKeys(epoch: 1)))
         ),
         (
           "key set", "key\u{a0}set",
-          .invalidKeySet(epoch: 1, .notSigned(by: "the root of epoch 0"))
+          .invalidKeySet(epoch: 1, .notSigned(by: .root(epoch: 0)))
         ),
       ] {
         let changed = [UInt8](text.utf8).replacing([UInt8](from.utf8), with: [UInt8](to.utf8))

@@ -131,7 +131,7 @@ struct AttackScenarioTests {
         root: SimulatedKeys.role([0]), online: SimulatedKeys.role([2]), signedBy: [1, 2])
       try expectRefused(
         client, try forged.document(),
-        .invalidKeySet(epoch: 2, .notSigned(by: "the root of epoch 1")), epoch: 1)
+        .invalidKeySet(epoch: 2, .notSigned(by: .root(epoch: 1))), epoch: 1)
     },
     "R6": {
       var registry = RegistrySimulator()

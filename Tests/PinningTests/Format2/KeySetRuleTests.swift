@@ -18,14 +18,14 @@ struct KeySetRuleTests {
     var broken = registry
     broken.online = [5]
     let seen = try client.update(with: broken)
-    #expect(seen.refusal == .invalidStatement(.notSigned(by: "the online keys of epoch 2")))
+    #expect(seen.refusal == .invalidStatement(.notSigned(by: .onlineKeys(epoch: 2))))
     #expect(seen.registry.keySetEpoch == 2)
     #expect(try seen.registry.accepts())
     thief.version = 100
     thief.pins = [("a.example", 66)]
     #expect(
       try seen.registry.update(with: thief).refusal
-        == .invalidStatement(.notSigned(by: "the online keys of epoch 2")))
+        == .invalidStatement(.notSigned(by: .onlineKeys(epoch: 2))))
     #expect(try client.update(with: thief).refusal == nil)
     // And after a restart.
     let state = try StoredState(decoding: seen.registry.state.encoded)

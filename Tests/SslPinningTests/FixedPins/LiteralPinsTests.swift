@@ -84,6 +84,10 @@ struct LiteralPinsTests {
     #expect(error(["a.com": []]) == .noPins(host: "a.com"))
     #expect(error(["a..com": [pin]]) == .badHost(.badLabel("a..com")))
     #expect(error(["a.*.com": [pin]]) == .badHost(.misplacedWildcard("a.*.com")))
+    #expect(error(["*.*.a.com": [pin]]) == .badHost(.misplacedWildcard("*.*.a.com")))
+    #expect(
+      error(["https://a.com": [pin]]) == .badHost(.notHostAlone("https://a.com", has: .scheme)))
+    #expect(error(["a.com:8444": [pin]]) == .badHost(.notHostAlone("a.com:8444", has: .port)))
     #expect(
       error(["a.com": [pin, "sha256/AAAA"]])
         == .badPin(host: "a.com", text: "sha256/AAAA", .wrongLength(3)))

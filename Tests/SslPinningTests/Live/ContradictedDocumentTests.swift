@@ -1,45 +1,108 @@
 import Foundation
 import Pinning
-import PinningPlatform
 import SslPinning
 import SslPinningTesting
+import TLSTools
+import TestSupport
 import Testing
 
-@Suite("Documents that the app's settings contradict")
+/// `.pinnedKeysOnly` validates no path, so it can honour no CA pin.
+@Suite("Lists with entries that the app's trust mode cannot honour")
 struct ContradictedDocumentTests {
-  @Test(
-    "leave the last pins in force, and their newer key sets believed: a withdrawn key is no key")
-  func keySets() async throws {
-    let registry = try SignedRegistry(epochs: 2)
-    let clock = TestClock(now: SignedRegistry.start)
-    let answer = Locked(try registry.document(version: 1, hosts: ["a.example"]))
-    var config = SslPinningConfig(
-      endpointUrl: "https://registry.test/\(SignedRegistry.name)", signingKeyBase64: "",
-      trust: .pinnedKeysOnly, storage: .none)
-    config.requireStatement = true
-    let client = try await SslPinningClient(
-      config: config, source: .live { _ in .success(.fresh(answer.withLock { $0 }, etag: nil)) },
-      trust: registry.trust(), clocks: clock.clocks)
-    // A CA pin means nothing where no path is validated.
-    let ca = HostSettings(
-      try HostPattern("a.example"), ca: [SPKIPin(computed: Digest.sha256([1]))], match: .all,
-      enforces: false)
-    let contradicted = try registry.document(
-      epoch: 1, version: 1, hosts: ["a.example"], settings: [ca])
-    answer.withLock { $0 = contradicted }
-    await #expect(
-      throws: SslPinningError.badConfiguration(.caPinsWithoutPath(try HostPattern("a.example")))
-    ) { try await client.refresh() }
-    #expect(client.registryStamp.version == .init(epoch: 0, version: 1))
-    // The key of epoch 0 was stolen; that is why there is an epoch 1.
-    let stolen = try registry.document(version: 2, hosts: ["a.example", "evil.example"])
-    answer.withLock { $0 = stolen }
-    await #expect(throws: SslPinningError.self) { try await client.refresh() }
-    #expect(client.registryStamp.version == .init(epoch: 0, version: 1))
-    // What is right again is believed.
-    let mended = try registry.document(epoch: 1, version: 2, hosts: ["a.example"])
-    answer.withLock { $0 = mended }
-    try await client.refresh()
-    #expect(client.registryStamp.version == .init(epoch: 1, version: 2))
+  private let site: LiveSite
+  private let directory: TemporaryDirectory
+  private let problem: RegistryProblem
+
+  init() throws {
+    site = try LiveSite()
+    directory = try TemporaryDirectory()
+    problem = .uncheckable(try HostPattern("b.localhost"), .ca)
+  }
+
+  private func hosts() throws -> KeyValuePairs<String, HostPins> {
+    [
+      "a.localhost": [try site.pin],
+      "b.localhost": HostPins(leaf: [try site.pin], ca: [LiveSite.otherPin]),
+    ]
+  }
+
+  private func client(
+    _ registry: ScriptedRegistry, trust: TrustMode = .pinnedKeysOnly
+  ) async throws -> SslPinningClient {
+    try await site.client(registry) {
+      $0.trust = trust
+      $0.storage = .directory(directory.path())
+    }
+  }
+
+  private func expectOnlyBIsRefused(_ client: SslPinningClient) async throws {
+    #expect(client.registryProblems == [problem])
+    #expect(try await site.refusal(client, host: "a.localhost") == nil)
+    let refusal = try await site.refusal(client, host: "b.localhost")
+    #expect(refusal?.outcome == .uncheckable(.ca))
+    #expect(refusal?.rule == "trust-mode")
+  }
+
+  @Test("start a fresh install; such an entry refuses its own hosts alone, and is told")
+  func freshInstall() async throws {
+    let registry = try ScriptedRegistry(try hosts(), at: site.clock.now)
+    let client = try await client(registry)
+    try await expectOnlyBIsRefused(client)
+    for await event in client.events {
+      guard case .registryProblems(let problems) = event else { continue }
+      #expect(problems == [problem])
+      break
+    }
+  }
+
+  @Test("come into force: a rotation of another host arrives beside such an entry")
+  func refresh() async throws {
+    let registry = try ScriptedRegistry(
+      ["a.localhost": [LiveSite.otherPin]], at: site.clock.now)
+    let client = try await client(registry)
+    try registry.publish(try hosts(), at: site.clock.now)
+    #expect(try await client.refresh())
+    try await expectOnlyBIsRefused(client)
+    // And the entry heals like any other, on the first connection that needs it.
+    try registry.publish(
+      ["a.localhost": [site.pin], "b.localhost": [site.pin]], at: site.clock.now)
+    site.clock.advance(by: 11)
+    #expect(try await site.refusal(client, host: "b.localhost") == nil)
+    #expect(client.registryProblems.isEmpty)
+  }
+
+  @Test("start from what another mode had stored, and ask the network for a newer one")
+  func stored() async throws {
+    let registry = try ScriptedRegistry(try hosts(), at: site.clock.now)
+    _ = try await client(registry, trust: .anchors([site.authority.root.der]))
+    #expect(registry.requests == 1)
+    registry.answer(.unreachable)
+    let offline = try await client(registry)
+    #expect(offline.registryStatus.origin == .cache)
+    #expect(await eventually { registry.requests == 2 })
+    try await expectOnlyBIsRefused(offline)
+    registry.answer(.published)
+    try registry.publish(
+      ["a.localhost": [site.pin], "b.localhost": [site.pin]], at: site.clock.now)
+    let online = try await client(registry)
+    #expect(await eventually { online.registryStamp.version?.version == 2 })
+    #expect(try await site.refusal(online, host: "b.localhost") == nil)
+  }
+
+  @Test("are no excuse: what the app's own settings contradict is an error, and nothing is asked")
+  func ownSettings() async throws {
+    let registry = try ScriptedRegistry(["a.localhost": [site.pin]], at: site.clock.now)
+    for (error, configure): (PolicyError, (inout SslPinningConfig) -> Void) in [
+      (.reportOnlyWithoutPath(nil), { $0.enforcement = .reportOnly }),
+      (.unlistedHostsWithoutPath, { $0.unlistedHosts = .systemTrust }),
+    ] {
+      await #expect(throws: SslPinningError.badConfiguration(error)) {
+        try await site.client(registry) {
+          $0.trust = .pinnedKeysOnly
+          configure(&$0)
+        }
+      }
+    }
+    #expect(registry.requests == 0)
   }
 }

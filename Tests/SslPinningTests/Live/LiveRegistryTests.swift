@@ -31,6 +31,19 @@ struct LiveRegistryTests {
     #expect(site.server.requests.count == 1)
   }
 
+  @Test("tells of a mismatch for which the registry had nothing newer", .timeLimit(.minutes(2)))
+  func confirmed() async throws {
+    let registry = try ScriptedRegistry(["localhost": [LiveSite.otherPin]], at: site.clock.now)
+    let client = try await site.client(registry)
+    #expect(try await site.refusal(client)?.rule == "leaf-pin")
+    #expect(registry.requests == 2)
+    for await event in client.events {
+      guard case .registryConfirmed(let status) = event else { continue }
+      #expect("\(status)".hasPrefix("registry from network, version 0.1, confirmed 2"))
+      break
+    }
+  }
+
   @Test("asks later and later while the registry fails, and not before the time it names")
   func backOff() async throws {
     let registry = try site.registry()

@@ -92,7 +92,11 @@ struct StartTests {
   func nothing() async throws {
     let registry = try site.registry()
     registry.answer(.unreachable)
-    await #expect(throws: SslPinningError.unreachable("the test took the network away")) {
+    await #expect(
+      throws:
+        SslPinningError.unreachable(
+          "the test took the network away", url: "https://registry.test/test.json")
+    ) {
       try await client(registry)
     }
   }

@@ -1,3 +1,5 @@
+import PinningPlatform
+
 /// Why a token is not made, or does not count.
 public enum AdminTokenError: Error, Equatable, Sendable {
   /// It is not three parts of base64url, or does not say what a token says.
@@ -37,3 +39,5 @@ extension AdminTokenError: CustomStringConvertible {
     }
   }
 }
+
+extension AdminTokenError: ExplainedError {}

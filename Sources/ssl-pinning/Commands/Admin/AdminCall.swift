@@ -132,10 +132,10 @@ struct AdminCall {
 
   private static func refusal(_ status: Int, _ answer: JSONObject) -> CommandFailure {
     let reason = answer["error"]?.stringValue ?? "status \(status)"
-    let hosts = (answer["hosts"]?.arrayValue ?? []).compactMap(\.stringValue)
-    let hint =
-      hosts.isEmpty
-      ? answer["hint"]?.stringValue : "stage the next key first, or pass --force"
+    // The server speaks of the API's member, where this tool has a flag.
+    let hint = answer["hint"]?.stringValue.map {
+      $0.hasSuffix(", or force it") ? $0.dropLast("force it".count) + "pass --force" : $0
+    }
     let text = reason + (hint.map { "; hint: \($0)" } ?? "")
     return status == 429 || status >= 500 ? .couldNotFindOut(text) : .no(text)
   }

@@ -44,3 +44,17 @@ public struct URLError: Error, Sendable {
   public init(_ code: Code, userInfo: [String: Any] = [:]) {}
   public var code: Code { fatalError() }
 }
+
+public protocol LocalizedError: Error {
+  var errorDescription: String? { get }
+  var failureReason: String? { get }
+  var recoverySuggestion: String? { get }
+  var helpAnchor: String? { get }
+}
+
+extension LocalizedError {
+  public var errorDescription: String? { nil }
+  public var failureReason: String? { nil }
+  public var recoverySuggestion: String? { nil }
+  public var helpAnchor: String? { nil }
+}

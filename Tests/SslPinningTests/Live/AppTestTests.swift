@@ -1,0 +1,50 @@
+import Foundation
+import Pinning
+import SslPinning
+import SslPinningTesting
+import Testing
+
+/// What an app's own tests do, on the actor that they stand on.
+@MainActor
+@Suite("Tests of an app, on the main actor")
+struct AppTestTests {
+  /// Something of the test's own, which no other actor may touch.
+  private var days: Int64 = 0
+
+  @Test("make a client whose configuration depends on what the main actor has")
+  mutating func mainActor() async throws {
+    days = 2
+    let registry = try ScriptedRegistry(["a.example": [LiveSite.otherPin]])
+    let client = try await registry.client(clock: TestClock()) { config in
+      config.refreshInterval = Double(days * 86400)
+    }
+    #expect(client.registryStamp.version?.version == 1)
+    // Without a clock of the test's own.
+    let other = try await registry.client { $0.enforcement = .reportOnly }
+    #expect(other.registryStatus.age == 0)
+  }
+
+  @Test("make a refusal by hand, and no acceptance")
+  func refusal() throws {
+    let pin = try SPKIPin(parsing: LiveSite.otherPin)
+    let refusal = PinEvaluation.refused(
+      host: "a.example", presented: [pin], expected: [Pin(pin, expires: 1)])
+    #expect(refusal.decision == .refuse)
+    #expect(refusal.rule == "leaf-pin")
+    #expect(refusal.localizedDescription == "refused a.example: the server's key is not pinned")
+    for outcome in [.matched, .unlisted, .denied(pin)] as [PinEvaluation.Outcome] {
+      #expect(PinEvaluation.refused(host: "a.example", outcome).decision == .refuse)
+    }
+  }
+
+  @Test("record the verdicts of a client over fixed pins")
+  func fixedPins() async throws {
+    let site = try LiveSite()
+    let client = try FixedPinsClient(
+      pins: FixedPins(["localhost": [site.pin]], trust: .anchors([site.authority.root.der])))
+    let verdicts = VerdictRecorder(client)
+    let chain = [site.identity.leaf.der]
+    #expect(client.evaluate(presented: chain, host: "localhost").decision == .accept)
+    #expect(await verdicts.first { $0.host == "localhost" }?.rule == "matched")
+  }
+}

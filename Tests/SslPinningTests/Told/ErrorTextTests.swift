@@ -1,0 +1,87 @@
+import Foundation
+import Pinning
+import PinningPlatform
+import SslPinning
+import SslPinningTesting
+import TLSTools
+import Testing
+
+@Suite("What an app's user is shown of an error")
+struct ErrorTextTests {
+  static let errors: [(any Error, text: String, hint: String?)] = [
+    (
+      SslPinningError.badURL("x"), "\"x\" is no registry URL", "use https://host/path"
+    ),
+    (SslPinningError.cancelled, "the task was cancelled before the registry was there", nil),
+    (
+      SslPinningError.unreachable("no route", url: "https://a.example/r.json"),
+      "the registry https://a.example/r.json cannot be reached: no route", nil
+    ),
+    (
+      SslPinningError.httpStatus(404, url: "https://a.example/r.json"),
+      "the registry https://a.example/r.json answered with status 404",
+      "is this the registry's URL?"
+    ),
+    (SslPinningError.httpStatus(503), "the registry answered with status 503", nil),
+    (
+      SslPinningError.registryRefused(.statementExpired(at: 1_782_592_000)),
+      "the registry is refused: the statement expired on 2026-06-27T20:26:40Z",
+      "does the registry's server still sign?"
+    ),
+    (
+      SslPinningError.badSignature, "the signature does not match the payload",
+      "is this the registry's signing key?"
+    ),
+    (SslPinningError.platformCannotPin(reason: "x"), "this platform cannot pin: x", nil),
+    (FixedPinsError.noPins(host: "a"), "a has no pins", nil),
+    (
+      FixedPinsError.badHost(.notHostAlone("https://a", has: .scheme)), "\"https://a\" is a URL",
+      "write the host alone, without a scheme"
+    ),
+    (
+      ReportingError.noURL, "no report URL is given", "leave reporting out to send nothing"
+    ),
+    (
+      PinEvaluation.refused(host: "a", .unlisted), "refused a: the host is on no pin list",
+      "add the host to the registry, or send it over the plain session"
+    ),
+  ]
+
+  @Test("is the cause in words, never a number; what helps is apart", arguments: errors.indices)
+  func texts(index: Int) {
+    let (error, text, hint) = Self.errors[index]
+    #expect(error.localizedDescription == text)
+    #expect((error as? any LocalizedError)?.recoverySuggestion == hint)
+    #expect("\(error)" == text + (hint.map { "; hint: \($0)" } ?? ""))
+  }
+
+  @Test("another signing key than the registry's is called that, also for a statement")
+  func signingKey() async throws {
+    let registry = try SignedRegistry(epochs: 2)
+    func failure(epoch: Int, shipped: Int) async throws -> SslPinningError? {
+      let document = try registry.document(epoch: epoch, version: 1, hosts: ["a.example"])
+      let trust = RegistryTrust(
+        registry: SignedRegistry.name,
+        shipped: try KeyRole(keys: [registry.keys[shipped].roleKey], threshold: 1),
+        format1Key: nil, requiresStatement: true, crypto: PlatformRegistryCrypto())
+      let config = SslPinningConfig(
+        endpointUrl: "https://registry.test/\(SignedRegistry.name)", signingKeyBase64: "",
+        storage: .none)
+      do {
+        _ = try await SslPinningClient(
+          config: config, source: .live { _ in .success(.fresh(document, etag: nil)) },
+          trust: trust, clocks: TestClock(now: SignedRegistry.start).clocks)
+        return nil
+      } catch { return error }
+    }
+    // The control.
+    #expect(try await failure(epoch: 0, shipped: 0) == nil)
+    #expect(try await failure(epoch: 1, shipped: 0) == nil)
+    for epoch in 0...1 {
+      let error = try #require(try await failure(epoch: epoch, shipped: 1))
+      #expect(
+        error.localizedDescription.hasSuffix("none of the keys that the app ships signed it"))
+      #expect(error.recoverySuggestion == "is this the registry's signing key?")
+    }
+  }
+}
