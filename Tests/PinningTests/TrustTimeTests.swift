@@ -31,6 +31,24 @@ struct TrustTimeTests {
     #expect(TrustTime(clock: .min).later == .min)
   }
 
+  @Test(
+    "of a statement that is expired or retired, the later still counts, and dates do not hold there"
+  )
+  func notInForce() throws {
+    #expect(TrustTime(clock: 9, floor: 5, isFloorInForce: false).dates == [9])
+    #expect(TrustTime(clock: 5, floor: 9, isFloorInForce: false).later == 9)
+    var registry = RegistrySimulator()
+    let (issued, end) = (registry.issued, registry.issued + registry.lifetime)
+    let client = try registry.client()
+    #expect(client.time(at: end - 1).dates == [end - 1, issued])
+    #expect(client.time(at: end).dates == [end])
+    registry.isRetired = true
+    registry.version += 1
+    let retired = try client.update(with: registry).registry
+    #expect(retired.time(at: issued + 1).dates == [issued + 1])
+    #expect(retired.time(at: issued - 9).later == issued)
+  }
+
   @Test("end a pin at the later of both, so that a clock set back revives none")
   func pins() throws {
     let late = Self.expiry + 27 * 3600

@@ -96,6 +96,27 @@ struct StorageTests {
     #expect(await reasons(keeper).count == 1)
   }
 
+  @Test("a full disk is told, the file of before stays whole, and once there is room it is written")
+  func full() async throws {
+    await #expect(processExitsWith: .success) {
+      let directory = try TemporaryDirectory()
+      let suite = StorageTests()
+      // No file may have a byte: what a full disk looks like to a process.
+      signal(SIGXFSZ, SIG_IGN)
+      var usual = rlimit()
+      getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &usual)
+      var none = rlimit(rlim_cur: 0, rlim_max: usual.rlim_max)
+      setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &none)
+      let keeper = try await suite.keeper(storage: .directory(directory.path())) {
+        StateStore(directory: directory.path(), identity: "test", trust: $0)
+      }
+      guard case .failing = keeper.status.storage else { throw WentBack() }
+      setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &usual)
+      _ = await keeper.refresh(bypassingCaches: false)
+      guard keeper.status.storage == .kept else { throw WentBack() }
+    }
+  }
+
   @Test("two processes on one directory never lose a newer registry, nor see an older one again")
   func twoProcesses() async throws {
     let directory = try TemporaryDirectory()

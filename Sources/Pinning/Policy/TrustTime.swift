@@ -3,7 +3,9 @@
 ///
 /// - Neither may cut a client off from the cure. A clock is wrong on many devices; an `issued` is wrong
 ///   when the signer's clock was, or when a thief wrote it.
-/// - So the dates of a chain pass if all of them hold at the clock *or* all of them hold at the floor.
+/// - So the dates of a chain pass if all of them hold at the clock *or* all of them hold at the floor: of a
+///   statement that is not expired. An older one vouches for no time any longer, or a certificate that
+///   ended years ago would pass for as long as an app keeps pinning.
 /// - What must not come back takes the later of the two: a pin that expired, a time of absence.
 /// - A statement's own expiry is judged at the clock alone, or one `issued` far ahead would end it.
 public struct TrustTime: Hashable, Sendable {
@@ -12,10 +14,14 @@ public struct TrustTime: Hashable, Sendable {
   /// The `issued` of the statement in force; `nil` where no statement vouches for a time.
   public let floor: Int64?
 
+  /// Whether dates may hold at the floor: whether its statement is still in force.
+  public let isFloorInForce: Bool
+
   /// The two times, in Unix seconds.
-  public init(clock: Int64, floor: Int64? = nil) {
+  public init(clock: Int64, floor: Int64? = nil, isFloorInForce: Bool = true) {
     self.clock = clock
     self.floor = floor
+    self.isFloorInForce = isFloorInForce
   }
 
   /// The later of the two.
@@ -23,7 +29,7 @@ public struct TrustTime: Hashable, Sendable {
 
   /// The times at which the dates of a chain may hold, the one to be tried first in front.
   public var dates: [Int64] {
-    guard let floor, floor != clock else { return [clock] }
+    guard let floor, floor != clock, isFloorInForce else { return [clock] }
     return [clock, floor]
   }
 }

@@ -76,7 +76,10 @@ public struct TrustedRegistry: Sendable {
 
   /// The times to judge by when the clock says `clock` (Unix seconds).
   public func time(at clock: Int64) -> TrustTime {
-    TrustTime(clock: clock, floor: standing.statement?.issued)
+    // A retired statement vouches for no document, and none for a time of after its end.
+    TrustTime(
+      clock: clock, floor: standing.statement?.issued,
+      isFloorInForce: document.statement.map { !$0.isExpired(at: clock) } ?? false)
   }
 
   /// Whether the registry is expired when the clock says `clock` (Unix seconds).
