@@ -26,6 +26,7 @@ struct TrustTimeTests {
     #expect(TrustTime(clock: 5, floor: 5).dates == [5])
     #expect(TrustTime(clock: 5, floor: 9).dates == [5, 9])
     #expect(TrustTime(clock: 9, floor: 5).dates == [9, 5])
+    #expect(TrustTime(clock: 5, floor: 253_402_300_800).dates == [5], "no certificate can name it")
     #expect(TrustTime(clock: 5, floor: 9).later == 9)
     #expect(TrustTime(clock: 9, floor: 5).later == 9)
     #expect(TrustTime(clock: .min).later == .min)

@@ -165,8 +165,11 @@ import Testing
     server.observer.show(.refused(reason: "not yet valid", presented: pin(1)), at: Self.host)
     await server.service.look(at: Self.host)
     #expect(server.service.currentDocument(Self.file)?.signed == second.signed)
-    // One by which they are was put right.
-    server.observer.show(.accepted(pin(1)), at: Self.host)
+    // One by which they are, and by the other they would have ended, was put right.
+    let leaf = SeenCertificate(
+      pin: pin(1), notBefore: server.clock.now() - 86_400, notAfter: second.signed - 1)
+    server.observer.show(
+      Look(observations: [Observation(outcome: .accepted(SeenChain(leaf: leaf)))]), at: Self.host)
     await server.service.look(at: Self.host)
     #expect(server.service.currentDocument(Self.file)?.signed == server.clock.now())
     await server.service.stop()

@@ -161,7 +161,7 @@ import Testing
     _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: ahead)
     #expect(published.document(Self.file)?.signed == ahead)
     // The clock is put right.
-    _ = await keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now)
+    _ = await keeper.enter(look(begins: -9, 2), of: endpoint, at: Self.now)
     #expect(published.document(Self.file)?.number == .init(epoch: 0, version: ahead + 1))
     #expect(published.document(Self.file)?.signed == Self.now)
     try beginEpoch().write(to: directory.file("online/1.pem"))
@@ -180,23 +180,28 @@ import Testing
     "is signed again when old, older than a certificate, or of a time that is proved wrong")
   func whenDue() {
     let day: Int64 = 86_400
-    for (signed, newest, accepted, isDue) in [
-      (0, -day, 0, false), (-day + 1, -30 * day, 0, false), (-day, -30 * day, 0, true),
+    for (signed, newest, accepted, ends, isDue) in [
+      (0, -day, 0, 90, false), (-day + 1, -30 * day, 0, 90, false), (-day, -30 * day, 0, 90, true),
       // A certificate that is newer, and one whose time has not come.
-      (-60, -59, 0, true), (-60, -60, 0, false), (-60, 1, 0, false),
-      // The clock was ahead: by little; by much, and proved so; by the clock before it was put right.
-      (day, -day, 0, false), (day + 1, -day, 0, true), (300 * day, -day, -60, true),
-      (300 * day, -day, nil, false), (300 * day, -day, 300 * day, false),
-    ] as [(Int64, Int64, Int64?, Bool)] {
+      (-60, -59, 0, 90, true), (-60, -60, 0, 90, false), (-60, 1, 0, 90, false),
+      // The clock was ahead: by little; by much, and a chain is shown that would have ended by then.
+      (day, -day, 0, 0, false), (day + 1, -day, 0, 1, false), (300 * day, -day, -60, 90, true),
+      // Valid by both: the clock may as well be behind now. Shown by the other clock, or by none.
+      (100 * day, -50 * day, 0, 200, false), (300 * day, -day, 300 * day, 330, false),
+      (300 * day, -day, nil, 90, false), (300 * day, 1, 0, 90, false),
+    ] as [(Int64, Int64, Int64?, Int64, Bool)] {
       var proof = TimeProof()
-      if let accepted { proof.enter(look(begins: newest), at: Self.now + accepted) }
+      if let accepted {
+        proof.enter(look(begins: newest, endsAfterDays: ends), at: Self.now + accepted)
+      }
       let result = proof.asksForSigning(signed: Self.now + signed, at: Self.now)
       #expect(result == isDue, "signed \(signed), newest \(newest), accepted \(accepted ?? -1)")
     }
   }
 
-  private func look(begins: Int64) -> Look {
-    let leaf = SeenCertificate(pin: pin(1), notBefore: Self.now + begins)
+  private func look(begins: Int64, endsAfterDays days: Int64 = 90, _ key: UInt8 = 1) -> Look {
+    let leaf = SeenCertificate(
+      pin: pin(key), notBefore: Self.now + begins, notAfter: Self.now + days * 86_400)
     return Look(observations: [Observation(outcome: .accepted(SeenChain(leaf: leaf)))])
   }
 

@@ -24,12 +24,15 @@ public struct TrustTime: Hashable, Sendable {
     self.isFloorInForce = isFloorInForce
   }
 
+  /// The last second that a certificate can name, at the end of the year 9999 (RFC 5280 §4.1.2.5).
+  private static let lastDate: Int64 = 253_402_300_799
+
   /// The later of the two.
   public var later: Int64 { max(clock, floor ?? clock) }
 
   /// The times at which the dates of a chain may hold, the one to be tried first in front.
   public var dates: [Int64] {
-    guard let floor, floor != clock, isFloorInForce else { return [clock] }
+    guard let floor, floor != clock, isFloorInForce, floor <= Self.lastDate else { return [clock] }
     return [clock, floor]
   }
 }

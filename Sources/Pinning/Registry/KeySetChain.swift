@@ -7,7 +7,8 @@ import CanonicalJSON
 /// - An app may ship the root of a later set: where set 1 does not follow from what is shipped, the
 ///   walk begins at the first set that has exactly the shipped root and is signed by it. Nothing in
 ///   front of that is believed.
-/// - A set that was believed once is never replaced by another of its number.
+/// - A set that was believed once is never replaced by another of its number, nor are the signatures
+///   that made it believed.
 /// - A fault ends the walk; the sets before it are believed. So keys that were withdrawn stay
 ///   withdrawn, whatever stands behind.
 struct KeySetChain: Sendable {
@@ -47,7 +48,9 @@ struct KeySetChain: Sendable {
         }
         (newest, sets) = (start, [start])
       }
-      if newest.epoch > entries.count { entries = Array(list.prefix(Int(newest.epoch))) }
+      // Only what is new is taken. Beside a set that is believed, this list may have signatures that nobody
+      // looked at: stored, they would make the whole state worthless at the next start.
+      if newest.epoch > entries.count { entries += list[entries.count..<Int(newest.epoch)] }
     }
     return nil
   }

@@ -1,33 +1,39 @@
 /// What a server may make of its clock when it signs: the time of signing is the time that devices with
 /// wrong clocks go by. All times are Unix seconds. Pure.
 ///
-/// - A document is signed again after a day; and when an endpoint shows a certificate that begins after
-///   the document was signed, which to a device whose clock is behind would not be valid yet.
+/// - A document is signed again after a day; and when an endpoint shows a chain that begins after the
+///   document was signed, which to a device whose clock is behind would not be valid yet.
 /// - The time of signing goes back only after a clock that was more than a day ahead, and only once an
-///   endpoint has shown a chain that is valid by the clock as it is now: otherwise that one may be the wrong
-///   one, and what is signed by a clock far behind expires at once.
-struct TimeProof: Sendable, Equatable {
-  /// From when the newest certificate that was accepted is valid.
-  private var newestCertificate: Int64 = 0
-  /// When an endpoint was last accepted.
-  private var accepted: Int64?
+///   endpoint shows a chain that is valid by the clock as it is now and would have ended by the other. That
+///   one is then the wrong one. A chain that is valid by both tells nothing: the clock may be behind now,
+///   and what is signed far behind expires at once.
+struct TimeProof: Sendable {
+  /// From when the newest chain that was accepted is valid.
+  private var newestChain: Int64 = 0
+  /// Of the chains that were accepted, the one that ends first: when it was shown, and its end.
+  private var firstToEnd: (shown: Int64, ends: Int64)?
 
   mutating func enter(_ look: Look, at now: Int64) {
-    guard let begins = look.newestCertificate else { return }
-    newestCertificate = max(newestCertificate, begins)
-    // Whoever judged it may go by another clock than the one that documents are signed by.
-    if begins <= now { accepted = now }
+    for chain in look.validities {
+      newestChain = max(newestChain, chain.from)
+      // Whoever judged it may go by another clock than the one that documents are signed by.
+      guard chain.from <= now, now <= chain.to else { continue }
+      if let known = firstToEnd, known.ends < chain.to, now <= known.ends { continue }
+      firstToEnd = (now, chain.to)
+    }
   }
 
   /// Whether an unchanged document that was signed then is signed again.
   func asksForSigning(signed: Int64, at now: Int64) -> Bool {
     now - signed >= DocumentSigner.renewal || time(after: signed, at: now) < signed
-      || (newestCertificate > signed && newestCertificate <= now)
+      || (newestChain > signed && newestChain <= now)
   }
 
   /// The time to sign at, after a document that was signed at `last`.
   func time(after last: Int64, at now: Int64) -> Int64 {
-    let wasAhead = last > now + DocumentSigner.renewal
-    return wasAhead && accepted.map { $0 <= now } ?? false ? now : max(now, last)
+    guard last > now + DocumentSigner.renewal, let proof = firstToEnd, proof.shown <= now,
+      now <= proof.ends, proof.ends < last
+    else { return max(now, last) }
+    return now
   }
 }

@@ -95,13 +95,15 @@ public struct SeenCertificate: Sendable, Hashable {
 }
 
 extension Look {
-  /// From when the newest accepted certificate of a server is valid, in Unix seconds; `nil` where none was
-  /// accepted.
-  var newestCertificate: Int64? {
-    observations.lazy.compactMap { observation in
+  /// From when to when the accepted chains are valid as wholes, in Unix seconds; an end that is not known
+  /// is the last there is.
+  var validities: [(from: Int64, to: Int64)] {
+    observations.compactMap { observation in
       guard case .accepted(let chain) = observation.outcome else { return nil }
-      return chain.leaf.notBefore
-    }.max()
+      return (
+        chain.path.map(\.notBefore).max() ?? 0, chain.path.compactMap(\.expiry).min() ?? .max
+      )
+    }
   }
 
   /// One accepted observation of this server itself, of a chain of which no more is known.

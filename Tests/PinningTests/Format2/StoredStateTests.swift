@@ -174,6 +174,31 @@ struct StoredStateTests {
     #expect(throws: Never.self) { try restore(with("keySets", .array([]))) }
   }
 
+  @Test(
+    "signatures that somebody strips from an older key set on the way are not stored over the good ones"
+  )
+  func strippedSignatures() throws {
+    var registry = RegistrySimulator()
+    try registry.beginEpoch(online: 1)
+    let client = try registry.client()
+    try registry.beginEpoch(online: 2)
+    guard case .object(var document) = try JSONValue(parsing: registry.document()),
+      var sets = document["keySets"]?.arrayValue, case .object(var first)? = sets.first
+    else {
+      _ = Issue.record("no key sets")
+      return
+    }
+    first["signatures"] = .array([])
+    sets[0] = .object(first)
+    document["keySets"] = .array(sets)
+    let update = client.update(
+      with: JSONValue.object(document).canonicalBytes, under: try RegistrySimulator.trust(),
+      at: Self.start)
+    #expect(update.registry.keySetEpoch == 2)
+    let restored = try restore(try JSONValue(parsing: update.registry.state.encoded))
+    #expect(restored.keySetEpoch == 2)
+  }
+
   @Test("no edited number makes a state seem fresh, or lets go of a host that vanished today")
   func numbers() throws {
     let (client, _) = try client()
