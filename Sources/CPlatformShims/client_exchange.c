@@ -84,7 +84,7 @@ static size_t receive_header(char *bytes, size_t size, size_t count, void *argum
   }
   // What follows the body is no part of the head.
   if (x->head_complete) return length;
-  if (length > 9 && strncasecmp(bytes, "location:", 9) == 0) x->has_location = true;
+  if (length > 9 && curl_strnequal(bytes, "location:", 9)) x->has_location = true;
   if (x->head.count + length > LARGEST_HEAD || !append(&x->head, bytes, length)) return 0;
   if (length <= 2 && (bytes[0] == '\r' || bytes[0] == '\n')) {
     x->head_complete = x->status >= 200;
@@ -179,7 +179,7 @@ bool pp_exchange_reset(pp_exchange *x) {
 #if LIBCURL_VERSION_NUM >= 0x075700
   // A transfer that is taken out while its name is looked up would wait for the answer, and with it
   // every other on this loop. The thread that asks ends by itself.
-  SET(CURLOPT_QUICK_EXIT, 1L);
+  curl_easy_setopt(x->easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
   // libcurl says them to a proxy as well.
   if (x->client->plain_headers && !x->has_proxies) {

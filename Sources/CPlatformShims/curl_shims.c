@@ -35,7 +35,8 @@ CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
   SET(CURLOPT_TIMEOUT_MS, timeout_ms);
 #if LIBCURL_VERSION_NUM >= 0x075700
   // Else neither the time-out nor a cancel ends a fetch whose name is still being looked up.
-  SET(CURLOPT_QUICK_EXIT, 1L);
+  // An older libcurl than the headers' does without.
+  curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
   // What may go in clear text because it stays on this machine must not leave it for a proxy.
   if (clear_text) SET(CURLOPT_NOPROXY, "*");

@@ -13,7 +13,7 @@ bool pp_is_localhost(const char *host) {
   const size_t length = sizeof name - 1;
   size_t count = strlen(host);
   if (count > 0 && host[count - 1] == '.') count--;
-  if (count < length || strncasecmp(host + count - length, name, length) != 0) return false;
+  if (count < length || !curl_strnequal(host + count - length, name, length)) return false;
   return count == length || host[count - length - 1] == '.';
 }
 

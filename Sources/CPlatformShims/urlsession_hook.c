@@ -141,6 +141,10 @@ static bool arm(struct transfer *t, bool fresh) {
   SET(CURLOPT_PROTOCOLS, (long)CURLPROTO_HTTPS);
   SET(CURLOPT_REDIR_PROTOCOLS, (long)CURLPROTO_HTTPS);
 #endif
+#if LIBCURL_VERSION_NUM >= 0x075700
+  // Else a cancel during a name's look-up keeps all sessions waiting; an older libcurl does without.
+  curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L);
+#endif
   // Redirects are Foundation's, one transfer each: inside libcurl, the host would change unjudged.
   SET(CURLOPT_FOLLOWLOCATION, 0L);
   // Foundation takes the headers of a proxy's answer to CONNECT for those of the server's.

@@ -39,7 +39,7 @@ static bool agree(CURLU *a, CURLU *b, CURLUPart part) {
   char *first = NULL, *second = NULL;
   bool equal = !curl_url_get(a, part, &first, CURLU_DEFAULT_PORT) &&
                !curl_url_get(b, part, &second, CURLU_DEFAULT_PORT) &&
-               strcasecmp(first, second) == 0;
+               curl_strequal(first, second);
   curl_free(first);
   curl_free(second);
   return equal;
@@ -67,7 +67,8 @@ void pp_redirects_set_url(void *easy, const char *url) {
 
 static bool is_named(const char *line, const char *name) {
   size_t length = strlen(name);
-  if (strncasecmp(line, name, length) != 0) return false;
+  // Not by the locale: in a Turkish one AUTHORIZATION is another word.
+  if (!curl_strnequal(line, name, length)) return false;
   const char *rest = line + length + strspn(line + length, " \t");
   return *rest == ':' || *rest == ';';
 }

@@ -55,7 +55,7 @@ extension JSONError: CustomStringConvertible {
 
   private var cause: String {
     switch self {
-    case .duplicateMember(let name, _): "member \(Self.printable(name)) stands twice in one object"
+    case .duplicateMember(let name, _): "member \(ForeignText(name, limit: 64)) stands twice in one object"
     case .invalidUTF8: "bytes that are not UTF-8"
     case .byteOrderMark: "a byte order mark"
     case .loneSurrogate: "half a surrogate pair"
@@ -80,12 +80,6 @@ extension JSONError: CustomStringConvertible {
     case .numberOverflow: "send large numbers as strings"
     default: nil
     }
-  }
-
-  /// Names come from the document: control characters must not reach a terminal, nor a megabyte a log.
-  private static func printable(_ name: String) -> String {
-    let shown = name.unicodeScalars.prefix(64).map { $0.escaped(asASCII: true) }.joined()
-    return "\"\(shown)\(name.unicodeScalars.count > 64 ? "…" : "")\""
   }
 
   private static func printable(_ byte: UInt8) -> String {

@@ -1,3 +1,5 @@
+import CanonicalJSON
+
 /// Why a text is neither a DNS name nor an IP address, nor a pattern over them.
 public enum HostNameError: Error, Hashable, Sendable {
   /// Nothing, or nothing but a dot.
@@ -82,21 +84,14 @@ extension HostNameError: CustomStringConvertible {
     switch self {
     case .empty: "empty host name"
     case .tooLong(let count): "host name of \(count) bytes; at most 253 are possible"
-    case .badLabel(let text): "\(Self.quoted(text)) has an empty or over-long label"
-    case .badCharacter(let text): "\(Self.quoted(text)) has a character that no host name contains"
+    case .badLabel(let text): "\(ForeignText(text)) has an empty or over-long label"
+    case .badCharacter(let text): "\(ForeignText(text)) has a character that no host name contains"
     case .notASCII(let text):
-      "\(Self.quoted(text)) is not ASCII; hint: write its A-label form (xn--…)"
-    case .malformedAddress(let text): "\(Self.quoted(text)) looks like an IP address and is none"
-    case .notHostAlone(let text, let surplus): "\(Self.quoted(text)) \(surplus.text)"
+      "\(ForeignText(text)) is not ASCII; hint: write its A-label form (xn--…)"
+    case .malformedAddress(let text): "\(ForeignText(text)) looks like an IP address and is none"
+    case .notHostAlone(let text, let surplus): "\(ForeignText(text)) \(surplus.text)"
     case .misplacedWildcard(let text):
-      "\(Self.quoted(text)) has a misplaced wildcard; hint: only *.name and **.name are patterns"
+      "\(ForeignText(text)) has a misplaced wildcard; hint: only *.name and **.name are patterns"
     }
-  }
-
-  /// Host names come from outside: control characters must not reach a terminal, nor a megabyte a
-  /// log.
-  private static func quoted(_ text: String) -> String {
-    let shown = text.unicodeScalars.prefix(80).map { $0.escaped(asASCII: true) }.joined()
-    return "\"\(shown)\(text.unicodeScalars.count > 80 ? "…" : "")\""
   }
 }

@@ -1,3 +1,5 @@
+import CanonicalJSON
+
 /// What is wrong with a key set or a statement.
 public enum DocumentFault: Error, Equatable, Sendable {
   /// This member is missing or not what it must be.
@@ -55,13 +57,13 @@ extension DocumentFault: CustomStringConvertible {
   public var description: String {
     switch self {
     case .member(let name): "its \(name) is missing or malformed"
-    case .otherType(let type): "it is of type \"\(type)\""
-    case .otherRegistry(let name): "it belongs to the registry \"\(name)\""
+    case .otherType(let type): "it is of type \(ForeignText(type))"
+    case .otherRegistry(let name): "it belongs to the registry \(ForeignText(name))"
     case .epoch(let found, let expected): "it is of epoch \(found), and \(expected) is due"
     case .duplicateKey(let id): "key \(id) stands twice in one role"
     case .threshold(let threshold, let keys): "a threshold of \(threshold) over \(keys) keys"
     case .unusableKey(let id): "key \(id) is not what its entry says"
-    case .signsTwice(let id): "key \(id) signs twice"
+    case .signsTwice(let id): "key \(ForeignText(id)) signs twice"
     case .notSigned(.onlineKeys(epoch: 0)), .notSigned(.root(epoch: 0)):
       "none of \(Signers.root(epoch: 0)) signed it; hint: is this the registry's signing key?"
     case .notSigned(let keys): "none of \(keys) signed it"

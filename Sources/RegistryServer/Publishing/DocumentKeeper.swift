@@ -307,7 +307,7 @@ actor DocumentKeeper {
     // Never an older number than before, whatever became of the store: clients take it for a rollback.
     if let number = current?.number { state.number = max(state.number ?? number, number) }
     let last = max(state.signed, current?.signed ?? 0)
-    var time = beginsEpoch ? now : proof.time(after: last, at: now)
+    var time = proof.time(after: last, at: now)
     // Without a number, time alone tells another document from this one.
     if state.number == nil { time = max(now, last + 1) }
     do throws(SigningProblem) {
@@ -328,7 +328,7 @@ actor DocumentKeeper {
 
   private func isOld(at now: Int64) -> Bool {
     !state.document.isEmpty
-      && proof.asksForSigning(signed: state.signed, at: now)
+      && proof.asksForSigning(signed: state.signed, at: now, isNumbered: state.number != nil)
   }
 
   /// Whether there is a document already, or every endpoint was looked at.

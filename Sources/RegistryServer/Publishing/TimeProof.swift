@@ -24,8 +24,12 @@ struct TimeProof: Sendable {
   }
 
   /// Whether an unchanged document that was signed then is signed again.
-  func asksForSigning(signed: Int64, at now: Int64) -> Bool {
-    now - signed >= DocumentSigner.renewal || time(after: signed, at: now) < signed
+  ///
+  /// - Parameter isNumbered: whether it has a number. Without one its time is what tells it from the last,
+  ///   so it cannot go back.
+  func asksForSigning(signed: Int64, at now: Int64, isNumbered: Bool = true) -> Bool {
+    now - signed >= DocumentSigner.renewal
+      || (isNumbered && time(after: signed, at: now) < signed)
       || (newestChain > signed && newestChain <= now)
   }
 
