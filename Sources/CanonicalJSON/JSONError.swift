@@ -55,7 +55,8 @@ extension JSONError: CustomStringConvertible {
 
   private var cause: String {
     switch self {
-    case .duplicateMember(let name, _): "member \(ForeignText(name, limit: 64)) stands twice in one object"
+    case .duplicateMember(let name, _):
+      "member \(ForeignText(name, limit: 64)) stands twice in one object"
     case .invalidUTF8: "bytes that are not UTF-8"
     case .byteOrderMark: "a byte order mark"
     case .loneSurrogate: "half a surrogate pair"

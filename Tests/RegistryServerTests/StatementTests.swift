@@ -185,7 +185,8 @@ import Testing
       // A certificate that is newer, and one whose time has not come.
       (-60, -59, 0, 90, true), (-60, -60, 0, 90, false), (-60, 1, 0, 90, false),
       // The clock was ahead: by little; by much, and a chain is shown that would have ended by then.
-      (day, -day, 0, 0, false), (day + 1, -day, 0, 2, false), (day + 1, -day, 0, 1, true), (300 * day, -day, -60, 90, true),
+      (day, -day, 0, 0, false), (day + 1, -day, 0, 2, false), (day + 1, -day, 0, 1, true),
+      (300 * day, -day, -60, 90, true),
       // Valid by both: the clock may as well be behind now. Shown by the other clock, or by none.
       (100 * day, -50 * day, 0, 200, false), (300 * day, -day, 300 * day, 330, false),
       (300 * day, -day, nil, 90, false), (300 * day, 1, 0, 90, false),
