@@ -30,6 +30,8 @@ final class HTTPDaemon: @unchecked Sendable {
   private let pointer: OpaquePointer
   private let context: Context
   private let listening: Int32
+  /// The listening socket once the library has given it back; closed when its threads are gone.
+  private let released = Atomic<Int32>(-1)
 
   /// TLS 1.2 and later. Old clients of the registry are as old as its first release.
   private static let priorities = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -53,8 +55,13 @@ final class HTTPDaemon: @unchecked Sendable {
   /// How many connections are open.
   var openConnections: Int { Int(pp_mhd_open_connections(pointer)) }
 
-  /// Accepts no more, and gives the listening socket back, or -1.
-  func quiesce() -> Int32 { MHD_quiesce_daemon(pointer) }
+  /// Accepts no more, and tells the listening socket, or -1. Do not close it: a thread of the library that
+  /// has yet to hear of this takes it out of its epoll set, and ends the process where it is gone.
+  func quiesce() -> Int32 {
+    let socket = MHD_quiesce_daemon(pointer)
+    released.store(socket, ordering: .relaxed)
+    return socket
+  }
 
   /// From now on each answer is its connection's last.
   func retire() { context.isRetired.store(true, ordering: .relaxed) }
@@ -65,7 +72,11 @@ final class HTTPDaemon: @unchecked Sendable {
   }
 
   /// Closes every connection and ends the threads. Blocks; called once.
-  func stop() { MHD_stop_daemon(pointer) }
+  func stop() {
+    MHD_stop_daemon(pointer)
+    let socket = released.exchange(-1, ordering: .relaxed)
+    if socket >= 0 { close(socket) }
+  }
 
   private static func start(
     _ listening: Int32, _ isLoopback: Bool, _ identity: ListenerIdentity?, _ context: Context

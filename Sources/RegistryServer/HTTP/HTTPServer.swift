@@ -109,8 +109,8 @@ final class HTTPServer: Sendable {
       }
       let before = current.daemon
       before.retire()
-      let listening = before.quiesce()
-      if listening >= 0 { close(listening) }
+      // The other daemon listens to the same socket by a descriptor of its own.
+      _ = before.quiesce()
       current.retired.append((before, wasEmpty: false))
       current.daemon = daemon
       running = current
@@ -138,7 +138,7 @@ final class HTTPServer: Sendable {
     let listening = running.daemon.quiesce()
     if listening >= 0 {
       Self.takeWaiting(listening, running.daemon)
-      close(listening)
+      _ = shutdown(listening, Int32(SHUT_RDWR))
     }
     site.suspended.cancelAll()
     if await !Self.areDrained(daemons, within: .milliseconds(500)) {
