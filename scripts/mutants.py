@@ -9,7 +9,9 @@ of the project, builds it, and runs the tests that its header names.
   fails, and a filter that finds no test kill nothing: they are errors of the mutant. So is a
   time-out, unless the mutant's header `Hang:` says why it is red.
 - First the control: without a patch all named tests pass.
-- Copy and build folder stay in .build/mutants, so that only what changed is compiled again.
+- Copy and build folder stay in .build/mutants, so that only what changed is compiled again. Of the
+  copy's manifest, only the test targets that a mutant's header names are built, with what these
+  need: a change below must not compile the registry server for a test that never starts it.
 
 Exit code 0: every mutant was killed, and (where all ran) every rule has one. 1: not so. 2: usage.
 """
@@ -66,6 +68,32 @@ def put(name, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     path.chmod((ROOT / name).stat().st_mode & 0o777)
+
+
+def named_targets(mutant):
+    """The test targets that the header names."""
+    return tuple(sorted(set(re.findall(r"\b(\w+Tests)\\\.", mutant.header("Tests")))))
+
+
+def manifest(tests):
+    """The project's manifest, cut down to these test targets and what they need; whole for none."""
+    whole = (ROOT / "Package.swift").read_bytes()
+    if not tests:
+        return whole
+    told = subprocess.run([SWIFT, "package", "dump-package"], cwd=ROOT, check=True,
+                          capture_output=True).stdout
+    needs = {target["name"]: [next(iter(each.values()))[0] for each in target["dependencies"]]
+             for target in json.loads(told)["targets"]}
+    wanted, left = set(), list(tests)
+    while left:
+        name = left.pop()
+        if name not in wanted:
+            wanted.add(name)
+            left += needs[name]
+    names = ", ".join(f'"{name}"' for name in sorted(wanted))
+    return whole + (f"\nlet wanted: Set<String> = [{names}]\n"
+                    "package.targets.removeAll { !wanted.contains($0.name) }\n"
+                    "package.products.removeAll()\n").encode()
 
 
 def build():
@@ -154,8 +182,9 @@ def module(mutant):
     return MODULES.index(parts[0]) if parts and parts[0] in MODULES else len(MODULES)
 
 
-def try_out(mutant):
+def try_out(mutant, manifest):
     """Judges one mutant, and takes it back."""
+    put("Package.swift", manifest)
     try:
         applied = subprocess.run(
             ["git", "apply", ROOT / mutant.path], cwd=TREE, capture_output=True, text=True,
@@ -172,6 +201,7 @@ def try_out(mutant):
 
 
 def control(mutants):
+    put("Package.swift", manifest({name for mutant in mutants for name in named_targets(mutant)}))
     filters = list(dict.fromkeys(mutant.header("Tests") for mutant in mutants))
     build()
     tests = all_tests()
@@ -193,7 +223,7 @@ def main(parts):
     mutants = [mutantlib.parse(path, text) for path, text in texts.items()]
     missing = [rule for rule in mutantlib.RULES if rule not in {m.rule for m in mutants}]
     mutants = [m for m in mutants if not parts or any(part in m.name for part in parts)]
-    mutants.sort(key=module)
+    mutants.sort(key=lambda mutant: (named_targets(mutant), module(mutant)))
     if not mutants:
         print("mutants: none has such a name", file=sys.stderr)
         return 2
@@ -206,9 +236,10 @@ def main(parts):
         print(f"control: FAILED: {failure}")
         return 1
     counts = {"killed": 0, "survived": 0, "error": 0}
+    manifests = {tests: manifest(tests) for tests in set(map(named_targets, mutants))}
     for mutant in mutants:
         start = time.monotonic()
-        verdict, told = try_out(mutant)
+        verdict, told = try_out(mutant, manifests[named_targets(mutant)])
         counts[verdict] += 1
         word = {"killed": "killed by", "survived": "SURVIVED:", "error": "ERROR:"}[verdict]
         print(f"{mutant.name}: {word} {told} ({time.monotonic() - start:.0f} s)", flush=True)

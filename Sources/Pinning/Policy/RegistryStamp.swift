@@ -49,6 +49,10 @@ public struct RegistryStamp: Hashable, Sendable {
     return overflow || time <= limit
   }
 
+  /// When the registry was last confirmed, in Unix seconds; 0 where the clock (`now`) says that nobody
+  /// knows.
+  func knownConfirmation(at now: Int64) -> Int64 { Self.isPast(confirmed, at: now) ? confirmed : 0 }
+
   /// Seconds since the registry was last confirmed, never negative.
   public func age(at now: Int64) -> Int64 {
     let (age, overflow) = now.subtractingReportingOverflow(confirmed)

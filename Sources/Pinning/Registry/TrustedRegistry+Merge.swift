@@ -4,7 +4,11 @@ extension TrustedRegistry {
   /// What both know together.
   ///
   /// - The highest (epoch, version) wins; a registry with a statement wins over one without. Of two
-  ///   with the same number, the one that was confirmed later.
+  ///   with the same number, the one that was confirmed later; a confirmation of a time to come tells
+  ///   nothing, since it was written under a clock that ran ahead.
+  /// - The number decides also where the lower one knows newer key sets. The other way, whoever hands
+  ///   one process a new key set without its statement would take every process back to a list of his
+  ///   choice.
   /// - Nothing that one of them withdrew comes back: the longer chain of key sets stays.
   /// - Within one epoch nothing that one of them tightened is loosened: the enforcement of both
   ///   stays, and hosts that only the older one lists count as vanished.
@@ -15,7 +19,7 @@ extension TrustedRegistry {
   ///   - other: a registry that was believed under the same trust.
   ///   - clock: Unix time in seconds.
   public func merged(with other: TrustedRegistry, at clock: Int64) -> TrustedRegistry {
-    let (newer, older) = other.supersedes(self) ? (other, self) : (self, other)
+    let (newer, older) = other.supersedes(self, at: clock) ? (other, self) : (self, other)
     var standing = newer.standing
     var vanished = newer.vanished
     if older.keySetEpoch > newer.keySetEpoch { standing.chain = older.standing.chain }
@@ -36,12 +40,12 @@ extension TrustedRegistry {
   }
 
   /// Whether this one is newer.
-  func supersedes(_ other: TrustedRegistry) -> Bool {
+  private func supersedes(_ other: TrustedRegistry, at clock: Int64) -> Bool {
     switch (standing.statement?.number, other.standing.statement?.number) {
     case (let mine?, let others?) where mine != others: mine > others
     case (_?, nil): true
     case (nil, _?): false
-    default: stamp.confirmed > other.stamp.confirmed
+    default: stamp.knownConfirmation(at: clock) > other.stamp.knownConfirmation(at: clock)
     }
   }
 

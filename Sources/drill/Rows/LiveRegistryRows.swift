@@ -186,11 +186,11 @@ enum LiveRegistryRows {
     },
   ]
 
-  /// An announced rotation, to show that what is published now is believed.
+  /// An announced rotation, to show that what is published now is believed: the app hears of the new key
+  /// by meeting it, like one that was asleep when it was announced.
   static func rotate(_ scene: LiveScene, _ log: ChangeLog) async throws {
     let new = try scene.stage.issue(scene.site.host)
     try await scene.announce(new)
-    try await scene.app.client.refresh()
     try await scene.get(log)
     try scene.site.rotate(to: new)
     log.changed()

@@ -39,6 +39,17 @@ struct MergedRegistryTests {
     #expect(try merged(registry, later).stamp.confirmed == Self.start + 50)
   }
 
+  @Test(
+    "in format 1, what was confirmed under a clock that ran ahead does not win over what is newer")
+  func clockPutBack() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    let old = try registry.client().confirmed(at: Self.start + 400 * Self.day)
+    registry.pins = [("a.example", 2)]
+    let newer = try registry.client(at: Self.start + 50)
+    #expect(try merged(old, newer).accepts(leaf: 2))
+  }
+
   @Test("a registry with a statement wins over one without, and is never without again")
   func statement() throws {
     var registry = RegistrySimulator()
