@@ -41,6 +41,11 @@ public struct PinSet: Hashable, Sendable {
     latestExpiry.values.contains { Self.counts(expiry: $0, at: now) }
   }
 
+  /// The same, without the denied ones.
+  func hasLivePin(at now: Int64, besides denied: Set<SPKIPin>) -> Bool {
+    latestExpiry.contains { !denied.contains($0.key) && Self.counts(expiry: $0.value, at: now) }
+  }
+
   /// The last Unix second at which every pin that counts at `now` still does; `nil` where none of
   /// them ever expires.
   func unchangedUntil(from now: Int64) -> Int64? {

@@ -188,6 +188,33 @@ public struct PinningPolicy: Hashable, Sendable {
       }
     }
     if let bad = path.first(where: denied.contains) { return (.denied(bad), false) }
+    return judge(entry, at: time) { entry, role, now in
+      switch role {
+      case .leaf: path.first.map { entry.leaf.contains($0, at: now) } ?? false
+      case .ca: path.dropFirst().contains { entry.ca.contains($0, at: now) }
+      case .certificate: certificates.contains(where: entry.certificates.contains)
+      }
+    }
+  }
+
+  /// What every server of a host is refused with, though its chain is valid and holds no denied key;
+  /// `nil` where one could be accepted: what clients make of an entry before any server is there.
+  package func refusalOfAll(_ host: HostName, at time: TrustTime) -> PinEvaluation.Outcome? {
+    let (outcome, accepted) = judge(entry(for: host), at: time) { entry, role, now in
+      switch role {
+      case .leaf: entry.leaf.hasLivePin(at: now, besides: denied)
+      case .ca: entry.ca.hasLivePin(at: now, besides: denied)
+      case .certificate: !entry.certificates.isEmpty
+      }
+    }
+    return accepted ? nil : outcome
+  }
+
+  /// What there is to say of a valid chain without a denied key: by what it shows of each role.
+  private func judge(
+    _ entry: PolicyEntry?, at time: TrustTime,
+    shows: (PolicyEntry, PinEvaluation.PinRole, _ now: Int64) -> Bool
+  ) -> (PinEvaluation.Outcome, accepted: Bool) {
     if let expires, time.clock >= expires { return (.registryExpired(at: expires), false) }
     guard let entry else { return (.unlisted, unlistedHosts == .systemTrust) }
     if trust == .pinnedKeysOnly, let role = entry.uncheckableRole {
@@ -195,7 +222,7 @@ public struct PinningPolicy: Hashable, Sendable {
     }
     // Where no path is validated the pin is all that there is to forgive.
     let forgiven = entry.enforcement == .reportOnly && trust != .pinnedKeysOnly
-    switch missing(in: path, certificates, entry: entry, at: time.later) {
+    switch missing(of: entry, at: time.later, shows: shows) {
     case nil: return (.matched, true)
     case .some(let outcome): return (outcome, forgiven)
     }
@@ -203,21 +230,13 @@ public struct PinningPolicy: Hashable, Sendable {
 
   /// What the entry demands and the path lacks; `nil` where the path satisfies it.
   private func missing(
-    in path: [SPKIPin], _ certificates: [CertificateFingerprint], entry: PolicyEntry, at now: Int64
+    of entry: PolicyEntry, at now: Int64,
+    shows: (PolicyEntry, PinEvaluation.PinRole, _ now: Int64) -> Bool
   ) -> PinEvaluation.Outcome? {
     let lists: [(role: PinEvaluation.PinRole, isLive: Bool, isMet: Bool)] = [
-      (
-        .leaf, entry.leaf.hasLivePin(at: now),
-        path.first.map { entry.leaf.contains($0, at: now) } ?? false
-      ),
-      (
-        .ca, entry.ca.hasLivePin(at: now),
-        path.dropFirst().contains { entry.ca.contains($0, at: now) }
-      ),
-      (
-        .certificate, !entry.certificates.isEmpty,
-        certificates.contains(where: entry.certificates.contains)
-      ),
+      (.leaf, entry.leaf.hasLivePin(at: now), shows(entry, .leaf, now)),
+      (.ca, entry.ca.hasLivePin(at: now), shows(entry, .ca, now)),
+      (.certificate, !entry.certificates.isEmpty, shows(entry, .certificate, now)),
     ]
     guard let live = lists.first(where: \.isLive) else { return .noLivePin }
     switch entry.match {

@@ -49,6 +49,7 @@ enum Sign {
     let payload = try payload(of: document, name)
     var made = RegistryDocument(registry: "", payload: payload)
     var onlineKeys: [TrustSigningKey] = []
+    let now = Int64(Date().timeIntervalSince1970)
     if onlinePaths.isEmpty {
       // Members beside an old payload are not copied: a statement about it would be wrong.
       if document.objectValue?["statement"] != nil {
@@ -59,7 +60,7 @@ enum Sign {
     } else {
       onlineKeys = try SigningKeyArgument.trustKeys(onlinePaths)
       let plan = try StatementArguments.plan(
-        invocation, beside: document, name, now: Int64(Date().timeIntervalSince1970))
+        invocation, beside: document, name, now: now)
       try plan.check(zip(onlinePaths, onlineKeys).map { ($0, $1) }, format1Key: format1Key)
       made = try plan.document(of: payload)
     }
@@ -67,7 +68,7 @@ enum Sign {
     do throws(SigningKeyError) {
       signed = try made.signed(format1Key: format1Key, onlineKeys: onlineKeys)
     } catch { throw .no("cannot sign: \(error)") }
-    PayloadWarnings.say(of: payload, beside: made.terms, name)
+    PayloadWarnings.say(of: made, name, at: made.terms?.issued ?? now)
     try OutputFile.write(.object(signed), invocation)
     return .yes
   }

@@ -25,8 +25,8 @@ enum Verify {
         + "the key sets from what the app ships, --key or --root-key, and believes the statement. The\n"
         + "format-1 signature decides nothing then; whether it is good is told, if --key is there.",
       "States: ok; expired (clients still count the key for 26 hours); denied (the statement has it\n"
-        + "refused; clients of format 1 take it); unreadable (no client can use the entry). A host is\n"
-        + "refused unless an entry that is ok or expired has a key for it.",
+        + "refused; clients of format 1 take it); unreadable (no client can use the entry). Each host of\n"
+        + "the list is judged as a client judges it, with all patterns and CA pins that are for it.",
       "Warnings go to standard error and change nothing: the document is believed, and so are its other\n"
         + "entries. For CI, --strict makes them a no.",
     ],
@@ -50,8 +50,11 @@ enum Verify {
       }
       throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)")
     }
-    let report = RegistryReport(
-      trusted, at: now, Format1Signature(of: bytes, by: shipped.format1Key))
+    let report: RegistryReport
+    do throws(PolicyError) {
+      report = try RegistryReport(
+        trusted, at: now, Format1Signature(of: bytes, by: shipped.format1Key))
+    } catch { throw .no("\(InputFile.name(of: place)) makes no policy: \(error)") }
     if invocation[json] {
       try Console.write(report.json)
     } else {

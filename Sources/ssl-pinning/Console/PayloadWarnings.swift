@@ -6,9 +6,14 @@ import TLSTools
 enum PayloadWarnings {
   private static let members: Set<String> = ["domainName", "key", "fqdn", "expire", "date"]
 
-  static func say(of payload: JSONObject, beside terms: RegistryDocument.Terms?, _ name: String) {
-    do throws(RegistryError) {
-      for problem in try Registry(payload: payload, settings: terms?.hosts ?? []).problems {
+  /// - Parameter clock: Unix time in seconds at which clients are imagined to read it.
+  static func say(of document: RegistryDocument, _ name: String, at clock: Int64) {
+    let payload = document.payload
+    do {
+      let registry = try Registry(payload: payload, settings: document.terms?.hosts ?? [])
+      let draft = try registry.draftPolicy(under: document.statement, at: clock)
+      let hosts = HostProblems.texts(of: registry, under: draft.policy, at: draft.time)
+      for problem in registry.problems.map(\.description) + hosts {
         Console.say("warning: \(problem)")
       }
     } catch {

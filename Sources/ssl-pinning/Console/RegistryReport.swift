@@ -4,15 +4,20 @@ import Pinning
 /// What a verified registry says at one moment, for people and for programs.
 struct RegistryReport {
   private let trusted: TrustedRegistry
-  private let now: Int64
+  private let policy: PinningPolicy
+  private let time: TrustTime
   private let format1: Format1Signature
 
   /// - Parameters:
   ///   - now: Unix time in seconds, for the expiries.
   ///   - format1: what clients find that know format 1 only.
-  init(_ trusted: TrustedRegistry, at now: Int64, _ format1: Format1Signature) {
+  /// - Throws: ``PolicyError``, never under the settings that are used here.
+  init(
+    _ trusted: TrustedRegistry, at now: Int64, _ format1: Format1Signature
+  ) throws(PolicyError) {
     self.trusted = trusted
-    self.now = now
+    policy = try trusted.policy()
+    time = trusted.time(at: now)
     self.format1 = format1
   }
 
@@ -47,12 +52,8 @@ struct RegistryReport {
 
   /// What in the registry clients cannot use.
   var problems: [String] {
-    let keys = trusted.registry.keys
-    let live = Set(keys.filter { isReadable($0) && counts($0) }.map(\.pattern))
-    var told: Set<HostPattern> = []
-    let dead = keys.map(\.pattern).filter { !live.contains($0) && told.insert($0).inserted }
-    return trusted.registry.problems.map(\.description)
-      + dead.map { "\($0) has no key that counts; clients refuse it" }
+    trusted.registry.problems.map(\.description)
+      + HostProblems.texts(of: trusted.registry, under: policy, at: time)
       + (format1.problem.map { [$0] } ?? [])
   }
 
@@ -84,7 +85,7 @@ struct RegistryReport {
       "format": .integer(statement == nil ? 1 : 2),
       "statement": statement.map { .object($0.json) } ?? .null,
       "keySetEpoch": .integer(trusted.keySetEpoch), "format1Signature": .string(format1.rawValue),
-      "valid": .bool(true), "at": .integer(now), "keys": .array(keys),
+      "valid": .bool(true), "at": .integer(time.clock), "keys": .array(keys),
       "payloadDigest": .string(trusted.stamp.payloadDigest),
       "problems": .array(problems.map(JSONValue.string)),
     ])
@@ -92,22 +93,19 @@ struct RegistryReport {
 
   private func isReadable(_ key: RegistryKey) -> Bool { (try? key.pin.get()) != nil }
 
-  /// A retired statement denies nothing: it is gone where the document is taken.
   private func isDenied(_ key: RegistryKey) -> Bool {
-    guard let statement = trusted.statement, !statement.isRetired, let pin = try? key.pin.get()
-    else { return false }
-    return statement.denied.contains(pin)
+    (try? key.pin.get()).map(policy.denied.contains) ?? false
   }
 
   private func counts(_ key: RegistryKey) -> Bool {
     guard let spki = try? key.pin.get(), !isDenied(key) else { return false }
-    return PinSet([Pin(spki, expires: expires(key))]).contains(spki, at: now)
+    return PinSet([Pin(spki, expires: expires(key))]).contains(spki, at: time.later)
   }
 
   private func state(_ key: RegistryKey) -> String {
     guard isReadable(key) else { return "unreadable" }
     if isDenied(key) { return "denied" }
-    return expires(key).map { now > $0 } == true ? "expired" : "ok"
+    return expires(key).map { time.later > $0 } == true ? "expired" : "ok"
   }
 
   /// A pin that was active when its statement was issued lives as long as the statement.
