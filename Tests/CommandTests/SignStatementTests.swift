@@ -151,6 +151,24 @@ struct SignStatementTests {
     #expect(try Data(contentsOf: stage.directory.file("app.json")) == bytes)
   }
 
+  @Test("refuses a pin that is over before its statement begins, and writes nothing")
+  func deadOnArrival() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    let bytes = try Data(contentsOf: stage.directory.file("app.json"))
+    // The payload's pin expires at 1900000000, and this statement is issued a second later.
+    let again = "sign --key prv.pem --online-key online0.pem app.json --out app.json --issued"
+    let refused = try await stage.run("\(again) 1900000001")
+    #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
+    for part in [
+      "the pin of *.a.example expires on 2030-03-17T17:46:40Z",
+      "before its statement is issued on 2030-03-17T17:46:41Z", "hint: a later expire",
+    ] { #expect(refused.stderr.contains(part), "\(refused.stderr)") }
+    #expect(try Data(contentsOf: stage.directory.file("app.json")) == bytes)
+    try await stage.must("\(again) 1900000000")
+    #expect(try stage.client(at: 1_900_000_000).statement?.number.version == 2)
+  }
+
   @Test("warns before a statement gets lost, and before format-1 clients are")
   func warnings() async throws {
     let stage = try Format2Stage()

@@ -39,11 +39,19 @@ struct VerifyStatementTests {
   @Test("an active pin counts as long as the statement, whatever its own expiry")
   func activePin() async throws {
     let stage = try Format2Stage()
+    let key = try Keys.signing.get()
+    let pin = Result<SPKIPin, PinSyntaxError>.success(try SPKIPin(base64: Format2Stage.pin))
+    let document = RegistryDocument(
+      registry: "app.json",
+      keys: try [("a.example", 10), ("b.example", -1_000_000)].map { (host: String, end: Int64) in
+        RegistryKey(
+          pattern: try HostPattern(host), pin: pin, expires: Format2Stage.issued + end)
+      },
+      terms: .init(
+        number: .init(epoch: 0, version: 1), issued: Format2Stage.issued,
+        expires: Format2Stage.issued + 90 * Format2Stage.day))
     try stage.directory.write(
-      #"{"keys":[{"domainName":"a.example","key":"\#(Format2Stage.pin)","expire":1800000010},"#
-        + #"{"domainName":"b.example","key":"\#(Format2Stage.pin)","expire":1799000000}]}"#,
-      to: "payload.json")
-    try await stage.makeDocument()
+      document.bytes(format1Key: key, onlineKeys: [key.trustKey]), to: "app.json")
     let later = Format2Stage.issued + 89 * Format2Stage.day
     let outcome = try await stage.run("verify --json --key pub.pem --at \(later) app.json")
     let keys = try outcome.json.objectValue?["keys"]?.arrayValue?.compactMap(\.objectValue)

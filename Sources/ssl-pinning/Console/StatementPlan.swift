@@ -53,8 +53,19 @@ struct StatementPlan {
 
   /// The document to sign.
   func document(of payload: JSONObject) throws(CommandFailure) -> RegistryDocument {
-    RegistryDocument(
-      registry: registry, payload: payload, terms: try terms(),
+    let terms = try terms()
+    // An active pin lives as long as its statement; one that was over before never does again.
+    if let registry = try? Registry(payload: payload, settings: terms.hosts) {
+      for key in registry.keys {
+        guard let end = key.expires, end < terms.issued else { continue }
+        throw .no(
+          "the pin of \(key.pattern) expires on \(dateText(end)), before its statement is issued"
+            + " on \(dateText(terms.issued)): it would end at once; hint: a later expire, or an"
+            + " earlier --issued, or leave the entry out")
+      }
+    }
+    return RegistryDocument(
+      registry: registry, payload: payload, terms: terms,
       keySets: keySets?.json.arrayValue ?? [])
   }
 
