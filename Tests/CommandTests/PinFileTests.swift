@@ -56,6 +56,41 @@ struct PinFileTests {
     }
   }
 
+  @Test("a broken block is an error of its place, also behind good ones")
+  func brokenBlock() async throws {
+    let openssl = try OpenSSLCommand()
+    let request = try await openssl.make(
+      "next.der",
+      [
+        "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+        "key.pem", "-subj", "/CN=next", "-outform", "DER",
+      ])
+    let forged = request.dropLast() + [request[request.count - 1] ^ 1]
+    let good = PEMBlock(label: "CERTIFICATE REQUEST", bytes: request).text
+    try await withTemporaryDirectory { directory in
+      for (label, bytes, says) in [
+        ("CERTIFICATE REQUEST", Array(forged), "its signature is not by its own key"),
+        ("CERTIFICATE REQUEST", Array(request.dropLast()), "not in the form of PKCS #10"),
+        ("NEW CERTIFICATE REQUEST", [1, 2, 3], "not in the form of PKCS #10"),
+        ("RSA PUBLIC KEY", [1, 2, 3], "malformed RSA public key: "),
+        ("CERTIFICATE", request, "not a certificate"),
+      ] as [(String, [UInt8], String)] {
+        let path = try directory.write(
+          good + PEMBlock(label: label, bytes: bytes).text, to: "keys.pem"
+        ).path(percentEncoded: false)
+        let outcome = try await Tool.run("pin", path)
+        #expect(outcome.exitCode == 1 && outcome.stdout.isEmpty, "\(label)")
+        #expect(outcome.stderr.hasPrefix("\(path): block 2, \(label): "), "\(outcome.stderr)")
+        #expect(outcome.stderr.contains(says), "\(outcome.stderr)")
+      }
+      // In DER what is wrong with a request is not told of a certificate.
+      let der = try directory.write(Array(forged), to: "next.csr").path(percentEncoded: false)
+      let outcome = try await Tool.run("pin", der)
+      #expect(outcome.exitCode == 1)
+      #expect(outcome.stderr.contains("certificate request: its signature"), "\(outcome.stderr)")
+    }
+  }
+
   @Test("shows every certificate of a chain with its role and subject, as openssl computes it")
   func chain() async throws {
     let authority = try CertificateAuthority.makeRoot(name: "Root", algorithm: .rsa(bits: 2048))

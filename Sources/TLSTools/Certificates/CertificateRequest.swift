@@ -22,7 +22,9 @@ public struct CertificateRequest: Sendable, Hashable {
       let request = d2i_X509_REQ(nil, &cursor, buffer.count)
       return (request, (buffer.baseAddress.map { $0 + buffer.count } ?? cursor) != cursor)
     }
-    guard let request else { throw Self.malformed(OpenSSLErrors.drain()) }
+    guard let request else {
+      throw Self.malformed("not in the form of PKCS #10 (\(OpenSSLErrors.drain()))")
+    }
     defer { X509_REQ_free(request) }
     guard !rest else { throw Self.malformed("bytes after its end") }
     guard let key = X509_REQ_get0_pubkey(request) else {
@@ -37,14 +39,29 @@ public struct CertificateRequest: Sendable, Hashable {
     }
   }
 
+  /// Whether bytes have the fields of a request and of nothing else, its signature good or not: whatever
+  /// is wrong with them is wrong with a request. A certificate has another SEQUENCE where the
+  /// attributes stand, `[0]`.
+  public static func hasForm(of der: [UInt8]) -> Bool {
+    (try? fields(of: der).next) == .explicit0
+  }
+
   private static func publicKey(in der: [UInt8]) throws(CertificateSyntaxError) -> [UInt8] {
+    [UInt8](try fields(of: der).key.whole)
+  }
+
+  /// The key, and what stands behind it.
+  private static func fields(
+    of der: [UInt8]
+  ) throws(CertificateSyntaxError) -> (key: DERReader.Element, next: DERReader.Tag?) {
     var outer = DERReader(der[...])
     var fields = DERReader(try outer.element(tag: .sequence, what: "request").contents)
     let info = try fields.element(tag: .sequence, what: "certificationRequestInfo")
     var body = DERReader(info.contents)
     _ = try body.element(tag: .integer, what: "version")
     _ = try body.element(tag: .sequence, what: "subject")
-    return [UInt8](try body.element(tag: .sequence, what: "subjectPKInfo").whole)
+    let key = try body.element(tag: .sequence, what: "subjectPKInfo")
+    return (key, body.nextTag)
   }
 
   private static func malformed(_ reason: String) -> CertificateError {

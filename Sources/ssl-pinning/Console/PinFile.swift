@@ -1,5 +1,6 @@
 import Pinning
 import PinningPlatform
+import TLSTools
 
 /// Finds the pins in a file of certificates, certificate requests or public keys.
 ///
@@ -21,16 +22,16 @@ enum PinFile {
     do throws(PEMError) { blocks = isDER(bytes) ? [] : try PEMBlock.blocks(in: bytes) } catch {
       throw .no("\(path): \(error)")
     }
-    do throws(CertificateSyntaxError) {
-      if blocks.isEmpty, bytes.first == DERReader.Tag.sequence.rawValue {
-        return [try pin(inDER: bytes)]
-      }
-      var pins: [PinnedKey] = []
-      for block in blocks {
+    if blocks.isEmpty, bytes.first == DERReader.Tag.sequence.rawValue {
+      do { return [try pin(inDER: bytes)] } catch { throw .no("\(path): \(error)") }
+    }
+    var pins: [PinnedKey] = []
+    for (index, block) in blocks.enumerated() {
+      do {
         if let pin = try pin(in: block) { pins.append(pin) }
-      }
-      guard pins.isEmpty else { return pins }
-    } catch { throw .no("\(path): \(error)") }
+      } catch { throw .no("\(path): block \(index + 1), \(block.label): \(error)") }
+    }
+    guard pins.isEmpty else { return pins }
     throw .no("\(path) holds \(contents(blocks)); hint: \(hint(blocks, path))")
   }
 
@@ -39,10 +40,10 @@ enum PinFile {
     return (try? reader.element(tag: .sequence, what: "file")) != nil && reader.isAtEnd
   }
 
-  private static func pin(inDER bytes: [UInt8]) throws(CertificateSyntaxError) -> PinnedKey {
+  private static func pin(inDER bytes: [UInt8]) throws -> PinnedKey {
+    if CertificateRequest.hasForm(of: bytes) { return try PinnedKey(requestDER: bytes) }
     do throws(CertificateSyntaxError) { return try PinnedKey(certificateDER: bytes) } catch {
       if let key = try? PinnedKey(publicKeyDER: bytes) { return key }
-      if let request = PinnedKey(requestDER: bytes) { return request }
       if let rsa = try? VerificationKey(bytes: bytes) {
         return try PinnedKey(publicKeyDER: rsa.spkiDER)
       }
@@ -50,9 +51,9 @@ enum PinFile {
     }
   }
 
-  private static func pin(
-    in block: PEMBlock
-  ) throws(CertificateSyntaxError) -> PinnedKey? {
+  /// - Returns: `nil` for what has no pin. What should have one and is broken is an error, also beside
+  ///   good blocks: whoever pins what is shown would leave out a key without knowing.
+  private static func pin(in block: PEMBlock) throws -> PinnedKey? {
     switch block.label {
     case "CERTIFICATE", "X509 CERTIFICATE":
       return try PinnedKey(certificateDER: block.bytes)
@@ -64,10 +65,15 @@ enum PinFile {
     case "PUBLIC KEY":
       return try PinnedKey(publicKeyDER: block.bytes)
     case "RSA PUBLIC KEY":
-      guard let key = try? VerificationKey(block.text) else { return nil }
+      // Its own words speak of a registry's signing key.
+      guard let key = try? VerificationKey(block.text) else {
+        throw CertificateError.malformed(
+          what: "RSA public key",
+          reason: "not in the form of PKCS #1, or of a size that is not used")
+      }
       return try PinnedKey(publicKeyDER: key.spkiDER)
     case "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST":
-      return PinnedKey(requestDER: block.bytes)
+      return try PinnedKey(requestDER: block.bytes)
     default:
       return nil
     }

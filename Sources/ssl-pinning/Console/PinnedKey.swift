@@ -41,12 +41,10 @@ struct PinnedKey: Sendable {
 
   /// The pin of the key in a certificate request in DER.
   ///
-  /// - Returns: `nil` where the bytes are no request that is signed by its own key.
-  init?(requestDER der: [UInt8]) {
-    guard let request = try? CertificateRequest(der: der),
-      let pin = try? SPKIPin(subjectPublicKeyInfoDER: request.publicKeyDER)
-    else { return nil }
-    self.pin = pin
+  /// - Throws: ``CertificateError`` where the bytes are no request that is signed by its own key, and
+  ///   ``CertificateSyntaxError``.
+  init(requestDER der: [UInt8]) throws {
+    pin = try SPKIPin(subjectPublicKeyInfoDER: CertificateRequest(der: der).publicKeyDER)
     certificate = nil
     role = .request
   }
