@@ -46,7 +46,7 @@ extension NSPinnedDomainsProblem.Fault: CustomStringConvertible {
     switch self {
     case .unreadableDomain(.misplacedWildcard):
       "domains have no wildcards, so this one is not pinned; hint: NSIncludesSubdomains"
-    case .unreadableDomain(let error): "\(error); it is not pinned"
+    case .unreadableDomain(let error): "not pinned: \(error)"
     case .trailingDot: "Apple platforms never match a domain that ends in a dot"
     case .entryNotADictionary(let found): "\(found) where a dictionary belongs; the host is refused"
     case .noList:
@@ -56,7 +56,7 @@ extension NSPinnedDomainsProblem.Fault: CustomStringConvertible {
     case .listNotAnArray(let found): "\(found) where an array belongs; it matches nothing"
     case .emptyList: "an empty list matches nothing: connections are refused"
     case .noDigest: "no text under SPKI-SHA256-BASE64; the identity never matches"
-    case .unreadableDigest(let error): "\(error); the identity never matches"
+    case .unreadableDigest(let error): "the identity never matches: \(error)"
     case .unknownKey: "unknown key, which nothing reads"
     }
   }

@@ -26,13 +26,15 @@ extension PinEvaluation: CustomStringConvertible {
     guard decision == .refuse else { return nil }
     return switch outcome {
     case .chainRejected(let fault) where fault.isEarly: "is the device's clock behind?"
-    // Never towards a mode that checks less: somebody on the way is met with the same words.
+    // Never towards a mode or a session that checks less: somebody on the way is met with the same
+    // words.
     case .chainRejected(let fault) where fault.lacksAnchor:
       "if the server is under a CA of your own, pass that CA's certificate with .anchors"
-    case .unlisted: "add the host to the registry, or send it over the plain session"
-    case .registryExpired: "is the registry reachable, and does its server still sign?"
+    case .unlisted: "add the host to the list"
+    case .registryExpired:
+      "is the device's clock ahead? is the registry reachable, and does its server still sign?"
     case .uncheckable: "list leaf pins alone for this host"
-    case .clearText: "use https, or send it over the plain session"
+    case .clearText: "use https"
     default: nil
     }
   }

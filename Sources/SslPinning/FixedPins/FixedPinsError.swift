@@ -1,3 +1,4 @@
+import Foundation
 import Pinning
 import PinningPlatform
 
@@ -49,9 +50,7 @@ extension FixedPinsError: CustomStringConvertible {
       "\(bundle) has no Info.plist; hint: give the file's URL"
     case .badPropertyList(let error): "\(error)"
     case .noPinnedDomains(let error): "\(error)"
-    case .nothingPinned(let problems):
-      (["NSPinnedDomains pins no host"] + problems.prefix(3).map(\.description))
-        .joined(separator: "; ")
+    case .nothingPinned(let problems): Self.nothingPinned(problems)
     case .badCertificateFile(let name, let error): "\(name): \(error)"
     case .badCertificate(let index, let error): "certificate \(index): \(error)"
     case .noCertificateFile(let bundle):
@@ -61,6 +60,14 @@ extension FixedPinsError: CustomStringConvertible {
     case .badConfiguration(let error): "\(error)"
     case .platformCannotPin(let reason): "this platform cannot pin: \(reason)"
     }
+  }
+
+  /// The causes in a row, and behind them all one hint: the first that there is.
+  private static func nothingPinned(_ problems: [NSPinnedDomainsProblem]) -> String {
+    let parts = problems.prefix(3).map { "\($0)".components(separatedBy: "; hint: ") }
+    let causes = ["NSPinnedDomains pins no host"] + parts.compactMap(\.first)
+    let hint = parts.lazy.compactMap { $0.dropFirst().first }.first
+    return causes.joined(separator: "; ") + (hint.map { "; hint: \($0)" } ?? "")
   }
 }
 

@@ -186,6 +186,17 @@ struct InfoPlistTests {
       return
     }
     #expect(problems.map(\.fault) == [.noList])
+    // Causes in front, and one hint of theirs behind all of them.
+    let domains = "<key>*.a.example</key><dict/><key>https://b.example</key><dict/>"
+    let several = try #require(
+      error(
+        try directory.write(
+          "<plist version=\"1.0\"><dict><key>NSAppTransportSecurity</key><dict>"
+            + "<key>NSPinnedDomains</key><dict>\(domains)</dict></dict></dict></plist>",
+          to: "several.plist")))
+    #expect("\(several)".components(separatedBy: "hint:").count == 2, "\(several)")
+    #expect(several.localizedDescription.contains("https://b.example"))
+    #expect(several.recoverySuggestion == "NSIncludesSubdomains")
     #expect(throws: FixedPinsError.self) {
       let empty = try TemporaryDirectory()
       return try FixedPins.infoPlist(of: #require(Bundle(path: empty.path())))

@@ -43,7 +43,16 @@ struct ErrorTextTests {
     ),
     (
       PinEvaluation.refused(host: "a", .unlisted), "refused a: the host is on no pin list",
-      "add the host to the registry, or send it over the plain session"
+      "add the host to the list"
+    ),
+    (
+      PinEvaluation.refused(host: "a", .clearText(scheme: "http")),
+      "refused a: http is clear text", "use https"
+    ),
+    (
+      PinEvaluation.refused(host: "a", .registryExpired(at: 1_782_592_000)),
+      "refused a: the registry expired on 2026-06-27T20:26:40Z",
+      "is the device's clock ahead? is the registry reachable, and does its server still sign?"
     ),
   ]
 
