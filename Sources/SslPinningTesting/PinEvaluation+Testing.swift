@@ -18,12 +18,55 @@ extension PinEvaluation {
   ///   - registry: which registry decided; `nil` where pins did not come from one.
   ///   - isStale: whether that registry was last confirmed too long ago.
   public static func refused(
-    host: String, _ outcome: Outcome = .mismatch(.leaf), presented: [SPKIPin] = [],
+    host: String, _ outcome: RefusedOutcome = .mismatch(.leaf), presented: [SPKIPin] = [],
     expected: [Pin] = [], expectedCA: [Pin] = [], registry: RegistryStamp? = nil,
     isStale: Bool = false
   ) -> PinEvaluation {
     PinEvaluation(
-      host: host, outcome: outcome, decision: .refuse, presented: presented,
+      host: host, outcome: outcome.outcome, decision: .refuse, presented: presented,
       expectedLeaf: expected, expectedCA: expectedCA, registry: registry, isStale: isStale)
+  }
+
+  /// What can have happened where a connection was refused: every ``PinEvaluation/Outcome`` but
+  /// ``PinEvaluation/Outcome/matched``.
+  public struct RefusedOutcome: Hashable, Sendable {
+    let outcome: Outcome
+
+    /// No entry speaks of the host.
+    public static let unlisted = Self(outcome: .unlisted)
+    /// The host is listed, and all its pins have expired or none could be read.
+    public static let noLivePin = Self(outcome: .noLivePin)
+
+    /// The chain or the host name is not valid.
+    public static func chainRejected(_ fault: ChainFault) -> Self {
+      Self(outcome: .chainRejected(fault))
+    }
+
+    /// The host is listed, and a demanded pin is missing.
+    public static func mismatch(_ role: PinRole) -> Self { Self(outcome: .mismatch(role)) }
+
+    /// The host's entry demands this, which ``TrustMode/pinnedKeysOnly`` cannot check.
+    public static func uncheckable(_ role: PinRole) -> Self { Self(outcome: .uncheckable(role)) }
+
+    /// The registry as a whole expired at this Unix time, in seconds.
+    public static func registryExpired(at time: Int64) -> Self {
+      Self(outcome: .registryExpired(at: time))
+    }
+
+    /// This key is on the deny list.
+    public static func denied(_ pin: SPKIPin) -> Self { Self(outcome: .denied(pin)) }
+
+    /// The request would have gone out in clear text.
+    public static func clearText(scheme: String) -> Self {
+      Self(outcome: .clearText(scheme: scheme))
+    }
+
+    /// The host name cannot be read.
+    public static func unreadableHost(_ error: HostNameError) -> Self {
+      Self(outcome: .unreadableHost(error))
+    }
+
+    /// The connection was never judged, for this reason.
+    public static func unjudged(_ reason: String) -> Self { Self(outcome: .unjudged(reason)) }
   }
 }

@@ -32,8 +32,16 @@ struct AppTestTests {
     #expect(refusal.decision == .refuse)
     #expect(refusal.rule == "leaf-pin")
     #expect(refusal.localizedDescription == "refused a.example: the server's key is not pinned")
-    for outcome in [.matched, .unlisted, .denied(pin)] as [PinEvaluation.Outcome] {
-      #expect(PinEvaluation.refused(host: "a.example", outcome).decision == .refuse)
+    for (made, outcome) in [
+      (.unlisted, .unlisted), (.noLivePin, .noLivePin), (.denied(pin), .denied(pin)),
+      (.chainRejected(.wrongHost), .chainRejected(.wrongHost)),
+      (.mismatch(.ca), .mismatch(.ca)), (.uncheckable(.ca), .uncheckable(.ca)),
+      (.registryExpired(at: 1), .registryExpired(at: 1)),
+      (.clearText(scheme: "ws"), .clearText(scheme: "ws")),
+      (.unreadableHost(.empty), .unreadableHost(.empty)), (.unjudged("x"), .unjudged("x")),
+    ] as [(PinEvaluation.RefusedOutcome, PinEvaluation.Outcome)] {
+      let refusal = PinEvaluation.refused(host: "a.example", made)
+      #expect(refusal.decision == .refuse && refusal.outcome == outcome)
     }
   }
 
