@@ -11,10 +11,15 @@ import SslPinning
 public final class VerdictRecorder: Sendable {
   private struct State {
     var verdicts: [PinEvaluation] = []
-    var waiting: [UInt64: CheckedContinuation<PinEvaluation?, Never>] = [:]
-    var conditions: [UInt64: @Sendable (PinEvaluation) -> Bool] = [:]
+    var waits: [UInt64: Wait] = [:]
     var next: UInt64 = 0
     var hasEnded = false
+  }
+
+  /// Somebody who waits: from the moment he asks until he has his answer.
+  private struct Wait {
+    let condition: @Sendable (PinEvaluation) -> Bool
+    var continuation: CheckedContinuation<PinEvaluation?, Never>?
   }
 
   private let state = Locked(State())
@@ -47,55 +52,64 @@ public final class VerdictRecorder: Sendable {
   /// - Parameters:
   ///   - seconds: real seconds to wait at most, whatever the client's clock says.
   ///   - condition: what it must be like.
-  /// - Returns: `nil` where none came in time, or the client went before.
+  /// - Returns: `nil` where none came in time, the task was cancelled, or the client went before.
   public func first(
     within seconds: Double = 60,
     where condition: @escaping @Sendable (PinEvaluation) -> Bool = { _ in true }
   ) async -> PinEvaluation? {
-    let found = Locked<PinEvaluation?>(nil)
-    await firstOf(
-      { [self] in
-        let verdict = await wait(for: condition)
-        found.withLock { $0 = verdict }
-      },
-      { try? await Clocks.systemSleep(seconds) })
-    return found.withLock { $0 }
+    let id = state.withLock { state in
+      state.next += 1
+      state.waits[state.next] = Wait(condition: condition)
+      return state.next
+    }
+    let timer = Task {
+      try? await Clocks.systemSleep(seconds)
+      answer(id, nil)
+    }
+    defer { timer.cancel() }
+    return await withTaskCancellationHandler {
+      await wait(id)
+    } onCancel: {
+      answer(id, nil)
+    }
   }
 
-  private func wait(
-    for condition: @escaping @Sendable (PinEvaluation) -> Bool
-  ) async -> PinEvaluation? {
+  private func wait(_ id: UInt64) async -> PinEvaluation? {
     await withCheckedContinuation { continuation in
       let (isOver, known) = state.withLock { state -> (Bool, PinEvaluation?) in
-        if let known = state.verdicts.first(where: condition) { return (true, known) }
-        guard !state.hasEnded else { return (true, nil) }
-        state.next += 1
-        state.waiting[state.next] = continuation
-        state.conditions[state.next] = condition
+        // It is gone where the time or the task ended before anybody waited.
+        guard let wait = state.waits[id] else { return (true, nil) }
+        let known = state.verdicts.first(where: wait.condition)
+        if known != nil || state.hasEnded {
+          state.waits[id] = nil
+          return (true, known)
+        }
+        state.waits[id]?.continuation = continuation
         return (false, nil)
       }
       if isOver { continuation.resume(returning: known) }
     }
   }
 
+  private func answer(_ id: UInt64, _ verdict: PinEvaluation?) {
+    let wait = state.withLock { $0.waits.removeValue(forKey: id) }
+    wait?.continuation?.resume(returning: verdict)
+  }
+
   private func record(_ verdict: PinEvaluation) {
-    let answered = state.withLock { state in
+    let ids = state.withLock { state in
       state.verdicts.append(verdict)
-      let ids = state.conditions.filter { $0.value(verdict) }.map(\.key)
-      return ids.compactMap { id in
-        state.conditions[id] = nil
-        return state.waiting.removeValue(forKey: id)
-      }
+      // Whoever does not wait yet finds it among the others.
+      return state.waits.filter { $0.value.continuation != nil && $0.value.condition(verdict) }.keys
     }
-    for continuation in answered { continuation.resume(returning: verdict) }
+    for id in ids { answer(id, verdict) }
   }
 
   private func end() {
-    let left = state.withLock { state in
+    let ids = state.withLock { state in
       state.hasEnded = true
-      defer { state.waiting = [:] }
-      return Array(state.waiting.values)
+      return state.waits.filter { $0.value.continuation != nil }.keys
     }
-    for continuation in left { continuation.resume(returning: nil) }
+    for id in ids { answer(id, nil) }
   }
 }

@@ -1,7 +1,9 @@
 import Foundation
 import Pinning
+import PinningPlatform
 import SslPinning
 import SslPinningTesting
+import TestSupport
 import Testing
 
 /// What an app's own tests do, on the actor that they stand on.
@@ -54,5 +56,27 @@ struct AppTestTests {
     let chain = [site.identity.leaf.der]
     #expect(client.evaluate(presented: chain, host: "localhost").decision == .accept)
     #expect(await verdicts.first { $0.host == "localhost" }?.rule == "matched")
+  }
+
+  @Test("waiting for a verdict ends with the task, and with the time")
+  func cancelled() async throws {
+    let site = try LiveSite()
+    let client = try FixedPinsClient(
+      pins: FixedPins(["localhost": [site.pin]], trust: .anchors([site.authority.root.der])))
+    let verdicts = VerdictRecorder(client)
+    let (begun, answer) = (Locked(false), Locked<PinEvaluation??>(nil))
+    let waiting = Task {
+      begun.withLock { $0 = true }
+      let verdict = await verdicts.first(within: 3600)
+      answer.withLock { $0 = .some(verdict) }
+    }
+    #expect(await eventually { begun.withLock { $0 } })
+    waiting.cancel()
+    #expect(await eventually { answer.withLock { $0 } == .some(nil) })
+    #expect(await verdicts.first(within: 0) == nil)
+    // Whoever waits later is not given up with them.
+    let next = Task { await verdicts.first { $0.host == "localhost" } }
+    _ = client.evaluate(presented: [site.identity.leaf.der], host: "localhost")
+    #expect(await next.value?.rule == "matched")
   }
 }
