@@ -106,6 +106,23 @@ struct HostProblemTests {
     #expect(outcome.exitCode == (list.problems.isEmpty ? 0 : 1))
   }
 
+  @Test("a key that a retired statement denies is refused still, and shown so")
+  func retired() async throws {
+    let stage = try Format2Stage()
+    try stage.directory.write(#"{"denied":["\#(Format2Stage.pin)"]}"#, to: "settings.json")
+    try await stage.makeSet()
+    let signed = try await stage.run(
+      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json --retired"
+        + " --issued \(Self.issued) --statement settings.json --out app.json")
+    let warning = "warning: *.a.example has no key that counts; clients refuse it\n"
+    #expect(signed.exitCode == 0 && signed.stderr == warning)
+    let shown = try await stage.run(
+      "verify --strict --key pub.pem --at \(Self.issued + 5) app.json")
+    #expect(shown.exitCode == 1 && shown.stderr == warning)
+    #expect(
+      shown.stdout.contains("denied\n") && !shown.stdout.hasSuffix(" ok\n"), "\(shown.stdout)")
+  }
+
   @Test("sign warns of them, and signs")
   func signed() async throws {
     let stage = try Format2Stage()
