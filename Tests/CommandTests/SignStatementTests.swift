@@ -169,6 +169,21 @@ struct SignStatementTests {
     #expect(try stage.client(at: 1_900_000_000).statement?.number.version == 2)
   }
 
+  @Test("goes on signing when a pin's time is over, and says so: cron jobs must not stop for it")
+  func pinIsOver() async throws {
+    let stage = try Format2Stage()
+    try stage.directory.write(
+      #"{"keys":[{"domainName":"a.example","key":"\#(Format2Stage.pin)","expire":1700000000},"#
+        + #"{"domainName":"a.example","key":"\#(Format2Stage.pin)"}]}"#, to: "payload.json")
+    try await stage.makeSet()
+    let signed = try await stage.run(
+      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json"
+        + " --out app.json")
+    #expect(signed.exitCode == 0, "\(signed.stderr)")
+    #expect(
+      signed.stderr.contains("warning: a pin of a.example is over since 2023-11-14T22:13:20Z"))
+  }
+
   @Test("warns before a statement gets lost, and before format-1 clients are")
   func warnings() async throws {
     let stage = try Format2Stage()

@@ -23,8 +23,7 @@ enum Sign {
       "With --online-key a signed statement stands beside that (format 2). The document published\n"
         + "last, which is --previous or PAYLOAD.json itself, gives what is not said anew: name, key\n"
         + "sets, hosts, denied, removed; the version goes up by one. Without --key format-1 clients\n"
-        + "refuse the document. A pin that expires before the statement's date would end at once, and is\n"
-        + "refused.",
+        + "refuse the document. A date ahead that would end a pin which counts today is refused.",
       "  sign --key prv.pem --online-key prv.pem --registry-name app.json payload.json --out app.json\n"
         + "  sign --key prv.pem --online-key prv.pem app.json --out app.json    (daily, from cron)",
       "--statement FILE holds what is in force beside the pins: {\"hosts\": [{\"domainName\": …, \"ca\":\n"
@@ -63,7 +62,7 @@ enum Sign {
       let plan = try StatementArguments.plan(
         invocation, beside: document, name, now: now)
       try plan.check(zip(onlinePaths, onlineKeys).map { ($0, $1) }, format1Key: format1Key)
-      made = try plan.document(of: payload)
+      made = try plan.document(of: payload, at: now)
     }
     let signed: JSONObject
     do throws(SigningKeyError) {

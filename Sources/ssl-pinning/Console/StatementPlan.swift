@@ -51,18 +51,24 @@ struct StatementPlan {
     }
   }
 
-  /// The document to sign.
-  func document(of payload: JSONObject) throws(CommandFailure) -> RegistryDocument {
+  /// The document to sign. A date ahead must not end pins that count today; a pin whose time is over ends
+  /// as its `expire` says, and signing goes on: a list that nobody signs any more ends for all hosts.
+  ///
+  /// - Parameter clock: Unix time in seconds.
+  func document(
+    of payload: JSONObject, at clock: Int64
+  ) throws(CommandFailure) -> RegistryDocument {
     let terms = try terms()
-    // An active pin lives as long as its statement; one that was over before never does again.
-    if let registry = try? Registry(payload: payload, settings: terms.hosts) {
-      for key in registry.keys {
-        guard let end = key.expires, end < terms.issued else { continue }
-        throw .no(
-          "the pin of \(key.pattern) expires on \(dateText(end)), before its statement is issued"
-            + " on \(dateText(terms.issued)): it would end at once; hint: a later expire, or an"
-            + " earlier --issued, or leave the entry out")
+    for key in (try? Registry(payload: payload, settings: terms.hosts))?.keys ?? [] {
+      guard let end = key.expires, end < terms.issued else { continue }
+      guard clock <= end else {
+        Console.say("warning: a pin of \(key.pattern) is over since \(dateText(end))")
+        continue
       }
+      throw .no(
+        "the pin of \(key.pattern) expires on \(dateText(end)), before its statement is issued"
+          + " on \(dateText(terms.issued)): it would end at once; hint: a later expire, or an"
+          + " earlier --issued, or leave the entry out")
     }
     return RegistryDocument(
       registry: registry, payload: payload, terms: terms,
