@@ -2,8 +2,8 @@ import Foundation
 
 /// How much of a machine the requests of one transport take, where the platform leaves it to us.
 package struct RequestSettings: Sendable {
-  /// Requests to one host and port that have a socket or a stream at a time; the others wait, and
-  /// cost about a kilobyte each.
+  /// Requests to one host and port that have a socket or a stream at a time, and as many again whose
+  /// bodies are streamed; the others wait, and cost about a kilobyte each.
   package var perOrigin = 64
   /// The same over all hosts.
   package var total = 512

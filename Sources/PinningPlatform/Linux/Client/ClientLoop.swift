@@ -11,7 +11,8 @@
   /// - A request is started anew at most twice, for newer pins and for a kept connection that no longer
   ///   passes, both before a byte of it has left.
   /// - Time-outs are kept here, not in libcurl: they hold over every wait, and are looked at ten times
-  ///   a second.
+  ///   a second. Waiting for one's turn counts, as it does in a session.
+  /// - Open streams take at most seven eighths of the places.
   ///
   /// Unchecked: what is not behind the inbox's lock is touched by the loop's thread alone.
   final class ClientLoop: @unchecked Sendable {
@@ -38,6 +39,7 @@
     // Of the loop's thread alone.
     private var idle: [TransferSlot] = []
     private var active: [ClientRequest] = []
+    private var openStreams = 0
     private var parked: [ClientRequest] = []
     private var queued: [ObjectIdentifier: ClientRequest] = [:]
     private var starved: [RequestLane] = []
@@ -84,7 +86,10 @@
       let object = Unmanaged.passRetained(request)
       guard pp_client_post(client, message.rawValue, object.toOpaque(), taken) else {
         object.release()
-        if message == .start { request.fail(URLError(.resourceUnavailable)) }
+        if message == .start {
+          request.end()
+          request.fail(URLError(.resourceUnavailable))
+        }
         return
       }
     }
@@ -163,14 +168,19 @@
       if timeToSweep() < 0 { nextSweep = now + Self.sweepInterval }
       let lane = request.place.lane
       lane.limit = request.place.limit
-      guard lane.active < lane.limit, active.count < total, !lane.hasWaiting
-      else {
+      guard hasRoom(lane), !lane.hasWaiting else {
+        request.lastActivity = now
         lane.append(request)
         queued[ObjectIdentifier(request)] = request
         if lane.active < lane.limit { starve(lane) }
         return
       }
       begin(request)
+    }
+
+    private func hasRoom(_ lane: RequestLane) -> Bool {
+      lane.active < lane.limit && active.count < total
+        && !(lane.isForStreams && openStreams >= total - total / 8)
     }
 
     private func starve(_ lane: RequestLane) {
@@ -188,7 +198,8 @@
       request.verdict = .undecided
       request.lastActivity = now
       request.index = active.count
-      request.place.lane.active += 1
+      request.place.begin()
+      if request.place.lane.isForStreams { openStreams += 1 }
       active.append(request)
       slot.raw.pointee.owner = Unmanaged.passUnretained(request).toOpaque()
       guard slot.prepare(for: request, settings: settings), pp_exchange_start(slot.raw) else {
@@ -214,7 +225,8 @@
         last.index = request.index
       }
       let lane = request.place.lane
-      lane.active -= 1
+      request.place.end()
+      if lane.isForStreams { openStreams -= 1 }
       lane.limit = request.place.limit
       admitNext(lane)
     }
@@ -239,9 +251,7 @@
 
     @discardableResult
     private func admit(_ lane: RequestLane) -> Bool {
-      guard lane.hasWaiting, lane.active < lane.limit, active.count < total,
-        let next = lane.popFirst()
-      else { return false }
+      guard lane.hasWaiting, hasRoom(lane), let next = lane.popFirst() else { return false }
       queued[ObjectIdentifier(next)] = nil
       begin(next)
       return true
@@ -304,12 +314,12 @@
           return finish(
             request, throwing: TransferFailure.error(.badServerResponse, request.target.url))
         }
-        request.phase = .done
+        request.end()
         leave(request)
         return feed.finish()
       }
       let body = exchange.takeBody(handOver: settings.handedOver)
-      request.phase = .done
+      request.end()
       // First: whoever asked wakes up while the handle is taken out.
       request.answer(request.answer(body: body))
       leave(request)
@@ -345,13 +355,17 @@
     }
 
     private func finish(_ request: ClientRequest, throwing error: any Error) {
-      switch request.phase {
+      let phase = request.phase
+      request.end()
+      switch phase {
       case .done: return
-      case .waiting: queued[ObjectIdentifier(request)] = nil
+      case .waiting:
+        if queued.removeValue(forKey: ObjectIdentifier(request)) != nil {
+          request.place.lane.passOver()
+        }
       case .parked: parked.removeAll { $0 === request }
       case .made, .active: break
       }
-      request.phase = .done
       leave(request)
       if case .feed(let feed) = request.body { feed.close() }
       request.fail(error)
@@ -369,7 +383,16 @@
           late.append(request)
         }
       }
-      for request in queued.values where now >= request.deadline { late.append(request) }
+      var lanes: [RequestLane] = []
+      for request in queued.values {
+        if now - request.lastActivity >= request.timeout || now >= request.deadline {
+          late.append(request)
+        } else if request.place.lane.isForStreams {
+          // Places that other loops gave back are found here.
+          request.place.lane.limit = request.place.limit
+          if hasRoom(request.place.lane) { lanes.append(request.place.lane) }
+        }
+      }
       for request in parked {
         if now >= request.deadline {
           late.append(request)
@@ -380,6 +403,7 @@
       for request in late {
         finish(request, throwing: TransferFailure.error(.timedOut, request.target.url))
       }
+      for lane in lanes { admitNext(lane) }
     }
 
     private func shutDown() {

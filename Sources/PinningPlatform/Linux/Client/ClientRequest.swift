@@ -31,7 +31,7 @@
     let method: String
     let headers: [String: String]
     let body: Body
-    /// Milliseconds without a byte after which it fails.
+    /// Milliseconds without a byte, or without a turn, after which it fails.
     let timeout: Int64
     /// When it fails whatever happens, by the loop's clock, in milliseconds.
     let deadline: Int64
@@ -44,6 +44,7 @@
     var slot: TransferSlot?
     /// Where in the loop's list it stands.
     var index = 0
+    /// When bytes moved last, or since when it waits for its turn.
     var lastActivity: Int64 = 0
     var resumeAt: Int64 = 0
     var needsFreshConnection = false
@@ -76,6 +77,13 @@
     func answer(_ answer: ClientAnswer) {
       continuation?.resume(returning: answer)
       continuation = nil
+    }
+
+    /// Its transfer is over, however it ended: others may have its place.
+    func end() {
+      guard phase != .done else { return }
+      phase = .done
+      place.leave()
     }
 
     /// Ends the request, or the body that somebody is reading.

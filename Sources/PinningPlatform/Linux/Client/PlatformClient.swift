@@ -66,15 +66,17 @@
       while true {
         let hop = try self.hop(
           request, body: body, deadline: deadline, feed: feed, transport: transport)
-        var hadOwnConnection: Bool?
-        defer { hop.target.origin.leave(spreads: hadOwnConnection) }
-        let loop = try loop(hop.place.number, for: transport)
+        let loop: ClientLoop
+        do { loop = try self.loop(hop.place.number, for: transport) } catch {
+          hop.end()
+          throw error
+        }
         if case .feed(let feed) = hop.body {
           feed.whenMore { [weak loop] in loop?.post(.resume, hop) }
         }
         started(loop, hop)
         let answer = try await Self.perform(hop, on: loop)
-        hadOwnConnection = answer.hadOwnConnection
+        hop.target.origin.learn(spreads: answer.hadOwnConnection)
         guard
           let response = answer.response
             ?? hop.target.responses.response(head: answer.head, url: hop.target.url)
@@ -140,7 +142,8 @@
         throw TransferFailure.error(.badURL, url, "the method cannot be sent")
       }
       return ClientRequest(
-        target: target, place: target.origin.enter(), method: method, headers: headers,
+        target: target, place: target.origin.enter(streams: feed != nil), method: method,
+        headers: headers,
         body: Self.body(of: request, body),
         timeout: Self.milliseconds(request.timeoutInterval), deadline: deadline, feed: feed)
     }
