@@ -198,6 +198,7 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   forget(s, t->verdict, last_id);
   pp_read_url(t);
   if (!arm(t, false) || !pp_redirects_mark(easy)) return CURLM_OUT_OF_MEMORY;
+  if (!pp_redirects_hide_challenges(easy)) return CURLM_OUT_OF_MEMORY;
   if (!pp_redirects_use_cookies(easy, &s->options)) return CURLM_OUT_OF_MEMORY;
   char message[PP_MESSAGE_SIZE] = "";
   pp_transfer asked = pp_view(t);
@@ -251,6 +252,8 @@ static CURLcode HOOKED(curl_easy_setopt)(CURL *easy, CURLoption option, ...) {
   va_end(arguments);
   if (option == CURLOPT_URL) pp_redirects_set_url(easy, value);
   if (option == CURLOPT_HTTPHEADER) pp_redirects_set_headers(easy, value);
+  if (option == CURLOPT_HEADERDATA) pp_redirects_set_listener(easy, value);
+  if (option == CURLOPT_HEADERFUNCTION) pp_redirects_set_header_function(value);
   return REAL(curl_easy_setopt)(easy, option, value);
 }
 
