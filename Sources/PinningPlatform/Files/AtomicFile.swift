@@ -38,10 +38,14 @@ package struct AtomicFile: Hashable, Sendable {
 
   /// The file's bytes, or `nil` where there is none.
   package func read(limit: Int) throws(FileError) -> [UInt8]? {
-    let descriptor = Descriptor(retrying { open(path, O_RDONLY | O_CLOEXEC) })
+    // NONBLOCK, here and where it is written: opening a pipe would wait for its other end.
+    let descriptor = Descriptor(retrying { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) })
     guard descriptor.isOpen else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw failure(.open)
+    }
+    guard descriptor.isRegularFile else {
+      throw .failed(.read, path: path, reason: "not a regular file")
     }
     var bytes: [UInt8] = []
     while true {
@@ -109,7 +113,7 @@ package struct AtomicFile: Hashable, Sendable {
   private func replace(with bytes: [UInt8]) throws(FileError) {
     let beside = path + ".new"
     do {
-      let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW
+      let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
       let descriptor = Descriptor(retrying { open(beside, flags, 0o600) })
       guard descriptor.isOpen else { throw failure(.open, beside) }
       guard descriptor.append(bytes), retrying({ fsync(descriptor.number) }) == 0 else {

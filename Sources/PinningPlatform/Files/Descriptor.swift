@@ -16,6 +16,12 @@ struct Descriptor: ~Copyable {
 
   var isOpen: Bool { number >= 0 }
 
+  /// Whether it is a file of bytes: no directory, pipe or device.
+  var isRegularFile: Bool {
+    var status = stat()
+    return fstat(number, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+  }
+
   /// Up to `limit` bytes from where the file stands; none at its end, `nil` and `errno` on failure.
   borrowing func bytes(limit: Int) -> [UInt8]? {
     var buffer = [UInt8](repeating: 0, count: limit)

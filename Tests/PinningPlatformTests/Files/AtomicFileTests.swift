@@ -68,6 +68,48 @@ struct AtomicFileTests {
     #expect(try file.read(limit: 10) == [1])
   }
 
+  /// How a call ends that may find a pipe at `path`; `nil`: it waited for the pipe's other end.
+  private func end(
+    of call: @escaping @Sendable () throws(FileError) -> [UInt8]?, pipe path: String
+  ) async -> Result<[UInt8]?, FileError>? {
+    let end = Locked<Result<[UInt8]?, FileError>?>(nil)
+    Thread.detachNewThread {
+      let result = Result<[UInt8]?, FileError> { () throws(FileError) in try call() }
+      end.withLock { $0 = result }
+    }
+    if await eventually(within: 20, { end.withLock { $0 != nil } }) { return end.withLock { $0 } }
+    // With both ends open, whoever waits goes on.
+    let both = open(path, O_RDWR | O_NONBLOCK)
+    _ = await eventually { end.withLock { $0 != nil } }
+    close(both)
+    return nil
+  }
+
+  @Test("a pipe in a file's place is refused instead of waited for, and replaced by a write")
+  func pipe() async throws {
+    try file.write([1])
+    #expect(unlink(file.path) == 0)
+    #expect(mkfifo(file.path, 0o600) == 0)
+    let refusal = FileError.failed(.read, path: file.path, reason: "not a regular file")
+    let read = await end(
+      of: { [file] () throws(FileError) in try file.read(limit: 8) }, pipe: file.path)
+    #expect(read == .failure(refusal))
+    try file.write([2])
+    #expect(try file.read(limit: 8) == [2])
+    let beside = file.path + ".new"
+    #expect(mkfifo(beside, 0o600) == 0)
+    let write = await end(
+      of: { [file] () throws(FileError) in
+        try file.write([3])
+        return nil
+      }, pipe: beside)
+    guard case .failure = write else {
+      Issue.record("\(String(describing: write))")
+      return
+    }
+    #expect(try file.read(limit: 8) == [2])
+  }
+
   @Test("a path that cannot be a file says so")
   func unusable() throws {
     try directory.write("a file", to: "plain")

@@ -17,6 +17,9 @@ public var O_CREAT: Int32 { fatalError() }
 public var O_TRUNC: Int32 { fatalError() }
 public var O_CLOEXEC: Int32 { fatalError() }
 public var O_NOFOLLOW: Int32 { fatalError() }
+public var O_NONBLOCK: Int32 { fatalError() }
+public var S_IFMT: mode_t { fatalError() }
+public var S_IFREG: mode_t { fatalError() }
 public var LOCK_EX: Int32 { fatalError() }
 public var LOCK_NB: Int32 { fatalError() }
 public var EWOULDBLOCK: Int32 { fatalError() }
@@ -30,6 +33,13 @@ public func read(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer!, _ count
   fatalError()
 }
 public func write(_ descriptor: Int32, _ bytes: UnsafeRawPointer!, _ count: Int) -> Int {
+  fatalError()
+}
+public struct stat {
+  public var st_mode: mode_t
+  public init() { fatalError() }
+}
+public func fstat(_ descriptor: Int32, _ status: UnsafeMutablePointer<stat>!) -> Int32 {
   fatalError()
 }
 public func fsync(_ descriptor: Int32) -> Int32 { fatalError() }
