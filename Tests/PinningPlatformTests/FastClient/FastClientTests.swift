@@ -44,6 +44,19 @@ struct FastClientTests {
     #expect(site.server.requests.first?.target == "/path?q=1")
   }
 
+  @Test("shares its response with the last one of the same head, where that is small")
+  func sharedResponse() async throws {
+    let site = try PinnedSite { request in
+      let pad = String(repeating: "a", count: request.path == "/large" ? 20_000 : 200)
+      return HTTPResponse(headers: [HTTPField("X-Pad", pad)])
+    }
+    for (path, isShared) in [("/", true), ("/large", false)] {
+      let request = URLRequest(url: try site.url(path))
+      let first = try await site.transport.data(for: request).1
+      #expect(try await (site.transport.data(for: request).1 === first) == isShared, "\(path)")
+    }
+  }
+
   @Test("is refused where the key is not pinned: no byte of it leaves, and the verdict is thrown")
   func mismatch() async throws {
     let site = try PinnedSite()

@@ -7,11 +7,15 @@
   /// - Foundation takes longer to make one than libcurl takes for the whole request, and a server's
   ///   heads mostly repeat to the byte. A response is immutable, so the newest one of a URL is handed
   ///   out again as long as its head repeats.
+  /// - Only of small heads, which most are: what hundreds of URLs keep is bounded by it.
   final class ResponseInterner: Sendable {
     private struct Newest {
       var head: [UInt8]
       var response: HTTPURLResponse
     }
+
+    /// The largest head that is kept, in bytes.
+    private static let largest = 8 * 1024
 
     private let newest = Locked<Newest?>(nil)
 
@@ -29,7 +33,9 @@
 
     func response(head: [UInt8], url: URL) -> HTTPURLResponse? {
       guard let response = ResponseHead(head).response(for: url) else { return nil }
-      newest.withLock { $0 = Newest(head: head, response: response) }
+      if head.count <= Self.largest {
+        newest.withLock { $0 = Newest(head: head, response: response) }
+      }
       return response
     }
   }
