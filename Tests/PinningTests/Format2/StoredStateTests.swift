@@ -179,9 +179,16 @@ struct StoredStateTests {
   )
   func strippedSignatures() throws {
     var registry = RegistrySimulator()
-    try registry.beginEpoch(online: 1)
+    // A root key of its own for each set: no later one can be jumped to from what the app ships.
+    func begin(_ epoch: Int, signedBy roots: [Int]) throws {
+      try registry.add(
+        root: SimulatedKeys.role([5 + epoch]), online: SimulatedKeys.role([epoch]),
+        signedBy: roots)
+      (registry.epoch, registry.online) = (Int64(epoch), [epoch])
+    }
+    try begin(1, signedBy: [0, 6])
     let client = try registry.client()
-    try registry.beginEpoch(online: 2)
+    try begin(2, signedBy: [6, 7])
     guard case .object(var document) = try JSONValue(parsing: registry.document()),
       var sets = document["keySets"]?.arrayValue, case .object(var first)? = sets.first
     else {
