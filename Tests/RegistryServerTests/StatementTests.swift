@@ -39,6 +39,14 @@ import Testing
     return state
   }
 
+  /// What clients believe that ship the key of this server.
+  private func trust() throws -> RegistryTrust {
+    let key = try SigningKey(file: directory.file("prv.pem"))
+    return RegistryTrust(
+      registry: Self.file, signingKey: try VerificationKey(key.publicKeyPEM),
+      requiresStatement: true)
+  }
+
   /// Writes key set 1, of a new online key.
   private func beginEpoch() throws -> TrustSigningKey {
     let shipped = try TrustSigningKey(file: directory.file("prv.pem"))
@@ -117,6 +125,54 @@ import Testing
     try directory.write(other.json.canonicalBytes, to: "keysets/" + Self.file)
     #expect(throws: SigningProblem.self) {
       try signer().sign(content(), file: Self.file, after: state(after: next), at: Self.now)
+    }
+  }
+
+  @Test("lists in the first of an epoch every host of the document before, unless it was removed")
+  func epochBegins() throws {
+    // Pins 1 and 9: of the host that goes on, of one that left the configuration, of one whose key is
+    // denied in the same moment, and of one that was removed.
+    func entry(_ host: String, _ byte: UInt8) throws -> RegistryKey {
+      RegistryKey(
+        pattern: try HostPattern(host), pin: .success(pin(byte)), expires: Self.now + 86_400)
+    }
+    let key = try SigningKey(file: directory.file("prv.pem"))
+    for number in [nil, RegistryStamp.Version(epoch: 0, version: 7)] {
+      let last = RegistryDocument(
+        registry: Self.file,
+        keys: try [
+          entry("www.example.com", 1), entry("left.example.com", 2), entry("left.example.com", 9),
+          entry("denied.example.com", 9), entry("removed.example.com", 3),
+        ])
+      var state = DocumentState()
+      (state.document, state.number) = (try last.bytes(format1Key: key, onlineKeys: []), number)
+      var content = content()
+      content.removed = [try HostPattern("removed.example.com")]
+      try beginEpoch().write(to: directory.file("online/1.pem"))
+      let first = try #require(
+        try signer().sign(content, file: Self.file, after: state, at: Self.now))
+      let client = try TrustedRegistry(
+        accepting: first.bytes, under: try trust(), at: Self.now)
+      let policy = try client.policy()
+      #expect(
+        client.registry.keys.map { "\($0.pattern)" }
+          == ["www.example.com", "left.example.com"])
+      let left = try #require(policy.entry(for: try HostName("left.example.com")))
+      #expect(left.leaf.pins == [pin(2)])
+      #expect(left.leaf.contains(pin(2), at: Self.now + 89 * 86_400))
+      let denied = try #require(policy.entry(for: try HostName("denied.example.com")))
+      #expect(denied.leaf.isEmpty)
+      #expect(policy.entry(for: try HostName("removed.example.com")) == nil)
+      // With the second they have vanished, and are pinned all the same.
+      let second = try #require(
+        try signer().sign(
+          content, file: Self.file, after: self.state(after: first), at: Self.now + 1))
+      let next = client.update(with: second.bytes, under: try trust(), at: Self.now + 1)
+      #expect(next.refusal == nil)
+      #expect(next.registry.registry.problems.count == 2)
+      #expect(
+        try next.registry.policy().entry(for: try HostName("left.example.com"))?.leaf.pins
+          == [pin(2)])
     }
   }
 

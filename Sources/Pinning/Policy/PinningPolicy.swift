@@ -30,9 +30,8 @@ public struct PinningPolicy: Hashable, Sendable {
   /// Unix time in seconds from which on everything is refused; `nil` means never.
   public let expires: Int64?
 
-  private let exact: [HostName: PolicyEntry]
-  private let oneMoreLabel: [DNSName: PolicyEntry]
-  private let anyDepth: [DNSName: PolicyEntry]
+  private let listed: PolicyTable
+  private let vanished: PolicyTable
 
   /// A policy over these entries. An empty list is closed: every host is unlisted.
   ///
@@ -56,26 +55,16 @@ public struct PinningPolicy: Hashable, Sendable {
   /// A policy over the entries of a list that somebody else keeps: one that cannot be honoured is
   /// refused for its hosts alone (``PolicyEntry/uncheckableRole``), and is no error.
   ///
+  /// - Parameter vanished: entries of hosts that are on the list no more. They are looked at only for hosts
+  ///   that no listed pattern matches: what somebody listed for a while says nothing of the others.
   /// - Throws: ``PolicyError/unlistedHostsWithoutPath``: the app's own setting.
   package init(
-    listed entries: [PolicyEntry], denied: Set<SPKIPin>, trust: TrustMode,
+    listed: [PolicyEntry], vanished: [PolicyEntry] = [], denied: Set<SPKIPin>, trust: TrustMode,
     unlistedHosts: UnlistedHosts, registry: RegistryStamp?, expires: Int64?
   ) throws(PolicyError) {
-    var exact: [HostName: PolicyEntry] = [:]
-    var oneMoreLabel: [DNSName: PolicyEntry] = [:]
-    var anyDepth: [DNSName: PolicyEntry] = [:]
-    for entry in entries {
-      let unite = { (old: PolicyEntry?) in old.map { $0.united(with: entry) } ?? entry }
-      switch entry.pattern {
-      case .exact(let host): exact[host] = unite(exact[host])
-      case .oneMoreLabel(let base): oneMoreLabel[base] = unite(oneMoreLabel[base])
-      case .anyDepth(let base): anyDepth[base] = unite(anyDepth[base])
-      }
-    }
     try trust.check(unlistedHosts: unlistedHosts)
-    self.exact = exact
-    self.oneMoreLabel = oneMoreLabel
-    self.anyDepth = anyDepth
+    self.listed = PolicyTable(listed)
+    self.vanished = PolicyTable(vanished)
     self.denied = denied
     self.trust = trust
     self.unlistedHosts = unlistedHosts
@@ -84,43 +73,23 @@ public struct PinningPolicy: Hashable, Sendable {
   }
 
   /// What all patterns that match `host` demand together; `nil` for an unlisted host.
-  ///
-  /// One hash look-up per label of the name, however long the list is.
   public func entry(for host: HostName) -> PolicyEntry? {
-    var found = exact[host]
-    func contribute(_ entry: PolicyEntry?) {
-      guard let entry else { return }
-      found = found.map { $0.united(with: entry) } ?? entry
-    }
-    if case .name(let name) = host {
-      if let parent = name.parent { contribute(oneMoreLabel[parent]) }
-      var ancestor: DNSName? = name
-      while let current = ancestor, !anyDepth.isEmpty {
-        contribute(anyDepth[current])
-        ancestor = current.parent
-      }
-    }
-    return found
+    listed.entry(for: host) ?? vanished.entry(for: host)
   }
 
   /// The entries whose hosts are refused because the trust mode cannot check what they demand.
   public var problems: [RegistryProblem] {
     guard trust == .pinnedKeysOnly else { return [] }
-    return [
-      AnySequence(exact.values), AnySequence(oneMoreLabel.values), AnySequence(anyDepth.values),
-    ]
-    .joined()
-    .compactMap { entry in entry.uncheckableRole.map { .uncheckable(entry.pattern, $0) } }
+    return (listed.entries + vanished.entries).compactMap { entry in
+      entry.uncheckableRole.map { .uncheckable(entry.pattern, $0) }
+    }
     .sorted { $0.description < $1.description }
   }
 
   /// The last second of the clock (Unix) until which a verdict given at `time` stands, whatever host it
   /// is for: then a pin or the registry expires. `nil` where none ever does. A walk through all entries.
   public func unchangedUntil(from time: TrustTime) -> Int64? {
-    let entries = [
-      AnySequence(exact.values), AnySequence(oneMoreLabel.values), AnySequence(anyDepth.values),
-    ]
-    var ends = entries.joined().flatMap { [$0.leaf, $0.ca] }
+    var ends = (listed.entries + vanished.entries).flatMap { [$0.leaf, $0.ca] }
       .compactMap { $0.unchangedUntil(from: time.later) }
     if let expires, time.clock < expires { ends.append(expires - 1) }
     return ends.min()

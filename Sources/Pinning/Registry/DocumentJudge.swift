@@ -10,7 +10,7 @@ struct DocumentJudge {
   let clock: Int64
   /// What is remembered; brought up to date by ``judge(_:bytes:)``.
   private(set) var standing: TrustedRegistry.Standing
-  /// Whether the document began a new epoch.
+  /// Whether the document began a new epoch, or is the first with a statement.
   private(set) var beginsEpoch = false
   private let origin: Origin
 
@@ -73,11 +73,11 @@ struct DocumentJudge {
     return chain.set(epoch) ?? chain.newest
   }
 
-  /// Whether the online keys of the believed statement's epoch signed the document's statement too. Documents of
-  /// format 1 have none, and time alone decides about them.
+  /// Whether the online keys of the believed statement's epoch signed the document's statement too. Documents
+  /// without one, and those of a retired one, are vouched for by nobody: a thief could have made them.
   func isVouchedFor(_ document: AcceptedDocument) -> Bool {
-    guard let statement = document.statement else { return true }
-    guard let keys = standing.statement.flatMap({ standing.chain?.set($0.number.epoch) }),
+    guard let statement = document.statement,
+      let keys = standing.statement.flatMap({ standing.chain?.set($0.number.epoch) }),
       let envelope = try? RegistryEnvelope(parsing: document.bytes),
       let signatures = try? DocumentSignature.list(
         envelope.document["statementSignatures"], "statementSignatures")
@@ -99,10 +99,9 @@ struct DocumentJudge {
         .unstated(envelope, bytes)
     }
     var judge = DocumentJudge(trust: trust, clock: clock, standing: standing, origin: .stored)
-    guard let document = try? judge.judge(envelope, bytes: bytes), isVouchedFor(document) else {
-      return nil
-    }
-    return document
+    guard let document = try? judge.judge(envelope, bytes: bytes) else { return nil }
+    // Beside a retired one, time alone decides, as it does without any.
+    return document.statement == nil || isVouchedFor(document) ? document : nil
   }
 
   /// A document without a statement.
@@ -167,7 +166,7 @@ struct DocumentJudge {
 
   private mutating func remember(_ statement: Statement, _ bytes: [UInt8]) {
     let held = standing.statement
-    beginsEpoch = held.map { $0.number.epoch != statement.number.epoch } ?? false
+    beginsEpoch = held?.number.epoch != statement.number.epoch
     if beginsEpoch { standing.enforced = [] }
     standing.enforced.formUnion(statement.hosts.filter(\.enforces).map(\.pattern))
     standing.statement = statement

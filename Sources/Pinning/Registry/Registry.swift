@@ -73,8 +73,8 @@ public struct Registry: Hashable, Sendable {
   /// The patterns that the registry speaks of.
   var patterns: Set<HostPattern> { Set(keys.map(\.pattern)).union(settings.map(\.pattern)) }
 
-  /// The policy entries that the registry amounts to, one a pattern: keys are leaf pins, an
-  /// unreadable one leaves its hosts listed, and settings add CA pins.
+  /// The policy entries that the registry amounts to, one a pattern: keys are leaf pins, which
+  /// its hosts then must show, an unreadable one as well; settings add CA pins.
   public var policyEntries: [PolicyEntry] { policyEntries(enforcement: .enforce) { $0.expires } }
 
   /// The same, under what an app and a statement make of enforcement and expiry.
@@ -92,6 +92,9 @@ public struct Registry: Hashable, Sendable {
     }
     for key in keys {
       var own = entry(key.pattern)
+      // Whatever its key is: a pin that is expired, denied or in a spelling of a later version must not
+      // leave its hosts to their CA pins alone.
+      own.required.insert(.leaf)
       if let pin = try? key.pin.get() { own.leaf.insert(Pin(pin, expires: expires(key))) }
       entries[key.pattern] = own
     }

@@ -122,13 +122,13 @@ public struct TrustedRegistry: Sendable {
     trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse,
     enforcement: PolicyEntry.Enforcement = .enforce, whenExpired: WhenExpired = .refuse
   ) throws(PolicyError) -> PinningPolicy {
-    var entries = entries(of: document.registry, in: document, enforcement, whenExpired)
-    for (_, host) in vanished.ordered {
-      entries += self.entries(of: host.last, in: host.source, enforcement, whenExpired)
+    let listed = entries(of: document.registry, in: document, enforcement, whenExpired)
+    let gone = vanished.ordered.flatMap { _, host in
+      entries(of: host.last, in: host.source, enforcement, whenExpired)
     }
     try trust.check(unlistedHosts: unlistedHosts, enforcement: enforcement)
     return try PinningPolicy(
-      listed: entries, denied: Set(standing.statement?.denied ?? []), trust: trust,
+      listed: listed, vanished: gone, denied: Set(standing.statement?.denied ?? []), trust: trust,
       unlistedHosts: unlistedHosts, registry: stamp,
       expires: whenExpired == .refuse ? expires : nil)
   }

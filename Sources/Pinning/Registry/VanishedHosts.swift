@@ -1,9 +1,10 @@
 /// The hosts that stood in an older document and do not in the newest, with the pins they had.
 ///
 /// - Under statements a host goes when `removed` names it; without, after 30 days.
-/// - Across a new epoch a host stays only where the online keys of the new epoch signed its
-///   statement too. What only withdrawn keys vouched for is not believed any longer: a pattern that
-///   a stolen key once listed must not outlive that key.
+/// - Across a new epoch, and at the first statement that is ever believed, a host stays only where the
+///   online keys of that epoch signed its statement too. What only withdrawn keys vouched for, or the key of
+///   format 1, is not believed any longer: a pattern that a thief once listed must not outlive his keys.
+/// - They add neither pins nor terms to hosts that a listed pattern matches (`PolicyTable`).
 /// - A host that is listed again has its new pins only.
 struct VanishedHosts: Sendable {
   /// One host.
@@ -12,8 +13,8 @@ struct VanishedHosts: Sendable {
     let source: AcceptedDocument
     /// What that document said of it.
     let last: Registry
-    /// Unix time in seconds at which a document without it was first believed.
-    let since: Int64
+    /// Unix time in seconds at which a document without it was first believed, never later than now.
+    var since: Int64
   }
 
   private(set) var hosts: [HostPattern: Host] = [:]
@@ -40,7 +41,13 @@ struct VanishedHosts: Sendable {
 
   /// Lets go of the hosts whose time is over while `document` is the newest.
   mutating func expire(under document: AcceptedDocument, at now: Int64, limits: RegistryLimits) {
-    hosts = hosts.filter { _, host in
+    hosts = hosts.mapValues { host in
+      var host = host
+      // A clock that ran ahead must not keep a host for longer.
+      host.since = min(host.since, now)
+      return host
+    }
+    .filter { _, host in
       (document.statement != nil && host.source.statement != nil)
         || limits.keepsVanished(since: host.since, at: now)
     }

@@ -97,10 +97,17 @@ public struct DocumentSigner: Sendable {
       let keySets = try statements.keySets(of: file, published: published)
       onlineKeys = try statements.onlineKeys(for: keySets)
       document.keySets = keySets.map(\.json)
+      let number = Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
+      var hosts: [HostSettings] = []
+      if number.epoch != state.number?.epoch {
+        let carried = CarriedHosts(
+          from: state.document, beside: content, expires: now + Self.horizon)
+        document.payload["keys"] = .array(keys + carried.entries)
+        hosts = carried.settings
+      }
       document.terms = RegistryDocument.Terms(
-        number: Self.number(epoch: Int64(keySets.count), after: state.number, at: now),
-        issued: now, expires: now + Self.horizon, denied: content.denied,
-        removed: content.removed)
+        number: number, issued: now, expires: now + Self.horizon, hosts: hosts,
+        denied: content.denied, removed: content.removed)
     } else if state.number != nil {
       throw .statementsEnded
     }

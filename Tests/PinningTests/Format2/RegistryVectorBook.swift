@@ -38,6 +38,7 @@ struct RegistryVectorBook {
     try fillTimes()
     try fillKeySets()
     try fillHosts()
+    try fillRecovery()
   }
 
   static func simulator() throws -> RegistrySimulator {
