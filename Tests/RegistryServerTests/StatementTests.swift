@@ -137,6 +137,7 @@ import Testing
         pattern: try HostPattern(host), pin: .success(pin(byte)), expires: Self.now + 86_400)
     }
     let key = try SigningKey(file: directory.file("prv.pem"))
+    try beginEpoch().write(to: directory.file("online/1.pem"))
     for number in [nil, RegistryStamp.Version(epoch: 0, version: 7)] {
       let last = RegistryDocument(
         registry: Self.file,
@@ -148,7 +149,6 @@ import Testing
       (state.document, state.number) = (try last.bytes(format1Key: key, onlineKeys: []), number)
       var content = content()
       content.removed = [try HostPattern("removed.example.com")]
-      try beginEpoch().write(to: directory.file("online/1.pem"))
       let first = try #require(
         try signer().sign(content, file: Self.file, after: state, at: Self.now))
       let client = try TrustedRegistry(
@@ -156,7 +156,7 @@ import Testing
       let policy = try client.policy()
       #expect(
         client.registry.keys.map { "\($0.pattern)" }
-          == ["www.example.com", "left.example.com"])
+          == ["www.example.com", "*.www.example.com", "left.example.com"])
       let left = try #require(policy.entry(for: try HostName("left.example.com")))
       #expect(left.leaf.pins.map(\.spki) == [pin(2)])
       #expect(left.leaf.contains(pin(2), at: Self.now + 89 * 86_400))

@@ -26,7 +26,8 @@ struct StorageTests {
 
   /// A client's keeper, whose registry answers at once and is asked again only by hand.
   private func keeper(
-    storage: RegistryStorage, store: (RegistryTrust) -> StateStore?
+    storage: RegistryStorage, asked: @escaping @Sendable () -> Void = {},
+    store: (RegistryTrust) -> StateStore?
   ) async throws -> RegistryKeeper {
     let key = try TestRegistry.key.get()
     let clocks = Clocks(
@@ -39,8 +40,11 @@ struct StorageTests {
       endpointUrl: "https://registry.example/\(Self.name)", signingKeyBase64: key.publicKeyPEM,
       storage: storage)
     return try await RegistryKeeper(
-      config: config, source: .live { _ in .success(.fresh(bytes, etag: nil)) }, trust: trust,
-      store: store(trust), clocks: clocks)
+      config: config,
+      source: .live { _ in
+        asked()
+        return .success(.fresh(bytes, etag: nil))
+      }, trust: trust, store: store(trust), clocks: clocks)
   }
 
   /// Why nothing is kept, by the events so far.
@@ -115,6 +119,86 @@ struct StorageTests {
       _ = await keeper.refresh(bypassingCaches: false)
       guard keeper.status.storage == .kept else { throw WentBack() }
     }
+  }
+
+  @Test("a storage that hangs keeps nobody from the next fetch, and is told")
+  func hanging() async throws {
+    let directory = try TemporaryDirectory()
+    let asked = Locked(0)
+    let keeper = try await keeper(
+      storage: .directory(directory.path()), asked: { asked.withLock { $0 += 1 } },
+      store: {
+        StateStore(directory: directory.path(), identity: "test", trust: $0, patience: 60_000)
+      })
+    let name = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: directory.path())
+        .first { $0.hasSuffix(".lock") })
+    let lock = open(directory.path(name), O_RDWR)
+    #expect(flock(lock, LOCK_EX) == 0)
+    // Told while nothing is stored; and whoever asks meanwhile gets a fetch of its own.
+    _ = await keeper.refresh(bypassingCaches: false)
+    #expect(keeper.status.storage == .failing(reason: "the storage does not answer"))
+    _ = await keeper.refresh(bypassingCaches: false)
+    #expect(asked.withLock { $0 } == 3)
+    close(lock)
+    _ = await keeper.refresh(bypassingCaches: false)
+    #expect(keeper.status.storage == .kept)
+  }
+
+  @Test("a start waits for a slow registry where what is stored serves nobody any more")
+  func slowStart() async throws {
+    let directory = try TemporaryDirectory()
+    let key = try TestRegistry.key.get()
+    let now = Clocks.system.wall()
+    let trust = try RegistryTrust(
+      registry: Self.name, signingKey: VerificationKey(key.publicKeyPEM))
+    let store = StateStore(directory: directory.path(), identity: "test", trust: trust)
+    // Expired; and confirmed too long ago.
+    for (age, isWaitedFor) in [(91, true), (8, true), (6, false)] as [(Int64, Bool)] {
+      let then = now - age * 86_400
+      let old = try TrustedRegistry(
+        accepting: Self.document(version: 2 * age, at: then, key: key), under: trust, at: then)
+      try? FileManager.default.removeItem(atPath: directory.path())
+      _ = try store.save(old, under: trust, at: then)
+      let next = try Self.document(version: 2 * age + 1, at: now, key: key)
+      // No start has time: the others sleep for no time at all.
+      let clocks = Clocks(
+        wall: { now }, steady: { 1000 },
+        sleep: { try await Clocks.systemSleep($0 == 3 ? 0 : 86_400) }, longestRefresh: 3)
+      let keeper = try await RegistryKeeper(
+        config: SslPinningConfig(
+          endpointUrl: "https://registry.example/\(Self.name)", signingKeyBase64: key.publicKeyPEM,
+          storage: .directory(directory.path())),
+        source: .live { _ in
+          try? await Clocks.systemSleep(0.5)
+          return .success(.fresh(next, etag: nil))
+        }, trust: trust, store: store, clocks: clocks)
+      let version = keeper.trusted.stamp.version?.version
+      #expect((version == 2 * age + 1) == isWaitedFor, "\(age) days")
+    }
+  }
+
+  @Test("a process with a smaller limit never writes over what it cannot read")
+  func smallerLimit() async throws {
+    let directory = try TemporaryDirectory()
+    let key = try TestRegistry.key.get()
+    let now = Clocks.system.wall()
+    func store(_ limit: Int) throws -> (StateStore, RegistryTrust) {
+      let trust = try RegistryTrust(
+        registry: Self.name, signingKey: VerificationKey(key.publicKeyPEM),
+        limits: RegistryLimits(maximumBytes: limit))
+      return (StateStore(directory: directory.path(), identity: "test", trust: trust), trust)
+    }
+    let newer = try Self.document(version: 5, at: now, key: key)
+    let older = try Self.document(version: 1, at: now, key: key)
+    let (large, trust) = try store(1 << 20)
+    _ = try large.save(
+      TrustedRegistry(accepting: newer, under: trust, at: now), under: trust, at: now)
+    let (small, less) = try store(newer.count - 1)
+    // The same name, so that it fits.
+    let own = try TrustedRegistry(accepting: older, under: trust, at: now)
+    #expect(throws: StateStoreError.self) { try small.save(own, under: less, at: now) }
+    #expect(try large.load(under: trust, at: now)?.stamp.version?.version == 5)
   }
 
   @Test("two processes on one directory never lose a newer registry, nor see an older one again")

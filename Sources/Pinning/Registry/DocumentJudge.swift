@@ -39,7 +39,9 @@ struct DocumentJudge {
     _ envelope: RegistryEnvelope, bytes: [UInt8]
   ) throws(RegistryError) -> AcceptedDocument {
     var chain = standing.chain ?? KeySetChain(shipped: trust.shipped)
-    let fault = envelope.document["keySets"].flatMap { chain.walk($0, under: trust) }
+    let fault = envelope.document["keySets"].flatMap {
+      chain.walk($0, under: trust, hasStatement: standing.statement != nil)
+    }
     standing.chain = chain
     guard let json = envelope.document["statement"] else { return try unstated(envelope, bytes) }
     if let fault { throw fault }

@@ -30,10 +30,14 @@ struct KeySetChain: Sendable {
 
   /// Walks on along the list of a document.
   ///
+  /// - Parameter hasStatement: whether a statement is believed. Its client has begun somewhere and goes on
+  ///   from there: if it jumped, its own statement's key set would be gone, and with it the stored state.
   /// - Returns: what ended the walk before the list did.
-  mutating func walk(_ list: JSONValue, under trust: RegistryTrust) -> RegistryError? {
+  mutating func walk(
+    _ list: JSONValue, under trust: RegistryTrust, hasStatement: Bool = false
+  ) -> RegistryError? {
     guard let list = list.arrayValue else { return .invalidKeySet(epoch: 1, .member("keySets")) }
-    let isFirstWalk = newest.epoch == 0
+    let mayJump = newest.epoch == 0 && !hasStatement
     for (index, entry) in list.enumerated() {
       let epoch = Int64(index) + 1
       do throws(DocumentFault) {
@@ -43,16 +47,27 @@ struct KeySetChain: Sendable {
           try append(entry, epoch, under: trust)
         }
       } catch {
-        guard isFirstWalk, epoch == 1, let start = start(in: list, under: trust) else {
+        guard mayJump, epoch == 1, let start = start(in: list, under: trust) else {
           return .invalidKeySet(epoch: epoch, error)
         }
         (newest, sets) = (start, [start])
       }
       // Only what is new is taken. Beside a set that is believed, this list may have signatures that nobody
-      // looked at: stored, they would make the whole state worthless at the next start.
-      if newest.epoch > entries.count { entries += list[entries.count..<Int(newest.epoch)] }
+      // looked at: stored, they would make the whole state worthless at the next start. So would members
+      // that nobody signed: they could make the state larger than what is read again.
+      if newest.epoch > entries.count {
+        entries += list[entries.count..<Int(newest.epoch)].map(Self.stored)
+      }
     }
     return nil
+  }
+
+  /// What is kept of an entry.
+  private static func stored(_ entry: JSONValue) -> JSONValue {
+    guard let members = entry.objectValue else { return .null }
+    var kept = JSONObject()
+    for name in ["keySet", "signatures"] { kept[name] = members[name] }
+    return .object(kept)
   }
 
   /// What was believed once is not taken back; what was never looked at may be anything.

@@ -22,7 +22,12 @@ extension TrustedRegistry {
     let (newer, older) = other.supersedes(self, at: clock) ? (other, self) : (self, other)
     var standing = newer.standing
     var vanished = newer.vanished
-    if older.keySetEpoch > newer.keySetEpoch { standing.chain = older.standing.chain }
+    // Not a chain that begins behind the statement in force: without its key set nothing could be restored.
+    if older.keySetEpoch > newer.keySetEpoch,
+      standing.statement.map({ older.standing.chain?.set($0.number.epoch) != nil }) ?? true
+    {
+      standing.chain = older.standing.chain
+    }
     if let mine = standing.statement?.number.epoch,
       mine == older.standing.statement?.number.epoch
     {

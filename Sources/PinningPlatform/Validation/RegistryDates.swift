@@ -4,10 +4,10 @@ import Pinning
 /// the cure.
 ///
 /// - At the device's clock or at the time floor, as everywhere (``Pinning/TrustTime``).
-/// - A client that believes a statement also takes a chain that begins later than its clock, at its own
-///   beginning. Otherwise a device whose clock is far behind would lose its registry for good on the day
-///   on which the registry's certificate is renewed, or the floor is ahead by accident or theft: nothing
-///   newer could ever reach it. What that gives away is the date alone, and the document is signed: path,
+/// - A client that believes a statement also takes a chain that begins later than its clock or the floor, at
+///   its own beginning. Otherwise a device whose clock is far behind, or ahead by more than a certificate
+///   lives, would lose its registry for good on the day on which the registry's certificate is renewed, or
+///   the floor is ahead by accident or theft: nothing newer could ever reach it. What that gives away is the date alone, and the document is signed: path,
 ///   name and all other dates are judged as ever, at that moment.
 /// - A client that believes nothing yet has the clock alone. It is told that its clock is the likely cause.
 enum RegistryDates {
@@ -17,7 +17,8 @@ enum RegistryDates {
   /// - Parameter presented: the certificates in DER, leaf first.
   static func lastMoment(for presented: [[UInt8]], at time: TrustTime?) -> Int64? {
     let beginnings = presented.compactMap(SubjectPublicKeyInfo.notBefore(inCertificate:))
-    guard let time, time.floor != nil, let beginning = beginnings.max(), beginning > time.clock
+    guard let time, let floor = time.floor, let beginning = beginnings.max(),
+      beginning > min(time.clock, floor)
     else { return nil }
     return beginning
   }

@@ -9,27 +9,36 @@ extension RegistryKeeper {
     >
 
   /// The fetch under way, or one that starts now.
+  ///
+  /// - Parameter anew: whether "unchanged" is no answer: after a refusal, since a mirror whose tag never
+  ///   changes would keep a rotation away for good.
   func flight(
-    _ state: inout State, _ fetch: @escaping Fetch, bypassingCaches: Bool
+    _ state: inout State, _ fetch: @escaping Fetch, bypassingCaches: Bool, anew: Bool = false
   ) -> Task<Result<Bool, SslPinningError>, Never> {
     if let running = state.refreshing { return running }
     let clock = clocks.wall()
+    let isUseless = anew || state.trusted.isExpired(at: clock)
     let ask = RegistrySource.Ask(
-      etag: state.etag, bypassesCaches: bypassingCaches, time: state.trusted.time(at: clock))
+      etag: isUseless ? nil : state.etag, bypassesCaches: bypassingCaches,
+      time: state.trusted.time(at: clock))
     let started = Task {
       let fetched = await fetch(ask)
-      let result = self.accept(fetched)
+      let (result, isNews) = self.accept(fetched)
+      // Before it is stored: a disk that hangs must keep nobody from the next fetch.
       self.state.withLock { $0.refreshing = nil }
+      if isNews { await self.persist() }
       return result
     }
     state.refreshing = started
     return started
   }
 
+  /// - Returns: whether the pins changed, and whether there is something to store.
   private func accept(
     _ fetched: Result<FetchedDocument, FetchError>
-  ) -> Result<Bool, SslPinningError> {
+  ) -> (Result<Bool, SslPinningError>, isNews: Bool) {
     let old = trusted
+    var isNews = false
     var isChange = false
     do throws(SslPinningError) {
       switch fetched {
@@ -41,7 +50,7 @@ extension RegistryKeeper {
         // Newer key sets are believed even from a document that is not.
         if let refusal = update.refusal {
           state.withLock { $0.trusted = update.registry }
-          persist()
+          isNews = true
           throw SslPinningError(refusal, url: config.endpointUrl)
         }
         isChange = try put(update.registry, from: .network)
@@ -53,12 +62,11 @@ extension RegistryKeeper {
         return state.schedule.failures
       }
       events.send(.refreshFailed(error, consecutive: failures))
-      return .failure(error)
+      return (.failure(error), isNews)
     }
     state.withLock { $0.schedule.succeeded(at: clocks.steady()) }
     if !isChange { events.send(.registryConfirmed(status)) }
-    persist()
-    return .success(isChange)
+    return (.success(isChange), true)
   }
 
   /// Puts a registry in force.
@@ -87,8 +95,25 @@ extension RegistryKeeper {
     return isChange
   }
 
+  /// Stores what is believed, on a queue of its own, and waits for it: three seconds at most. A disk that
+  /// hangs takes neither the app's threads nor the next refresh with it.
+  func persist() async {
+    let isStored = Locked(false)
+    await firstOf(
+      {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+          self.storage.async {
+            self.storeNow()
+            isStored.withLock { $0 = true }
+            continuation.resume()
+          }
+        }
+      }, { try? await Clocks.systemSleep(3) })
+    if !isStored.withLock({ $0 }) { tellNotStored("the storage does not answer") }
+  }
+
   /// Stores what is believed, and goes on with what another process knew beyond it.
-  func persist() {
+  private func storeNow() {
     guard let store else {
       // Said once, not with every refresh.
       let isNew = state.withLock { $0.storage == .kept }

@@ -57,8 +57,18 @@ extension RegistryKeeper {
     } catch { throw .badConfiguration(error) }
   }
 
-  /// Refreshes, and returns after ``Clocks/longestRefresh`` at the latest; the fetch goes on.
+  /// Refreshes at the start, and returns after ``Clocks/longestRefresh`` at the latest; the fetch goes on.
+  ///
+  /// What is expired, or was confirmed too long ago, is not hurried back to: a program that runs for seconds
+  /// behind a slow registry would otherwise never finish a fetch.
   func refreshBriefly() async {
+    let (trusted, origin) = state.withLock { ($0.trusted, $0.origin) }
+    let clock = self.clocks.wall()
+    guard !trusted.isExpired(at: clock), origin != .cache || !trusted.stamp.isStale(at: clock)
+    else {
+      _ = await refresh(bypassingCaches: false)
+      return
+    }
     let (clocks, keeper) = (clocks, self)
     await firstOf(
       { _ = await keeper.refresh(bypassingCaches: false) },

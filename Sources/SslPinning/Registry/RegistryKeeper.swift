@@ -1,3 +1,4 @@
+import Foundation
 import Pinning
 import PinningPlatform
 
@@ -28,6 +29,8 @@ final class RegistryKeeper: PinJudge {
   let store: StateStore?
   let clocks: Clocks
   let state: Locked<State>
+  /// Where the registry is stored: a disk may keep its caller waiting for ever.
+  let storage = DispatchQueue(label: "ssl-pinning.registry", qos: .utility)
 
   /// Every verdict.
   let evaluations = Broadcast<PinEvaluation>()
@@ -40,7 +43,7 @@ final class RegistryKeeper: PinJudge {
   ///
   /// - A stored registry younger than the refresh interval serves at once.
   /// - Otherwise the network is asked. Where there is something to fall back on, for at most
-  ///   ``Clocks/longestRefresh``; a later answer still counts when it comes.
+  ///   ``Clocks/longestRefresh`` unless that is expired or stale; a later answer still counts when it comes.
   init(
     config: SslPinningConfig, source: RegistrySource, trust: RegistryTrust, store: StateStore?,
     clocks: Clocks, events: Broadcast<PinningEvent> = Broadcast(history: 16),
@@ -69,7 +72,7 @@ final class RegistryKeeper: PinJudge {
     tellRegistry()
     guard case .live = source else { return }
     if store == nil || origin == .network {
-      persist()
+      await persist()
     } else if let atHand, !atHand.isFresh(for: schedule, at: clock) {
       await refreshBriefly()
     } else if case .live(let fetch) = source, !policy.problems.isEmpty {
@@ -149,7 +152,7 @@ final class RegistryKeeper: PinJudge {
       guard state.limiter.allows(refusal, at: clocks.steady()) else { return false }
       // Begun here, not once somebody waits for it: of the parallel requests that meet a new key,
       // those that the limiter turns away must find a fetch to join.
-      _ = flight(&state, fetch, bypassingCaches: true)
+      _ = flight(&state, fetch, bypassingCaches: true, anew: true)
       return true
     }
   }
@@ -163,7 +166,7 @@ final class RegistryKeeper: PinJudge {
     guard case .live(let fetch) = source else { return }
     let own = state.withLock { state in
       state.limiter.allows(refusal, at: clocks.steady())
-        ? flight(&state, fetch, bypassingCaches: true) : nil
+        ? flight(&state, fetch, bypassingCaches: true, anew: true) : nil
     }
     _ = await own?.value
   }

@@ -19,13 +19,15 @@ struct StateStore: Sendable {
   ///   - identity: what the state belongs to: the endpoint's URL.
   ///   - largest: the most bytes; by default room for the newest documents, however escaped, and for
   ///     older ones up to 64 MiB.
+  ///   - patience: milliseconds for which the lock is waited for.
   init(
-    directory: String, identity: String, trust: RegistryTrust, largest: Int? = nil
+    directory: String, identity: String, trust: RegistryTrust, largest: Int? = nil,
+    patience: Int = 2000
   ) {
     self.largest = largest ?? max(64 << 20, 5 * min(trust.limits.maximumBytes, 1 << 28))
     let text = ([identity, trust.registry] + trust.shippedKeyIDs).joined(separator: "\n")
     let name = hex(Digest.sha256([UInt8](text.utf8)))
-    file = AtomicFile(path: "\(directory)/registry-\(name).json")
+    file = AtomicFile(path: "\(directory)/registry-\(name).json", patience: patience)
   }
 
   /// What is stored; `nil` where nothing is.
@@ -59,7 +61,15 @@ struct StateStore: Sendable {
           guard case .tooLarge = error else { throw error }
           bytes = nil
         }
-        let stored = bytes.flatMap { try? Self.believe($0, under: trust, at: clock) }
+        var stored: TrustedRegistry?
+        do throws(RegistryError) {
+          stored = try bytes.map { (bytes) throws(RegistryError) in
+            try Self.believe(bytes, under: trust, at: clock)
+          }
+        } catch .tooLarge(let limit) {
+          // Another process of the app has a larger limit, and may know newer key sets and versions.
+          throw .tooLarge(path: file.path, limit: limit)
+        } catch {}
         let merged = stored.map { trusted.merged(with: $0, at: clock) } ?? trusted
         try held.write(merged.state.encoded(within: largest))
         return merged

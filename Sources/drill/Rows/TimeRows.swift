@@ -43,7 +43,26 @@ enum TimeRows {
         return ChangeOutcome(
           "twice, with the site's key; a first start is told that its clock is the likely cause",
           log)
-      }
+      },
+      .change("clock +60 days, the registry's certificate renewed") { log in
+        let scene = try await SecureScene()
+        let (site, stage) = (scene.site, scene.stage)
+        try await scene.dial(log, [scene.app], seconds: 5)
+        stage.timeline.setDeviceWrong(by: 60 * Timeline.day)
+        log.changed()
+        for _ in 0..<2 {
+          stage.timeline.pass(days: 20)
+          // Over by the device's clock on the day on which it begins.
+          try scene.front.replaceIdentity(
+            stage.issue("localhost", from: 0, to: 46), closingConnections: true)
+          let new = try stage.issue(site.host, from: 0, to: 46)
+          try stage.registry.publish { try $0.list(site.host, new) }
+          try site.rotate(to: new)
+          try await scene.dial(log, [scene.app, try await scene.start()], seconds: 65)
+        }
+        return ChangeOutcome(
+          "twice, with the site's key: both over by the device's clock when they begin", log)
+      },
     ]
 
   static let attacks: [Row] = offsets.map { days in

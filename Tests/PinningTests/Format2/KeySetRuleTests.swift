@@ -37,6 +37,51 @@ struct KeySetRuleTests {
     #expect(try restored.update(with: registry).refusal == nil)
   }
 
+  @Test("a client that believes a statement never jumps over key sets: its own one would be lost")
+  func noJump() throws {
+    func restored(_ trusted: TrustedRegistry) throws -> TrustedRegistry {
+      try TrustedRegistry(
+        restoring: StoredState(decoding: trusted.state.encoded), under: RegistrySimulator.trust(),
+        at: Self.start)
+    }
+    var registry = RegistrySimulator()
+    registry.version = 5
+    let client = try registry.client()
+    var bare = registry
+    bare.isStripped = true
+    try registry.beginEpoch(online: 1)
+    registry.version = 7
+    let walked = try registry.client()
+    try registry.beginEpoch(online: 2)
+    // A mirror, which has no key, spoils the first set.
+    registry.keySets[0] = .null
+    registry.online = []
+    let update = try client.update(with: registry)
+    #expect(update.refusal == .invalidKeySet(epoch: 1, .member("keySet")))
+    #expect(try restored(update.registry).stamp.version == .init(epoch: 0, version: 5))
+    // The control: without a statement there is nothing to lose.
+    let jumped = try bare.client().update(with: registry).registry
+    #expect(jumped.keySetEpoch == 2)
+    // Nor is the statement's key set lost to what another process jumped to.
+    let merged = jumped.merged(with: walked, at: Self.start)
+    #expect(try restored(merged).stamp.version == .init(epoch: 1, version: 7))
+  }
+
+  @Test("of a key set only what is signed is kept, and its signatures")
+  func nothingBeside() throws {
+    var registry = RegistrySimulator()
+    try registry.beginEpoch(online: 1)
+    guard case .object(var entry)? = registry.keySets.first else {
+      Issue.record("no key set")
+      return
+    }
+    entry["x"] = .string("nobody signed this")
+    registry.keySets[0] = .object(entry)
+    let state = try JSONValue(parsing: registry.client().state.encoded)
+    let keySets = state.objectValue?["keySets"]?.arrayValue
+    #expect(keySets?.first?.objectValue?.keys == ["keySet", "signatures"])
+  }
+
   @Test("keys rotated three times while a client was away are walked in one go")
   func threeTimes() throws {
     var registry = RegistrySimulator()
