@@ -70,7 +70,9 @@ extension ArraySlice<UInt8> {
     guard starts(with: prefix.utf8), count > prefix.utf8.count + suffix.utf8.count,
       self.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
     else { return nil }
-    return String(
+    let label = String(
       decoding: dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count), as: UTF8.self)
+    // A key whose line breaks were lost would be one long label, and errors quote labels.
+    return label.contains("--") ? nil : label
   }
 }

@@ -85,8 +85,11 @@ enum Console {
 }
 
 extension String {
-  /// As much of it as a message needs to quote.
-  var shortened: String { unicodeScalars.count <= 100 ? self : "\(prefix(100))…" }
+  /// As much of it as a message needs to quote; of a private key nothing.
+  var shortened: String {
+    guard InputFile.isQuotable(self) else { return "…" }
+    return unicodeScalars.count <= 100 ? self : "\(prefix(100))…"
+  }
 
   /// The text with everything escaped that a terminal would obey or hide.
   var printable: String {

@@ -85,6 +85,20 @@ enum InputFile {
   }
 
   private static func unreadable(_ path: String, _ code: Int32) -> CommandFailure {
-    .couldNotFindOut("cannot read \(path): \(Console.reason(code))")
+    guard isQuotable(path) else {
+      return .usage(
+        "the text of a key stands where a file is named; hint: put it into a file, and name that")
+    }
+    return .couldNotFindOut("cannot read \(path): \(Console.reason(code))")
+  }
+
+  /// Whether a text may be a path, and no private key: those belong in no terminal and no log.
+  static func isQuotable(_ text: String) -> Bool {
+    guard text.utf8.count < PATH_MAX, !text.contains("PRIVATE KEY"),
+      !text.contains(where: \.isNewline)
+    else { return false }
+    // Base64 of DER or of PEM.
+    guard let bytes = Data(base64Encoded: text), bytes.count >= 40 else { return true }
+    return bytes.first != 0x30 && bytes.first != UInt8(ascii: "-")
   }
 }

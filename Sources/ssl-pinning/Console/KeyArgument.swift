@@ -36,14 +36,35 @@ enum KeyArgument {
     _ flag: Flag<[String]>, _ invocation: Invocation
   ) throws(CommandFailure) -> [TrustKey] {
     var keys: [TrustKey] = []
-    for text in invocation[flag] ?? [] {
-      keys.append(
-        try read(
-          text, flag.description.name, shortest: shortestCurve, invocation,
-          bytes: { (bytes) throws(VerificationKeyError) in try TrustKey(bytes: bytes) },
-          text: { (text) throws(VerificationKeyError) in try TrustKey(text) }))
-    }
+    for text in invocation[flag] ?? [] { keys.append(try trustKey(text, flag, invocation)) }
     return keys
+  }
+
+  /// The ids of the keys of a role; a key may be named by its id alone.
+  static func trustKeyIDs(
+    _ flag: Flag<[String]>, _ invocation: Invocation
+  ) throws(CommandFailure) -> [SPKIPin] {
+    var ids: [SPKIPin] = []
+    for text in invocation[flag] ?? [] {
+      if !InputFile.exists(text), let id = try? SPKIPin(base64: text) {
+        ids.append(id)
+        continue
+      }
+      let key = try trustKey(text, flag, invocation)
+      do throws(DocumentFault) { ids.append(try key.roleKey.id) } catch {
+        throw .no("\(flag.description.name): \(error)")
+      }
+    }
+    return ids
+  }
+
+  private static func trustKey(
+    _ text: String, _ flag: Flag<[String]>, _ invocation: Invocation
+  ) throws(CommandFailure) -> TrustKey {
+    try read(
+      text, flag.description.name, shortest: shortestCurve, invocation,
+      bytes: { (bytes) throws(VerificationKeyError) in try TrustKey(bytes: bytes) },
+      text: { (text) throws(VerificationKeyError) in try TrustKey(text) })
   }
 
   private static func read<Key>(
@@ -59,7 +80,7 @@ enum KeyArgument {
       }
     }
     do throws(VerificationKeyError) { return try fromText(argument) } catch {
-      guard argument.utf8.count >= shortest else {
+      guard argument.utf8.count >= shortest || !InputFile.isQuotable(argument) else {
         throw .couldNotFindOut(
           "cannot read \(argument): no such file; hint: \(flag) takes pub.pem or the base64 in it")
       }

@@ -22,6 +22,12 @@ enum OutputFile {
       throw .couldNotFindOut(
         "cannot write \(path): it is no file; hint: without --out it goes to standard output")
     }
+    // What is no file of ours to read is no key either: those are small.
+    let old = try? InputFile.read(
+      target.path(percentEncoded: false), limit: KeyArgument.maximumBytes)
+    guard !String(decoding: old ?? [], as: UTF8.self).contains("PRIVATE KEY-----") else {
+      throw .usage("\(path) is a private key, and is not replaced; hint: another --out")
+    }
     do {
       try Data(json.canonicalBytes + [UInt8(ascii: "\n")]).write(to: target, options: .atomic)
     } catch {
