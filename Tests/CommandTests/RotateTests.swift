@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import TLSTools
 import TestSupport
 import Testing
 
@@ -37,6 +38,50 @@ struct RotateTests {
     let keys = try FileManager.default.contentsOfDirectory(
       atPath: directory.file("tls/online").path(percentEncoded: false))
     #expect(keys.sorted() == (1...3).map { "\(Self.file)-\($0).pem" })
+  }
+
+  @Test("tells the new key's id, by which keys sign-set knows a chain that was changed on its way")
+  func assertion() async throws {
+    let directory = try stage()
+    let root = try TrustSigningKey.generate(.ed25519)
+    try root.write(to: directory.file("root.pem"))
+    try root.writePublicKey(to: directory.file("root.pub"))
+    let outcome = try await Tool.run([
+      "keys", "rotate", "--registry-name", Self.file, "--dir", directory.path() + "/tls", "--root",
+      directory.path("root.pub"),
+    ])
+    let words = outcome.stdout.split(whereSeparator: \.isWhitespace)
+    let id = String(try #require(words.last))
+    #expect(outcome.stderr.contains("hint: keys sign-set --online \(id) signs it"))
+    #expect(outcome.stderr.contains("to be signed: key set 1\n"), "\(outcome.stderr)")
+    let sign = [
+      "keys", "sign-set", directory.path("tls/keysets/" + Self.file), "--sign-with",
+      directory.path("root.pem"), "--online",
+    ]
+    #expect(try await Tool.run(sign + [id]).exitCode == 0)
+    let other = try await Tool.run(sign + [root.roleKey.id.base64])
+    #expect(other.exitCode == 1 && other.stdout.isEmpty, "\(other.stderr)")
+  }
+
+  @Test("after one that broke off, says what to do")
+  func brokenOff() async throws {
+    let directory = try stage()
+    #expect(try await rotate(directory).exitCode == 0)
+    try FileManager.default.removeItem(at: directory.file("tls/keysets/" + Self.file))
+    let outcome = try await rotate(directory)
+    #expect(outcome.exitCode == 1)
+    #expect(outcome.stderr.contains("hint: delete the key if a rotation broke off"))
+  }
+
+  @Test(
+    "takes no path for a document's name",
+    arguments: ["../app.json", "a/b.json", "..", "a\nb.json"])
+  func name(name: String) async throws {
+    let directory = try stage()
+    let outcome = try await Tool.run([
+      "keys", "rotate", "--registry-name", name, "--dir", directory.path() + "/tls",
+    ])
+    #expect(outcome.exitCode == 2 && outcome.stderr.contains("the name of a document"))
   }
 
   @Test("says what is missing without the server's key, and wants the document's name")

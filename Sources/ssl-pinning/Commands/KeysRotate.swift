@@ -39,13 +39,17 @@ enum KeysRotate {
       "Writes DIR/online/NAME-EPOCH.pem and extends DIR/keysets/NAME; NAME is the document's file.\n"
         + "Then SIGHUP has the server sign under the new set. Where root signatures are missing, they\n"
         + "are told: carry DIR/keysets/NAME to where the root keys are, let keys sign-set sign it, and\n"
-        + "put it back. Until then the server signs under the set before.",
+        + "put it back. Until then the server signs under the set before. There, compare the id of the\n"
+        + "online key with the one printed here, or say --online ID: the file may be changed on its way.",
       "Old online keys stay in DIR/online: delete one when its set is no longer the newest.",
     ],
     run: run)
 
   private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
     let name = try invocation.require(RegistryNameArgument.flag)
+    // It names files here.
+    guard !["", ".", ".."].contains(name), !name.contains(where: { $0 == "/" || $0.isNewline })
+    else { throw .usage("--registry-name is the name of a document; hint: www.example.com.json") }
     let base = URL(filePath: invocation[directory] ?? "tls", directoryHint: .isDirectory)
     let chain = base.appending(path: "keysets").appending(path: name)
     let path = chain.path(percentEncoded: false)
@@ -58,6 +62,12 @@ enum KeysRotate {
     let shipped = try SigningKeyArgument.trustKey(
       base.appending(path: "prv.pem").path(percentEncoded: false))
     let epoch = list.sets.count + 1
+    let keyFile = base.appending(path: "online").appending(path: "\(name)-\(epoch).pem")
+    guard !InputFile.exists(keyFile.path(percentEncoded: false)) else {
+      throw .no(
+        "\(keyFile.path(percentEncoded: false)) is there, and no key set \(epoch); hint: delete the key"
+          + " if a rotation broke off, or put the newest \(path) back")
+    }
     let key: TrustSigningKey
     do throws(SigningKeyError) { key = try .generate(invocation[algorithm] ?? .ed25519) } catch {
       throw .couldNotFindOut("\(error)")
@@ -69,6 +79,7 @@ enum KeysRotate {
     }
     // Set 1 is signed by the shipped key; later ones where it is among the roots.
     let signers = try SigningKeyArgument.trustKeys(invocation[signWith] ?? []) + [shipped]
+    KeySetReport.say(of: list)
     for signer in signers {
       do throws(KeySetListError) { try list.sign(with: signer) } catch {
         guard case .notARootKey = error, signer.roleKey.id == shipped.roleKey.id else {
@@ -77,7 +88,6 @@ enum KeysRotate {
       }
     }
     // The key first: a chain that names a key which is nowhere would stop the server's signing.
-    let keyFile = base.appending(path: "online").appending(path: "\(name)-\(epoch).pem")
     try makeDirectory(of: keyFile)
     try makeDirectory(of: chain)
     do throws(SigningKeyError) { try key.write(to: keyFile) } catch {
@@ -88,9 +98,10 @@ enum KeysRotate {
     }
     try Console.write(line: "key set \(epoch) of \(name): online key \(key.roleKey.id.base64)")
     for shortage in list.shortages { Console.say("warning: \(shortage)") }
-    if list.shortages.isEmpty {
-      Console.say("hint: send the server SIGHUP, and it signs under the new set")
-    }
+    Console.say(
+      list.shortages.isEmpty
+        ? "hint: send the server SIGHUP, and it signs under the new set"
+        : "hint: keys sign-set --online \(key.roleKey.id) signs it, and no other key in its place")
     return .yes
   }
 

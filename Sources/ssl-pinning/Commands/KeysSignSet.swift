@@ -1,4 +1,5 @@
 import CanonicalJSON
+import Foundation
 import Pinning
 import PinningPlatform
 import TLSTools
@@ -36,6 +37,9 @@ enum KeysSignSet {
       "Prints the whole chain, for sign --key-sets and for the next sign-set. A new set needs --root\n"
         + "and --online; with CHAIN.json alone the newest set there is signed once more: so root keys\n"
         + "that lie apart sign one after another. What is still missing is told.",
+      "What is to be signed is told first: compare the key ids with those that keys rotate printed.\n"
+        + "Beside CHAIN.json, --root and --online (a key, or its id), the thresholds, --epoch and --expires\n"
+        + "say what the set must be: another one is not signed.",
       "Set n+1 needs enough root keys of set n and of set n+1. Set 1 needs what the app ships: the key\n"
         + "of signingKeyBase64, or its rootKeys; verify tells whether they signed.",
     ],
@@ -48,8 +52,14 @@ enum KeysSignSet {
     } else {
       list = try extended(invocation)
     }
-    for path in invocation[signWith] ?? [] {
-      let key = try SigningKeyArgument.trustKey(path)
+    let signers = try (invocation[signWith] ?? []).map { (path) throws(CommandFailure) in
+      (path, try SigningKeyArgument.trustKey(path))
+    }
+    KeySetReport.say(of: list)
+    if !invocation.arguments.isEmpty, let set = list.newest?.keySet {
+      try refuse(set, unlessAsExpectedBy: invocation)
+    }
+    for (path, key) in signers {
       do throws(KeySetListError) { try list.sign(with: key) } catch {
         throw .no("\(path): \(error)")
       }
@@ -62,7 +72,7 @@ enum KeysSignSet {
   private static func existing(
     _ path: String, _ invocation: Invocation
   ) throws(CommandFailure) -> KeySetList {
-    guard invocation[root] == nil, invocation[online] == nil, invocation[previous] == nil else {
+    guard invocation[previous] == nil else {
       throw .usage(
         "CHAIN.json is signed as it is; hint: --previous \(path) makes the set after it")
     }
@@ -70,6 +80,31 @@ enum KeysSignSet {
       throw .usage("nobody signs; hint: --sign-with PRV")
     }
     return try KeySetFile.read(path, name: invocation[RegistryNameArgument.flag])
+  }
+
+  /// The set may have been changed on its way here: where it was said what it must be, it is no other.
+  private static func refuse(
+    _ set: KeySet, unlessAsExpectedBy invocation: Invocation
+  ) throws(CommandFailure) {
+    let name = "key set \(set.epoch)"
+    let hint = "hint: the file is not what was expected, and nothing is signed"
+    for (role, keys, threshold) in [
+      (set.root, root, rootThreshold), (set.online, online, onlineThreshold),
+    ] {
+      let ids = try KeyArgument.trustKeyIDs(keys, invocation)
+      guard ids.isEmpty || Set(ids) == Set(role.keys.map(\.id)) else {
+        throw .no("\(name) has other keys than \(keys.description.name) says; \(hint)")
+      }
+      guard invocation[threshold] ?? Int64(role.threshold) == Int64(role.threshold) else {
+        throw .no("\(name) is not as \(threshold.description.name) says; \(hint)")
+      }
+    }
+    guard invocation[epoch] ?? set.epoch == set.epoch else {
+      throw .no("\(name) is not as \(epoch.description.name) says; \(hint)")
+    }
+    guard invocation[expires] == nil || invocation[expires] == set.expires else {
+      throw .no("\(name) is not as \(expires.description.name) says; \(hint)")
+    }
   }
 
   private static func extended(_ invocation: Invocation) throws(CommandFailure) -> KeySetList {
@@ -82,6 +117,11 @@ enum KeysSignSet {
     let due = Int64(list.sets.count) + 1
     guard invocation[epoch] ?? due == due else {
       throw .usage("key set \(due) is due; hint: --previous names the chain so far")
+    }
+    if let end = invocation[expires], end <= Int64(Date().timeIntervalSince1970) {
+      throw .no(
+        "key set \(due) is expired since \(dateText(end)): no client would take anything under it;"
+          + " hint: a later --expires")
     }
     let root = try role(root, rootThreshold, of: "root", default: nil, invocation)
     let online = try role(online, onlineThreshold, of: "online", default: 1, invocation)

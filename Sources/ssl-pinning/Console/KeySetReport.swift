@@ -1,0 +1,42 @@
+import Pinning
+import TLSTools
+
+/// The newest key set of a chain, as whoever is about to sign it must see it.
+enum KeySetReport {
+  /// Says on standard error what is to be signed.
+  ///
+  /// - Every key is told, changed or not: the set before comes in the same file, and whoever wrote the
+  ///   one may have written the other.
+  static func say(of list: KeySetList) {
+    guard let set = list.newest?.keySet else { return }
+    let before = list.sets.dropLast().last?.keySet
+    var table = TextTable()
+    table.add(["  registry", set.registry])
+    add(set.root, before?.root, as: "root", to: &table)
+    add(set.online, before?.online, as: "online", to: &table)
+    table.add(["  expires", set.expires.map(dateText) ?? "never"])
+    let changes = before.map { ", beside key set \($0.epoch)" } ?? ""
+    Console.say("to be signed: key set \(set.epoch)\(changes)\n\(table.text)")
+    let shown = KeySet(
+      registry: set.registry, epoch: set.epoch, root: set.root, online: set.online,
+      expires: set.expires)
+    if shown.json != set.json {
+      Console.say("warning: key set \(set.epoch) says more than is shown here")
+    }
+  }
+
+  private static func add(
+    _ role: KeyRole, _ before: KeyRole?, as name: String, to table: inout TextTable
+  ) {
+    let count = "\(role.threshold) of \(role.keys.count) must sign"
+    let old = before.map { $0.threshold == role.threshold ? "" : ", \($0.threshold) before" }
+    table.add(["  \(name)", count + (old ?? "")])
+    for key in role.keys {
+      let isNew = before.map { !$0.keys.contains { $0.id == key.id } } ?? false
+      table.add(["", "\(key.id) \(key.algorithm)\(isNew ? ", added" : "")"])
+    }
+    for key in before?.keys ?? [] where !role.keys.contains(where: { $0.id == key.id }) {
+      table.add(["", "\(key.id) \(key.algorithm), removed"])
+    }
+  }
+}
