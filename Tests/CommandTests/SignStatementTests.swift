@@ -128,6 +128,10 @@ struct SignStatementTests {
         "--online-key online0.pem --statement bad.json app.json", 1,
         "denied is missing or malformed"
       ),
+      (
+        "--online-key online0.pem --statement misspelt.json app.json", 1,
+        "has \"enforced\", which no statement has; hint: domainName, ca, match, enforce"
+      ),
       ("--online-key online0.pem --key-sets other.json app.json", 1, "does not go on"),
       ("--online-key online0.pem --key-sets payload.json app.json", 1, "no key sets"),
       ("--key online0.pem app.json", 1, "signed with RSA"),
@@ -138,6 +142,8 @@ struct SignStatementTests {
   func refused(flags: String, code: Int32, says: String) async throws {
     let stage = try Format2Stage()
     try stage.directory.write(#"{"denied":["x"]}"#, to: "bad.json")
+    try stage.directory.write(
+      #"{"hosts":[{"domainName":"a.example","enforced":true}]}"#, to: "misspelt.json")
     try await stage.must(
       "keys sign-set --registry-name app.json --root root0.pub --online online0.pub --expires 2000000000"
         + " --sign-with prv.pem --sign-with root0.pem --out other.json")

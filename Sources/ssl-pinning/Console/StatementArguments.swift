@@ -100,11 +100,21 @@ enum StatementArguments {
     guard let members = try InputFile.json(path).objectValue else {
       throw .no("\(name) is not a JSON object; hint: {\"denied\": []}")
     }
-    for member in members.keys where !StatementPlan.settings.contains(member) {
-      throw .no(
-        "\(name) has \"\(member)\", which no statement has;"
-          + " hint: \(StatementPlan.settings.joined(separator: ", "))")
+    try refuse(members, beside: StatementPlan.settings, name)
+    for host in members["hosts"]?.arrayValue?.compactMap(\.objectValue) ?? [] {
+      try refuse(host, beside: StatementPlan.hostSettings, "a host of \(name)")
     }
     return members
+  }
+
+  /// Refuses misspelt members: signed, they would say nothing to anybody.
+  private static func refuse(
+    _ object: JSONObject, beside known: [String], _ name: String
+  ) throws(CommandFailure) {
+    for member in object.keys where !known.contains(member) {
+      throw .no(
+        "\(name) has \"\(member)\", which no statement has;"
+          + " hint: \(known.joined(separator: ", "))")
+    }
   }
 }

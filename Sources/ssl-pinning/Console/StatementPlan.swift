@@ -6,6 +6,8 @@ import TLSTools
 struct StatementPlan {
   /// The members that an operator sets.
   static let settings = ["hosts", "denied", "removed"]
+  /// The members of one of its hosts.
+  static let hostSettings = ["domainName", "ca", "match", "enforce"]
 
   let registry: String
   /// The chain; `nil` where the keys that the app ships sign statements themselves.
