@@ -36,6 +36,26 @@ struct VerifyStatementTests {
     #expect(plain.exitCode == 0 && plain.stdout.hasPrefix("host "))
   }
 
+  @Test("tells when the key set ends, and warns a month ahead: root signatures take their time")
+  func keySetEnds() async throws {
+    let stage = try Format2Stage()
+    let end = Format2Stage.issued + 90 * Format2Stage.day
+    try await stage.must(
+      "keys sign-set --registry-name app.json --root root0.pub --online online0.pub"
+        + " --expires \(end) --sign-with prv.pem --sign-with root0.pem --out sets.json")
+    try await stage.must(
+      "sign --key prv.pem --online-key online0.pem --key-sets sets.json --issued \(Format2Stage.issued)"
+        + " payload.json --out app.json")
+    for (days, isTold) in [(1, false), (61, true)] as [(Int64, Bool)] {
+      let outcome = try await stage.run(
+        "verify --strict --key pub.pem --at \(Format2Stage.issued + days * Format2Stage.day) app.json"
+      )
+      #expect(outcome.stdout.contains(", expires 2027-04-15T08:00:00Z"), "\(outcome.stdout)")
+      #expect(outcome.stderr.contains("under key set 1 from 2027-04-15T08:00:00Z on") == isTold)
+      #expect(outcome.exitCode == (isTold ? 1 : 0), "\(outcome.stderr)")
+    }
+  }
+
   @Test("an active pin counts as long as the statement, whatever its own expiry")
   func activePin() async throws {
     let stage = try Format2Stage()

@@ -70,6 +70,9 @@ public struct TrustedRegistry: Sendable {
   /// The epoch of the newest key set that is believed; 0 is what the app ships.
   public var keySetEpoch: Int64 { standing.chain?.newest.epoch ?? 0 }
 
+  /// Unix time in seconds from which on nothing new is accepted under that key set; `nil` means never.
+  package var keySetExpires: Int64? { standing.chain?.newest.expires }
+
   /// Unix time in seconds from which on the registry counts as expired; `nil` where no statement
   /// vouches for it: format 1 never expires as a whole.
   public var expires: Int64? { document.statement?.expires }

@@ -30,7 +30,8 @@ struct RegistryReport {
     table.add(["statement", "\(statement.number.epoch).\(statement.number.version)"])
     table.add(["issued", dateText(statement.issued)])
     table.add(["expires", dateText(statement.expires)])
-    table.add(["key set", trusted.keySetEpoch == 0 ? "none" : "\(trusted.keySetEpoch)"])
+    let end = trusted.keySetExpires.map { ", expires \(dateText($0))" } ?? ""
+    table.add(["key set", trusted.keySetEpoch == 0 ? "none" : "\(trusted.keySetEpoch)\(end)"])
     table.add([
       "hosts",
       "\(Set(trusted.registry.keys.map(\.pattern) + statement.hosts.map(\.pattern)).count)",
@@ -54,7 +55,14 @@ struct RegistryReport {
   var problems: [String] {
     trusted.registry.problems.map(\.description)
       + HostProblems.texts(of: trusted.registry, under: policy, at: time)
-      + (format1.problem.map { [$0] } ?? [])
+      + (format1.problem.map { [$0] } ?? []) + (keySetProblem.map { [$0] } ?? [])
+  }
+
+  /// New root signatures may take weeks to get.
+  private var keySetProblem: String? {
+    guard let end = trusted.keySetExpires, end < time.clock + 30 * 86_400 else { return nil }
+    return "nothing new is accepted under key set \(trusted.keySetEpoch) from \(dateText(end)) on;"
+      + " hint: keys sign-set makes the next"
   }
 
   /// A line for each entry.
@@ -84,7 +92,9 @@ struct RegistryReport {
     return .members([
       "format": .integer(statement == nil ? 1 : 2),
       "statement": statement.map { .object($0.json) } ?? .null,
-      "keySetEpoch": .integer(trusted.keySetEpoch), "format1Signature": .string(format1.rawValue),
+      "keySetEpoch": .integer(trusted.keySetEpoch),
+      "keySetExpires": trusted.keySetExpires.map(JSONValue.integer) ?? .null,
+      "format1Signature": .string(format1.rawValue),
       "valid": .bool(true), "at": .integer(time.clock), "keys": .array(keys),
       "payloadDigest": .string(trusted.stamp.payloadDigest),
       "problems": .array(problems.map(JSONValue.string)),
