@@ -78,7 +78,8 @@ package final class RefusalLog: Sendable {
       guard let current = next else { break }
       if let found = evaluation(of: current.localizedDescription) { return found }
       if let refused = Self.clearText(current) { return refused }
-      next = current.userInfo[NSUnderlyingErrorKey] as? NSError
+      // In two steps: on Linux no cast leads from an error of Swift, `URLError` among them, to `NSError`.
+      next = (current.userInfo[NSUnderlyingErrorKey] as? any Error).map { $0 as NSError }
     }
     return nil
   }

@@ -46,6 +46,19 @@ struct RefusalLogTests {
     }
   }
 
+  @Test("are found below other errors, of Foundation's kind and of Swift's")
+  func underlying() throws {
+    let log = RefusalLog(clock: { Self.moment })
+    let refusal = try Self.refusal("a.example")
+    let text = log.note(refusal)
+    for cause: any Error in [
+      Self.error(text), URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: text]),
+    ] {
+      let error = NSError(domain: "above", code: 1, userInfo: [NSUnderlyingErrorKey: cause])
+      #expect(log.refusal(for: error) == refusal)
+    }
+  }
+
   @Test("stay apart under a clock that goes back")
   func backwards() throws {
     let now = Locked<Int64>(Self.moment)
