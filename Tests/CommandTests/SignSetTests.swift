@@ -67,6 +67,21 @@ struct SignSetTests {
     #expect(other.exitCode == 1)
   }
 
+  @Test("--out never takes a key set back")
+  func chainReplaced() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeSet()
+    let next = "--root root0.pub --online online1.pub --sign-with root0.pem"
+    try await stage.must("keys sign-set --previous sets.json \(next) --out longer.json")
+    let longer = try Data(contentsOf: stage.directory.file("longer.json"))
+    for line in ["--registry-name app.json \(next)", "sets.json --sign-with root0.pem"] {
+      let refused = try await stage.run("keys sign-set \(line) --out longer.json")
+      #expect(refused.exitCode == 1 && refused.stderr.contains("key set 2 in "))
+      #expect(refused.stderr.contains("would be lost") && refused.stdout.isEmpty)
+    }
+    #expect(try Data(contentsOf: stage.directory.file("longer.json")) == longer)
+  }
+
   @Test(
     "says no, or wrong usage, and writes nothing",
     arguments: [

@@ -64,6 +64,13 @@ enum KeysSignSet {
         throw .no("\(path): \(error)")
       }
     }
+    if let (json, path) = try OutputFile.present(invocation), let there = try? KeySetList(json) {
+      guard list.goesOn(from: there) else {
+        throw .no(
+          "key set \(there.sets.count) in \(path) would be lost: clients never go back;"
+            + " hint: --previous \(path) makes the set after it")
+      }
+    }
     try OutputFile.write(list.json, invocation)
     for shortage in list.shortages { Console.say("warning: \(shortage)") }
     return .yes

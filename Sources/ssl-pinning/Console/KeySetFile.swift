@@ -26,3 +26,12 @@ enum KeySetFile {
     return list
   }
 }
+
+extension KeySetList {
+  /// Whether this chain has all sets of an older one; more may follow.
+  func goesOn(from older: KeySetList?) -> Bool {
+    guard let older else { return true }
+    return sets.count >= older.sets.count
+      && zip(sets, older.sets).allSatisfy { $0.keySet.json == $1.keySet.json }
+  }
+}

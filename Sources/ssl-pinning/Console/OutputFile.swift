@@ -35,6 +35,19 @@ enum OutputFile {
     }
   }
 
+  /// What is about to be replaced, if it is JSON.
+  static func present(
+    _ invocation: Invocation
+  ) throws(CommandFailure) -> (json: JSONValue, path: String)? {
+    guard let path = invocation[flag] else { return nil }
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    do throws(CommandFailure) { return (try InputFile.json(path), path) } catch {
+      if case .no = error { return nil }
+      throw error
+    }
+  }
+
   /// Foundation's sentences name neither the cause nor keep to our case; its codes do.
   static func reason(_ error: any Error) -> String {
     switch (error as? CocoaError)?.code {
