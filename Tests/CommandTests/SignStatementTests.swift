@@ -121,7 +121,6 @@ struct SignStatementTests {
       ("--online-key online0.pem --expires-days 29 app.json", 2, "from 30 to"),
       ("--online-key online0.pem --retired app.json", 2, "--key"),
       ("--online-key online0.pem --registry-name other.json app.json", 1, "\"app.json\""),
-      ("--online-key online0.pem payload.json", 2, "missing --registry-name"),
       ("--online-key online0.pem --previous payload.json payload.json", 1, "no statement"),
       ("--online-key online0.pem --statement payload.json app.json", 1, "hint: hosts, denied"),
       (
@@ -155,6 +154,18 @@ struct SignStatementTests {
     #expect(outcome.speaksProperly || outcome.stderr.hasPrefix("/"), "\(outcome.stderr)")
     _ = try await stage.run("sign \(flags) --out app.json")
     #expect(try Data(contentsOf: stage.directory.file("app.json")) == bytes)
+  }
+
+  @Test("asks for the registry's name where nothing that was published tells it")
+  func name() async throws {
+    let stage = try Format2Stage()
+    let line = "sign --online-key online0.pem payload.json --out app.json"
+    let refused = try await stage.run(line)
+    #expect(refused.exitCode == 2 && refused.stderr.contains("missing --registry-name"))
+    #expect(!FileManager.default.fileExists(atPath: stage.path("app.json")))
+    try await stage.makeDocument()
+    try await stage.must(line)
+    #expect(try stage.statement()["registry"] == .string("app.json"))
   }
 
   @Test("refuses a pin that is over before its statement begins, and writes nothing")

@@ -44,11 +44,14 @@ struct SignTests {
   @Test("signs a document's payload anew, and drops what was said about the old one")
   func documents() async throws {
     let stage = try SignStage()
-    let document = #"{"statement":{"version":7},"signature":"AAAA","payload":\#(Self.payload)}"#
+    let first = try await stage.sign(Self.payload)
+    let document = first.stdout.replacingOccurrences(
+      of: #"{"payload""#, with: #"{"statement":{"version":7},"payload""#)
+    #expect(document != first.stdout)
     let signed = try await stage.sign(document)
     #expect(signed.exitCode == 0)
     #expect(try signed.json.objectValue?.keys.sorted() == ["payload", "signature"])
-    #expect(try await stage.sign(Self.payload).stdout == signed.stdout)
+    #expect(first.stdout == signed.stdout)
   }
 
   @Test("keeps members that nobody here knows, because they are signed too")

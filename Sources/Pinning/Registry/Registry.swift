@@ -71,7 +71,7 @@ public struct Registry: Hashable, Sendable {
   }
 
   /// The patterns that the registry speaks of.
-  var patterns: Set<HostPattern> { Set(keys.map(\.pattern)).union(settings.map(\.pattern)) }
+  package var patterns: Set<HostPattern> { Set(keys.map(\.pattern)).union(settings.map(\.pattern)) }
 
   /// The policy entries that the registry amounts to, one a pattern: keys are leaf pins, which
   /// its hosts then must show, an unreadable one as well; settings add CA pins.

@@ -14,16 +14,20 @@ enum Sign {
     "sign", "sign a registry's payload",
     argument: Argument(
       placeholder: "PAYLOAD.json|-",
-      help: "an object with keys, or a document whose payload is signed anew", count: .one),
+      help: "an object with keys, or a document that these keys signed, to sign it anew",
+      count: .one),
     flags: [key.description, onlineKey.description] + StatementArguments.flags
       + [OutputFile.flag.description],
     notes: [
       "Prints {\"payload\": …, \"signature\": …}: RSA PKCS#1 v1.5 with SHA-512 over the payload's\n"
         + "RFC 8785 form. What clients could not use in it is told, and signed all the same.",
+      "A document is signed anew only if it is as the given keys signed it: others may write to where\n"
+        + "it is published. To change it, edit its payload and pass {\"keys\": …} alone.",
       "With --online-key a signed statement stands beside that (format 2). The document published\n"
-        + "last, which is --previous or PAYLOAD.json itself, gives what is not said anew: name, key\n"
-        + "sets, hosts, denied, removed; the version goes up by one. Without --key format-1 clients\n"
-        + "refuse the document. A date ahead that would end a pin which counts today is refused.",
+        + "last, which is --previous, or PAYLOAD.json itself, or what --out replaces, gives what is not\n"
+        + "said anew: name, key sets, hosts, denied, removed; the version goes up by one. Without --key\n"
+        + "format-1 clients refuse the document. A date ahead that would end a pin which counts today is\n"
+        + "refused, and so is a new epoch that leaves a host out without naming it in removed.",
       "  sign --key prv.pem --online-key prv.pem --registry-name app.json payload.json --out app.json\n"
         + "  sign --key prv.pem --online-key prv.pem app.json --out app.json    (daily, from cron)",
       "--statement FILE holds what is in force beside the pins: {\"hosts\": [{\"domainName\": …, \"ca\":\n"
@@ -47,21 +51,29 @@ enum Sign {
     let name = InputFile.name(of: path)
     let document = try InputFile.json(path)
     let payload = try payload(of: document, name)
+    let input = PublishedDocument(document, name)
     var made = RegistryDocument(registry: "", payload: payload)
     var onlineKeys: [TrustSigningKey] = []
     let now = Int64(Date().timeIntervalSince1970)
     if onlinePaths.isEmpty {
+      try input?.check(format1Key: format1Key)
       // Members beside an old payload are not copied: a statement about it would be wrong.
-      if document.objectValue?["statement"] != nil {
+      let replaced = try OutputFile.present(invocation).flatMap {
+        PublishedDocument($0.json, $0.path)
+      }
+      if let stripped = [input, replaced].compactMap({ $0 }).first(where: \.hasStatement) {
         Console.say(
-          "warning: clients that hold the statement of \(name) will refuse a document without one;"
-            + " hint: --online-key")
+          "warning: clients that hold the statement of \(stripped.place) will refuse a document"
+            + " without one; hint: --online-key")
       }
     } else {
       onlineKeys = try SigningKeyArgument.trustKeys(onlinePaths)
-      let plan = try StatementArguments.plan(
-        invocation, beside: document, name, now: now)
+      let last = try StatementArguments.last(invocation, beside: input)
+      let plan = try StatementArguments.plan(invocation, after: last, now: now)
       try plan.check(zip(onlinePaths, onlineKeys).map { ($0, $1) }, format1Key: format1Key)
+      for published in [input, last].compactMap({ $0 }) {
+        try published.check(format1Key: format1Key, onlineKeys: onlineKeys, chain: plan.chain)
+      }
       made = try plan.document(of: payload, at: now)
     }
     let signed: JSONObject
@@ -69,6 +81,10 @@ enum Sign {
       signed = try made.signed(format1Key: format1Key, onlineKeys: onlineKeys)
     } catch { throw .no("cannot sign: \(error)") }
     PayloadWarnings.say(of: made, name, at: made.terms?.issued ?? now)
+    let size = JSONValue.object(signed).canonicalBytes.count + 1
+    if size > RegistryLimits.standard.maximumBytes {
+      Console.say("warning: clients will refuse \(size) bytes: a registry has 4 MiB at most")
+    }
     try OutputFile.write(.object(signed), invocation)
     return .yes
   }

@@ -36,42 +36,55 @@ enum StatementArguments {
     throw .usage("\(first) is for statements; hint: --online-key signs one")
   }
 
+  /// The document published last, if any is at hand: `--previous`, or the input, or what the result takes
+  /// the place of. A count that began anew there would have every client refuse what is signed.
+  static func last(
+    _ invocation: Invocation, beside input: PublishedDocument?
+  ) throws(CommandFailure) -> PublishedDocument? {
+    if let path = invocation[previous] {
+      try InputFile.refuseSharedInput(path, invocation)
+      guard let last = PublishedDocument(try InputFile.json(path), path), last.hasStatement else {
+        throw .no("\(path) has no statement; hint: leave --previous out for the first one")
+      }
+      return last
+    }
+    if let input, input.hasStatement { return input }
+    let replaced = try OutputFile.present(invocation).flatMap {
+      PublishedDocument($0.json, $0.path)
+    }
+    return replaced?.hasStatement == true ? replaced : input
+  }
+
   /// What is to be said.
   ///
   /// - Parameters:
-  ///   - document: what is signed; it may be the document published last.
+  ///   - last: the document published last.
   ///   - now: Unix time in seconds.
   static func plan(
-    _ invocation: Invocation, beside document: JSONValue, _ name: String, now: Int64
+    _ invocation: Invocation, after last: PublishedDocument?, now: Int64
   ) throws(CommandFailure) -> StatementPlan {
-    var last = document
-    var place = name
-    if let path = invocation[previous] {
-      try InputFile.refuseSharedInput(path, invocation)
-      (last, place) = (try InputFile.json(path), path)
-      guard last.objectValue?["statement"] != nil else {
-        throw .no("\(path) has no statement; hint: leave --previous out for the first one")
-      }
-    }
+    let place = last?.place ?? ""
     let wanted = invocation[RegistryNameArgument.flag]
-    let before = try last.objectValue?["keySets"].map { (json) throws(CommandFailure) in
+    let before = try last?.json["keySets"].map { (json) throws(CommandFailure) in
       try KeySetFile.list(json, place, name: wanted)
     }
-    var sets = before
-    if let path = invocation[keySets] {
+    let chain = try invocation[keySets].map { (path) throws(CommandFailure) in
       let list = try KeySetFile.read(path, name: wanted ?? before?.registry)
-      guard zip(list.sets, before?.sets ?? []).allSatisfy({ $0.keySet.json == $1.keySet.json }),
-        list.sets.count >= before?.sets.count ?? 0
-      else { throw .no("\(path) does not go on from the key sets of \(place)") }
-      sets = list
+      guard list.goesOn(from: before) else {
+        throw .no("\(path) does not go on from the key sets of \(place)")
+      }
+      return list
     }
-    let old = last.objectValue?["statement"]?.objectValue
+    let sets = chain ?? before
+    let old = last?.json["statement"]?.objectValue
     guard let registry = wanted ?? sets?.registry ?? old?["registry"]?.stringValue else {
       let flag = RegistryNameArgument.flag.description
       throw .usage("missing \(flag.usage): \(flag.help)")
     }
+    let statement = try read(old, place, registry)
     let plan = StatementPlan(
-      registry: registry, keySets: sets, last: try read(old, place, registry),
+      registry: registry, keySets: sets, chain: chain, last: statement,
+      listed: statement == nil ? [] : last?.patterns(under: statement) ?? [],
       settings: try changes(invocation), version: invocation[version],
       issued: invocation[issued] ?? now, lifetime: (invocation[days] ?? 90) * 86_400,
       isRetired: invocation[retired])

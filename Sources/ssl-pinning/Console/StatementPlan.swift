@@ -12,8 +12,12 @@ struct StatementPlan {
   let registry: String
   /// The chain; `nil` where the keys that the app ships sign statements themselves.
   let keySets: KeySetList?
+  /// The same, where it is not from the document published last.
+  let chain: KeySetList?
   /// The statement published last.
   let last: Statement?
+  /// The hosts that the document published last lists.
+  let listed: Set<HostPattern>
   /// Members that take the place of what the last statement says.
   let settings: JSONObject
   /// `nil` for the next.
@@ -35,7 +39,14 @@ struct StatementPlan {
     for (path, key) in onlineKeys where !seen.insert(key.roleKey.id).inserted {
       throw .usage("\(path) is given twice: a key that signs twice makes clients refuse it")
     }
-    guard let keySets, let newest = keySets.newest?.keySet else { return }
+    guard let keySets, let newest = keySets.newest?.keySet else {
+      if let format1Key, !seen.contains(format1Key.trustKey.roleKey.id) {
+        Console.say(
+          "warning: --key is none of the online keys: apps that ship it alone refuse the statement;"
+            + " hint: --online-key with the same file, or --key-sets")
+      }
+      return
+    }
     if let shortage = keySets.shortages.first {
       throw .no("\(shortage); hint: keys sign-set adds the missing ones")
     }
@@ -51,6 +62,14 @@ struct StatementPlan {
     guard !newest.isExpired(at: issued) else {
       throw .no("key set \(newest.epoch) is expired; hint: keys sign-set makes the next")
     }
+    if let format1Key, let first = keySets.sets.first,
+      let shipped = try? KeyRole(keys: [format1Key.trustKey.roleKey], threshold: 1),
+      first.signers(of: shipped).isEmpty
+    {
+      Console.say(
+        "warning: --key did not sign key set 1: apps that ship it alone refuse the statement;"
+          + " hint: keys sign-set --sign-with")
+    }
   }
 
   /// The document to sign. A date ahead must not end pins that count today; a pin whose time is over ends
@@ -61,7 +80,14 @@ struct StatementPlan {
     of payload: JSONObject, at clock: Int64
   ) throws(CommandFailure) -> RegistryDocument {
     let terms = try terms()
-    for key in (try? Registry(payload: payload, settings: terms.hosts))?.keys ?? [] {
+    guard clock < terms.expires else {
+      throw .no(
+        "the statement would be over since \(dateText(terms.expires)): every client would refuse it;"
+          + " hint: a later --issued")
+    }
+    let registry = try? Registry(payload: payload, settings: terms.hosts)
+    try checkHosts((registry?.patterns ?? []).union(terms.removed), in: terms.number.epoch)
+    for key in registry?.keys ?? [] {
       guard let end = key.expires, end < terms.issued else { continue }
       guard clock <= end else {
         Console.say("warning: a pin of \(key.pattern) is over since \(dateText(end))")
@@ -73,8 +99,26 @@ struct StatementPlan {
           + " earlier --issued, or leave the entry out")
     }
     return RegistryDocument(
-      registry: registry, payload: payload, terms: terms,
+      registry: self.registry, payload: payload, terms: terms,
       keySets: keySets?.json.arrayValue ?? [])
+  }
+
+  /// Refuses to begin an epoch without a host that was listed: clients let go of its pins at once. Later they
+  /// keep them, which is not what everybody wants who leaves a host out.
+  private func checkHosts(
+    _ spokenFor: Set<HostPattern>, in epoch: Int64
+  ) throws(CommandFailure) {
+    let left = listed.subtracting(spokenFor).map(\.description).sorted()
+    guard let last, !left.isEmpty else { return }
+    let names = left.joined(separator: ", ")
+    guard last.number.epoch == epoch else {
+      throw .no(
+        "the first statement of epoch \(epoch) leaves out \(names): clients would let go of the pins"
+          + " at once; hint: list each host once more, or name it in removed in --statement")
+    }
+    Console.say(
+      "warning: clients keep the last pins of \(names);"
+        + " hint: removed in --statement has them let go")
   }
 
   private func terms() throws(CommandFailure) -> RegistryDocument.Terms {
