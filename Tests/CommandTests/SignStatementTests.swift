@@ -199,6 +199,16 @@ struct SignStatementTests {
     #expect(signed.exitCode == 0, "\(signed.stderr)")
     #expect(
       signed.stderr.contains("warning: a pin of a.example is over since 2023-11-14T22:13:20Z"))
+    // The last one is another matter: the statement before serves the host for longer.
+    try stage.directory.write(
+      #"{"keys":[{"domainName":"a.example","key":"\#(Format2Stage.pin)","expire":1700000000},"#
+        + #"{"domainName":"b.example","key":"\#(Format2Stage.pin)"}]}"#, to: "payload.json")
+    let refused = try await stage.run(
+      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json"
+        + " --out other.json")
+    #expect(refused.exitCode == 1)
+    #expect(refused.stderr.contains("the last pin of a.example is over since"))
+    #expect(refused.stderr.contains("hint: is this machine's clock ahead?"))
   }
 
   @Test("warns before a statement gets lost, and before format-1 clients are")

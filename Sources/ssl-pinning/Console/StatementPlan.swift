@@ -87,8 +87,18 @@ struct StatementPlan {
     }
     let registry = try? Registry(payload: payload, settings: terms.hosts)
     try checkHosts((registry?.patterns ?? []).union(terms.removed), in: terms.number.epoch)
-    for key in registry?.keys ?? [] {
+    let keys = registry?.keys ?? []
+    let living = Set(
+      keys.filter { $0.expires.map { $0 >= terms.issued } ?? true }.map(\.pattern)
+        + terms.hosts.filter { $0.match == .any && !$0.ca.isEmpty }.map(\.pattern))
+    for key in keys {
       guard let end = key.expires, end < terms.issued else { continue }
+      // The statement before keeps the host alive for longer, and this machine's clock may be ahead.
+      guard living.contains(key.pattern) || clock <= end else {
+        throw .no(
+          "the last pin of \(key.pattern) is over since \(dateText(end)): its hosts would be refused at"
+            + " once; hint: is this machine's clock ahead? a later expire, or leave the entry out")
+      }
       guard clock <= end else {
         Console.say("warning: a pin of \(key.pattern) is over since \(dateText(end))")
         continue
