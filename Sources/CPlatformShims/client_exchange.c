@@ -73,20 +73,22 @@ static size_t receive_header(char *bytes, size_t size, size_t count, void *argum
   pp_exchange *x = argument;
   size_t length = size * count;
   x->alive = true;
-  if (length >= 5 && memcmp(bytes, "HTTP/", 5) == 0) {
+  // What follows the body is no part of the head.
+  if (x->head_complete) return length;
+  // Within a head it is a field like any other.
+  if ((x->head.count == 0 || x->head_ended) && length >= 5 && memcmp(bytes, "HTTP/", 5) == 0) {
     x->head.count = 0;
-    x->has_location = x->head_complete = false;
+    x->has_location = x->head_ended = false;
     const char *space = memchr(bytes, ' ', length);
     x->status = 0;
     for (const char *p = space ? space + 1 : bytes + length;
          p < bytes + length && *p >= '0' && *p <= '9' && x->status < 1000; p++)
       x->status = x->status * 10 + (*p - '0');
   }
-  // What follows the body is no part of the head.
-  if (x->head_complete) return length;
   if (length > 9 && curl_strnequal(bytes, "location:", 9)) x->has_location = true;
   if (x->head.count + length > LARGEST_HEAD || !append(&x->head, bytes, length)) return 0;
   if (length <= 2 && (bytes[0] == '\r' || bytes[0] == '\n')) {
+    x->head_ended = true;
     x->head_complete = x->status >= 200;
     x->discards = x->head_complete && x->follows && leads_elsewhere(x);
     if (x->streams && x->head_complete && !x->discards) announce(x);
@@ -125,6 +127,16 @@ static size_t send_body(char *bytes, size_t size, size_t count, void *argument) 
   if (filled < 0) return CURL_READFUNC_ABORT;
   x->alive = true;
   return (size_t)filled;
+}
+
+// What libcurl takes up says nothing of what leaves: a body from memory it has as a whole.
+static int watch_upload(void *argument, curl_off_t to_come, curl_off_t came, curl_off_t to_send,
+                        curl_off_t sent) {
+  (void)to_come, (void)came, (void)to_send;
+  pp_exchange *x = argument;
+  if (sent != x->sent) x->alive = true;
+  x->sent = sent;
+  return 0;
 }
 
 // libcurl rewinds a body to send it again; a streamed one is never sent twice.
@@ -206,6 +218,14 @@ CURLcode pp_exchange_set_url(pp_exchange *x, CURLU *url) {
   return failed;
 }
 
+static CURLcode watch_uploads(pp_exchange *x) {
+  CURLcode failed = 0;
+  SET(CURLOPT_XFERINFOFUNCTION, watch_upload);
+  SET(CURLOPT_XFERINFODATA, x);
+  SET(CURLOPT_NOPROGRESS, 0L);
+  return failed;
+}
+
 CURLcode pp_exchange_set_method(pp_exchange *x, const char *method) {
   CURLcode failed = 0;
   x->is_plain = false;
@@ -218,7 +238,7 @@ CURLcode pp_exchange_set_method(pp_exchange *x, const char *method) {
 }
 
 CURLcode pp_exchange_set_body(pp_exchange *x, const char *method, const void *body, size_t count) {
-  CURLcode failed = 0;
+  CURLcode failed = count ? watch_uploads(x) : CURLE_OK;
   x->is_plain = false;
   SET(CURLOPT_POST, 1L);
   SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)count);
@@ -229,7 +249,7 @@ CURLcode pp_exchange_set_body(pp_exchange *x, const char *method, const void *bo
 }
 
 CURLcode pp_exchange_set_streamed_body(pp_exchange *x, const char *method, int64_t count) {
-  CURLcode failed = 0;
+  CURLcode failed = watch_uploads(x);
   x->is_plain = false;
   SET(CURLOPT_UPLOAD, 1L);
   SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)count);
@@ -276,6 +296,11 @@ CURLcode pp_exchange_use_fresh_connection(pp_exchange *x) {
   return curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, 1L);
 }
 
+CURLcode pp_exchange_leave_connection(pp_exchange *x) {
+  x->is_plain = false;
+  return curl_easy_setopt(x->easy, CURLOPT_FORBID_REUSE, 1L);
+}
+
 #undef SET
 
 // --- Life ---------------------------------------------------------------------------------------
@@ -308,6 +333,8 @@ bool pp_exchange_start(pp_exchange *x) {
   x->serial = ++x->client->next_serial;
   x->status = 0;
   x->unread = x->discarded = 0;
+  x->sent = 0;
+  x->head_ended = false;
   x->has_location = x->head_complete = x->discards = x->begun = x->repeat_refused = false;
   x->paused = x->upload_paused = false;
   x->alive = true;

@@ -60,8 +60,7 @@ int pp_exchange_before_request(void *argument, char *peer, char *own, int peer_p
     return CURL_PREREQFUNC_OK;
   }
   // Else a refused HTTP/2 connection stays in the pool.
-  curl_easy_setopt(x->easy, CURLOPT_FORBID_REUSE, 1L);
-  x->is_plain = false;
+  pp_exchange_leave_connection(x);
   return CURL_PREREQFUNC_ABORT;
 }
 #endif

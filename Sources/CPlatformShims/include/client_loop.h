@@ -71,7 +71,9 @@ struct pp_exchange {
   size_t unread_limit;  // from there on the transfer is paused
   size_t discarded;
   int status;
+  int64_t sent;         // of its body, as libcurl counts
   bool has_location;
+  bool head_ended;      // a whole head, maybe a 1xx one
   bool head_complete;
   bool streams;         // body and head are handed over as they come
   bool follows;         // the body of an answer that leads elsewhere is dropped
@@ -143,6 +145,8 @@ CURLcode pp_exchange_add_header(pp_exchange *exchange, const char *line);
 CURLcode pp_exchange_apply_headers(pp_exchange *exchange, bool own_encoding);
 CURLcode pp_exchange_set_proxy(pp_exchange *exchange, const char *proxy);
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *exchange);
+// Its connection is kept for nobody after this.
+CURLcode pp_exchange_leave_connection(pp_exchange *exchange);
 // Without it libcurl gives a connection up that is not there after 300 seconds.
 CURLcode pp_exchange_wait_long(pp_exchange *exchange);
 

@@ -4,21 +4,24 @@
   import Foundation
   import Pinning
 
-  /// One transfer on a libcurl handle of its own, on a thread that may block.
+  /// One transfer on a libcurl handle of its own, on a thread of its own: a fetch is what a refused
+  /// request waits for, so it must not wait for others' jobs. Its time-out counts from the call.
   enum PlatformFetch {
-    private static let queue = DispatchQueue(
-      label: "ssl-pinning.fetch", qos: .userInitiated, attributes: .concurrent)
+    private static let threads = OwnThreads(limit: 64)
 
     static func perform(
       _ exchange: HTTPExchange, validator: ChainValidator
     ) async -> Result<HTTPAnswer, FetchError> {
       guard !Task.isCancelled else { return .failure(.cancelled) }
       let cancelled = Locked(false)
+      let asked = ContinuousClock.now
       return await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
-          queue.async {
+          threads.run {
+            let left = exchange.timeout - (ContinuousClock.now - asked) / .seconds(1)
             continuation.resume(
-              returning: Transfer(exchange, validator: validator, cancelled: cancelled).run())
+              returning: Transfer(exchange, validator: validator, cancelled: cancelled)
+                .run(within: left))
           }
         }
       } onCancel: {
@@ -43,7 +46,7 @@
       self.cancelled = cancelled
     }
 
-    func run() -> Result<HTTPAnswer, FetchError> {
+    func run(within seconds: Double) -> Result<HTTPAnswer, FetchError> {
       // Made before the handle and freed after it: libcurl may write here until its cleanup is over.
       let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
       text.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -66,7 +69,7 @@
       defer { curl_slist_free_all(addresses) }
       var code = pp_easy_prepare_fetch(
         easy, exchange.url.description, exchange.url.isClearText, headers,
-        Self.milliseconds(exchange.timeout), trust)
+        Self.milliseconds(seconds), trust)
       if code == CURLE_OK {
         code = pp_easy_find_localhost(easy, exchange.url.description, &addresses)
       }

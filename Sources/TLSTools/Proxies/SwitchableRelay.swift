@@ -37,6 +37,9 @@ public final class SwitchableRelay: Sendable {
   /// loses all packets; or goes on where it was.
   public func suspend(_ isSuspended: Bool) { core.isSuspended.withLock { $0 = isSuspended } }
 
+  /// Waits so long before every 64 KiB that it carries.
+  public func slow(milliseconds: Int) { core.pause.withLock { $0 = milliseconds } }
+
   /// Stops accepting, cuts what is open, waits for the threads. Stopping twice does nothing.
   public func stop() { core.acceptor.shutDown() }
 }
@@ -47,6 +50,7 @@ private final class RelayCore: Sendable {
   let destination: Locked<Endpoint>
   let connections = Locked(0)
   let isSuspended = Locked(false)
+  let pause = Locked(0)
 
   init(destination: Endpoint, port: UInt16, connectionLimit: Int) throws(SocketError) {
     self.destination = Locked(destination)
@@ -60,7 +64,11 @@ private final class RelayCore: Sendable {
         self.destination.withLock { $0 }, stop: acceptor.stop, until: .after(milliseconds: 10_000))
       var relay = Relay(
         client: client, server: server, stop: acceptor.stop,
-        isSuspended: { [isSuspended] in isSuspended.withLock { $0 } })
+        isSuspended: { [isSuspended, pause, stop = acceptor.stop] in
+          let pause = pause.withLock { $0 }
+          if pause > 0 { _ = stop.sleep(milliseconds: pause) }
+          return isSuspended.withLock { $0 }
+        })
       try relay.run()
     }
   }

@@ -401,6 +401,8 @@
         }
       }
       for request in late {
+        // It may be dead, and libcurl would put the next requests onto an HTTP/2 one.
+        if let raw = request.slot?.raw { pp_exchange_leave_connection(raw) }
         finish(request, throwing: TransferFailure.error(.timedOut, request.target.url))
       }
       for lane in lanes { admitNext(lane) }

@@ -1,12 +1,12 @@
 #if os(Linux)
   import Foundation
 
-  /// An `InputStream` as chunks, read on a thread that may block.
+  /// An `InputStream` as chunks, read on threads that may block.
   ///
   /// Unchecked: the stream is touched by one call of ``pass(to:)`` alone, one read at a time.
   final class StreamChunks: @unchecked Sendable {
-    private static let queue = DispatchQueue(
-      label: "ssl-pinning.body", qos: .userInitiated, attributes: .concurrent)
+    // As many as requests over all hosts: no more are read at a time.
+    private static let threads = OwnThreads(limit: RequestSettings().total)
     private let stream: InputStream
 
     init(_ stream: InputStream) { self.stream = stream }
@@ -21,7 +21,7 @@
 
     private func read() async throws -> Data? {
       try await withCheckedThrowingContinuation { continuation in
-        Self.queue.async { [self] in
+        Self.threads.run { [self] in
           var buffer = [UInt8](repeating: 0, count: 65_536)
           let count = stream.read(&buffer, maxLength: buffer.count)
           if count < 0 {

@@ -73,9 +73,10 @@
 
   extension pp_exchange {
     /// Whether bytes moved, or somebody other than the server held them up, since the last call.
+    /// Before the head is whole there is nobody yet who could read.
     mutating func takeActivity() -> Bool {
       defer { alive = false }
-      return alive || paused || upload_paused
+      return alive || paused && head_complete || upload_paused
     }
   }
 

@@ -1,0 +1,79 @@
+import Foundation
+import FoundationNetworking
+import Pinning
+import PinningPlatform
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("Requests without a session, on a network in trouble")
+struct FastTroubleTests {
+  @Test("are not late while their body goes up, from memory too")
+  func slowUpload() async throws {
+    let site = try PinnedSite(handler: echo)
+    let relay = try SwitchableRelay(to: .loopback(site.server.port))
+    let url = try site.url(port: relay.port)
+    #expect(await site.transport.end(of: url) == .served(200, "GET 0"))
+    relay.slow(milliseconds: 10)
+    let body = Data(repeating: 1, count: 20_000_000)
+    let post = URLRequest(url, method: "POST", body: body, timeout: 3)
+    #expect(await site.transport.end(of: post) == .served(200, "POST 20000000"))
+    // Nothing moves: that is late.
+    relay.suspend(true)
+    let late = URLRequest(url, method: "POST", body: body, timeout: 0.5)
+    #expect(await site.transport.end(of: late) == .failed(.timedOut))
+  }
+
+  /// Two relays, so that connections that are open can be lost, and new ones are not.
+  @Test("leave an HTTP/2 connection that carries nothing any more")
+  func lostLast() async throws {
+    let site = try PinnedSite()
+    let nginx = try await Nginx.start(
+      Nginx.Site(
+        site.identity, name: "localhost", http2: true,
+        directives: "location / { return 200 \"nginx\"; }"))
+    let lost = try SwitchableRelay(to: .loopback(nginx.port))
+    let relay = try SwitchableRelay(to: .loopback(lost.port))
+    let url = try site.url(port: relay.port)
+    #expect(await site.transport.end(of: url) == .served(200, "nginx"))
+    lost.suspend(true)
+    relay.redirect(to: .loopback(nginx.port), closingConnections: false)
+    #expect(
+      await site.transport.end(of: URLRequest(url, timeout: 0.5)) == .failed(.timedOut))
+    for _ in 0..<3 {
+      #expect(await site.transport.end(of: URLRequest(url, timeout: 30)) == .served(200, "nginx"))
+    }
+    #expect(relay.connections == 2)
+    try await nginx.stop()
+  }
+
+  /// A server that answers with these bytes, whatever it is asked.
+  private func site(
+    sending text: String, filler: Int = 0
+  ) throws -> PinnedSite {
+    let bytes = Array(text.utf8) + [UInt8](repeating: 0x61, count: filler)
+    return try PinnedSite { _ in HTTPResponse(body: bytes, delivery: .verbatim) }
+  }
+
+  @Test("take a field for a field, also where it is called like a head's beginning")
+  func fieldLikeHead() async throws {
+    let site = try site(sending: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nHTTP/x: y\r\n\r\nok")
+    #expect(await site.transport.end(of: try site.url()) == .served(200, "ok"))
+  }
+
+  @Test("end in time where a body comes and no head that is understood")
+  func bodyWithoutHead() async throws {
+    let site = try site(
+      sending: "HTTP/1.1  200 OK\r\nContent-Length: 3000000\r\n\r\n", filler: 3_000_000)
+    let request = URLRequest(try site.url(), timeout: 1)
+    let ended = Locked<URLError.Code?>(nil)
+    let task = Task {
+      do { _ = try await site.transport.bytes(for: request) } catch {
+        ended.withLock { $0 = (error as? URLError)?.code }
+      }
+    }
+    #expect(await eventually(within: 30) { ended.withLock { $0 } != nil })
+    #expect(ended.withLock { $0 } == .timedOut)
+    task.cancel()
+  }
+}
