@@ -13,6 +13,8 @@
   /// - Others fail. `data:` URLs dial nobody; they go on to Foundation.
   final class OtherSchemesProtocol: URLProtocol {
     private lazy var native = makeNative()
+    /// Touched by the task's own queue alone.
+    private var isStarted = false
 
     override class func canInit(with request: URLRequest) -> Bool { takes(request.url) }
     override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
@@ -32,7 +34,10 @@
         task: task, cachedResponse: nil, client: nil)
     }
 
+    /// Started once: Foundation comes again where a task is resumed, also one that is over meanwhile.
     override func startLoading() {
+      guard !isStarted else { return }
+      isStarted = true
       if let native { return native.startLoading() }
       let scheme = request.url?.scheme ?? ""
       var details: [String: Any] = [
@@ -43,6 +48,12 @@
       client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL, userInfo: details))
     }
 
-    override func stopLoading() { native?.stopLoading() }
+    /// Only what has failed or was cancelled is stopped. A task that was suspended may be running again, or
+    /// over, whenever Foundation comes here; it has no error then, and Foundation's transport ends the
+    /// process over that. So what is suspended while it is under way goes on.
+    override func stopLoading() {
+      guard task?.error != nil else { return }
+      native?.stopLoading()
+    }
   }
 #endif
