@@ -137,29 +137,23 @@ struct ClientTests {
   @Test(
     "takes no \"unchanged\" after a refusal: a mirror whose tag never changes hides no rotation")
   func constantTag() async throws {
-    registry.answer(
-      HTTPResponse(
-        headers: [HTTPField("ETag", "\"5f-400\"")],
-        body: try TestRegistry.document([
-          .object([
-            "domainName": .string("localhost"),
-            "key": .string(try SPKIPin(certificateDER: identity.leaf.der).base64),
-          ])
-        ])))
+    func publish(_ identity: ServerIdentity) throws {
+      let document = try TestRegistry.document([
+        .object([
+          "domainName": .string("localhost"),
+          "key": .string(try SPKIPin(certificateDER: identity.leaf.der).base64),
+        ])
+      ])
+      registry.answer(
+        HTTPResponse(headers: [HTTPField("ETag", "\"5f-400\"")], body: document))
+    }
+    try publish(identity)
     let client = try await client()
     let session = client.createPinnedSession()
     #expect(try await get(session) == "hello")
     let next = try authority.issue(names: Self.names)
     try server.replaceIdentity(next, closingConnections: true)
-    registry.answer(
-      HTTPResponse(
-        headers: [HTTPField("ETag", "\"5f-400\"")],
-        body: try TestRegistry.document([
-          .object([
-            "domainName": .string("localhost"),
-            "key": .string(try SPKIPin(certificateDER: next.leaf.der).base64),
-          ])
-        ])))
+    try publish(next)
     // The control: by itself it is told that nothing has changed.
     #expect(try await client.refresh() == false)
     #expect(try await get(session) == "hello")

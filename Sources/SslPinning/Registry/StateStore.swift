@@ -55,7 +55,7 @@ struct StateStore: Sendable {
   ) throws(StateStoreError) -> TrustedRegistry {
     do throws(FileError) {
       return try file.withLock { (held) throws(FileError) -> TrustedRegistry in
-        // What cannot be believed, or is too large to be read, is written over.
+        // A file that cannot be believed, or is beyond `largest`, is written over.
         let bytes: [UInt8]?
         do throws(FileError) { bytes = try held.read(limit: largest) } catch {
           guard case .tooLarge = error else { throw error }

@@ -72,8 +72,10 @@ struct StatementPlan {
     }
   }
 
-  /// The document to sign. A date ahead must not end pins that count today; a pin whose time is over ends
-  /// as its `expire` says, and signing goes on: a list that nobody signs any more ends for all hosts.
+  /// The document to sign.
+  ///
+  /// A date ahead that would end a pin which counts today is refused, and so is a list in which a host's
+  /// last pin is over. One pin of several that is over is a warning: daily signing must not stop for it.
   ///
   /// - Parameter clock: Unix time in seconds.
   func document(
