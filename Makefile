@@ -56,7 +56,9 @@ drill-replicas: deps-test ## prove that replicas on one database go on while ser
 	@.build/debug/drill replicas $(ARGS)
 
 test: deps-test ## run all tests
-	$(SWIFT) test $(STRICT) --disable-xctest $(WIDTH) $(if $(FILTER),--filter '$(FILTER)')
+	@mkdir -p .build && set -o pipefail && \
+	$(SWIFT) test $(STRICT) --disable-xctest $(WIDTH) $(if $(FILTER),--filter '$(FILTER)') 2>&1 | tee .build/test.log \
+	|| { printf '\nwhat failed:\n'; grep -aE -A8 '✘ Test .*(recorded an issue|failed after)|Fatal error|error: ' .build/test.log | head -200; exit 1; }
 
 sanitize: deps-test ## run all tests under the thread and the address sanitizer
 	@scripts/sanitize.sh thread '$(FILTER)'

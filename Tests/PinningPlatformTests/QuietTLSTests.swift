@@ -17,10 +17,12 @@ struct QuietTLSTests {
     sigaddset(&signals, SIGPIPE)
     pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     guard let context = SSL_CTX_new(TLS_client_method()) else { return nil }
+    defer { SSL_CTX_free(context) }
     if isQuiet, !QuietTLS.prepare(context) { return nil }
     var pair: [Int32] = [0, 0]
-    guard let ssl = SSL_new(context),
-      socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0,
+    guard let ssl = SSL_new(context) else { return nil }
+    defer { SSL_free(ssl) }
+    guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0,
       SSL_set_fd(ssl, pair[0]) == 1
     else { return nil }
     close(pair[1])
@@ -42,18 +44,26 @@ struct QuietTLSTests {
   @Test("or stays finds all else as it was: bytes go both ways, blocked writes are tried again")
   func transfer() async throws {
     let site = try PinnedSite(handler: echo)
+    let relay = try SwitchableRelay(to: .loopback(site.server.port))
     let context = try #require(SSL_CTX_new(TLS_client_method()))
     defer { SSL_CTX_free(context) }
     #expect(QuietTLS.prepare(context))
     let ssl = try #require(SSL_new(context))
     defer { SSL_free(ssl) }
-    let socket = try connectedSocket(to: site.server.port)
+    let socket = try connectedSocket(to: relay.port)
     defer { close(socket) }
     SSL_set_fd(ssl, socket)
     try #require(SSL_connect(ssl) == 1)
     #expect(SSL_get_wfd(ssl) == socket)
-    // More than a socket takes at once, on one that does not wait.
-    let body = [UInt8](repeating: 0x61, count: 8 << 20)
+    // More than sockets hold while nobody reads, on one that does not wait.
+    var held: Int32 = 65_536
+    try #require(
+      setsockopt(
+        socket, SOL_SOCKET, SO_SNDBUF, &held, socklen_t(MemoryLayout.size(ofValue: held))) == 0)
+    relay.suspend(true)
+    let limits = try String(contentsOfFile: "/proc/sys/net/ipv4/tcp_rmem", encoding: .utf8)
+    let most = try #require(limits.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) })
+    let body = [UInt8](repeating: 0x61, count: most + (1 << 20))
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(body.count)\r\n\r\n"
     _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
     var retries = 0
@@ -67,6 +77,7 @@ struct QuietTLSTests {
       } else {
         try #require(SSL_get_error(ssl, sent) == SSL_ERROR_WANT_WRITE)
         retries += 1
+        relay.suspend(false)
         wait(for: socket, POLLOUT)
       }
     }
