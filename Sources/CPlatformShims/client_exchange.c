@@ -62,6 +62,25 @@ static void renounce(pp_exchange *x) {
 
 // --- What comes in ------------------------------------------------------------------------------
 
+static void hear(pp_exchange *x) {
+  x->alive = true;
+  if (!x->connection) return;
+  x->heard = ++x->connection->heard;
+  x->connection->is_doubted = false;
+}
+
+static bool starts_with(const char *bytes, size_t length, const char *name) {
+  return length >= strlen(name) && curl_strnequal(bytes, name, strlen(name));
+}
+
+// The last coding is what frames a body (RFC 9112 section 6.3).
+static bool ends_in_chunks(const char *field, size_t length) {
+  static const char name[] = "chunked";
+  const size_t count = sizeof name - 1;
+  while (length > 0 && strchr(" \t\r\n", field[length - 1])) length--;
+  return length >= count && curl_strnequal(field + length - count, name, count);
+}
+
 static bool leads_elsewhere(const pp_exchange *x) {
   switch (x->status) {
     case 301: case 302: case 303: case 307: case 308: return x->has_location;
@@ -72,20 +91,22 @@ static bool leads_elsewhere(const pp_exchange *x) {
 static size_t receive_header(char *bytes, size_t size, size_t count, void *argument) {
   pp_exchange *x = argument;
   size_t length = size * count;
-  x->alive = true;
+  hear(x);
   // What follows the body is no part of the head.
   if (x->head_complete) return length;
   // Within a head it is a field like any other.
   if ((x->head.count == 0 || x->head_ended) && length >= 5 && memcmp(bytes, "HTTP/", 5) == 0) {
     x->head.count = 0;
-    x->has_location = x->head_ended = false;
+    x->has_location = x->is_chunked = x->head_ended = false;
     const char *space = memchr(bytes, ' ', length);
     x->status = 0;
     for (const char *p = space ? space + 1 : bytes + length;
          p < bytes + length && *p >= '0' && *p <= '9' && x->status < 1000; p++)
       x->status = x->status * 10 + (*p - '0');
   }
-  if (length > 9 && curl_strnequal(bytes, "location:", 9)) x->has_location = true;
+  if (starts_with(bytes, length, "location:")) x->has_location = true;
+  if (starts_with(bytes, length, "transfer-encoding:") && ends_in_chunks(bytes, length))
+    x->is_chunked = true;
   if (x->head.count + length > LARGEST_HEAD || !append(&x->head, bytes, length)) return 0;
   if (length <= 2 && (bytes[0] == '\r' || bytes[0] == '\n')) {
     x->head_ended = true;
@@ -99,7 +120,7 @@ static size_t receive_header(char *bytes, size_t size, size_t count, void *argum
 static size_t receive_body(char *bytes, size_t size, size_t count, void *argument) {
   pp_exchange *x = argument;
   size_t length = size * count;
-  x->alive = true;
+  hear(x);
   if (x->discards) {
     x->discarded += length;
     return x->discarded > MOST_DISCARDED ? 0 : length;
@@ -303,6 +324,36 @@ CURLcode pp_exchange_leave_connection(pp_exchange *x) {
 
 #undef SET
 
+// --- Its connection -----------------------------------------------------------------------------
+
+void pp_exchange_hold(pp_exchange *x, pp_judged *connection) {
+  pp_judged_hold(connection);
+  pp_judged_let_go(x->connection);
+  x->connection = connection;
+  x->heard = connection ? connection->heard : 0;
+}
+
+void pp_exchange_doubt_connection(pp_exchange *x) {
+  if (x->connection && x->heard != x->connection->heard) return;
+  if (x->connection) x->connection->is_doubted = true;
+  // Where nobody else is on it, it is not kept.
+  pp_exchange_leave_connection(x);
+}
+
+bool pp_exchange_is_doubted(const pp_exchange *x) {
+  return x->connection && x->connection->is_doubted;
+}
+
+bool pp_exchange_may_be_cut(const pp_exchange *x) {
+  bool is_http1 = x->head.count > 5 && x->head.bytes[5] == '1';
+  if (!is_http1 || x->is_chunked || x->discards || x->status == 204 || x->status == 304 ||
+      !x->connection || x->connection->was_ended)
+    return false;
+  curl_off_t length = -1;
+  curl_easy_getinfo(x->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+  return length < 0;
+}
+
 // --- Life ---------------------------------------------------------------------------------------
 
 pp_exchange *pp_exchange_make(pp_client *client) {
@@ -317,6 +368,7 @@ pp_exchange *pp_exchange_make(pp_client *client) {
 
 void pp_exchange_free(pp_exchange *x) {
   if (x->is_running) pp_exchange_stop(x);
+  pp_exchange_hold(x, NULL);
   renounce(x);
   curl_easy_cleanup(x->easy);
   curl_slist_free_all(x->headers);
@@ -330,6 +382,7 @@ bool pp_exchange_start(pp_exchange *x) {
   renounce(x);
   empty(&x->head);
   empty(&x->body);
+  pp_exchange_hold(x, NULL);
   x->serial = ++x->client->next_serial;
   x->status = 0;
   x->unread = x->discarded = 0;

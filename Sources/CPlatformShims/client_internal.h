@@ -3,6 +3,7 @@
 #define PP_CLIENT_INTERNAL_H
 #define CURL_DISABLE_TYPECHECK
 #include "client_loop.h"
+#include "judged_tls.h"
 
 #include <stdatomic.h>
 
@@ -43,6 +44,9 @@ struct pp_watch *pp_client_watch(pp_client *client, int descriptor);
 // CURLOPT_OPENSOCKETFUNCTION and CURLOPT_CLOSESOCKETFUNCTION.
 curl_socket_t pp_client_open_socket(void *client, curlsocktype purpose, struct curl_sockaddr *to);
 int pp_client_close_socket(void *client, curl_socket_t socket);
+
+// Has the exchange hold the connection that it is on; NULL: none.
+void pp_exchange_hold(pp_exchange *exchange, pp_judged *connection);
 
 // CURLOPT_SSL_CTX_FUNCTION and CURLOPT_PREREQFUNCTION of an exchange.
 CURLcode pp_exchange_prepare_tls(CURL *easy, void *tls_context, void *exchange);

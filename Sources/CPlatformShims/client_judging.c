@@ -41,10 +41,17 @@ CURLcode pp_exchange_prepare_tls(CURL *easy, void *tls_context, void *argument) 
   return pp_judged_prepare(context, x->client->options.store, verify, x);
 }
 
-static void *proof_of(CURL *easy) {
+static pp_judged *connection_of(CURL *easy) {
   struct curl_tlssessioninfo *info = NULL;
   if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &info) != CURLE_OK) return NULL;
-  return pp_judged_proof(info);
+  return pp_judged_of(info);
+}
+
+// Whether the request may go onto its connection.
+static bool confirm(pp_exchange *x) {
+  pp_exchange_hold(x, connection_of(x->easy));
+  void *proof = x->connection ? x->connection->proof : NULL;
+  return x->owner && x->client->options.confirm(x->client->options.context, x, proof);
 }
 
 // libcurl asks here before every request, on reused connections and HTTP/2 streams too.
@@ -54,8 +61,7 @@ int pp_exchange_before_request(void *argument, char *peer, char *own, int peer_p
   pp_exchange *x = argument;
   if (x->begun && !x->may_repeat) {
     x->repeat_refused = true;
-  } else if (x->owner &&
-             x->client->options.confirm(x->client->options.context, x, proof_of(x->easy))) {
+  } else if (confirm(x)) {
     x->begun = true;
     return CURL_PREREQFUNC_OK;
   }

@@ -6,26 +6,24 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-// What a judged SSL owns.
-struct judged {
-  void *proof;
-  void (*release)(void *);
-};
-
 static int judged_index = -1;
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;
 
 static void free_judged(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl,
                         void *argp) {
   (void)parent, (void)data, (void)index, (void)argl, (void)argp;
-  struct judged *j = pointer;
-  if (!j) return;
-  j->release(j->proof);
-  free(j);
+  pp_judged_let_go(pointer);
 }
 
 static void make_index(void) {
   judged_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, free_judged);
+}
+
+static void hear(const SSL *ssl, int event, int value) {
+  pp_tls_quiet_hear(ssl, event, value);
+  if (event != SSL_CB_READ_ALERT || (value & 0xff) != SSL_AD_CLOSE_NOTIFY) return;
+  pp_judged *judged = SSL_get_ex_data(ssl, judged_index);
+  if (judged) judged->was_ended = true;
 }
 
 CURLcode pp_judged_prepare(SSL_CTX *context, X509_STORE *store, pp_verify_callback verify,
@@ -34,6 +32,7 @@ CURLcode pp_judged_prepare(SSL_CTX *context, X509_STORE *store, pp_verify_callba
   if (judged_index < 0 || !SSL_CTX_set1_verify_cert_store(context, store) ||
       !pp_tls_quiet(context))
     return CURLE_OUT_OF_MEMORY;
+  SSL_CTX_set_info_callback(context, hear);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(context, verify, argument);
   // A renegotiation could change the peer after the verdict; a resumption skips the verdict.
@@ -48,10 +47,9 @@ SSL *pp_judged_begin(X509_STORE_CTX *store_context) {
 }
 
 static bool keep(SSL *ssl, void *proof, void (*release)(void *)) {
-  struct judged *j = calloc(1, sizeof *j);
+  pp_judged *j = calloc(1, sizeof *j);
   if (!j) return false;
-  j->proof = proof;
-  j->release = release;
+  *j = (pp_judged){.proof = proof, .release = release, .holders = 1};
   if (SSL_set_ex_data(ssl, judged_index, j)) return true;
   free(j);
   return false;
@@ -65,10 +63,19 @@ int pp_judged_end(X509_STORE_CTX *store_context, SSL *ssl, bool accepted, void *
   return kept;
 }
 
-void *pp_judged_proof(const struct curl_tlssessioninfo *info) {
+pp_judged *pp_judged_of(const struct curl_tlssessioninfo *info) {
   if (judged_index < 0 || !info || info->backend != CURLSSLBACKEND_OPENSSL || !info->internals)
     return NULL;
-  struct judged *j = SSL_get_ex_data(info->internals, judged_index);
-  return j ? j->proof : NULL;
+  return SSL_get_ex_data(info->internals, judged_index);
+}
+
+void pp_judged_hold(pp_judged *judged) {
+  if (judged) judged->holders++;
+}
+
+void pp_judged_let_go(pp_judged *judged) {
+  if (!judged || --judged->holders > 0) return;
+  judged->release(judged->proof);
+  free(judged);
 }
 #endif

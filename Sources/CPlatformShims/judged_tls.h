@@ -6,6 +6,22 @@
 #include <curl/curl.h>
 #include <openssl/ssl.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+// What is known of an accepted connection. It outlives the connection for whoever holds it. Belongs to
+// the thread that drives the connection.
+typedef struct pp_judged {
+  void *proof;
+  void (*release)(void *proof);
+  unsigned holders;
+  // The peer said that nothing follows (close_notify): an end without it may be anybody's who is on
+  // the way.
+  bool was_ended;
+  // A request had no answer in time while nothing else came either; until something comes.
+  bool is_doubted;
+  // How often something came over it.
+  uint64_t heard;
+} pp_judged;
 
 typedef int (*pp_verify_callback)(X509_STORE_CTX *store_context, void *argument);
 
@@ -22,7 +38,10 @@ SSL *pp_judged_begin(X509_STORE_CTX *store_context);
 int pp_judged_end(X509_STORE_CTX *store_context, SSL *ssl, bool accepted, void *proof,
                   void (*release)(void *));
 
-// The proof that the connection behind this owns; NULL: it was never accepted here.
-void *pp_judged_proof(const struct curl_tlssessioninfo *info);
+// The connection behind this; NULL: it was never accepted here.
+pp_judged *pp_judged_of(const struct curl_tlssessioninfo *info);
+
+void pp_judged_hold(pp_judged *judged);
+void pp_judged_let_go(pp_judged *judged);
 
 #endif

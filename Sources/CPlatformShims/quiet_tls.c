@@ -47,7 +47,7 @@ static void make_method(void) {
 }
 
 // The first news of a connection: its sockets are set, and nothing was written yet.
-static void begin(const SSL *asked, int event, int value) {
+void pp_tls_quiet_hear(const SSL *asked, int event, int value) {
   (void)value;
   SSL *ssl = (SSL *)asked;
   BIO *present = SSL_get_wbio(ssl);
@@ -66,7 +66,7 @@ static void begin(const SSL *asked, int event, int value) {
 bool pp_tls_quiet(SSL_CTX *context) {
   pthread_once(&method_once, make_method);
   if (!method) return false;
-  SSL_CTX_set_info_callback(context, begin);
+  SSL_CTX_set_info_callback(context, pp_tls_quiet_hear);
   atomic_fetch_add(&prepared, 1);
   return true;
 }

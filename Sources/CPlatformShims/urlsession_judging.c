@@ -71,7 +71,10 @@ CURLcode pp_prepare_tls(CURL *easy, void *tls_context, void *argument) {
   return pp_judged_prepare(context, t->session->options.store, verify, c);
 }
 
-static void *proof_of(CURL *easy) { return pp_judged_proof(pp_tls_info(easy)); }
+static void *proof_of(CURL *easy) {
+  pp_judged *judged = pp_judged_of(pp_tls_info(easy));
+  return judged ? judged->proof : NULL;
+}
 
 // libcurl asks here before every request, on reused connections and HTTP/2 streams too.
 int pp_before_request(void *argument, char *peer, char *own, int peer_port, int own_port) {

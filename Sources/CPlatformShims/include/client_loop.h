@@ -83,6 +83,9 @@ struct pp_exchange {
   bool repeat_refused;
   bool paused;          // by unread_limit
   bool upload_paused;   // by feed
+  struct pp_judged *connection;  // that it is on, or was
+  uint64_t heard;       // how often something had come over it when something came for this one
+  bool is_chunked;      // its last chunk ends the body
   bool alive;           // bytes moved since somebody last cleared this
   bool is_running, is_news, is_plain;
   bool has_proxies;     // the environment named some when the options were set
@@ -147,12 +150,21 @@ CURLcode pp_exchange_set_proxy(pp_exchange *exchange, const char *proxy);
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *exchange);
 // Its connection is kept for nobody after this.
 CURLcode pp_exchange_leave_connection(pp_exchange *exchange);
+// A request was late: unless something else came over its connection meanwhile, others keep off it until
+// something does.
+void pp_exchange_doubt_connection(pp_exchange *exchange);
+// Whether others should rather keep off the connection that the exchange is on.
+bool pp_exchange_is_doubted(const pp_exchange *exchange);
 // Without it libcurl gives a connection up that is not there after 300 seconds.
 CURLcode pp_exchange_wait_long(pp_exchange *exchange);
 
 // Adds the exchange to the multi handle under a new serial; stopping takes it out, whatever it does.
 bool pp_exchange_start(pp_exchange *exchange);
 void pp_exchange_stop(pp_exchange *exchange);
+
+// Whether nothing says that the answer to a request other than HEAD is whole: its connection's end is all
+// that ends it, and the peer did not announce that (RFC 9112 section 9.8). Asked once the transfer is done.
+bool pp_exchange_may_be_cut(const pp_exchange *exchange);
 
 // Goes on with a paused transfer: `taken` bytes of its body were taken, or its feed has more.
 void pp_exchange_resume(pp_exchange *exchange, size_t taken);

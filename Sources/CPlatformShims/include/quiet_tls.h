@@ -13,6 +13,10 @@
 // thread and whoever drives it. False: out of memory.
 bool pp_tls_quiet(SSL_CTX *context);
 
+// What this context's info callback (SSL_CTX_set_info_callback) is then. Whoever sets another one calls
+// it from there.
+void pp_tls_quiet_hear(const SSL *ssl, int event, int value);
+
 // How many contexts were prepared so far: for tests.
 int pp_tls_quiet_count(void);
 

@@ -51,6 +51,8 @@ public struct HTTPResponse: Sendable {
     case cutOff(afterBytes: Int)
     /// The body's bytes alone, instead of any HTTP; then the connection ends.
     case verbatim
+    /// As `verbatim`, but without a close_notify: as if somebody on the way had cut the connection.
+    case torn
     /// No byte; the connection ends.
     case hangUp
   }

@@ -12,6 +12,10 @@ struct ResponseWriter {
     case .verbatim:
       try write(response.body)
       return false
+    case .torn:
+      try write(response.body)
+      stream.leaveQuietly()
+      return false
     case .whole:
       try write(head(response, length: response.body.count, keepsAlive) + payload(response, method))
     case .drip(let size, let pause):

@@ -159,6 +159,11 @@ final class ByteStream {
     socket.finishWriting()
   }
 
+  /// Has `finishWriting` say nothing.
+  func leaveQuietly() {
+    if let ssl { SSL_set_quiet_shutdown(ssl, 1) }
+  }
+
   func wait(for events: Int16, until deadline: Deadline) throws(SocketError) {
     var watched = [
       pollfd(fd: socket.descriptor, events: events, revents: 0),

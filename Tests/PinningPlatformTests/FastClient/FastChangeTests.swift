@@ -74,6 +74,31 @@ struct FastChangeTests {
     #expect(String(decoding: body, as: UTF8.self) == "PUT 10000")
   }
 
+  @Test("serves a request whose kept connection dies in the rotation, where it may be sent twice")
+  func deadInRotation() async throws {
+    let served = Locked(0)
+    let site = try PinnedSite { request in
+      // GET, GET on a connection that dies, the same once more; POST, POST on one that dies.
+      let number = served.withLock { served in
+        served += 1
+        return served
+      }
+      return [2, 5].contains(number) ? HTTPResponse(delivery: .hangUp) : echo(request)
+    }
+    for method in ["GET", "POST"] {
+      let next = try site.rogueIdentity()
+      let request = URLRequest(try site.url(), method: method)
+      #expect(await site.transport.end(of: request) == .served(200, "\(method) 0"))
+      try site.server.replaceIdentity(next)
+      site.judge.onRefresh { judge in try? judge.pin(["**.localhost": next]) }
+      let isServed = method == "GET"
+      #expect(
+        await site.transport.end(of: request)
+          == (isServed ? .served(200, "GET 0") : .failed(.networkConnectionLost)))
+      #expect(await eventually { site.judge.refreshes.count == (isServed ? 1 : 2) })
+    }
+  }
+
   @Test("by a refresh that brings nothing changes nothing: the second verdict is final")
   func final() async throws {
     let site = try PinnedSite()

@@ -24,14 +24,18 @@ struct FastTroubleTests {
     #expect(await site.transport.end(of: late) == .failed(.timedOut))
   }
 
+  private func nginx(_ site: PinnedSite, more: String = "") async throws -> Nginx {
+    try await Nginx.start(
+      Nginx.Site(
+        site.identity, name: "localhost", http2: true,
+        directives: "location / { return 200 \"nginx\"; } \(more)"))
+  }
+
   /// Two relays, so that connections that are open can be lost, and new ones are not.
   @Test("leave an HTTP/2 connection that carries nothing any more")
   func lostLast() async throws {
     let site = try PinnedSite()
-    let nginx = try await Nginx.start(
-      Nginx.Site(
-        site.identity, name: "localhost", http2: true,
-        directives: "location / { return 200 \"nginx\"; }"))
+    let nginx = try await nginx(site)
     let lost = try SwitchableRelay(to: .loopback(nginx.port))
     let relay = try SwitchableRelay(to: .loopback(lost.port))
     let url = try site.url(port: relay.port)
@@ -45,6 +49,84 @@ struct FastTroubleTests {
     }
     #expect(relay.connections == 2)
     try await nginx.stop()
+  }
+
+  @Test("keep off a lost HTTP/2 connection that others wait on, and come back once it carries")
+  func lostBesideOthers() async throws {
+    let site = try PinnedSite()
+    let nginx = try await nginx(site)
+    let lost = try SwitchableRelay(to: .loopback(nginx.port))
+    let relay = try SwitchableRelay(to: .loopback(lost.port))
+    let url = try site.url(port: relay.port)
+    #expect(await site.transport.end(of: url) == .served(200, "nginx"))
+    lost.suspend(true)
+    relay.redirect(to: .loopback(nginx.port), closingConnections: false)
+    let patient = Task { await site.transport.end(of: URLRequest(url, timeout: 60)) }
+    #expect(
+      await site.transport.end(of: URLRequest(url, timeout: 0.5)) == .failed(.timedOut))
+    for _ in 0..<3 {
+      #expect(await site.transport.end(of: URLRequest(url, timeout: 10)) == .served(200, "nginx"))
+    }
+    lost.suspend(false)
+    #expect(await patient.value == .served(200, "nginx"))
+    let before = relay.connections
+    #expect(await site.transport.end(of: url) == .served(200, "nginx"))
+    #expect(relay.connections == before)
+    try await nginx.stop()
+  }
+
+  @Test("keep an HTTP/2 connection on which one answer is late and others come")
+  func lateBesideOthers() async throws {
+    let site = try PinnedSite()
+    let never = try LocalHTTPServer { _ in HTTPResponse(delayMilliseconds: 60_000) }
+    let nginx = try await nginx(
+      site, more: "location /late { proxy_pass http://127.0.0.1:\(never.port); }")
+    let relay = try SwitchableRelay(to: .loopback(nginx.port))
+    let url = try site.url(port: relay.port)
+    let late = URLRequest(try site.url("/late", port: relay.port), timeout: 1)
+    async let end = site.transport.end(of: late)
+    while await site.transport.end(of: url) == .served(200, "nginx") {
+      if never.requests.count == 1 { break }
+    }
+    #expect(await site.transport.end(of: url) == .served(200, "nginx"))
+    #expect(await end == .failed(.timedOut))
+    #expect(await site.transport.end(of: url) == .served(200, "nginx"))
+    #expect(relay.connections == 1)
+    try await nginx.stop()
+  }
+
+  @Test(
+    "take an answer without a length for whole only where the server said that it ended",
+    arguments: [
+      ("\r\nwhole", HTTPResponse.Delivery.verbatim, true), ("\r\nwhole", .torn, false),
+      ("Content-Length: 5\r\n\r\nwhole", .torn, true),
+      ("Transfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n", .torn, true),
+    ])
+  func withoutLength(rest: String, delivery: HTTPResponse.Delivery, isWhole: Bool) async throws {
+    let text = "HTTP/1.1 200 OK\r\n\(rest)"
+    let site = try PinnedSite { _ in HTTPResponse(body: Array(text.utf8), delivery: delivery) }
+    let url = try site.url()
+    #expect(
+      await site.transport.end(of: url)
+        == (isWhole ? .served(200, "whole") : .failed(.networkConnectionLost)))
+    let (bytes, _) = try await site.transport.bytes(for: URLRequest(url: url))
+    var body: [UInt8] = []
+    var code: URLError.Code?
+    do { for try await chunk in bytes { body += chunk } } catch {
+      code = (error as? URLError)?.code
+    }
+    #expect(body == Array("whole".utf8))
+    #expect(code == (isWhole ? nil : .networkConnectionLost))
+  }
+
+  @Test(
+    "have no body that could be cut",
+    arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
+  func withoutBody(method: String, status: Int) async throws {
+    let text = "HTTP/1.1 \(status) x\r\n\r\n"
+    let site = try PinnedSite { _ in HTTPResponse(body: Array(text.utf8), delivery: .torn) }
+    let request = URLRequest(try site.url(), method: method)
+    #expect(await site.transport.end(of: request) == .served(status, ""))
   }
 
   /// A server that answers with these bytes, whatever it is asked.

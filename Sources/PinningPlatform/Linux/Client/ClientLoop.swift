@@ -8,8 +8,8 @@
   /// Runs requests on a libcurl multi handle of its own, on a thread of its own.
   ///
   /// - Handles belong to the loop's thread. Others put messages into its inbox and wake it.
-  /// - A request is started anew at most twice, for newer pins and for a kept connection that no longer
-  ///   passes, both before a byte of it has left.
+  /// - A request is started anew at most twice: for newer pins, and for a kept connection that no longer
+  ///   passes or may be dead. Nothing of it has left then, or it is one that does no harm twice.
   /// - Time-outs are kept here, not in libcurl: they hold over every wait, and are looked at ten times
   ///   a second. Waiting for one's turn counts, as it does in a session.
   /// - Open streams take at most seven eighths of the places.
@@ -287,7 +287,7 @@
       case .refused(let evaluation): return finish(request, throwing: evaluation)
       case .retry(let evaluation):
         if code == CURLE_OK { break }
-        guard !request.wasRetried, !exchange.pointee.begun else {
+        guard !request.wasRetried, request.mayStartAnew else {
           let refusal =
             evaluation
             ?? PinEvaluation(
@@ -298,7 +298,12 @@
         request.wasRetried = true
         return again(request)
       case .refresh(let evaluation):
-        guard !exchange.pointee.begun else { return finish(request, throwing: evaluation) }
+        guard request.mayStartAnew else {
+          // It may have arrived over the connection that died. The next request finds newer pins.
+          let judge = judge
+          Task { await judge.refresh(after: evaluation) }
+          return finish(request, throwing: TransferFailure.lostConnection(request))
+        }
         request.wasRefreshed = true
         return park(request, after: evaluation)
       case .undecided: break
@@ -306,6 +311,10 @@
       // An answer that leads elsewhere is whole once its head is, however long its body.
       guard code == CURLE_OK || exchange.pointee.discards else {
         return finish(request, throwing: TransferFailure.error(code, exchange, request))
+      }
+      guard request.method == "HEAD" || !pp_exchange_may_be_cut(exchange) else {
+        if request.feed != nil { deliver(exchange, to: request) }
+        return finish(request, throwing: TransferFailure.cutAnswer(request))
       }
       if case .feed(let body) = request.body { body.close() }
       if let feed = request.feed, !exchange.pointee.discards {
@@ -402,7 +411,9 @@
       }
       for request in late {
         // It may be dead, and libcurl would put the next requests onto an HTTP/2 one.
-        if let raw = request.slot?.raw { pp_exchange_leave_connection(raw) }
+        if let raw = request.slot?.raw, now - request.lastActivity >= request.timeout {
+          pp_exchange_doubt_connection(raw)
+        }
         finish(request, throwing: TransferFailure.error(.timedOut, request.target.url))
       }
       for lane in lanes { admitNext(lane) }

@@ -20,7 +20,7 @@
     enum Verdict {
       case undecided
       case refused(PinEvaluation)
-      /// A kept connection that does not pass any more: a fresh one decides.
+      /// A kept connection that does not pass any more, or may be dead: a fresh one decides.
       case retry(PinEvaluation?)
       /// Newer pins could turn this refusal.
       case refresh(PinEvaluation)
@@ -103,6 +103,14 @@
       guard case .none = body else { return false }
       return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE"
     }
+
+    /// Whether it may be started anew after its handle was refused a connection: nothing of it has left,
+    /// or it does no harm twice.
+    var mayStartAnew: Bool { mayRepeat || slot?.raw.pointee.begun != true }
+
+    /// Whether another connection may be tried because this one may be dead. Only at first: a connection
+    /// in doubt is better than none.
+    var mayMove: Bool { !wasRetried && slot?.raw.pointee.begun != true }
   }
 
   /// What the loop hands back; read further by whoever asked.

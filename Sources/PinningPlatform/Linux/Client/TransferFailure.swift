@@ -11,7 +11,7 @@
     ) -> any Error {
       if case .feed(let feed) = request.body, let failure = feed.failure { return failure }
       if exchange.pointee.repeat_refused {
-        return error(.networkConnectionLost, request.target.url, "the kept connection was dead")
+        return lostConnection(request)
       }
       let text = withUnsafeBytes(of: &exchange.pointee.error) {
         String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
@@ -21,6 +21,16 @@
           code, begun: exchange.pointee.begun, osError: pp_exchange_os_error(exchange)),
         request.target.url,
         text.isEmpty ? String(cString: curl_easy_strerror(code)) : text)
+    }
+
+    static func lostConnection(_ request: ClientRequest) -> URLError {
+      error(.networkConnectionLost, request.target.url, "the kept connection was dead")
+    }
+
+    static func cutAnswer(_ request: ClientRequest) -> URLError {
+      error(
+        .networkConnectionLost, request.target.url,
+        "the connection ended without a close_notify, and the answer does not say how long it is")
     }
 
     static func error(_ code: URLError.Code, _ url: URL?, _ text: String? = nil) -> URLError {
