@@ -84,18 +84,46 @@ struct SignPublishedTests {
     let stage = try Format2Stage()
     try await stage.must("sign \(Self.first) payload.json --out app.json")
     try await stage.makeSet()
-    try await stage.must("sign \(Self.daily) --key-sets sets.json app.json --out app.json")
+    try await stage.must(
+      "sign \(Self.daily) --key-sets sets.json app.json --previous app.json --out app.json")
     #expect(try stage.statement()["epoch"] == .number(1))
     try await stage.must(
       "keys sign-set --previous sets.json --root root0.pub --online online1.pub"
         + " --sign-with root0.pem --out sets.json")
-    let next = "sign --key prv.pem --online-key online1.pem --key-sets sets.json app.json"
+    let next =
+      "sign --key prv.pem --online-key online1.pem --key-sets sets.json app.json --previous app.json"
     let good = try bytes(stage)
     try edit(stage, "\"removed\":[]", "\"removed\":[\"b.example\"]")
     #expect(try await stage.run(next).exitCode == 1)
     try good.write(to: stage.directory.file("app.json"))
     try await stage.must(next + " --out app.json")
     #expect(try stage.statement()["epoch"] == .number(2))
+  }
+
+  @Test("takes nothing over from another epoch unless it is named: a thief may have had its key")
+  func stolen() async throws {
+    let stage = try Format2Stage()
+    try stage.directory.write(SignStatementTests.settings, to: "settings.json")
+    try await stage.makeDocument("--statement settings.json")
+    try await stage.must(
+      "keys sign-set --previous sets.json --root root0.pub --online online1.pub"
+        + " --sign-with root0.pem --out sets.json")
+    let bytes = try bytes(stage)
+    let next = "--online-key online1.pem --key-sets sets.json --out app.json"
+    for line in ["--key prv.pem \(next) app.json", "--key prv.pem \(next) payload.json"] {
+      let refused = try await stage.run("sign \(line)")
+      #expect(refused.exitCode == 1 && refused.stdout.isEmpty && refused.speaksProperly)
+      #expect(
+        refused.stderr.contains("app.json is of epoch 1, "), "\(refused.stderr)")
+    }
+    let refused = try await stage.run("sign \(next) app.json --previous app.json")
+    #expect(refused.exitCode == 1 && refused.speaksProperly)
+    #expect(refused.stderr.contains("vouch for the payload of "), "\(refused.stderr)")
+    #expect(try self.bytes(stage) == bytes)
+    try await stage.must("sign \(next) payload.json --previous app.json")
+    #expect(try stage.statement()["epoch"] == .number(2))
+    // Cron goes on from there.
+    try await stage.must("sign --online-key online1.pem app.json --out app.json")
   }
 
   @Test("signs its own document anew, however long it has been over")
@@ -138,7 +166,8 @@ struct SignPublishedTests {
     let bytes = try bytes(stage)
     try stage.directory.write(#"{"keys":[\#(one)]}"#, to: "payload.json")
     try await stage.makeSet()
-    let begin = "sign \(Self.daily) --key-sets sets.json payload.json --out app.json"
+    let begin =
+      "sign \(Self.daily) --key-sets sets.json payload.json --previous app.json --out app.json"
     let refused = try await stage.run(begin)
     #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
     #expect(refused.stderr.contains("first statement of epoch 1 leaves out b.example: "))

@@ -16,7 +16,7 @@ struct SignSetTests {
         + " --sign-with root2.pem --out sets.json")
     try await stage.must(
       "sign --key prv.pem --online-key online1.pem --key-sets sets.json app.json --out app.json"
-        + " --issued \(Format2Stage.issued)")
+        + " --previous app.json --issued \(Format2Stage.issued)")
     let client = try stage.client()
     #expect(client.keySetEpoch == 2)
     #expect(client.stamp.version == .init(epoch: 2, version: 1))

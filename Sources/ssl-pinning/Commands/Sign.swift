@@ -27,7 +27,8 @@ enum Sign {
         + "last, which is --previous, or PAYLOAD.json itself, or what --out replaces, gives what is not\n"
         + "said anew: name, key sets, hosts, denied, removed; the version goes up by one. Without --key\n"
         + "format-1 clients refuse the document. A date ahead that would end a pin which counts today is\n"
-        + "refused, and so is a new epoch that leaves a host out without naming it in removed.",
+        + "refused, and so is a new epoch that leaves a host out without naming it in removed, or that goes on\n"
+        + "from a document that --previous does not name: a thief may have signed it.",
       "  sign --key prv.pem --online-key prv.pem --registry-name app.json payload.json --out app.json\n"
         + "  sign --key prv.pem --online-key prv.pem app.json --out app.json    (daily, from cron)",
       "--statement FILE holds what is in force beside the pins: {\"hosts\": [{\"domainName\": …, \"ca\":\n"
@@ -71,6 +72,11 @@ enum Sign {
       let last = try StatementArguments.last(invocation, beside: input)
       let plan = try StatementArguments.plan(invocation, after: last, now: now)
       try plan.check(zip(onlinePaths, onlineKeys).map { ($0, $1) }, format1Key: format1Key)
+      guard !plan.beginsEpoch || format1Key != nil || input == nil else {
+        throw .no(
+          "only online keys of the epoch before vouch for the payload of \(name); hint: look it over, then"
+            + " pass it alone, {\"keys\": …}")
+      }
       for published in [input, last].compactMap({ $0 }) {
         try published.check(format1Key: format1Key, onlineKeys: onlineKeys, chain: plan.chain)
       }

@@ -88,6 +88,13 @@ enum StatementArguments {
       settings: try changes(invocation), version: invocation[version],
       issued: invocation[issued] ?? now, lifetime: (invocation[days] ?? 90) * 86_400,
       isRetired: invocation[retired])
+    // A new epoch is how a stolen online key is withdrawn: what it signed last may be the thief's.
+    guard !plan.beginsEpoch || invocation[previous] != nil else {
+      throw .no(
+        "the statement of \(place) is of epoch \(plan.last?.number.epoch ?? 0), and its hosts, denied and"
+          + " removed are from whoever had the online keys then; hint: look them over, then name it with"
+          + " --previous")
+    }
     if plan.last?.isRetired == true, !plan.isRetired {
       Console.say(
         "warning: the registry was retired, and this statement ends that; hint: --retired")

@@ -28,6 +28,12 @@ struct StatementPlan {
   let lifetime: Int64
   let isRetired: Bool
 
+  /// Whether the key sets have an epoch that the statement published last does not know.
+  var beginsEpoch: Bool {
+    guard let last, let newest = keySets?.newest else { return false }
+    return newest.keySet.epoch > last.number.epoch
+  }
+
   /// Refuses keys whose signatures would not be enough.
   func check(
     _ onlineKeys: [(path: String, key: TrustSigningKey)], format1Key: SigningKey?
@@ -101,7 +107,7 @@ struct StatementPlan {
           "the last pin of \(key.pattern) is over since \(dateText(end)): its hosts would be refused at"
             + " once; hint: is this machine's clock ahead? a later expire, or leave the entry out")
       }
-      guard clock <= end else {
+      if clock > end {
         Console.say("warning: a pin of \(key.pattern) is over since \(dateText(end))")
         continue
       }
