@@ -18,4 +18,10 @@ package struct ForeignText: CustomStringConvertible, Sendable {
     let shown = scalars.prefix(limit).map { $0 == ";" ? "\\u{3B}" : $0.escaped(asASCII: true) }
     return "\"\(shown.joined())\(scalars.dropFirst(limit).isEmpty ? "" : "…")\""
   }
+
+  /// Several, eight at most.
+  package static func list(_ texts: [String]) -> String {
+    texts.prefix(8).map { ForeignText($0, limit: 40).description }.joined(separator: ", ")
+      + (texts.count > 8 ? ", …" : "")
+  }
 }

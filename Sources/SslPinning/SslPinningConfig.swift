@@ -30,6 +30,10 @@ public struct SslPinningConfig: Hashable, Sendable {
   /// - Warning: a first start cannot see that somebody on the way stripped a statement, unless this
   ///   is on or the app ships a registry with one.
   public var requireStatement: Bool?
+  /// The oldest registry that is believed: what was published when the app was built (`ssl-pinning verify`
+  /// prints it). With other root keys an app begins anew, as if it had never seen a registry: this keeps
+  /// what is older than the app out. No document without a statement is believed beside it.
+  public var minimumRegistry: RegistryMinimum?
   /// A registry that the app ships, as the server publishes it: stands in on a first start without
   /// a network, and nothing older is believed from then on.
   public var bundledRegistry: Data?

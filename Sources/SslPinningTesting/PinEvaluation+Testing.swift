@@ -48,6 +48,11 @@ extension PinEvaluation {
     /// The host's entry demands this, which ``TrustMode/pinnedKeysOnly`` cannot check.
     public static func uncheckable(_ role: PinRole) -> Self { Self(outcome: .uncheckable(role)) }
 
+    /// The host's entry demands these, which this version of the client does not know.
+    public static func clientTooOld(_ names: [String]) -> Self {
+      Self(outcome: .clientTooOld(names))
+    }
+
     /// The registry as a whole expired at this Unix time, in seconds.
     public static func registryExpired(at time: Int64) -> Self {
       Self(outcome: .registryExpired(at: time))

@@ -198,7 +198,7 @@ struct StorageTests {
     // The same name, so that it fits.
     let own = try TrustedRegistry(accepting: older, under: trust, at: now)
     #expect(throws: StateStoreError.self) { try small.save(own, under: less, at: now) }
-    #expect(try large.load(under: trust, at: now)?.stamp.version?.version == 5)
+    #expect(try large.load(under: trust, at: now).registry?.stamp.version?.version == 5)
   }
 
   @Test("two processes on one directory never lose a newer registry, nor see an older one again")
@@ -220,7 +220,7 @@ struct StorageTests {
     }
     _ = await (odd, even)
     let (store, trust) = try Self.store(in: path)
-    #expect(try store.load(under: trust, at: now)?.stamp.version?.version == Self.versions)
+    #expect(try store.load(under: trust, at: now).registry?.stamp.version?.version == Self.versions)
   }
 
   private static let versions: Int64 = 200
@@ -239,10 +239,10 @@ struct StorageTests {
     let now = Clocks.system.wall()
     for version in stride(from: first, through: versions, by: 2) {
       let bytes = [UInt8](try Data(contentsOf: URL(filePath: "\(path)/\(version).document")))
-      let before = try store.load(under: trust, at: now)?.stamp.version?.version ?? 0
+      let before = try store.load(under: trust, at: now).registry?.stamp.version?.version ?? 0
       let own = try TrustedRegistry(accepting: bytes, under: trust, at: now)
       let merged = try store.save(own, under: trust, at: now).stamp.version?.version ?? 0
-      let after = try store.load(under: trust, at: now)?.stamp.version?.version ?? 0
+      let after = try store.load(under: trust, at: now).registry?.stamp.version?.version ?? 0
       guard merged >= max(before, version), after >= merged else { throw WentBack() }
     }
   }

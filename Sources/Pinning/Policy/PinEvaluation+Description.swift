@@ -1,3 +1,5 @@
+import CanonicalJSON
+
 extension PinEvaluation: CustomStringConvertible {
   /// One line: host, what happened, and the hint that helps most.
   public var description: String {
@@ -11,6 +13,9 @@ extension PinEvaluation: CustomStringConvertible {
       case .mismatch(.certificate): "no certificate on the validated path is a pinned one"
       case .noLivePin: "the host is listed, and none of its pins can be used"
       case .uncheckable(let role): "its entry demands \(role), which pinnedKeysOnly cannot check"
+      case .clientTooOld(let names):
+        "its entry demands what this version does not know: "
+          + ForeignText.list(names)
       case .registryExpired(let time): "the registry expired on \(RFC3339.text(time))"
       case .denied(let pin): "key \(pin) is denied"
       case .clearText(let scheme): "\(scheme) is clear text"
@@ -34,6 +39,7 @@ extension PinEvaluation: CustomStringConvertible {
     case .registryExpired:
       "is the device's clock ahead? is the registry reachable, and does its server still sign?"
     case .uncheckable: "list leaf pins alone for this host"
+    case .clientTooOld: "update the app"
     case .clearText: "use https"
     default: nil
     }
@@ -51,6 +57,7 @@ extension PinEvaluation: CustomStringConvertible {
     case .mismatch(.certificate): "certificate-pin"
     case .noLivePin: "expired-pins"
     case .uncheckable: "trust-mode"
+    case .clientTooOld: "client-too-old"
     case .registryExpired: "expired-registry"
     case .denied: "denied-key"
     case .clearText: "clear-text"

@@ -24,6 +24,8 @@ public struct PinEvaluation: Hashable, Sendable {
     /// The host's entry demands this, which ``TrustMode/pinnedKeysOnly`` cannot check: without a
     /// validated path there is no CA.
     case uncheckable(PinRole)
+    /// The host's entry demands these, which this version of the client does not know.
+    case clientTooOld([String])
     /// The registry as a whole expired at this Unix time, in seconds.
     case registryExpired(at: Int64)
     /// This key is on the deny list.
@@ -103,7 +105,7 @@ public struct PinEvaluation: Hashable, Sendable {
   public var mayBeStale: Bool {
     guard decision == .refuse else { return false }
     return switch outcome {
-    case .mismatch, .noLivePin, .uncheckable, .registryExpired, .unlisted: true
+    case .mismatch, .noLivePin, .uncheckable, .clientTooOld, .registryExpired, .unlisted: true
     case .chainRejected(let fault): fault.isEarly
     default: false
     }

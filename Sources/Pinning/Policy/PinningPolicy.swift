@@ -77,11 +77,16 @@ public struct PinningPolicy: Hashable, Sendable {
     listed.entry(for: host) ?? vanished.entry(for: host)
   }
 
-  /// The entries whose hosts are refused because the trust mode cannot check what they demand.
+  /// The entries whose hosts are refused because the trust mode cannot check what they demand, or this
+  /// client does not know it.
   public var problems: [RegistryProblem] {
-    guard trust == .pinnedKeysOnly else { return [] }
-    return (listed.entries + vanished.entries).compactMap { entry in
-      entry.uncheckableRole.map { .uncheckable(entry.pattern, $0) }
+    (listed.entries + vanished.entries).flatMap { entry -> [RegistryProblem] in
+      let role = trust == .pinnedKeysOnly ? entry.uncheckableRole : nil
+      let unknown = entry.unknownDemands.sorted()
+      return [
+        role.map { .uncheckable(entry.pattern, $0) },
+        unknown.isEmpty ? nil : .unknownDemands(entry.pattern, unknown),
+      ].compactMap { $0 }
     }
     .sorted { $0.description < $1.description }
   }
@@ -186,6 +191,9 @@ public struct PinningPolicy: Hashable, Sendable {
   ) -> (PinEvaluation.Outcome, accepted: Bool) {
     if let expires, time.clock >= expires { return (.registryExpired(at: expires), false) }
     guard let entry else { return (.unlisted, unlistedHosts == .systemTrust) }
+    guard entry.unknownDemands.isEmpty else {
+      return (.clientTooOld(entry.unknownDemands.sorted()), false)
+    }
     if trust == .pinnedKeysOnly, let role = entry.uncheckableRole {
       return (.uncheckable(role), false)
     }

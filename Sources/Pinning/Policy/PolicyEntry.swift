@@ -32,6 +32,8 @@ public struct PolicyEntry: Hashable, Sendable {
   public var match: Match
   /// Whether a missing pin refuses.
   public var enforcement: Enforcement
+  /// What the list demands of the hosts and this client does not know: they are refused, report-only or not.
+  package var unknownDemands: Set<String> = []
 
   /// An entry. With both lists empty its hosts are listed and refused: an entry whose pins cannot
   /// be read must not leave its host open.
@@ -57,6 +59,7 @@ public struct PolicyEntry: Hashable, Sendable {
     both.ca.formUnion(other.ca)
     both.certificates.formUnion(other.certificates)
     both.required.formUnion(other.required)
+    both.unknownDemands.formUnion(other.unknownDemands)
     both.match = match == .all || other.match == .all ? .all : .any
     both.enforcement =
       enforcement == .enforce || other.enforcement == .enforce ? .enforce : .reportOnly

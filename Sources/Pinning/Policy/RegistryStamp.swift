@@ -24,12 +24,17 @@ public struct RegistryStamp: Hashable, Sendable {
   public let payloadDigest: String
   /// Unix time in seconds at which the registry was last confirmed by its server.
   public let confirmed: Int64
+  /// Where its history was found to branch, in this process.
+  public let fork: RegistryFork?
 
   /// A stamp.
-  public init(version: Version?, payloadDigest: String, confirmed: Int64) {
+  public init(
+    version: Version?, payloadDigest: String, confirmed: Int64, fork: RegistryFork? = nil
+  ) {
     self.version = version
     self.payloadDigest = payloadDigest
     self.confirmed = confirmed
+    self.fork = fork
   }
 
   /// Seconds without a confirmation after which a registry counts as stale: 7 days. Its pins count

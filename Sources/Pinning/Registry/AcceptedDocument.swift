@@ -11,6 +11,10 @@ struct AcceptedDocument: Sendable {
   let registry: Registry
   /// The statement that vouches for the payload; `nil` where the format-1 signature does.
   let statement: Statement?
+  /// What may vanish by it: as its own statement says, retired or not, or the retired one before it.
+  var removed: Set<HostPattern> = []
+  /// The document of the retired statement whose settings are in ``registry``, where that is another one.
+  var retiredBytes: [UInt8]?
 
   /// What the document says of each of its patterns.
   var byPattern: [HostPattern: Registry] {
@@ -42,5 +46,19 @@ struct AcceptedDocument: Sendable {
   func isActive(_ key: RegistryKey) -> Bool {
     guard let statement else { return false }
     return key.expires.map { $0 >= statement.issued } ?? true
+  }
+}
+
+extension TrustedRegistry.Standing {
+  /// Whether the online keys of the believed statement's epoch signed the document's statement too. Documents
+  /// without one, and those of a retired one, are vouched for by nobody: a thief could have made them.
+  func vouches(for document: AcceptedDocument) -> Bool {
+    guard let other = document.statement,
+      let keys = statement.flatMap({ chain?.set($0.number.epoch) }),
+      let envelope = try? RegistryEnvelope(parsing: document.bytes),
+      let signatures = try? DocumentSignature.list(
+        envelope.document["statementSignatures"], "statementSignatures")
+    else { return false }
+    return keys.online.isMet(by: signatures, over: other.signedBytes)
   }
 }

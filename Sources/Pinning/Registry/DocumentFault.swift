@@ -27,6 +27,10 @@ public enum DocumentFault: Error, Equatable, Sendable {
   case conflict
   /// The expiry is not after the issue.
   case expiresBeforeIssue
+  /// It would live for longer than any statement may.
+  case livesTooLong(days: Int64)
+  /// These members are said to be critical, and nobody here knows them.
+  case unknownCritical([String])
 }
 
 extension DocumentFault {
@@ -71,6 +75,10 @@ extension DocumentFault: CustomStringConvertible {
       "\(count) of \(keys) signed it, and \(threshold) must"
     case .conflict: "it differs from the one of the same number that is believed"
     case .expiresBeforeIssue: "it expires before it is issued"
+    case .livesTooLong(let days): "it lives for more than \(days) days"
+    case .unknownCritical(let names):
+      "this version does not know its \(ForeignText.list(names))"
+        + "; hint: update SslPinning"
     }
   }
 }

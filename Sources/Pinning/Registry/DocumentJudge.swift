@@ -48,6 +48,9 @@ struct DocumentJudge {
     let keys = keys(for: json, in: chain)
     let statement = try read(json, envelope, by: keys)
     try checkNumber(of: statement)
+    if let minimum = trust.minimum, RegistryMinimum(statement) < minimum {
+      throw .olderThanShipped(minimum)
+    }
     try checkTime(of: statement, under: keys)
     let payload: JSONObject
     if statement.isRetired {
@@ -63,7 +66,8 @@ struct DocumentJudge {
     remember(statement, bytes)
     return AcceptedDocument(
       bytes: bytes, payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
-      registry: registry, statement: statement.isRetired ? nil : statement)
+      registry: registry, statement: statement.isRetired ? nil : statement,
+      removed: Set(statement.removed))
   }
 
   /// Whose online keys must have signed: the newest set's, but for a statement that was believed
@@ -75,35 +79,28 @@ struct DocumentJudge {
     return chain.set(epoch) ?? chain.newest
   }
 
-  /// Whether the online keys of the believed statement's epoch signed the document's statement too. Documents
-  /// without one, and those of a retired one, are vouched for by nobody: a thief could have made them.
-  func isVouchedFor(_ document: AcceptedDocument) -> Bool {
-    guard let statement = document.statement,
-      let keys = standing.statement.flatMap({ standing.chain?.set($0.number.epoch) }),
-      let envelope = try? RegistryEnvelope(parsing: document.bytes),
-      let signatures = try? DocumentSignature.list(
-        envelope.document["statementSignatures"], "statementSignatures")
-    else { return false }
-    return keys.online.isMet(by: signatures, over: statement.signedBytes)
-  }
-
   /// An older document from a stored state, if it is still vouched for: by its statement where it
   /// carries one, whatever else is in it.
-  func older(_ bytes: [UInt8]) -> AcceptedDocument? {
+  ///
+  /// - Parameter retired: the document of the retired statement that it was believed beside.
+  func older(_ bytes: [UInt8], beside retired: [UInt8]? = nil) -> AcceptedDocument? {
     guard let envelope = try? RegistryEnvelope(parsing: bytes, limits: trust.limits) else {
       return nil
     }
     var standing = TrustedRegistry.Standing()
     standing.chain = self.standing.chain
+    var judge = DocumentJudge(
+      trust: trust.ofOlderDocuments, clock: clock, standing: standing, origin: .stored)
     if envelope.document["statement"] == nil {
-      // Without one the believed statement must not be in the way, nor the app's demand for one.
-      return try? DocumentJudge(trust: trust.withoutStatement, clock: clock, standing: standing)
-        .unstated(envelope, bytes)
+      // The statement that is believed now must not be in the way.
+      if let retired, let beside = try? RegistryEnvelope(parsing: retired, limits: trust.limits) {
+        _ = try? judge.judge(beside, bytes: retired)
+      }
+      return try? judge.unstated(envelope, bytes)
     }
-    var judge = DocumentJudge(trust: trust, clock: clock, standing: standing, origin: .stored)
     guard let document = try? judge.judge(envelope, bytes: bytes) else { return nil }
     // Beside a retired one, time alone decides, as it does without any.
-    return document.statement == nil || isVouchedFor(document) ? document : nil
+    return document.statement == nil || self.standing.vouches(for: document) ? document : nil
   }
 
   /// A document without a statement.
@@ -120,7 +117,8 @@ struct DocumentJudge {
     return AcceptedDocument(
       bytes: bytes, payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
       registry: try Registry(payload: payload, settings: standing.statement?.hosts ?? []),
-      statement: nil)
+      statement: nil, removed: Set(standing.statement?.removed ?? []),
+      retiredBytes: standing.statement == nil ? nil : standing.statementBytes)
   }
 
   private func read(
@@ -131,16 +129,20 @@ struct DocumentJudge {
       let signatures = try DocumentSignature.list(
         envelope.document["statementSignatures"], "statementSignatures")
       let signed = DocumentSignature.Domain.statement.bytes(over: json)
-      guard keys.online.isMet(by: signatures, over: signed) else {
-        throw keys.online.fault(
-          of: signatures, over: signed, as: .onlineKeys(epoch: keys.epoch))
+      let (role, signers): (KeyRole, DocumentFault.Signers) =
+        Statement.saysRetired(json)
+        ? (keys.root, .root(epoch: keys.epoch)) : (keys.online, .onlineKeys(epoch: keys.epoch))
+      guard role.isMet(by: signatures, over: signed) else {
+        throw role.fault(of: signatures, over: signed, as: signers)
       }
       let statement = try Statement(json, registry: trust.registry)
       guard statement.number.epoch == keys.epoch else {
         throw .epoch(statement.number.epoch, expected: keys.epoch)
       }
       return statement
-    } catch { throw .invalidStatement(error) }
+    } catch .unknownCritical(let names) { throw .clientTooOld(names) } catch {
+      throw .invalidStatement(error)
+    }
   }
 
   private func checkNumber(of statement: Statement) throws(RegistryError) {
@@ -169,7 +171,9 @@ struct DocumentJudge {
   private mutating func remember(_ statement: Statement, _ bytes: [UInt8]) {
     let held = standing.statement
     beginsEpoch = held?.number.epoch != statement.number.epoch
-    if beginsEpoch { standing.enforced = [] }
+    if beginsEpoch { (standing.enforced, standing.fork) = ([], nil) }
+    standing.fork =
+      held.flatMap { RegistryFork(statement, after: $0, crypto: trust.crypto) } ?? standing.fork
     standing.enforced.formUnion(statement.hosts.filter(\.enforces).map(\.pattern))
     standing.statement = statement
     standing.statementBytes = bytes

@@ -12,6 +12,8 @@ public struct HostSettings: Hashable, Sendable {
   /// Whether the hosts are enforced even where the app only reports. `false` leaves that to the app:
   /// a statement tightens and never loosens.
   public let enforces: Bool
+  /// Members that must not be ignored, and that nobody here knows: the hosts are refused.
+  public let unknownCritical: [String]
 
   /// Settings.
   public init(
@@ -19,6 +21,7 @@ public struct HostSettings: Hashable, Sendable {
     enforces: Bool = false
   ) {
     (self.pattern, self.ca, self.match, self.enforces) = (pattern, ca, match, enforces)
+    unknownCritical = []
   }
 
   /// Strict, unlike an entry of the payload: who half reads a demand for CA pins drops it.
@@ -36,7 +39,10 @@ public struct HostSettings: Hashable, Sendable {
     case .bool(let enforces): self.enforces = enforces
     default: throw .member("hosts.enforce")
     }
+    unknownCritical = try entry.criticalMembers(beside: Self.members)
   }
+
+  private static let members: Set = ["domainName", "ca", "match", "enforce"]
 
   var json: JSONValue {
     .object([

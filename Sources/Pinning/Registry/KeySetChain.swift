@@ -5,8 +5,9 @@ import CanonicalJSON
 /// - Set n+1 needs the root threshold of set n *and* of set n+1, over distinct keys.
 /// - The list in a document is the whole chain: its first entry is set 1, and no number is missing.
 /// - An app may ship the root of a later set: where set 1 does not follow from what is shipped, the
-///   walk begins at the first set that has exactly the shipped root and is signed by it. Nothing in
-///   front of that is believed.
+///   walk begins at the first set that has exactly the shipped root and is signed by it and by its own
+///   (the same key ids could stand there under algorithms that verify nothing, and lead nowhere). Nothing
+///   in front of that is believed.
 /// - A set that was believed once is never replaced by another of its number, nor are the signatures
 ///   that made it believed.
 /// - A fault ends the walk; the sets before it are believed. So keys that were withdrawn stay
@@ -97,7 +98,8 @@ struct KeySetChain: Sendable {
     for (index, entry) in list.enumerated() {
       guard let (set, signatures) = try? Self.read(entry, Int64(index) + 1, under: trust),
         set.root.demandsTheSame(as: trust.shipped.root),
-        trust.shipped.root.isMet(by: signatures, over: set.signedBytes)
+        trust.shipped.root.isMet(by: signatures, over: set.signedBytes),
+        set.root.isMet(by: signatures, over: set.signedBytes)
       else { continue }
       return set
     }

@@ -103,6 +103,7 @@ public struct Registry: Hashable, Sendable {
       for pin in host.ca { own.ca.insert(Pin(pin)) }
       own.match = host.match
       if host.enforces { own.enforcement = .enforce }
+      own.unknownDemands.formUnion(host.unknownCritical)
       entries[host.pattern] = own
     }
     return order.compactMap { entries[$0] }

@@ -21,6 +21,10 @@ public enum RegistryError: Error, Equatable, Sendable {
   case keySetExpired(epoch: Int64, at: Int64)
   /// The statement cannot be believed.
   case invalidStatement(DocumentFault)
+  /// The statement demands what this client does not know: these members. The one before stays in force.
+  case clientTooOld([String])
+  /// The statement is older than what the app ships beside its keys.
+  case olderThanShipped(RegistryMinimum)
   /// The statement expired at this Unix time.
   case statementExpired(at: Int64)
   /// The statement's number is lower than the one that is believed.
@@ -51,6 +55,12 @@ extension RegistryError: CustomStringConvertible {
     case .keySetExpired(let epoch, let time):
       "key set \(epoch) expired on \(RFC3339.text(time)); hint: the root keys must sign a new one"
     case .invalidStatement(let fault): "the statement is refused: \(fault)"
+    case .clientTooOld(let names):
+      "the registry needs a newer version of SslPinning, which knows its "
+        + ForeignText.list(names)
+        + "; hint: update the app"
+    case .olderThanShipped(let minimum):
+      "the registry is older than \(minimum), which the app ships; hint: is this an old copy?"
     case .statementExpired(let time):
       "the statement expired on \(RFC3339.text(time)); hint: does the registry's server still sign?"
     case .rolledBack(let to, let from):

@@ -1,3 +1,5 @@
+import CanonicalJSON
+
 /// Something in a signed registry that could not be used. Told, never fatal: one bad entry does not
 /// drop the others.
 public enum RegistryProblem: Hashable, Sendable {
@@ -18,6 +20,8 @@ public enum RegistryProblem: Hashable, Sendable {
   /// The hosts need a pin of this role, which the app's ``TrustMode/pinnedKeysOnly`` cannot check: they
   /// are refused.
   case uncheckable(HostPattern, PinEvaluation.PinRole)
+  /// The hosts demand these, which this version of the client does not know: they are refused.
+  case unknownDemands(HostPattern, [String])
 }
 
 extension RegistryProblem: CustomStringConvertible {
@@ -35,6 +39,9 @@ extension RegistryProblem: CustomStringConvertible {
     case .uncheckable(let pattern, let role):
       "\(pattern) demands \(role), which pinnedKeysOnly cannot check: its hosts are refused;"
         + " hint: list leaf pins alone"
+    case .unknownDemands(let pattern, let names):
+      "\(pattern) demands what this version does not know: its hosts are refused"
+        + " (\(ForeignText.list(names))); hint: update the app"
     }
   }
 }

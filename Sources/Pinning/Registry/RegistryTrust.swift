@@ -11,6 +11,9 @@ public struct RegistryTrust: Sendable {
   /// Whether the very first document must carry a statement. Without this a first start cannot see
   /// that somebody stripped it.
   public let requiresStatement: Bool
+  /// Nothing older than this is believed, and no document without a statement; `nil`: anything will do
+  /// for a first one.
+  public let minimum: RegistryMinimum?
   /// Sizes and times.
   public let limits: RegistryLimits
 
@@ -23,26 +26,31 @@ public struct RegistryTrust: Sendable {
   ///   - shipped: signs key sets as the root of set 0, and statements of epoch 0.
   ///   - format1Key: the RSA key of format 1; `nil`: no document passes without a statement.
   ///   - requiresStatement: whether the very first document must carry a statement.
+  ///   - minimum: nothing older is believed.
   ///   - limits: sizes in bytes and times in days.
   ///   - crypto: the platform's digest and signature checks.
   public init(
     registry: String, shipped: KeyRole, format1Key: (any SignatureVerifier)?,
-    requiresStatement: Bool, limits: RegistryLimits = .standard, crypto: some RegistryCrypto
+    requiresStatement: Bool, minimum: RegistryMinimum? = nil, limits: RegistryLimits = .standard,
+    crypto: some RegistryCrypto
   ) {
     self.init(
       registry: registry,
       shipped: KeySet(registry: registry, epoch: 0, root: shipped, online: shipped),
-      format1Key: format1Key, requiresStatement: requiresStatement, limits: limits, crypto: crypto)
+      format1Key: format1Key, requiresStatement: requiresStatement || minimum != nil,
+      minimum: minimum, limits: limits, crypto: crypto)
   }
 
   private init(
     registry: String, shipped: KeySet, format1Key: (any SignatureVerifier)?,
-    requiresStatement: Bool, limits: RegistryLimits, crypto: any RegistryCrypto
+    requiresStatement: Bool, minimum: RegistryMinimum?, limits: RegistryLimits,
+    crypto: any RegistryCrypto
   ) {
     self.registry = registry
     self.shipped = shipped
     self.format1Key = format1Key
     self.requiresStatement = requiresStatement
+    self.minimum = minimum
     self.limits = limits
     self.crypto = crypto
   }
@@ -52,10 +60,11 @@ public struct RegistryTrust: Sendable {
     shipped.root.keys.map(\.id.base64).sorted() + ["\(shipped.root.threshold)"]
   }
 
-  /// The same, for a document that is believed without a statement.
-  var withoutStatement: RegistryTrust {
+  /// The same, for documents that were believed before the newest one: neither what the app asks of a
+  /// first document is asked of them, nor its minimum.
+  var ofOlderDocuments: RegistryTrust {
     RegistryTrust(
       registry: registry, shipped: shipped, format1Key: format1Key, requiresStatement: false,
-      limits: limits, crypto: crypto)
+      minimum: nil, limits: limits, crypto: crypto)
   }
 }

@@ -13,6 +13,14 @@ extension JSONObject {
     return number
   }
 
+  /// A SHA-256.
+  func requireDigest(_ name: String) throws(DocumentFault) -> [UInt8] {
+    guard let digest = StrictBase64.decode(try requireString(name)), digest.count == 32 else {
+      throw .member(name)
+    }
+    return digest
+  }
+
   func requireArray(_ name: String) throws(DocumentFault) -> [JSONValue] {
     guard let elements = self[name]?.arrayValue else { throw .member(name) }
     return elements

@@ -11,7 +11,10 @@ import CanonicalJSON
 /// - Members that nobody here knows are kept and covered by the signatures.
 /// - With `"retired": true` the registry goes back to format 1: the payload is then the format-1
 ///   signature's to vouch for, and neither `payloadDigest` nor `expires` binds any more once the
-///   statement is believed. Hosts and denied keys stay in force as it says.
+///   statement is believed. Hosts and denied keys stay in force as it says. It is the strongest word
+///   there is: the root keys sign it, not the online keys.
+/// - Any other lives for ``longestLife`` at most: whoever steals an online key chooses no year.
+/// - `critical` names members that must not be ignored.
 public struct Statement: Sendable {
   /// The registry that it is for.
   public let registry: String
@@ -31,6 +34,8 @@ public struct Statement: Sendable {
   public let removed: [HostPattern]
   /// Whether the registry goes back to format 1.
   public let isRetired: Bool
+  /// The statement that this one follows, where its publisher tells.
+  public let previous: StatementID?
   /// The statement as received, or as it is published.
   public let json: JSONObject
 
@@ -38,13 +43,14 @@ public struct Statement: Sendable {
   public init(
     registry: String, number: RegistryStamp.Version, issued: Int64, expires: Int64,
     payloadDigest: [UInt8], hosts: [HostSettings] = [], denied: [SPKIPin] = [],
-    removed: [HostPattern] = [], isRetired: Bool = false
+    removed: [HostPattern] = [], isRetired: Bool = false, previous: StatementID? = nil
   ) {
     self.registry = registry
     self.number = number
     (self.issued, self.expires, self.payloadDigest) = (issued, expires, payloadDigest)
     (self.hosts, self.denied, self.removed) = (hosts, denied, removed)
     self.isRetired = isRetired
+    self.previous = previous
     func integer(_ value: Int64) -> JSONValue {
       JSONNumber(exactly: value).map(JSONValue.number) ?? .null
     }
@@ -57,6 +63,7 @@ public struct Statement: Sendable {
       "removed": .array(removed.map { .string($0.description) }),
     ]
     if isRetired { json["retired"] = .bool(true) }
+    json["previous"] = previous?.json
     self.json = json
   }
 
@@ -71,10 +78,8 @@ public struct Statement: Sendable {
     issued = try json.requireInteger("issued")
     expires = try json.requireInteger("expires")
     guard expires > issued else { throw .expiresBeforeIssue }
-    guard let digest = StrictBase64.decode(try json.requireString("payloadDigest")),
-      digest.count == 32
-    else { throw .member("payloadDigest") }
-    payloadDigest = digest
+    payloadDigest = try json.requireDigest("payloadDigest")
+    previous = try json["previous"].map { (json) throws(DocumentFault) in try StatementID(json) }
     var hosts: [HostSettings] = []
     for entry in try json.requireArray("hosts") { hosts.append(try HostSettings(entry)) }
     guard Set(hosts.map(\.pattern)).count == hosts.count else { throw .member("hosts") }
@@ -90,7 +95,24 @@ public struct Statement: Sendable {
     case .bool(let retired): isRetired = retired
     default: throw .member("retired")
     }
+    guard isRetired || expires - issued <= Self.longestLife else {
+      throw .livesTooLong(days: Self.longestLife / 86400)
+    }
+    let unknown = try json.criticalMembers(beside: Self.members)
+    guard unknown.isEmpty else { throw .unknownCritical(unknown) }
   }
+
+  /// The most seconds between `issued` and `expires`: 400 days.
+  public static let longestLife: Int64 = 400 * 86400
+
+  private static let members: Set = [
+    "type", "registry", "epoch", "version", "issued", "expires", "payloadDigest", "hosts", "denied",
+    "removed", "retired", "previous",
+  ]
+
+  /// Whether a statement that nobody has verified says that it is a retired one: then the root keys must
+  /// have signed it.
+  static func saysRetired(_ json: JSONObject) -> Bool { json["retired"] == .bool(true) }
 
   static let type = "statement"
 

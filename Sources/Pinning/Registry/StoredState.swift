@@ -15,13 +15,15 @@ public struct StoredState: Sendable {
     let since: Int64
   }
 
-  var document: [UInt8]
+  /// `nil` while there are key sets and no registry.
+  var document: [UInt8]?
   /// The document of the believed statement, where that is another one.
   var statementDocument: [UInt8]?
   var keySets: [JSONValue]
   var confirmed: Int64
   var enforced: [HostPattern]
-  var vanished: [(document: [UInt8], hosts: [Vanished])]
+  /// The documents that listed them, each with that of the retired statement it was believed beside.
+  var vanished: [(document: [UInt8], retired: [UInt8]?, hosts: [Vanished])]
 
   private static let type = "registry-state"
 
@@ -32,14 +34,13 @@ public struct StoredState: Sendable {
       JSONNumber(exactly: value).map(JSONValue.number)
     }
     var json: JSONObject = [
-      "type": .string(Self.type), "format": .number(1), "document": text(document),
-      "keySets": .array(keySets),
+      "type": .string(Self.type), "format": .number(1), "keySets": .array(keySets),
       "enforced": .array(
         enforced.map(\.description).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
           .map(JSONValue.string)),
       "vanished": .array(
-        vanished.map { document, hosts in
-          .object([
+        vanished.map { document, retired, hosts in
+          var entry: JSONObject = [
             "document": text(document),
             "hosts": .array(
               hosts.map {
@@ -48,9 +49,12 @@ public struct StoredState: Sendable {
                   "since": integer($0.since) ?? .null,
                 ])
               }),
-          ])
+          ]
+          entry["retired"] = retired.map(text)
+          return .object(entry)
         }),
     ]
+    json["document"] = document.map(text)
     json["statementDocument"] = statementDocument.map(text)
     json["confirmed"] = integer(confirmed)
     return JSONValue.object(json).canonicalBytes
@@ -64,9 +68,10 @@ public struct StoredState: Sendable {
     guard excess > 0 else { return all }
     var state = self
     while excess > 0, let oldest = state.indexOfOldest {
-      let document = JSONValue.string(
-        String(decoding: state.vanished.remove(at: oldest).document, as: UTF8.self))
-      excess -= document.canonicalBytes.count
+      let gone = state.vanished.remove(at: oldest)
+      for bytes in [gone.document, gone.retired ?? []] {
+        excess -= JSONValue.string(String(decoding: bytes, as: UTF8.self)).canonicalBytes.count
+      }
     }
     return state.encoded
   }
@@ -85,10 +90,10 @@ public struct StoredState: Sendable {
     let limits = JSONLimits(maximumBytes: JSONLimits.greatestBytes)
     guard let json = (try? JSONValue(parsing: bytes, limits: limits))?.objectValue,
       json["type"] == .string(Self.type), json["format"] == .number(1),
-      let document = json["document"]?.stringValue, let keySets = json["keySets"]?.arrayValue,
+      let keySets = json["keySets"]?.arrayValue,
       let enforced = json["enforced"]?.arrayValue, let vanished = json["vanished"]?.arrayValue
     else { throw .unreadableState }
-    self.document = [UInt8](document.utf8)
+    document = json["document"]?.stringValue.map { [UInt8]($0.utf8) }
     statementDocument = json["statementDocument"]?.stringValue.map { [UInt8]($0.utf8) }
     self.keySets = keySets
     confirmed = json["confirmed"]?.integerValue ?? 0
@@ -98,7 +103,7 @@ public struct StoredState: Sendable {
         let hosts = entry["hosts"]?.arrayValue
       else { return nil }
       return (
-        [UInt8](document.utf8),
+        [UInt8](document.utf8), entry["retired"]?.stringValue.map { [UInt8]($0.utf8) },
         hosts.compactMap { host in
           guard let host = host.objectValue, let since = host["since"]?.integerValue,
             let pattern = try? HostPattern(member: host["domainName"], "domainName")
@@ -108,6 +113,18 @@ public struct StoredState: Sendable {
       )
     }
   }
+
+  init(
+    document: [UInt8]?, statementDocument: [UInt8]?, keySets: [JSONValue], confirmed: Int64,
+    enforced: [HostPattern], vanished: [(document: [UInt8], retired: [UInt8]?, hosts: [Vanished])]
+  ) {
+    (self.document, self.statementDocument) = (document, statementDocument)
+    (self.keySets, self.confirmed) = (keySets, confirmed)
+    (self.enforced, self.vanished) = (enforced, vanished)
+  }
+
+  /// Whether there is a registry in it, beside key sets.
+  public var holdsRegistry: Bool { document != nil }
 
   init(_ trusted: TrustedRegistry) {
     document = trusted.document.bytes
@@ -121,10 +138,13 @@ public struct StoredState: Sendable {
     vanished = []
     for (pattern, host) in trusted.vanished.ordered {
       let own = Vanished(pattern: pattern, since: host.since)
-      if let index = vanished.firstIndex(where: { $0.document == host.source.bytes }) {
+      let source = host.source
+      if let index = vanished.firstIndex(where: {
+        $0.document == source.bytes && $0.retired == source.retiredBytes
+      }) {
         vanished[index].hosts.append(own)
       } else {
-        vanished.append((host.source.bytes, [own]))
+        vanished.append((source.bytes, source.retiredBytes, [own]))
       }
     }
   }

@@ -11,7 +11,8 @@ extension TrustedRegistry {
   ///   choice.
   /// - Nothing that one of them withdrew comes back: the longer chain of key sets stays.
   /// - Within one epoch nothing that one of them tightened is loosened: the enforcement of both
-  ///   stays, and hosts that only the older one lists count as vanished.
+  ///   stays, and hosts that only the older one lists count as vanished. Across epochs they do if the
+  ///   newer one's online keys signed for them.
   /// - In format 1 nothing tells which of two lists is older. Only hosts that one of them saw vanish
   ///   count as vanished, since then.
   ///
@@ -32,12 +33,17 @@ extension TrustedRegistry {
       mine == older.standing.statement?.number.epoch
     {
       standing.enforced.formUnion(older.standing.enforced)
-      let known = newer.document.registry.patterns.union(standing.statement?.removed ?? [])
+      let known = newer.document.registry.patterns.union(newer.document.removed)
       vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: clock)
     } else if standing.statement == nil, older.standing.statement == nil {
       vanished.adopt(
         nil, andThoseOf: older.vanished, unless: newer.document.registry.patterns, at: clock)
       vanished.expire(under: newer.document, at: clock, limits: limits)
+    } else if standing.statement != nil {
+      // As if the newer had come in after the older: what its own online keys vouch for stays.
+      let known = newer.document.registry.patterns.union(newer.document.removed)
+      vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: clock)
+      vanished.keep(where: standing.vouches)
     }
     return TrustedRegistry(
       document: newer.document, standing: standing, vanished: vanished,

@@ -25,14 +25,15 @@ extension TrustedRegistry {
     if let bytes = state.statementDocument {
       _ = try judge.judge(try RegistryEnvelope(parsing: bytes, limits: trust.limits), bytes: bytes)
     }
+    guard let bytes = state.document else { throw .unreadableState }
     let document = try judge.judge(
-      try RegistryEnvelope(parsing: state.document, limits: trust.limits), bytes: state.document)
+      try RegistryEnvelope(parsing: bytes, limits: trust.limits), bytes: bytes)
     standing = judge.standing
     if standing.statement != nil { standing.enforced.formUnion(state.enforced) }
     var vanished = VanishedHosts()
-    let listed = document.registry.patterns.union(document.statement?.removed ?? [])
-    for (bytes, hosts) in state.vanished {
-      guard let source = judge.older(bytes) else { continue }
+    let listed = document.registry.patterns.union(document.removed)
+    for (bytes, retired, hosts) in state.vanished {
+      guard let source = judge.older(bytes, beside: retired) else { continue }
       let known = source.byPattern
       for host in hosts where !listed.contains(host.pattern) {
         guard let last = known[host.pattern] else { continue }

@@ -10,7 +10,8 @@ extension TrustedRegistry {
   public init(
     accepting bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
   ) throws(RegistryError) {
-    try self.init(first: bytes, under: trust, at: clock, origin: .fetched)
+    var judge = DocumentJudge(trust: trust, clock: clock)
+    self = try Self.believing(bytes, by: &judge, confirmed: clock)
   }
 
   /// Believes the document that an app ships as its first, expired or not: nothing older is believed
@@ -27,23 +28,8 @@ extension TrustedRegistry {
   public init(
     bundled bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
   ) throws(RegistryError) {
-    try self.init(first: bytes, under: trust, at: clock, origin: .bundled)
-  }
-
-  private init(
-    first bytes: [UInt8], under trust: RegistryTrust, at clock: Int64, origin: DocumentJudge.Origin
-  ) throws(RegistryError) {
-    let envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
-    var judge = DocumentJudge(trust: trust, clock: clock, origin: origin)
-    let document = try judge.judge(envelope, bytes: bytes)
-    let confirmed =
-      switch origin {
-      case .bundled: judge.standing.statement?.issued ?? 0
-      case .fetched, .stored: clock
-      }
-    self.init(
-      document: document, standing: judge.standing, vanished: VanishedHosts(),
-      confirmed: confirmed, limits: trust.limits)
+    var judge = DocumentJudge(trust: trust, clock: clock, origin: .bundled)
+    self = try Self.believing(bytes, by: &judge, confirmed: nil)
   }
 
   /// What is believed after a document came in.
@@ -59,18 +45,21 @@ extension TrustedRegistry {
     let envelope: RegistryEnvelope
     do throws(RegistryError) {
       envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
-    } catch { return RegistryUpdate(registry: self, refusal: error) }
+    } catch { return RegistryUpdate(registry: self, refusal: error, fork: nil) }
     var judge = DocumentJudge(trust: trust, clock: clock, standing: standing)
     do throws(RegistryError) {
       let next = try judge.judge(envelope, bytes: bytes)
-      return RegistryUpdate(registry: replaced(by: next, judge, at: clock), refusal: nil)
+      let fork = judge.standing.fork
+      return RegistryUpdate(
+        registry: replaced(by: next, judge, at: clock), refusal: nil,
+        fork: fork == standing.fork ? nil : fork)
     } catch {
       var standing = self.standing
       standing.chain = judge.standing.chain
       let same = TrustedRegistry(
         document: document, standing: standing, vanished: vanished, confirmed: stamp.confirmed,
         limits: limits)
-      return RegistryUpdate(registry: same, refusal: error)
+      return RegistryUpdate(registry: same, refusal: error, fork: nil)
     }
   }
 
@@ -79,7 +68,7 @@ extension TrustedRegistry {
   ) -> TrustedRegistry {
     var vanished = self.vanished
     vanished.replace(document, by: next, at: clock, limits: limits)
-    if judge.beginsEpoch { vanished.keep { judge.isVouchedFor($0) } }
+    if judge.beginsEpoch { vanished.keep(where: judge.standing.vouches) }
     return TrustedRegistry(
       document: next, standing: judge.standing, vanished: vanished, confirmed: clock, limits: limits
     )

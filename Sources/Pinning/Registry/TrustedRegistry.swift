@@ -43,6 +43,8 @@ public struct TrustedRegistry: Sendable {
     var statementBytes: [UInt8] = []
     /// Patterns that a statement of the epoch enforced.
     var enforced: Set<HostPattern> = []
+    /// Where the epoch's history was found to branch; not stored.
+    var fork: RegistryFork?
   }
 
   init(
@@ -55,7 +57,7 @@ public struct TrustedRegistry: Sendable {
     self.limits = limits
     stamp = RegistryStamp(
       version: document.statement?.number, payloadDigest: document.payloadDigest,
-      confirmed: confirmed)
+      confirmed: confirmed, fork: standing.fork)
     let gone = vanished.ordered
     registry = Registry(
       keys: document.registry.keys + gone.flatMap(\.host.last.keys),

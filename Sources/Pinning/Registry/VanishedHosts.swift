@@ -30,7 +30,7 @@ struct VanishedHosts: Sendable {
   mutating func replace(
     _ old: AcceptedDocument, by new: AcceptedDocument, at now: Int64, limits: RegistryLimits
   ) {
-    let spokenFor = new.registry.patterns.union(new.statement?.removed ?? [])
+    let spokenFor = new.registry.patterns.union(new.removed)
     hosts = hosts.filter { !spokenFor.contains($0.key) }
     for (pattern, last) in old.byPattern where !spokenFor.contains(pattern) {
       hosts[pattern] = Host(source: old, last: last, since: now)

@@ -46,6 +46,10 @@ extension FailureReport {
         body["registry-epoch"] = JSONNumber(exactly: version.epoch).map { .number($0) }
         body["registry-version"] = JSONNumber(exactly: version.version).map { .number($0) }
       }
+      if let fork = registry.fork {
+        body["registry-fork-believed"] = .string("\(fork.believed)")
+        body["registry-fork-named"] = .string("\(fork.named)")
+      }
     }
     return body
   }
@@ -55,7 +59,7 @@ extension FailureReport {
     case .matched: 0
     case .chainRejected: 2
     case .unjudged, .clearText, .unreadableHost: 3
-    case .unlisted, .mismatch, .noLivePin, .uncheckable, .registryExpired, .denied: 1
+    case .unlisted, .mismatch, .noLivePin, .uncheckable, .clientTooOld, .registryExpired, .denied: 1
     }
   }
 

@@ -9,11 +9,11 @@ extension RegistryTrust {
   /// - Throws: `DocumentFault`; not for a key that was read.
   public init(
     registry: String, signingKey: VerificationKey, requiresStatement: Bool = false,
-    limits: RegistryLimits = .standard
+    minimum: RegistryMinimum? = nil, limits: RegistryLimits = .standard
   ) throws(DocumentFault) {
     try self.init(
       registry: registry, rootKeys: [TrustKey(signingKey)], threshold: 1, signingKey: signingKey,
-      requiresStatement: requiresStatement, limits: limits)
+      requiresStatement: requiresStatement, minimum: minimum, limits: limits)
   }
 
   /// Root keys, so many of which must sign a key set, or a statement as long as there is no key set.
@@ -24,19 +24,22 @@ extension RegistryTrust {
   ///   - threshold: how many of them must sign.
   ///   - signingKey: the key of format 1, for a registry that was retired.
   ///   - requiresStatement: whether the very first document must carry a statement.
+  ///   - minimum: nothing older is believed.
   ///   - limits: sizes in bytes and times in days.
   /// - Throws: ``Pinning/DocumentFault`` for a key that stands twice, and a threshold of zero or above the
   ///   number of keys.
   public init(
     registry: String, rootKeys: [TrustKey], threshold: Int, signingKey: VerificationKey? = nil,
-    requiresStatement: Bool = true, limits: RegistryLimits = .standard
+    requiresStatement: Bool = true, minimum: RegistryMinimum? = nil,
+    limits: RegistryLimits = .standard
   ) throws(DocumentFault) {
     let crypto = PlatformRegistryCrypto()
     var keys: [RoleKey] = []
     for key in rootKeys { keys.append(try key.roleKey) }
     self.init(
       registry: registry, shipped: try KeyRole(keys: keys, threshold: threshold),
-      format1Key: signingKey, requiresStatement: requiresStatement, limits: limits, crypto: crypto)
+      format1Key: signingKey, requiresStatement: requiresStatement, minimum: minimum,
+      limits: limits, crypto: crypto)
   }
 }
 

@@ -107,7 +107,8 @@ public struct DocumentSigner: Sendable {
       }
       document.terms = RegistryDocument.Terms(
         number: number, issued: now, expires: now + Self.horizon, hosts: hosts,
-        denied: content.denied, removed: content.removed)
+        denied: content.denied, removed: content.removed,
+        previous: StatementSigner.last(in: state.document, of: file))
     } else if state.number != nil {
       throw .statementsEnded
     }

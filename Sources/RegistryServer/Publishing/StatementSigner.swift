@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import Pinning
+import PinningPlatform
 import TLSTools
 
 /// Holds the online keys, and finds the key sets that a document carries.
@@ -92,6 +93,15 @@ struct StatementSigner: Sendable {
         epoch: newest.epoch, held: held.count, threshold: newest.online.threshold)
     }
     return held
+  }
+
+  /// The statement in a document that was published: the next one says that it follows it.
+  static func last(in document: [UInt8], of file: String) -> StatementID? {
+    guard !document.isEmpty,
+      let json = (try? JSONValue(parsing: document))?.objectValue?["statement"]?.objectValue,
+      let statement = try? Statement(json, registry: file)
+    else { return nil }
+    return StatementID(of: statement, crypto: PlatformRegistryCrypto())
   }
 
   /// The key sets in a document that was published.

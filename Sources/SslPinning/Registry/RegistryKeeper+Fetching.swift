@@ -8,53 +8,74 @@ extension RegistryKeeper {
       FetchedDocument, FetchError
     >
 
+  /// A fetch under way.
+  struct Flight {
+    let task: Task<Result<Bool, SslPinningError>, Never>
+    /// Whether it asks past caches.
+    let bypassesCaches: Bool
+    /// Whether "unchanged" is no answer to it.
+    let isAnew: Bool
+  }
+
   /// The fetch under way, or one that starts now.
   ///
   /// - Parameter anew: whether "unchanged" is no answer: after a refusal, since a mirror whose tag never
   ///   changes would keep a rotation away for good.
   func flight(
     _ state: inout State, _ fetch: @escaping Fetch, bypassingCaches: Bool, anew: Bool = false
-  ) -> Task<Result<Bool, SslPinningError>, Never> {
+  ) -> Flight {
     if let running = state.refreshing { return running }
     let clock = clocks.wall()
-    let isUseless = anew || state.trusted.isExpired(at: clock)
+    let asked = state.trusted
+    let isUseless = anew || asked.isExpired(at: clock)
     let ask = RegistrySource.Ask(
       etag: isUseless ? nil : state.etag, bypassesCaches: bypassingCaches,
-      time: state.trusted.time(at: clock))
-    let started = Task {
+      time: asked.time(at: clock))
+    let task = Task {
       let fetched = await fetch(ask)
-      let (result, isNews) = self.accept(fetched)
+      let (result, isNews) = self.accept(fetched, confirming: asked)
       // Before it is stored: a disk that hangs must keep nobody from the next fetch.
       self.state.withLock { $0.refreshing = nil }
       if isNews { await self.persist() }
       return result
     }
-    state.refreshing = started
-    return started
+    let flight = Flight(task: task, bypassesCaches: bypassingCaches, isAnew: anew)
+    state.refreshing = flight
+    return flight
   }
 
+  /// - Parameter asked: what "unchanged" is about.
   /// - Returns: whether the pins changed, and whether there is something to store.
   private func accept(
-    _ fetched: Result<FetchedDocument, FetchError>
+    _ fetched: Result<FetchedDocument, FetchError>, confirming asked: TrustedRegistry
   ) -> (Result<Bool, SslPinningError>, isNews: Bool) {
-    let old = trusted
     var isNews = false
     var isChange = false
     do throws(SslPinningError) {
       switch fetched {
       case .failure(let error): throw SslPinningError(error, url: config.endpointUrl)
       case .success(.unchanged):
-        isChange = try put(old.confirmed(at: clocks.wall()), from: .network)
+        let clock = clocks.wall()
+        isChange = try put {
+          $0.isSameDocument(as: asked)
+            ? Change(registry: $0.confirmed(at: clock), origin: .network) : nil
+        }
       case .success(.fresh(let bytes, let etag)):
-        let update = old.update(with: bytes, under: trust, at: clocks.wall())
-        // Newer key sets are believed even from a document that is not.
-        if let refusal = update.refusal {
-          state.withLock { $0.trusted = update.registry }
+        let clock = clocks.wall()
+        var update: RegistryUpdate?
+        isChange = try put {
+          let judged = $0.update(with: bytes, under: trust, at: clock)
+          update = judged
+          // Newer key sets are believed even from a document that is not.
+          return judged.refusal == nil
+            ? Change(registry: judged.registry, origin: .network, etag: etag)
+            : Change(registry: judged.registry)
+        }
+        if let refusal = update?.refusal {
           isNews = true
           throw SslPinningError(refusal, url: config.endpointUrl)
         }
-        isChange = try put(update.registry, from: .network)
-        state.withLock { $0.etag = etag }
+        if let fork = update?.fork { events.send(.registryForked(fork)) }
       }
     } catch {
       let failures = state.withLock { state in
@@ -69,30 +90,52 @@ extension RegistryKeeper {
     return (.success(isChange), true)
   }
 
-  /// Puts a registry in force.
+  /// What is to be in force next.
+  private struct Change {
+    var registry: TrustedRegistry
+    /// `nil`: as before, or the cache if it is another document.
+    var origin: RegistryStatus.Origin?
+    /// The tag of its document, where it has come with one.
+    var etag: String?
+  }
+
+  /// Puts in force what `make` makes of the registry in force.
+  ///
+  /// It is made without holding the lock that verdicts take, and made again if another change came first: a
+  /// fetch, and what another process had stored, may end at one time, and neither takes the other back.
   ///
   /// - Returns: whether its pins are others than before.
   private func put(
-    _ newer: TrustedRegistry, from origin: RegistryStatus.Origin
+    _ make: (TrustedRegistry) -> Change?
   ) throws(SslPinningError) -> Bool {
-    let policy = try Self.policy(of: newer, config)
-    let now = newer.time(at: clocks.wall())
-    let (isChange, isAnswered, pinsChanged) = state.withLock { state in
-      let isChange = newer.pins(differFrom: state.trusted)
-      let isSameDocument = newer.isSameDocument(as: state.trusted)
-      state.trusted = newer
-      state.origin = origin
-      if isChange || !isSameDocument {
-        state.inForce.replace(with: policy, at: now)
-      } else {
-        // Verdicts stand, and connections need not be judged again.
-        state.inForce.restamp(policy)
+    while true {
+      let (base, revision) = state.withLock { ($0.trusted, $0.revision) }
+      guard let change = make(base) else { return false }
+      let newer = change.registry
+      let policy = try Self.policy(of: newer, config)
+      let now = newer.time(at: clocks.wall())
+      let isChange = newer.pins(differFrom: base)
+      let isSameDocument = newer.isSameDocument(as: base)
+      let pinsChanged = state.withLock { state -> (@Sendable () -> Void)?? in
+        guard state.revision == revision else { return nil }
+        state.revision += 1
+        state.trusted = newer
+        state.origin = change.origin ?? (isSameDocument ? state.origin : .cache)
+        // A tag names one document.
+        if !isSameDocument || change.etag != nil { state.etag = change.etag }
+        if isChange || !isSameDocument {
+          state.inForce.replace(with: policy, at: now)
+        } else {
+          // Verdicts stand, and connections need not be judged again.
+          state.inForce.restamp(policy)
+        }
+        return .some(state.pinsChanged)
       }
-      return (isChange, isSameDocument && !isChange, state.pinsChanged)
+      guard let pinsChanged else { continue }
+      if isChange { tellRegistry() }
+      if isChange || !isSameDocument { pinsChanged?() }
+      return isChange
     }
-    if isChange { tellRegistry() }
-    if !isAnswered { pinsChanged?() }
-    return isChange
   }
 
   /// Stores what is believed, on a queue of its own, and waits for it: three seconds at most. A disk that
@@ -122,14 +165,13 @@ extension RegistryKeeper {
     }
     let ours = trusted
     do throws(StateStoreError) {
-      let merged = try store.save(ours, under: trust, at: clocks.wall())
+      let stored = try store.save(ours, under: trust, at: clocks.wall())
       state.withLock { $0.storage = .kept }
-      guard merged.knowsMore(than: ours) else { return }
-      if merged.isSameDocument(as: ours) {
-        _ = try? put(merged, from: state.withLock { $0.origin })
-      } else {
-        state.withLock { $0.etag = nil }
-        _ = try? put(merged, from: .cache)
+      guard stored.knowsMore(than: ours) else { return }
+      let clock = clocks.wall()
+      _ = try? put { now in
+        let both = now.merged(with: stored, at: clock)
+        return both.knowsMore(than: now) ? Change(registry: both) : nil
       }
     } catch { tellNotStored("\(error)") }
   }

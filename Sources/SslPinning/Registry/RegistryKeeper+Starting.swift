@@ -6,9 +6,12 @@ extension RegistryKeeper {
   static func startingPoint(
     _ config: SslPinningConfig, _ trust: RegistryTrust, _ store: StateStore?,
     _ events: Broadcast<PinningEvent>, at clock: Int64
-  ) throws(SslPinningError) -> StartingPoint? {
+  ) throws(SslPinningError) -> (StartingPoint?, LearnedKeySets) {
     var cached: TrustedRegistry?
-    do throws(StateStoreError) { cached = try store?.load(under: trust, at: clock) } catch {
+    var learned = LearnedKeySets.none
+    do throws(StateStoreError) {
+      if let store { (cached, learned) = try store.load(under: trust, at: clock) }
+    } catch {
       events.send(.storedRegistryRefused(reason: "\(error)"))
     }
     var bundled: TrustedRegistry?
@@ -17,12 +20,13 @@ extension RegistryKeeper {
         bundled = try TrustedRegistry(bundled: [UInt8](bytes), under: trust, at: clock)
       } catch { throw .badBundledRegistry(error) }
     }
-    return StartingPoint(cached: cached, bundled: bundled, at: clock)
+    let start = StartingPoint(cached: cached, bundled: bundled, learned: learned, at: clock)
+    return (start, learned)
   }
 
   static func first(
-    _ atHand: StartingPoint?, from source: RegistrySource, under trust: RegistryTrust,
-    at url: String, clocks: Clocks
+    _ atHand: StartingPoint?, knowing learned: LearnedKeySets, from source: RegistrySource,
+    under trust: RegistryTrust, at url: String, clocks: Clocks, store: StateStore?
   ) async throws(SslPinningError) -> (TrustedRegistry, RegistryStatus.Origin, etag: String?) {
     let bytes: [UInt8]
     let origin: RegistryStatus.Origin
@@ -40,11 +44,13 @@ extension RegistryKeeper {
       case .failure(let error): throw SslPinningError(error, url: url)
       }
     }
-    do throws(RegistryError) {
-      return (
-        try TrustedRegistry(accepting: bytes, under: trust, at: clocks.wall()), origin, etag
-      )
-    } catch { throw SslPinningError(error, url: url) }
+    let clock = clocks.wall()
+    switch TrustedRegistry.first(bytes, under: trust, knowing: learned, at: clock) {
+    case .believed(let registry): return (registry, origin, etag)
+    case .refused(let error, let now):
+      if now.epoch > learned.epoch { try? store?.save(now, under: trust, at: clock) }
+      throw SslPinningError(error, url: url)
+    }
   }
 
   static func policy(

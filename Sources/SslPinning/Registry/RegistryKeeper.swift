@@ -12,11 +12,13 @@ import PinningPlatform
 final class RegistryKeeper: PinJudge {
   struct State {
     var trusted: TrustedRegistry
+    /// Counts what was put in force.
+    var revision: UInt64 = 0
     var origin: RegistryStatus.Origin
     var inForce: PolicyInForce
     var storage: RegistryStatus.Storage
     var etag: String?
-    var refreshing: Task<Result<Bool, SslPinningError>, Never>?
+    var refreshing: Flight?
     var limiter = RefreshLimiter()
     var schedule: RefreshSchedule
     var background: Task<Void, Never>?
@@ -51,9 +53,10 @@ final class RegistryKeeper: PinJudge {
   ) async throws(SslPinningError) {
     let clock = clocks.wall()
     var schedule = RefreshSchedule(interval: config.refreshInterval, at: clocks.steady())
-    let atHand = try Self.startingPoint(config, trust, store, events, at: clock)
+    let (atHand, learned) = try Self.startingPoint(config, trust, store, events, at: clock)
     let (first, origin, etag) = try await Self.first(
-      atHand, from: source, under: trust, at: config.endpointUrl, clocks: clocks)
+      atHand, knowing: learned, from: source, under: trust, at: config.endpointUrl, clocks: clocks,
+      store: store)
     let policy = try Self.policy(of: first, config)
     schedule.begin(age: first.stamp.age(at: clock))
     self.config = config
@@ -109,8 +112,11 @@ final class RegistryKeeper: PinJudge {
   /// - Returns: whether the pins changed.
   func refresh(bypassingCaches: Bool) async -> Result<Bool, SslPinningError> {
     guard case .live(let fetch) = source else { return .success(false) }
-    let task = state.withLock { flight(&$0, fetch, bypassingCaches: bypassingCaches) }
-    return await task.value
+    let running = state.withLock { flight(&$0, fetch, bypassingCaches: bypassingCaches) }
+    let result = await running.task.value
+    guard bypassingCaches, !running.bypassesCaches else { return result }
+    // One that was joined may have been answered by a cache.
+    return await state.withLock { flight(&$0, fetch, bypassingCaches: true) }.task.value
   }
 
   // MARK: PinJudge
@@ -162,12 +168,13 @@ final class RegistryKeeper: PinJudge {
   /// is owed a fetch of its own, which counts against the limit like any other.
   func refresh(after refusal: PinEvaluation) async {
     let running = state.withLock { $0.refreshing }
-    if case .success(true)? = await running?.value { return }
+    // A joined one that may have been answered by a cache brings a change, perhaps, and not this one.
+    if case .success(true)? = await running?.task.value, running?.isAnew == true { return }
     guard case .live(let fetch) = source else { return }
     let own = state.withLock { state in
       state.limiter.allows(refusal, at: clocks.steady())
         ? flight(&state, fetch, bypassingCaches: true, anew: true) : nil
     }
-    _ = await own?.value
+    _ = await own?.task.value
   }
 }

@@ -19,12 +19,13 @@ extension RegistryTrust {
       if rootKeys.isEmpty, let signingKey {
         try self.init(
           registry: name, signingKey: signingKey,
-          requiresStatement: config.requireStatement ?? false, limits: limits)
+          requiresStatement: config.requireStatement ?? false, minimum: config.minimumRegistry,
+          limits: limits)
       } else {
         try self.init(
           registry: name, rootKeys: rootKeys, threshold: config.rootThreshold,
           signingKey: signingKey, requiresStatement: config.requireStatement ?? true,
-          limits: limits)
+          minimum: config.minimumRegistry, limits: limits)
       }
     } catch { throw .badRootKeys(error) }
   }

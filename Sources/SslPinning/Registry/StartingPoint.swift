@@ -7,14 +7,17 @@ struct StartingPoint: Sendable {
   let origin: RegistryStatus.Origin
 
   /// - Returns: `nil` where there is neither.
-  init?(cached: TrustedRegistry?, bundled: TrustedRegistry?, at clock: Int64) {
+  init?(
+    cached: TrustedRegistry?, bundled: TrustedRegistry?, learned: LearnedKeySets = .none,
+    at clock: Int64
+  ) {
     switch (cached, bundled) {
     case (let cached?, let bundled?):
       registry = cached.merged(with: bundled, at: clock)
       // The bundle's only where the app is newer than what an earlier version of it had fetched.
       origin = registry.stamp.payloadDigest == cached.stamp.payloadDigest ? .cache : .bundle
     case (let cached?, nil): (registry, origin) = (cached, .cache)
-    case (nil, let bundled?): (registry, origin) = (bundled, .bundle)
+    case (nil, let bundled?): (registry, origin) = (bundled.knowing(learned), .bundle)
     case (nil, nil): return nil
     }
   }

@@ -30,20 +30,40 @@ struct StateStore: Sendable {
     file = AtomicFile(path: "\(directory)/registry-\(name).json", patience: patience)
   }
 
-  /// What is stored; `nil` where nothing is.
+  /// What is stored; no registry where nothing is, or only key sets of documents that were refused.
   ///
   /// - Throws: ``StateStoreError``: the file cannot be read, or not be believed.
   func load(
     under trust: RegistryTrust, at clock: Int64
-  ) throws(StateStoreError) -> TrustedRegistry? {
+  ) throws(StateStoreError) -> (registry: TrustedRegistry?, learned: LearnedKeySets) {
     let bytes: [UInt8]?
     do throws(FileError) { bytes = try file.read(limit: largest) } catch {
       throw .file(error)
     }
-    guard let bytes else { return nil }
+    guard let bytes else { return (nil, .none) }
     do throws(RegistryError) { return try Self.believe(bytes, under: trust, at: clock) } catch {
       throw .refused(error)
     }
+  }
+
+  /// Stores key sets of a first document that was refused, unless more is stored already.
+  func save(
+    _ learned: LearnedKeySets, under trust: RegistryTrust, at clock: Int64
+  ) throws(StateStoreError) {
+    do throws(FileError) {
+      try file.withLock { (held) throws(FileError) in
+        let stored = try held.read(limit: largest).flatMap {
+          try? Self.believe($0, under: trust, at: clock)
+        }
+        let state: StoredState
+        if let registry = stored?.registry {
+          state = registry.knowing(learned).state
+        } else {
+          state = learned.merged(with: stored?.learned ?? .none).state
+        }
+        try held.write(state.encoded(within: largest))
+      }
+    } catch { throw .file(error) }
   }
 
   /// Stores a registry together with what is stored already.
@@ -61,7 +81,7 @@ struct StateStore: Sendable {
           guard case .tooLarge = error else { throw error }
           bytes = nil
         }
-        var stored: TrustedRegistry?
+        var stored: (registry: TrustedRegistry?, learned: LearnedKeySets)?
         do throws(RegistryError) {
           stored = try bytes.map { (bytes) throws(RegistryError) in
             try Self.believe(bytes, under: trust, at: clock)
@@ -70,7 +90,8 @@ struct StateStore: Sendable {
           // Another process of the app has a larger limit, and may know newer key sets and versions.
           throw .tooLarge(path: file.path, limit: limit)
         } catch {}
-        let merged = stored.map { trusted.merged(with: $0, at: clock) } ?? trusted
+        let known = trusted.knowing(stored?.learned ?? .none)
+        let merged = stored?.registry.map { known.merged(with: $0, at: clock) } ?? known
         try held.write(merged.state.encoded(within: largest))
         return merged
       }
@@ -79,8 +100,12 @@ struct StateStore: Sendable {
 
   private static func believe(
     _ bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
-  ) throws(RegistryError) -> TrustedRegistry {
-    try TrustedRegistry(restoring: StoredState(decoding: bytes), under: trust, at: clock)
+  ) throws(RegistryError) -> (registry: TrustedRegistry?, learned: LearnedKeySets) {
+    let state = try StoredState(decoding: bytes)
+    guard state.holdsRegistry else {
+      return (nil, LearnedKeySets(restoring: state, under: trust))
+    }
+    return (try TrustedRegistry(restoring: state, under: trust, at: clock), .none)
   }
 }
 

@@ -16,6 +16,9 @@ public enum PinningEvent: Equatable, Sendable {
   case storedRegistryRefused(reason: String)
   /// The registry could not be stored: the next start may be a first start.
   case registryNotStored(reason: String)
+  /// The registry goes on from another statement than the one that this client believed: somebody else has
+  /// its online key, or two servers sign it.
+  case registryForked(RegistryFork)
   /// Trouble with sending failure reports.
   case reporting(ReportingEvent)
   /// A request went over a connection that was never judged for its host. Only Apple's systems let
@@ -35,6 +38,7 @@ extension PinningEvent: CustomStringConvertible {
     case .registryNotStored(let reason):
       "the registry is not stored: \(reason); "
         + "hint: the next start can be fed an old one; name a directory that can be written to"
+    case .registryForked(let fork): "the registry is forked: \(fork)"
     case .reporting(let event): "failure reports: \(event)"
     case .unjudgedReuse(let evaluation): evaluation.description
     }

@@ -27,15 +27,19 @@ public struct RegistryDocument: Sendable {
     public var removed: [HostPattern]
     /// Whether the registry goes back to format 1.
     public var isRetired: Bool
+    /// The statement before, if there was one.
+    public var previous: StatementID?
 
     /// Terms.
     public init(
       number: RegistryStamp.Version, issued: Int64, expires: Int64, hosts: [HostSettings] = [],
-      denied: [SPKIPin] = [], removed: [HostPattern] = [], isRetired: Bool = false
+      denied: [SPKIPin] = [], removed: [HostPattern] = [], isRetired: Bool = false,
+      previous: StatementID? = nil
     ) {
       (self.number, self.issued, self.expires) = (number, issued, expires)
       (self.hosts, self.denied, self.removed) = (hosts, denied, removed)
       self.isRetired = isRetired
+      self.previous = previous
     }
   }
 
@@ -72,7 +76,7 @@ public struct RegistryDocument: Sendable {
       Statement(
         registry: registry, number: terms.number, issued: terms.issued, expires: terms.expires,
         payloadDigest: Digest.sha256(payload), hosts: terms.hosts, denied: terms.denied,
-        removed: terms.removed, isRetired: terms.isRetired)
+        removed: terms.removed, isRetired: terms.isRetired, previous: terms.previous)
     }
   }
 
@@ -81,7 +85,8 @@ public struct RegistryDocument: Sendable {
   /// - Parameters:
   ///   - format1Key: signs the payload; without it there is no `signature`, and format-1 clients
   ///     refuse the document.
-  ///   - onlineKeys: sign the statement: enough of the online role of the newest key set.
+  ///   - onlineKeys: sign the statement: enough of the online role of the newest key set, or of its root
+  ///     role if the statement retires the registry.
   /// - Throws: ``SigningKeyError/malformed(_:)`` where a key does not add up.
   public func signed(
     format1Key: SigningKey?, onlineKeys: [TrustSigningKey] = []

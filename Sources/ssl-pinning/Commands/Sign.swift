@@ -8,7 +8,8 @@ enum Sign {
   private static let key = Flag.text(
     "--key", "FILE", "the private key of format 1, prv.pem: RSA of 1024 bits or more")
   private static let onlineKey = Flag.texts(
-    "--online-key", "FILE", "a private online key: makes format 2, it signs the statement")
+    "--online-key", "FILE",
+    "a private online key: makes format 2, it signs the statement; with --retired a root key")
 
   static let command = Command(
     "sign", "sign a registry's payload",

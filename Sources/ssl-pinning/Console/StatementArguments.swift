@@ -15,9 +15,11 @@ enum StatementArguments {
     in: 0...JSONNumber.greatestInteger)
   private static let issued = Flag.unixTime("--issued", "the statement's date; now by default")
   private static let days = Flag.number(
-    "--expires-days", "DAYS", "how long it is valid; 90 by default, 30 at least", in: 30...36_500)
+    "--expires-days", "DAYS", "how long it is valid; 90 by default, 400 at most but for --retired",
+    in: 30...36_500)
   private static let retired = Flag(
-    "--retired", "say that the registry goes back to format 1; --expires-days far off")
+    "--retired",
+    "say that the registry goes back to format 1: the root keys sign; --expires-days far off")
 
   static let flags = [
     RegistryNameArgument.flag.description, keySets.description, settings.description,

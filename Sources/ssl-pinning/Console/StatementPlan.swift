@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Pinning
+import PinningPlatform
 import TLSTools
 
 /// A statement that is about to be signed. Says no where every client would refuse it.
@@ -56,13 +57,16 @@ struct StatementPlan {
     if let shortage = keySets.shortages.first {
       throw .no("\(shortage); hint: keys sign-set adds the missing ones")
     }
-    let role = newest.online
+    // Retirement is the strongest word there is: no key that lies on a server may say it.
+    let (role, name) = isRetired ? (newest.root, "root") : (newest.online, "online")
     for (path, key) in onlineKeys where !role.keys.contains(where: { $0.id == key.roleKey.id }) {
-      throw .no("\(path) is no online key of key set \(newest.epoch)")
+      throw .no(
+        "\(path) is no \(name) key of key set \(newest.epoch)"
+          + (isRetired ? "; hint: the root keys sign --retired" : ""))
     }
     guard onlineKeys.count >= role.threshold else {
       throw .no(
-        "key set \(newest.epoch) asks for \(role.threshold) online keys, and"
+        "key set \(newest.epoch) asks for \(role.threshold) \(name) keys, and"
           + " \(onlineKeys.count) sign")
     }
     guard !newest.isExpired(at: issued) else {
@@ -143,7 +147,8 @@ struct StatementPlan {
     // Read back as strictly as clients read it: what they would refuse is refused here.
     var json = Statement(
       registry: registry, number: try number(), issued: issued, expires: issued + lifetime,
-      payloadDigest: [UInt8](repeating: 0, count: 32), isRetired: isRetired
+      payloadDigest: [UInt8](repeating: 0, count: 32), isRetired: isRetired,
+      previous: last.map { StatementID(of: $0, crypto: PlatformRegistryCrypto()) }
     ).json
     for name in Self.settings {
       if let value = settings[name] ?? last?.json[name] { json[name] = value }
@@ -158,7 +163,7 @@ struct StatementPlan {
     return RegistryDocument.Terms(
       number: statement.number, issued: issued, expires: statement.expires,
       hosts: statement.hosts, denied: statement.denied, removed: statement.removed,
-      isRetired: isRetired)
+      isRetired: isRetired, previous: statement.previous)
   }
 
   private func number() throws(CommandFailure) -> RegistryStamp.Version {

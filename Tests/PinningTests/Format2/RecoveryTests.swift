@@ -32,7 +32,25 @@ struct RecoveryTests {
     }
   }
 
-  @Test("ends what a thief of the online key put into a retired statement")
+  @Test("a thief of the online key retires nothing: the root keys alone do")
+  func retiredByOnlineKey() throws {
+    let (genuine, client) = try scene()
+    var thief = genuine
+    (thief.version, thief.isRetired, thief.root) = (2, true, [1])
+    let update = try client.update(with: thief)
+    #expect(update.refusal == .invalidStatement(.notSigned(by: .root(epoch: 1))))
+    // Nor do the root keys sign what is not retired.
+    var other = genuine
+    (other.version, other.online) = (2, [0])
+    #expect(
+      try client.update(with: other).refusal
+        == .invalidStatement(.notSigned(by: .onlineKeys(epoch: 1))))
+    // The control.
+    thief.root = [0]
+    #expect(try client.update(with: thief).refusal == nil)
+  }
+
+  @Test("ends what stood in a retired statement")
   func retired() throws {
     let (genuine, client) = try scene()
     var thief = genuine

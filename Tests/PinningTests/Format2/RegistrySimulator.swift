@@ -55,6 +55,8 @@ struct RegistrySimulator {
   var isRetired = false
   /// Who signs the statement.
   var online = [0]
+  /// Who signs one that retires the registry.
+  var root = [0]
   /// The chain's entries.
   var keySets: [JSONValue] = []
   /// Whether the statement is left out.
@@ -83,10 +85,10 @@ struct RegistrySimulator {
     return json
   }
 
-  /// Signatures of the online keys.
+  /// Signatures of the keys that have to sign.
   func signatures(over statement: JSONObject) throws -> [DocumentSignature] {
     try SimulatedKeys.signatures(
-      online, over: DocumentSignature.Domain.statement.bytes(over: statement))
+      isRetired ? root : online, over: DocumentSignature.Domain.statement.bytes(over: statement))
   }
 
   /// The document as the settings stand.
