@@ -66,7 +66,6 @@ static void hear(pp_exchange *x) {
   x->alive = true;
   if (!x->connection) return;
   x->heard = ++x->connection->heard;
-  x->connection->is_doubted = false;
 }
 
 static bool starts_with(const char *bytes, size_t length, const char *name) {
@@ -186,7 +185,7 @@ bool pp_exchange_reset(pp_exchange *x) {
   SET(CURLOPT_HEADERFUNCTION, receive_header);
   SET(CURLOPT_HEADERDATA, x);
   SET(CURLOPT_OPENSOCKETFUNCTION, pp_client_open_socket);
-  SET(CURLOPT_OPENSOCKETDATA, x->client);
+  SET(CURLOPT_OPENSOCKETDATA, x);
   SET(CURLOPT_CLOSESOCKETFUNCTION, pp_client_close_socket);
   SET(CURLOPT_CLOSESOCKETDATA, x->client);
   // The rules: chain and pins before a byte leaves, on every connection, and no resumption.
@@ -333,15 +332,25 @@ void pp_exchange_hold(pp_exchange *x, pp_judged *connection) {
   x->heard = connection ? connection->heard : 0;
 }
 
-void pp_exchange_doubt_connection(pp_exchange *x) {
-  if (x->connection && x->heard != x->connection->heard) return;
-  if (x->connection) x->connection->is_doubted = true;
-  // Where nobody else is on it, it is not kept.
+bool pp_exchange_leave_silent_connection(pp_exchange *x) {
+  if (!x->connection || x->heard != x->connection->heard) return false;
   pp_exchange_leave_connection(x);
+  // One that carries a single request ends with it.
+  return x->connection->is_shared;
 }
 
-bool pp_exchange_is_doubted(const pp_exchange *x) {
-  return x->connection && x->connection->is_doubted;
+CURLcode pp_exchange_set_colour(pp_exchange *x, unsigned colour) {
+  // Of Windows alone: with OpenSSL they mean nothing, but for telling connections apart.
+  static const long bits[] = {CURLSSLOPT_NO_REVOKE, CURLSSLOPT_REVOKE_BEST_EFFORT,
+                              CURLSSLOPT_AUTO_CLIENT_CERT};
+  long options = 0;
+  for (unsigned i = 0; i < sizeof bits / sizeof *bits; i++)
+    if (colour >> i & 1) options |= bits[i];
+  x->is_plain = false;
+  // libcurl does not look at the colour of a connection that is being made: it would have this one wait for
+  // any.
+  CURLcode failed = curl_easy_setopt(x->easy, CURLOPT_PIPEWAIT, 0L);
+  return failed ? failed : curl_easy_setopt(x->easy, CURLOPT_SSL_OPTIONS, options);
 }
 
 bool pp_exchange_may_be_cut(const pp_exchange *x) {
@@ -389,7 +398,7 @@ bool pp_exchange_start(pp_exchange *x) {
   x->sent = 0;
   x->head_ended = false;
   x->has_location = x->head_complete = x->discards = x->begun = x->repeat_refused = false;
-  x->paused = x->upload_paused = false;
+  x->paused = x->upload_paused = x->dials = false;
   x->alive = true;
   x->error[0] = 0;
   x->is_running = curl_multi_add_handle(x->client->multi, x->easy) == CURLM_OK;

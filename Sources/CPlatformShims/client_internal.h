@@ -42,7 +42,7 @@ bool pp_client_has_proxies(void);
 struct pp_watch *pp_client_watch(pp_client *client, int descriptor);
 
 // CURLOPT_OPENSOCKETFUNCTION and CURLOPT_CLOSESOCKETFUNCTION.
-curl_socket_t pp_client_open_socket(void *client, curlsocktype purpose, struct curl_sockaddr *to);
+curl_socket_t pp_client_open_socket(void *exchange, curlsocktype purpose, struct curl_sockaddr *to);
 int pp_client_close_socket(void *client, curl_socket_t socket);
 
 // Has the exchange hold the connection that it is on; NULL: none.

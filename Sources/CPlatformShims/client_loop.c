@@ -90,7 +90,9 @@ curl_socket_t pp_client_open_socket(void *argument, curlsocktype purpose,
                                     struct curl_sockaddr *to) {
   (void)purpose;
   int made = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
-  struct pp_watch *watch = made < 0 ? NULL : pp_client_watch(argument, made);
+  pp_exchange *x = argument;
+  x->dials = true;
+  struct pp_watch *watch = made < 0 ? NULL : pp_client_watch(x->client, made);
   if (watch) *watch = (struct pp_watch){.is_kept = true};
   return made < 0 ? CURL_SOCKET_BAD : made;
 }

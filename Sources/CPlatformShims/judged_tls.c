@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int judged_index = -1;
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;
@@ -66,7 +67,14 @@ int pp_judged_end(X509_STORE_CTX *store_context, SSL *ssl, bool accepted, void *
 pp_judged *pp_judged_of(const struct curl_tlssessioninfo *info) {
   if (judged_index < 0 || !info || info->backend != CURLSSLBACKEND_OPENSSL || !info->internals)
     return NULL;
-  return SSL_get_ex_data(info->internals, judged_index);
+  pp_judged *judged = SSL_get_ex_data(info->internals, judged_index);
+  if (judged && judged->heard == 0) {
+    const unsigned char *protocol = NULL;
+    unsigned count = 0;
+    SSL_get0_alpn_selected(info->internals, &protocol, &count);
+    judged->is_shared = count == 2 && memcmp(protocol, "h2", 2) == 0;
+  }
+  return judged;
 }
 
 void pp_judged_hold(pp_judged *judged) {

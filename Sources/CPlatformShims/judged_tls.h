@@ -17,8 +17,8 @@ typedef struct pp_judged {
   // The peer said that nothing follows (close_notify): an end without it may be anybody's who is on
   // the way.
   bool was_ended;
-  // A request had no answer in time while nothing else came either; until something comes.
-  bool is_doubted;
+  // Many requests at a time go over it (HTTP/2).
+  bool is_shared;
   // How often something came over it.
   uint64_t heard;
 } pp_judged;

@@ -59,6 +59,9 @@ long pp_http_version(unsigned features);
 #define PP_FEED_LATER (-1)
 #define PP_FEED_FAILED (-2)
 
+// How many colours connections have.
+#define PP_COLOURS 8
+
 // One easy handle with what it receives; used for one transfer after the other.
 struct pp_exchange {
   CURL *easy;
@@ -88,6 +91,7 @@ struct pp_exchange {
   bool is_chunked;      // its last chunk ends the body
   bool alive;           // bytes moved since somebody last cleared this
   bool is_running, is_news, is_plain;
+  bool dials;           // a socket was made for it
   bool has_proxies;     // the environment named some when the options were set
   struct pp_exchange *next_news;
   struct curl_slist *headers;
@@ -150,11 +154,13 @@ CURLcode pp_exchange_set_proxy(pp_exchange *exchange, const char *proxy);
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *exchange);
 // Its connection is kept for nobody after this.
 CURLcode pp_exchange_leave_connection(pp_exchange *exchange);
-// A request was late: unless something else came over its connection meanwhile, others keep off it until
-// something does.
-void pp_exchange_doubt_connection(pp_exchange *exchange);
-// Whether others should rather keep off the connection that the exchange is on.
-bool pp_exchange_is_doubted(const pp_exchange *exchange);
+// A request was late: whether nothing else came over its connection meanwhile, so that it may be dead. It is
+// kept for nobody then.
+bool pp_exchange_leave_silent_connection(pp_exchange *exchange);
+// Has the exchange use connections of this colour only, and open them so: 0 to PP_COLOURS - 1. That is how
+// others are kept off a connection that libcurl still thinks well of. It waits for no connection that somebody
+// else opens.
+CURLcode pp_exchange_set_colour(pp_exchange *exchange, unsigned colour);
 // Without it libcurl gives a connection up that is not there after 300 seconds.
 CURLcode pp_exchange_wait_long(pp_exchange *exchange);
 

@@ -23,7 +23,8 @@
         state.running += 1
         return true
       }
-      guard isNew, !start() else { return }
+      // Chains are validated on it, and streams are the app's own code.
+      guard isNew, !DetachedThread.start(stackBytes: 1 << 20, { self.serve() }) else { return }
       // No thread is to be had: better late, from the pool, than never.
       DispatchQueue.global().async { self.serve() }
     }
@@ -38,28 +39,6 @@
         state.running -= 1
         return nil
       }
-    }
-
-    /// Not Foundation's `Thread`, which says nothing where it could not be started.
-    private func start() -> Bool {
-      var attributes = pthread_attr_t()
-      guard pthread_attr_init(&attributes) == 0 else { return false }
-      defer { pthread_attr_destroy(&attributes) }
-      pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-      // Chains are validated on it, and streams are the app's own code.
-      pthread_attr_setstacksize(&attributes, 1 << 20)
-      var thread = pthread_t()
-      let me = Unmanaged.passRetained(self)
-      let code = pthread_create(
-        &thread, &attributes,
-        { argument in
-          if let argument {
-            Unmanaged<OwnThreads>.fromOpaque(argument).takeRetainedValue().serve()
-          }
-          return nil
-        }, me.toOpaque())
-      if code != 0 { me.release() }
-      return code == 0
     }
   }
 #endif

@@ -8,6 +8,9 @@
   ///
   /// `URLSession` copies its configuration when it is made and hands that copy out again; as the
   /// copy is of this type too, writing to either property later does nothing.
+  ///
+  /// The pins are the session's, not the configuration's: a session that an app makes of what it was handed
+  /// out would look pinned and be an ordinary one. Such a one refuses everything.
   final class PinnedConfiguration: URLSessionConfiguration, @unchecked Sendable {
     /// Foundation's own HTTP transport, the one that runs on libcurl.
     static let native: [AnyClass] =
@@ -20,13 +23,20 @@
       set {}
     }
 
+    /// How many copies lie between this one and the one that a pinned session was made of.
+    private var copies = 0
+
     override var protocolClasses: [AnyClass]? {
       // Whatever no class of these takes, Foundation offers to the classes registered for the process.
-      get { Self.native + [OtherSchemesProtocol.self] }
+      get { copies > 1 ? [RefusingProtocol.self] : Self.native + [OtherSchemesProtocol.self] }
       set {}
     }
 
-    override func copy(with zone: NSZone?) -> Any { Self.pinning(self) }
+    override func copy(with zone: NSZone?) -> Any {
+      let copy = Self.pinning(self)
+      copy.copies = copies + 1
+      return copy
+    }
 
     /// The same settings as `other`, with the escapes closed.
     static func pinning(_ other: URLSessionConfiguration) -> PinnedConfiguration {

@@ -28,7 +28,10 @@
     override func stopLoading() {}
 
     override func startLoading() {
-      let cause = Self.cause.withLock { $0?.description } ?? "this platform cannot pin"
+      let copied =
+        "this session was made of a pinned session's configuration, and has none of its pins;"
+        + " hint: client.makeSession"
+      let cause = Self.cause.withLock { $0?.description } ?? copied
       let error = URLError(
         .secureConnectionFailed, userInfo: [NSLocalizedDescriptionKey: cause])
       client?.urlProtocol(self, didFailWithError: error)

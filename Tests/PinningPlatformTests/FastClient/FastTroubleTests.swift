@@ -51,7 +51,7 @@ struct FastTroubleTests {
     try await nginx.stop()
   }
 
-  @Test("keep off a lost HTTP/2 connection that others wait on, and come back once it carries")
+  @Test("keep off a lost HTTP/2 connection that others wait on, all of them on one other")
   func lostBesideOthers() async throws {
     let site = try PinnedSite()
     let nginx = try await nginx(site)
@@ -67,12 +67,51 @@ struct FastTroubleTests {
     for _ in 0..<3 {
       #expect(await site.transport.end(of: URLRequest(url, timeout: 10)) == .served(200, "nginx"))
     }
+    #expect(relay.connections == 2)
     lost.suspend(false)
     #expect(await patient.value == .served(200, "nginx"))
-    let before = relay.connections
-    #expect(await site.transport.end(of: url) == .served(200, "nginx"))
-    #expect(relay.connections == before)
     try await nginx.stop()
+  }
+
+  @Test("do not wait behind a connection that hangs while somebody else's request opens it")
+  func hangingDial() async throws {
+    let site = try PinnedSite()
+    let nginx = try await nginx(site)
+    let lost = try SwitchableRelay(to: .loopback(nginx.port))
+    let relay = try SwitchableRelay(to: .loopback(lost.port))
+    let url = try site.url(port: relay.port)
+    lost.suspend(true)
+    let patient = Task { await site.transport.end(of: URLRequest(url, timeout: 600)) }
+    #expect(await eventually { relay.connections == 1 })
+    relay.redirect(to: .loopback(nginx.port), closingConnections: false)
+    let ends = await withTaskGroup(of: End.self) { group in
+      for _ in 0..<5 {
+        group.addTask { await site.transport.end(of: URLRequest(url, timeout: 30)) }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(ends == Array(repeating: .served(200, "nginx"), count: 5))
+    #expect((2...6).contains(relay.connections))
+    lost.suspend(false)
+    #expect(await patient.value == .served(200, "nginx"))
+    try await nginx.stop()
+  }
+
+  @Test(
+    "take no answer whose head is cut for a whole one",
+    arguments: [
+      ("HEAD", "200 OK", ""), ("GET", "204 No Content", ""), ("GET", "304 Not Modified", ""),
+      ("GET", "200 OK", "Content-Length: 0\r\n"), ("GET", "200 OK", ""),
+      ("GET", "302 Found", "Location: /other\r\n"),
+    ])
+  func cutHead(method: String, status: String, field: String) async throws {
+    let text = "HTTP/1.1 \(status)\r\n\(field)X-A: b\r\n"
+    for delivery in [HTTPResponse.Delivery.torn, .verbatim] {
+      let site = try PinnedSite { _ in HTTPResponse(body: Array(text.utf8), delivery: delivery) }
+      let request = URLRequest(try site.url(), method: method)
+      #expect(await site.transport.end(of: request) == .failed(.networkConnectionLost))
+      #expect(site.server.requests.count == 1)
+    }
   }
 
   @Test("keep an HTTP/2 connection on which one answer is late and others come")

@@ -52,6 +52,27 @@ struct EscapeTests {
     let body = try await PinnedSite().session().data(from: url).0
     #expect(String(decoding: body, as: UTF8.self) == "here")
   }
+
+  @Test("a session made of a pinned session's configuration has no pins, and refuses everything")
+  func madeOfConfiguration() async throws {
+    let site = try PinnedSite()
+    let pinned = site.session()
+    #expect(try await pinned.data(from: site.url()).0 == Data("hello".utf8))
+    let clear = try LocalHTTPServer { _ in .text("in clear text") }
+    let urls = [try site.url(), try #require(URL(string: "http://127.0.0.1:\(clear.port)/"))]
+    let again = URLSession(configuration: pinned.configuration).configuration
+    for configuration in [pinned.configuration, again] {
+      for url in urls {
+        let error = await #expect(throws: URLError.self) {
+          try await URLSession(configuration: configuration).data(from: url)
+        }
+        #expect(error?.localizedDescription.contains("none of its pins") == true)
+      }
+    }
+    #expect(site.server.requests.count == 1 && clear.requests.isEmpty)
+    // The control: the session itself goes on.
+    #expect(try await pinned.data(from: site.url()).0 == Data("hello".utf8))
+  }
 }
 
 private final class TakeAllProtocol: URLProtocol {

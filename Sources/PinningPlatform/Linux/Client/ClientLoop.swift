@@ -9,7 +9,8 @@
   ///
   /// - Handles belong to the loop's thread. Others put messages into its inbox and wake it.
   /// - A request is started anew at most twice: for newer pins, and for a kept connection that no longer
-  ///   passes or may be dead. Nothing of it has left then, or it is one that does no harm twice.
+  ///   passes. Nothing of it has left then, or it is one that does no harm twice.
+  /// - One connection that is dead holds up the requests that are on it, and no others (``ConnectionColours``).
   /// - Time-outs are kept here, not in libcurl: they hold over every wait, and are looked at ten times
   ///   a second. Waiting for one's turn counts, as it does in a session.
   /// - Open streams take at most seven eighths of the places.
@@ -43,6 +44,7 @@
     private var parked: [ClientRequest] = []
     private var queued: [ObjectIdentifier: ClientRequest] = [:]
     private var starved: [RequestLane] = []
+    private var colours = ConnectionColours()
     private var now: Int64 = 0
     private var nextSweep: Int64 = 0
 
@@ -64,9 +66,7 @@
       self.longestRefresh = longestRefresh
       self.settings = settings
       total = max(1, settings.total / settings.lanes)
-      let thread = Thread { [self] in run() }
-      thread.name = "pinned-client"
-      thread.start()
+      guard DetachedThread.start(stackBytes: 1 << 20, { [self] in run() }) else { return nil }
     }
 
     private static func features(_ settings: RequestSettings) -> UInt32 {
@@ -196,13 +196,16 @@
       request.phase = .active
       request.slot = slot
       request.verdict = .undecided
-      request.lastActivity = now
+      (request.lastActivity, request.begunAt) = (now, now)
       request.index = active.count
       request.place.begin()
       if request.place.lane.isForStreams { openStreams += 1 }
       active.append(request)
       slot.raw.pointee.owner = Unmanaged.passUnretained(request).toOpaque()
-      guard slot.prepare(for: request, settings: settings), pp_exchange_start(slot.raw) else {
+      let colour = colours.colour(of: request.target.origin)
+      guard slot.prepare(for: request, settings: settings, colour: colour),
+        pp_exchange_start(slot.raw)
+      else {
         return finish(request, throwing: URLError(.unknown))
       }
     }
@@ -312,7 +315,9 @@
       guard code == CURLE_OK || exchange.pointee.discards else {
         return finish(request, throwing: TransferFailure.error(code, exchange, request))
       }
-      guard request.method == "HEAD" || !pp_exchange_may_be_cut(exchange) else {
+      guard exchange.pointee.head_complete,
+        request.method == "HEAD" || !pp_exchange_may_be_cut(exchange)
+      else {
         if request.feed != nil { deliver(exchange, to: request) }
         return finish(request, throwing: TransferFailure.cutAnswer(request))
       }
@@ -411,12 +416,26 @@
       }
       for request in late {
         // It may be dead, and libcurl would put the next requests onto an HTTP/2 one.
-        if let raw = request.slot?.raw, now - request.lastActivity >= request.timeout {
-          pp_exchange_doubt_connection(raw)
+        if let raw = request.slot?.raw, now - request.lastActivity >= request.timeout,
+          pp_exchange_leave_silent_connection(raw)
+        {
+          colours.change(for: request.target.origin)
         }
         finish(request, throwing: TransferFailure.error(.timedOut, request.target.url))
       }
       for lane in lanes { admitNext(lane) }
+      leaveHangingDials()
+    }
+
+    /// libcurl has requests wait for the connection that another one opens, to share it: behind a dial that
+    /// hangs they would wait for as long as that one's request has patience.
+    private func leaveHangingDials() {
+      for request in colours.held(among: active, at: now) {
+        request.wasMoved = true
+        request.phase = .waiting
+        leave(request)
+        submit(request)
+      }
     }
 
     private func shutDown() {

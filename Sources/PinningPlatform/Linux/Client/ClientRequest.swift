@@ -20,7 +20,7 @@
     enum Verdict {
       case undecided
       case refused(PinEvaluation)
-      /// A kept connection that does not pass any more, or may be dead: a fresh one decides.
+      /// A kept connection that does not pass any more: a fresh one decides.
       case retry(PinEvaluation?)
       /// Newer pins could turn this refusal.
       case refresh(PinEvaluation)
@@ -49,6 +49,12 @@
     var resumeAt: Int64 = 0
     var needsFreshConnection = false
     var wasRetried = false
+    /// Whether it was taken from behind somebody else's dial.
+    var wasMoved = false
+    /// Whether its own dial hangs, and others were taken from behind it.
+    var isLeft = false
+    /// When it was begun last.
+    var begunAt: Int64 = 0
     var wasRefreshed = false
 
     private var continuation: UnsafeContinuation<ClientAnswer, any Error>?
@@ -107,10 +113,6 @@
     /// Whether it may be started anew after its handle was refused a connection: nothing of it has left,
     /// or it does no harm twice.
     var mayStartAnew: Bool { mayRepeat || slot?.raw.pointee.begun != true }
-
-    /// Whether another connection may be tried because this one may be dead. Only at first: a connection
-    /// in doubt is better than none.
-    var mayMove: Bool { !wasRetried && slot?.raw.pointee.begun != true }
   }
 
   /// What the loop hands back; read further by whoever asked.

@@ -46,10 +46,6 @@
         refuse(request, target, "no verdict of this client stands on it")
         return false
       }
-      if request.mayMove, let exchange = request.slot?.raw, pp_exchange_is_doubted(exchange) {
-        request.verdict = .retry(nil)
-        return false
-      }
       let generation = judge.generation
       if connection.isAccepted(for: target.spelling, generation: generation) { return true }
       guard target.host == connection.host else {

@@ -6,7 +6,7 @@
 
   extension TransferSlot {
     /// Puts a request's options on the handle. A plain GET after a plain GET changes the URL at most.
-    func prepare(for request: ClientRequest, settings: RequestSettings) -> Bool {
+    func prepare(for request: ClientRequest, settings: RequestSettings, colour: UInt32) -> Bool {
       raw.pointee.streams = request.feed != nil
       raw.pointee.unread_limit = settings.unread
       raw.pointee.follows = true
@@ -19,6 +19,7 @@
         guard pp_exchange_set_url(raw, request.target.parsed) == CURLE_OK else { return false }
         target = request.target
       }
+      if colour != 0, pp_exchange_set_colour(raw, colour) != CURLE_OK { return false }
       if let proxy = settings.proxy, pp_exchange_set_proxy(raw, proxy) != CURLE_OK { return false }
       if request.needsFreshConnection, pp_exchange_use_fresh_connection(raw) != CURLE_OK {
         return false
