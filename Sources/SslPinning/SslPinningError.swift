@@ -61,7 +61,8 @@ extension SslPinningError {
     case .malformed, .missingMember, .unreadableSignature, .unreadableState:
       self = .malformed(error, url: Self.withoutQuery(url))
     case .invalidKeySet, .keySetExpired, .invalidStatement, .statementExpired, .rolledBack,
-      .clientTooOld, .olderThanShipped, .otherPayload, .statementStripped, .statementRequired, .noFormat1Key:
+      .clientTooOld, .olderThanShipped, .otherPayload, .statementStripped, .statementRequired,
+      .noFormat1Key:
       self = .registryRefused(error)
     }
   }

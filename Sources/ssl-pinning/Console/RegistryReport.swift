@@ -30,7 +30,8 @@ struct RegistryReport {
     table.add(["statement", "\(statement.number.epoch).\(statement.number.version)"])
     table.add(["issued", dateText(statement.issued)])
     table.add(["expires", dateText(statement.expires)])
-    table.add(["minimum", "RegistryMinimum(epoch: \(statement.number.epoch), issued: \(statement.issued))"])
+    let minimum = "RegistryMinimum(epoch: \(statement.number.epoch), issued: \(statement.issued))"
+    table.add(["minimum", minimum])
     let end = trusted.keySetExpires.map { ", expires \(dateText($0))" } ?? ""
     table.add(["key set", trusted.keySetEpoch == 0 ? "none" : "\(trusted.keySetEpoch)\(end)"])
     table.add([
