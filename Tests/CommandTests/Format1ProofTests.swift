@@ -70,8 +70,8 @@ struct Format1ProofTests {
       to: "payload.json")
     try await stage.makeSet()
     let signed = try await stage.run(
-      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json --out app.json"
-    )
+      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json --first"
+        + " --out app.json")
     #expect(signed.exitCode == 0 && signed.stderr.contains("leave out new"))
     #expect(try await openSSL(stage, reading: "whole") == "Verified OK\n")
     #expect(try await openSSL(stage, reading: "known") != "Verified OK\n")

@@ -112,7 +112,7 @@ struct HostProblemTests {
     try stage.directory.write(#"{"denied":["\#(Format2Stage.pin)"]}"#, to: "settings.json")
     try await stage.makeSet()
     let signed = try await stage.run(
-      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json --retired"
+      "sign --first --key prv.pem --online-key root0.pem --key-sets sets.json payload.json --retired"
         + " --issued \(Self.issued) --statement settings.json --out app.json")
     let warning = "warning: *.a.example has no key that counts; clients refuse it\n"
     #expect(signed.exitCode == 0 && signed.stderr == warning)
@@ -129,7 +129,7 @@ struct HostProblemTests {
     try stage.directory.write(#"{"hosts":[{"domainName":"b.example"}]}"#, to: "settings.json")
     try await stage.makeSet()
     let signed = try await stage.run(
-      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json"
+      "sign --first --key prv.pem --online-key online0.pem --key-sets sets.json payload.json"
         + " --issued \(Self.issued) --statement settings.json")
     #expect(signed.exitCode == 0 && signed.stdout.contains("\"statement\""))
     #expect(signed.stderr == "warning: b.example has no key at all; clients refuse it\n")

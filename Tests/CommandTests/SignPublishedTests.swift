@@ -8,7 +8,7 @@ import Testing
 /// What stands where documents are published is not the operator's word: others write there, too.
 @Suite("sign goes on from what is published")
 struct SignPublishedTests {
-  private static let first = "--key prv.pem --online-key prv.pem --registry-name app.json"
+  private static let first = "--first --key prv.pem --online-key prv.pem --registry-name app.json"
   private static let daily = "--key prv.pem --online-key online0.pem"
 
   private func bytes(_ stage: Format2Stage, _ name: String = "app.json") throws -> Data {
@@ -26,12 +26,24 @@ struct SignPublishedTests {
     arguments: [
       ("--key prv.pem payload.json", "--key prv.pem app.json"),
       ("\(first) payload.json", "--key prv.pem --online-key prv.pem app.json"),
-      ("\(first) payload.json", "--online-key prv.pem app.json"),
-      ("\(daily) --key-sets sets.json payload.json", "\(daily) app.json"),
-      ("\(daily) --key-sets sets.json payload.json", "--online-key online0.pem app.json"),
-      ("\(daily) --key-sets sets.json payload.json", "\(daily) --key-sets sets.json app.json"),
-      ("\(daily) --key-sets sets.json payload.json", "\(daily) --previous app.json payload.json"),
-      ("\(daily) --key-sets sets.json payload.json", "\(daily) payload.json"),
+      (
+        "--first --online-key prv.pem --registry-name app.json payload.json",
+        "--online-key prv.pem app.json"
+      ),
+      ("--first \(daily) --key-sets sets.json payload.json", "\(daily) app.json"),
+      (
+        "--first --online-key online0.pem --key-sets sets.json payload.json",
+        "--online-key online0.pem --key-sets sets.json app.json"
+      ),
+      (
+        "--first \(daily) --key-sets sets.json payload.json",
+        "\(daily) --key-sets sets.json app.json"
+      ),
+      (
+        "--first \(daily) --key-sets sets.json payload.json",
+        "\(daily) --previous app.json payload.json"
+      ),
+      ("--first \(daily) --key-sets sets.json payload.json", "\(daily) payload.json"),
     ])
   func changed(first: String, again: String) async throws {
     let stage = try Format2Stage()
@@ -66,17 +78,28 @@ struct SignPublishedTests {
   @Test("believes no key sets that a document made up around the online key")
   func foreignChain() async throws {
     let stage = try Format2Stage()
+    try await stage.makeDocument()
+    let good = try bytes(stage)
     try await stage.must(
       "keys sign-set --registry-name app.json --root root1.pub --online online0.pub"
         + " --online online1.pub --sign-with root1.pem --out forged.json")
+    // Online keys and their signatures are public: only the chain around them is new.
+    var forged = try stage.json("app.json")
+    forged["keySets"] = try JSONValue(
+      parsing: [UInt8](Data(contentsOf: stage.directory.file("forged.json"))))
+    try stage.directory.write(JSONValue.object(forged).canonicalBytes, to: "app.json")
+    for line in ["--online-key online0.pem app.json", "\(Self.daily) payload.json --out app.json"] {
+      let refused = try await stage.run("sign \(line)")
+      #expect(refused.exitCode == 1 && refused.stdout.isEmpty && refused.speaksProperly)
+      #expect(refused.stderr.contains("hint: --key-sets FILE, as "), "\(refused.stderr)")
+    }
+    let other = try await stage.run(
+      "sign \(Self.daily) --key-sets sets.json app.json --out app.json")
+    #expect(other.exitCode == 1 && other.stderr.contains("name a good copy with --previous"))
+    try good.write(to: stage.directory.file("good.json"))
     try await stage.must(
-      "sign --online-key online1.pem --key-sets forged.json payload.json --out app.json")
-    let refused = try await stage.run("sign --online-key online0.pem app.json")
-    #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
-    #expect(refused.stderr.contains("none of the online keys of epoch 1"), "\(refused.stderr)")
-    // To whoever vouches for the chain, both keys are as good.
-    try await stage.must(
-      "sign --online-key online0.pem --key-sets forged.json app.json --out app.json")
+      "sign \(Self.daily) --key-sets sets.json --previous good.json payload.json --out app.json")
+    #expect(try stage.json("app.json")["keySets"] == stage.json("good.json")["keySets"])
   }
 
   @Test("goes on from a document that the keys before signed, under the chain that leads on")
@@ -120,10 +143,10 @@ struct SignPublishedTests {
     #expect(refused.exitCode == 1 && refused.speaksProperly)
     #expect(refused.stderr.contains("vouch for the payload of "), "\(refused.stderr)")
     #expect(try self.bytes(stage) == bytes)
-    try await stage.must("sign \(next) payload.json --previous app.json")
+    try await stage.must("sign --key prv.pem \(next) payload.json --previous app.json")
     #expect(try stage.statement()["epoch"] == .number(2))
     // Cron goes on from there.
-    try await stage.must("sign --online-key online1.pem app.json --out app.json")
+    try await stage.must("sign --key prv.pem --online-key online1.pem app.json --out app.json")
   }
 
   @Test("signs its own document anew, however long it has been over")
@@ -172,9 +195,11 @@ struct SignPublishedTests {
     #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
     #expect(refused.stderr.contains("first statement of epoch 1 leaves out b.example: "))
     #expect(try self.bytes(stage) == bytes)
-    let same = try await stage.run("sign \(Self.first) payload.json --out app.json")
+    let same = try await stage.run(
+      "sign --key prv.pem --online-key prv.pem payload.json --out app.json")
     #expect(same.exitCode == 0, "\(same.stderr)")
-    #expect(same.stderr.contains("warning: clients keep the last pins of b.example;"))
+    #expect(
+      same.stderr.contains("warning: clients that saw b.example in epoch 0 keep the last pins, "))
     try bytes.write(to: stage.directory.file("app.json"))
     try stage.directory.write(#"{"removed":["b.example"]}"#, to: "settings.json")
     try await stage.must(begin + " --statement settings.json")
@@ -193,12 +218,13 @@ struct SignPublishedTests {
   func warnings() async throws {
     let stage = try Format2Stage()
     let other = try await stage.run(
-      "sign \(Self.daily) --registry-name app.json payload.json")
+      "sign --first \(Self.daily) --registry-name app.json payload.json")
     #expect(other.exitCode == 0 && other.stderr.contains("--key is none of the online keys"))
     try await stage.must(
       "keys sign-set --registry-name app.json --root root0.pub --online online0.pub"
         + " --sign-with root0.pem --out sets.json")
-    let unsigned = try await stage.run("sign \(Self.daily) --key-sets sets.json payload.json")
+    let unsigned = try await stage.run(
+      "sign --first \(Self.daily) --key-sets sets.json payload.json")
     #expect(unsigned.exitCode == 0 && unsigned.stderr.contains("--key did not sign key set 1"))
     let filler = String(repeating: "x", count: 4 << 20)
     try stage.directory.write(

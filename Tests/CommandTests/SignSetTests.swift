@@ -31,7 +31,7 @@ struct SignSetTests {
     #expect(unsigned.exitCode == 0)
     #expect(unsigned.stderr.contains("0 of 2 signatures of the root of key set 1"))
     let early = try await stage.run(
-      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json")
+      "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json --first")
     #expect(early.exitCode == 1 && early.stdout.isEmpty)
     #expect(early.stderr.contains("0 of 2 signatures"))
     let next = try await stage.run(
@@ -46,7 +46,7 @@ struct SignSetTests {
     try await stage.must("keys sign-set sets.json --sign-with root1.pem --out sets.json")
     try await stage.must(
       "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json"
-        + " --issued \(Format2Stage.issued) --out app.json")
+        + " --issued \(Format2Stage.issued) --first --out app.json")
     #expect(try stage.client().keySetEpoch == 1)
   }
 
@@ -58,7 +58,7 @@ struct SignSetTests {
         + " --root-threshold 2 --online online0.pub --sign-with root0.pem --sign-with root2.pem"
         + " --out sets.json")
     try await stage.must(
-      "sign --online-key online0.pem --key-sets sets.json payload.json --out app.json")
+      "sign --online-key online0.pem --key-sets sets.json payload.json --first --out app.json")
     let roots = "--root-key root0.pub --root-key root1.pub --root-key root2.pub"
     #expect(try await stage.run("verify \(roots) --root-threshold 2 app.json").exitCode == 0)
     let more = try await stage.run("verify \(roots) --root-threshold 3 app.json")

@@ -14,7 +14,7 @@ struct SignStatementTests {
   func oneKey() async throws {
     let stage = try Format2Stage()
     try await stage.must(
-      "sign --key prv.pem --online-key prv.pem --registry-name app.json payload.json"
+      "sign --first --key prv.pem --online-key prv.pem --registry-name app.json payload.json"
         + " --issued \(Format2Stage.issued) --out app.json")
     let client = try stage.client()
     #expect(client.stamp.version == .init(epoch: 0, version: 1))
@@ -95,7 +95,7 @@ struct SignStatementTests {
     try await stage.makeDocument()
     let before = try stage.client()
     try await stage.must(
-      "sign --key prv.pem --online-key online0.pem --retired --expires-days 3650 app.json"
+      "sign --key prv.pem --online-key root0.pem --retired --expires-days 3650 app.json"
         + " --out app.json --issued 1800000001")
     #expect(try stage.client().statement?.isRetired == true)
     try await stage.must("sign --key prv.pem payload.json --out plain.json")
@@ -114,29 +114,52 @@ struct SignStatementTests {
   @Test(
     "says no, or wrong usage, and writes nothing",
     arguments: [
-      ("--online-key online1.pem app.json", 1, "no online key of key set 1"),
-      ("--online-key root0.pem app.json", 1, "no online key of key set 1"),
-      ("--online-key online0.pem --online-key online0.pem app.json", 2, "given twice"),
-      ("--online-key online0.pem --version 1 app.json", 1, "not above 1"),
-      ("--online-key online0.pem --expires-days 29 app.json", 2, "from 30 to"),
-      ("--online-key online0.pem --retired app.json", 2, "--key"),
-      ("--online-key online0.pem --registry-name other.json app.json", 1, "\"app.json\""),
-      ("--online-key online0.pem --previous payload.json payload.json", 1, "no statement"),
-      ("--online-key online0.pem --statement payload.json app.json", 1, "hint: hosts, denied"),
+      ("--key prv.pem --online-key online1.pem app.json", 1, "no online key of key set 1"),
+      ("--key prv.pem --online-key root0.pem app.json", 1, "no online key of key set 1"),
       (
-        "--online-key online0.pem --statement bad.json app.json", 1,
+        "--key prv.pem --online-key online0.pem --online-key online0.pem app.json", 2, "given twice"
+      ),
+      ("--key prv.pem --online-key online0.pem --version 1 app.json", 1, "not above 1"),
+      ("--key prv.pem --online-key online0.pem --expires-days 29 app.json", 2, "from 30 to"),
+      ("--online-key online0.pem --key-sets sets.json --retired app.json", 2, "--key"),
+      (
+        "--key prv.pem --online-key online0.pem --registry-name other.json app.json", 1,
+        "\"app.json\""
+      ),
+      (
+        "--key prv.pem --online-key online0.pem --previous payload.json payload.json", 1,
+        "no statement"
+      ),
+      (
+        "--key prv.pem --online-key online0.pem --statement payload.json app.json", 1,
+        "hint: hosts, denied"
+      ),
+      (
+        "--key prv.pem --online-key online0.pem --statement bad.json app.json", 1,
         "denied is missing or malformed"
       ),
       (
-        "--online-key online0.pem --statement misspelt.json app.json", 1,
+        "--key prv.pem --online-key online0.pem --statement misspelt.json app.json", 1,
         "has \"enforced\", which no statement has; hint: domainName, ca, match, enforce"
       ),
-      ("--online-key online0.pem --key-sets other.json app.json", 1, "does not go on"),
-      ("--online-key online0.pem --key-sets payload.json app.json", 1, "no key sets"),
+      (
+        "--key prv.pem --online-key online0.pem --key-sets other.json app.json", 1, "does not go on"
+      ),
+      ("--key prv.pem --online-key online0.pem --key-sets payload.json app.json", 1, "no key sets"),
       ("--key online0.pem app.json", 1, "signed with RSA"),
       ("--key prv.pem --version 5 app.json", 2, "--online-key"),
       ("--key prv.pem --retired app.json", 2, "--online-key"),
       ("app.json", 2, "missing --key FILE"),
+      ("--key prv.pem --first app.json", 2, "--online-key"),
+      ("--key prv.pem --online-key online0.pem --first app.json", 2, "leave --first out"),
+      (
+        "--key prv.pem --online-key prv.pem --registry-name app.json payload.json", 2,
+        "or --first says"
+      ),
+      (
+        "--online-key online0.pem app.json", 1,
+        "vouches for the key sets of "
+      ),
     ])
   func refused(flags: String, code: Int32, says: String) async throws {
     let stage = try Format2Stage()
@@ -159,8 +182,8 @@ struct SignStatementTests {
   @Test("asks for the registry's name where nothing that was published tells it")
   func name() async throws {
     let stage = try Format2Stage()
-    let line = "sign --online-key online0.pem payload.json --out app.json"
-    let refused = try await stage.run(line)
+    let line = "sign --key prv.pem --online-key online0.pem payload.json --out app.json"
+    let refused = try await stage.run(line + " --first")
     #expect(refused.exitCode == 2 && refused.stderr.contains("missing --registry-name"))
     #expect(!FileManager.default.fileExists(atPath: stage.path("app.json")))
     try await stage.makeDocument()
@@ -195,7 +218,7 @@ struct SignStatementTests {
     try await stage.makeSet()
     let signed = try await stage.run(
       "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json"
-        + " --out app.json")
+        + " --first --out app.json")
     #expect(signed.exitCode == 0, "\(signed.stderr)")
     #expect(
       signed.stderr.contains("warning: a pin of a.example is over since 2023-11-14T22:13:20Z"))
@@ -205,7 +228,7 @@ struct SignStatementTests {
         + #"{"domainName":"b.example","key":"\#(Format2Stage.pin)"}]}"#, to: "payload.json")
     let refused = try await stage.run(
       "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json"
-        + " --out other.json")
+        + " --previous app.json --out other.json")
     #expect(refused.exitCode == 1)
     #expect(refused.stderr.contains("the last pin of a.example is over since"))
     #expect(refused.stderr.contains("hint: is this machine's clock ahead?"))

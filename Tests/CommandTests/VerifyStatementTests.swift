@@ -45,7 +45,7 @@ struct VerifyStatementTests {
         + " --expires \(end) --sign-with prv.pem --sign-with root0.pem --out sets.json")
     try await stage.must(
       "sign --key prv.pem --online-key online0.pem --key-sets sets.json --issued \(Format2Stage.issued)"
-        + " payload.json --out app.json")
+        + " payload.json --first --out app.json")
     for (days, isTold) in [(1, false), (61, true)] as [(Int64, Bool)] {
       let outcome = try await stage.run(
         "verify --strict --key pub.pem --at \(Format2Stage.issued + days * Format2Stage.day) app.json"

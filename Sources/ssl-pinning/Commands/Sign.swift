@@ -26,11 +26,15 @@ enum Sign {
         + "it is published. To change it, edit its payload and pass {\"keys\": …} alone.",
       "With --online-key a signed statement stands beside that (format 2). The document published\n"
         + "last, which is --previous, or PAYLOAD.json itself, or what --out replaces, gives what is not\n"
-        + "said anew: name, key sets, hosts, denied, removed; the version goes up by one. Without --key\n"
-        + "format-1 clients refuse the document. A date ahead that would end a pin which counts today is\n"
-        + "refused, and so is a new epoch that leaves a host out without naming it in removed, or that goes on\n"
-        + "from a document that --previous does not name: a thief may have signed it.",
-      "  sign --key prv.pem --online-key prv.pem --registry-name app.json payload.json --out app.json\n"
+        + "said anew: name, key sets, hosts, denied, removed; the version goes up by one, and is above that\n"
+        + "of whatever --out replaces. If there was none, say so with --first. Key sets in a document are\n"
+        + "believed if --key signed the first of them, or with --key-sets. Without --key format-1 clients\n"
+        + "refuse the document.",
+      "Refused are a date ahead that would end a pin which counts today, a new epoch that leaves a host\n"
+        + "out without naming it in removed, or that goes on from a document that --previous does not name,\n"
+        + "and a PAYLOAD.json of an older epoch that is not --previous: a thief may have signed it.",
+      "  sign --first --key prv.pem --online-key prv.pem --registry-name app.json payload.json \\\n"
+        + "    --out app.json\n"
         + "  sign --key prv.pem --online-key prv.pem app.json --out app.json    (daily, from cron)",
       "--statement FILE holds what is in force beside the pins: {\"hosts\": [{\"domainName\": …, \"ca\":\n"
         + "[pins], \"match\": \"all\" or \"any\", \"enforce\": true}], \"denied\": [pins], \"removed\": [hosts]}.",
@@ -70,16 +74,24 @@ enum Sign {
       }
     } else {
       onlineKeys = try SigningKeyArgument.trustKeys(onlinePaths)
-      let last = try StatementArguments.last(invocation, beside: input)
-      let plan = try StatementArguments.plan(invocation, after: last, now: now)
+      let documents = try StatementArguments.documents(invocation, beside: input)
+      let plan = try StatementArguments.plan(
+        invocation, after: documents, format1Key: format1Key, now: now)
       try plan.check(zip(onlinePaths, onlineKeys).map { ($0, $1) }, format1Key: format1Key)
       guard !plan.beginsEpoch || format1Key != nil || input == nil else {
         throw .no(
           "only online keys of the epoch before vouch for the payload of \(name); hint: look it over, then"
             + " pass it alone, {\"keys\": …}")
       }
-      for published in [input, last].compactMap({ $0 }) {
-        try published.check(format1Key: format1Key, onlineKeys: onlineKeys, chain: plan.chain)
+      for published in [input, documents.last].compactMap({ $0 }) {
+        try published.check(format1Key: format1Key, onlineKeys: onlineKeys, chain: plan.keySets)
+      }
+      if format1Key == nil,
+        let signed = documents.before.first(where: { $0.json["signature"] != nil })
+      {
+        Console.say(
+          "warning: \(signed.place) has a signature of format 1, and clients of format 1 will refuse a"
+            + " document without; hint: --key")
       }
       made = try plan.document(of: payload, at: now)
     }

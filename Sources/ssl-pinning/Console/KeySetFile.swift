@@ -28,6 +28,14 @@ enum KeySetFile {
 }
 
 extension KeySetList {
+  /// Whether a key that apps may ship signed set 1.
+  func isSigned(by key: SigningKey) -> Bool {
+    guard let first = sets.first,
+      let shipped = try? KeyRole(keys: [key.trustKey.roleKey], threshold: 1)
+    else { return false }
+    return !first.signers(of: shipped).isEmpty
+  }
+
   /// Whether this chain has all sets of an older one; more may follow.
   func goesOn(from older: KeySetList?) -> Bool {
     guard let older else { return true }

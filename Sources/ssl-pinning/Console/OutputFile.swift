@@ -35,13 +35,19 @@ enum OutputFile {
     }
   }
 
+  /// The file that is about to be replaced, whatever is in it.
+  static func existing(_ invocation: Invocation) -> String? {
+    guard let path = invocation[flag] else { return nil }
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return path
+  }
+
   /// What is about to be replaced, if it is JSON.
   static func present(
     _ invocation: Invocation
   ) throws(CommandFailure) -> (json: JSONValue, path: String)? {
-    guard let path = invocation[flag] else { return nil }
-    var status = stat()
-    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    guard let path = existing(invocation) else { return nil }
     do throws(CommandFailure) { return (try InputFile.json(path), path) } catch {
       if case .no = error { return nil }
       throw error

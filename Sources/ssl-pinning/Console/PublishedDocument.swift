@@ -23,13 +23,23 @@ struct PublishedDocument {
   /// The statement's name for the registry, not to be believed before ``check(format1Key:onlineKeys:chain:)``.
   private var registry: String { json["statement"]?.objectValue?["registry"]?.stringValue ?? "" }
 
+  /// Its statement, without asking who signed it.
+  func statement(of registry: String) throws(CommandFailure) -> Statement? {
+    do throws(DocumentFault) {
+      return try json["statement"].map { (json) throws(DocumentFault) in
+        guard let json = json.objectValue else { throw .member("statement") }
+        return try Statement(json, registry: registry)
+      }
+    } catch { throw .no("the statement of \(place) cannot be gone on from: \(error)") }
+  }
+
   /// Refuses what other keys made, or what was changed since; what is expired will do.
   ///
   /// - Parameters:
   ///   - format1Key: must have signed the payload.
-  ///   - onlineKeys: those that sign now; none where no statement is made.
-  ///   - chain: key sets that the operator has from elsewhere. Those in a document anybody can make up:
-  ///     without a chain, each of `onlineKeys` must have signed the statement.
+  ///   - onlineKeys: those that sign now; none if no statement is made. Without a chain each of them must
+  ///     have signed the statement.
+  ///   - chain: key sets that the operator vouches for. Those in a document anybody can make up.
   func check(
     format1Key: SigningKey?, onlineKeys: [TrustSigningKey] = [], chain: KeySetList? = nil
   ) throws(CommandFailure) {
@@ -41,27 +51,17 @@ struct PublishedDocument {
         guard key != nil else { throw RegistryError.noFormat1Key }
         return
       }
-      let given = try KeyRole(keys: onlineKeys.map(\.roleKey), threshold: onlineKeys.count)
       let own = try json["keySets"].map { try KeySetList($0) }
-      var shipped = own?.sets.first?.keySet.root ?? given
-      if let chain {
-        guard chain.goesOn(from: own) else { throw DocumentFault.conflict }
-        // Before the first key set the keys that the app ships sign.
-        if own == nil, let format1Key {
-          shipped = try KeyRole(keys: [format1Key.trustKey.roleKey], threshold: 1)
-        }
+      if let own {
+        guard let chain, chain.goesOn(from: own) else { throw DocumentFault.conflict }
       }
+      let shipped =
+        try own?.sets.first?.keySet.root
+        ?? Self.shipped(before: chain, format1Key: format1Key, onlineKeys: onlineKeys)
       let trust = RegistryTrust(
         registry: registry, shipped: shipped, format1Key: key, requiresStatement: true,
         crypto: PlatformRegistryCrypto())
-      let believed = try TrustedRegistry(bundled: bytes, under: trust, at: 0)
-      guard chain == nil, let statement = believed.statement else { return }
-      let signatures = try DocumentSignature.list(
-        json["statementSignatures"], "statementSignatures")
-      guard given.isMet(by: signatures, over: statement.signedBytes) else {
-        throw RegistryError.invalidStatement(
-          .notSigned(by: .onlineKeys(epoch: statement.number.epoch)))
-      }
+      _ = try TrustedRegistry(bundled: bytes, under: trust, at: 0)
     } catch {
       // Hints for readers of a registry are none for its publisher.
       let cause = "\(error)".components(separatedBy: "; hint: ")[0]
@@ -72,6 +72,21 @@ struct PublishedDocument {
           + " published; --key-sets where its keys are not these"
       throw .no("\(place) is not as these keys signed it: \(cause); hint: \(hint)")
     }
+  }
+
+  /// The keys that an app may ship and that sign before the first key set: with a chain the key of format 1
+  /// and the root keys of set 1, any one of which the operator's chain vouches for.
+  private static func shipped(
+    before chain: KeySetList?, format1Key: SigningKey?, onlineKeys: [TrustSigningKey]
+  ) throws(DocumentFault) -> KeyRole {
+    guard chain != nil else {
+      return try KeyRole(keys: onlineKeys.map(\.roleKey), threshold: onlineKeys.count)
+    }
+    var keys = chain?.sets.first?.keySet.root.keys ?? []
+    if let key = format1Key?.trustKey.roleKey, !keys.contains(where: { $0.id == key.id }) {
+      keys.append(key)
+    }
+    return try KeyRole(keys: keys, threshold: 1)
   }
 
   /// The hosts that it lists.

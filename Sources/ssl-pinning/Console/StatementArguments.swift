@@ -21,10 +21,13 @@ enum StatementArguments {
     "--retired",
     "say that the registry goes back to format 1: the root keys sign; --expires-days far off")
 
+  private static let first = Flag(
+    "--first", "say that this registry never had a statement; not for cron, which goes on from one")
+
   static let flags = [
     RegistryNameArgument.flag.description, keySets.description, settings.description,
-    previous.description, version.description, issued.description, days.description,
-    retired.description,
+    previous.description, first.description, version.description, issued.description,
+    days.description, retired.description,
   ]
 
   /// Refuses flags that say nothing without an online key.
@@ -33,69 +36,80 @@ enum StatementArguments {
       invocation[$0] != nil
     }.map(\.description.name)
     let numbers = [version, issued, days].filter { invocation[$0] != nil }.map(\.description.name)
-    let given = texts + numbers + (invocation[retired] ? [retired.description.name] : [])
-    guard let first = given.first else { return }
-    throw .usage("\(first) is for statements; hint: --online-key signs one")
+    let switches = [first, retired].filter { invocation[$0] }.map(\.description.name)
+    guard let name = (texts + numbers + switches).first else { return }
+    throw .usage("\(name) is for statements; hint: --online-key signs one")
   }
 
-  /// The document published last, if any is at hand: `--previous`, or the input, or what the result takes
-  /// the place of. A count that began anew there would have every client refuse what is signed.
-  static func last(
+  /// The documents at hand.
+  static func documents(
     _ invocation: Invocation, beside input: PublishedDocument?
-  ) throws(CommandFailure) -> PublishedDocument? {
-    if let path = invocation[previous] {
+  ) throws(CommandFailure) -> PublishedDocuments {
+    let named = try invocation[previous].map { (path) throws(CommandFailure) in
       try InputFile.refuseSharedInput(path, invocation)
       guard let last = PublishedDocument(try InputFile.json(path), path), last.hasStatement else {
-        throw .no("\(path) has no statement; hint: leave --previous out for the first one")
+        throw .no(
+          "\(path) has no statement; hint: --first in place of --previous for the first one")
       }
       return last
     }
-    if let input, input.hasStatement { return input }
-    let replaced = try OutputFile.present(invocation).flatMap {
-      PublishedDocument($0.json, $0.path)
+    let documents = try PublishedDocuments(input, previous: named, invocation)
+    if let last = documents.last {
+      guard !invocation[first] else {
+        throw .usage(
+          "--first is for a registry that never had a statement, and \(last.place) has one;"
+            + " hint: leave --first out")
+      }
+    } else if !invocation[first], invocation[version] == nil {
+      // A document that was cut short or stripped looks like a registry that never had a statement.
+      throw .usage(
+        "no statement is at hand to go on from, and clients refuse one that counts anew; hint: --previous"
+          + " names the document published last, or --first says that there was none")
     }
-    return replaced?.hasStatement == true ? replaced : input
+    return documents
   }
 
   /// What is to be said.
   ///
   /// - Parameters:
-  ///   - last: the document published last.
+  ///   - documents: those at hand.
+  ///   - format1Key: a chain whose set 1 it signed is believed.
   ///   - now: Unix time in seconds.
   static func plan(
-    _ invocation: Invocation, after last: PublishedDocument?, now: Int64
+    _ invocation: Invocation, after documents: PublishedDocuments, format1Key: SigningKey?,
+    now: Int64
   ) throws(CommandFailure) -> StatementPlan {
+    let last = documents.last
     let place = last?.place ?? ""
-    let wanted = invocation[RegistryNameArgument.flag]
-    let before = try last?.json["keySets"].map { (json) throws(CommandFailure) in
-      try KeySetFile.list(json, place, name: wanted)
-    }
-    let chain = try invocation[keySets].map { (path) throws(CommandFailure) in
-      let list = try KeySetFile.read(path, name: wanted ?? before?.registry)
-      guard list.goesOn(from: before) else {
-        throw .no("\(path) does not go on from the key sets of \(place)")
-      }
-      return list
-    }
-    let sets = chain ?? before
-    let old = last?.json["statement"]?.objectValue
-    guard let registry = wanted ?? sets?.registry ?? old?["registry"]?.stringValue else {
+    let sets = try chain(invocation, after: last, format1Key: format1Key)
+    let named = last?.json["statement"]?.objectValue?["registry"]?.stringValue
+    guard let registry = invocation[RegistryNameArgument.flag] ?? sets?.registry ?? named else {
       let flag = RegistryNameArgument.flag.description
       throw .usage("missing \(flag.usage): \(flag.help)")
     }
-    let statement = try read(old, place, registry)
+    let statements = try documents.statements(of: registry)
+    let statement = try last?.statement(of: registry)
     let plan = StatementPlan(
-      registry: registry, keySets: sets, chain: chain, last: statement,
-      listed: statement == nil ? [] : last?.patterns(under: statement) ?? [],
+      registry: registry, keySets: sets, last: statement,
+      published: statements.map { ($0.document.place, $0.statement.number) },
+      listed: documents.patterns(of: registry),
       settings: try changes(invocation), version: invocation[version],
       issued: invocation[issued] ?? now, lifetime: (invocation[days] ?? 90) * 86_400,
       isRetired: invocation[retired])
     // A new epoch is how a stolen online key is withdrawn: what it signed last may be the thief's.
-    guard !plan.beginsEpoch || invocation[previous] != nil else {
+    guard !plan.beginsEpoch || documents.previous != nil else {
       throw .no(
         "the statement of \(place) is of epoch \(plan.last?.number.epoch ?? 0), and its hosts, denied and"
           + " removed are from whoever had the online keys then; hint: look them over, then name it with"
           + " --previous")
+    }
+    // The same for the payload: --previous vouches for no other document.
+    if let input = documents.input, !documents.isInputNamed,
+      let epoch = try input.statement(of: registry)?.number.epoch, epoch < plan.epoch
+    {
+      throw .no(
+        "\(input.place) is of epoch \(epoch), and its payload is from whoever had the online keys then;"
+          + " hint: look it over, then pass it alone, {\"keys\": …}")
     }
     if plan.last?.isRetired == true, !plan.isRetired {
       Console.say(
@@ -104,14 +118,35 @@ enum StatementArguments {
     return plan
   }
 
-  private static func read(
-    _ json: JSONObject?, _ place: String, _ registry: String
-  ) throws(CommandFailure) -> Statement? {
-    do throws(DocumentFault) {
-      return try json.map { (json) throws(DocumentFault) in
-        try Statement(json, registry: registry)
+  /// The key sets that the operator vouches for: those of `--key-sets`, or those of the document
+  /// published last if `--key` signed the first of them.
+  ///
+  /// Signatures of online keys vouch for no chain: whoever knows their public halves makes up one that
+  /// names them, and has it signed by the next cron job.
+  private static func chain(
+    _ invocation: Invocation, after last: PublishedDocument?, format1Key: SigningKey?
+  ) throws(CommandFailure) -> KeySetList? {
+    let place = last?.place ?? ""
+    let wanted = invocation[RegistryNameArgument.flag]
+    let before = try last?.json["keySets"].map { (json) throws(CommandFailure) in
+      try KeySetFile.list(json, place, name: wanted)
+    }
+    if let path = invocation[keySets] {
+      let list = try KeySetFile.read(path, name: wanted ?? before?.registry)
+      guard list.goesOn(from: before) else {
+        throw .no(
+          "\(path) does not go on from the key sets of \(place); hint: those there may have been changed:"
+            + " name a good copy with --previous")
       }
-    } catch { throw .no("the statement of \(place) cannot be gone on from: \(error)") }
+      return list
+    }
+    guard let before else { return nil }
+    guard let format1Key, before.isSigned(by: format1Key) else {
+      throw .no(
+        "nobody at hand vouches for the key sets of \(place): --key did not sign the first of them;"
+          + " hint: --key-sets FILE, as keys sign-set printed it")
+    }
+    return before
   }
 
   /// The members of the settings file.

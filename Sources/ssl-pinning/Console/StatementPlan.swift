@@ -13,11 +13,11 @@ struct StatementPlan {
   let registry: String
   /// The chain; `nil` where the keys that the app ships sign statements themselves.
   let keySets: KeySetList?
-  /// The same, where it is not from the document published last.
-  let chain: KeySetList?
   /// The statement published last.
   let last: Statement?
-  /// The hosts that the document published last lists.
+  /// The numbers of all documents at hand, and where they stand.
+  let published: [(place: String, number: RegistryStamp.Version)]
+  /// The hosts that any document at hand lists.
   let listed: Set<HostPattern>
   /// Members that take the place of what the last statement says.
   let settings: JSONObject
@@ -29,10 +29,13 @@ struct StatementPlan {
   let lifetime: Int64
   let isRetired: Bool
 
+  /// The epoch that is signed.
+  var epoch: Int64 { keySets?.newest?.keySet.epoch ?? 0 }
+
   /// Whether the key sets have an epoch that the statement published last does not know.
   var beginsEpoch: Bool {
-    guard let last, let newest = keySets?.newest else { return false }
-    return newest.keySet.epoch > last.number.epoch
+    guard let last else { return false }
+    return epoch > last.number.epoch
   }
 
   /// Refuses keys whose signatures would not be enough.
@@ -72,10 +75,7 @@ struct StatementPlan {
     guard !newest.isExpired(at: issued) else {
       throw .no("key set \(newest.epoch) is expired; hint: keys sign-set makes the next")
     }
-    if let format1Key, let first = keySets.sets.first,
-      let shipped = try? KeyRole(keys: [format1Key.trustKey.roleKey], threshold: 1),
-      first.signers(of: shipped).isEmpty
-    {
+    if let format1Key, !keySets.isSigned(by: format1Key) {
       Console.say(
         "warning: --key did not sign key set 1: apps that ship it alone refuse the statement;"
           + " hint: keys sign-set --sign-with")
@@ -125,22 +125,23 @@ struct StatementPlan {
       keySets: keySets?.json.arrayValue ?? [])
   }
 
-  /// Refuses to begin an epoch without a host that was listed: clients let go of its pins at once. Later they
-  /// keep them, which is not what everybody wants who leaves a host out.
+  /// Refuses to begin an epoch, or to sign a registry's first statement, without a host that was listed:
+  /// clients let go of its pins at once. Later those keep them that saw the host in this epoch.
   private func checkHosts(
     _ spokenFor: Set<HostPattern>, in epoch: Int64
   ) throws(CommandFailure) {
     let left = listed.subtracting(spokenFor).map(\.description).sorted()
-    guard let last, !left.isEmpty else { return }
+    guard !left.isEmpty else { return }
     let names = left.joined(separator: ", ")
-    guard last.number.epoch == epoch else {
+    guard last?.number.epoch == epoch else {
       throw .no(
         "the first statement of epoch \(epoch) leaves out \(names): clients would let go of the pins"
           + " at once; hint: list each host once more, or name it in removed in --statement")
     }
     Console.say(
-      "warning: clients keep the last pins of \(names);"
-        + " hint: removed in --statement has them let go")
+      "warning: clients that saw \(names) in epoch \(epoch) keep the last pins, and those that were away"
+        + " since before refuse every connection there; hint: removed in --statement has them let go"
+    )
   }
 
   private func terms() throws(CommandFailure) -> RegistryDocument.Terms {
@@ -167,7 +168,17 @@ struct StatementPlan {
   }
 
   private func number() throws(CommandFailure) -> RegistryStamp.Version {
-    let epoch = keySets?.newest?.keySet.epoch ?? 0
+    let number = try numberAfterLast()
+    // What is replaced may be newer than the document that was named, say by a command that stayed in cron.
+    for (place, other) in published where number <= other {
+      throw .no(
+        "\(number.epoch).\(number.version) is not above \(other.epoch).\(other.version), the number of"
+          + " \(place): clients refuse it; hint: --previous \(place) goes on from that")
+    }
+    return number
+  }
+
+  private func numberAfterLast() throws(CommandFailure) -> RegistryStamp.Version {
     guard let last = last?.number else { return .init(epoch: epoch, version: version ?? 1) }
     guard epoch >= last.epoch else {
       throw .no(

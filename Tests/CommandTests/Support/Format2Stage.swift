@@ -78,7 +78,7 @@ struct Format2Stage {
   func makeDocument(_ flags: String = "") async throws {
     try await makeSet()
     try await must(
-      "sign --key prv.pem --online-key online0.pem --key-sets sets.json --issued \(Self.issued)"
+      "sign --first --key prv.pem --online-key online0.pem --key-sets sets.json --issued \(Self.issued)"
         + " payload.json --out app.json \(flags)")
   }
 

@@ -1,0 +1,74 @@
+import CanonicalJSON
+import Pinning
+
+/// The documents at hand when `sign` makes the next one.
+struct PublishedDocuments {
+  /// PAYLOAD.json, if it is a document.
+  let input: PublishedDocument?
+  /// What `--previous` names.
+  let previous: PublishedDocument?
+  /// What `--out` takes the place of.
+  let replaced: PublishedDocument?
+
+  /// Reads them. What cannot be read may be what was published last, so it is refused: only
+  /// `--previous` tells the same better.
+  init(
+    _ input: PublishedDocument?, previous: PublishedDocument?, _ invocation: Invocation
+  ) throws(CommandFailure) {
+    (self.input, self.previous) = (input, previous)
+    let found = try OutputFile.present(invocation)
+    if previous == nil, let path = OutputFile.existing(invocation), found?.json.objectValue == nil {
+      throw .no(
+        "\(path) is there and is no JSON object: is it damaged? hint: --previous names a good copy of it"
+      )
+    }
+    replaced = found.flatMap { PublishedDocument($0.json, $0.path) }
+  }
+
+  /// The document published last. A count that began anew would have every client refuse what is signed.
+  var last: PublishedDocument? {
+    previous ?? [input, replaced].compactMap { $0 }.first(where: \.hasStatement)
+  }
+
+  /// Those that the next one takes the place of.
+  var before: [PublishedDocument] { [input, replaced].compactMap { $0 } }
+
+  /// What clients may hold.
+  var all: [PublishedDocument] { [input, previous, replaced].compactMap { $0 } }
+
+  /// Whether the operator named the input itself with `--previous`.
+  var isInputNamed: Bool {
+    guard let input, let previous else { return false }
+    return JSONValue.object(input.json).canonicalBytes
+      == JSONValue.object(previous.json).canonicalBytes
+  }
+
+  /// The hosts that any of them lists.
+  func patterns(of registry: String) -> Set<HostPattern> {
+    all.reduce(into: []) { patterns, document in
+      let statement = (try? document.statement(of: registry)).flatMap { $0 }
+      patterns.formUnion(document.patterns(under: statement))
+    }
+  }
+
+  /// The statements of all.
+  func statements(
+    of registry: String
+  ) throws(CommandFailure) -> [(document: PublishedDocument, statement: Statement)] {
+    var found: [(document: PublishedDocument, statement: Statement)] = []
+    for document in [input, previous].compactMap({ $0 }) {
+      guard let statement = try document.statement(of: registry) else { continue }
+      found.append((document, statement))
+    }
+    guard let replaced else { return found }
+    do throws(CommandFailure) {
+      if let statement = try replaced.statement(of: registry) {
+        found.append((replaced, statement))
+      }
+    } catch {
+      // With a good copy at hand, a damaged one is replaced.
+      guard previous != nil else { throw error }
+    }
+    return found
+  }
+}
