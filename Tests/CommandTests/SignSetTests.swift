@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import Pinning
 import TestSupport
 import Testing
 
@@ -151,6 +152,66 @@ struct SignSetTests {
     let written = try await stage.run("keys sign-set \(flags) --out sets.json")
     #expect(written.exitCode == code || flags.contains("--out"))
     #expect(try Data(contentsOf: before) == bytes)
+  }
+
+  @Test("beside --online, signs no other root role than before that was not said")
+  func unsaidRoot() async throws {
+    let stage = try Format2Stage()
+    func id(_ name: String) throws -> String {
+      try #require(try Format2Stage.keys.get()[name]).roleKey.id.base64
+    }
+    func sign(_ also: [String]) async throws -> ChildProcess.Outcome {
+      try await stage.run("keys sign-set half.json --sign-with root0.pem", also: also)
+    }
+    let online = ["--online", try id("online0")]
+    let roots = try ["--root", id("root0"), "--root", id("root1")]
+    let first = try await stage.run(
+      "keys sign-set --registry-name app.json --root root0.pub --root root1.pub --root-threshold 1"
+        + " --online online0.pub --sign-with root1.pem --out half.json")
+    #expect(first.exitCode == 0)
+    // A threshold below the meant one is another root role, too.
+    for said in [online, online + roots] {
+      let refused = try await sign(said)
+      #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
+      let all = (roots + ["--root-threshold", "1"] + online).joined(separator: " ")
+      #expect(refused.stderr.contains("then say \(all)\n"), "\(refused.stderr)")
+    }
+    #expect(try await sign(online + roots + ["--root-threshold", "1"]).exitCode == 0)
+    #expect(try await sign([]).exitCode == 0)
+    // The same root role as before needs no word.
+    let next = "keys sign-set --previous half.json --online online0.pub --root-threshold 1"
+    let same = try await stage.run("\(next) --root root1.pub --root root0.pub --out next.json")
+    #expect(same.exitCode == 0)
+    #expect(
+      try await stage.run("keys sign-set next.json --sign-with root0.pem", also: online).exitCode
+        == 0)
+    _ = try await stage.run("\(next) --root root0.pub --out less.json")
+    #expect(
+      try await stage.run("keys sign-set less.json --sign-with root0.pem", also: online).exitCode
+        == 1)
+  }
+
+  @Test("takes an id for one, also beside a file of that name")
+  func idAsFile() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeSet()
+    let key = try #require(try Format2Stage.keys.get()["root1"])
+    // Ids have slashes now and then, which no file name has: any 32 bytes do.
+    let id = SPKIPin(computed: [UInt8](repeating: 0, count: 32)).base64
+    try stage.directory.write(key.publicKeyPEM, to: id)
+    try await stage.must(
+      "keys sign-set --previous sets.json --root root0.pub --online root1.pub --out next.json"
+        + " --sign-with root0.pem")
+    func sign(_ online: String) async throws -> ChildProcess.Outcome {
+      try await ChildProcess.run(
+        Tool.path(),
+        ["keys", "sign-set", "next.json", "--sign-with", "root0.pem", "--online", online],
+        directory: stage.directory.url)
+    }
+    let refused = try await sign(id)
+    #expect(refused.exitCode == 1, "\(refused.stderr)")
+    #expect(refused.stderr.contains("other keys than --online says"), "\(refused.stderr)")
+    #expect(try await sign("./" + id).exitCode == 0)
   }
 
   @Test("tells the whole set before it signs, and what is new in it")

@@ -40,7 +40,8 @@ enum KeysRotate {
         + "Then SIGHUP has the server sign under the new set. Where root signatures are missing, they\n"
         + "are told: carry DIR/keysets/NAME to where the root keys are, let keys sign-set sign it, and\n"
         + "put it back. Until then the server signs under the set before. There, compare the id of the\n"
-        + "online key with the one printed here, or say --online ID: the file may be changed on its way.",
+        + "online key with the one printed here, or say what the hint says, --root ID and --online ID: the\n"
+        + "file may be changed on its way.",
       "Old online keys stay in DIR/online: delete one when its set is no longer the newest.",
     ],
     run: run)
@@ -98,10 +99,11 @@ enum KeysRotate {
     }
     try Console.write(line: "key set \(epoch) of \(name): online key \(key.roleKey.id.base64)")
     for shortage in list.shortages { Console.say("warning: \(shortage)") }
+    let wanted = list.newest.map { KeySetReport.expectation(of: $0.keySet) } ?? ""
     Console.say(
       list.shortages.isEmpty
         ? "hint: send the server SIGHUP, and it signs under the new set"
-        : "hint: keys sign-set --online \(key.roleKey.id) signs it, and no other key in its place")
+        : "hint: keys sign-set \(wanted) signs it, and no other set in its place")
     return .yes
   }
 

@@ -39,7 +39,8 @@ enum KeysSignSet {
         + "that lie apart sign one after another. What is still missing is told.",
       "What is to be signed is told first: compare the key ids with those that keys rotate printed.\n"
         + "Beside CHAIN.json, --root and --online (a key, or its id), the thresholds, --epoch and --expires\n"
-        + "say what the set must be: another one is not signed.",
+        + "say what the set must be: another one is not signed. With --online, new root keys must be said,\n"
+        + "too. What reads as an id is one; ./NAME is a file of that name.",
       "Set n+1 needs enough root keys of set n and of set n+1. Set 1 needs what the app ships: the key\n"
         + "of signingKeyBase64, or its rootKeys; verify tells whether they signed.",
     ],
@@ -58,6 +59,7 @@ enum KeysSignSet {
     KeySetReport.say(of: list)
     if !invocation.arguments.isEmpty, let set = list.newest?.keySet {
       try refuse(set, unlessAsExpectedBy: invocation)
+      try refuseUnsaidRoot(of: set, after: list.sets.dropLast().last?.keySet, invocation)
     }
     for (path, key) in signers {
       do throws(KeySetListError) { try list.sign(with: key) } catch {
@@ -112,6 +114,27 @@ enum KeysSignSet {
     guard invocation[expires] == nil || invocation[expires] == set.expires else {
       throw .no("\(name) is not as \(expires.description.name) says; \(hint)")
     }
+  }
+
+  /// Whoever says which online key is to be signed means to be told of a chain that was changed. Other root
+  /// keys are worse than another online key, so they are signed only if they were said, too.
+  private static func refuseUnsaidRoot(
+    of set: KeySet, after before: KeySet?, _ invocation: Invocation
+  ) throws(CommandFailure) {
+    guard invocation[online]?.isEmpty == false else { return }
+    let isSaid =
+      invocation[root]?.isEmpty == false
+      && (set.root.keys.count == 1 || invocation[rootThreshold] != nil)
+    if let before, before.root.threshold == set.root.threshold,
+      Set(before.root.keys.map(\.id)) == Set(set.root.keys.map(\.id))
+    {
+      return
+    }
+    guard !isSaid else { return }
+    throw .no(
+      "key set \(set.epoch) has another root role than \(before == nil ? "any" : "the one") before, and"
+        + " --root does not say it; hint: compare with what was meant, then say"
+        + " \(KeySetReport.expectation(of: set))")
   }
 
   private static func extended(_ invocation: Invocation) throws(CommandFailure) -> KeySetList {

@@ -25,6 +25,15 @@ enum KeySetReport {
     }
   }
 
+  /// The flags by which `keys sign-set` signs this set and no other.
+  static func expectation(of set: KeySet) -> String {
+    let roots = set.root.keys.map { "--root \($0.id)" } + ["--root-threshold \(set.root.threshold)"]
+    let online = set.online.keys.map { "--online \($0.id)" }
+    let threshold =
+      set.online.threshold == 1 ? [] : ["--online-threshold \(set.online.threshold)"]
+    return (roots + online + threshold).joined(separator: " ")
+  }
+
   private static func add(
     _ role: KeyRole, _ before: KeyRole?, as name: String, to table: inout TextTable
   ) {
