@@ -56,6 +56,19 @@ struct VerifyStatementTests {
     }
   }
 
+  @Test(
+    "warns of a statement that nobody signs daily any more",
+    arguments: [(90, 59, false), (90, 61, true), (30, 14, false), (30, 16, true)]
+      as [(Int64, Int64, Bool)])
+  func statementEnds(life: Int64, age: Int64, isTold: Bool) async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument("--expires-days \(life)")
+    let outcome = try await stage.run(
+      "verify --strict --key pub.pem --at \(Format2Stage.issued + age * Format2Stage.day) app.json")
+    #expect(outcome.stderr.contains("signed daily it never comes near;") == isTold)
+    #expect(outcome.exitCode == (isTold ? 1 : 0), "\(outcome.stderr)")
+  }
+
   @Test("an active pin counts as long as the statement, whatever its own expiry")
   func activePin() async throws {
     let stage = try Format2Stage()

@@ -57,7 +57,18 @@ struct RegistryReport {
   var problems: [String] {
     trusted.registry.problems.map(\.description)
       + HostProblems.texts(of: trusted.registry, under: policy, at: time)
-      + (format1.problem.map { [$0] } ?? []) + (keySetProblem.map { [$0] } ?? [])
+      + [format1.problem, statementProblem, keySetProblem].compactMap { $0 }
+  }
+
+  /// Signed daily, a statement never comes near its end.
+  private var statementProblem: String? {
+    guard let statement = trusted.statement else { return nil }
+    // One of 30 days is always that near.
+    let near = min(30 * 86_400, (statement.expires - statement.issued) / 2)
+    guard statement.expires < time.clock + near else { return nil }
+    return
+      "the statement ends on \(dateText(statement.expires)), and signed daily it never comes near;"
+      + " hint: is it still signed?"
   }
 
   /// New root signatures may take weeks to get.

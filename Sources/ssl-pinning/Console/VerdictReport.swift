@@ -38,7 +38,7 @@ struct VerdictReport {
     guard let hint = verdict.hint else { return verdict.description }
     let own: String? =
       switch verdict.outcome {
-      case .chainRejected: "--ca FILE names a CA of your own"
+      case .chainRejected(let fault) where fault.lacksAnchor: "--ca FILE names a CA of your own"
       case .unlisted: "add the host to the registry"
       case .clearText: "use https"
       default: nil
