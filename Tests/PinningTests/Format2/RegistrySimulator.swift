@@ -149,11 +149,13 @@ struct RegistrySimulator {
   /// What a client of this registry trusts: key 0, once, unless told otherwise.
   static func trust(
     _ name: String = "example.json", root: KeyRole? = nil, requiresStatement: Bool = false,
-    format1Key: TestKey? = .own, limits: RegistryLimits = .standard
+    format1Key: TestKey? = .own, minimum: RegistryMinimum? = nil,
+    limits: RegistryLimits = .standard
   ) throws -> RegistryTrust {
     RegistryTrust(
       registry: name, shipped: try root ?? SimulatedKeys.role([0]), format1Key: format1Key,
-      requiresStatement: requiresStatement, limits: limits, crypto: PlatformRegistryCrypto())
+      requiresStatement: requiresStatement, minimum: minimum, limits: limits,
+      crypto: PlatformRegistryCrypto())
   }
 
   /// A client that believes the document as the settings stand.

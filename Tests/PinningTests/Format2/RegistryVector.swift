@@ -7,6 +7,11 @@ import Testing
 /// One case of `Vectors/registry/cases.json`: what a client trusts, the documents that come to it one
 /// after the other, and what must become of each. `docs/registry-format.md` describes the members.
 struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
+  struct Minimum: Codable, Sendable {
+    var epoch: Int64
+    /// Unix time in seconds.
+    var issued: Int64
+  }
   struct Trust: Codable, Sendable {
     var registry = "example.json"
     /// Names of files in `keys/`.
@@ -14,6 +19,8 @@ struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
     var threshold = 1
     var signingKey: String? = "rsa.pub.pem"
     var requireStatement = false
+    /// Nothing older is believed, where the app ships that.
+    var minimum: Minimum?
   }
   struct Step: Codable, Sendable {
     /// A file in `documents/`.
@@ -23,7 +30,7 @@ struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
     var outcome: String
     /// Epoch and version that are believed afterwards; none under format 1.
     var number: [Int64]?
-    /// The newest key set that is believed afterwards.
+    /// The newest key set that is believed afterwards, with or without a registry.
     var keySet: Int64
     /// The leaf pins that count afterwards, by host; `null` for a host that is not listed.
     var leaf: [String: [String]?]
@@ -31,6 +38,10 @@ struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
     var ca: [String: [String]]?
     /// The keys that are denied.
     var denied: [String]?
+    /// Hosts that are refused whatever a server shows, where the step says.
+    var refused: [String]?
+    /// Hosts that a server with the right keys is accepted for.
+    var usable: [String]?
   }
 
   var name: String
@@ -52,7 +63,8 @@ struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
       rootKeys: try trust.rootKeys.map {
         try TrustKey(bytes: try Vectors.bytes("registry/keys/\($0)"))
       }, threshold: trust.threshold, signingKey: signingKey,
-      requiresStatement: trust.requireStatement)
+      requiresStatement: trust.requireStatement,
+      minimum: trust.minimum.map { .init(epoch: $0.epoch, issued: $0.issued) })
   }
 
   /// The outcomes as the specification names them.

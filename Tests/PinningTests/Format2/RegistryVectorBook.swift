@@ -13,7 +13,7 @@ struct RegistryVectorBook {
   var cases: [RegistryVector] = []
   var documents: [String: [UInt8]] = [:]
 
-  /// Begins a case; ``step(_:_:_:at:number:keySet:leaf:ca:denied:)`` goes on with it.
+  /// Begins a case; ``step(_:_:_:at:number:keySet:leaf:ca:denied:refused:usable:)`` goes on with it.
   mutating func begin(_ name: String, _ trust: RegistryVector.Trust = .init()) {
     cases.append(RegistryVector(name: name, trust: trust, steps: []))
   }
@@ -21,13 +21,14 @@ struct RegistryVectorBook {
   mutating func step(
     _ file: String, _ bytes: [UInt8], _ outcome: String, at clock: Int64 = start,
     number: [Int64]?, keySet: Int64 = 0, leaf: Leaf, ca: [String: [UInt8]]? = nil,
-    denied: [UInt8]? = nil
+    denied: [UInt8]? = nil, refused: [String]? = nil, usable: [String]? = nil
   ) throws {
     documents[file] = bytes
     func text(_ pins: [UInt8]) -> [String] { pins.map { SPKIPin.test($0).base64 } }
     let step = RegistryVector.Step(
       document: file, clock: clock, outcome: outcome, number: number, keySet: keySet,
-      leaf: leaf.mapValues { $0.map(text) }, ca: ca?.mapValues(text), denied: denied.map(text))
+      leaf: leaf.mapValues { $0.map(text) }, ca: ca?.mapValues(text), denied: denied.map(text),
+      refused: refused, usable: usable)
     try #require(!cases.isEmpty)
     cases[cases.count - 1].steps.append(step)
   }
@@ -39,6 +40,7 @@ struct RegistryVectorBook {
     try fillKeySets()
     try fillHosts()
     try fillRecovery()
+    try fillRules()
   }
 
   static func simulator() throws -> RegistrySimulator {

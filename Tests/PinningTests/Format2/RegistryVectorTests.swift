@@ -22,6 +22,7 @@ struct RegistryVectorTests {
         "accepted", "malformed", "bad-signature", "no-usable-key", "key-set-invalid",
         "key-set-expired", "statement-invalid", "statement-expired", "rolled-back",
         "other-payload", "statement-stripped", "statement-required", "no-format-1-key",
+        "client-too-old",
       ]))
   }
 
@@ -29,6 +30,7 @@ struct RegistryVectorTests {
   func outcome(vector: RegistryVector) throws {
     let trust = try vector.registryTrust()
     var client: TrustedRegistry?
+    var learned = LearnedKeySets.none
     for (index, step) in vector.steps.enumerated() {
       let bytes = try Vectors.bytes("registry/documents/\(step.document)")
       var refusal: RegistryError?
@@ -36,13 +38,14 @@ struct RegistryVectorTests {
         let update = before.update(with: bytes, under: trust, at: step.clock)
         (client, refusal) = (update.registry, update.refusal)
       } else {
-        do throws(RegistryError) {
-          client = try TrustedRegistry(accepting: bytes, under: trust, at: step.clock)
-        } catch { refusal = error }
+        switch TrustedRegistry.first(bytes, under: trust, knowing: learned, at: step.clock) {
+        case .believed(let registry): client = registry
+        case .refused(let error, let now): (refusal, learned) = (error, now)
+        }
       }
       let note = Comment(rawValue: "step \(index + 1): \(refusal?.description ?? "accepted")")
       #expect(RegistryVector.outcome(refusal) == step.outcome, note)
-      #expect(client?.keySetEpoch ?? 0 == step.keySet, note)
+      #expect(client?.keySetEpoch ?? learned.epoch == step.keySet, note)
       #expect(client?.stamp.version.map { [$0.epoch, $0.version] } == step.number, note)
       try compare(client, step, note)
       // Every client could be stopped and started here.
@@ -51,6 +54,11 @@ struct RegistryVectorTests {
           restoring: StoredState(decoding: $0.state.encoded), under: trust, at: step.clock)
       }
       try compare(client, step, note)
+      if client == nil {
+        learned = LearnedKeySets(
+          restoring: try StoredState(decoding: learned.state.encoded), under: trust)
+        #expect(learned.epoch == step.keySet, note)
+      }
     }
   }
 
@@ -69,6 +77,13 @@ struct RegistryVectorTests {
     for (host, pins) in step.ca ?? [:] {
       let entry = policy?.entry(for: try HostName(host))
       #expect(entry?.ca.pins.map(\.spki.base64) == pins, note)
+    }
+    for (hosts, isRefused) in [(step.refused, true), (step.usable, false)] {
+      for host in hosts ?? [] {
+        let time = try #require(client).time(at: step.clock)
+        let refusal = try #require(policy).refusalOfAll(try HostName(host), at: time)
+        #expect((refusal != nil) == isRefused, note)
+      }
     }
     if let denied = step.denied {
       #expect(policy?.denied.map(\.base64).sorted() == denied, note)

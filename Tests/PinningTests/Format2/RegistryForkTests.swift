@@ -1,0 +1,147 @@
+import CanonicalJSON
+import Pinning
+import Testing
+
+@Suite("Histories that branch")
+struct RegistryForkTests {
+  private static func id(_ registry: RegistrySimulator) throws -> StatementID {
+    StatementID(
+      of: try Statement(registry.statement(), registry: registry.name),
+      crypto: PlatformCrypto.shared)
+  }
+
+  /// The next version, which says that it follows this one.
+  private static func next(
+    _ version: Int64, after registry: RegistrySimulator
+  ) throws -> RegistrySimulator {
+    var next = registry
+    next.version = version
+    next.extraStatementMembers = [("previous", try id(registry).member)]
+    return next
+  }
+
+  /// What a thief signed beside version 1.
+  private static func false1(_ registry: RegistrySimulator) -> RegistrySimulator {
+    var other = registry
+    other.denied = [99]
+    return other
+  }
+
+  @Test("what follows the statement in force, or a later one that was never seen, is no fork")
+  func noFork() throws {
+    let first = RegistrySimulator()
+    let client = try first.client()
+    let second = try Self.next(2, after: first)
+    let third = try Self.next(3, after: second)
+    var silent = first
+    silent.version = 4
+    for next in [second, third, silent] {
+      let update = try client.update(with: next)
+      #expect(update.refusal == nil)
+      #expect(update.fork == nil)
+      #expect(update.registry.stamp.fork == nil)
+    }
+  }
+
+  @Test("what follows another statement of the same number is believed, and told once")
+  func sameNumber() throws {
+    let genuine = RegistrySimulator()
+    let stolen = Self.false1(genuine)
+    let client = try stolen.client()
+    let second = try Self.next(2, after: genuine)
+    let update = try client.update(with: second)
+    #expect(update.refusal == nil)
+    #expect(update.registry.stamp.version == .init(epoch: 0, version: 2))
+    let fork = try #require(update.fork)
+    #expect(try fork.believed == Self.id(stolen))
+    #expect(try fork.named == Self.id(genuine))
+    #expect(fork.description.contains("hint: "))
+    #expect(update.registry.stamp.fork == fork)
+    // The same document again, and the next one that goes on from it.
+    let again = try update.registry.update(with: second)
+    #expect(again.fork == nil && again.registry.stamp.fork == fork)
+    let third = try update.registry.update(with: Self.next(3, after: second))
+    #expect(third.refusal == nil)
+    #expect(third.fork == nil && third.registry.stamp.fork == fork)
+    // Another fork is told again.
+    let other = try third.registry.update(with: Self.next(4, after: genuine))
+    #expect(other.fork?.believed.number == .init(epoch: 0, version: 3))
+  }
+
+  @Test("what follows a lower number does not know the one in force")
+  func lowerNumber() throws {
+    let first = RegistrySimulator()
+    var stolen = first
+    stolen.version = 3
+    let client = try stolen.client()
+    let update = try client.update(with: Self.next(4, after: first))
+    #expect(update.refusal == nil)
+    #expect(try update.fork?.named == Self.id(first))
+    #expect(try update.fork?.believed == Self.id(stolen))
+  }
+
+  @Test("a failure report carries both statements")
+  func report() throws {
+    let genuine = RegistrySimulator()
+    let stolen = Self.false1(genuine)
+    let update = try stolen.client().update(with: Self.next(2, after: genuine))
+    let verdict = try update.registry.verdict(path: [66, 90])
+    let body = try #require(FailureReport(verdict, includesForgiven: false))
+      .body(ReportFixtures.app)
+    #expect(try body["registry-fork-believed"] == .string("\(Self.id(stolen))"))
+    #expect(try body["registry-fork-named"] == .string("\(Self.id(genuine))"))
+    // The control.
+    let bare = try #require(
+      FailureReport(genuine.client().verdict(path: [66, 90]), includesForgiven: false)
+    ).body(ReportFixtures.app)
+    #expect(bare["registry-fork-believed"] == nil && bare["registry-fork-named"] == nil)
+  }
+
+  @Test("a new epoch forgets the forks of the one before")
+  func newEpoch() throws {
+    let genuine = RegistrySimulator()
+    var next = try Self.next(2, after: genuine)
+    let client = try Self.false1(genuine).client().update(with: next).registry
+    #expect(client.stamp.fork != nil)
+    try next.beginEpoch(online: 2)
+    next.extraStatementMembers = []
+    let update = try client.update(with: next)
+    #expect(update.refusal == nil)
+    #expect(update.fork == nil && update.registry.stamp.fork == nil)
+  }
+
+  @Test("a statement whose previous cannot be read is refused")
+  func malformed() throws {
+    let first = RegistrySimulator()
+    let client = try first.client()
+    let digest = JSONValue.string(StrictBase64.encode([UInt8](repeating: 1, count: 32)))
+    for (previous, member) in [
+      (.null, "previous"), (.string("0.1"), "previous"), (.object([:]), "epoch"),
+      (.object(["epoch": .number(0), "digest": digest]), "version"),
+      (.object(["epoch": .number(-1), "version": .number(1), "digest": digest]), "epoch"),
+      (.object(["epoch": .number(0), "version": .number(1)]), "digest"),
+      (
+        .object(["epoch": .number(0), "version": .number(1), "digest": .string("AAAA")]), "digest"
+      ),
+    ] as [(JSONValue, String)] {
+      var next = first
+      next.version = 2
+      next.extraStatementMembers = [("previous", previous)]
+      #expect(
+        try client.update(with: next).refusal == .invalidStatement(.member(member)), "\(previous)")
+    }
+  }
+}
+
+extension StatementID {
+  /// As a statement names it.
+  var member: JSONValue {
+    func integer(_ value: Int64) -> JSONValue {
+      JSONNumber(exactly: value).map(JSONValue.number) ?? .null
+    }
+    return .object([
+      "epoch": integer(number.epoch), "version": integer(number.version),
+      "digest": .string(StrictBase64.encode(digest)),
+    ])
+  }
+}
