@@ -19,8 +19,9 @@ public struct SslPinningConfig: Hashable, Sendable {
   /// The root keys of key set 0, in the encodings of ``signingKeyBase64``; RSA, P-256 or Ed25519.
   /// Where there are none, the signing key is the only root.
   public var rootKeys: [String] = []
-  /// How many of ``rootKeys`` must sign a key set.
-  public var rootThreshold = 1
+  /// How many of ``rootKeys`` must sign a key set; needed where there are several, since a forgotten one must
+  /// not mean that any of them alone will do.
+  public var rootThreshold: Int?
   /// The name that key sets and statements must carry; `nil` for the last component of the URL's
   /// path.
   public var registryName: String?

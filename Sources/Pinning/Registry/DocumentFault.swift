@@ -65,7 +65,8 @@ extension DocumentFault: CustomStringConvertible {
     case .otherRegistry(let name): "it belongs to the registry \(ForeignText(name))"
     case .epoch(let found, let expected): "it is of epoch \(found), and \(expected) is due"
     case .duplicateKey(let id): "key \(id) stands twice in one role"
-    case .threshold(let threshold, let keys): "a threshold of \(threshold) over \(keys) keys"
+    case .threshold(let threshold, let keys):
+      "a threshold of \(threshold) over \(keys) keys; hint: from 1 to as many as there are"
     case .unusableKey(let id): "key \(id) is not what its entry says"
     case .signsTwice(let id): "key \(ForeignText(id)) signs twice"
     case .notSigned(.onlineKeys(epoch: 0)), .notSigned(.root(epoch: 0)):

@@ -22,8 +22,11 @@ extension RegistryTrust {
           requiresStatement: config.requireStatement ?? false, minimum: config.minimumRegistry,
           limits: limits)
       } else {
+        guard let threshold = config.rootThreshold ?? (rootKeys.count == 1 ? 1 : nil) else {
+          throw .threshold(0, keys: rootKeys.count)
+        }
         try self.init(
-          registry: name, rootKeys: rootKeys, threshold: config.rootThreshold,
+          registry: name, rootKeys: rootKeys, threshold: threshold,
           signingKey: signingKey, requiresStatement: config.requireStatement ?? true,
           minimum: config.minimumRegistry, limits: limits)
       }
