@@ -28,7 +28,7 @@
 
     override var protocolClasses: [AnyClass]? {
       // Whatever no class of these takes, Foundation offers to the classes registered for the process.
-      get { copies > 1 ? [RefusingProtocol.self] : Self.native + [OtherSchemesProtocol.self] }
+      get { copies > 1 ? [UnpinnedCopyProtocol.self] : Self.native + [OtherSchemesProtocol.self] }
       set {}
     }
 

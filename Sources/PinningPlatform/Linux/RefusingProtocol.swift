@@ -4,10 +4,14 @@
 
   /// The transport of a session that cannot pin: fails every request with the cause, whatever its
   /// scheme, and sends nothing.
-  final class RefusingProtocol: URLProtocol {
+  class RefusingProtocol: URLProtocol {
     /// Why this process cannot pin. One for all sessions: the cause is the process's libraries, and
     /// a protocol object is not told which session it works for.
     private static let cause = Locked<PlatformError?>(nil)
+
+    fileprivate class var reason: String {
+      cause.withLock { $0?.description } ?? "this platform cannot pin"
+    }
 
     static func session(
       cause: PlatformError, configuration: URLSessionConfiguration,
@@ -28,13 +32,17 @@
     override func stopLoading() {}
 
     override func startLoading() {
-      let copied =
-        "this session was made of a pinned session's configuration, and has none of its pins;"
-        + " hint: client.makeSession"
-      let cause = Self.cause.withLock { $0?.description } ?? copied
       let error = URLError(
-        .secureConnectionFailed, userInfo: [NSLocalizedDescriptionKey: cause])
+        .secureConnectionFailed, userInfo: [NSLocalizedDescriptionKey: type(of: self).reason])
       client?.urlProtocol(self, didFailWithError: error)
+    }
+  }
+
+  /// The transport of a session that an app made of a pinned session's configuration.
+  final class UnpinnedCopyProtocol: RefusingProtocol {
+    override fileprivate class var reason: String {
+      "this session was made of a pinned session's configuration, and has none of its pins;"
+        + " hint: client.makeSession"
     }
   }
 #endif
