@@ -73,6 +73,10 @@ extension ArraySlice<UInt8> {
     let label = String(
       decoding: dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count), as: UTF8.self)
     // A key whose line breaks were lost would be one long label, and errors quote labels.
-    return label.contains("--") ? nil : label
+    // Not `contains("--")`, which Apple's systems have only since 2022.
+    let hasTwoDashes = zip(label.utf8, label.utf8.dropFirst()).contains {
+      $0 == UInt8(ascii: "-") && $1 == UInt8(ascii: "-")
+    }
+    return hasTwoDashes ? nil : label
   }
 }
