@@ -45,10 +45,11 @@ public struct RegistryFork: Hashable, Sendable {
   /// A publisher signs upwards. So what follows a statement of the same number or a lower one than that in
   /// force here knows nothing of it.
   init?(_ next: Statement, after held: Statement, crypto: some RegistryCrypto) {
+    guard let named = next.previous, next.number > held.number, named.number <= held.number else {
+      return nil
+    }
     let believed = StatementID(of: held, crypto: crypto)
-    guard let named = next.previous, next.number > held.number, named != believed,
-      named.number <= held.number
-    else { return nil }
+    guard named != believed else { return nil }
     (self.believed, self.named) = (believed, named)
   }
 }
