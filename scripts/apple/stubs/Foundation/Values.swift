@@ -130,5 +130,6 @@ public struct CharacterSet: Sendable {
 }
 extension StringProtocol {
   public func range<T: StringProtocol>(of text: T) -> Range<String.Index>? { fatalError() }
+  public func components<T: StringProtocol>(separatedBy separator: T) -> [String] { fatalError() }
   public func trimmingCharacters(in set: CharacterSet) -> String { fatalError() }
 }
