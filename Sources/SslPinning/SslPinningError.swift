@@ -62,6 +62,7 @@ extension SslPinningError {
       self = .malformed(error, url: Self.withoutQuery(url))
     case .invalidKeySet, .keySetExpired, .invalidStatement, .statementExpired, .rolledBack,
       .clientTooOld, .olderThanShipped, .otherPayload, .statementStripped, .statementRequired,
+      .minimumRequired,
       .noFormat1Key:
       self = .registryRefused(error)
     }

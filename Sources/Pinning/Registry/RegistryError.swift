@@ -35,6 +35,9 @@ public enum RegistryError: Error, Equatable, Sendable {
   case statementStripped
   /// There is no statement, and the app demands one.
   case statementRequired
+  /// It came by another road than its server's, no statement is believed yet, and the app ships no minimum:
+  /// anybody could hand over an old one.
+  case minimumRequired
   /// There is no statement, and the app ships no key for documents without.
   case noFormat1Key
   /// A stored state is not one of this registry and version.
@@ -68,6 +71,8 @@ extension RegistryError: CustomStringConvertible {
     case .otherPayload: "the payload is not the one that the statement was signed for"
     case .statementStripped: "the statement is missing, and this registry had one"
     case .statementRequired: "the document has no statement, and one is required"
+    case .minimumRequired:
+      "the first registry cannot be handed over without a minimum; hint: ship minimumRegistry"
     case .noFormat1Key:
       "the document has no statement; hint: without one a signingKeyBase64 is needed"
     case .unreadableState: "the stored state is not readable; hint: it is made anew"

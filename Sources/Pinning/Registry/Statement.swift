@@ -36,6 +36,8 @@ public struct Statement: Sendable {
   public let isRetired: Bool
   /// The statement that this one follows, where its publisher tells.
   public let previous: StatementID?
+  /// Where else the document is served; they count while this statement is in force.
+  public let mirrors: [RegistryMirror]
   /// The statement as received, or as it is published.
   public let json: JSONObject
 
@@ -43,7 +45,8 @@ public struct Statement: Sendable {
   public init(
     registry: String, number: RegistryStamp.Version, issued: Int64, expires: Int64,
     payloadDigest: [UInt8], hosts: [HostSettings] = [], denied: [SPKIPin] = [],
-    removed: [HostPattern] = [], isRetired: Bool = false, previous: StatementID? = nil
+    removed: [HostPattern] = [], isRetired: Bool = false, previous: StatementID? = nil,
+    mirrors: [RegistryMirror] = []
   ) {
     self.registry = registry
     self.number = number
@@ -51,6 +54,7 @@ public struct Statement: Sendable {
     (self.hosts, self.denied, self.removed) = (hosts, denied, removed)
     self.isRetired = isRetired
     self.previous = previous
+    self.mirrors = mirrors
     func integer(_ value: Int64) -> JSONValue {
       JSONNumber(exactly: value).map(JSONValue.number) ?? .null
     }
@@ -64,6 +68,7 @@ public struct Statement: Sendable {
     ]
     if isRetired { json["retired"] = .bool(true) }
     json["previous"] = previous?.json
+    if !mirrors.isEmpty { json["mirrors"] = .array(mirrors.map { .string($0.description) }) }
     self.json = json
   }
 
@@ -80,6 +85,7 @@ public struct Statement: Sendable {
     guard expires > issued else { throw .expiresBeforeIssue }
     payloadDigest = try json.requireDigest("payloadDigest")
     previous = try json["previous"].map { (json) throws(DocumentFault) in try StatementID(json) }
+    mirrors = try RegistryMirror.list(json["mirrors"])
     var hosts: [HostSettings] = []
     for entry in try json.requireArray("hosts") { hosts.append(try HostSettings(entry)) }
     guard Set(hosts.map(\.pattern)).count == hosts.count else { throw .member("hosts") }
@@ -107,7 +113,7 @@ public struct Statement: Sendable {
 
   private static let members: Set = [
     "type", "registry", "epoch", "version", "issued", "expires", "payloadDigest", "hosts", "denied",
-    "removed", "retired", "previous",
+    "removed", "retired", "previous", "mirrors",
   ]
 
   /// Whether a statement that nobody has verified says that it is a retired one: then the root keys must

@@ -38,20 +38,24 @@ extension TrustedRegistry {
   ///   - bytes: the document as received.
   ///   - trust: what the app ships.
   ///   - clock: Unix time in seconds.
+  ///   - road: who brought the document.
   /// - Returns: the registry to go on with, and why the document was refused where it was.
   public func update(
-    with bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
+    with bytes: [UInt8], under trust: RegistryTrust, at clock: Int64, by road: Road = .server
   ) -> RegistryUpdate {
     let envelope: RegistryEnvelope
     do throws(RegistryError) {
       envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
     } catch { return RegistryUpdate(registry: self, refusal: error, fork: nil) }
+    if road == .hand, let refusal = refusal(ofHanded: envelope, under: trust) {
+      return RegistryUpdate(registry: self, refusal: refusal, fork: nil)
+    }
     var judge = DocumentJudge(trust: trust, clock: clock, standing: standing)
     do throws(RegistryError) {
       let next = try judge.judge(envelope, bytes: bytes)
       let fork = judge.standing.fork
       return RegistryUpdate(
-        registry: replaced(by: next, judge, at: clock), refusal: nil,
+        registry: replaced(by: next, judge, at: clock, by: road), refusal: nil,
         fork: fork == standing.fork ? nil : fork)
     } catch {
       var standing = self.standing
@@ -64,13 +68,54 @@ extension TrustedRegistry {
   }
 
   private func replaced(
-    by next: AcceptedDocument, _ judge: DocumentJudge, at clock: Int64
+    by next: AcceptedDocument, _ judge: DocumentJudge, at clock: Int64, by road: Road
   ) -> TrustedRegistry {
     var vanished = self.vanished
     vanished.replace(document, by: next, at: clock, limits: limits)
     if judge.beginsEpoch { vanished.keep(where: judge.standing.vouches) }
+    let confirmed =
+      switch road {
+      case .server: clock
+      // Never later than what is signed: or a copy that somebody kept would pass for today's news.
+      case .hand:
+        max(
+          stamp.knownConfirmation(at: clock),
+          next.statement.map { min($0.issued, clock) } ?? 0)
+      }
     return TrustedRegistry(
-      document: next, standing: judge.standing, vanished: vanished, confirmed: clock, limits: limits
-    )
+      document: next, standing: judge.standing, vanished: vanished, confirmed: confirmed,
+      limits: limits)
+  }
+
+  /// Who brought a document.
+  public enum Road: Sendable {
+    /// The registry's URL or a mirror: what it says today.
+    case server
+    /// Anybody: a push message, a file, a code on paper. Judged by the same rules, with two more: it has
+    /// a statement, since nothing else tells new from old; and where no statement is believed yet, the app
+    /// ships a minimum. It confirms nothing.
+    case hand
+  }
+
+  /// Why a document that was handed over is not even looked at.
+  private func refusal(
+    ofHanded envelope: RegistryEnvelope, under trust: RegistryTrust
+  ) -> RegistryError? {
+    guard envelope.document["statement"] != nil else { return .statementRequired }
+    return statement == nil && trust.minimum == nil ? .minimumRequired : nil
+  }
+
+  /// Believes a first document that was handed over.
+  ///
+  /// - Throws: ``RegistryError``.
+  public init(
+    handed bytes: [UInt8], under trust: RegistryTrust, knowing learned: LearnedKeySets = .none,
+    at clock: Int64
+  ) throws(RegistryError) {
+    guard trust.minimum != nil else { throw .minimumRequired }
+    // The minimum demands a statement.
+    var judge = DocumentJudge(
+      trust: trust, clock: clock, standing: Standing(chain: learned.chain))
+    self = try Self.believing(bytes, by: &judge, confirmed: nil)
   }
 }

@@ -79,6 +79,10 @@ public struct TrustedRegistry: Sendable {
   /// vouches for it: format 1 never expires as a whole.
   public var expires: Int64? { document.statement?.expires }
 
+  /// Where else the document is served, as the statement in force has it. With a new epoch, or a statement
+  /// that names none, they are over; what is retired names none.
+  public var mirrors: [RegistryMirror] { document.statement?.mirrors ?? [] }
+
   /// The times to judge by when the clock says `clock` (Unix seconds).
   public func time(at clock: Int64) -> TrustTime {
     // A retired statement vouches for no document, and none for a time of after its end.

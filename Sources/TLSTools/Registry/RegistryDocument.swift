@@ -29,17 +29,20 @@ public struct RegistryDocument: Sendable {
     public var isRetired: Bool
     /// The statement before, if there was one.
     public var previous: StatementID?
+    /// Where else the document is served.
+    public var mirrors: [RegistryMirror]
 
     /// Terms.
     public init(
       number: RegistryStamp.Version, issued: Int64, expires: Int64, hosts: [HostSettings] = [],
       denied: [SPKIPin] = [], removed: [HostPattern] = [], isRetired: Bool = false,
-      previous: StatementID? = nil
+      previous: StatementID? = nil, mirrors: [RegistryMirror] = []
     ) {
       (self.number, self.issued, self.expires) = (number, issued, expires)
       (self.hosts, self.denied, self.removed) = (hosts, denied, removed)
       self.isRetired = isRetired
       self.previous = previous
+      self.mirrors = mirrors
     }
   }
 
@@ -76,7 +79,8 @@ public struct RegistryDocument: Sendable {
       Statement(
         registry: registry, number: terms.number, issued: terms.issued, expires: terms.expires,
         payloadDigest: Digest.sha256(payload), hosts: terms.hosts, denied: terms.denied,
-        removed: terms.removed, isRetired: terms.isRetired, previous: terms.previous)
+        removed: terms.removed, isRetired: terms.isRetired, previous: terms.previous,
+        mirrors: terms.mirrors)
     }
   }
 

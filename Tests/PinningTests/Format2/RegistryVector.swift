@@ -84,6 +84,7 @@ struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
     case .otherPayload: "other-payload"
     case .statementStripped: "statement-stripped"
     case .statementRequired: "statement-required"
+    case .minimumRequired: "minimum-required"
     case .noFormat1Key: "no-format-1-key"
     case .unreadableState: "state"
     }
