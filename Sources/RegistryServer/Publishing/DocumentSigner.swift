@@ -13,11 +13,12 @@ import TLSTools
 /// - Nothing but the five known members goes into an entry: clients in the field re-encode the
 ///   members they know before they check the signature.
 public struct DocumentSigner: Sendable {
-  /// How long after its signing a published pin expires, in seconds: 90 days.
+  /// How long after it was written a published pin expires, in seconds: 90 days. It is written anew with
+  /// other content, or once half of that is spent.
   ///
   /// The expiry is when a client stops believing a pin that nobody has renewed. Documents are signed
   /// again daily, so a client that refreshes never comes near it; one that cannot, because this
-  /// server is down or unreachable, keeps its pins for three months. All published keys get the same
+  /// server is down or unreachable, keeps its pins for a month and a half at least. All published keys get the same
   /// expiry, an old key in its grace time too: half of a fleet may still use it, and a refreshing
   /// client loses it with the document that leaves it out.
   public static let horizon: Int64 = 90 * 86_400
@@ -112,11 +113,36 @@ public struct DocumentSigner: Sendable {
     } else if state.number != nil {
       throw .statementsEnded
     }
+    document.payload = Self.standing(document.payload, in: state.document, at: now)
     do throws(SigningKeyError) {
       let signed = try document.signed(format1Key: key, onlineKeys: onlineKeys)
       return PublishedDocument(
         file: file, bytes: JSONValue.object(signed).canonicalBytes, document: signed, signed: now)
     } catch { throw .key(error) }
+  }
+
+  /// The payload of the last document where it says the same and lasts long enough; otherwise this one.
+  ///
+  /// So its bytes stay as they are while its content does: clients that ask for the statement alone fetch
+  /// no payload for a day's new signature. Half of the time is kept for clients of format 1, whose pins end
+  /// by it. One that lasts longer than is promised now was signed by a clock that was ahead.
+  private static func standing(
+    _ payload: JSONObject, in published: [UInt8], at now: Int64
+  ) -> JSONObject {
+    guard !published.isEmpty,
+      let last = (try? JSONValue(parsing: published))?.objectValue?["payload"]?.objectValue,
+      last.keys == ["keys"], let old = last["keys"]?.arrayValue,
+      let new = payload["keys"]?.arrayValue, old.count == new.count
+    else { return payload }
+    let lasting = (now + horizon / 2)...(now + horizon)
+    let isSame = zip(old, new).allSatisfy { old, new in
+      guard var entry = old.objectValue, let new = new.objectValue,
+        let expires = entry["expire"]?.integerValue, lasting.contains(expires)
+      else { return false }
+      entry["expire"] = new["expire"]
+      return entry == new
+    }
+    return isSame ? last : payload
   }
 
   /// Whether the key sets here go beyond those in the published document.

@@ -20,6 +20,8 @@ public struct PublishedDocument: Sendable {
   let keySetExpires: Int64?
   /// How many entries its payload has.
   public let keyCount: Int
+  /// When its statement expires, in Unix seconds; without one, its pins.
+  let expires: Int64
 
   init(file: String, bytes: [UInt8], document: JSONObject, signed: Int64) {
     self.file = file
@@ -37,7 +39,11 @@ public struct PublishedDocument: Sendable {
     keySetEpoch = Int64(keySets.count)
     keySetExpires =
       keySets.last?.objectValue?["keySet"]?.objectValue?["expires"]?.integerValue
-    keyCount = document["payload"]?.objectValue?["keys"]?.arrayValue?.count ?? 0
+    let keys = document["payload"]?.objectValue?["keys"]?.arrayValue ?? []
+    keyCount = keys.count
+    expires =
+      statement?["expires"]?.integerValue ?? keys.first?.objectValue?["expire"]?.integerValue
+      ?? signed + DocumentSigner.horizon
     entityTag = "\"\(StrictBase64.encode(Digest.sha256(bytes)))\""
   }
 

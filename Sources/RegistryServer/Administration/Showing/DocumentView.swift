@@ -76,7 +76,4 @@ extension PublishedDocument {
       "keySets": .integer(keySetEpoch),
     ])
   }
-
-  /// When its pins and its statement expire, in Unix seconds.
-  var expires: Int64 { signed + DocumentSigner.horizon }
 }
