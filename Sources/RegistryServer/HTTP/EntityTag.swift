@@ -1,5 +1,11 @@
-/// Compares entity tags (RFC 9110 §8.8.3, §13.1.2).
+import Pinning
+import PinningPlatform
+
+/// Makes and compares entity tags (RFC 9110 §8.8.3, §13.1.2).
 enum EntityTag {
+  /// A strong tag with its quotes: equal tags mean equal bytes.
+  static func of(_ bytes: [UInt8]) -> String { "\"\(StrictBase64.encode(Digest.sha256(bytes)))\"" }
+
   /// Whether an `If-None-Match` value names `tag`, under the weak comparison that this header asks
   /// for. `*` names every tag. What is malformed names nothing: the client then gets the document.
   ///

@@ -5,9 +5,10 @@ import CanonicalJSON
 /// - `/api/v1/{file}`: the finished document, or 304 where the client has it, 503 while it waits for
 ///   its first key, 404 where it is not configured. Files are names, looked up in a table: no path
 ///   ever reaches a file system.
-/// - `/api/v1/{file}/changes`: see ``ChangesPage``.
+/// - `/api/v1/{file}/statement?epoch=N` and `/api/v1/{file}/payload/{digest}`: parts of the document, for
+///   who has the rest (``PublishedParts``). 404 where there is no such part: clients ask for the whole.
 /// - `/api/v1/admin/…`: see ``AdministrationSite``. Of a document that is named `admin` it hides the
-///   changes alone.
+///   parts alone.
 /// - `/` and the files of the console: ``ConsoleSite``.
 /// - `/api/v1/reports`: see ``ReportsSite``.
 /// - `/metrics`, and `/livez`, `/readyz`, `/startupz`: 200 or 503, with reasons (``HealthFacts``).
@@ -26,6 +27,9 @@ struct RegistrySite: Sendable {
     404, "no such path", hint: "documents are at /api/v1/{file}")
   private static let noSuchDocument = HTTPRefusal.response(
     404, "no such document", hint: "the files of the configuration's keys are served")
+
+  private static let noSuchPart = HTTPRefusal.response(
+    404, "no such part of the document", hint: "the whole document is at /api/v1/{file}")
 
   /// Every path but the administration's is read, and none is written.
   func rule(_ method: String, _ path: String) -> HTTPRouteRule {
@@ -60,12 +64,7 @@ struct RegistrySite: Sendable {
     if let reports, path == ReportsSite.path { return reports.answer(request) }
     if path == "/metrics" { return metrics.answer() }
     if path.utf8.starts(with: Self.prefix.utf8) {
-      let name = path.dropFirst(Self.prefix.count)
-      if let file = ChangesPage.file(of: name) {
-        guard documents.page(file) != nil else { return .now(Self.noSuchDocument) }
-        return ChangesPage(documents: documents).answer(file, since: request.query("since"))
-      }
-      return .now(document(String(name), request))
+      return .now(document(path.dropFirst(Self.prefix.count), request))
     }
     return .now(page(request))
   }
@@ -81,16 +80,36 @@ struct RegistrySite: Sendable {
     }
   }
 
-  private func document(_ file: String, _ request: HTTPRequest) -> HTTPResponse {
-    switch documents.page(file) {
+  /// Answers for a document or a part of one. Files are single components of a path, so what stands behind
+  /// a slash is never a file's name.
+  private func document(_ path: Substring, _ request: HTTPRequest) -> HTTPResponse {
+    let components = path.split(separator: "/", omittingEmptySubsequences: false)
+    switch components.first.map({ documents.page(String($0)) }) ?? nil {
     case nil: return Self.noSuchDocument
     case .waiting(let response): return response
-    case .document(let document, let full, let unchanged):
-      guard let condition = request.headers["If-None-Match"],
-        EntityTag.matches(ifNoneMatch: condition, document.entityTag)
-      else { return full }
-      return unchanged
+    case .document(let parts):
+      guard let answer = Self.part(components.dropFirst(), of: parts, request) else {
+        return Self.noSuchPart
+      }
+      return answer.response(ifNoneMatch: request.headers["If-None-Match"])
     }
+  }
+
+  private static func part(
+    _ path: ArraySlice<Substring>, of parts: PublishedParts, _ request: HTTPRequest
+  ) -> CachedAnswer? {
+    switch (path.count, path.first) {
+    case (0, _): parts.whole
+    case (1, "statement"): parts.statement(since: epoch(request.query("epoch")))
+    case (2, "payload"): path.last.flatMap { parts.payload($0) }
+    default: nil
+    }
+  }
+
+  /// The newest key set that a client believes; 0, which leaves out none, where it says nothing readable.
+  private static func epoch(_ text: String?) -> Int64 {
+    guard let text, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return 0 }
+    return Int64(text) ?? 0
   }
 
   private func probe(_ report: HealthReport, _ request: HTTPRequest) -> HTTPResponse {

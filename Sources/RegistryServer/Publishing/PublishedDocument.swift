@@ -1,6 +1,5 @@
 import CanonicalJSON
 import Pinning
-import PinningPlatform
 
 /// A signed document, finished: the bytes that every client gets until the next one.
 public struct PublishedDocument: Sendable {
@@ -22,6 +21,8 @@ public struct PublishedDocument: Sendable {
   public let keyCount: Int
   /// When its statement expires, in Unix seconds; without one, its pins.
   let expires: Int64
+  /// What stands at URLs of its own.
+  let parts: DocumentParts
 
   init(file: String, bytes: [UInt8], document: JSONObject, signed: Int64) {
     self.file = file
@@ -44,7 +45,8 @@ public struct PublishedDocument: Sendable {
     expires =
       statement?["expires"]?.integerValue ?? keys.first?.objectValue?["expire"]?.integerValue
       ?? signed + DocumentSigner.horizon
-    entityTag = "\"\(StrictBase64.encode(Digest.sha256(bytes)))\""
+    entityTag = EntityTag.of(bytes)
+    parts = DocumentParts(document)
   }
 
   /// Whether it replaces `other`: numbers never go back, and within one number neither do times.

@@ -7,10 +7,15 @@ import PinningPlatform
 final class PublishedDocuments: Sendable {
   /// What a request for one file is answered with.
   enum Page: Sendable {
-    /// The document, and its finished answers with and without a body.
-    case document(PublishedDocument, full: HTTPResponse, unchanged: HTTPResponse)
+    /// The document, and its finished answers.
+    case document(PublishedParts)
     /// Configured, and no endpoint of it has shown a key yet.
     case waiting(HTTPResponse)
+
+    fileprivate var parts: PublishedParts? {
+      guard case .document(let parts) = self else { return nil }
+      return parts
+    }
   }
 
   private let pages: Locked<[String: Page]>
@@ -21,8 +26,6 @@ final class PublishedDocuments: Sendable {
   /// What each document says, and in which bytes: whoever signs compares with it.
   private let contents = Locked<[String: (content: DocumentContent, entityTag: String)]>([:])
 
-  /// Whoever waits for the next document of a file.
-  let feed = DocumentFeed()
   private let files: Locked<StaticFiles?> = Locked(nil)
 
   /// Has what is published from now on, and what is published already, written to files too.
@@ -31,7 +34,7 @@ final class PublishedDocuments: Sendable {
     guard let staticFiles else { return }
     let documents = pages.withLock { pages in
       pages.values.compactMap {
-        if case .document(let document, _, _) = $0 { document } else { nil }
+        if case .document(let parts) = $0 { parts.document } else { nil }
       }
     }
     for document in documents { staticFiles.write(document) }
@@ -69,24 +72,12 @@ final class PublishedDocuments: Sendable {
   /// - Returns: whether its file is served; nothing is published where it is not, or no longer.
   @discardableResult
   func publish(_ document: PublishedDocument) -> Bool {
-    let cached: [(name: String, value: String)] = [
-      ("ETag", document.entityTag), ("Cache-Control", "public, max-age=60"),
-    ]
-    let typed: [(name: String, value: String)] = [
-      ("Content-Type", "application/json"), ("X-Content-Type-Options", "nosniff"),
-    ]
-    let page = Page.document(
-      document, full: HTTPResponse(status: 200, headers: cached + typed, body: document.bytes),
-      // With the body, which is not sent: the length told must be that of the document, or none
-      // (RFC 9110 §8.6).
-      unchanged: HTTPResponse(status: 304, headers: cached, body: document.bytes))
     let isServed = pages.withLock { pages in
-      guard pages[document.file] != nil else { return false }
-      pages[document.file] = page
+      guard let page = pages[document.file] else { return false }
+      pages[document.file] = .document(PublishedParts(document, before: page.parts))
       return true
     }
     guard isServed else { return false }
-    feed.tell(document.file)
     files.withLock { $0 }?.write(document)
     return true
   }
@@ -96,8 +87,7 @@ final class PublishedDocuments: Sendable {
 
   /// The published document of a file.
   func document(_ file: String) -> PublishedDocument? {
-    guard case .document(let document, _, _) = page(file) else { return nil }
-    return document
+    page(file)?.parts?.document
   }
 
   /// The files for which nothing is published yet, sorted.
