@@ -36,6 +36,34 @@ struct VerifyStatementTests {
     #expect(plain.exitCode == 0 && plain.stdout.hasPrefix("host "))
   }
 
+  @Test("shows the mirrors, which --mirror gives and the next signing keeps")
+  func mirrors() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument(
+      "--mirror https://m.example/app.json --mirror https://[::1]:8443/x/app.json")
+    let at = "--at \(Format2Stage.issued + 5)"
+    let shown = try await stage.run("verify --key pub.pem \(at) app.json")
+    for text in ["mirrors", "https://m.example/app.json", "https://[::1]:8443/x/app.json"] {
+      #expect(shown.stdout.contains(text), "\(shown.stdout)")
+    }
+    try await stage.must(
+      "sign --key prv.pem --online-key online0.pem app.json --out app.json --issued"
+        + " \(Format2Stage.issued + 1)")
+    let json = try await stage.run("verify --json --key pub.pem \(at) app.json").json.objectValue
+    #expect(
+      json?["mirrors"]
+        == .array([.string("https://m.example/app.json"), .string("https://[::1]:8443/x/app.json")])
+    )
+    for (flags, text) in [
+      ("--mirror http://m.example/app.json", "is no URL of a mirror; hint: https://"),
+      ("--mirror https://m.example/a --mirror https://m.example/a", "is given twice"),
+    ] {
+      let outcome = try await stage.run(
+        "sign --key prv.pem --online-key online0.pem app.json \(flags)")
+      #expect(outcome.exitCode == 2 && outcome.stderr.contains(text), "\(outcome.stderr)")
+    }
+  }
+
   @Test("tells when the key set ends, and warns a month ahead: root signatures take their time")
   func keySetEnds() async throws {
     let stage = try Format2Stage()

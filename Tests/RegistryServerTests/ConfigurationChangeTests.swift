@@ -41,6 +41,7 @@ import Testing
       [.serverCertificate, .serverPrivateKey]
     ),
     ("", "publish: {dir: /srv}", [.publishDirectory], []),
+    ("", "publish: {mirrors: ['https://m.example/']}", [.publishMirrors], []),
     ("", "ui: {token_ttl: 1h}", [.uiTokenTTL], []),
     (
       "", "ui: {enabled: false}\nreports: {enabled: false, max_groups: 1}", [],

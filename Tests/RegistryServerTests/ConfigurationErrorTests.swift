@@ -98,6 +98,20 @@ import Testing
     ("keys: [{fqdn: a.b}]\npublish: {online_keys: [a, '']}", "publish.online_keys[1] is a string"),
     ("keys: [{fqdn: a.b}]\npublish: {online_keys: [[a]]}", "publish.online_keys[0] is a list"),
     (
+      "keys: [{fqdn: a.b}]\npublish: {mirrors: [http://m.example/]}",
+      "publish.mirrors: \"http://m.example/\" is no place that clients could ask; hint: write https://"
+    ),
+    ("keys: [{fqdn: a.b}]\npublish: {mirrors: ['https://u@m.example/']}", "is no place"),
+    ("keys: [{fqdn: a.b}]\npublish: {mirrors: ['https://m.example/?x']}", "is no place"),
+    (
+      "keys: [{fqdn: a.b}]\npublish: {mirrors: ['https://m.example/', 'https://m.example']}",
+      "\"https://m.example\" stands twice"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\npublish: {mirrors: [a, b, c, d, e, f, g, h, i]}",
+      "9 are more than a statement may name; hint: 8 at most"
+    ),
+    (
       "keys: [{fqdn: a.b}]\ntls: {approval: maybe}",
       "no such approval: \"maybe\"; hint: auto, manual"
     ),

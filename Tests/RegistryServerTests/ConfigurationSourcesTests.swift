@@ -99,6 +99,9 @@ import Testing
       setting: .publishOnlineKeys, standard: "[]", file: "[\"a.pem\"]",
       environment: "[\"b.pem\"]"),
     Row(setting: .publishKeySets, standard: "tls/keysets", file: "/a", environment: "/b"),
+    Row(
+      setting: .publishMirrors, standard: "[]", file: "[\"https://a.example/\"]",
+      environment: "[\"https://b.example/x\"]"),
     Row(setting: .uiEnabled, standard: "true", file: "false", environment: "true"),
     Row(setting: .uiTokenTTL, standard: "24h", file: "1h", environment: "2h"),
     Row(setting: .reportsEnabled, standard: "true", file: "false", environment: "true"),

@@ -63,7 +63,7 @@ import Testing
         vantage_points:
           - {name: frankfurt, proxy: "http://[::1]:3128/"}
           - {name: oslo, proxy: http://Proxy.example:3128}
-      publish: {dir: /srv/www, statements: False, online_keys: [a.pem, "b.pem"], key_sets: sets}
+      publish: {dir: /srv/www, statements: False, online_keys: [a.pem, "b.pem"], key_sets: sets, mirrors: [https://m.example/x]}
       ui: {enabled: false, token_ttl: 1h}
       reports: {enabled: "false", max_groups: "7"}
       log: {level: DEBUG, format: text, pretty: true}
@@ -77,7 +77,7 @@ import Testing
       read.publishing
         == PublishingConfiguration(
           directory: "/srv/www", statements: false, onlineKeys: ["a.pem", "b.pem"],
-          keySets: "sets"))
+          keySets: "sets", mirrors: ["https://m.example/x"]))
     #expect(
       read.administration == AdministrationConfiguration(tokenTTL: 3_600_000, isEnabled: false))
     #expect(read.reports == ReportsConfiguration(isEnabled: false, maximumGroups: 7))

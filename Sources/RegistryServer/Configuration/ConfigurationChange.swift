@@ -45,7 +45,8 @@ extension ServerConfiguration {
     switch setting {
     case .keys, .logFormat, .logLevel, .logPretty, .serverReadTimeout, .serverWriteTimeout,
       .serverKey, .tlsInterval, .tlsTimeout, .tlsLooks, .tlsLookInterval, .tlsAddresses,
-      .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace, .publishDirectory, .uiTokenTTL:
+      .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace, .publishDirectory, .publishMirrors,
+      .uiTokenTTL:
       .whileRunning
     case .serverCertificate, .serverPrivateKey:
       // From clear text to TLS or back, the listener is another one.

@@ -1,4 +1,5 @@
 import Foundation
+import Pinning
 import TLSTools
 
 extension ServerConfiguration {
@@ -43,7 +44,8 @@ extension ServerConfiguration {
         directory: try publish.nonEmpty("dir"),
         statements: try publish.boolean("statements") ?? true,
         onlineKeys: try publish.strings("online_keys") ?? [],
-        keySets: try publish.nonEmpty("key_sets")),
+        keySets: try publish.nonEmpty("key_sets"),
+        mirrors: try publish.strings("mirrors") ?? []),
       administration: AdministrationConfiguration(
         tokenTTL: try ui.duration("token_ttl", in: 1000...3660 * day) ?? administration.tokenTTL,
         isEnabled: try ui.boolean("enabled") ?? administration.isEnabled),
@@ -52,6 +54,33 @@ extension ServerConfiguration {
         maximumGroups: maximum.map { Int($0) } ?? ReportsConfiguration().maximumGroups))
     // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
     documents = try Self.documents(tree.root)
+    try checkMirrors(publish)
+  }
+
+  /// Clients refuse a statement with a mirror that they cannot use.
+  private func checkMirrors(_ section: ConfigurationSection) throws(ConfigurationError) {
+    let bases = publishing.mirrors
+    guard bases.count <= RegistryMirror.most else {
+      throw section.invalid(
+        "mirrors", "\(bases.count) are more than a statement may name",
+        hint: "\(RegistryMirror.most) at most")
+    }
+    for document in documents {
+      var known: Set<RegistryMirror> = []
+      for base in bases {
+        let mirror: RegistryMirror
+        do throws(DocumentFault) {
+          mirror = try PublishingConfiguration.mirror(of: document.file, at: base)
+        } catch {
+          throw section.invalid(
+            "mirrors", "\"\(base)\" is no place that clients could ask",
+            hint: "write https://host/path/, without user, query and fragment")
+        }
+        guard known.insert(mirror).inserted else {
+          throw section.invalid("mirrors", "\"\(base)\" stands twice", hint: "keep one of them")
+        }
+      }
+    }
   }
 }
 

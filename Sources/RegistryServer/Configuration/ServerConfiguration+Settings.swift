@@ -26,6 +26,7 @@ extension ServerConfiguration {
     case .publishStatements: .bool(publishing.statements)
     case .publishOnlineKeys: .array(publishing.onlineKeys.map(JSONValue.string))
     case .publishKeySets: .string(keySetsDirectory)
+    case .publishMirrors: .array(publishing.mirrors.map(JSONValue.string))
     case .uiEnabled: .bool(administration.isEnabled)
     case .uiTokenTTL: .duration(administration.tokenTTL)
     case .reportsEnabled: .bool(reports.isEnabled)

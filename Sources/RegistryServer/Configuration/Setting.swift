@@ -34,6 +34,7 @@ public enum Setting: String, Sendable, CaseIterable {
   case publishStatements = "publish.statements"
   case publishOnlineKeys = "publish.online_keys"
   case publishKeySets = "publish.key_sets"
+  case publishMirrors = "publish.mirrors"
   case uiEnabled = "ui.enabled"
   case uiTokenTTL = "ui.token_ttl"
   case reportsEnabled = "reports.enabled"
@@ -64,7 +65,7 @@ extension Setting {
   /// Whether the value is a list, which an environment variable holds as JSON.
   var isList: Bool {
     switch self {
-    case .keys, .tlsVantagePoints, .publishOnlineKeys: true
+    case .keys, .tlsVantagePoints, .publishOnlineKeys, .publishMirrors: true
     default: false
     }
   }

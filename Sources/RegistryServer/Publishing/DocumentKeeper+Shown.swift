@@ -1,5 +1,10 @@
 /// What others see of a document's keeper.
 extension DocumentKeeper {
+  /// What the document is to say.
+  func content(_ state: DocumentState, _ endpoints: [WatchedEndpoint]) -> DocumentContent {
+    DocumentContent(state, endpoints: endpoints, mirrors: services.signer.mirrors(of: file))
+  }
+
   /// The ids of endpoints that nobody looks at for now.
   var pausedEndpoints: Set<String> { Set(state.overrides.filter(\.value.isPaused).keys) }
 

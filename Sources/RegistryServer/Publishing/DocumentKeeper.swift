@@ -296,7 +296,7 @@ actor DocumentKeeper {
     _ state: inout DocumentState, at now: Int64
   ) throws(KeeperFailure) -> PublishedDocument? {
     let inForce = state.endpoints(configured: settings.configuration.endpoints)
-    let content = DocumentContent(state, endpoints: inForce)
+    let content = content(state, inForce)
     let current = services.published.document(file)
     let beginsEpoch = services.signer.hasNewKeySets(for: file, after: state)
     if !isOld(at: now), !beginsEpoch, let current, current.bytes == state.document,
@@ -383,7 +383,7 @@ actor DocumentKeeper {
     guard current.map(document.isNewer) ?? true || current?.bytes == document.bytes else {
       return true
     }
-    let content = DocumentContent(state, endpoints: endpoints)
+    let content = content(state, endpoints)
     if content.isSaid(by: document.bytes) {
       services.published.prepare(content, for: document)
       mustSign = services.signer.hasNewKeySets(for: file, after: theirs)

@@ -58,6 +58,11 @@ public struct DocumentSigner: Sendable {
         ? try StatementSigner(directory: directory, publishing: publishing) : nil)
   }
 
+  /// Where else a document is served; nowhere that clients would hear of without statements.
+  func mirrors(of file: String) -> [RegistryMirror] {
+    statements?.publishing.mirrors(of: file) ?? []
+  }
+
   /// The key that clients need, in PEM.
   public var publicKeyPEM: String { key.publicKeyPEM }
 
@@ -109,7 +114,7 @@ public struct DocumentSigner: Sendable {
       document.terms = RegistryDocument.Terms(
         number: number, issued: now, expires: now + Self.horizon, hosts: hosts,
         denied: content.denied, removed: content.removed,
-        previous: StatementSigner.last(in: state.document, of: file))
+        previous: StatementSigner.last(in: state.document, of: file), mirrors: content.mirrors)
     } else if state.number != nil {
       throw .statementsEnded
     }

@@ -15,6 +15,7 @@ import TLSTools
 struct StatementSigner: Sendable {
   let keys: [TrustSigningKey]
   let keySetDirectory: String
+  let publishing: PublishingConfiguration
 
   /// Reads the online keys.
   ///
@@ -30,6 +31,7 @@ struct StatementSigner: Sendable {
       } catch { throw .onlineKey(path: path, error) }
     }
     self.keys = keys
+    self.publishing = publishing
     keySetDirectory = publishing.keySets ?? base + "keysets"
   }
 
@@ -78,19 +80,24 @@ struct StatementSigner: Sendable {
 
   /// The keys here that sign statements under the newest set.
   ///
+  /// Those that it asks for besides sign, too, where clients count them that know as much as this program.
+  ///
   /// - Throws: ``SigningProblem/onlineKeysMissing(epoch:held:threshold:)``.
   func onlineKeys(for keySets: [SignedKeySet]) throws(SigningProblem) -> [TrustSigningKey] {
     guard let newest = keySets.last?.keySet else { return Array(keys.prefix(1)) }
-    let ids = Set(newest.online.keys.map(\.id))
+    let quorums = newest.online.quorums.map { (ids: Set($0.keys.map(\.id)), $0.threshold) }
     var held: [TrustSigningKey] = []
     for key in keys
-    where ids.contains(key.roleKey.id) && !held.contains(where: { $0.roleKey.id == key.roleKey.id })
+    where quorums.contains(where: { $0.ids.contains(key.roleKey.id) })
+      && !held.contains(where: { $0.roleKey.id == key.roleKey.id })
     {
       held.append(key)
     }
-    guard held.count >= newest.online.threshold else {
-      throw .onlineKeysMissing(
-        epoch: newest.epoch, held: held.count, threshold: newest.online.threshold)
+    for (ids, threshold) in quorums {
+      let count = held.count { ids.contains($0.roleKey.id) }
+      guard count >= threshold else {
+        throw .onlineKeysMissing(epoch: newest.epoch, held: count, threshold: threshold)
+      }
     }
     return held
   }

@@ -260,9 +260,11 @@ public final class RegistryService: Sendable {
     _ new: ServerConfiguration, over old: ServerConfiguration
   ) async throws(RegistryServiceError) -> Prepared {
     let signer: DocumentSigner
+    // What is read again without a restart.
+    var publishing = old.publishing
+    publishing.mirrors = new.publishing.mirrors
     do throws(DocumentSignerError) {
-      signer = try DocumentSigner(
-        directory: old.tls.directory, publishing: old.publishing)
+      signer = try DocumentSigner(directory: old.tls.directory, publishing: publishing)
     } catch { throw .signer(error) }
     let identity: ListenerIdentity?
     do throws(HTTPServerError) { identity = try new.server.listenerIdentity() } catch {

@@ -26,7 +26,7 @@ enum Sign {
         + "it is published. To change it, edit its payload and pass {\"keys\": …} alone.",
       "With --online-key a signed statement stands beside that (format 2). The document published\n"
         + "last, which is --previous, or PAYLOAD.json itself, or what --out replaces, gives what is not\n"
-        + "said anew: name, key sets, hosts, denied, removed; the version goes up by one, and is above that\n"
+        + "said anew: name, key sets, hosts, denied, removed, mirrors; the version goes up by one, and is above that\n"
         + "of whatever --out replaces. If there was none, say so with --first. Key sets in a document are\n"
         + "believed if --key signed the first of them, or with --key-sets. Without --key format-1 clients\n"
         + "refuse the document.",
@@ -37,7 +37,7 @@ enum Sign {
         + "    --out app.json\n"
         + "  sign --key prv.pem --online-key prv.pem app.json --out app.json    (daily, from cron)",
       "--statement FILE holds what is in force beside the pins: {\"hosts\": [{\"domainName\": …, \"ca\":\n"
-        + "[pins], \"match\": \"all\" or \"any\", \"enforce\": true}], \"denied\": [pins], \"removed\": [hosts]}.",
+        + "[pins], \"match\": \"all\" or \"any\", \"enforce\": true}], \"denied\": [pins], \"removed\": [hosts],\n\"mirrors\": [URLs]}.",
     ],
     run: run)
 

@@ -43,6 +43,8 @@ struct RegistryReport {
     for pin in statement.denied { table.add(["", pin.base64]) }
     table.add(["removed", "\(statement.removed.count)"])
     for pattern in statement.removed { table.add(["", pattern.description]) }
+    table.add(["mirrors", "\(statement.mirrors.count)"])
+    for mirror in statement.mirrors { table.add(["", mirror.description]) }
     if format1 != .unknown { table.add(["format 1", format1.rawValue]) }
     return table.text
   }
@@ -105,6 +107,7 @@ struct RegistryReport {
     return .members([
       "format": .integer(statement == nil ? 1 : 2),
       "statement": statement.map { .object($0.json) } ?? .null,
+      "mirrors": .array((statement?.mirrors ?? []).map { .string($0.description) }),
       "keySetEpoch": .integer(trusted.keySetEpoch),
       "keySetExpires": trusted.keySetExpires.map(JSONValue.integer) ?? .null,
       "format1Signature": .string(format1.rawValue),

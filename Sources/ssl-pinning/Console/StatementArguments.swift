@@ -7,7 +7,8 @@ enum StatementArguments {
   private static let keySets = Flag.text(
     "--key-sets", "FILE", "the chain that keys sign-set printed; none: the app's own keys sign")
   private static let settings = Flag.text(
-    "--statement", "FILE", "JSON with hosts, denied, removed; what is left out stays as it was")
+    "--statement", "FILE",
+    "JSON with hosts, denied, removed, mirrors; what is left out stays as it was")
   private static let previous = Flag.text(
     "--previous", "FILE", "the document published last, where PAYLOAD.json is not that")
   private static let version = Flag.number(
@@ -21,13 +22,17 @@ enum StatementArguments {
     "--retired",
     "say that the registry goes back to format 1: the root keys sign; --expires-days far off")
 
+  private static let mirror = Flag.texts(
+    "--mirror", "URL",
+    "where else the document is served; those given take the place of those before")
+
   private static let first = Flag(
     "--first", "say that this registry never had a statement; not for cron, which goes on from one")
 
   static let flags = [
     RegistryNameArgument.flag.description, keySets.description, settings.description,
     previous.description, first.description, version.description, issued.description,
-    days.description, retired.description,
+    days.description, retired.description, mirror.description,
   ]
 
   /// Refuses flags that say nothing without an online key.
@@ -37,7 +42,8 @@ enum StatementArguments {
     }.map(\.description.name)
     let numbers = [version, issued, days].filter { invocation[$0] != nil }.map(\.description.name)
     let switches = [first, retired].filter { invocation[$0] }.map(\.description.name)
-    guard let name = (texts + numbers + switches).first else { return }
+    let lists = invocation[mirror] == nil ? [] : [mirror.description.name]
+    guard let name = (texts + numbers + switches + lists).first else { return }
     throw .usage("\(name) is for statements; hint: --online-key signs one")
   }
 
@@ -149,8 +155,26 @@ enum StatementArguments {
     return before
   }
 
-  /// The members of the settings file.
+  /// The members that take the place of what the last statement says.
   private static func changes(_ invocation: Invocation) throws(CommandFailure) -> JSONObject {
+    var members = try file(invocation)
+    guard let urls = invocation[mirror] else { return members }
+    for (index, url) in urls.enumerated() {
+      guard (try? RegistryMirror(url)) != nil else {
+        throw .usage(
+          "\"\(url)\" is no URL of a mirror; hint: https://host/path/app.json, without user, query and"
+            + " fragment")
+      }
+      guard !urls[..<index].contains(url) else { throw .usage("--mirror \(url) is given twice") }
+    }
+    guard urls.count <= RegistryMirror.most else {
+      throw .usage("\(urls.count) mirrors are more than the \(RegistryMirror.most) of a statement")
+    }
+    members["mirrors"] = .array(urls.map(JSONValue.string))
+    return members
+  }
+
+  private static func file(_ invocation: Invocation) throws(CommandFailure) -> JSONObject {
     guard let path = invocation[settings] else { return [:] }
     try InputFile.refuseSharedInput(path, invocation)
     let name = InputFile.name(of: path)

@@ -6,7 +6,7 @@ import TLSTools
 /// A statement that is about to be signed. Says no where every client would refuse it.
 struct StatementPlan {
   /// The members that an operator sets.
-  static let settings = ["hosts", "denied", "removed"]
+  static let settings = ["hosts", "denied", "removed", "mirrors"]
   /// The members of one of its hosts.
   static let hostSettings = ["domainName", "ca", "match", "enforce"]
 
@@ -62,15 +62,21 @@ struct StatementPlan {
     }
     // Retirement is the strongest word there is: no key that lies on a server may say it.
     let (role, name) = isRetired ? (newest.root, "root") : (newest.online, "online")
-    for (path, key) in onlineKeys where !role.keys.contains(where: { $0.id == key.roleKey.id }) {
+    let quorums = role.quorums.map { (ids: Set($0.keys.map(\.id)), threshold: $0.threshold) }
+    for (path, key) in onlineKeys
+    where !quorums.contains(where: { $0.ids.contains(key.roleKey.id) }) {
       throw .no(
         "\(path) is no \(name) key of key set \(newest.epoch)"
           + (isRetired ? "; hint: the root keys sign --retired" : ""))
     }
-    guard onlineKeys.count >= role.threshold else {
-      throw .no(
-        "key set \(newest.epoch) asks for \(role.threshold) \(name) keys, and"
-          + " \(onlineKeys.count) sign")
+    for (index, quorum) in quorums.enumerated() {
+      let count = seen.intersection(quorum.ids).count
+      let besides = index > 0 ? " besides" : ""
+      guard count >= quorum.threshold else {
+        throw .no(
+          "key set \(newest.epoch) asks for \(quorum.threshold) \(name) keys\(besides), and"
+            + " \(count) sign")
+      }
     }
     guard !newest.isExpired(at: issued) else {
       throw .no("key set \(newest.epoch) is expired; hint: keys sign-set makes the next")
@@ -164,7 +170,7 @@ struct StatementPlan {
     return RegistryDocument.Terms(
       number: statement.number, issued: issued, expires: statement.expires,
       hosts: statement.hosts, denied: statement.denied, removed: statement.removed,
-      isRetired: isRetired, previous: statement.previous)
+      isRetired: isRetired, previous: statement.previous, mirrors: statement.mirrors)
   }
 
   private func number() throws(CommandFailure) -> RegistryStamp.Version {
