@@ -15,7 +15,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test check check-fast check-apple check-linking docs bench-core bench-scan \
+.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test check check-fast check-apple check-linking docs bench-core bench-scan bench-bytes \
 	sanitize mutants clean
 
 help: ## list the targets
@@ -90,6 +90,9 @@ bench-core: deps-test ## measure canonicalizing, verdicts, signatures, beside pe
 
 bench-scan: deps-test ## measure a round of looks at 10 000 endpoints; ARGS='--peer PROGRAM'
 	@Benchmarks/scan.sh $(ARGS)
+
+bench-bytes: deps-test ## print how many bytes a day a client fetches, by hosts and by road
+	@Benchmarks/bytes.sh
 
 clean: ## remove everything that was built or installed into .build
 	rm -rf .build

@@ -113,6 +113,10 @@ let package = Package(
     .executableTarget(
       name: "scan", dependencies: ["Pinning", "RegistryServer"], path: "Benchmarks/Sources/scan",
       swiftSettings: strict),
+    // `make bench-bytes`: what a day costs a client. No product.
+    .executableTarget(
+      name: "bytes", dependencies: ["RegistryServer"], path: "Benchmarks/Sources/bytes",
+      swiftSettings: strict),
 
     // Tests. TestSupport starts the real components: nginx, proxies, small servers.
     .target(
