@@ -65,9 +65,12 @@ struct RegistrySimulator {
   /// Signs the payload; a key that anybody can compute unless told otherwise.
   var format1Key: SigningKey?
 
+  /// The payload's text, where it is not made of ``pins``.
+  var payloadText: String?
+
   /// The payload's text.
   var payload: String {
-    "{\"keys\":["
+    payloadText ?? "{\"keys\":["
       + pins.map { SignedDocument.entry($0.host, $0.pin, entryMembers) }.joined(separator: ",")
       + "]}"
   }

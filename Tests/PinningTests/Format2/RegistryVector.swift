@@ -25,6 +25,10 @@ struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
   struct Step: Codable, Sendable {
     /// A file in `documents/`.
     var document: String
+    /// A file in `documents/` that stands at the digest of a statement part.
+    var payload: String?
+    /// Whether the document came by another road than from a server.
+    var handed: Bool?
     /// Unix time in seconds.
     var clock: Int64
     var outcome: String
@@ -38,6 +42,8 @@ struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
     var ca: [String: [String]]?
     /// The keys that are denied.
     var denied: [String]?
+    /// The mirrors that count.
+    var mirrors: [String]?
     /// Hosts that are refused whatever a server shows, where the step says.
     var refused: [String]?
     /// Hosts that a server with the right keys is accepted for.
@@ -71,8 +77,7 @@ struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
   static func outcome(_ error: RegistryError?) -> String {
     switch error {
     case nil: "accepted"
-    case .tooLarge: "too-large"
-    case .malformed, .missingMember, .unreadableSignature: "malformed"
+    case .tooLarge, .malformed, .missingMember, .unreadableSignature: "malformed"
     case .badSignature: "bad-signature"
     case .noUsableKey: "no-usable-key"
     case .invalidKeySet: "key-set-invalid"

@@ -16,7 +16,7 @@ extension RegistryVectorBook {
   }
 
   /// Epoch 1 under root key 0, whose online key is key 2.
-  private func epochOne() throws -> RegistrySimulator {
+  func epochOne() throws -> RegistrySimulator {
     var registry = try Self.simulator()
     try registry.beginEpoch(online: 2)
     return registry

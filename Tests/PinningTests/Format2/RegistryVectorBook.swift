@@ -13,7 +13,7 @@ struct RegistryVectorBook {
   var cases: [RegistryVector] = []
   var documents: [String: [UInt8]] = [:]
 
-  /// Begins a case; ``step(_:_:_:at:number:keySet:leaf:ca:denied:refused:usable:)`` goes on with it.
+  /// Begins a case; `step` goes on with it.
   mutating func begin(_ name: String, _ trust: RegistryVector.Trust = .init()) {
     cases.append(RegistryVector(name: name, trust: trust, steps: []))
   }
@@ -21,14 +21,15 @@ struct RegistryVectorBook {
   mutating func step(
     _ file: String, _ bytes: [UInt8], _ outcome: String, at clock: Int64 = start,
     number: [Int64]?, keySet: Int64 = 0, leaf: Leaf, ca: [String: [UInt8]]? = nil,
-    denied: [UInt8]? = nil, refused: [String]? = nil, usable: [String]? = nil
+    denied: [UInt8]? = nil, refused: [String]? = nil, usable: [String]? = nil,
+    payload: String? = nil, handed: Bool? = nil, mirrors: [String]? = nil
   ) throws {
     documents[file] = bytes
     func text(_ pins: [UInt8]) -> [String] { pins.map { SPKIPin.test($0).base64 } }
     let step = RegistryVector.Step(
-      document: file, clock: clock, outcome: outcome, number: number, keySet: keySet,
+      document: file, payload: payload, handed: handed, clock: clock, outcome: outcome, number: number, keySet: keySet,
       leaf: leaf.mapValues { $0.map(text) }, ca: ca?.mapValues(text), denied: denied.map(text),
-      refused: refused, usable: usable)
+      mirrors: mirrors, refused: refused, usable: usable)
     try #require(!cases.isEmpty)
     cases[cases.count - 1].steps.append(step)
   }
@@ -41,6 +42,8 @@ struct RegistryVectorBook {
     try fillHosts()
     try fillRecovery()
     try fillRules()
+    try fillRoads()
+    try fillWalks()
   }
 
   static func simulator() throws -> RegistrySimulator {

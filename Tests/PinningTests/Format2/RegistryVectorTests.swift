@@ -13,7 +13,9 @@ struct RegistryVectorTests {
     let cases = try RegistryVector.all()
     #expect(cases.count >= 20)
     #expect(Set(cases.map(\.name)).count == cases.count)
-    let used = Set(cases.flatMap(\.steps).map(\.document))
+    let used = Set(cases.flatMap(\.steps).flatMap { [$0.document, $0.payload].compactMap(\.self) })
+      .union(try VerdictVector.all().flatMap { ($0.before ?? []) + [$0.document] })
+      .union(["members.json"])
     #expect(used == Set(try Vectors.files(in: "registry/documents")))
     // Accepting and refusing are both there, each refusal at least once.
     let outcomes = Set(cases.flatMap(\.steps).map(\.outcome))
@@ -22,30 +24,32 @@ struct RegistryVectorTests {
         "accepted", "malformed", "bad-signature", "no-usable-key", "key-set-invalid",
         "key-set-expired", "statement-invalid", "statement-expired", "rolled-back",
         "other-payload", "statement-stripped", "statement-required", "no-format-1-key",
-        "client-too-old",
+        "client-too-old", "minimum-required", "incomplete",
       ]))
+  }
+
+  @Test("come out as the table says, and go on", arguments: try RegistryVector.all())
+  func goesOn(vector: RegistryVector) throws {
+    // As below, without a restart.
+    var taker = RegistryVectorClient(trust: try vector.registryTrust())
+    for (index, step) in vector.steps.enumerated() {
+      let (outcome, text) = try taker.take(step)
+      let note = Comment(rawValue: "step \(index + 1): \(text)")
+      #expect(outcome == step.outcome, note)
+      try compare(taker.registry, step, note)
+    }
   }
 
   @Test("come out as the table says", arguments: try RegistryVector.all())
   func outcome(vector: RegistryVector) throws {
     let trust = try vector.registryTrust()
-    var client: TrustedRegistry?
-    var learned = LearnedKeySets.none
+    var taker = RegistryVectorClient(trust: trust)
     for (index, step) in vector.steps.enumerated() {
-      let bytes = try Vectors.bytes("registry/documents/\(step.document)")
-      var refusal: RegistryError?
-      if let before = client {
-        let update = before.update(with: bytes, under: trust, at: step.clock)
-        (client, refusal) = (update.registry, update.refusal)
-      } else {
-        switch TrustedRegistry.first(bytes, under: trust, knowing: learned, at: step.clock) {
-        case .believed(let registry): client = registry
-        case .refused(let error, let now): (refusal, learned) = (error, now)
-        }
-      }
-      let note = Comment(rawValue: "step \(index + 1): \(refusal?.description ?? "accepted")")
-      #expect(RegistryVector.outcome(refusal) == step.outcome, note)
-      #expect(client?.keySetEpoch ?? learned.epoch == step.keySet, note)
+      let (outcome, text) = try taker.take(step)
+      var client = taker.registry
+      let note = Comment(rawValue: "step \(index + 1): \(text)")
+      #expect(outcome == step.outcome, note)
+      #expect(client?.keySetEpoch ?? taker.learned.epoch == step.keySet, note)
       #expect(client?.stamp.version.map { [$0.epoch, $0.version] } == step.number, note)
       try compare(client, step, note)
       // Every client could be stopped and started here.
@@ -54,10 +58,11 @@ struct RegistryVectorTests {
           restoring: StoredState(decoding: $0.state.encoded), under: trust, at: step.clock)
       }
       try compare(client, step, note)
+      taker.registry = client
       if client == nil {
-        learned = LearnedKeySets(
-          restoring: try StoredState(decoding: learned.state.encoded), under: trust)
-        #expect(learned.epoch == step.keySet, note)
+        taker.learned = LearnedKeySets(
+          restoring: try StoredState(decoding: taker.learned.state.encoded), under: trust)
+        #expect(taker.learned.epoch == step.keySet, note)
       }
     }
   }
@@ -84,6 +89,9 @@ struct RegistryVectorTests {
         let refusal = try #require(policy).refusalOfAll(try HostName(host), at: time)
         #expect((refusal != nil) == isRefused, note)
       }
+    }
+    if let mirrors = step.mirrors {
+      #expect(client?.mirrors.map(\.description) == mirrors, note)
     }
     if let denied = step.denied {
       #expect(policy?.denied.map(\.base64).sorted() == denied, note)
