@@ -27,7 +27,8 @@ struct RegistryVectorBook {
     documents[file] = bytes
     func text(_ pins: [UInt8]) -> [String] { pins.map { SPKIPin.test($0).base64 } }
     let step = RegistryVector.Step(
-      document: file, payload: payload, handed: handed, clock: clock, outcome: outcome, number: number, keySet: keySet,
+      document: file, payload: payload, handed: handed, clock: clock, outcome: outcome,
+      number: number, keySet: keySet,
       leaf: leaf.mapValues { $0.map(text) }, ca: ca?.mapValues(text), denied: denied.map(text),
       mirrors: mirrors, refused: refused, usable: usable)
     try #require(!cases.isEmpty)
