@@ -98,8 +98,11 @@ curl_socket_t pp_client_open_socket(void *argument, curlsocktype purpose,
 }
 
 int pp_client_close_socket(void *argument, curl_socket_t socket) {
-  struct pp_watch *watch = pp_client_watch(argument, socket);
-  // Closing takes it out of epoll as well; its number may mean another socket soon.
+  pp_client *client = argument;
+  struct pp_watch *watch = pp_client_watch(client, socket);
+  // Closing takes it out of epoll only where no child of a fork holds it open, too; then epoll would tell of
+  // it for ever. Its number may mean another socket soon.
+  if (watch && watch->registered) epoll_ctl(client->epoll, EPOLL_CTL_DEL, socket, NULL);
   if (watch) *watch = (struct pp_watch){0};
   return close(socket);
 }

@@ -46,6 +46,27 @@ struct LearnedStorageTests {
     #expect(loaded?.stamp.version == .init(epoch: 1, version: 1))
   }
 
+  @Test("outlast a state whose registry is not believed any longer")
+  func refusedState() async throws {
+    let stage = try StoringStage()
+    let (store, trust, now) = (stage.store, stage.trust, StoringStage.now)
+    _ = try store.save(stage.believed(stage.document(1, 1)), under: trust, at: now)
+    try store.save(learned(2, in: stage).0, under: trust, at: now)
+    try stage.edit { $0.replacingOccurrences(of: "a.example", with: "x.example") }
+    do throws(StateStoreError) {
+      _ = try store.load(under: trust, at: now)
+      Issue.record("a payload that nobody signed is believed")
+    } catch {
+      guard case .refused(_, let learned) = error else { throw error }
+      #expect(learned.epoch == 2)
+    }
+    // Withdrawn keys open neither this start nor the file.
+    stage.publish(try stage.document(1, 9))
+    await #expect(throws: SslPinningError.self) { try await stage.keeper() }
+    let saved = try store.save(stage.believed(stage.document(1, 1)), under: trust, at: now)
+    #expect(saved.keySetEpoch == 2)
+  }
+
   @Test("outlast the start that failed: the next one refuses the older document")
   func start() async throws {
     let stage = try StoringStage()

@@ -73,6 +73,12 @@ struct StoringStage {
     return directory.path("state/" + (try #require(names.first { $0.hasSuffix(ending) })))
   }
 
+  /// Changes the stored state.
+  func edit(_ change: (String) -> String) throws {
+    let url = URL(filePath: try file(".json"))
+    try Data(change(try String(contentsOf: url, encoding: .utf8)).utf8).write(to: url)
+  }
+
   /// Another process in the middle of a save: it holds the lock until ``release(_:)``.
   func lock() throws -> Int32 {
     let lock = open(try file(".lock"), O_RDWR)

@@ -55,7 +55,9 @@ extension TrustedRegistry.Standing {
   func vouches(for document: AcceptedDocument) -> Bool {
     guard let other = document.statement,
       let keys = statement.flatMap({ chain?.set($0.number.epoch) }),
-      let envelope = try? RegistryEnvelope(parsing: document.bytes),
+      // It was within the app's limit when it was believed, which may be another than the usual one.
+      let envelope = try? RegistryEnvelope(
+        parsing: document.bytes, limits: RegistryLimits(maximumBytes: document.bytes.count)),
       let signatures = try? DocumentSignature.list(
         envelope.document["statementSignatures"], "statementSignatures")
     else { return false }

@@ -48,9 +48,7 @@ struct DocumentJudge {
     let keys = keys(for: json, in: chain)
     let statement = try read(json, envelope, by: keys)
     try checkNumber(of: statement)
-    if let minimum = trust.minimum, RegistryMinimum(statement) < minimum {
-      throw .olderThanShipped(minimum)
-    }
+    try checkMinimum(of: statement)
     try checkTime(of: statement, under: keys)
     let payload: JSONObject
     if statement.isRetired {
@@ -153,6 +151,21 @@ struct DocumentJudge {
     guard statement.number > held.number || statement.json == held.json else {
       throw .invalidStatement(.conflict)
     }
+  }
+
+  /// What an app ships keeps out old documents that come in. What this client believed before is stored, and
+  /// stays: an app that is updated while its registry cannot be reached would have nothing to start with. And
+  /// within the epoch of a statement that met the minimum the numbers count alone, so that an `issued` that
+  /// was ahead when the app was built holds up nothing that comes after it.
+  private func checkMinimum(of statement: Statement) throws(RegistryError) {
+    guard let minimum = trust.minimum, origin != .stored else { return }
+    guard RegistryMinimum(statement) < minimum else { return }
+    if let held = standing.statement, RegistryMinimum(held) >= minimum,
+      held.number.epoch == statement.number.epoch
+    {
+      return
+    }
+    throw .olderThanShipped(minimum)
   }
 
   private func checkTime(of statement: Statement, under keys: KeySet) throws(RegistryError) {

@@ -12,6 +12,7 @@ extension RegistryKeeper {
     do throws(StateStoreError) {
       if let store { (cached, learned) = try store.load(under: trust, at: clock) }
     } catch {
+      if case .refused(_, let proved) = error { learned = proved }
       events.send(.storedRegistryRefused(reason: "\(error)"))
     }
     var bundled: TrustedRegistry?

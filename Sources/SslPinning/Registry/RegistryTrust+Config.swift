@@ -16,6 +16,10 @@ extension RegistryTrust {
       for key in config.rootKeys { rootKeys.append(try TrustKey(key)) }
     } catch { throw .badSigningKey(error) }
     do throws(DocumentFault) {
+      // Keys that failed to load must not leave the app to a single key and format 1.
+      if rootKeys.isEmpty, let threshold = config.rootThreshold {
+        throw .threshold(Int64(threshold), keys: 0)
+      }
       if rootKeys.isEmpty, let signingKey {
         try self.init(
           registry: name, signingKey: signingKey,

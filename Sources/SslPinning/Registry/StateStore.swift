@@ -42,7 +42,7 @@ struct StateStore: Sendable {
     }
     guard let bytes else { return (nil, .none) }
     do throws(RegistryError) { return try Self.believe(bytes, under: trust, at: clock) } catch {
-      throw .refused(error)
+      throw .refused(error, learned: Self.learned(bytes, under: trust))
     }
   }
 
@@ -52,9 +52,7 @@ struct StateStore: Sendable {
   ) throws(StateStoreError) {
     do throws(FileError) {
       try file.withLock { (held) throws(FileError) in
-        let stored = try held.read(limit: largest).flatMap {
-          try? Self.believe($0, under: trust, at: clock)
-        }
+        let stored = try stored(by: held, under: trust, at: clock)
         let state: StoredState
         if let registry = stored?.registry {
           state = registry.knowing(learned).state
@@ -75,27 +73,38 @@ struct StateStore: Sendable {
   ) throws(StateStoreError) -> TrustedRegistry {
     do throws(FileError) {
       return try file.withLock { (held) throws(FileError) -> TrustedRegistry in
-        // A file that cannot be believed, or is beyond `largest`, is written over.
-        let bytes: [UInt8]?
-        do throws(FileError) { bytes = try held.read(limit: largest) } catch {
-          guard case .tooLarge = error else { throw error }
-          bytes = nil
-        }
-        var stored: (registry: TrustedRegistry?, learned: LearnedKeySets)?
-        do throws(RegistryError) {
-          stored = try bytes.map { (bytes) throws(RegistryError) in
-            try Self.believe(bytes, under: trust, at: clock)
-          }
-        } catch .tooLarge(let limit) {
-          // Another process of the app has a larger limit, and may know newer key sets and versions.
-          throw .tooLarge(path: file.path, limit: limit)
-        } catch {}
+        let stored = try stored(by: held, under: trust, at: clock)
         let known = trusted.knowing(stored?.learned ?? .none)
         let merged = stored?.registry.map { known.merged(with: $0, at: clock) } ?? known
         try held.write(merged.state.encoded(within: largest))
         return merged
       }
     } catch { throw .file(error) }
+  }
+
+  /// What is in the file, for who is about to write it. One that cannot be believed, or is beyond
+  /// `largest`, is written over; but the key sets that it proves are kept.
+  private func stored(
+    by held: borrowing AtomicFile.Held, under trust: RegistryTrust, at clock: Int64
+  ) throws(FileError) -> (registry: TrustedRegistry?, learned: LearnedKeySets)? {
+    let bytes: [UInt8]?
+    do throws(FileError) { bytes = try held.read(limit: largest) } catch {
+      guard case .tooLarge = error else { throw error }
+      return nil
+    }
+    guard let bytes else { return nil }
+    do throws(RegistryError) { return try Self.believe(bytes, under: trust, at: clock) } catch {
+      // Another process of the app has a larger limit, and may know newer key sets and versions.
+      if case .tooLarge(let limit) = error { throw .tooLarge(path: file.path, limit: limit) }
+      return (nil, Self.learned(bytes, under: trust))
+    }
+  }
+
+  /// The key sets of a state whose registry is not believed, say since the app asks for more than before:
+  /// what they withdrew stays withdrawn.
+  private static func learned(_ bytes: [UInt8], under trust: RegistryTrust) -> LearnedKeySets {
+    guard let state = try? StoredState(decoding: bytes) else { return .none }
+    return LearnedKeySets(restoring: state, under: trust)
   }
 
   private static func believe(
@@ -113,15 +122,15 @@ struct StateStore: Sendable {
 enum StateStoreError: Error {
   /// The file cannot be read or written.
   case file(FileError)
-  /// Its content is not believed.
-  case refused(RegistryError)
+  /// Its content is not believed, but for these key sets.
+  case refused(RegistryError, learned: LearnedKeySets)
 }
 
 extension StateStoreError: CustomStringConvertible {
   var description: String {
     switch self {
     case .file(let error): "\(error)"
-    case .refused(let error): "\(error)"
+    case .refused(let error, _): "\(error)"
     }
   }
 }

@@ -59,7 +59,7 @@ enum KeysSignSet {
     KeySetReport.say(of: list)
     if !invocation.arguments.isEmpty, let set = list.newest?.keySet {
       try refuse(set, unlessAsExpectedBy: invocation)
-      try refuseUnsaidRoot(of: set, after: list.sets.dropLast().last?.keySet, invocation)
+      try refuseUnsaidRoot(of: set, invocation)
     }
     for (path, key) in signers {
       do throws(KeySetListError) { try list.sign(with: key) } catch {
@@ -117,23 +117,19 @@ enum KeysSignSet {
   }
 
   /// Whoever says which online key is to be signed means to be told of a chain that was changed. Other root
-  /// keys are worse than another online key, so they are signed only if they were said, too.
+  /// keys are worse than another online key, so they are signed only if they were said, too. The set before
+  /// is no measure: it comes in the same file, and whoever changed the one changed the other.
   private static func refuseUnsaidRoot(
-    of set: KeySet, after before: KeySet?, _ invocation: Invocation
+    of set: KeySet, _ invocation: Invocation
   ) throws(CommandFailure) {
     guard invocation[online]?.isEmpty == false else { return }
     let isSaid =
       invocation[root]?.isEmpty == false
       && (set.root.keys.count == 1 || invocation[rootThreshold] != nil)
-    if let before, before.root.threshold == set.root.threshold,
-      Set(before.root.keys.map(\.id)) == Set(set.root.keys.map(\.id))
-    {
-      return
-    }
     guard !isSaid else { return }
     throw .no(
-      "key set \(set.epoch) has another root role than \(before == nil ? "any" : "the one") before, and"
-        + " --root does not say it; hint: compare with what was meant, then say"
+      "--online says which online keys are meant, and --root does not say which root keys;"
+        + " hint: compare with what was meant, then say"
         + " \(KeySetReport.expectation(of: set))")
   }
 

@@ -30,7 +30,11 @@ struct RegistryReport {
     table.add(["statement", "\(statement.number.epoch).\(statement.number.version)"])
     table.add(["issued", dateText(statement.issued)])
     table.add(["expires", dateText(statement.expires)])
-    let minimum = "RegistryMinimum(epoch: \(statement.number.epoch), issued: \(statement.issued))"
+    // One of a time to come would keep out all that is signed until then.
+    let minimum =
+      statement.issued > time.clock
+      ? "none: the statement is issued ahead of this clock"
+      : "RegistryMinimum(epoch: \(statement.number.epoch), issued: \(statement.issued))"
     table.add(["minimum", minimum])
     let end = trusted.keySetExpires.map { ", expires \(dateText($0))" } ?? ""
     table.add(["key set", trusted.keySetEpoch == 0 ? "none" : "\(trusted.keySetEpoch)\(end)"])

@@ -164,6 +164,12 @@ struct StatementPlan {
     do throws(DocumentFault) { statement = try Statement(json, registry: registry) } catch {
       throw .no("the statement cannot be: \(error)")
     }
+    // A host is written without what this version does not know, and clients would take it again.
+    if let host = statement.hosts.first(where: { !$0.unknownCritical.isEmpty }) {
+      throw .no(
+        "\(host.pattern) has critical members that this version does not know; hint: update ssl-pinning"
+      )
+    }
     if isRetired, !statement.hosts.isEmpty {
       Console.say("warning: hosts stay in force although retired; hint: --statement, \"hosts\": []")
     }

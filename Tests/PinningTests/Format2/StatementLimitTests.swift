@@ -49,7 +49,7 @@ struct StatementLimitTests {
     }
   }
 
-  @Test("nothing older than what the app ships is believed as a first document, nor later")
+  @Test("nothing older than what the app ships is believed as a first document")
   func minimum() throws {
     let minimum = RegistryMinimum(epoch: 1, issued: Self.start)
     let trust = try trust(1, Self.start)
@@ -64,8 +64,6 @@ struct StatementLimitTests {
     #expect(throws: refusal, "an older statement") { try registry.client(under: trust) }
     registry.issued = Self.start
     let client = try registry.client(under: trust)
-    (registry.version, registry.issued) = (2, Self.start - 1)
-    #expect(try client.update(with: registry, under: trust).refusal == refusal)
     // Issued far ahead by a thief: the next epoch counts from its own time.
     try registry.beginEpoch(online: 4)
     registry.issued = Self.start - 80 * Self.day
@@ -76,16 +74,19 @@ struct StatementLimitTests {
     #expect(throws: RegistryError.statementRequired) { try registry.client(under: trust) }
   }
 
-  @Test("the minimum holds for what is stored, what is bundled and what retires")
+  @Test("the minimum holds for what is bundled and what retires, not for what is stored")
   func minimumAtHand() throws {
     var registry = RegistrySimulator()
     registry.issued = Self.start - 5
     let refusal = RegistryError.olderThanShipped(.init(epoch: 0, issued: Self.start))
     let trust = try trust(0, Self.start)
     let state = try registry.client().state
-    #expect(throws: refusal) {
-      try TrustedRegistry(restoring: state, under: trust, at: Self.start)
-    }
+    // An app that is updated while its registry cannot be reached starts with what it has, and takes
+    // nothing more of that age.
+    let stored = try TrustedRegistry(restoring: state, under: trust, at: Self.start)
+    registry.version = 2
+    #expect(
+      stored.update(with: try registry.document(), under: trust, at: Self.start).refusal == refusal)
     let document = try registry.document()
     #expect(throws: refusal) {
       try TrustedRegistry(bundled: document, under: trust, at: Self.start)
@@ -95,6 +96,19 @@ struct StatementLimitTests {
     // The control.
     registry.issued = Self.start
     #expect(throws: Never.self) { try registry.client(under: trust) }
+  }
+
+  @Test("a minimum of a time to come holds up nothing that follows a statement which met it")
+  func minimumAhead() throws {
+    var registry = RegistrySimulator()
+    registry.issued = Self.start + 400 * 86400
+    let trust = try trust(0, registry.issued)
+    let client = try registry.client(under: trust)
+    (registry.version, registry.issued) = (2, Self.start)
+    #expect(
+      client.update(with: try registry.document(), under: trust, at: Self.start).refusal == nil)
+    // The control: a first document of that age.
+    #expect(throws: RegistryError.self) { try registry.client(under: trust) }
   }
 
   @Test("a document that is kept for a vanished host may be older than the minimum")
