@@ -36,6 +36,7 @@ enum ClockRows {
       stage.registry.serve(document)
       let old = try await stage.start {
         $0.rootKeys = []
+        $0.rootThreshold = nil
         $0.signingKeyBase64 = key.publicKeyPEM
         $0.storage = .none
       }
@@ -165,6 +166,7 @@ enum ClockRows {
       }
       let app = try await stage.start {
         $0.rootKeys = []
+        $0.rootThreshold = nil
         $0.signingKeyBase64 = key.publicKeyPEM
       }
       await log.get(try site.url(), app.dialers, expecting: site.body)

@@ -37,6 +37,7 @@ enum ServerRows {
   ) async throws -> App {
     var config = stage.config()
     config.rootKeys = []
+    config.rootThreshold = nil
     config.signingKeyBase64 = service.publicKeyPEM
     config.endpointUrl = "http://\(service.address?.description ?? "")/api/v1/app.json"
     // Each app is a device of its own.

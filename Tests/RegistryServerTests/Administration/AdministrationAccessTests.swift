@@ -191,8 +191,12 @@ struct AdministrationAccessTests {
     let full = head + String(repeating: "x", count: 65_536 - head.utf8.count - 2) + #""}"#
     let read = try await service.call("PATCH", AdministeredService.endpoint, full)
     #expect(read.status == 400 && read.error == "why is longer than 500 characters")
-    let answer = try await service.call("PATCH", AdministeredService.endpoint, full + " ")
-    #expect(answer.status == 413)
+    // The answer may come, and the connection end, while the client still sends: then it never reads it.
+    var status: Int?
+    for _ in 0..<5 where status == nil {
+      status = try? await service.call("PATCH", AdministeredService.endpoint, full + " ").status
+    }
+    #expect(status == 413)
     await service.stop()
   }
 
