@@ -27,8 +27,8 @@ extension PinEvaluation {
       expectedLeaf: expected, expectedCA: expectedCA, registry: registry, isStale: isStale)
   }
 
-  /// What can have happened where a connection was refused: every ``PinEvaluation/Outcome`` but
-  /// ``PinEvaluation/Outcome/matched``.
+  /// What can have happened where a connection was refused: every `PinEvaluation.Outcome` but
+  /// `matched`.
   public struct RefusedOutcome: Hashable, Sendable {
     let outcome: Outcome
 
@@ -45,7 +45,7 @@ extension PinEvaluation {
     /// The host is listed, and a demanded pin is missing.
     public static func mismatch(_ role: PinRole) -> Self { Self(outcome: .mismatch(role)) }
 
-    /// The host's entry demands this, which ``TrustMode/pinnedKeysOnly`` cannot check.
+    /// The host's entry demands this, which `TrustMode.pinnedKeysOnly` cannot check.
     public static func uncheckable(_ role: PinRole) -> Self { Self(outcome: .uncheckable(role)) }
 
     /// The host's entry demands these, which this version of the client does not know.

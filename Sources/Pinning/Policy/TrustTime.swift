@@ -9,9 +9,9 @@
 /// - What must not come back takes the later of the two: a pin that expired, a time of absence.
 /// - A statement's own expiry is judged at the clock alone, or one `issued` far ahead would end it.
 public struct TrustTime: Hashable, Sendable {
-  /// What the device's clock says.
+  /// What the device's clock says, in Unix seconds.
   public let clock: Int64
-  /// The `issued` of the statement in force; `nil` where no statement vouches for a time.
+  /// The `issued` of the statement in force, in Unix seconds; `nil` where no statement vouches for a time.
   public let floor: Int64?
 
   /// Whether dates may hold at the floor: whether its statement is still in force.
@@ -27,10 +27,10 @@ public struct TrustTime: Hashable, Sendable {
   /// The last second that a certificate can name, at the end of the year 9999 (RFC 5280 §4.1.2.5).
   private static let lastDate: Int64 = 253_402_300_799
 
-  /// The later of the two.
+  /// The later of the two, in Unix seconds.
   public var later: Int64 { max(clock, floor ?? clock) }
 
-  /// The times at which the dates of a chain may hold, the one to be tried first in front.
+  /// The times at which the dates of a chain may hold, in Unix seconds, the one to be tried first in front.
   public var dates: [Int64] {
     guard let floor, floor != clock, isFloorInForce, floor <= Self.lastDate else { return [clock] }
     return [clock, floor]

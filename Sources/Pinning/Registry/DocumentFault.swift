@@ -27,7 +27,7 @@ public enum DocumentFault: Error, Equatable, Sendable {
   case conflict
   /// The expiry is not after the issue.
   case expiresBeforeIssue
-  /// It would live for longer than any statement may.
+  /// It would live for longer than any statement may: more than so many days.
   case livesTooLong(days: Int64)
   /// These members are said to be critical, and nobody here knows them.
   case unknownCritical([String])

@@ -30,7 +30,7 @@ extension TrustedRegistry {
   ///   - digest: SHA-256.
   ///   - clock: Unix time in seconds.
   /// - Throws: ``RegistryError``; then `self` stays in force. ``RegistryError/statementStripped``
-  ///   for a registry that was believed for its statement: use ``update(with:under:at:)``.
+  ///   for a registry that was believed for its statement: use ``update(with:under:at:by:)``.
   public func accepting(
     _ bytes: [UInt8], verifiedBy verifier: some SignatureVerifier,
     digest: ([UInt8]) -> [UInt8], at clock: Int64

@@ -107,6 +107,11 @@ extension TrustedRegistry {
 
   /// Believes a first document that was handed over.
   ///
+  /// - Parameters:
+  ///   - bytes: the document as received.
+  ///   - trust: what the app ships; without a minimum nothing is believed.
+  ///   - learned: key sets of documents that were refused before.
+  ///   - clock: Unix time in seconds.
   /// - Throws: ``RegistryError``.
   public init(
     handed bytes: [UInt8], under trust: RegistryTrust, knowing learned: LearnedKeySets = .none,
