@@ -12,6 +12,7 @@ enum HTTPCallbacks {
   static let connectionChanged: MHD_NotifyConnectionCallback = { context, connection, slot, event in
     guard let daemon = daemonContext(context), let connection, let slot else { return }
     if pp_mhd_is_beginning(event) != 0 {
+      daemon.begun.add(1, ordering: .relaxed)
       let entry = HTTPConnection(
         pointer: connection, descriptor: pp_mhd_connection_socket(connection),
         peer: peer(of: connection))

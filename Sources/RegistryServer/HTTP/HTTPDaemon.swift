@@ -12,6 +12,9 @@ final class HTTPDaemon: @unchecked Sendable {
     let isTLS: Bool
     /// Whether another daemon has taken over, so that each answer is its connection's last.
     let isRetired = Atomic(false)
+    /// Connections that were handed to the library, and those that its threads began to serve.
+    let handedOver = Atomic(0)
+    let begun = Atomic(0)
 
     init(site: HTTPSite, isTLS: Bool) {
       self.site = site
@@ -29,9 +32,8 @@ final class HTTPDaemon: @unchecked Sendable {
 
   private let pointer: OpaquePointer
   private let context: Context
-  private let listening: Int32
-  /// The listening socket once the library has given it back; closed when its threads are gone.
-  private let released = Atomic<Int32>(-1)
+  /// ``Context/begun`` when ``forgetLost()`` last looked.
+  private let lastBegun = Atomic(0)
 
   /// TLS 1.2 and later. Old clients of the registry are as old as its first release.
   private static let priorities = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -39,50 +41,53 @@ final class HTTPDaemon: @unchecked Sendable {
   /// Bytes for a connection's header and buffers.
   private static let connectionMemory = 16 * 1024
 
-  /// Serves connections to a listening socket from now on, and closes it when it stops; `nil`, and
-  /// the socket stays, where it does not start.
-  init?(listening: Int32, isLoopback: Bool, identity: ListenerIdentity?, site: HTTPSite) {
+  /// Serves the connections that it is given from now on; `nil` if it does not start.
+  init?(isLoopback: Bool, identity: ListenerIdentity?, site: HTTPSite) {
     let context = Context(site: site, isTLS: identity != nil)
-    guard let pointer = Self.start(listening, isLoopback, identity, context) else { return nil }
+    guard let pointer = Self.start(isLoopback, identity, context) else { return nil }
     self.pointer = pointer
     self.context = context
-    self.listening = listening
   }
 
-  /// The listening socket once more, for a daemon that takes over; -1 where there is no descriptor.
-  func duplicateListening() -> Int32 { fcntl(listening, F_DUPFD_CLOEXEC, 0) }
+  /// How many connections are open, with those that a thread has yet to begin with.
+  var openConnections: Int { Int(pp_mhd_open_connections(pointer)) + notBegun }
 
-  /// How many connections are open.
-  var openConnections: Int { Int(pp_mhd_open_connections(pointer)) }
+  private var notBegun: Int {
+    let begun = context.begun.load(ordering: .relaxed)
+    return max(0, context.handedOver.load(ordering: .relaxed) - begun)
+  }
 
-  /// Accepts no more, and tells the listening socket, or -1. Do not close it: a thread of the library that
-  /// has yet to hear of this takes it out of its epoll set, and ends the process where it is gone.
-  func quiesce() -> Int32 {
-    let socket = MHD_quiesce_daemon(pointer)
-    released.store(socket, ordering: .relaxed)
-    return socket
+  /// Counts no more what the library has dropped without a word, as it does out of memory: else each
+  /// would take a place for ever. Called every now and then, from one thread.
+  func forgetLost() {
+    let begun = context.begun.load(ordering: .relaxed)
+    let stands = lastBegun.exchange(begun, ordering: .relaxed) == begun
+    if stands { context.handedOver.subtract(notBegun, ordering: .relaxed) }
   }
 
   /// From now on each answer is its connection's last.
   func retire() { context.isRetired.store(true, ordering: .relaxed) }
 
-  /// Serves one more connection, whose socket it closes where it does not take it.
+  /// Serves one more connection, and closes its socket if it does not take it.
   func add(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) {
-    _ = MHD_add_connection(pointer, descriptor, address, length)
+    context.handedOver.add(1, ordering: .relaxed)
+    if MHD_add_connection(pointer, descriptor, address, length) != .YES {
+      context.handedOver.subtract(1, ordering: .relaxed)
+    }
   }
 
   /// Closes every connection and ends the threads. Blocks; called once.
   func stop() {
     MHD_stop_daemon(pointer)
-    let socket = released.exchange(-1, ordering: .relaxed)
-    if socket >= 0 { close(socket) }
   }
 
   private static func start(
-    _ listening: Int32, _ isLoopback: Bool, _ identity: ListenerIdentity?, _ context: Context
+    _ isLoopback: Bool, _ identity: ListenerIdentity?, _ context: Context
   ) -> OpaquePointer? {
-    var options = options(listening, isLoopback, context)
-    var flags = MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+    var options = options(isLoopback, context)
+    var flags =
+      MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_USE_NO_LISTEN_SOCKET.rawValue
+      | MHD_ALLOW_SUSPEND_RESUME.rawValue
     if HeaderLayout.isKnown { flags |= MHD_USE_ERROR_LOG.rawValue }
     guard let identity else { return start(flags, options, context) }
     flags |= MHD_USE_TLS.rawValue
@@ -100,7 +105,7 @@ final class HTTPDaemon: @unchecked Sendable {
   }
 
   private static func options(
-    _ listening: Int32, _ isLoopback: Bool, _ context: Context
+    _ isLoopback: Bool, _ context: Context
   ) -> [MHD_OptionItem] {
     let limits = context.site.limits
     let closure = Unmanaged.passUnretained(context).toOpaque()
@@ -111,8 +116,8 @@ final class HTTPDaemon: @unchecked Sendable {
     // First, or what happens while starting is printed.
     if HeaderLayout.isKnown { options.append(callback(.EXTERNAL_LOGGER, FaultyHeadGuard.logged)) }
     options += [
-      item(.LISTEN_SOCKET, Int(listening)),
-      item(.CONNECTION_LIMIT, limits.connections),
+      // The limit itself is ``ConnectionIntake``'s, which lets others wait; the library would close them.
+      item(.CONNECTION_LIMIT, 2 * limits.connections),
       item(.CONNECTION_MEMORY_LIMIT, connectionMemory),
       // Where the lines' layout is known the head is judged here, and better: see ``HeaderReader``.
       item(.STRICT_FOR_CLIENT, HeaderLayout.isKnown ? 0 : 1),

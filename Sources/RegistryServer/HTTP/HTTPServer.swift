@@ -22,14 +22,14 @@ final class HTTPServer: Sendable {
 
   private let site: HTTPSite
   private let running: Locked<Running?>
+  private let intake: ConnectionIntake
 
   private struct Running: @unchecked Sendable {
     var daemon: HTTPDaemon
-    /// Those before it, which serve their last connections, and whether they had any when last
-    /// looked at: one that has just been accepted is not counted yet.
-    var retired: [(daemon: HTTPDaemon, wasEmpty: Bool)] = []
+    /// Those before it, which serve their last connections.
+    var retired: [HTTPDaemon] = []
 
-    var daemons: [HTTPDaemon] { [daemon] + retired.map(\.daemon) }
+    var daemons: [HTTPDaemon] { [daemon] + retired }
     /// Unchecked: a source may be cancelled from any thread.
     let reaper: any DispatchSourceTimer
   }
@@ -46,16 +46,25 @@ final class HTTPServer: Sendable {
     let (descriptor, address) = try ListeningSocket.open(listen)
     let site = HTTPSite(
       limits: limits, routing: routing, observer: observer, handler: handler)
-    let daemon = HTTPDaemon(
-      listening: descriptor, isLoopback: address.isLoopback, identity: identity, site: site)
-    guard let daemon else {
+    guard let daemon = HTTPDaemon(isLoopback: address.isLoopback, identity: identity, site: site)
+    else {
       close(descriptor)
       throw .system(operation: "starting the HTTP server", reason: "out of threads or memory")
     }
     let reaper = DispatchSource.makeTimerSource()
+    let running = Locked<Running?>(Running(daemon: daemon, reaper: reaper))
     self.address = address
     self.site = site
-    running = Locked(Running(daemon: daemon, reaper: reaper))
+    self.running = running
+    intake = ConnectionIntake(
+      listening: descriptor,
+      hasRoom: { Self.openConnections(running) < limits.connections },
+      take: { socket, address, length in
+        // Behind the lock: a daemon that has been stopped must not be given any.
+        running.withLock { running in
+          if let running { running.daemon.add(socket, address, length) } else { close(socket) }
+        }
+      })
     reaper.schedule(deadline: .now() + Self.tick, repeating: Self.tick, leeway: .milliseconds(50))
     reaper.setEventHandler { [running] in
       site.deadlines.cutOverdue()
@@ -69,6 +78,7 @@ final class HTTPServer: Sendable {
   private static let tick = DispatchTimeInterval.milliseconds(200)
 
   deinit {
+    intake.close()
     guard let running = running.withLock({ $0.take() }) else { return }
     running.reaper.cancel()
     site.suspended.cancelAll()
@@ -77,7 +87,9 @@ final class HTTPServer: Sendable {
   }
 
   /// How many connections are open; 0 once it has stopped.
-  var openConnections: Int {
+  var openConnections: Int { Self.openConnections(running) }
+
+  private static func openConnections(_ running: Locked<Running?>) -> Int {
     running.withLock { ($0?.daemons ?? []).reduce(0) { $0 + $1.openConnections } }
   }
 
@@ -90,28 +102,20 @@ final class HTTPServer: Sendable {
   /// Shows another certificate from now on. No connection is dropped: those that are open end with
   /// their next answer, or when they have asked nothing for ``HTTPLimits/idle``.
   ///
-  /// A second daemon takes over the listening socket, so until the first one's connections have
-  /// ended both count their own against the limits. A server of clear text must not be given a
+  /// A second daemon takes new connections over, so until the first one's have ended, both count
+  /// their own against the limit per address. A server of clear text must not be given a
   /// certificate.
   ///
   /// - Throws: ``HTTPServerError``; the server then goes on as it was.
   func reload(_ identity: ListenerIdentity) throws(HTTPServerError) {
     let taken: Bool? = running.withLock { running in
       guard var current = running else { return nil }
-      let descriptor = current.daemon.duplicateListening()
-      guard descriptor >= 0 else { return false }
       guard
-        let daemon = HTTPDaemon(
-          listening: descriptor, isLoopback: address.isLoopback, identity: identity, site: site)
-      else {
-        close(descriptor)
-        return false
-      }
+        let daemon = HTTPDaemon(isLoopback: address.isLoopback, identity: identity, site: site)
+      else { return false }
       let before = current.daemon
       before.retire()
-      // The other daemon listens to the same socket by a descriptor of its own.
-      _ = before.quiesce()
-      current.retired.append((before, wasEmpty: false))
+      current.retired.append(before)
       current.daemon = daemon
       running = current
       return true
@@ -119,7 +123,7 @@ final class HTTPServer: Sendable {
     guard taken != false else {
       throw .system(
         operation: "starting with the new certificate",
-        reason: "out of threads, memory or descriptors")
+        reason: "out of threads or memory")
     }
   }
 
@@ -132,14 +136,10 @@ final class HTTPServer: Sendable {
   /// with the answer. Work on later answers is cancelled, and what it gives is sent. Connections
   /// that ask nothing for half a second are hung up.
   func stop() async {
+    site.isStopping.store(true, ordering: .relaxed)
+    await intake.closed()
     guard let running = running.withLock({ $0.take() }) else { return }
     let daemons = running.daemons
-    site.isStopping.store(true, ordering: .relaxed)
-    let listening = running.daemon.quiesce()
-    if listening >= 0 {
-      Self.takeWaiting(listening, running.daemon)
-      _ = shutdown(listening, Int32(SHUT_RDWR))
-    }
     site.suspended.cancelAll()
     if await !Self.areDrained(daemons, within: .milliseconds(500)) {
       site.deadlines.hangUp()
@@ -169,29 +169,10 @@ final class HTTPServer: Sendable {
 
   private static func takeFinished(_ running: Locked<Running?>) -> [HTTPDaemon] {
     running.withLock { running in
-      let retired = running?.retired ?? []
-      let looked = retired.map { ($0.daemon, $0.wasEmpty, isEmpty: $0.daemon.openConnections == 0) }
-      running?.retired = looked.filter { !($0.1 && $0.isEmpty) }.map {
-        ($0.0, wasEmpty: $0.isEmpty)
-      }
-      return looked.filter { $0.1 && $0.isEmpty }.map(\.0)
-    }
-  }
-
-  /// Hands over the connections that wait to be accepted: closing their socket would reset them.
-  private static func takeWaiting(_ listening: Int32, _ daemon: HTTPDaemon) {
-    while true {
-      var storage = sockaddr_storage()
-      var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-      let isTaken = withUnsafeMutablePointer(to: &storage) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-          let accepted = accept(listening, address, &length)
-          guard accepted >= 0 else { return false }
-          daemon.add(accepted, address, length)
-          return true
-        }
-      }
-      guard isTaken else { return }
+      for daemon in running?.daemons ?? [] { daemon.forgetLost() }
+      let finished = (running?.retired ?? []).filter { $0.openConnections == 0 }
+      running?.retired.removeAll { daemon in finished.contains { $0 === daemon } }
+      return finished
     }
   }
 }
