@@ -130,7 +130,7 @@ public final class ScriptedRegistry: Sendable {
       crypto: Self.signature)
     let trust = RegistryTrust(
       registry: name, shipped: try KeyRole(keys: [key], threshold: 1), format1Key: nil,
-      requiresStatement: true,
+      requiresStatement: true, minimum: config.minimumRegistry,
       limits: RegistryLimits(maximumBytes: config.maximumRegistryBytes), crypto: Self.signature)
     return try await SslPinningClient(
       config: config, source: .live { [self] _ in fetch() }, trust: trust, clocks: clock.clocks)

@@ -85,7 +85,7 @@ import Testing
     _ = try await store.replace("a", version: 0, with: [1])
     try await server.run(
       "DROP TABLE ssl_pinning_records, ssl_pinning_history, ssl_pinning_migrations;"
-        + " SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        + " SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity"
         + " WHERE datname = current_database() AND pid <> pg_backend_pid()", in: name)
     var record: StoredRecord?
     do { record = try await store.record(named: "a") } catch StoreError.failed {}

@@ -143,12 +143,13 @@ struct DocumentJudge {
     }
   }
 
-  private func checkNumber(of statement: Statement) throws(RegistryError) {
+  private mutating func checkNumber(of statement: Statement) throws(RegistryError) {
     guard let held = standing.statement else { return }
     guard statement.number >= held.number else {
       throw .rolledBack(to: statement.number, from: held.number)
     }
     guard statement.number > held.number || statement.json == held.json else {
+      standing.fork = fork(by: statement) ?? standing.fork
       throw .invalidStatement(.conflict)
     }
   }
@@ -185,10 +186,15 @@ struct DocumentJudge {
     let held = standing.statement
     beginsEpoch = held?.number.epoch != statement.number.epoch
     if beginsEpoch { (standing.enforced, standing.fork) = ([], nil) }
-    standing.fork =
-      held.flatMap { RegistryFork(statement, after: $0, crypto: trust.crypto) } ?? standing.fork
+    standing.fork = fork(by: statement) ?? standing.fork
+    standing.id = StatementID(of: statement, crypto: trust.crypto)
     standing.enforced.formUnion(statement.hosts.filter(\.enforces).map(\.pattern))
     standing.statement = statement
     standing.statementBytes = bytes
+  }
+
+  private func fork(by statement: Statement) -> RegistryFork? {
+    standing.fork(
+      by: StatementID(of: statement, crypto: trust.crypto), following: statement.previous)
   }
 }

@@ -32,24 +32,25 @@ public struct StatementID: Hashable, Sendable {
   }
 }
 
-/// A history that branches: the statement in force goes on from another one than this client believed. An
-/// online key signed for a single audience, or two servers sign one registry, or one lost its store.
+/// A history that branches: there is a signed statement that knows nothing of the one that this client
+/// believed. An online key signed for a single audience, or two servers sign one registry, or one lost its
+/// store.
 public struct RegistryFork: Hashable, Sendable {
   /// What was believed here.
   public let believed: StatementID
-  /// What the next statement says that it follows.
+  /// What the other statement says that it follows; itself, if it has the number of what was believed.
   public let named: StatementID
 
-  /// `nil` where `next` follows `held`, or something later that this client never saw, or does not say.
+  /// - Returns: `nil` where `other` is or follows what was believed, or something later that this client never
+  ///   saw, or does not say.
   ///
   /// A publisher signs upwards. So what follows a statement of the same number or a lower one than that in
-  /// force here knows nothing of it.
-  init?(_ next: Statement, after held: Statement, crypto: some RegistryCrypto) {
-    guard let named = next.previous, next.number > held.number, named.number <= held.number else {
-      return nil
-    }
-    let believed = StatementID(of: held, crypto: crypto)
-    guard named != believed else { return nil }
+  /// force here knows nothing of it. And no number is signed twice.
+  init?(_ other: StatementID, following previous: StatementID?, from believed: StatementID) {
+    let named = other.number == believed.number ? other : previous
+    guard let named, other.number >= believed.number, named.number <= believed.number,
+      named != believed
+    else { return nil }
     (self.believed, self.named) = (believed, named)
   }
 }
@@ -63,7 +64,7 @@ extension RegistryFork: CustomStringConvertible {
   /// What happened, in one line.
   public var description: String {
     "version \(believed.number) (\(hex(believed.digest).prefix(16))…) was believed here, and what came next"
-      + " follows version \(named.number) (\(hex(named.digest).prefix(16))…);"
+      + " follows or is version \(named.number) (\(hex(named.digest).prefix(16))…);"
       + " hint: is the online key used elsewhere?"
   }
 }

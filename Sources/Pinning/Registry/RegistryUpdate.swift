@@ -5,7 +5,4 @@ public struct RegistryUpdate: Sendable {
   public let registry: TrustedRegistry
   /// Why the document is not believed; `nil` where it is.
   public let refusal: RegistryError?
-  /// Where it does not go on from the statement that was believed. It is believed all the same: refusing it
-  /// would lock out whoever met the false one.
-  public let fork: RegistryFork?
 }

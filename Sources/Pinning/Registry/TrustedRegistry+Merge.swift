@@ -13,6 +13,7 @@ extension TrustedRegistry {
   /// - Within one epoch nothing that one of them tightened is loosened: the enforcement of both
   ///   stays, and hosts that only the older one lists count as vanished. Across epochs they do if the
   ///   newer one's online keys signed for them.
+  /// - A fork that one of them has met is told on, and so is one that shows only now.
   /// - In format 1 nothing tells which of two lists is older. Only hosts that one of them saw vanish
   ///   count as vanished, since then.
   ///
@@ -33,6 +34,7 @@ extension TrustedRegistry {
       mine == older.standing.statement?.number.epoch
     {
       standing.enforced.formUnion(older.standing.enforced)
+      standing.fork = newer.standing.fork ?? older.standing.fork ?? newer.fork(from: older)
       let known = newer.document.registry.patterns.union(newer.document.removed)
       vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: clock)
     } else if standing.statement == nil, older.standing.statement == nil {
@@ -48,6 +50,10 @@ extension TrustedRegistry {
     return TrustedRegistry(
       document: newer.document, standing: standing, vanished: vanished,
       confirmed: newer.stamp.confirmed, limits: limits)
+  }
+
+  private func fork(from older: TrustedRegistry) -> RegistryFork? {
+    standing.id.flatMap { older.standing.fork(by: $0, following: standing.statement?.previous) }
   }
 
   /// Whether this one is newer.

@@ -46,24 +46,22 @@ extension TrustedRegistry {
     let envelope: RegistryEnvelope
     do throws(RegistryError) {
       envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
-    } catch { return RegistryUpdate(registry: self, refusal: error, fork: nil) }
+    } catch { return RegistryUpdate(registry: self, refusal: error) }
     if road == .hand, let refusal = refusal(ofHanded: envelope, under: trust) {
-      return RegistryUpdate(registry: self, refusal: refusal, fork: nil)
+      return RegistryUpdate(registry: self, refusal: refusal)
     }
     var judge = DocumentJudge(trust: trust, clock: clock, standing: standing)
     do throws(RegistryError) {
       let next = try judge.judge(envelope, bytes: bytes)
-      let fork = judge.standing.fork
-      return RegistryUpdate(
-        registry: replaced(by: next, judge, at: clock, by: road), refusal: nil,
-        fork: fork == standing.fork ? nil : fork)
+      return RegistryUpdate(registry: replaced(by: next, judge, at: clock, by: road), refusal: nil)
     } catch {
       var standing = self.standing
       standing.chain = judge.standing.chain
+      standing.fork = judge.standing.fork
       let same = TrustedRegistry(
         document: document, standing: standing, vanished: vanished, confirmed: stamp.confirmed,
         limits: limits)
-      return RegistryUpdate(registry: same, refusal: error, fork: nil)
+      return RegistryUpdate(registry: same, refusal: error)
     }
   }
 

@@ -39,12 +39,19 @@ public struct TrustedRegistry: Sendable {
     var chain: KeySetChain?
     /// The newest statement that was believed; the document's own, unless it was a retired one.
     var statement: Statement?
+    /// What ``statement`` is called.
+    var id: StatementID?
     /// The document that ``statement`` came in, as received.
     var statementBytes: [UInt8] = []
     /// Patterns that a statement of the epoch enforced.
     var enforced: Set<HostPattern> = []
     /// Where the epoch's history was found to branch; not stored.
     var fork: RegistryFork?
+
+    /// Whether another statement, of the same epoch or not, branches off from what is believed.
+    func fork(by other: StatementID, following previous: StatementID?) -> RegistryFork? {
+      id.flatMap { RegistryFork(other, following: previous, from: $0) }
+    }
   }
 
   init(

@@ -75,7 +75,6 @@ extension RegistryKeeper {
           isNews = true
           throw SslPinningError(refusal, url: config.endpointUrl)
         }
-        if let fork = update?.fork { events.send(.registryForked(fork)) }
       }
     } catch {
       let failures = state.withLock { state in
@@ -132,6 +131,7 @@ extension RegistryKeeper {
         return .some(state.pinsChanged)
       }
       guard let pinsChanged else { continue }
+      if newer.stamp.fork != base.stamp.fork { tellFork() }
       if isChange { tellRegistry() }
       if isChange || !isSameDocument { pinsChanged?() }
       return isChange
@@ -179,6 +179,10 @@ extension RegistryKeeper {
   private func tellNotStored(_ reason: String) {
     state.withLock { $0.storage = .failing(reason: reason) }
     events.send(.registryNotStored(reason: reason))
+  }
+
+  func tellFork() {
+    if let fork = trusted.stamp.fork { events.send(.registryForked(fork)) }
   }
 
   func tellRegistry() {

@@ -73,6 +73,7 @@ final class RegistryKeeper: PinJudge {
         storage: config.storage == .none ? .off : .kept, etag: etag,
         schedule: schedule))
     tellRegistry()
+    tellFork()
     guard case .live = source else { return }
     if store == nil || origin == .network {
       await persist()

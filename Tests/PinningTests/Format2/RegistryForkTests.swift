@@ -38,12 +38,11 @@ struct RegistryForkTests {
     for next in [second, third, silent] {
       let update = try client.update(with: next)
       #expect(update.refusal == nil)
-      #expect(update.fork == nil)
       #expect(update.registry.stamp.fork == nil)
     }
   }
 
-  @Test("what follows another statement of the same number is believed, and told once")
+  @Test("what follows another statement of the same number is believed, and told")
   func sameNumber() throws {
     let genuine = RegistrySimulator()
     let stolen = Self.false1(genuine)
@@ -52,20 +51,19 @@ struct RegistryForkTests {
     let update = try client.update(with: second)
     #expect(update.refusal == nil)
     #expect(update.registry.stamp.version == .init(epoch: 0, version: 2))
-    let fork = try #require(update.fork)
+    let fork = try #require(update.registry.stamp.fork)
     #expect(try fork.believed == Self.id(stolen))
     #expect(try fork.named == Self.id(genuine))
     #expect(fork.description.contains("hint: "))
-    #expect(update.registry.stamp.fork == fork)
     // The same document again, and the next one that goes on from it.
     let again = try update.registry.update(with: second)
-    #expect(again.fork == nil && again.registry.stamp.fork == fork)
+    #expect(again.registry.stamp.fork == fork)
     let third = try update.registry.update(with: Self.next(3, after: second))
     #expect(third.refusal == nil)
-    #expect(third.fork == nil && third.registry.stamp.fork == fork)
+    #expect(third.registry.stamp.fork == fork)
     // Another fork is told again.
     let other = try third.registry.update(with: Self.next(4, after: genuine))
-    #expect(other.fork?.believed.number == .init(epoch: 0, version: 3))
+    #expect(other.registry.stamp.fork?.believed.number == .init(epoch: 0, version: 3))
   }
 
   @Test("what follows a lower number does not know the one in force")
@@ -76,8 +74,47 @@ struct RegistryForkTests {
     let client = try stolen.client()
     let update = try client.update(with: Self.next(4, after: first))
     #expect(update.refusal == nil)
-    #expect(try update.fork?.named == Self.id(first))
-    #expect(try update.fork?.believed == Self.id(stolen))
+    #expect(try update.registry.stamp.fork?.named == Self.id(first))
+    #expect(try update.registry.stamp.fork?.believed == Self.id(stolen))
+  }
+
+  @Test("another statement of the number in force is refused, and told as a fork")
+  func sameNumberRefused() throws {
+    let genuine = RegistrySimulator()
+    let stolen = Self.false1(genuine)
+    let update = try stolen.client().update(with: genuine)
+    #expect(update.refusal == .invalidStatement(.conflict))
+    let fork = try #require(update.registry.stamp.fork)
+    #expect(try fork.believed == Self.id(stolen))
+    #expect(try fork.named == Self.id(genuine))
+    // Its own again is none, and one that nobody signed tells nothing.
+    #expect(try stolen.client().update(with: stolen).registry.stamp.fork == nil)
+    var unsigned = genuine
+    unsigned.online = [9]
+    #expect(try stolen.client().update(with: unsigned).registry.stamp.fork == nil)
+  }
+
+  @Test("a fork that shows, or was met, where two registries are joined is told")
+  func joined() throws {
+    let genuine = RegistrySimulator()
+    let stolen = Self.false1(genuine)
+    let now = RegistrySimulator.start
+    let one = try stolen.client()
+    let same = try one.merged(with: genuine.client(at: now + 5), at: now + 9)
+    #expect(same.stamp.fork?.named.number == .init(epoch: 0, version: 1))
+    let second = try Self.next(2, after: genuine)
+    let later = try one.merged(with: second.client(), at: now)
+    #expect(try later.stamp.fork?.believed == Self.id(stolen))
+    #expect(try later.stamp.fork?.named == Self.id(genuine))
+    // Met by one process, and joined by another that knows only what came after.
+    let third = try Self.next(3, after: second).client()
+    let met = try one.update(with: second).registry
+    #expect(met.merged(with: third, at: now).stamp.fork == met.stamp.fork)
+    // The controls: a history that goes on, and another epoch.
+    #expect(try genuine.client().merged(with: second.client(), at: now).stamp.fork == nil)
+    var next = genuine
+    try next.beginEpoch(online: 2)
+    #expect(try met.merged(with: next.client(), at: now).stamp.fork == nil)
   }
 
   @Test("a failure report carries both statements")
@@ -107,7 +144,7 @@ struct RegistryForkTests {
     next.extraStatementMembers = []
     let update = try client.update(with: next)
     #expect(update.refusal == nil)
-    #expect(update.fork == nil && update.registry.stamp.fork == nil)
+    #expect(update.registry.stamp.fork == nil)
   }
 
   @Test("a statement whose previous cannot be read is refused")

@@ -44,6 +44,26 @@ struct LiveRegistryTests {
     }
   }
 
+  @Test("tells once that two statements of one number are signed", .timeLimit(.minutes(2)))
+  func forked() async throws {
+    let registry = try site.registry()
+    let thief = try ScriptedRegistry(["localhost": [LiveSite.otherPin]], at: site.clock.now)
+    let client = try await site.client(registry)
+    registry.answer(.document(thief.document))
+    for _ in 0..<2 { await #expect(throws: SslPinningError.self) { try await client.refresh() } }
+    registry.answer(.published)
+    try await client.refresh()
+    var told: [RegistryFork] = []
+    for await event in client.events {
+      if case .registryForked(let fork) = event { told.append(fork) }
+      if case .registryConfirmed = event { break }
+    }
+    #expect(told.map(\.believed.number) == [.init(epoch: 0, version: 1)])
+    #expect(told.map(\.named.number) == [.init(epoch: 0, version: 1)])
+    #expect(client.registryStamp.fork == told.first)
+    #expect(try await site.refusal(client) == nil)
+  }
+
   @Test("asks later and later while the registry fails, and not before the time it names")
   func backOff() async throws {
     let registry = try site.registry()
