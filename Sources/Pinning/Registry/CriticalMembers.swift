@@ -6,15 +6,16 @@ import CanonicalJSON
 extension JSONObject {
   /// The names in `critical` that are not known here; none where the member is missing.
   ///
-  /// - Parameter known: every member that this client understands in such an object.
+  /// - Parameter base: the members that format 2 began with, which every client knows. A member that is added
+  ///   later is none of them, also for clients that know it: they would refuse a list that names it.
   /// - Throws: ``DocumentFault/member(_:)`` for a list that is empty, names a member twice, one that is not
-  ///   there, or one that every client knows. Who writes such a list did not mean what it says.
-  func criticalMembers(beside known: Set<String>) throws(DocumentFault) -> [String] {
+  ///   there, or a base member. Who writes such a list did not mean what it says.
+  func criticalMembers(beside base: Set<String>) throws(DocumentFault) -> [String] {
     guard let value = self["critical"] else { return [] }
     guard let list = value.arrayValue, !list.isEmpty else { throw .member("critical") }
     var names: [String] = []
     for element in list {
-      guard let name = element.stringValue, self[name] != nil, !known.contains(name),
+      guard let name = element.stringValue, self[name] != nil, !base.contains(name),
         name != "critical", !names.contains(where: { $0.utf8.elementsEqual(name.utf8) })
       else { throw .member("critical") }
       names.append(name)

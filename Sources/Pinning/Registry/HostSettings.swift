@@ -39,10 +39,10 @@ public struct HostSettings: Hashable, Sendable {
     case .bool(let enforces): self.enforces = enforces
     default: throw .member("hosts.enforce")
     }
-    unknownCritical = try entry.criticalMembers(beside: Self.members)
+    unknownCritical = try entry.criticalMembers(beside: Self.baseMembers)
   }
 
-  private static let members: Set = ["domainName", "ca", "match", "enforce"]
+  private static let baseMembers: Set = ["domainName", "ca", "match", "enforce"]
 
   var json: JSONValue {
     .object([

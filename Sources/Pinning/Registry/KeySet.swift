@@ -51,13 +51,13 @@ public struct KeySet: Sendable {
     root = try KeyRole(json["root"], "root", crypto: crypto)
     online = try KeyRole(json["online"], "online", crypto: crypto)
     expires = json["expires"] == nil ? nil : try json.requireInteger("expires")
-    let unknown = try json.criticalMembers(beside: Self.members)
+    let unknown = try json.criticalMembers(beside: Self.baseMembers)
     guard unknown.isEmpty else { throw .unknownCritical(unknown) }
     self.json = json
   }
 
   static let type = "keyset"
-  private static let members: Set = ["type", "registry", "epoch", "root", "online", "expires"]
+  private static let baseMembers: Set = ["type", "registry", "epoch", "root", "online", "expires"]
 
   /// What the root keys sign.
   public var signedBytes: [UInt8] { DocumentSignature.Domain.keySet.bytes(over: json) }

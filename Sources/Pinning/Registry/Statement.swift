@@ -104,14 +104,14 @@ public struct Statement: Sendable {
     guard isRetired || expires - issued <= Self.longestLife else {
       throw .livesTooLong(days: Self.longestLife / 86400)
     }
-    let unknown = try json.criticalMembers(beside: Self.members)
+    let unknown = try json.criticalMembers(beside: Self.baseMembers)
     guard unknown.isEmpty else { throw .unknownCritical(unknown) }
   }
 
   /// The most seconds between `issued` and `expires`: 400 days.
   public static let longestLife: Int64 = 400 * 86400
 
-  private static let members: Set = [
+  private static let baseMembers: Set = [
     "type", "registry", "epoch", "version", "issued", "expires", "payloadDigest", "hosts", "denied",
     "removed", "retired", "previous", "mirrors",
   ]
