@@ -25,25 +25,34 @@ public final class SslPinningClient: PinnedTransportOwner {
   /// asked: for 3 seconds where there is a stored or a bundled registry to fall back on, else until
   /// it answers or ``SslPinningConfig/fetchTimeout`` is over. ``registryStatus`` says which it was.
   ///
+  /// - Parameters:
+  ///   - config: what the app ships.
+  ///   - document: one that came by another road, say out of a push message while the app was not running: see
+  ///     ``accept(document:)``. If it is refused, ``events`` begin with ``PinningEvent/handedRegistryRefused(_:)``
+  ///     and the client starts without it.
   /// - Returns: the client, or why there is none; then make no request over another session instead.
   public static func initialize(
-    config: SslPinningConfig
+    config: SslPinningConfig, accepting document: Data? = nil
   ) async -> Result<SslPinningClient, SslPinningError> {
     do throws(SslPinningError) {
-      return .success(try await SslPinningClient(config: config))
+      return .success(try await SslPinningClient(config: config, accepting: document))
     } catch {
       return .failure(error)
     }
   }
 
-  /// The throwing twin of ``initialize(config:)``.
+  /// The throwing twin of ``initialize(config:accepting:)``.
   ///
   /// - Throws: ``SslPinningError``.
-  public convenience init(config: SslPinningConfig) async throws(SslPinningError) {
-    try await self.init(config: config, clocks: .system)
+  public convenience init(
+    config: SslPinningConfig, accepting document: Data? = nil
+  ) async throws(SslPinningError) {
+    try await self.init(config: config, accepting: document, clocks: .system)
   }
 
-  package convenience init(config: SslPinningConfig, clocks: Clocks) async throws(SslPinningError) {
+  package convenience init(
+    config: SslPinningConfig, accepting document: Data? = nil, clocks: Clocks
+  ) async throws(SslPinningError) {
     let url: RegistryURL
     do throws(RegistryURL.Fault) { url = try RegistryURL(config.endpointUrl) } catch {
       throw SslPinningError(error, url: config.endpointUrl)
@@ -54,7 +63,8 @@ public final class SslPinningClient: PinnedTransportOwner {
     }
     let trust = try RegistryTrust(config, name: url.lastPathComponent)
     try await self.init(
-      config: config, source: .remote(url, fetcher, config), trust: trust, clocks: clocks)
+      config: config, source: .remote(url, fetcher, config), trust: trust,
+      handed: document.map { [UInt8]($0) }, clocks: clocks)
   }
 
   /// A client that believes the document at hand for ever: for tools. The configuration's URL is not
@@ -71,7 +81,8 @@ public final class SslPinningClient: PinnedTransportOwner {
 
   /// A client over any source, under any trust: for the tests of apps.
   package init(
-    config: SslPinningConfig, source: RegistrySource, trust: RegistryTrust, clocks: Clocks
+    config: SslPinningConfig, source: RegistrySource, trust: RegistryTrust, handed: [UInt8]? = nil,
+    clocks: Clocks
   ) async throws(SslPinningError) {
     do throws(PlatformError) { try PinnedTransport.selfTest() } catch {
       switch error {
@@ -92,7 +103,8 @@ public final class SslPinningClient: PinnedTransportOwner {
     } catch { throw .badReporting(error) }
     keeper = try await RegistryKeeper(
       config: config, source: source, trust: trust,
-      store: StateStore(config, trust: trust), clocks: clocks, events: events, reporter: reporter)
+      store: StateStore(config, trust: trust), handed: handed, clocks: clocks, events: events,
+      reporter: reporter)
     do throws(TrustError) {
       transport = try PinnedTransport(
         trust: config.trust, judge: keeper, longestRefresh: clocks.longestRefresh)
@@ -107,6 +119,23 @@ public final class SslPinningClient: PinnedTransportOwner {
   @discardableResult
   public func refresh() async throws(SslPinningError) -> Bool {
     try await keeper.refresh(bypassingCaches: true).get()
+  }
+
+  /// Believes a newer list that came by another road than the registry's own: a push message, a file, a code
+  /// on paper, the device's management. For the day on which the registry's host is gone.
+  ///
+  /// It may come from anybody: it is judged by its signatures and its number, like what is fetched, and an older
+  /// one changes nothing. A statement alone (a kilobyte) is enough where the list itself is in force or can be
+  /// fetched. It confirms nothing: ``RegistryStatus/age`` counts from when it was issued, at the latest.
+  ///
+  /// - Parameter document: the registry's document as its server publishes it, or its statement part.
+  /// - Returns: whether the pins changed.
+  /// - Throws: ``SslPinningError``; then the registry in force stays. A document of format 1 is refused always:
+  ///   nothing tells an old one from a new one. One of format 2 is, where no statement is believed yet and
+  ///   ``SslPinningConfig/minimumRegistry`` is not set.
+  @discardableResult
+  public func accept(document: Data) async throws(SslPinningError) -> Bool {
+    try await keeper.accept(handed: [UInt8](document))
   }
 
   /// Every verdict from now on, accepted or refused. Each caller has a stream of its own; a slow one

@@ -30,6 +30,9 @@ public enum SslPinningError: Error, Equatable, Sendable {
   /// The answer is a registry, and not one to believe: older than the one in force, for another
   /// endpoint, expired, or signed by the wrong keys.
   case registryRefused(RegistryError)
+  /// The document that was handed over is a statement alone, and the list that it is about is neither in force
+  /// nor to be fetched.
+  case payloadMissing
   /// The registry that the app ships cannot be believed.
   case badBundledRegistry(RegistryError)
   /// The root keys do not make a key set: one stands twice, or the threshold cannot be met.
@@ -53,13 +56,13 @@ public enum SslPinningError: Error, Equatable, Sendable {
 
 extension SslPinningError {
   /// - Parameter url: what was asked for.
-  init(_ error: RegistryError, url: String) {
+  init(_ error: RegistryError, url: String?) {
     switch error {
     case .badSignature: self = .badSignature
     case .noUsableKey: self = .noUsableKey
     case .tooLarge(let limit): self = .tooLarge(limit: limit)
     case .malformed, .missingMember, .unreadableSignature, .unreadableState:
-      self = .malformed(error, url: Self.withoutQuery(url))
+      self = .malformed(error, url: url.map(Self.withoutQuery))
     case .invalidKeySet, .keySetExpired, .invalidStatement, .statementExpired, .rolledBack,
       .clientTooOld, .olderThanShipped, .otherPayload, .statementStripped, .statementRequired,
       .minimumRequired,
@@ -126,6 +129,9 @@ extension SslPinningError: CustomStringConvertible {
     case .tooLarge(let limit): "the registry is larger than \(limit) bytes"
     case .malformed(let error, let url): (url.map { "\($0): " } ?? "") + "\(error)"
     case .registryRefused(let error): "the registry is refused: \(error)"
+    case .payloadMissing:
+      "the statement is about a list that is neither in force nor to be fetched; "
+        + "hint: hand over the whole document"
     case .badBundledRegistry(let error): "the bundled registry is refused: \(error)"
     case .badRootKeys(let fault): "the root keys make no key set: \(fault)"
     case .badSigningKey(let error): "the signing key cannot be used: \(error)"

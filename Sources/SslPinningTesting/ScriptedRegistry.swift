@@ -133,7 +133,7 @@ public final class ScriptedRegistry: Sendable {
       requiresStatement: true, minimum: config.minimumRegistry,
       limits: RegistryLimits(maximumBytes: config.maximumRegistryBytes), crypto: Self.signature)
     return try await SslPinningClient(
-      config: config, source: .live { [self] _ in fetch() }, trust: trust, clocks: clock.clocks)
+      config: config, source: .whole { [self] _ in fetch() }, trust: trust, clocks: clock.clocks)
   }
 
   private func fetch() -> Result<FetchedDocument, FetchError> {

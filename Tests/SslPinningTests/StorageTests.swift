@@ -41,7 +41,7 @@ struct StorageTests {
       storage: storage)
     return try await RegistryKeeper(
       config: config,
-      source: .live { _ in
+      source: .whole { _ in
         asked()
         return .success(.fresh(bytes, etag: nil))
       }, trust: trust, store: store(trust), clocks: clocks)
@@ -179,7 +179,7 @@ struct StorageTests {
         config: SslPinningConfig(
           endpointUrl: "https://registry.example/\(Self.name)", signingKeyBase64: key.publicKeyPEM,
           storage: .directory(directory.path())),
-        source: .live { _ in
+        source: .whole { _ in
           try? await Clocks.systemSleep(0.5)
           return .success(.fresh(next, etag: nil))
         }, trust: trust, store: store, clocks: clocks)

@@ -62,7 +62,7 @@ struct StoringStage {
     let (answer, asks) = (answer, asks)
     return try await RegistryKeeper(
       config: config,
-      source: .live { ask in
+      source: .whole { ask in
         asks.withLock { $0.append(ask) }
         return await answer.withLock { $0 }(ask)
       }, trust: trust, store: store, clocks: clocks)

@@ -42,21 +42,25 @@ public enum FirstDocument: Sendable {
 }
 
 extension TrustedRegistry {
-  /// Judges a first document that was fetched.
+  /// Judges a first document.
   ///
   /// - Parameters:
   ///   - bytes: the document as received.
   ///   - trust: what the app ships.
   ///   - learned: key sets of documents that were refused before.
   ///   - clock: Unix time in seconds.
+  ///   - road: who brought the document.
   public static func first(
     _ bytes: [UInt8], under trust: RegistryTrust, knowing learned: LearnedKeySets = .none,
-    at clock: Int64
+    at clock: Int64, by road: Road = .server
   ) -> FirstDocument {
     var judge = DocumentJudge(
       trust: trust, clock: clock, standing: Standing(chain: learned.chain))
     do throws(RegistryError) {
-      return .believed(try believing(bytes, by: &judge, confirmed: clock))
+      let envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
+      if let refusal = road.refusal(of: envelope, believing: nil, under: trust) { throw refusal }
+      return .believed(
+        try believing(envelope, bytes, by: &judge, confirmed: road == .server ? clock : nil))
     } catch {
       return .refused(error, learned: LearnedKeySets(chain: judge.standing.chain ?? learned.chain))
     }
@@ -77,11 +81,11 @@ extension TrustedRegistry {
   }
 
   static func believing(
-    _ bytes: [UInt8], by judge: inout DocumentJudge, confirmed: Int64?
+    _ envelope: RegistryEnvelope, _ bytes: [UInt8], by judge: inout DocumentJudge,
+    confirmed: Int64?
   ) throws(RegistryError) -> TrustedRegistry {
     let limits = judge.trust.limits
-    let document = try judge.judge(
-      try RegistryEnvelope(parsing: bytes, limits: limits), bytes: bytes)
+    let document = try judge.judge(envelope, bytes: bytes)
     return TrustedRegistry(
       document: document, standing: judge.standing, vanished: VanishedHosts(),
       confirmed: confirmed ?? judge.standing.statement?.issued ?? 0, limits: limits)

@@ -15,6 +15,8 @@ public struct StoredState: Sendable {
     let since: Int64
   }
 
+  /// The tag of the document, where it has one.
+  public var tag: DocumentTag?
   /// `nil` while there are key sets and no registry.
   var document: [UInt8]?
   /// The document of the believed statement, where that is another one.
@@ -57,6 +59,8 @@ public struct StoredState: Sendable {
     json["document"] = document.map(text)
     json["statementDocument"] = statementDocument.map(text)
     json["confirmed"] = integer(confirmed)
+    json["tag"] = (tag?.value).map(JSONValue.string)
+    json["tagEpoch"] = (tag?.statementEpoch).flatMap(integer)
     return JSONValue.object(json).canonicalBytes
   }
 
@@ -97,6 +101,9 @@ public struct StoredState: Sendable {
     statementDocument = json["statementDocument"]?.stringValue.map { [UInt8]($0.utf8) }
     self.keySets = keySets
     confirmed = json["confirmed"]?.integerValue ?? 0
+    tag = json["tag"]?.stringValue.flatMap {
+      DocumentTag($0, statementEpoch: json["tagEpoch"]?.integerValue)
+    }
     self.enforced = enforced.compactMap { try? HostPattern(member: $0, "enforced") }
     self.vanished = vanished.compactMap { entry in
       guard let entry = entry.objectValue, let document = entry["document"]?.stringValue,

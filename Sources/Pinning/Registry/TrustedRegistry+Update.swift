@@ -11,7 +11,9 @@ extension TrustedRegistry {
     accepting bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
   ) throws(RegistryError) {
     var judge = DocumentJudge(trust: trust, clock: clock)
-    self = try Self.believing(bytes, by: &judge, confirmed: clock)
+    self = try Self.believing(
+      try RegistryEnvelope(parsing: bytes, limits: trust.limits), bytes, by: &judge,
+      confirmed: clock)
   }
 
   /// Believes the document that an app ships as its first, expired or not: nothing older is believed
@@ -29,7 +31,9 @@ extension TrustedRegistry {
     bundled bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
   ) throws(RegistryError) {
     var judge = DocumentJudge(trust: trust, clock: clock, origin: .bundled)
-    self = try Self.believing(bytes, by: &judge, confirmed: nil)
+    self = try Self.believing(
+      try RegistryEnvelope(parsing: bytes, limits: trust.limits), bytes, by: &judge,
+      confirmed: nil)
   }
 
   /// What is believed after a document came in.
@@ -47,7 +51,7 @@ extension TrustedRegistry {
     do throws(RegistryError) {
       envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
     } catch { return RegistryUpdate(registry: self, refusal: error) }
-    if road == .hand, let refusal = refusal(ofHanded: envelope, under: trust) {
+    if let refusal = road.refusal(of: envelope, believing: statement, under: trust) {
       return RegistryUpdate(registry: self, refusal: refusal)
     }
     var judge = DocumentJudge(trust: trust, clock: clock, standing: standing)
@@ -93,32 +97,14 @@ extension TrustedRegistry {
     /// a statement, since nothing else tells new from old; and where no statement is believed yet, the app
     /// ships a minimum. It confirms nothing.
     case hand
-  }
 
-  /// Why a document that was handed over is not even looked at.
-  private func refusal(
-    ofHanded envelope: RegistryEnvelope, under trust: RegistryTrust
-  ) -> RegistryError? {
-    guard envelope.document["statement"] != nil else { return .statementRequired }
-    return statement == nil && trust.minimum == nil ? .minimumRequired : nil
-  }
-
-  /// Believes a first document that was handed over.
-  ///
-  /// - Parameters:
-  ///   - bytes: the document as received.
-  ///   - trust: what the app ships; without a minimum nothing is believed.
-  ///   - learned: key sets of documents that were refused before.
-  ///   - clock: Unix time in seconds.
-  /// - Throws: ``RegistryError``.
-  public init(
-    handed bytes: [UInt8], under trust: RegistryTrust, knowing learned: LearnedKeySets = .none,
-    at clock: Int64
-  ) throws(RegistryError) {
-    guard trust.minimum != nil else { throw .minimumRequired }
-    // The minimum demands a statement.
-    var judge = DocumentJudge(
-      trust: trust, clock: clock, standing: Standing(chain: learned.chain))
-    self = try Self.believing(bytes, by: &judge, confirmed: nil)
+    /// Why a document that came this way is not even looked at.
+    func refusal(
+      of envelope: RegistryEnvelope, believing statement: Statement?, under trust: RegistryTrust
+    ) -> RegistryError? {
+      guard self == .hand else { return nil }
+      guard envelope.document["statement"] != nil else { return .statementRequired }
+      return statement == nil && trust.minimum == nil ? .minimumRequired : nil
+    }
   }
 }

@@ -1,12 +1,10 @@
+import Foundation
 import Pinning
 import PinningPlatform
 
 /// Fetching, judging what comes back, and putting it in force.
 extension RegistryKeeper {
-  typealias Fetch =
-    @Sendable (RegistrySource.Ask) async -> Result<
-      FetchedDocument, FetchError
-    >
+  typealias Fetch = RegistrySource.Fetch
 
   /// A fetch under way.
   struct Flight {
@@ -28,12 +26,11 @@ extension RegistryKeeper {
     let clock = clocks.wall()
     let asked = state.trusted
     let isUseless = anew || asked.isExpired(at: clock)
-    let ask = RegistrySource.Ask(
-      etag: isUseless ? nil : state.etag, bypassesCaches: bypassingCaches,
-      time: asked.time(at: clock))
+    let visitor = RegistryVisitor(
+      asked: asked, tag: isUseless ? nil : state.tag, bypassesCaches: bypassingCaches,
+      time: asked.time(at: clock), fetch: fetch)
     let task = Task {
-      let fetched = await fetch(ask)
-      let (result, isNews) = self.accept(fetched, confirming: asked)
+      let (result, isNews) = await self.round(visitor, anew: anew)
       // Before it is stored: a disk that hangs must keep nobody from the next fetch.
       self.state.withLock { $0.refreshing = nil }
       if isNews { await self.persist() }
@@ -44,58 +41,80 @@ extension RegistryKeeper {
     return flight
   }
 
-  /// - Parameter asked: what "unchanged" is about.
-  /// - Returns: whether the pins changed, and whether there is something to store.
-  private func accept(
-    _ fetched: Result<FetchedDocument, FetchError>, confirming asked: TrustedRegistry
-  ) -> (Result<Bool, SslPinningError>, isNews: Bool) {
-    var isNews = false
-    var isChange = false
-    do throws(SslPinningError) {
-      switch fetched {
-      case .failure(let error): throw SslPinningError(error, url: config.endpointUrl)
-      case .success(.unchanged):
-        let clock = clocks.wall()
-        isChange = try put {
-          $0.isSameDocument(as: asked)
-            ? Change(registry: $0.confirmed(at: clock), origin: .network) : nil
-        }
-      case .success(.fresh(let bytes, let etag)):
-        let clock = clocks.wall()
-        var update: RegistryUpdate?
-        isChange = try put {
-          let judged = $0.update(with: bytes, under: trust, at: clock)
-          update = judged
-          // Newer key sets are believed even from a document that is not.
-          return judged.refusal == nil
-            ? Change(registry: judged.registry, origin: .network, etag: etag)
-            : Change(registry: judged.registry)
-        }
-        if let refusal = update?.refusal {
-          isNews = true
-          throw SslPinningError(refusal, url: config.endpointUrl)
+  private enum Word {
+    case answered(place: Int, Visit)
+    case secondPassed(place: Int)
+  }
+
+  /// Asks the app's own URL and, where that one fails or is slow, the mirrors.
+  ///
+  /// - Returns: whether the pins changed, or why the app's own URL brought nothing; and whether there is
+  ///   something to store.
+  private func round(
+    _ visitor: RegistryVisitor, anew: Bool
+  ) async -> (Result<Bool, SslPinningError>, isNews: Bool) {
+    let places = [.own] + visitor.asked.mirrors.map(RegistrySource.Place.mirror)
+    let (words, tell) = AsyncStream.makeStream(of: Word.self)
+    let clocks = clocks
+    let ask = { (place: Int) -> Task<Void, Never>? in
+      Task {
+        let visit = await self.visit(places[place], by: visitor)
+        // Who comes when the round is over has put in force what is newer all the same.
+        if case .terminated = tell.yield(.answered(place: place, visit)), visit.isNews {
+          await self.persist()
         }
       }
-    } catch {
+      guard place + 1 < places.count else { return nil }
+      return Task {
+        try? await clocks.sleep(RegistryRound.patience)
+        tell.yield(.secondPassed(place: place))
+      }
+    }
+    var round = RegistryRound(places: places.count, isAnew: anew)
+    var (isNews, isChange) = (false, false)
+    var failure: SslPinningError?
+    var hasAnswer = false
+    var patience = ask(0)
+    for await word in words {
+      let next: Int?
+      switch word {
+      case .secondPassed(let place): next = round.secondPassed(for: place)
+      case .answered(let place, let visit):
+        isNews = isNews || visit.isNews
+        switch visit.result {
+        case .success(let news): (hasAnswer, isChange) = (true, isChange || news.isChange)
+        case .failure(let error): if place == 0 || failure == nil { failure = error }
+        }
+        next = round.answer(visit.answer, of: place)
+      }
+      if round.isOver { break }
+      guard let next else { continue }
+      patience?.cancel()
+      patience = ask(next)
+    }
+    patience?.cancel()
+    tell.finish()
+    for await case .answered(_, let visit) in words { isNews = isNews || visit.isNews }
+    if let failure, !hasAnswer {
       let failures = state.withLock { state in
-        state.schedule.failed(retryAfter: error.retryAfter)
+        state.schedule.failed(retryAfter: failure.retryAfter)
         return state.schedule.failures
       }
-      events.send(.refreshFailed(error, consecutive: failures))
-      return (.failure(error), isNews)
+      events.send(.refreshFailed(failure, consecutive: failures))
+      return (.failure(failure), isNews)
     }
     state.withLock { $0.schedule.succeeded(at: clocks.steady()) }
     if !isChange { events.send(.registryConfirmed(status)) }
-    return (.success(isChange), true)
+    return (.success(isChange), isNews)
   }
 
   /// What is to be in force next.
-  private struct Change {
+  struct Change {
     var registry: TrustedRegistry
     /// `nil`: as before, or the cache if it is another document.
     var origin: RegistryStatus.Origin?
     /// The tag of its document, where it has come with one.
-    var etag: String?
+    var tag: DocumentTag?
   }
 
   /// Puts in force what `make` makes of the registry in force.
@@ -104,7 +123,7 @@ extension RegistryKeeper {
   /// fetch, and what another process had stored, may end at one time, and neither takes the other back.
   ///
   /// - Returns: whether its pins are others than before.
-  private func put(
+  func put(
     _ make: (TrustedRegistry) -> Change?
   ) throws(SslPinningError) -> Bool {
     while true {
@@ -121,7 +140,7 @@ extension RegistryKeeper {
         state.trusted = newer
         state.origin = change.origin ?? (isSameDocument ? state.origin : .cache)
         // A tag names one document.
-        if !isSameDocument || change.etag != nil { state.etag = change.etag }
+        if !isSameDocument || change.tag != nil { state.tag = change.tag }
         if isChange || !isSameDocument {
           state.inForce.replace(with: policy, at: now)
         } else {
@@ -163,9 +182,9 @@ extension RegistryKeeper {
       if isNew { tellNotStored("the system names no home for this process") }
       return
     }
-    let ours = trusted
+    let (ours, tag) = state.withLock { ($0.trusted, $0.tag) }
     do throws(StateStoreError) {
-      let stored = try store.save(ours, under: trust, at: clocks.wall())
+      let stored = try store.save(ours, tag: tag, under: trust, at: clocks.wall())
       state.withLock { $0.storage = .kept }
       guard stored.knowsMore(than: ours) else { return }
       let clock = clocks.wall()

@@ -3,16 +3,16 @@ import PinningPlatform
 
 /// The first registry, and the refreshes that nobody asks for.
 extension RegistryKeeper {
+  /// - Parameter handed: a document that came by another road; here only where there is nothing else.
   static func startingPoint(
-    _ config: SslPinningConfig, _ trust: RegistryTrust, _ store: StateStore?,
+    _ config: SslPinningConfig, _ trust: RegistryTrust, _ store: StateStore?, handed: [UInt8]?,
     _ events: Broadcast<PinningEvent>, at clock: Int64
   ) throws(SslPinningError) -> (StartingPoint?, LearnedKeySets) {
-    var cached: TrustedRegistry?
-    var learned = LearnedKeySets.none
+    var stored = StateStore.Stored()
     do throws(StateStoreError) {
-      if let store { (cached, learned) = try store.load(under: trust, at: clock) }
+      if let store { stored = try store.load(under: trust, at: clock) }
     } catch {
-      if case .refused(_, let proved) = error { learned = proved }
+      if case .refused(_, let proved) = error { stored.learned = proved }
       events.send(.storedRegistryRefused(reason: "\(error)"))
     }
     var bundled: TrustedRegistry?
@@ -21,21 +21,31 @@ extension RegistryKeeper {
         bundled = try TrustedRegistry(bundled: [UInt8](bytes), under: trust, at: clock)
       } catch { throw .badBundledRegistry(error) }
     }
-    let start = StartingPoint(cached: cached, bundled: bundled, learned: learned, at: clock)
-    return (start, learned)
+    if let start = StartingPoint(stored: stored, bundled: bundled, at: clock) {
+      return (start, stored.learned)
+    }
+    guard let handed else { return (nil, stored.learned) }
+    switch TrustedRegistry.first(
+      handed, under: trust, knowing: stored.learned, at: clock, by: .hand)
+    {
+    case .believed(let registry): return (StartingPoint(handed: registry), stored.learned)
+    case .refused(let error, let learned):
+      events.send(.handedRegistryRefused(SslPinningError(error, url: nil)))
+      return (nil, learned)
+    }
   }
 
   static func first(
     _ atHand: StartingPoint?, knowing learned: LearnedKeySets, from source: RegistrySource,
     under trust: RegistryTrust, at url: String, clocks: Clocks, store: StateStore?
-  ) async throws(SslPinningError) -> (TrustedRegistry, RegistryStatus.Origin, etag: String?) {
+  ) async throws(SslPinningError) -> (TrustedRegistry, RegistryStatus.Origin, DocumentTag?) {
     let bytes: [UInt8]
     let origin: RegistryStatus.Origin
     var etag: String?
     switch source {
     case .document(let document): (bytes, origin) = (document, .bundle)
     case .live(let fetch):
-      if let atHand { return (atHand.registry, atHand.origin, nil) }
+      if let atHand { return (atHand.registry, atHand.origin, atHand.tag) }
       let ask = RegistrySource.Ask(
         etag: nil, bypassesCaches: false, time: TrustTime(clock: clocks.wall()))
       switch await fetch(ask) {
@@ -47,7 +57,7 @@ extension RegistryKeeper {
     }
     let clock = clocks.wall()
     switch TrustedRegistry.first(bytes, under: trust, knowing: learned, at: clock) {
-    case .believed(let registry): return (registry, origin, etag)
+    case .believed(let registry): return (registry, origin, etag.flatMap { DocumentTag($0) })
     case .refused(let error, let now):
       if now.epoch > learned.epoch { try? store?.save(now, under: trust, at: clock) }
       throw SslPinningError(error, url: url)
@@ -79,6 +89,19 @@ extension RegistryKeeper {
     let (clocks, keeper) = (clocks, self)
     await firstOf(
       { _ = await keeper.refresh(bypassingCaches: false) },
+      { try? await clocks.sleep(clocks.longestRefresh) })
+  }
+
+  /// Believes a document that was handed over at the start. One that needs its payload fetched is waited for
+  /// like a refresh.
+  func acceptBriefly(_ handed: [UInt8]) async {
+    let (clocks, keeper) = (clocks, self)
+    await firstOf(
+      {
+        do throws(SslPinningError) { _ = try await keeper.accept(handed: handed) } catch {
+          keeper.events.send(.handedRegistryRefused(error))
+        }
+      },
       { try? await clocks.sleep(clocks.longestRefresh) })
   }
 

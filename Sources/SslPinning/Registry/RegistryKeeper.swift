@@ -17,7 +17,10 @@ final class RegistryKeeper: PinJudge {
     var origin: RegistryStatus.Origin
     var inForce: PolicyInForce
     var storage: RegistryStatus.Storage
-    var etag: String?
+    /// The tag of the document in force.
+    var tag: DocumentTag?
+    /// Who was found to serve whole documents only.
+    var withoutParts: Set<RegistrySource.Place> = []
     var refreshing: Flight?
     var limiter = RefreshLimiter()
     var schedule: RefreshSchedule
@@ -48,13 +51,15 @@ final class RegistryKeeper: PinJudge {
   ///   ``Clocks/longestRefresh`` unless that is expired or stale; a later answer still counts when it comes.
   init(
     config: SslPinningConfig, source: RegistrySource, trust: RegistryTrust, store: StateStore?,
-    clocks: Clocks, events: Broadcast<PinningEvent> = Broadcast(history: 16),
+    handed: [UInt8]? = nil, clocks: Clocks,
+    events: Broadcast<PinningEvent> = Broadcast(history: 16),
     reporter: FailureReporter? = nil
   ) async throws(SslPinningError) {
     let clock = clocks.wall()
     var schedule = RefreshSchedule(interval: config.refreshInterval, at: clocks.steady())
-    let (atHand, learned) = try Self.startingPoint(config, trust, store, events, at: clock)
-    let (first, origin, etag) = try await Self.first(
+    let (atHand, learned) = try Self.startingPoint(
+      config, trust, store, handed: handed, events, at: clock)
+    let (first, origin, tag) = try await Self.first(
       atHand, knowing: learned, from: source, under: trust, at: config.endpointUrl, clocks: clocks,
       store: store)
     let policy = try Self.policy(of: first, config)
@@ -70,13 +75,15 @@ final class RegistryKeeper: PinJudge {
       State(
         trusted: first, origin: origin,
         inForce: PolicyInForce(policy, at: first.time(at: clock)),
-        storage: config.storage == .none ? .off : .kept, etag: etag,
+        storage: config.storage == .none ? .off : .kept, tag: tag,
         schedule: schedule))
     tellRegistry()
     tellFork()
     guard case .live = source else { return }
-    if store == nil || origin == .network {
-      await persist()
+    if let handed, atHand != nil, origin != .handed { await acceptBriefly(handed) }
+    if store == nil || origin == .network || origin == .handed { await persist() }
+    if origin == .network {
+      // It was asked just now.
     } else if let atHand, !atHand.isFresh(for: schedule, at: clock) {
       await refreshBriefly()
     } else if case .live(let fetch) = source, !policy.problems.isEmpty {

@@ -10,6 +10,10 @@ public struct RegistryStatus: Hashable, Sendable {
     case cache
     /// The app itself.
     case bundle
+    /// A mirror that the statement in force names, during this run.
+    case mirror
+    /// A document that the app handed over, during this run.
+    case handed
   }
 
   /// Whether the last good registry is kept for the next start.
@@ -51,7 +55,8 @@ public struct RegistryStatus: Hashable, Sendable {
 extension RegistryStatus: CustomStringConvertible {
   /// One line: where it came from, which one it is, until when it counts.
   public var description: String {
-    "registry from \(origin.rawValue), \(stamp)" + (isStale ? " (stale)" : "")
+    "registry \(origin == .handed ? "handed over" : "from \(origin.rawValue)"), \(stamp)"
+      + (isStale ? " (stale)" : "")
       + (expires.map { ", expires \(RFC3339.text($0))" } ?? "")
   }
 }

@@ -30,17 +30,26 @@ struct StateStore: Sendable {
     file = AtomicFile(path: "\(directory)/registry-\(name).json", patience: patience)
   }
 
+  /// What a file holds.
+  struct Stored {
+    var registry: TrustedRegistry?
+    /// The tag of its document.
+    var tag: DocumentTag?
+    /// Without a registry, key sets of documents that were refused.
+    var learned = LearnedKeySets.none
+  }
+
   /// What is stored; no registry where nothing is, or only key sets of documents that were refused.
   ///
   /// - Throws: ``StateStoreError``: the file cannot be read, or not be believed.
   func load(
     under trust: RegistryTrust, at clock: Int64
-  ) throws(StateStoreError) -> (registry: TrustedRegistry?, learned: LearnedKeySets) {
+  ) throws(StateStoreError) -> Stored {
     let bytes: [UInt8]?
     do throws(FileError) { bytes = try file.read(limit: largest) } catch {
       throw .file(error)
     }
-    guard let bytes else { return (nil, .none) }
+    guard let bytes else { return Stored() }
     do throws(RegistryError) { return try Self.believe(bytes, under: trust, at: clock) } catch {
       throw .refused(error, learned: Self.learned(bytes, under: trust))
     }
@@ -66,17 +75,24 @@ struct StateStore: Sendable {
 
   /// Stores a registry together with what is stored already.
   ///
+  /// - Parameter tag: of the registry's document.
   /// - Returns: what both know; another process may have been further.
   /// - Throws: ``StateStoreError/file(_:)``.
   func save(
-    _ trusted: TrustedRegistry, under trust: RegistryTrust, at clock: Int64
+    _ trusted: TrustedRegistry, tag: DocumentTag? = nil, under trust: RegistryTrust, at clock: Int64
   ) throws(StateStoreError) -> TrustedRegistry {
     do throws(FileError) {
       return try file.withLock { (held) throws(FileError) -> TrustedRegistry in
         let stored = try stored(by: held, under: trust, at: clock)
         let known = trusted.knowing(stored?.learned ?? .none)
         let merged = stored?.registry.map { known.merged(with: $0, at: clock) } ?? known
-        try held.write(merged.state.encoded(within: largest))
+        var state = merged.state
+        if let tag, merged.isSameDocument(as: trusted) {
+          state.tag = tag
+        } else if let other = stored?.registry, merged.isSameDocument(as: other) {
+          state.tag = stored?.tag
+        }
+        try held.write(state.encoded(within: largest))
         return merged
       }
     } catch { throw .file(error) }
@@ -86,7 +102,7 @@ struct StateStore: Sendable {
   /// `largest`, is written over; but the key sets that it proves are kept.
   private func stored(
     by held: borrowing AtomicFile.Held, under trust: RegistryTrust, at clock: Int64
-  ) throws(FileError) -> (registry: TrustedRegistry?, learned: LearnedKeySets)? {
+  ) throws(FileError) -> Stored? {
     let bytes: [UInt8]?
     do throws(FileError) { bytes = try held.read(limit: largest) } catch {
       guard case .tooLarge = error else { throw error }
@@ -96,7 +112,7 @@ struct StateStore: Sendable {
     do throws(RegistryError) { return try Self.believe(bytes, under: trust, at: clock) } catch {
       // Another process of the app has a larger limit, and may know newer key sets and versions.
       if case .tooLarge(let limit) = error { throw .tooLarge(path: file.path, limit: limit) }
-      return (nil, Self.learned(bytes, under: trust))
+      return Stored(learned: Self.learned(bytes, under: trust))
     }
   }
 
@@ -109,12 +125,13 @@ struct StateStore: Sendable {
 
   private static func believe(
     _ bytes: [UInt8], under trust: RegistryTrust, at clock: Int64
-  ) throws(RegistryError) -> (registry: TrustedRegistry?, learned: LearnedKeySets) {
+  ) throws(RegistryError) -> Stored {
     let state = try StoredState(decoding: bytes)
     guard state.holdsRegistry else {
-      return (nil, LearnedKeySets(restoring: state, under: trust))
+      return Stored(learned: LearnedKeySets(restoring: state, under: trust))
     }
-    return (try TrustedRegistry(restoring: state, under: trust, at: clock), .none)
+    return Stored(
+      registry: try TrustedRegistry(restoring: state, under: trust, at: clock), tag: state.tag)
   }
 }
 

@@ -19,6 +19,8 @@ public enum PinningEvent: Equatable, Sendable {
   /// The registry goes on from another statement than the one that this client believed: somebody else has
   /// its online key, or two servers sign it.
   case registryForked(RegistryFork)
+  /// The document that the app handed over at the start is not believed.
+  case handedRegistryRefused(SslPinningError)
   /// Trouble with sending failure reports.
   case reporting(ReportingEvent)
   /// A request went over a connection that was never judged for its host. Only Apple's systems let
@@ -39,6 +41,7 @@ extension PinningEvent: CustomStringConvertible {
       "the registry is not stored: \(reason); "
         + "hint: the next start can be fed an old one; name a directory that can be written to"
     case .registryForked(let fork): "the registry is forked: \(fork)"
+    case .handedRegistryRefused(let error): "the registry handed over is not used: \(error)"
     case .reporting(let event): "failure reports: \(event)"
     case .unjudgedReuse(let evaluation): evaluation.description
     }

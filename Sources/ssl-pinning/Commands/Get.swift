@@ -95,7 +95,7 @@ enum Get {
         throw .couldNotFindOut("\(error)")
       case .registryRefused(let error):
         throw .no("no request was made: the registry is refused: \(error.toldToOperators)")
-      case .malformed, .badBundledRegistry, .badRootKeys, .badSigningKey,
+      case .malformed, .payloadMissing, .badBundledRegistry, .badRootKeys, .badSigningKey,
         .badSignature, .noUsableKey, .badAnchor:
         throw .no("no request was made: \(error)")
       }

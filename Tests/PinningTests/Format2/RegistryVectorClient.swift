@@ -45,13 +45,9 @@ struct RegistryVectorClient {
       registry = update.registry
       return update.refusal
     }
-    if isHanded {
-      do throws(RegistryError) {
-        registry = try TrustedRegistry(handed: bytes, under: trust, knowing: learned, at: clock)
-        return nil
-      } catch { return error }
-    }
-    switch TrustedRegistry.first(bytes, under: trust, knowing: learned, at: clock) {
+    let first = TrustedRegistry.first(
+      bytes, under: trust, knowing: learned, at: clock, by: isHanded ? .hand : .server)
+    switch first {
     case .believed(let first):
       registry = first
       return nil

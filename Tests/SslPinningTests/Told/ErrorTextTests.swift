@@ -78,7 +78,7 @@ struct ErrorTextTests {
         storage: .none)
       do {
         _ = try await SslPinningClient(
-          config: config, source: .live { _ in .success(.fresh(document, etag: nil)) },
+          config: config, source: .whole { _ in .success(.fresh(document, etag: nil)) },
           trust: trust, clocks: TestClock(now: SignedRegistry.start).clocks)
         return nil
       } catch { return error }

@@ -1,0 +1,23 @@
+/// The `ETag` under which a server sent the document that is believed (RFC 9110 section 8.8.3): to ask with
+/// later whether it is still the newest.
+///
+/// Nothing is believed for it. A wrong one costs a confirmation that means nothing, or a document that was
+/// known already.
+public struct DocumentTag: Hashable, Sendable {
+  /// The tag as it was received.
+  public let value: String
+  /// For the statement part, the epoch that it was asked for with; `nil`: the whole document came.
+  public let statementEpoch: Int64?
+
+  /// The longest tag that is kept, in bytes.
+  static let longest = 1024
+
+  /// `nil` for what is no tag, or a longer one: it is going to be a header of a request.
+  public init?(_ value: String, statementEpoch: Int64? = nil) {
+    guard (1...Self.longest).contains(value.utf8.count),
+      value.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+    else { return nil }
+    self.value = value
+    self.statementEpoch = statementEpoch
+  }
+}
