@@ -39,7 +39,7 @@ struct RegistryVector: Codable, Sendable, CustomTestStringConvertible {
     /// The leaf pins that count afterwards, by host; `null` for a host that is not listed.
     var leaf: [String: [String]?]
     /// The CA pins, where the step says.
-    var ca: [String: [String]]?
+    var ca: [String: [String]?]?
     /// The keys that are denied.
     var denied: [String]?
     /// The mirrors that count.

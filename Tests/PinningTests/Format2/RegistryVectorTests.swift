@@ -28,73 +28,19 @@ struct RegistryVectorTests {
       ]))
   }
 
-  @Test("come out as the table says, and go on", arguments: try RegistryVector.all())
-  func goesOn(vector: RegistryVector) throws {
-    // As below, without a restart.
-    var taker = RegistryVectorClient(trust: try vector.registryTrust())
+  @Test(
+    "come out as the table says, for a client that goes on and for one that is always restarted",
+    arguments: try RegistryVector.all(), [false, true])
+  func outcome(vector: RegistryVector, restarts: Bool) throws {
+    var client = RegistryVectorClient(trust: try vector.registryTrust())
     for (index, step) in vector.steps.enumerated() {
-      let (outcome, text) = try taker.take(step)
+      let (outcome, text) = try client.take(step)
       let note = Comment(rawValue: "step \(index + 1): \(text)")
       #expect(outcome == step.outcome, note)
-      try compare(taker.registry, step, note)
-    }
-  }
-
-  @Test("come out as the table says", arguments: try RegistryVector.all())
-  func outcome(vector: RegistryVector) throws {
-    let trust = try vector.registryTrust()
-    var taker = RegistryVectorClient(trust: trust)
-    for (index, step) in vector.steps.enumerated() {
-      let (outcome, text) = try taker.take(step)
-      var client = taker.registry
-      let note = Comment(rawValue: "step \(index + 1): \(text)")
-      #expect(outcome == step.outcome, note)
-      #expect(client?.keySetEpoch ?? taker.learned.epoch == step.keySet, note)
-      #expect(client?.stamp.version.map { [$0.epoch, $0.version] } == step.number, note)
-      try compare(client, step, note)
-      // Every client could be stopped and started here.
-      client = try client.map {
-        try TrustedRegistry(
-          restoring: StoredState(decoding: $0.state.encoded), under: trust, at: step.clock)
-      }
-      try compare(client, step, note)
-      taker.registry = client
-      if client == nil {
-        taker.learned = LearnedKeySets(
-          restoring: try StoredState(decoding: taker.learned.state.encoded), under: trust)
-        #expect(taker.learned.epoch == step.keySet, note)
-      }
-    }
-  }
-
-  private func compare(
-    _ client: TrustedRegistry?, _ step: RegistryVector.Step, _ note: Comment
-  ) throws {
-    let policy = try client?.policy(whenExpired: .keepPinning)
-    for (host, pins) in step.leaf {
-      let entry = policy?.entry(for: try HostName(host))
-      let now = client?.time(at: step.clock).later ?? step.clock
-      let live = entry?.leaf.pins.map(\.spki).filter {
-        entry?.leaf.contains($0, at: now) ?? false
-      }
-      #expect(live?.map(\.base64) == pins, note)
-    }
-    for (host, pins) in step.ca ?? [:] {
-      let entry = policy?.entry(for: try HostName(host))
-      #expect(entry?.ca.pins.map(\.spki.base64) == pins, note)
-    }
-    for (hosts, isRefused) in [(step.refused, true), (step.usable, false)] {
-      for host in hosts ?? [] {
-        let time = try #require(client).time(at: step.clock)
-        let refusal = try #require(policy).refusalOfAll(try HostName(host), at: time)
-        #expect((refusal != nil) == isRefused, note)
-      }
-    }
-    if let mirrors = step.mirrors {
-      #expect(client?.mirrors.map(\.description) == mirrors, note)
-    }
-    if let denied = step.denied {
-      #expect(policy?.denied.map(\.base64).sorted() == denied, note)
+      #expect(try client.differences(from: step) == [], note)
+      guard restarts else { continue }
+      try client.restart(at: step.clock)
+      #expect(try client.differences(from: step) == [], note)
     }
   }
 

@@ -20,15 +20,15 @@ struct SignedRegistry {
     }
   }
 
-  func trust() throws -> RegistryTrust {
+  func trust(minimum: RegistryMinimum? = nil) throws -> RegistryTrust {
     RegistryTrust(
       registry: Self.name, shipped: try KeyRole(keys: [keys[0].roleKey], threshold: 1),
-      format1Key: nil, requiresStatement: true, crypto: PlatformRegistryCrypto())
+      format1Key: nil, requiresStatement: true, minimum: minimum, crypto: PlatformRegistryCrypto())
   }
 
   func document(
     epoch: Int = 0, version: Int64, hosts: [String], settings: [HostSettings] = [],
-    filler: Int = 0, issued: Int64 = start
+    filler: Int = 0, issued: Int64 = start, mirrors: [String] = []
   ) throws -> [UInt8] {
     let payload = JSONValue.object([
       "keys": .array(
@@ -43,7 +43,7 @@ struct SignedRegistry {
     let statement = Statement(
       registry: Self.name, number: .init(epoch: Int64(epoch), version: version), issued: issued,
       expires: issued + 90 * 86400, payloadDigest: Digest.sha256(payload.canonicalBytes),
-      hosts: settings, denied: [], removed: [], isRetired: false
+      hosts: settings, mirrors: try mirrors.map(RegistryMirror.init)
     ).json
     return JSONValue.object([
       "payload": payload, "statement": .object(statement),

@@ -1,0 +1,123 @@
+import CanonicalJSON
+import Foundation
+import Pinning
+import PinningPlatform
+import SslPinningTesting
+import TestSupport
+import Testing
+
+@testable import SslPinning
+
+@Suite("A list that is handed over")
+struct HandedRegistryTests {
+  private static let day: Int64 = 86400
+  private static let minimum = RegistryMinimum(epoch: 0, issued: SignedRegistry.start)
+
+  private func refusal(
+    _ keeper: RegistryKeeper, _ document: [UInt8]
+  ) async -> SslPinningError? {
+    do throws(SslPinningError) {
+      _ = try await keeper.accept(handed: document)
+      return nil
+    } catch { return error }
+  }
+
+  @Test("a newer one is believed and stored; it confirms nothing")
+  func newer() async throws {
+    let stage = try PlacesStage()
+    stage.set(.own, .parts(try stage.document(1)))
+    let keeper = try await stage.keeper(storing: true)
+    stage.set(.own, .failing())
+    stage.clock.advance(by: 8 * Self.day)
+    #expect(keeper.status.isStale)
+    #expect(try await keeper.accept(handed: stage.document(2, ["a.example", "b.example"])))
+    #expect(keeper.versionInForce == "0.2")
+    #expect(keeper.status.origin == .handed && keeper.status.isStale)
+    #expect("\(keeper.status)".hasPrefix("registry handed over, version 0.2"))
+    // The statement part is enough where the list is the one in force.
+    let signed = try stage.document(
+      3, ["a.example", "b.example"], issued: stage.clock.now - 5)
+    #expect(try await !keeper.accept(handed: PlacesStage.statementPart(of: signed)))
+    #expect(keeper.versionInForce == "0.3" && keeper.status.age == 5)
+    let again = try await stage.keeper(storing: true)
+    #expect(try again.versionInForce == "0.3" && again.lists(HostName("b.example")))
+  }
+
+  @Test("a statement alone brings a list that can be fetched, from a mirror too")
+  func payload() async throws {
+    let stage = try PlacesStage()
+    stage.set(.own, .parts(try stage.document(1, mirrors: [PlacesStage.mirror(1)])))
+    let keeper = try await stage.keeper()
+    let next = try stage.document(2, ["b.example"])
+    stage.set(.own, .failing())
+    let part = PlacesStage.statementPart(of: next)
+    #expect(await refusal(keeper, part) == .payloadMissing)
+    #expect(keeper.versionInForce == "0.1")
+    stage.set(try PlacesStage.place(1), .parts(next))
+    #expect(await refusal(keeper, part) == nil)
+    #expect(keeper.versionInForce == "0.2")
+  }
+
+  @Test(
+    "what is older, tampered with, another app's or of format 1 is refused, and changes nothing")
+  func refused() async throws {
+    let stage = try PlacesStage()
+    stage.set(.own, .parts(try stage.document(5)))
+    let keeper = try await stage.keeper()
+    let newer = String(decoding: try stage.document(6, ["thief.example"]), as: UTF8.self)
+    var bare = try #require(JSONValue(parsing: [UInt8](newer.utf8)).objectValue)
+    bare["statement"] = nil
+    bare["signature"] = .string("AAAA")
+    for (name, document) in [
+      ("older", try stage.document(4, ["thief.example"])),
+      ("another of the same number", try stage.document(5, ["thief.example"])),
+      ("tampered with", [UInt8](newer.replacing("thief", with: "chief").utf8)),
+      ("another app's", [UInt8](newer.replacing("signed.json", with: "other.json").utf8)),
+      ("format 1", JSONValue.object(bare).canonicalBytes),
+      ("no document", [UInt8]("<html>".utf8)), ("nothing", []),
+    ] {
+      #expect(await refusal(keeper, document) != nil, "\(name)")
+      #expect(try keeper.versionInForce == "0.5" && !keeper.lists(HostName("thief.example")))
+    }
+    #expect(await refusal(keeper, [UInt8](newer.utf8)) == nil)
+  }
+
+  @Test("as the first that a client believes, it needs the minimum that the app ships")
+  func first() async throws {
+    for minimum in [nil, Self.minimum] {
+      let stage = try PlacesStage(minimum: minimum)
+      let document = try stage.document(3)
+      guard minimum != nil else {
+        await #expect(throws: SslPinningError.self) { try await stage.keeper(handed: document) }
+        continue
+      }
+      let keeper = try await stage.keeper(storing: true, handed: document)
+      #expect(keeper.versionInForce == "0.3" && keeper.status.origin == .handed)
+      // The registry is asked all the same.
+      #expect(stage.asked() == ["own statement 0"])
+      #expect(try await stage.keeper(storing: true).versionInForce == "0.3")
+    }
+    let stage = try PlacesStage(minimum: Self.minimum)
+    let old = try stage.document(3, issued: SignedRegistry.start - 1)
+    await #expect(throws: SslPinningError.self) { try await stage.keeper(handed: old) }
+  }
+
+  @Test(
+    "at a start it counts beside what is stored; refused, the client starts without it",
+    .timeLimit(.minutes(2)))
+  func start() async throws {
+    let stage = try PlacesStage()
+    stage.set(.own, .parts(try stage.document(2)))
+    _ = try await stage.keeper(storing: true)
+    stage.set(.own, .failing())
+    var keeper = try await stage.keeper(storing: true, handed: stage.document(3, ["b.example"]))
+    #expect(keeper.versionInForce == "0.3" && keeper.status.origin == .handed)
+    keeper = try await stage.keeper(storing: true, handed: stage.document(1))
+    #expect(keeper.versionInForce == "0.3")
+    for await event in keeper.events.stream {
+      guard case .handedRegistryRefused(let error) = event else { continue }
+      #expect("\(event)".contains("\(error)"))
+      break
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import Pinning
+import PinningPlatform
+import SslPinningTesting
+import TestSupport
+import Testing
+
+@testable import SslPinning
+
+@Suite("A registry with mirrors")
+struct MirrorTests {
+  private let stage: PlacesStage
+  private static let mirrors = [PlacesStage.mirror(1), PlacesStage.mirror(2)]
+
+  init() throws { stage = try PlacesStage() }
+
+  /// A client of version 1, whose statement names two mirrors.
+  private func keeper() async throws -> RegistryKeeper {
+    stage.set(.own, .parts(try stage.document(1, mirrors: Self.mirrors), tag: "\"one\""))
+    let keeper = try await stage.keeper()
+    _ = await keeper.refresh(bypassingCaches: false)
+    #expect(stage.asked() == ["own document", "own statement 0"])
+    return keeper
+  }
+
+  @Test("while it answers, nobody else is asked")
+  func answering() async throws {
+    let keeper = try await keeper()
+    for place in [1, 2] { stage.set(try PlacesStage.place(place), .parts(try stage.document(9))) }
+    _ = await keeper.refresh(bypassingCaches: true)
+    #expect(stage.asked() == ["own statement 0 if \"one\""])
+    stage.set(.own, .parts(try stage.document(2, mirrors: Self.mirrors)))
+    _ = await keeper.refresh(bypassingCaches: true)
+    #expect(stage.asked() == ["own statement 0 if \"one\""])
+    #expect(keeper.versionInForce == "0.2" && keeper.status.origin == .network)
+  }
+
+  @Test("where it fails, they are asked one after the other, without its tag")
+  func failing() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .failing())
+    stage.set(try PlacesStage.place(1), .failing(.status(500)))
+    stage.set(try PlacesStage.place(2), .parts(try stage.document(3, ["b.example"])))
+    #expect(await keeper.refresh(bypassingCaches: false) == .success(true))
+    #expect(
+      stage.asked() == [
+        "own statement 0 if \"one\"", "\(PlacesStage.mirror(1)) statement 0",
+        "\(PlacesStage.mirror(2)) statement 0", "\(PlacesStage.mirror(2)) payload",
+      ])
+    #expect(keeper.versionInForce == "0.3" && keeper.status.origin == .mirror)
+    // That statement names none.
+    #expect(await keeper.refresh(bypassingCaches: false) != .success(true))
+    #expect(stage.asked() == ["own statement 0"])
+  }
+
+  @Test("where it is silent, they are asked after a second each; who answers later still counts")
+  func silent() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .silent)
+    stage.set(try PlacesStage.place(1), .silent)
+    stage.set(
+      try PlacesStage.place(2), .parts(try stage.document(2, mirrors: Self.mirrors)))
+    let waits = stage.clock.waits
+    let refresh = Task { await keeper.refresh(bypassingCaches: false) }
+    #expect(await stage.isAsked(1))
+    for asked in [2, 3] {
+      #expect(await eventually { stage.clock.waits > waits })
+      stage.clock.advance(by: 1)
+      #expect(await stage.isAsked(asked))
+    }
+    #expect(await refresh.value == .success(false))
+    #expect(keeper.versionInForce == "0.2" && keeper.status.origin == .mirror)
+    // The mirror held back what the registry has.
+    stage.set(.own, .parts(try stage.document(5, mirrors: Self.mirrors)))
+    #expect(await keeper.reaches("0.5"))
+    #expect(keeper.status.origin == .network)
+    // And whoever is older than that takes nothing back.
+    stage.set(try PlacesStage.place(1), .parts(try stage.document(4, ["thief.example"])))
+    #expect(await stage.isAsked(5))
+    #expect(try keeper.versionInForce == "0.5" && !keeper.lists(HostName("thief.example")))
+  }
+
+  @Test("what a mirror sends is believed for its signatures alone")
+  func hostile() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .failing())
+    let genuine = try stage.document(2, ["thief.example"], mirrors: Self.mirrors)
+    let tampered = String(decoding: genuine, as: UTF8.self).replacing("thief", with: "chief")
+    for answer in [
+      .parts([UInt8](tampered.utf8)), .whole([UInt8](tampered.utf8)),
+      .parts(try stage.document(1, ["thief.example"])), .failing(.status(404)),
+      .part([UInt8]("{}".utf8), document: [UInt8]("<html>".utf8)),
+    ] as [PlacesStage.Answer] {
+      for place in [1, 2] { stage.set(try PlacesStage.place(place), answer) }
+      guard case .failure = await keeper.refresh(bypassingCaches: false) else {
+        Issue.record("believed: \(answer)")
+        continue
+      }
+      #expect(try keeper.versionInForce == "0.1" && !keeper.lists(HostName("thief.example")))
+    }
+    // The control.
+    stage.set(try PlacesStage.place(2), .parts(genuine))
+    #expect(await keeper.refresh(bypassingCaches: false) == .success(true))
+    #expect(keeper.versionInForce == "0.2")
+  }
+
+  @Test("after a refusal, a registry that holds back what is new does not keep it from its client")
+  func heldBack() async throws {
+    let keeper = try await keeper()
+    stage.set(
+      try PlacesStage.place(1), .parts(try stage.document(2, ["a.example", "c.example"])))
+    let refusal = PinEvaluation(host: "c.example", outcome: .unlisted, decision: .refuse)
+    #expect(keeper.wantsRefresh(after: refusal))
+    await keeper.refresh(after: refusal)
+    #expect(try keeper.versionInForce == "0.2" && keeper.lists(HostName("c.example")))
+  }
+
+  @Test("why the registry itself failed is what is told, and all are asked again later")
+  func told() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .failing(.status(503, retryAfter: 500)))
+    guard
+      case .failure(
+        .httpStatus(503, retryAfter: 500, url: "https://registry.example/signed.json")) =
+        await keeper.refresh(bypassingCaches: false)
+    else {
+      Issue.record("another failure is told")
+      return
+    }
+    #expect(stage.asked().count == 3)
+  }
+}
