@@ -113,7 +113,9 @@ struct RegistryVectorClient {
       expect("mirrors", (registry?.mirrors ?? []).map(\.description), mirrors)
     }
     if let denied = step.denied {
-      expect("denied", (policy?.denied ?? []).map(\.base64).sorted(), denied)
+      // By their bytes: base64 has another order.
+      let own = (policy?.denied ?? []).sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+      expect("denied", own.map(\.base64), denied)
     }
     return found
   }
