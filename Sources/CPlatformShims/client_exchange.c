@@ -332,11 +332,13 @@ void pp_exchange_hold(pp_exchange *x, pp_judged *connection) {
   x->heard = connection ? connection->heard : 0;
 }
 
-bool pp_exchange_leave_silent_connection(pp_exchange *x) {
+bool pp_exchange_leave_silent_connection(pp_exchange *x, bool others_were_heard) {
   if (!x->connection || x->heard != x->connection->heard) return false;
   pp_exchange_leave_connection(x);
-  // One that carries a single request ends with it.
-  return x->connection->is_shared;
+  if (x->connection->is_shared) return true;
+  // One that carries a single request ends with it. If it was just made, or an answer began, the network was
+  // there.
+  return !x->dials && x->head.count == 0 && !others_were_heard;
 }
 
 CURLcode pp_exchange_set_colour(pp_exchange *x, unsigned colour) {
@@ -373,6 +375,14 @@ pp_exchange *pp_exchange_make(pp_client *client) {
   if (x->easy && pp_exchange_reset(x)) return x;
   pp_exchange_free(x);
   return NULL;
+}
+
+bool pp_exchange_is_spent(const pp_exchange *x) { return x->client->spends_handles; }
+
+bool pp_exchange_renew(pp_exchange *x) {
+  curl_easy_cleanup(x->easy);
+  x->easy = curl_easy_init();
+  return x->easy && pp_exchange_reset(x);
 }
 
 void pp_exchange_free(pp_exchange *x) {

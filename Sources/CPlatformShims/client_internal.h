@@ -33,6 +33,8 @@ struct pp_client {
   atomic_int sleeping;
   // What every plain request says where no proxy is about; NULL: each option by itself.
   struct curl_slist *plain_headers;
+  // Whether this libcurl's easy handles are good for one transfer only.
+  bool spends_handles;
 };
 
 // Whether the environment names proxies now. Asked with every request, as libcurl does for a session's.

@@ -153,11 +153,19 @@ bool pp_client_has_proxies(void) {
   return false;
 }
 
+// libcurl 7.83 to 8.2 frees the fields of a handle's last answer and keeps a pointer to one of them. It writes
+// there if the next head's first field begins with a blank (curl 11620): a server could end the process.
+static bool spends_handles(void) {
+  unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
+  return version >= 0x075300 && version < 0x080300;
+}
+
 pp_client *pp_client_make(const pp_client_options *options) {
   pp_client *client = calloc(1, sizeof *client);
   if (!client) return NULL;
   client->options = *options;
   client->options.store = NULL;
+  client->spends_handles = spends_handles();
   client->timer_at = -1;
   client->news_end = &client->news;
   client->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -134,6 +134,11 @@ int64_t pp_client_now(void);
 pp_exchange *pp_exchange_make(pp_client *client);
 void pp_exchange_free(pp_exchange *exchange);
 
+// Whether its easy handle must not carry another transfer. Then renewing makes another one, with the options
+// of a plain GET; false: out of memory. Connections are the client's and stay.
+bool pp_exchange_is_spent(const pp_exchange *exchange);
+bool pp_exchange_renew(pp_exchange *exchange);
+
 // Sets the options of a GET without a body or headers of its own; false: out of memory.
 bool pp_exchange_reset(pp_exchange *exchange);
 
@@ -154,9 +159,9 @@ CURLcode pp_exchange_set_proxy(pp_exchange *exchange, const char *proxy);
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *exchange);
 // Its connection is kept for nobody after this.
 CURLcode pp_exchange_leave_connection(pp_exchange *exchange);
-// A request was late: whether nothing else came over its connection meanwhile, so that it may be dead. It is
-// kept for nobody then.
-bool pp_exchange_leave_silent_connection(pp_exchange *exchange);
+// A request was late: whether connections of its colour may be dead, for nothing came over its own meanwhile.
+// That is kept for nobody then. `others_were_heard`: answers came over other kept ones.
+bool pp_exchange_leave_silent_connection(pp_exchange *exchange, bool others_were_heard);
 // Has the exchange use connections of this colour only, and open them so: 0 to PP_COLOURS - 1. That is how
 // others are kept off a connection that libcurl still thinks well of. It waits for no connection that somebody
 // else opens.

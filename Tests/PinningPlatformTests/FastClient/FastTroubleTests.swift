@@ -73,6 +73,82 @@ struct FastTroubleTests {
     try await nginx.stop()
   }
 
+  /// So many at once, so that as many HTTP/1.1 connections are kept afterwards.
+  private func burst(_ count: Int, _ site: PinnedSite, _ url: URL) async -> [End] {
+    await withTaskGroup(of: End.self) { group in
+      for _ in 0..<count {
+        group.addTask { await site.transport.end(of: URLRequest(url, timeout: 30)) }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+  }
+
+  @Test("leave all kept HTTP/1.1 connections after one was silent, on every loop")
+  func lostKept() async throws {
+    let site = try PinnedSite { _ in
+      HTTPResponse(body: Array("hello".utf8), delayMilliseconds: 150)
+    }
+    let lost = try SwitchableRelay(to: .loopback(site.server.port))
+    let relay = try SwitchableRelay(to: .loopback(lost.port))
+    let url = try site.url(port: relay.port)
+    let served = Array(repeating: End.served(200, "hello"), count: 12)
+    // The second burst is spread over the loops.
+    for _ in 0..<2 { #expect(await burst(12, site, url) == served) }
+    lost.suspend(true)
+    relay.redirect(to: .loopback(site.server.port), closingConnections: false)
+    #expect(await site.transport.end(of: URLRequest(url, timeout: 0.5)) == .failed(.timedOut))
+    let kept = relay.connections
+    for _ in 0..<3 {
+      #expect(await site.transport.end(of: URLRequest(url, timeout: 5)) == .served(200, "hello"))
+    }
+    #expect(relay.connections == kept + 1)
+    #expect(await burst(12, site, url) == served)
+  }
+
+  @Test("keep HTTP/1.1 connections of a server that is slow")
+  func slowServer() async throws {
+    let site = try PinnedSite { request in
+      HTTPResponse(
+        body: Array("hello".utf8), delayMilliseconds: request.target == "/slow" ? 1500 : 100)
+    }
+    let relay = try SwitchableRelay(to: .loopback(site.server.port))
+    let url = try site.url(port: relay.port)
+    let slow = try site.url("/slow", port: relay.port)
+    #expect(await burst(3, site, url).count == 3)
+    #expect(relay.connections == 3)
+    #expect(await site.transport.end(of: URLRequest(slow, timeout: 30)) == .served(200, "hello"))
+    // Others are answered meanwhile: one is late, and no other connection is left.
+    async let late = site.transport.end(of: URLRequest(slow, timeout: 0.8))
+    for _ in 0..<12 { #expect(await site.transport.end(of: url) == .served(200, "hello")) }
+    #expect(await late == .failed(.timedOut))
+    #expect(await burst(2, site, url).count == 2)
+    #expect(relay.connections == 3)
+    // Nobody is: one more dial.
+    #expect(await site.transport.end(of: URLRequest(slow, timeout: 0.5)) == .failed(.timedOut))
+    for _ in 0..<3 { #expect(await site.transport.end(of: url) == .served(200, "hello")) }
+    #expect(relay.connections == 4)
+  }
+
+  /// In a process of its own: libcurl 7.83 to 8.2 would end it.
+  @Test("outlive heads whose first field begins with a blank")
+  func blankBeforeFirstField() async {
+    await #expect(processExitsWith: .exitCode(7)) {
+      let site = try PinnedSite { request in
+        guard request.target != "/" else { return .text("hello") }
+        let field = " X: \(String(repeating: "y", count: 3000))\r\n"
+        return HTTPResponse(
+          body: Array("HTTP/1.1 200 OK\r\n\(field)Content-Length: 2\r\n\r\nok".utf8),
+          delivery: .verbatim)
+      }
+      let (good, bad) = (try site.url(), try site.url("/bad"))
+      for _ in 0..<20 {
+        guard await site.transport.end(of: good) == .served(200, "hello") else { exit(1) }
+        _ = await site.transport.end(of: bad)
+      }
+      exit(7)
+    }
+  }
+
   @Test("do not wait behind a connection that hangs while somebody else's request opens it")
   func hangingDial() async throws {
     let site = try PinnedSite()

@@ -44,7 +44,6 @@
     private var parked: [ClientRequest] = []
     private var queued: [ObjectIdentifier: ClientRequest] = [:]
     private var starved: [RequestLane] = []
-    private var colours = ConnectionColours()
     private var now: Int64 = 0
     private var nextSweep: Int64 = 0
 
@@ -202,7 +201,8 @@
       if request.place.lane.isForStreams { openStreams += 1 }
       active.append(request)
       slot.raw.pointee.owner = Unmanaged.passUnretained(request).toOpaque()
-      let colour = colours.colour(of: request.target.origin)
+      request.mark = ConnectionColours.mark(for: request, among: active, at: now)
+      let colour = ConnectionColours.colour(of: request.mark)
       guard slot.prepare(for: request, settings: settings, colour: colour),
         pp_exchange_start(slot.raw)
       else {
@@ -221,7 +221,7 @@
       request.slot = nil
       pp_exchange_stop(slot.raw)
       slot.raw.pointee.owner = nil
-      idle.append(slot)
+      if slot.renew() { idle.append(slot) } else { pp_exchange_free(slot.raw) }
       let last = active.removeLast()
       if last !== request {
         active[request.index] = last
@@ -321,6 +321,7 @@
         if request.feed != nil { deliver(exchange, to: request) }
         return finish(request, throwing: TransferFailure.cutAnswer(request))
       }
+      if !exchange.pointee.dials { request.place.lane.heardAt = now }
       if case .feed(let body) = request.body { body.close() }
       if let feed = request.feed, !exchange.pointee.discards {
         deliver(exchange, to: request)
@@ -415,11 +416,13 @@
         }
       }
       for request in late {
-        // It may be dead, and libcurl would put the next requests onto an HTTP/2 one.
+        // Its connection may be dead: libcurl would put the next requests onto it (HTTP/2), or onto
+        // others that the network lost with it.
         if let raw = request.slot?.raw, now - request.lastActivity >= request.timeout,
-          pp_exchange_leave_silent_connection(raw)
+          pp_exchange_leave_silent_connection(
+            raw, request.place.lane.heardAt > request.begunAt)
         {
-          colours.change(for: request.target.origin)
+          ConnectionColours.change(request.target.origin, from: request.mark, at: now)
         }
         finish(request, throwing: TransferFailure.error(.timedOut, request.target.url))
       }
@@ -430,7 +433,7 @@
     /// libcurl has requests wait for the connection that another one opens, to share it: behind a dial that
     /// hangs they would wait for as long as that one's request has patience.
     private func leaveHangingDials() {
-      for request in colours.held(among: active, at: now) {
+      for request in ConnectionColours.held(among: active, at: now) {
         request.wasMoved = true
         request.phase = .waiting
         leave(request)

@@ -56,6 +56,8 @@
     /// When it was begun last.
     var begunAt: Int64 = 0
     var wasRefreshed = false
+    /// Its origin's mark when it was begun last.
+    var mark: Int64 = 0
 
     private var continuation: UnsafeContinuation<ClientAnswer, any Error>?
 
@@ -136,6 +138,13 @@
     private var newest: (target: RequestTarget, head: [UInt8], response: HTTPURLResponse)?
 
     init(_ raw: UnsafeMutablePointer<pp_exchange>) { self.raw = raw }
+
+    /// Makes the handle ready for another request; false: out of memory.
+    func renew() -> Bool {
+      guard pp_exchange_is_spent(raw) else { return true }
+      target = nil
+      return pp_exchange_renew(raw)
+    }
 
     func answer(for target: RequestTarget, body: Data) -> ClientAnswer {
       let head = UnsafeRawBufferPointer(

@@ -1,33 +1,55 @@
 #if os(Linux)
   import CPlatformShims
+  import Synchronization
 
   /// Keeps new requests off connections that libcurl thinks well of and that may be dead.
   ///
-  /// libcurl puts a request onto whatever connection to its host can carry it: one that went silent, and
-  /// that others still wait on; one that is being made, and hangs. Nothing tells it to leave such a one
-  /// alone while somebody is on it. So connections have colours: where one is in doubt its host gets the next
-  /// colour, and later requests neither see it nor wait for it. What is on it already goes on.
-  struct ConnectionColours {
+  /// libcurl puts a request onto whatever connection to its host can carry it: one that went silent and
+  /// that others still wait on, one that the network lost while nobody used it, one that is being made and
+  /// hangs. Nothing tells it to leave such a one alone. So connections have colours: if one is in doubt, its
+  /// host gets the next colour on all loops, and later requests neither see older connections nor wait for
+  /// them. Requests that are on one already stay on it.
+  ///
+  /// An origin's mark is its colour (the lowest three bits) and when it came (milliseconds, above them). 0 is
+  /// the mark of an origin without a connection in doubt.
+  enum ConnectionColours {
     /// Milliseconds after which a dial that others wait for counts as hanging. A slow network costs a second
     /// connection, no request.
     private static let patience: Int64 = 2000
+    /// Milliseconds after which an origin gets colour 0 back: other colours cost a reset for each request and
+    /// keep requests from waiting for a connection to share. libcurl uses none that was idle for 118 seconds.
+    static let longest: Int64 = 180_000
 
-    /// By origin; 0, the colour of plain requests, where there is none.
-    private var colours: [ObjectIdentifier: (origin: RequestOrigin, colour: UInt32)] = [:]
+    static func colour(of mark: Int64) -> UInt32 { UInt32(truncatingIfNeeded: mark & 7) }
 
-    func colour(of origin: RequestOrigin) -> UInt32 {
-      colours.isEmpty ? 0 : colours[ObjectIdentifier(origin)]?.colour ?? 0
+    /// The mark that a request begins with.
+    static func mark(
+      for request: ClientRequest, among active: [ClientRequest], at now: Int64
+    ) -> Int64 {
+      let origin = request.target.origin
+      let mark = origin.mark.load(ordering: .relaxed)
+      guard mark != 0, now - mark >> 3 > longest else { return mark }
+      // A request that has waited since before keeps its connection in use, however long that is silent.
+      let isLeft = active.allSatisfy {
+        $0 === request || $0.target.origin !== origin || colour(of: $0.mark) == colour(of: mark)
+      }
+      guard isLeft else { return mark }
+      return origin.mark.compareExchange(expected: mark, desired: 0, ordering: .relaxed).exchanged
+        ? 0 : origin.mark.load(ordering: .relaxed)
     }
 
-    mutating func change(for origin: RequestOrigin) {
-      let next = colour(of: origin) % UInt32(PP_COLOURS - 1) + 1
-      colours[ObjectIdentifier(origin)] = (origin, next)
+    /// Gives an origin the next colour unless somebody else did since `mark`: of many requests that are late
+    /// with one network, one changes it. Otherwise eight of them would lead back to the connections in doubt.
+    static func change(_ origin: RequestOrigin, from mark: Int64, at now: Int64) {
+      let next = Int64(colour(of: mark)) % Int64(PP_COLOURS - 1) + 1
+      _ = origin.mark.compareExchange(
+        expected: mark, desired: now << 3 | next, ordering: .relaxed)
     }
 
     /// The requests that wait behind a dial that hangs, and are to be begun anew: of a host the first, which
     /// opens the next connection, and with the next look the others, which then find it.
-    mutating func held(among active: [ClientRequest], at now: Int64) -> [ClientRequest] {
-      let dials = active.filter { $0.dials && now - $0.begunAt >= Self.patience }
+    static func held(among active: [ClientRequest], at now: Int64) -> [ClientRequest] {
+      let dials = active.filter { $0.dials && now - $0.begunAt >= patience }
       guard !dials.isEmpty else { return [] }
       let known = Set(dials.filter(\.isLeft).map { ObjectIdentifier($0.target.origin) })
       var held: [ClientRequest] = []
@@ -40,7 +62,7 @@
         let hanging = dials.filter { $0.target.origin === origin && !$0.isLeft }
         guard !hanging.isEmpty else { continue }
         for dial in hanging { dial.isLeft = true }
-        change(for: origin)
+        change(origin, from: origin.mark.load(ordering: .relaxed), at: now)
         held.append(request)
       }
       return held

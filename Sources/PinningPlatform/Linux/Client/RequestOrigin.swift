@@ -50,6 +50,8 @@
     private let limit: Int
     private let openStreams = Atomic(0)
     private let sharing = Atomic(Sharing.unknown)
+    /// Which connections its requests may use, on every loop: see ``ConnectionColours``.
+    let mark = Atomic<Int64>(0)
 
     init(settings: RequestSettings) {
       lanes = (0..<settings.lanes).map { _ in RequestLane(isForStreams: false) }
@@ -109,6 +111,8 @@
     private var gone = 0
     /// Whether the loop has this lane on its list of those that wait for others.
     var isStarved = false
+    /// When an answer last came over a connection that had carried others before.
+    var heardAt: Int64 = 0
 
     init(isForStreams: Bool) { self.isForStreams = isForStreams }
 
