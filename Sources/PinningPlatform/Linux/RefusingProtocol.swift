@@ -42,7 +42,7 @@
   final class UnpinnedCopyProtocol: RefusingProtocol {
     override fileprivate class var reason: String {
       "this session was made of a pinned session's configuration, and has none of its pins;"
-        + " hint: client.makeSession"
+        + " hint: client.createPinnedSession"
     }
   }
 #endif
