@@ -39,8 +39,9 @@ enum KeysSignSet {
         + "that lie apart sign one after another. What is still missing is told.",
       "What is to be signed is told first: compare the key ids with those that keys rotate printed.\n"
         + "Beside CHAIN.json, --root and --online (a key, or its id), the thresholds, --epoch and --expires\n"
-        + "say what the set must be: another one is not signed. With --online, new root keys must be said,\n"
-        + "too. What reads as an id is one; ./NAME is a file of that name.",
+        + "say what the set must be: another one is not signed. With --root or --online, all that the set has\n"
+        + "must be said. A set that is expired, or has more in it than is told, is not signed. What reads as\n"
+        + "an id or a key is one; ./NAME is a file of that name.",
       "Set n+1 needs enough root keys of set n and of set n+1. Set 1 needs what the app ships: the key\n"
         + "of signingKeyBase64, or its rootKeys; verify tells whether they signed.",
     ],
@@ -59,7 +60,7 @@ enum KeysSignSet {
     KeySetReport.say(of: list)
     if !invocation.arguments.isEmpty, let set = list.newest?.keySet {
       try refuse(set, unlessAsExpectedBy: invocation)
-      try refuseUnsaidRoot(of: set, invocation)
+      try refuseUnsaid(of: set, invocation)
     }
     for (path, key) in signers {
       do throws(KeySetListError) { try list.sign(with: key) } catch {
@@ -97,6 +98,14 @@ enum KeysSignSet {
   ) throws(CommandFailure) {
     let name = "key set \(set.epoch)"
     let hint = "hint: the file is not what was expected, and nothing is signed"
+    if let member = KeySetReport.surplus(in: set) {
+      throw .no("\(name) has \"\(member)\", which is not shown here; \(hint)")
+    }
+    if let end = set.expires, set.isExpired(at: Int64(Date().timeIntervalSince1970)) {
+      throw .no(
+        "\(name) is expired since \(dateText(end)): no client would take anything under it; \(hint)"
+      )
+    }
     for (role, keys, threshold) in [
       (set.root, root, rootThreshold), (set.online, online, onlineThreshold),
     ] {
@@ -116,19 +125,27 @@ enum KeysSignSet {
     }
   }
 
-  /// Whoever says which online key is to be signed means to be told of a chain that was changed. Other root
-  /// keys are worse than another online key, so they are signed only if they were said, too. The set before
-  /// is no measure: it comes in the same file, and whoever changed the one changed the other.
-  private static func refuseUnsaidRoot(
+  /// Whoever says which keys of one role are to be signed means to be told of a chain that was changed. So
+  /// the rest of the set is signed only if it was said, too. The set before is no measure: it comes in the
+  /// same file, and whoever changed the one changed the other.
+  private static func refuseUnsaid(
     of set: KeySet, _ invocation: Invocation
   ) throws(CommandFailure) {
-    guard invocation[online]?.isEmpty == false else { return }
-    let isSaid =
-      invocation[root]?.isEmpty == false
-      && (set.root.keys.count == 1 || invocation[rootThreshold] != nil)
-    guard !isSaid else { return }
+    let said = [root, online].first { invocation[$0]?.isEmpty == false }
+    guard let said = said?.description.name else { return }
+    var unsaid: [String] = []
+    for (role, keys, threshold) in [
+      (set.root, root, rootThreshold), (set.online, online, onlineThreshold),
+    ] {
+      if invocation[keys]?.isEmpty != false { unsaid.append(keys.description.name) }
+      if role.keys.count > 1, invocation[threshold] == nil {
+        unsaid.append(threshold.description.name)
+      }
+    }
+    if set.expires != nil, invocation[expires] == nil { unsaid.append(expires.description.name) }
+    guard !unsaid.isEmpty else { return }
     throw .no(
-      "--online says which online keys are meant, and --root does not say which root keys;"
+      "\(said) says what is meant, and nobody says \(unsaid.joined(separator: ", "));"
         + " hint: compare with what was meant, then say"
         + " \(KeySetReport.expectation(of: set))")
   }

@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Pinning
 import TLSTools
 
@@ -17,12 +18,27 @@ enum KeySetReport {
     table.add(["  expires", set.expires.map(dateText) ?? "never"])
     let changes = before.map { ", beside key set \($0.epoch)" } ?? ""
     Console.say("to be signed: key set \(set.epoch)\(changes)\n\(table.text)")
-    let shown = KeySet(
-      registry: set.registry, epoch: set.epoch, root: set.root, online: set.online,
-      expires: set.expires)
-    if shown.json != set.json {
-      Console.say("warning: key set \(set.epoch) says more than is shown here")
+  }
+
+  /// A member of the set that is not shown here, and that nobody signs unseen.
+  static func surplus(in set: KeySet) -> String? {
+    func first(_ object: JSONObject?, beside known: Set<String>) -> String? {
+      object?.keys.sorted().first { !known.contains($0) }
     }
+    if let name = first(
+      set.json, beside: ["type", "registry", "epoch", "root", "online", "expires"])
+    {
+      return name
+    }
+    for member in ["root", "online"] {
+      let role = set.json[member]?.objectValue
+      let keys = role?["keys"]?.arrayValue ?? []
+      let name =
+        first(role, beside: ["keys", "threshold"])
+        ?? keys.lazy.compactMap { first($0.objectValue, beside: ["alg", "spki"]) }.first
+      if let name { return "\(member).\(name)" }
+    }
+    return nil
   }
 
   /// The flags by which `keys sign-set` signs this set and no other.
@@ -30,8 +46,9 @@ enum KeySetReport {
     let roots = set.root.keys.map { "--root \($0.id)" } + ["--root-threshold \(set.root.threshold)"]
     let online = set.online.keys.map { "--online \($0.id)" }
     let threshold =
-      set.online.threshold == 1 ? [] : ["--online-threshold \(set.online.threshold)"]
-    return (roots + online + threshold).joined(separator: " ")
+      set.online.keys.count == 1 ? [] : ["--online-threshold \(set.online.threshold)"]
+    let end = set.expires.map { ["--expires \($0)"] } ?? []
+    return (roots + online + threshold + end).joined(separator: " ")
   }
 
   private static func add(

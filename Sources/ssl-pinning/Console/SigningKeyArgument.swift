@@ -1,3 +1,4 @@
+import Foundation
 import Pinning
 import TLSTools
 
@@ -8,18 +9,31 @@ enum SigningKeyArgument {
   /// - Throws: what could not be read is ``CommandFailure/couldNotFindOut(_:)``, what was read and is
   ///   no such key ``CommandFailure/no(_:)``.
   static func trustKey(_ path: String) throws(CommandFailure) -> TrustSigningKey {
-    let pem = try InputFile.read(path, limit: KeyArgument.maximumBytes)
+    let pem = try read(path)
     do throws(SigningKeyError) {
-      return try TrustSigningKey(pem: String(decoding: pem, as: UTF8.self))
+      return try TrustSigningKey(pem: pem)
     } catch { throw .no("\(path): \(error)") }
   }
 
   /// Reads the key of format 1.
   static func format1Key(_ path: String) throws(CommandFailure) -> SigningKey {
-    let pem = try InputFile.read(path, limit: KeyArgument.maximumBytes)
+    let pem = try read(path)
     do throws(SigningKeyError) {
-      return try SigningKey(pem: String(decoding: pem, as: UTF8.self))
+      return try SigningKey(pem: pem)
     } catch { throw .no("\(path): \(error)") }
+  }
+
+  private static func read(_ path: String) throws(CommandFailure) -> String {
+    let pem = try InputFile.read(path, limit: KeyArgument.maximumBytes)
+    var status = stat()
+    if path != InputFile.standardInput, stat(path, &status) == 0,
+      status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o006 != 0
+    {
+      Console.say(
+        "warning: every user of this machine may read or write the private key \(path); hint: chmod 600"
+      )
+    }
+    return String(decoding: pem, as: UTF8.self)
   }
 
   /// Reads several, in order.
