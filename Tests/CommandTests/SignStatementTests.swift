@@ -46,7 +46,7 @@ struct SignStatementTests {
     #expect(try stage.client().keySetEpoch == 1)
     // Only what is said anew changes.
     try stage.directory.write(#"{"denied":[]}"#, to: "settings.json")
-    try await stage.must(again + " --statement settings.json --version 9")
+    try await stage.must(again + " --statement settings.json --version 9 --allow-loosening")
     let third = try #require(try stage.client().statement)
     #expect(third.number.version == 9 && third.denied.isEmpty && third.hosts == first.hosts)
   }
@@ -89,7 +89,7 @@ struct SignStatementTests {
     #expect(client.registry.keys.map { try? $0.pin.get().base64 } == [Format2Stage.otherPin])
   }
 
-  @Test("a retired statement sends clients back to format 1, and the next one warns")
+  @Test("a retired statement sends clients back to format 1, and ends only if that is said")
   func retired() async throws {
     let stage = try Format2Stage()
     try await stage.makeDocument()
@@ -98,6 +98,7 @@ struct SignStatementTests {
       "sign --key prv.pem --online-key root0.pem --retired --expires-days 3650 app.json"
         + " --out app.json --issued 1800000001")
     #expect(try stage.client().statement?.isRetired == true)
+    #expect(try stage.client().statement?.expires == 1_800_000_001 + 3650 * Format2Stage.day)
     try await stage.must("sign --key prv.pem payload.json --out plain.json")
     let plain = [UInt8](try Data(contentsOf: stage.directory.file("plain.json")))
     let trust = try RegistryTrust(
@@ -107,8 +108,13 @@ struct SignStatementTests {
         == .statementStripped)
     #expect(
       try stage.client().update(with: plain, under: trust, at: Format2Stage.issued).refusal == nil)
-    let after = try await stage.run("sign --key prv.pem --online-key online0.pem app.json")
-    #expect(after.exitCode == 0 && after.stderr.contains("retired"), "\(after.stderr)")
+    // Cron still has the command.
+    let after = "sign --key prv.pem --online-key online0.pem app.json"
+    let refused = try await stage.run(after)
+    #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
+    #expect(refused.stderr.contains("is retired until a statement ends that"))
+    let resumed = try await stage.run(after + " --end-retirement")
+    #expect(resumed.exitCode == 0 && resumed.stderr.isEmpty, "\(resumed.stderr)")
   }
 
   @Test(
@@ -149,6 +155,10 @@ struct SignStatementTests {
       ("--key online0.pem app.json", 1, "signed with RSA"),
       ("--key prv.pem --version 5 app.json", 2, "--online-key"),
       ("--key prv.pem --retired app.json", 2, "--online-key"),
+      ("--key prv.pem --deny x app.json", 2, "--online-key"),
+      ("--key prv.pem --allow-loosening app.json", 2, "--online-key"),
+      ("--key prv.pem --online-key online0.pem --deny x app.json", 2, "--deny x is no pin"),
+      ("--key prv.pem --online-key online0.pem --end-retirement app.json", 2, "that was retired"),
       ("app.json", 2, "missing --key FILE"),
       ("--key prv.pem --first app.json", 2, "--online-key"),
       ("--key prv.pem --online-key online0.pem --first app.json", 2, "leave --first out"),

@@ -67,7 +67,6 @@ struct SignTests {
   @Test(
     "signs, and warns of what clients cannot use",
     arguments: [
-      (#"{"keys":[]}"#, "no usable key"), ("{}", "payload.keys"),
       (
         #"{"keys":[{"domainName":"a b"},{"domainName":"a","key":"AG1751Vd2CAmRCxPGieoDomhmJy4ezREjtIZTBgZbV4="}]}"#,
         "\"a b\""
@@ -82,6 +81,19 @@ struct SignTests {
     #expect(signed.exitCode == 0)
     #expect(signed.stderr.hasPrefix("warning: ") && signed.stderr.contains(says))
     #expect(try signed.json.objectValue?.count == 2)
+  }
+
+  @Test(
+    "writes nothing that every client refuses",
+    arguments: [
+      (#"{"keys":[]}"#, "no usable key"), ("{}", "payload.keys"),
+      (#"{"keys":[{"domainName":"a b"}]}"#, "no usable key"),
+    ])
+  func useless(payload: String, says: String) async throws {
+    let signed = try await SignStage().sign(payload)
+    #expect(signed.exitCode == 1 && signed.stdout.isEmpty)
+    #expect(signed.stderr.contains("clients would refuse the document: "), "\(signed.stderr)")
+    #expect(signed.stderr.contains(says) && signed.stderr.contains("hint: "))
   }
 
   @Test(

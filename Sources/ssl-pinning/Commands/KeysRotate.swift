@@ -94,9 +94,7 @@ enum KeysRotate {
     do throws(SigningKeyError) { try key.write(to: keyFile) } catch {
       throw .couldNotFindOut("\(error)")
     }
-    do { try Data(list.json.canonicalBytes + [0x0a]).write(to: chain, options: .atomic) } catch {
-      throw .couldNotFindOut("cannot write \(path): \(OutputFile.reason(error))")
-    }
+    try OutputFile.replace(path, with: list.json.canonicalBytes + [0x0a], called: path)
     try Console.write(line: "key set \(epoch) of \(name): online key \(key.roleKey.id.base64)")
     for shortage in list.shortages { Console.say("warning: \(shortage)") }
     let wanted = list.newest.map { KeySetReport.expectation(of: $0.keySet) } ?? ""

@@ -21,18 +21,23 @@ enum Sign {
       + [OutputFile.flag.description],
     notes: [
       "Prints {\"payload\": …, \"signature\": …}: RSA PKCS#1 v1.5 with SHA-512 over the payload's\n"
-        + "RFC 8785 form. What clients could not use in it is told, and signed all the same.",
+        + "RFC 8785 form. Entries that clients could not use are told, and signed all the same. A document\n"
+        + "that clients would refuse as a whole is not written: they are asked before, as verify asks them.",
       "A document is signed anew only if it is as the given keys signed it: others may write to where\n"
         + "it is published. To change it, edit its payload and pass {\"keys\": …} alone.",
       "With --online-key a signed statement stands beside that (format 2). The document published\n"
         + "last, which is --previous, or PAYLOAD.json itself, or what --out replaces, gives what is not\n"
         + "said anew: name, key sets, hosts, denied, removed, mirrors; the version goes up by one, and is above that\n"
-        + "of whatever --out replaces. If there was none, say so with --first. Key sets in a document are\n"
-        + "believed if --key signed the first of them, or with --key-sets. Without --key format-1 clients\n"
-        + "refuse the document.",
+        + "of whatever --out replaces, which must be of the same registry. If there was none, say so with\n"
+        + "--first. Key sets in a document are believed if --key signed the first of them, or with\n"
+        + "--key-sets. Without --key format-1 clients refuse the document.",
       "Refused are a date ahead that would end a pin which counts today, a new epoch that leaves a host\n"
         + "out without naming it in removed, or that goes on from a document that --previous does not name,\n"
-        + "and a PAYLOAD.json of an older epoch that is not --previous: a thief may have signed it.",
+        + "and a PAYLOAD.json of an older epoch that is not --previous: a thief may have signed it. Refused,\n"
+        + "too, is a --statement without a denial, CA pins, match all, enforce or a removed host that the one\n"
+        + "before has, unless --allow-loosening says that this is meant. --deny adds a denial.",
+      "With --retired the registry goes back to format 1. The retired statement stays beside each list that\n"
+        + "--key alone signs from then on, until --end-retirement.",
       "  sign --first --key prv.pem --online-key prv.pem --registry-name app.json payload.json \\\n"
         + "    --out app.json\n"
         + "  sign --key prv.pem --online-key prv.pem app.json --out app.json    (daily, from cron)",
@@ -61,17 +66,15 @@ enum Sign {
     var made = RegistryDocument(registry: "", payload: payload)
     var onlineKeys: [TrustSigningKey] = []
     let now = Int64(Date().timeIntervalSince1970)
+    var retired: PublishedDocument?
+    var last: PublishedDocument?
+    var keySets: KeySetList?
     if onlinePaths.isEmpty {
       try input?.check(format1Key: format1Key)
-      // Members beside an old payload are not copied: a statement about it would be wrong.
       let replaced = try OutputFile.present(invocation).flatMap {
         PublishedDocument($0.json, $0.path)
       }
-      if let stripped = [input, replaced].compactMap({ $0 }).first(where: \.hasStatement) {
-        Console.say(
-          "warning: clients that hold the statement of \(stripped.place) will refuse a document"
-            + " without one; hint: --online-key")
-      }
+      retired = try retiredStatement(beside: input, replacing: replaced)
     } else {
       onlineKeys = try SigningKeyArgument.trustKeys(onlinePaths)
       let documents = try StatementArguments.documents(invocation, beside: input)
@@ -94,18 +97,40 @@ enum Sign {
             + " document without; hint: --key")
       }
       made = try plan.document(of: payload, at: now)
+      (last, keySets) = (documents.last, plan.keySets)
     }
-    let signed: JSONObject
+    var signed: JSONObject
     do throws(SigningKeyError) {
       signed = try made.signed(format1Key: format1Key, onlineKeys: onlineKeys)
     } catch { throw .no("cannot sign: \(error)") }
-    PayloadWarnings.say(of: made, name, at: made.terms?.issued ?? now)
-    let size = JSONValue.object(signed).canonicalBytes.count + 1
-    if size > RegistryLimits.standard.maximumBytes {
-      Console.say("warning: clients will refuse \(size) bytes: a registry has 4 MiB at most")
+    PayloadWarnings.say(of: made, at: made.terms?.issued ?? now)
+    for member in ["statement", "statementSignatures", "keySets"] {
+      if let value = retired?.json[member] { signed[member] = value }
     }
+    try PublishedDocument(.object(signed), "the document")?.checkAsClients(
+      after: last, format1Key: format1Key, onlineKeys: onlineKeys, chain: keySets, at: now)
     try OutputFile.write(.object(signed), invocation)
     return .yes
+  }
+
+  /// The document whose retired statement stays beside the list: clients that were away must still meet it.
+  /// No other statement does: its digest is of the old list.
+  private static func retiredStatement(
+    beside input: PublishedDocument?, replacing replaced: PublishedDocument?
+  ) throws(CommandFailure) -> PublishedDocument? {
+    guard let stated = [replaced, input].compactMap({ $0 }).first(where: \.hasStatement) else {
+      return nil
+    }
+    if stated.isRetired { return stated }
+    guard replaced?.hasStatement != true else {
+      throw .no(
+        "clients that hold the statement of \(stated.place) would refuse a document without one;"
+          + " hint: --online-key signs the next one")
+    }
+    Console.say(
+      "warning: clients that hold the statement of \(stated.place) will refuse a document"
+        + " without one; hint: --online-key")
+    return nil
   }
 
   private static func payload(

@@ -28,11 +28,53 @@ enum OutputFile {
     guard !String(decoding: old ?? [], as: UTF8.self).contains("PRIVATE KEY-----") else {
       throw .usage("\(path) is a private key, and is not replaced; hint: another --out")
     }
-    do {
-      try Data(json.canonicalBytes + [UInt8(ascii: "\n")]).write(to: target, options: .atomic)
-    } catch {
-      throw .couldNotFindOut("cannot write \(path): \(reason(error))")
+    let bytes = json.canonicalBytes + [UInt8(ascii: "\n")]
+    try replace(target.path(percentEncoded: false), with: bytes, called: path)
+  }
+
+  /// Puts a public file in place in one step, and gives it the mode and the owner of the file that was there.
+  /// A new one may be read by everybody, whatever the umask: web servers run as somebody else.
+  static func replace(
+    _ path: String, with bytes: [UInt8], called name: String
+  ) throws(CommandFailure) {
+    var old = stat()
+    let isThere = stat(path, &old) == 0
+    let staged = path + "." + String(UInt32.random(in: .min ... .max), radix: 16)
+    let descriptor = open(staged, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw unwritable(name, errno) }
+    defer { close(descriptor) }
+    // Only root gives files away; others keep the group if they are in it.
+    let isKept =
+      !isThere || fchown(descriptor, old.st_uid, old.st_gid) == 0
+      || fchown(descriptor, uid_t.max, old.st_gid) == 0
+    let mode = isThere ? old.st_mode & 0o777 : 0o644
+    guard fchmod(descriptor, mode) == 0, append(bytes, to: descriptor), fsync(descriptor) == 0,
+      rename(staged, path) == 0
+    else {
+      let code = errno
+      unlink(staged)
+      throw unwritable(name, code)
     }
+    if !isKept, mode & 0o004 == 0 {
+      Console.say(
+        "warning: \(name) is no longer of the group that could read it; hint: chgrp, or run this as its owner"
+      )
+    }
+  }
+
+  private static func append(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
+  }
+
+  private static func unwritable(_ name: String, _ code: Int32) -> CommandFailure {
+    .couldNotFindOut("cannot write \(name): \(Console.reason(code))")
   }
 
   /// The file that is about to be replaced, whatever is in it.

@@ -7,17 +7,16 @@ enum PayloadWarnings {
   private static let members: Set<String> = ["domainName", "key", "fqdn", "expire", "date"]
 
   /// - Parameter clock: Unix time in seconds at which clients are imagined to read it.
-  static func say(of document: RegistryDocument, _ name: String, at clock: Int64) {
+  static func say(of document: RegistryDocument, at clock: Int64) {
     let payload = document.payload
-    do {
-      let registry = try Registry(payload: payload, settings: document.terms?.hosts ?? [])
-      let draft = try registry.draftPolicy(under: document.statement, at: clock)
+    // A list without a usable key is refused as a whole.
+    if let registry = try? Registry(payload: payload, settings: document.terms?.hosts ?? []),
+      let draft = try? registry.draftPolicy(under: document.statement, at: clock)
+    {
       let hosts = HostProblems.texts(of: registry, under: draft.policy, at: draft.time)
       for problem in registry.problems.map(\.description) + hosts {
         Console.say("warning: \(problem)")
       }
-    } catch {
-      Console.say("warning: clients will refuse \(name): \(error)")
     }
     let entries = payload["keys"]?.arrayValue?.compactMap(\.objectValue) ?? []
     let unknown = Set(entries.flatMap(\.keys)).subtracting(members)

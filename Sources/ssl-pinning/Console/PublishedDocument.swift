@@ -20,8 +20,14 @@ struct PublishedDocument {
 
   var hasStatement: Bool { json["statement"] != nil }
 
+  /// Whether its statement says that the registry goes back to format 1, whoever signed it.
+  var isRetired: Bool { json["statement"]?.objectValue?["retired"] == .bool(true) }
+
   /// The statement's name for the registry, not to be believed before ``check(format1Key:onlineKeys:chain:)``.
-  private var registry: String { json["statement"]?.objectValue?["registry"]?.stringValue ?? "" }
+  var registry: String? { json["statement"]?.objectValue?["registry"]?.stringValue }
+
+  /// The document as it is written.
+  private var bytes: [UInt8] { JSONValue.object(json).canonicalBytes + [UInt8(ascii: "\n")] }
 
   /// Its statement, without asking who signed it.
   func statement(of registry: String) throws(CommandFailure) -> Statement? {
@@ -44,7 +50,6 @@ struct PublishedDocument {
     format1Key: SigningKey?, onlineKeys: [TrustSigningKey] = [], chain: KeySetList? = nil
   ) throws(CommandFailure) {
     do {
-      let bytes = JSONValue.object(json).canonicalBytes
       let key = try format1Key.map { try VerificationKey(bytes: $0.publicKeyDER) }
       if let key { _ = try RegistryEnvelope(parsing: bytes).verifiedPayload(by: key) }
       guard hasStatement, !onlineKeys.isEmpty else {
@@ -55,16 +60,10 @@ struct PublishedDocument {
       if let own {
         guard let chain, chain.goesOn(from: own) else { throw DocumentFault.conflict }
       }
-      let shipped =
-        try own?.sets.first?.keySet.root
-        ?? Self.shipped(before: chain, format1Key: format1Key, onlineKeys: onlineKeys)
-      let trust = RegistryTrust(
-        registry: registry, shipped: shipped, format1Key: key, requiresStatement: true,
-        crypto: PlatformRegistryCrypto())
+      let trust = try trust(format1Key: format1Key, onlineKeys: onlineKeys, chain: chain)
       _ = try TrustedRegistry(bundled: bytes, under: trust, at: 0)
     } catch {
-      // Hints for readers of a registry are none for its publisher.
-      let cause = "\(error)".components(separatedBy: "; hint: ")[0]
+      let cause = Self.cause(error)
       let hint =
         onlineKeys.isEmpty
         ? "an edited payload is signed if it is given alone, {\"keys\": …}"
@@ -74,12 +73,53 @@ struct PublishedDocument {
     }
   }
 
+  /// Refuses a document that clients would refuse: those that begin with it, and those that believe `last`,
+  /// which was checked.
+  ///
+  /// - Parameter clock: Unix time in seconds.
+  func checkAsClients(
+    after last: PublishedDocument?, format1Key: SigningKey?, onlineKeys: [TrustSigningKey],
+    chain: KeySetList?, at clock: Int64
+  ) throws(CommandFailure) {
+    do {
+      let first = try trust(format1Key: format1Key, onlineKeys: onlineKeys, chain: chain)
+      _ = try TrustedRegistry(accepting: bytes, under: first, at: clock)
+      guard let last else { return }
+      let trust = try last.trust(format1Key: format1Key, onlineKeys: onlineKeys, chain: chain)
+      let held = try TrustedRegistry(bundled: last.bytes, under: trust, at: clock)
+      if let refusal = held.update(with: bytes, under: trust, at: clock).refusal { throw refusal }
+    } catch {
+      throw .no(
+        "clients would refuse \(place): \(Self.cause(error)); hint: nothing was written, so what they have"
+          + " stays in force")
+    }
+  }
+
+  /// Hints for readers of a registry are none for its publisher.
+  private static func cause(_ error: any Error) -> String {
+    "\(error)".components(separatedBy: "; hint: ")[0]
+  }
+
+  /// What an app may ship that believes the document.
+  private func trust(
+    format1Key: SigningKey?, onlineKeys: [TrustSigningKey], chain: KeySetList?
+  ) throws -> RegistryTrust {
+    let own = try json["keySets"].map { try KeySetList($0) }
+    let shipped =
+      try own?.sets.first?.keySet.root
+      ?? Self.shipped(before: chain, format1Key: format1Key, onlineKeys: onlineKeys)
+    return RegistryTrust(
+      registry: registry ?? "", shipped: shipped,
+      format1Key: try format1Key.map { try VerificationKey(bytes: $0.publicKeyDER) },
+      requiresStatement: hasStatement, crypto: PlatformRegistryCrypto())
+  }
+
   /// The keys that an app may ship and that sign before the first key set: with a chain the key of format 1
   /// and the root keys of set 1, any one of which the operator's chain vouches for.
   private static func shipped(
     before chain: KeySetList?, format1Key: SigningKey?, onlineKeys: [TrustSigningKey]
   ) throws(DocumentFault) -> KeyRole {
-    guard chain != nil else {
+    guard chain != nil || onlineKeys.isEmpty else {
       return try KeyRole(keys: onlineKeys.map(\.roleKey), threshold: onlineKeys.count)
     }
     var keys = chain?.sets.first?.keySet.root.keys ?? []

@@ -61,6 +61,11 @@ struct PublishedDocuments {
       found.append((document, statement))
     }
     guard let replaced else { return found }
+    if let other = replaced.registry, !other.utf8.elementsEqual(registry.utf8) {
+      throw .no(
+        "\(replaced.place) is of the registry \"\(other)\", whose clients would refuse one of"
+          + " \"\(registry)\"; hint: another --out, or the right --registry-name")
+    }
     do throws(CommandFailure) {
       if let statement = try replaced.statement(of: registry) {
         found.append((replaced, statement))

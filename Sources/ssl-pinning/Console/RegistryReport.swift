@@ -63,15 +63,31 @@ struct RegistryReport {
   var problems: [String] {
     trusted.registry.problems.map(\.description)
       + HostProblems.texts(of: trusted.registry, under: policy, at: time)
-      + [format1.problem, statementProblem, keySetProblem].compactMap { $0 }
+      + endingPins + [format1.problem, statementProblem, keySetProblem].compactMap { $0 }
+  }
+
+  /// Seconds before an end in which it is told; a statement of 30 days is always that near to its own.
+  private func warningTime(of statement: Statement) -> Int64 {
+    min(30 * 86_400, (statement.expires - statement.issued) / 2)
+  }
+
+  /// Once its last pin is over, a host is in no statement that is signed.
+  private var endingPins: [String] {
+    guard let statement = trusted.statement, !statement.isRetired else { return [] }
+    let open = Set(statement.hosts.filter { $0.match == .any && !$0.ca.isEmpty }.map(\.pattern))
+    let ends = Dictionary(
+      trusted.registry.keys.filter(counts).map { ($0.pattern, $0.expires ?? .max) },
+      uniquingKeysWith: max)
+    return ends.filter {
+      !open.contains($0.key) && $0.value < time.clock + warningTime(of: statement)
+    }.map { "the last pin of \($0.key) ends on \(dateText($0.value)); hint: a later expire" }
+      .sorted()
   }
 
   /// Signed daily, a statement never comes near its end.
   private var statementProblem: String? {
     guard let statement = trusted.statement else { return nil }
-    // One of 30 days is always that near.
-    let near = min(30 * 86_400, (statement.expires - statement.issued) / 2)
-    guard statement.expires < time.clock + near else { return nil }
+    guard statement.expires < time.clock + warningTime(of: statement) else { return nil }
     return
       "the statement ends on \(dateText(statement.expires)), and signed daily it never comes near;"
       + " hint: is it still signed?"

@@ -16,11 +16,19 @@ enum StatementArguments {
     in: 0...JSONNumber.greatestInteger)
   private static let issued = Flag.unixTime("--issued", "the statement's date; now by default")
   private static let days = Flag.number(
-    "--expires-days", "DAYS", "how long it is valid; 90 by default, 400 at most but for --retired",
-    in: 30...36_500)
+    "--expires-days", "DAYS",
+    "how long it is valid; 90 by default, 400 at most; with --retired 36500, any number",
+    in: 30...longest)
+  private static let longest: Int64 = 36_500
   private static let retired = Flag(
-    "--retired",
-    "say that the registry goes back to format 1: the root keys sign; --expires-days far off")
+    "--retired", "say that the registry goes back to format 1: the root keys sign")
+  private static let endRetirement = Flag(
+    "--end-retirement", "say that a registry that was retired has statements again")
+  private static let deny = Flag.texts(
+    "--deny", "PIN", "a key that is refused from now on, besides those that were denied before")
+  private static let allowLoosening = Flag(
+    "--allow-loosening",
+    "mean it where --statement takes back denials, CA pins, match all, enforce or removed hosts")
 
   private static let mirror = Flag.texts(
     "--mirror", "URL",
@@ -32,7 +40,8 @@ enum StatementArguments {
   static let flags = [
     RegistryNameArgument.flag.description, keySets.description, settings.description,
     previous.description, first.description, version.description, issued.description,
-    days.description, retired.description, mirror.description,
+    days.description, retired.description, endRetirement.description, deny.description,
+    allowLoosening.description, mirror.description,
   ]
 
   /// Refuses flags that say nothing without an online key.
@@ -41,8 +50,9 @@ enum StatementArguments {
       invocation[$0] != nil
     }.map(\.description.name)
     let numbers = [version, issued, days].filter { invocation[$0] != nil }.map(\.description.name)
-    let switches = [first, retired].filter { invocation[$0] }.map(\.description.name)
-    let lists = invocation[mirror] == nil ? [] : [mirror.description.name]
+    let switches = [first, retired, endRetirement, allowLoosening].filter { invocation[$0] }
+      .map(\.description.name)
+    let lists = [mirror, deny].filter { invocation[$0] != nil }.map(\.description.name)
     guard let name = (texts + numbers + switches + lists).first else { return }
     throw .usage("\(name) is for statements; hint: --online-key signs one")
   }
@@ -99,9 +109,11 @@ enum StatementArguments {
       registry: registry, keySets: sets, last: statement,
       published: statements.map { ($0.document.place, $0.statement.number) },
       listed: documents.patterns(of: registry),
-      settings: try changes(invocation), version: invocation[version],
-      issued: invocation[issued] ?? now, lifetime: (invocation[days] ?? 90) * 86_400,
-      isRetired: invocation[retired])
+      settings: try changes(invocation, after: statement), version: invocation[version],
+      issued: invocation[issued] ?? now,
+      // Clients that were away must meet a retired one, whenever they come back.
+      lifetime: (invocation[days] ?? (invocation[retired] ? longest : 90)) * 86_400,
+      isRetired: invocation[retired], loosens: invocation[allowLoosening])
     // A new epoch is how a stolen online key is withdrawn: what it signed last may be the thief's.
     guard !plan.beginsEpoch || documents.previous != nil else {
       throw .no(
@@ -117,9 +129,22 @@ enum StatementArguments {
         "\(input.place) is of epoch \(epoch), and its payload is from whoever had the online keys then;"
           + " hint: look it over, then pass it alone, {\"keys\": …}")
     }
-    if plan.last?.isRetired == true, !plan.isRetired {
+    // The root keys said so, and the next one to sign may be a job that is still in cron.
+    let wasRetired = plan.last?.isRetired == true && !plan.isRetired
+    guard wasRetired == invocation[endRetirement] else {
+      throw wasRetired
+        ? .no(
+          "\(place) is retired until a statement ends that, and this one would;"
+            + " hint: without --online-key, --key signs the list and the retired statement stays")
+        : .usage(
+          "--end-retirement is for a registry that was retired; hint: leave it out")
+    }
+    if invocation[first], let file = invocation[OutputFile.flag]?.split(separator: "/").last,
+      !file.utf8.elementsEqual(registry.utf8)
+    {
       Console.say(
-        "warning: the registry was retired, and this statement ends that; hint: --retired")
+        "warning: the registry is \"\(registry)\", and a client asks for the last part of its URL, which is"
+          + " \(file) here; hint: --registry-name, or registryName in the app")
     }
     return plan
   }
@@ -156,8 +181,22 @@ enum StatementArguments {
   }
 
   /// The members that take the place of what the last statement says.
-  private static func changes(_ invocation: Invocation) throws(CommandFailure) -> JSONObject {
+  private static func changes(
+    _ invocation: Invocation, after last: Statement?
+  ) throws(CommandFailure) -> JSONObject {
     var members = try file(invocation)
+    if let pins = invocation[deny] {
+      for pin in pins where (try? SPKIPin(base64: pin)) == nil {
+        throw .usage(
+          "--deny \(pin) is no pin; hint: the base64 of 32 bytes, as ssl-pinning pin prints it")
+      }
+      // What is no list is refused with the rest of the statement.
+      let before = members["denied"] ?? last?.json["denied"] ?? .array([])
+      if let denied = before.arrayValue {
+        let new = pins.map(JSONValue.string).filter { !denied.contains($0) }
+        members["denied"] = .array(denied + new)
+      }
+    }
     guard let urls = invocation[mirror] else { return members }
     for (index, url) in urls.enumerated() {
       guard (try? RegistryMirror(url)) != nil else {

@@ -28,6 +28,8 @@ struct StatementPlan {
   /// In seconds.
   let lifetime: Int64
   let isRetired: Bool
+  /// Whether the operator means it where the statement takes back what the last one says.
+  let loosens: Bool
 
   /// The epoch that is signed.
   var epoch: Int64 { keySets?.newest?.keySet.epoch ?? 0 }
@@ -105,6 +107,7 @@ struct StatementPlan {
     }
     let registry = try? Registry(payload: payload, settings: terms.hosts)
     try checkHosts((registry?.patterns ?? []).union(terms.removed), in: terms.number.epoch)
+    try checkLoosening(terms, now: Set((registry?.keys ?? []).map(\.pattern)))
     let keys = registry?.keys ?? []
     let living = Set(
       keys.filter { $0.expires.map { $0 >= terms.issued } ?? true }.map(\.pattern)
@@ -150,6 +153,19 @@ struct StatementPlan {
     )
   }
 
+  /// Refuses to take back quietly what clients go by.
+  private func checkLoosening(
+    _ terms: RegistryDocument.Terms, now patterns: Set<HostPattern>
+  ) throws(CommandFailure) {
+    guard let last, !loosens else { return }
+    let lost = Loosening.texts(from: last, to: terms, listed: listed, now: patterns)
+    guard !lost.isEmpty else { return }
+    throw .no(
+      "the statement would take back what \(last.number.epoch).\(last.number.version) says:"
+        + " \(lost.joined(separator: ", ")); hint: a member of --statement lists all that is to stay,"
+        + " and --deny adds a denial")
+  }
+
   private func terms() throws(CommandFailure) -> RegistryDocument.Terms {
     // Read back as strictly as clients read it: what they would refuse is refused here.
     var json = Statement(
@@ -186,6 +202,13 @@ struct StatementPlan {
       throw .no(
         "\(number.epoch).\(number.version) is not above \(other.epoch).\(other.version), the number of"
           + " \(place): clients refuse it; hint: --previous \(place) goes on from that")
+    }
+    guard let last = last?.number else { return number }
+    for (place, other) in published where other.epoch == number.epoch && other > last {
+      throw .no(
+        "\(place) is at \(other.epoch).\(other.version), and this would follow"
+          + " \(last.epoch).\(last.version): every client that saw it would tell a fork;"
+          + " hint: --previous \(place) goes on from that")
     }
     return number
   }
