@@ -156,16 +156,14 @@ struct DocumentJudge {
 
   /// What an app ships keeps out old documents that come in. What this client believed before is stored, and
   /// stays: an app that is updated while its registry cannot be reached would have nothing to start with. And
-  /// within the epoch of a statement that met the minimum the numbers count alone, so that an `issued` that
-  /// was ahead when the app was built holds up nothing that comes after it.
+  /// within the epoch of a statement that is believed the numbers count alone, so that an `issued` that was
+  /// ahead when the app was built holds up nothing: nobody gains by the step, since he could as well have
+  /// kept the client where it was. An epoch before the minimum's is over, whatever was believed of it.
   private func checkMinimum(of statement: Statement) throws(RegistryError) {
     guard let minimum = trust.minimum, origin != .stored else { return }
     guard RegistryMinimum(statement) < minimum else { return }
-    if let held = standing.statement, RegistryMinimum(held) >= minimum,
-      held.number.epoch == statement.number.epoch
-    {
-      return
-    }
+    let epoch = statement.number.epoch
+    if epoch >= minimum.epoch, epoch == standing.statement?.number.epoch { return }
     throw .olderThanShipped(minimum)
   }
 
@@ -188,6 +186,9 @@ struct DocumentJudge {
     if beginsEpoch { (standing.enforced, standing.fork) = ([], nil) }
     standing.fork = fork(by: statement) ?? standing.fork
     standing.id = StatementID(of: statement, crypto: trust.crypto)
+    // Of copies of one statement the first stays: a later one may have lost signatures on its way, and what
+    // a withdrawn key signed alone is not vouched for any more. A retired one stands in many documents.
+    if let held, held.json == statement.json, !statement.isRetired { return }
     standing.enforced.formUnion(statement.hosts.filter(\.enforces).map(\.pattern))
     standing.statement = statement
     standing.statementBytes = bytes

@@ -48,9 +48,8 @@ public struct RegistryMirror: Hashable, Sendable, CustomStringConvertible {
     // Behind the bracket of an IPv6 address, or behind a name.
     if let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") {
       let port = text[text.index(after: colon)...]
-      guard (1...5).contains(port.utf8.count), port.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-        let number = UInt16(port), number > 0
-      else { return false }
+      // As a port is written: `:080` is another text for the same, and there must be none.
+      guard let number = UInt16(port), number > 0, "\(number)" == port else { return false }
       host = text[..<colon]
     }
     let isAddress6 = host.utf8.contains(UInt8(ascii: ":"))

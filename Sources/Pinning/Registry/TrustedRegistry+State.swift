@@ -42,7 +42,6 @@ extension TrustedRegistry {
           .init(source: source, last: last, since: source.since(host.since, at: clock)))
       }
     }
-    vanished.expire(under: document, at: clock, limits: trust.limits)
     // A time to come was written under a clock that ran ahead: nobody knows when it really was. If it
     // counted, every start would take the state for a new one and ask nobody.
     let isKnown = RegistryStamp.isPast(state.confirmed, at: clock)

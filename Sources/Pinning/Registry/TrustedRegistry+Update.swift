@@ -72,21 +72,28 @@ extension TrustedRegistry {
   private func replaced(
     by next: AcceptedDocument, _ judge: DocumentJudge, at clock: Int64, by road: Road
   ) -> TrustedRegistry {
+    // Of copies of one statement the first stays (`DocumentJudge`).
+    let isCopy = document.statement.map { $0.json == next.statement?.json } ?? false
+    let next = isCopy ? document : next
     var vanished = self.vanished
     vanished.replace(document, by: next, at: clock, limits: limits)
     if judge.beginsEpoch { vanished.keep(where: judge.standing.vouches) }
-    let confirmed =
-      switch road {
-      case .server: clock
-      // Never later than what is signed: or a copy that somebody kept would pass for today's news.
-      case .hand:
-        max(
-          stamp.knownConfirmation(at: clock),
-          next.statement.map { min($0.issued, clock) } ?? 0)
-      }
     return TrustedRegistry(
-      document: next, standing: judge.standing, vanished: vanished, confirmed: confirmed,
-      limits: limits)
+      document: next, standing: judge.standing, vanished: vanished,
+      confirmed: confirmation(of: next, at: clock, by: road), limits: limits)
+  }
+
+  private func confirmation(
+    of next: AcceptedDocument, at clock: Int64, by road: Road
+  ) -> Int64 {
+    switch road {
+    case .server: clock
+    // Never later than what is signed: or a copy that somebody kept would pass for today's news.
+    case .hand:
+      max(
+        stamp.knownConfirmation(at: clock),
+        next.statement.map { min($0.issued, clock) } ?? 0)
+    }
   }
 
   /// Who brought a document.

@@ -92,9 +92,10 @@ public struct TrustedRegistry: Sendable {
 
   /// The times to judge by when the clock says `clock` (Unix seconds).
   public func time(at clock: Int64) -> TrustTime {
-    // A retired statement vouches for no document, and none for a time of after its end.
+    // A retired statement vouches for no document, and for no time: its `issued` would end the pins of the
+    // documents beside it.
     TrustTime(
-      clock: clock, floor: standing.statement?.issued,
+      clock: clock, floor: standing.statement.flatMap { $0.isRetired ? nil : $0.issued },
       isFloorInForce: document.statement.map { !$0.isExpired(at: clock) } ?? false)
   }
 

@@ -50,6 +50,31 @@ struct RecoveryTests {
     #expect(try client.update(with: thief).refusal == nil)
   }
 
+  @Test("of copies of one statement the first stays, with its signatures")
+  func copies() throws {
+    var registry = RegistrySimulator()
+    try registry.add(
+      root: SimulatedKeys.role([0]), online: SimulatedKeys.role([2, 4]), signedBy: [0])
+    (registry.epoch, registry.online) = (1, [2, 4])
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    let both = registry
+    registry.online = [2]
+    let client = try both.client()
+    let stripped = try client.update(with: registry)
+    #expect(stripped.refusal == nil)
+    #expect(stripped.registry.state.encoded == client.state.encoded)
+    // The next epoch is of the other key alone: what it had signed too is vouched for.
+    var next = both
+    try next.beginEpoch(online: 4)
+    next.pins = [("a.example", 1)]
+    let after = try stripped.registry.update(with: next)
+    #expect(after.refusal == nil)
+    #expect(try after.registry.accepts("b.example", leaf: 2))
+    // The control: the stripped one alone.
+    let other = try registry.client().update(with: next)
+    #expect(try !other.registry.accepts("b.example", leaf: 2))
+  }
+
   @Test("ends what stood in a retired statement")
   func retired() throws {
     let (genuine, client) = try scene()

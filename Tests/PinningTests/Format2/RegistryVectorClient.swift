@@ -43,7 +43,11 @@ struct RegistryVectorClient {
     do throws(RegistryError) {
       part = try StatementPart(parsing: bytes, limits: trust.limits)
     } catch .missingMember { return nil } catch { throw error }
-    return try part?.document(payload: payload, completedBy: registry, limits: trust.limits)
+    guard let part else { return nil }
+    // What is believed comes first; nobody asks for what he has.
+    if let whole = try part.document(completedBy: registry, limits: trust.limits) { return whole }
+    guard let payload else { return nil }
+    return try part.document(payload: payload, completedBy: registry, limits: trust.limits)
   }
 
   private mutating func judge(
@@ -92,6 +96,7 @@ struct RegistryVectorClient {
       let leaf = policy?.entry(for: try HostName(host))?.leaf
       let live = leaf?.pins.map(\.spki).filter {
         leaf?.contains($0, at: time?.later ?? step.clock) ?? false
+          && policy?.denied.contains($0) != true
       }
       expect("leaf of \(host)", live?.map(\.base64), pins)
     }

@@ -81,12 +81,17 @@ struct StatementLimitTests {
     let refusal = RegistryError.olderThanShipped(.init(epoch: 0, issued: Self.start))
     let trust = try trust(0, Self.start)
     let state = try registry.client().state
-    // An app that is updated while its registry cannot be reached starts with what it has, and takes
-    // nothing more of that age.
+    // An app that is updated while its registry cannot be reached starts with what it has, and within that
+    // epoch goes on by its number. If the minimum is of a later one, what it has is over.
     let stored = try TrustedRegistry(restoring: state, under: trust, at: Self.start)
     registry.version = 2
+    let next = try registry.document()
+    #expect(stored.update(with: next, under: trust, at: Self.start).refusal == nil)
+    let later = try self.trust(1, Self.start - 9)
     #expect(
-      stored.update(with: try registry.document(), under: trust, at: Self.start).refusal == refusal)
+      try TrustedRegistry(restoring: state, under: later, at: Self.start)
+        .update(with: next, under: later, at: Self.start).refusal
+        == .olderThanShipped(.init(epoch: 1, issued: Self.start - 9)))
     let document = try registry.document()
     #expect(throws: refusal) {
       try TrustedRegistry(bundled: document, under: trust, at: Self.start)
@@ -105,8 +110,13 @@ struct StatementLimitTests {
     let trust = try trust(0, registry.issued)
     let client = try registry.client(under: trust)
     (registry.version, registry.issued) = (2, Self.start)
+    let second = client.update(with: try registry.document(), under: trust, at: Self.start)
+    #expect(second.refusal == nil)
+    // Nor what follows that one, which did not meet it itself.
+    (registry.version, registry.issued) = (3, Self.start + 5)
     #expect(
-      client.update(with: try registry.document(), under: trust, at: Self.start).refusal == nil)
+      second.registry.update(with: try registry.document(), under: trust, at: Self.start).refusal
+        == nil)
     // The control: a first document of that age.
     #expect(throws: RegistryError.self) { try registry.client(under: trust) }
   }

@@ -69,11 +69,13 @@ struct StoredStateTests {
       restoring: state, under: RegistrySimulator.trust(), at: Self.start)
     #expect(restored.registry == client.registry)
     #expect(try restored.accepts("b.example", leaf: 2))
-    // 30 days count on.
+    // 30 days count on. They are over with the next confirmation: a start without one changes nothing.
     let later = Self.start + 31 * Self.day
     let late = try TrustedRegistry(
       restoring: state, under: RegistrySimulator.trust(), at: later)
-    #expect(try late.verdict("b.example", at: later).outcome == .unlisted)
+    #expect(try late.verdict("b.example", at: later).outcome != .unlisted)
+    #expect(
+      try late.confirmed(at: later).verdict("b.example", at: later).outcome == .unlisted)
     #expect(throws: RegistryError.badSignature) {
       try TrustedRegistry(
         restoring: state, under: RegistrySimulator.trust(format1Key: .other), at: Self.start)

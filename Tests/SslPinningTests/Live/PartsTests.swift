@@ -115,14 +115,18 @@ struct PartsTests {
   @Test(
     "the tag of the last answer is asked with after a restart, until another document is in force")
   func tag() async throws {
+    let first = Former()
     do {
       let keeper = try await keeper(storing: true, tag: "\"one\"")
+      first.keeper = keeper
       // The whole document's tag is not the part's.
       #expect(await keeper.refresh(bypassingCaches: false) == .success(false))
       #expect(stage.asked() == ["own statement 0"])
       #expect(await keeper.refresh(bypassingCaches: false) == .success(false))
       #expect(stage.asked() == ["own statement 0 if \"one\""])
     }
+    // Else it would be awake for the refresh that is due.
+    #expect(await eventually { first.keeper == nil })
     stage.clock.advance(by: 7200)
     let keeper = try await stage.keeper(storing: true)
     #expect(stage.asked() == ["own statement 0 if \"one\""])
@@ -175,4 +179,9 @@ struct PartsTests {
     #expect(throws: FetchError.status(404)) { try url(.statement(epoch: 0), of: query) }
     #expect(try url(.statement(epoch: 0), mirror, of: query).hasPrefix(PlacesStage.mirror(1)))
   }
+}
+
+/// A client whose process has ended. Unchecked: the test writes once, then only reads.
+private final class Former: @unchecked Sendable {
+  weak var keeper: RegistryKeeper?
 }
