@@ -3,14 +3,14 @@ enum Table {
   static let rows = changes + attacks
   static let changes =
     RotationRows.all + ServerRows.changes + ShippedRows.changes + AbsenceRows.all + ClockRows.all
-    + TimeRows.changes
+    + TimeRows.changes + RoadRows.changes
     + LiveRotationRows.all + LiveRegistryRows.all + LiveOutageRows.all + LiveMishapRows.all
     + LiveClockRows.all
     + LiveCrowdRows.changes
   static let attacks =
     MiddlemanRows.all + TimeRows.attacks + ClearTextRows.all + RegistryAttackRows.all
     + TamperingRows.all
-    + BodyRows.all
+    + BodyRows.all + RoadRows.attacks
     + ServerRows.attacks + LiveAttackRows.all + LiveForgeryRows.all
     + LiveCrowdRows.attacks
 }

@@ -12,7 +12,8 @@ struct DrillTableTests {
     "signing keys rotated three times while offline", "registry down 80 days",
     "registry answers garbage", "endpoint moved", "clock −30 h", "clock +25 h", "clock −400 days",
     "rotation during keep-alive", "rotation and back", "wildcard host",
-    "host missing from a newer document",
+    "host missing from a newer document", "registry host dead 100 days, a mirror stands",
+    "registry host dead 100 days, healed by push", "registry host dead 100 days, healed by a file",
   ]
 
   /// Those that are proven against the real registry server, told by people and by the operator's tool.
@@ -35,7 +36,7 @@ struct DrillTableTests {
     "registry over clear text", "man in the middle behind an HTTPS proxy",
     "resumed session after removal", "endless registry body", "slow registry body",
     "duplicate JSON members", "look-alike host",
-    "one host attacked in a loop while another rotates",
+    "one host attacked in a loop while another rotates", "lists handed over by somebody else",
   ]
 
   private static let liveAttacks = [

@@ -31,7 +31,7 @@ KINDS = {None, "file", "apple", "unchecked"}
 IMPORTS = "import Foundation\nimport SslPinning\n"
 NETWORKING = "#if canImport(FoundationNetworking)\nimport FoundationNetworking\n#endif\n"
 # What a listing of statements may name without saying where it is from.
-GIVEN = """url: URL, config: SslPinningConfig, client: SslPinningClient, session: URLSession,
+GIVEN = """url: URL, received: Data, config: SslPinningConfig, client: SslPinningClient, session: URLSession,
     pins: FixedPins, error: any Error, hosts: [String]"""
 PLANTED = 'let planted: Int = "a text"\n'
 

@@ -1,3 +1,4 @@
+import Foundation
 import Pinning
 import PinningPlatform
 import SslPinning
@@ -183,21 +184,26 @@ struct SecureScene: Sendable {
   }
 
   /// Starts an app that finds what earlier ones have stored, and asks the registry every minute.
+  ///
+  /// - Parameter document: handed over at the start.
   func start(
-    _ adjust: (inout SslPinningConfig) -> Void = { _ in }
+    accepting document: [UInt8]? = nil, _ adjust: (inout SslPinningConfig) -> Void = { _ in }
   ) async throws(SslPinningError) -> App {
-    try await Self.start(stage, front, adjust)
+    try await Self.start(stage, front, accepting: document, adjust)
   }
 
   private static func start(
-    _ stage: Stage, _ front: LocalTLSServer, _ adjust: (inout SslPinningConfig) -> Void = { _ in }
+    _ stage: Stage, _ front: LocalTLSServer, accepting document: [UInt8]? = nil,
+    _ adjust: (inout SslPinningConfig) -> Void = { _ in }
   ) async throws(SslPinningError) -> App {
     var config = stage.config()
     config.endpointUrl = "https://localhost:\(front.port)/api/v1/app.json"
     config.refreshInterval = 60
     adjust(&config)
     return App(
-      try await SslPinningClient(config: config, clocks: stage.timeline.livingClocks()))
+      try await SslPinningClient(
+        config: config, accepting: document.map { Data($0) },
+        clocks: stage.timeline.livingClocks()))
   }
 
   /// Dials every second by every way of these apps; each must be served. Every tenth second connections

@@ -12,6 +12,7 @@ final class DrillRegistry: Sendable {
     var hosts: [HostSettings] = []
     var denied: [SPKIPin] = []
     var removed: [HostPattern] = []
+    var mirrors: [RegistryMirror] = []
     var epoch: Int64 = 0
     var version: Int64 = 0
     /// Unix time in seconds.
@@ -54,7 +55,8 @@ final class DrillRegistry: Sendable {
         terms: hasStatement
           ? .init(
             number: .init(epoch: epoch, version: version), issued: issued,
-            expires: issued + lifetime, hosts: hosts, denied: denied, removed: removed) : nil,
+            expires: issued + lifetime, hosts: hosts, denied: denied, removed: removed,
+            mirrors: mirrors) : nil,
         keySets: keySets)
     }
 
@@ -89,6 +91,33 @@ final class DrillRegistry: Sendable {
   func front(_ identity: ServerIdentity) throws -> LocalTLSServer {
     let answer = answer
     return try LocalTLSServer(identity: identity) { _ in answer.withLock { $0 } }
+  }
+
+  /// A copy elsewhere, in parts as well, as real servers have it.
+  func mirror(_ identity: ServerIdentity) throws -> LocalTLSServer {
+    let answer = answer
+    return try LocalTLSServer(identity: identity) { [weak self] request in
+      let whole = answer.withLock { $0 }
+      guard let self, let document = try? JSONValue(parsing: whole.body).objectValue else {
+        return whole
+      }
+      if request.target.contains("/statement?") {
+        return (try? self.statementPart(of: whole.body)).map { HTTPResponse(body: $0) } ?? whole
+      }
+      guard let digest = request.target.split(separator: "/payload/").dropFirst().first else {
+        return whole
+      }
+      let payload = document["payload"]?.canonicalBytes ?? []
+      return hex(Digest.sha256(payload)) == digest
+        ? HTTPResponse(body: payload) : HTTPResponse(status: 404)
+    }
+  }
+
+  /// The part of a document that changes every day.
+  func statementPart(of bytes: [UInt8]) throws -> [UInt8] {
+    var document = try JSONValue(parsing: bytes).objectValue ?? [:]
+    document["payload"] = nil
+    return JSONValue.object(document).canonicalBytes
   }
 
   /// What the next document says as it stands.

@@ -84,11 +84,15 @@ final class Stage: Sendable {
   }
 
   /// Starts an app, which finds what an earlier start has stored.
+  ///
+  /// - Parameter document: handed over at the start.
   func start(
-    _ adjust: (inout SslPinningConfig) -> Void = { _ in }
+    accepting document: [UInt8]? = nil, _ adjust: (inout SslPinningConfig) -> Void = { _ in }
   ) async throws(SslPinningError) -> App {
     var config = config()
     adjust(&config)
-    return App(try await SslPinningClient(config: config, clocks: timeline.clocks()))
+    return App(
+      try await SslPinningClient(
+        config: config, accepting: document.map { Data($0) }, clocks: timeline.clocks()))
   }
 }
