@@ -13,7 +13,7 @@ extension RegistryVectorBook {
   }
 
   /// A document without its payload.
-  private static func part(
+  static func part(
     _ bytes: [UInt8], _ change: (inout JSONObject) -> Void = { _ in }
   ) throws -> [UInt8] {
     var part = try RegistryEnvelope(parsing: bytes).document

@@ -45,6 +45,7 @@ struct RegistryVectorBook {
     try fillRules()
     try fillRoads()
     try fillWalks()
+    try fillReadings()
   }
 
   static func simulator() throws -> RegistrySimulator {
