@@ -4,6 +4,7 @@ import FoundationNetworking
 import Pinning
 import PinningPlatform
 import TLSTools
+import TestSupport
 import Testing
 
 @testable import SslPinning
@@ -67,16 +68,26 @@ struct RefreshRuleTests {
     try publish(["localhost": nil])
     let config = try registry.config()
     let url = try RegistryURL(registry.url)
+    let fetcher = try DocumentFetcher(trust: .anchors([]))
+    let isOpen = Locked(true)
     let keeper = try await RegistryKeeper(
       config: config,
-      source: .remote(url, try DocumentFetcher(trust: .anchors([])), config),
+      source: .whole { ask in
+        _ = await eventually { isOpen.withLock { $0 } }
+        let request = DocumentRequest(url: url, maximumBytes: 1 << 20, timeout: 30)
+        do throws(FetchError) { return .success(try await fetcher.fetch(request)) } catch {
+          return .failure(error)
+        }
+      },
       trust: RegistryTrust(config, name: url.lastPathComponent), store: nil, clocks: clocks)
     let refused = PinEvaluation(
       host: "localhost", outcome: .mismatch(.leaf), decision: .refuse,
       presented: [try SPKIPin(certificateDER: authority.root.der)])
     // Parallel requests of one app meet the rotated server at once: none may be refused for good
     // while the answer to the first is still under way.
+    isOpen.withLock { $0 = false }
     for _ in 0..<3 { #expect(keeper.wantsRefresh(after: refused)) }
+    isOpen.withLock { $0 = true }
     for _ in 0..<3 { await keeper.refresh(after: refused) }
     #expect(registry.server.requests.count == 2)
     #expect(!keeper.wantsRefresh(after: refused))

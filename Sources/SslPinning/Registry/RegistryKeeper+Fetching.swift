@@ -8,6 +8,7 @@ extension RegistryKeeper {
 
   /// A fetch under way.
   struct Flight {
+    let number: UInt64
     let task: Task<Result<Bool, SslPinningError>, Never>
     /// Whether it asks past caches.
     let bypassesCaches: Bool
@@ -29,16 +30,24 @@ extension RegistryKeeper {
     let visitor = RegistryVisitor(
       asked: asked, tag: isUseless ? nil : state.tag, bypassesCaches: bypassingCaches,
       time: asked.time(at: clock), fetch: fetch)
+    state.flights += 1
+    let number = state.flights
     let task = Task {
-      let (result, isNews) = await self.round(visitor, anew: anew)
+      let (result, isNews) = await self.round(visitor, anew: anew) { self.land(number) }
       // Before it is stored: a disk that hangs must keep nobody from the next fetch.
-      self.state.withLock { $0.refreshing = nil }
+      self.land(number)
       if isNews { await self.persist() }
       return result
     }
-    let flight = Flight(task: task, bypassesCaches: bypassingCaches, isAnew: anew)
+    let flight = Flight(
+      number: number, task: task, bypassesCaches: bypassingCaches, isAnew: anew)
     state.refreshing = flight
     return flight
+  }
+
+  /// From now on nobody joins this fetch.
+  private func land(_ number: UInt64) {
+    state.withLock { if $0.refreshing?.number == number { $0.refreshing = nil } }
   }
 
   private enum Word {
@@ -48,10 +57,12 @@ extension RegistryKeeper {
 
   /// Asks the app's own URL and, where that one fails or is slow, the mirrors.
   ///
+  /// - Parameter ownAnswered: called when the app's own URL has answered. Mirrors may be silent for long after
+  ///   that, and who meets a new key meanwhile must not wait for them to be asked about it.
   /// - Returns: whether the pins changed, or why the app's own URL brought nothing; and whether there is
   ///   something to store.
   private func round(
-    _ visitor: RegistryVisitor, anew: Bool
+    _ visitor: RegistryVisitor, anew: Bool, ownAnswered: () -> Void
   ) async -> (Result<Bool, SslPinningError>, isNews: Bool) {
     let places = [.own] + visitor.asked.mirrors.map(RegistrySource.Place.mirror)
     let (words, tell) = AsyncStream.makeStream(of: Word.self)
@@ -81,6 +92,7 @@ extension RegistryKeeper {
       case .secondPassed(let place): next = round.secondPassed(for: place)
       case .answered(let place, let visit):
         isNews = isNews || visit.isNews
+        if place == 0 { ownAnswered() }
         switch visit.result {
         case .success(let news): (hasAnswer, isChange) = (true, isChange || news.isChange)
         case .failure(let error): if place == 0 || failure == nil { failure = error }

@@ -21,7 +21,10 @@ final class RegistryKeeper: PinJudge {
     var tag: DocumentTag?
     /// Who was found to serve whole documents only.
     var withoutParts: Set<RegistrySource.Place> = []
+    /// The fetch that others join.
     var refreshing: Flight?
+    /// How many fetches began.
+    var flights: UInt64 = 0
     var limiter = RefreshLimiter()
     var schedule: RefreshSchedule
     var background: Task<Void, Never>?

@@ -114,6 +114,25 @@ struct MirrorTests {
     #expect(try keeper.versionInForce == "0.2" && keeper.lists(HostName("c.example")))
   }
 
+  @Test("a mirror that is silent keeps nobody from asking the registry again")
+  func silentMirror() async throws {
+    let keeper = try await keeper()
+    stage.set(try PlacesStage.place(1), .silent)
+    stage.set(try PlacesStage.place(2), .silent)
+    func refusal(_ host: String) -> PinEvaluation {
+      PinEvaluation(host: host, outcome: .mismatch(.leaf), decision: .refuse)
+    }
+    #expect(keeper.wantsRefresh(after: refusal("b.example")))
+    let first = Task { await keeper.refresh(after: refusal("b.example")) }
+    #expect(await stage.isAsked(2))
+    stage.set(.own, .parts(try stage.document(2, ["a.example", "c.example"])))
+    #expect(keeper.wantsRefresh(after: refusal("c.example")))
+    await keeper.refresh(after: refusal("c.example"))
+    #expect(try keeper.versionInForce == "0.2" && keeper.lists(HostName("c.example")))
+    for place in [1, 2] { stage.set(try PlacesStage.place(place), .failing()) }
+    await first.value
+  }
+
   @Test("why the registry itself failed is what is told, and all are asked again later")
   func told() async throws {
     let keeper = try await keeper()
