@@ -48,6 +48,9 @@ struct TrustTimeTests {
     let retired = try client.update(with: registry).registry
     #expect(retired.time(at: issued + 1).dates == [issued + 1])
     #expect(retired.time(at: issued - 9).later == issued - 9)
+    // Its registry is reached all the same: what comes from there is signed.
+    #expect(retired.time(at: issued - 9).believesStatement)
+    #expect(!TrustTime(clock: 9).believesStatement)
   }
 
   @Test("end a pin at the later of both, so that a clock set back revives none")

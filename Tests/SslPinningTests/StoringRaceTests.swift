@@ -46,7 +46,7 @@ struct StoringRaceTests {
   @Test("the tag of the newest document stays with it, whatever another process knew beyond")
   func tag() async throws {
     let stage = try StoringStage()
-    stage.publish(try stage.document(1, 2), tag: "two")
+    stage.publish(try stage.document(1, 2), tag: "\"two\"")
     let keeper = try await stage.keeper()
     // The same document, and a host that vanished with it.
     let other = try stage.believed(stage.document(1, 1, ["a.example", "b.example"]))
@@ -63,10 +63,10 @@ struct StoringRaceTests {
     lock = try stage.lock()
     let third = Task { await keeper.refresh(bypassingCaches: false) }
     #expect(await stage.isAsked(3))
-    #expect(stage.asks.withLock { $0.last?.etag } == "two")
+    #expect(stage.asks.withLock { $0.last?.etag } == "\"two\"")
     try await StoringStage.untilStoring()
     // A newer document with a tag of its own, while the older one is being stored.
-    stage.publish(try stage.document(1, 4, ["a.example", "new.example"]), tag: "four")
+    stage.publish(try stage.document(1, 4, ["a.example", "new.example"]), tag: "\"four\"")
     let fourth = Task { await keeper.refresh(bypassingCaches: false) }
     #expect(await keeper.reaches("1.4"))
     let more = try stage.believed(stage.document(1, 1, ["a.example", "c.example"]))
@@ -78,7 +78,7 @@ struct StoringRaceTests {
       #expect(try await keeper.comesToList(host), "\(host)")
     }
     _ = await keeper.refresh(bypassingCaches: false)
-    #expect(stage.asks.withLock { $0.last?.etag } == "four")
+    #expect(stage.asks.withLock { $0.last?.etag } == "\"four\"")
     #expect(keeper.versionInForce == "1.4")
     // An "unchanged" for it confirms nothing older.
     #expect(try keeper.lists(HostName("new.example")))
@@ -87,17 +87,17 @@ struct StoringRaceTests {
   @Test("a document of another process that came in with no tag is asked for as a whole")
   func noTag() async throws {
     let stage = try StoringStage()
-    stage.publish(try stage.document(1, 1), tag: "one")
+    stage.publish(try stage.document(1, 1), tag: "\"one\"")
     let keeper = try await stage.keeper()
     _ = try stage.store.save(
       stage.believed(stage.document(1, 5, ["a.example", "b.example"])), under: stage.trust,
       at: StoringStage.now)
     // "Unchanged" is about 1.1; storing it brings 1.5, whose tag nobody knows.
     _ = await keeper.refresh(bypassingCaches: false)
-    #expect(stage.asks.withLock { $0.last?.etag } == "one")
+    #expect(stage.asks.withLock { $0.last?.etag } == "\"one\"")
     #expect(try await keeper.comesToList("b.example"))
     #expect(keeper.versionInForce == "1.5")
-    stage.publish(try stage.document(1, 6), tag: "one")
+    stage.publish(try stage.document(1, 6), tag: "\"one\"")
     _ = await keeper.refresh(bypassingCaches: false)
     #expect(stage.asks.withLock { $0.last.map { $0.etag == nil } } == true)
     #expect(keeper.versionInForce == "1.6")

@@ -17,8 +17,15 @@ public struct TrustTime: Hashable, Sendable {
   /// Whether dates may hold at the floor: whether its statement is still in force.
   public let isFloorInForce: Bool
 
+  /// Whether a statement is believed, retired or not: then a registry's document is judged by more than its
+  /// server's dates.
+  public let believesStatement: Bool
+
   /// The two times, in Unix seconds.
-  public init(clock: Int64, floor: Int64? = nil, isFloorInForce: Bool = true) {
+  public init(
+    clock: Int64, floor: Int64? = nil, isFloorInForce: Bool = true, believesStatement: Bool? = nil
+  ) {
+    self.believesStatement = believesStatement ?? (floor != nil)
     self.clock = clock
     self.floor = floor
     self.isFloorInForce = isFloorInForce

@@ -12,10 +12,14 @@ public struct DocumentTag: Hashable, Sendable {
   /// The longest tag that is kept, in bytes.
   static let longest = 1024
 
-  /// `nil` for what is no tag, or a longer one: it is going to be a header of a request.
+  /// `nil` for what is not one tag, `"…"` or `W/"…"`, or a longer one. It is going to be a header of a
+  /// request, in which `*`, or a list, would be met by whatever the server has next: "unchanged" for ever.
   public init?(_ value: String, statementEpoch: Int64? = nil) {
-    guard (1...Self.longest).contains(value.utf8.count),
-      value.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+    let quoted = value.hasPrefix("W/") ? value.dropFirst(2) : value[...]
+    let quote = UInt8(ascii: "\"")
+    guard value.utf8.count <= Self.longest, quoted.utf8.count >= 2, quoted.utf8.first == quote,
+      quoted.utf8.last == quote,
+      quoted.utf8.dropFirst().dropLast().allSatisfy({ (0x21...0x7e).contains($0) && $0 != quote })
     else { return nil }
     self.value = value
     self.statementEpoch = statementEpoch

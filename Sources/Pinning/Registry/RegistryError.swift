@@ -70,7 +70,8 @@ extension RegistryError: CustomStringConvertible {
       "version \(to) after \(from): rolled back"
     case .otherPayload: "the payload is not the one that the statement was signed for"
     case .statementStripped: "the statement is missing, and this registry had one"
-    case .statementRequired: "the document has no statement, and one is required"
+    case .statementRequired:
+      "the document has no statement that vouches for its list, and one is required"
     case .minimumRequired:
       "the first registry cannot be handed over without a minimum; hint: ship minimumRegistry"
     case .noFormat1Key:

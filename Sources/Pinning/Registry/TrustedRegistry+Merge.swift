@@ -46,6 +46,7 @@ extension TrustedRegistry {
       let known = newer.document.registry.patterns.union(newer.document.removed)
       vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: clock)
       vanished.keep(where: standing.vouches)
+      standing.fork = newer.standing.fork ?? newer.fork(from: older)
     }
     return TrustedRegistry(
       document: newer.document, standing: standing, vanished: vanished,
@@ -70,6 +71,7 @@ extension TrustedRegistry {
   /// settings, more hosts that vanished, newer key sets.
   package func knowsMore(than other: TrustedRegistry) -> Bool {
     !isSameDocument(as: other) || pins(differFrom: other) || keySetEpoch > other.keySetEpoch
+      || (stamp.fork != nil && stamp.fork != other.stamp.fork)
   }
 
   /// Whether both stand on the same document, byte for byte.

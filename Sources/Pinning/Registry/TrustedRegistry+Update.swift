@@ -89,7 +89,7 @@ extension TrustedRegistry {
     switch road {
     case .server: clock
     // Never later than what is signed: or a copy that somebody kept would pass for today's news.
-    case .hand:
+    case .mirror, .hand:
       max(
         stamp.knownConfirmation(at: clock),
         next.statement.map { min($0.issued, clock) } ?? 0)
@@ -98,20 +98,24 @@ extension TrustedRegistry {
 
   /// Who brought a document.
   public enum Road: Sendable {
-    /// The registry's URL or a mirror: what it says today.
+    /// The registry's own URL: what it says today.
     case server
-    /// Anybody: a push message, a file, a code on paper. Judged by the same rules, with two more: it has
-    /// a statement, since nothing else tells new from old; and where no statement is believed yet, the app
-    /// ships a minimum. It confirms nothing.
+    /// A mirror. Judged by the same rules, with one more: it has a statement that is not retired, since
+    /// nothing else binds its list and tells a new one from an old one. It confirms nothing.
+    case mirror
+    /// Anybody: a push message, a file, a code on paper. As from a mirror; moreover, where no statement is
+    /// believed yet, the app ships a minimum.
     case hand
 
     /// Why a document that came this way is not even looked at.
     func refusal(
       of envelope: RegistryEnvelope, believing statement: Statement?, under trust: RegistryTrust
     ) -> RegistryError? {
-      guard self == .hand else { return nil }
-      guard envelope.document["statement"] != nil else { return .statementRequired }
-      return statement == nil && trust.minimum == nil ? .minimumRequired : nil
+      if self == .server { return nil }
+      guard let own = envelope.document["statement"] else { return .statementRequired }
+      // Whatever stands beside a retired one, and be it years old, has the same right to.
+      if own.objectValue.map(Statement.saysRetired) ?? false { return .statementRequired }
+      return self == .hand && statement == nil && trust.minimum == nil ? .minimumRequired : nil
     }
   }
 }

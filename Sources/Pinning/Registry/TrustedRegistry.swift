@@ -96,7 +96,8 @@ public struct TrustedRegistry: Sendable {
     // documents beside it.
     TrustTime(
       clock: clock, floor: standing.statement.flatMap { $0.isRetired ? nil : $0.issued },
-      isFloorInForce: document.statement.map { !$0.isExpired(at: clock) } ?? false)
+      isFloorInForce: document.statement.map { !$0.isExpired(at: clock) } ?? false,
+      believesStatement: standing.statement != nil)
   }
 
   /// Whether the registry is expired when the clock says `clock` (Unix seconds).

@@ -17,8 +17,8 @@ enum RegistryDates {
   /// - Parameter presented: the certificates in DER, leaf first.
   static func lastMoment(for presented: [[UInt8]], at time: TrustTime?) -> Int64? {
     let beginnings = presented.compactMap(SubjectPublicKeyInfo.notBefore(inCertificate:))
-    guard let time, let floor = time.floor, let beginning = beginnings.max(),
-      beginning > min(time.clock, floor)
+    guard let time, time.believesStatement, let beginning = beginnings.max(),
+      beginning > min(time.clock, time.floor ?? time.clock)
     else { return nil }
     return beginning
   }

@@ -84,7 +84,7 @@ extension RegistryKeeper {
     var round = RegistryRound(places: places.count, isAnew: anew)
     var (isNews, isChange) = (false, false)
     var failure: SslPinningError?
-    var hasAnswer = false
+    var hasNewer = false
     var patience = ask(0)
     for await word in words {
       let next: Int?
@@ -94,8 +94,11 @@ extension RegistryKeeper {
         isNews = isNews || visit.isNews
         if place == 0 { ownAnswered() }
         switch visit.result {
-        case .success(let news): (hasAnswer, isChange) = (true, isChange || news.isChange)
-        case .failure(let error): if place == 0 || failure == nil { failure = error }
+        case .success(let news):
+          hasNewer = hasNewer || news.isNewer
+          isChange = isChange || news.isChange
+        // Of the app's own URL alone: a mirror that says nothing new must not hide that it is gone.
+        case .failure(let error): if place == 0 { failure = error }
         }
         next = round.answer(visit.answer, of: place)
       }
@@ -107,15 +110,16 @@ extension RegistryKeeper {
     patience?.cancel()
     tell.finish()
     for await case .answered(_, let visit) in words { isNews = isNews || visit.isNews }
-    if let failure, !hasAnswer {
+    if let failure {
       let failures = state.withLock { state in
         state.schedule.failed(retryAfter: failure.retryAfter)
         return state.schedule.failures
       }
       events.send(.refreshFailed(failure, consecutive: failures))
-      return (.failure(failure), isNews)
+      guard hasNewer else { return (.failure(failure), isNews) }
+    } else {
+      state.withLock { $0.schedule.succeeded(at: clocks.steady()) }
     }
-    state.withLock { $0.schedule.succeeded(at: clocks.steady()) }
     if !isChange { events.send(.registryConfirmed(status)) }
     return (.success(isChange), isNews)
   }

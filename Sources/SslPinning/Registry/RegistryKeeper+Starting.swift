@@ -31,6 +31,9 @@ extension RegistryKeeper {
     case .believed(let registry): return (StartingPoint(handed: registry), stored.learned)
     case .refused(let error, let learned):
       events.send(.handedRegistryRefused(SslPinningError(error, url: nil)))
+      if learned.epoch > stored.learned.epoch {
+        try? store?.save(learned, under: trust, at: clock)
+      }
       return (nil, learned)
     }
   }

@@ -113,10 +113,10 @@ extension RegistryKeeper {
     _ answer: Result<FetchedDocument, FetchError>, of part: RegistrySource.Part,
     from place: RegistrySource.Place, confirming visitor: RegistryVisitor
   ) -> Visit {
-    let (url, origin): (String, RegistryStatus.Origin) =
+    let (url, road, origin): (String, TrustedRegistry.Road, RegistryStatus.Origin) =
       switch place {
-      case .own: (config.endpointUrl, .network)
-      case .mirror(let mirror): (mirror.description, .mirror)
+      case .own: (config.endpointUrl, .server, .network)
+      case .mirror(let mirror): (mirror.description, .mirror, .mirror)
       }
     do throws(SslPinningError) {
       switch answer {
@@ -130,7 +130,7 @@ extension RegistryKeeper {
         return Visit(result: .success(.init(isNewer: false, isChange: isChange)), isNews: true)
       case .success(.fresh(let bytes, let etag)):
         let tag = place == .own ? etag.flatMap { DocumentTag($0, of: part) } : nil
-        return try take(bytes, by: .server, origin, tag: tag, url: url)
+        return try take(bytes, by: road, origin, tag: tag, url: url)
       }
     } catch { return Visit(result: .failure(error), isNews: false) }
   }

@@ -110,6 +110,18 @@ struct RegistryForkTests {
     let third = try Self.next(3, after: second).client()
     let met = try one.update(with: second).registry
     #expect(met.merged(with: third, at: now).stamp.fork == met.stamp.fork)
+    // Known only beside what is stored: worth telling, though nothing else is new.
+    let plain = try genuine.client()
+    #expect(!plain.knowsMore(than: plain))
+    #expect(plain.merged(with: try stolen.client(), at: now).knowsMore(than: plain))
+    // Across epochs as where it comes in.
+    var epoch = try Self.next(2, after: genuine)
+    let previous = epoch.extraStatementMembers
+    try epoch.beginEpoch(online: 2)
+    epoch.extraStatementMembers = previous
+    let told = try one.update(with: epoch).registry
+    #expect(told.stamp.fork != nil)
+    #expect(try one.merged(with: epoch.client(), at: now).stamp.fork == told.stamp.fork)
     // The controls: a history that goes on, and another epoch.
     #expect(try genuine.client().merged(with: second.client(), at: now).stamp.fork == nil)
     var next = genuine

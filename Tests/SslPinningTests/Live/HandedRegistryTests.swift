@@ -102,6 +102,21 @@ struct HandedRegistryTests {
     await #expect(throws: SslPinningError.self) { try await stage.keeper(handed: old) }
   }
 
+  @Test("key sets of one that is refused at a first start stay, though that start fails")
+  func learned() async throws {
+    let stage = try PlacesStage(minimum: Self.minimum)
+    // Over: but its key set withdraws the key of epoch 1.
+    let over = try stage.document(1, epoch: 2, issued: SignedRegistry.start - 100 * Self.day)
+    stage.set(.own, .failing())
+    await #expect(throws: SslPinningError.self) {
+      try await stage.keeper(storing: true, handed: over)
+    }
+    stage.set(.own, .whole(try stage.document(9, epoch: 1, ["thief.example"])))
+    await #expect(throws: SslPinningError.self) { try await stage.keeper(storing: true) }
+    // The control: who has not heard of it believes the thief.
+    #expect(try await stage.keeper().versionInForce == "1.9")
+  }
+
   @Test(
     "at a start it counts beside what is stored; refused, the client starts without it",
     .timeLimit(.minutes(2)))

@@ -114,6 +114,27 @@ struct MirrorTests {
     #expect(try keeper.versionInForce == "0.2" && keeper.lists(HostName("c.example")))
   }
 
+  @Test("a mirror that repeats itself hides neither that the registry is gone nor its list's age")
+  func repeating() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .failing(.status(503, retryAfter: 80_000)))
+    stage.set(
+      try PlacesStage.place(1), .parts(try stage.document(1, mirrors: Self.mirrors)))
+    stage.clock.advance(by: 8 * 86400)
+    guard case .failure = await keeper.refresh(bypassingCaches: false) else {
+      Issue.record("that the registry failed is hidden")
+      return
+    }
+    #expect(keeper.status.isStale)
+    // What it has that is newer counts, and from when it was signed.
+    let issued = stage.clock.now - 100
+    stage.set(
+      try PlacesStage.place(1),
+      .parts(try stage.document(2, mirrors: Self.mirrors, issued: issued)))
+    #expect(await keeper.refresh(bypassingCaches: false) == .success(false))
+    #expect(keeper.status.age == 100 && keeper.status.origin == .mirror)
+  }
+
   @Test("a mirror that is silent keeps nobody from asking the registry again")
   func silentMirror() async throws {
     let keeper = try await keeper()
