@@ -94,12 +94,14 @@ struct SignReplacedTests {
       try stage.directory.write(replaced, to: "app.json")
     }
     let line = "\(Self.rsa) --registry-name app.json payload.json --out app.json"
-    try await refuse(stage, line, "or --first says that there was none")
-    try await stage.must(line + " --first")
+    for numbered in ["", " --version 7"] {
+      try await refuse(stage, line + numbered, "or --first says that there was none")
+    }
+    try await stage.must(line + " --first --version 7")
+    #expect(try stage.statement()["version"] == .number(7))
     try await refuse(stage, line + " --first", "leave --first out")
-    let numbered = "\(Self.rsa) --registry-name app.json payload.json --version 7 --out other.json"
-    try await stage.must(numbered)
-    #expect(try stage.statement("other.json")["version"] == .number(7))
+    try await stage.must(line + " --version 9")
+    #expect(try stage.statement()["version"] == .number(9))
   }
 
   @Test(

@@ -76,8 +76,9 @@ enum StatementArguments {
           "--first is for a registry that never had a statement, and \(last.place) has one;"
             + " hint: leave --first out")
       }
-    } else if !invocation[first], invocation[version] == nil {
-      // A document that was cut short or stripped looks like a registry that never had a statement.
+    } else if !invocation[first] {
+      // A document that was cut short or stripped looks like a registry that never had a statement. A
+      // number says nothing of what that one denied.
       throw .usage(
         "no statement is at hand to go on from, and clients refuse one that counts anew; hint: --previous"
           + " names the document published last, or --first says that there was none")
