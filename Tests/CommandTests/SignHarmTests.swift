@@ -129,6 +129,27 @@ struct SignHarmTests {
   }
 
   @Test(
+    "takes the place of no damaged document of format 1: it may have had a statement",
+    arguments: ["cut", "", "[]"])
+  func damaged(text: String) async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    try await stage.must(
+      "sign --key prv.pem --online-key root0.pem --retired app.json --out app.json")
+    let good = try Data(contentsOf: stage.directory.file("app.json"))
+    try (text == "cut" ? good.prefix(300) : Data(text.utf8)).write(
+      to: stage.directory.file("app.json"))
+    let line = "sign --key prv.pem payload.json --out app.json"
+    try await refuse(
+      stage, line, "app.json is there and is no JSON object: is it damaged? hint: put a good copy")
+    try good.write(to: stage.directory.file("app.json"))
+    try await stage.must(line)
+    #expect(try stage.statement()["retired"] == .bool(true))
+    try FileManager.default.removeItem(at: stage.directory.file("app.json"))
+    try await stage.must(line)
+  }
+
+  @Test(
     "writes no document that every client refuses",
     arguments: ["--key prv.pem", "--key prv.pem --online-key online0.pem --previous good.json"])
   func useless(keys: String) async throws {

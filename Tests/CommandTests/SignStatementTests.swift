@@ -57,7 +57,7 @@ struct SignStatementTests {
     let printed = try await stage.run("sign --key prv.pem payload.json")
     try FileManager.default.createSymbolicLink(
       atPath: stage.path("link.json"), withDestinationPath: stage.path("real.json"))
-    try stage.directory.write("old", to: "real.json")
+    try stage.directory.write("{}", to: "real.json")
     try await stage.must("sign --key prv.pem payload.json --out link.json")
     let written = try String(contentsOf: stage.directory.file("real.json"), encoding: .utf8)
     #expect(written == printed.stdout)

@@ -71,9 +71,8 @@ enum Sign {
     var keySets: KeySetList?
     if onlinePaths.isEmpty {
       try input?.check(format1Key: format1Key)
-      let replaced = try OutputFile.present(invocation).flatMap {
-        PublishedDocument($0.json, $0.path)
-      }
+      let replaced = try PublishedDocuments.replaced(
+        invocation, hint: "put a good copy of it there, or remove it if it never was a document")
       retired = try retiredStatement(beside: input, replacing: replaced)
     } else {
       onlineKeys = try SigningKeyArgument.trustKeys(onlinePaths)

@@ -22,14 +22,18 @@ enum OutputFile {
       throw .couldNotFindOut(
         "cannot write \(path): it is no file; hint: without --out it goes to standard output")
     }
+    try refusePrivateKey(path)
+    let bytes = json.canonicalBytes + [UInt8(ascii: "\n")]
+    try replace(target.path(percentEncoded: false), with: bytes, called: path)
+  }
+
+  /// Refuses to take the place of a private key.
+  static func refusePrivateKey(_ path: String) throws(CommandFailure) {
     // What is no file of ours to read is no key either: those are small.
-    let old = try? InputFile.read(
-      target.path(percentEncoded: false), limit: KeyArgument.maximumBytes)
+    let old = try? InputFile.read(path, limit: KeyArgument.maximumBytes)
     guard !String(decoding: old ?? [], as: UTF8.self).contains("PRIVATE KEY-----") else {
       throw .usage("\(path) is a private key, and is not replaced; hint: another --out")
     }
-    let bytes = json.canonicalBytes + [UInt8(ascii: "\n")]
-    try replace(target.path(percentEncoded: false), with: bytes, called: path)
   }
 
   /// Puts a public file in place in one step, and gives it the mode and the owner of the file that was there.

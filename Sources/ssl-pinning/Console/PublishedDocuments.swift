@@ -16,13 +16,22 @@ struct PublishedDocuments {
     _ input: PublishedDocument?, previous: PublishedDocument?, _ invocation: Invocation
   ) throws(CommandFailure) {
     (self.input, self.previous) = (input, previous)
+    replaced =
+      try previous == nil
+      ? Self.replaced(invocation, hint: "--previous names a good copy of it")
+      : OutputFile.present(invocation).flatMap { PublishedDocument($0.json, $0.path) }
+  }
+
+  /// What `--out` takes the place of. What cannot be read may be what was published last, so it is refused.
+  static func replaced(
+    _ invocation: Invocation, hint: String
+  ) throws(CommandFailure) -> PublishedDocument? {
     let found = try OutputFile.present(invocation)
-    if previous == nil, let path = OutputFile.existing(invocation), found?.json.objectValue == nil {
-      throw .no(
-        "\(path) is there and is no JSON object: is it damaged? hint: --previous names a good copy of it"
-      )
+    if let path = OutputFile.existing(invocation), found?.json.objectValue == nil {
+      try OutputFile.refusePrivateKey(path)
+      throw .no("\(path) is there and is no JSON object: is it damaged? hint: \(hint)")
     }
-    replaced = found.flatMap { PublishedDocument($0.json, $0.path) }
+    return found.flatMap { PublishedDocument($0.json, $0.path) }
   }
 
   /// The document published last. A count that began anew would have every client refuse what is signed.
