@@ -52,7 +52,10 @@ struct RotateTests {
     ])
     let words = outcome.stdout.split(whereSeparator: \.isWhitespace)
     let id = String(try #require(words.last))
-    let said = ["--root", root.roleKey.id.base64, "--root-threshold", "1", "--online", id]
+    let said = [
+      "--registry-name", Self.file, "--epoch", "1", "--root", root.roleKey.id.base64,
+      "--root-threshold", "1", "--online", id,
+    ]
     #expect(
       outcome.stderr.contains("hint: keys sign-set \(said.joined(separator: " ")) signs it, "))
     #expect(outcome.stderr.contains("to be signed: key set 1\n"), "\(outcome.stderr)")

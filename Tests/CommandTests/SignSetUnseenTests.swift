@@ -8,7 +8,8 @@ import Testing
 /// A chain may be changed on its way to a root key: by whoever carries it, or on the server.
 @Suite("keys sign-set signs nothing unseen")
 struct SignSetUnseenTests {
-  private static let sign = "keys sign-set next.json --sign-with root0.pem"
+  private static let sign =
+    "keys sign-set next.json --sign-with root0.pem --registry-name app.json --epoch 2"
 
   /// An unsigned set 2 that somebody changed; what the operator means is online key 1 under root key 0.
   private func stage(
@@ -79,6 +80,37 @@ struct SignSetUnseenTests {
       try await refuse(
         stage, Self.sign + said, "key set 2 has \"\(name)\", which is not shown here")
     }
+  }
+
+  @Test("no epoch and no registry that was not said beside the keys")
+  func epoch() async throws {
+    let stage = try await stage { _ in }
+    let said = "keys sign-set next.json --sign-with root0.pem --root root0.pub --online online1.pub"
+    for (flags, says) in [
+      ("", "nobody says --epoch, --registry-name; hint: "),
+      ("", "then say --registry-name app.json --epoch 2 --root "),
+      (" --epoch 2", "nobody says --registry-name; hint: "),
+      (" --registry-name app.json", "nobody says --epoch; hint: "),
+      (" --registry-name app.json --epoch 3", "key set 2 is not as --epoch says"),
+      (" --registry-name other.json --epoch 2", "next.json is of the registry \"app.json\""),
+    ] { try await refuse(stage, said + flags, says) }
+    try await stage.must("\(said) --registry-name app.json --epoch 2")
+  }
+
+  @Test("a name that a shell would run is told in quotes")
+  func quoted() async throws {
+    let stage = try Format2Stage()
+    let name = "it's $(id).json"
+    let made = try await ChildProcess.run(
+      Tool.path(),
+      [
+        "keys", "sign-set", "--registry-name", name, "--root", "root0.pub", "--online",
+        "online0.pub", "--out", "next.json",
+      ], directory: stage.directory.url)
+    #expect(made.exitCode == 0, "\(made.stderr)")
+    try await refuse(
+      stage, "keys sign-set next.json --sign-with root0.pem --root root0.pub",
+      #"then say --registry-name 'it'\''s $(id).json' --epoch 1 "#)
   }
 
   @Test("no threshold and no role that was not said beside the other")

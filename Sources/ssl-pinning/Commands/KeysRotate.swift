@@ -40,8 +40,8 @@ enum KeysRotate {
         + "Then SIGHUP has the server sign under the new set. Where root signatures are missing, they\n"
         + "are told: carry DIR/keysets/NAME to where the root keys are, let keys sign-set sign it, and\n"
         + "put it back. Until then the server signs under the set before. There, compare the id of the\n"
-        + "online key with the one printed here, or say what the hint says, --root ID and --online ID: the\n"
-        + "file may be changed on its way.",
+        + "online key with the one printed here, or say all that the hint says, from --registry-name to\n"
+        + "--online ID: the file may be changed on its way.",
       "Old online keys stay in DIR/online: delete one when its set is no longer the newest.",
     ],
     run: run)

@@ -38,10 +38,11 @@ enum KeysSignSet {
         + "and --online; with CHAIN.json alone the newest set there is signed once more: so root keys\n"
         + "that lie apart sign one after another. What is still missing is told.",
       "What is to be signed is told first: compare the key ids with those that keys rotate printed.\n"
-        + "Beside CHAIN.json, --root and --online (a key, or its id), the thresholds, --epoch and --expires\n"
-        + "say what the set must be: another one is not signed. With --root or --online, all that the set has\n"
-        + "must be said. A set that is expired, or has more in it than is told, is not signed. What reads as\n"
-        + "an id or a key is one; ./NAME is a file of that name.",
+        + "Beside CHAIN.json, --root and --online (a key, or its id), the thresholds, --epoch, --expires and\n"
+        + "--registry-name say what the set must be: another one is not signed. With --root or --online, all\n"
+        + "that the set has must be said, its --epoch and --registry-name too. A set that is expired, or has\n"
+        + "more in it than is told, is not signed. What reads as an id or a key is one; ./NAME is a file of\n"
+        + "that name.",
       "Set n+1 needs enough root keys of set n and of set n+1. Set 1 needs what the app ships: the key\n"
         + "of signingKeyBase64, or its rootKeys; verify tells whether they signed.",
     ],
@@ -143,6 +144,11 @@ enum KeysSignSet {
       }
     }
     if set.expires != nil, invocation[expires] == nil { unsaid.append(expires.description.name) }
+    // A set of a later epoch, behind sets that others made up, has the keys that were meant, too.
+    if invocation[epoch] == nil { unsaid.append(epoch.description.name) }
+    if invocation[RegistryNameArgument.flag] == nil {
+      unsaid.append(RegistryNameArgument.flag.description.name)
+    }
     guard !unsaid.isEmpty else { return }
     throw .no(
       "\(said) says what is meant, and nobody says \(unsaid.joined(separator: ", "));"

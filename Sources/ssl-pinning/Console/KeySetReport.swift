@@ -48,7 +48,16 @@ enum KeySetReport {
     let threshold =
       set.online.keys.count == 1 ? [] : ["--online-threshold \(set.online.threshold)"]
     let end = set.expires.map { ["--expires \($0)"] } ?? []
-    return (roots + online + threshold + end).joined(separator: " ")
+    let name = ["--registry-name \(quoted(set.registry))", "--epoch \(set.epoch)"]
+    return (name + roots + online + threshold + end).joined(separator: " ")
+  }
+
+  /// A name as a shell reads it: it comes from the file, and what is told here is copied into a shell.
+  private static func quoted(_ name: String) -> String {
+    let isPlain = name.utf8.allSatisfy {
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-".utf8.contains($0)
+    }
+    return isPlain && !name.isEmpty ? name : "'\(name.replacing("'", with: #"'\''"#))'"
   }
 
   private static func add(
