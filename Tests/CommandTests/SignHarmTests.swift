@@ -124,8 +124,45 @@ struct SignHarmTests {
     try stage.directory.write(
       text.replacing("\"version\":2", with: "\"version\":3"), to: "app.json")
     try await refuse(
-      stage, "sign --key prv.pem payload.json --out app.json", "clients would refuse the document: "
-    )
+      stage, "sign --key prv.pem payload.json --out app.json",
+      "clients would refuse the document with the retired statement of ")
+  }
+
+  @Test("a retired statement stays only if --key vouches for it, or --key-sets")
+  func retiredByOthers() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeSet()
+    let set = try await stage.run(
+      "keys sign-set --registry-name app.json --root root1.pub --online online1.pub"
+        + " --sign-with root1.pem --out forged.json")
+    #expect(set.exitCode == 0)
+    let again = "sign --key prv.pem payload.json --out app.json"
+    try await stage.must(again)
+    let plain = try Data(contentsOf: stage.directory.file("app.json"))
+    try await refuse(stage, again + " --key-sets sets.json", "--key-sets is for statements, ", 2)
+    let retire = "sign --first --key prv.pem --online-key"
+    let stolen = try await stage.run(
+      "\(retire) root1.pem --retired --key-sets forged.json payload.json --out app.json")
+    #expect(stolen.exitCode == 0, "\(stolen.stderr)")
+    let says = "nobody at hand vouches for the key sets of "
+    try await refuse(stage, again, says)
+    try await refuse(stage, "sign --key prv.pem app.json", says)
+    try await refuse(stage, again + " --key-sets sets.json", "does not go on from the key sets of ")
+    try await stage.must(again + " --key-sets forged.json")
+    #expect(try stage.statement()["retired"] == .bool(true))
+    // Without key sets the shipped key itself retires a registry.
+    for (key, isBelieved) in [("root1.pem", false), ("prv.pem", true)] {
+      try plain.write(to: stage.directory.file("app.json"))
+      let made = try await stage.run(
+        "\(retire) \(key) --retired --registry-name app.json payload.json --out app.json")
+      #expect(made.exitCode == 0, "\(made.stderr)")
+      guard isBelieved else {
+        try await refuse(stage, again, "with the retired statement of ")
+        continue
+      }
+      try await stage.must(again)
+      #expect(try stage.statement()["retired"] == .bool(true))
+    }
   }
 
   @Test(

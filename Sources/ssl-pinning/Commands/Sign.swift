@@ -37,7 +37,8 @@ enum Sign {
         + "too, is a --statement without a denial, CA pins, match all, enforce or a removed host that the one\n"
         + "before has, unless --allow-loosening says that this is meant. --deny adds a denial.",
       "With --retired the registry goes back to format 1. The retired statement stays beside each list that\n"
-        + "--key alone signs from then on, until --end-retirement.",
+        + "--key alone signs from then on, until --end-retirement; believed if --key signed it or the first of\n"
+        + "its key sets, or with --key-sets.",
       "  sign --first --key prv.pem --online-key prv.pem --registry-name app.json payload.json \\\n"
         + "    --out app.json\n"
         + "  sign --key prv.pem --online-key prv.pem app.json --out app.json    (daily, from cron)",
@@ -74,6 +75,7 @@ enum Sign {
       let replaced = try PublishedDocuments.replaced(
         invocation, hint: "put a good copy of it there, or remove it if it never was a document")
       retired = try retiredStatement(beside: input, replacing: replaced)
+      keySets = try StatementArguments.chain(invocation, behind: retired, format1Key: format1Key)
     } else {
       onlineKeys = try SigningKeyArgument.trustKeys(onlinePaths)
       let documents = try StatementArguments.documents(invocation, beside: input)
@@ -106,7 +108,8 @@ enum Sign {
     for member in ["statement", "statementSignatures", "keySets"] {
       if let value = retired?.json[member] { signed[member] = value }
     }
-    try PublishedDocument(.object(signed), "the document")?.checkAsClients(
+    let place = retired.map { "the document with the retired statement of \($0.place)" }
+    try PublishedDocument(.object(signed), place ?? "the document")?.checkAsClients(
       after: last, format1Key: format1Key, onlineKeys: onlineKeys, chain: keySets, at: now)
     try OutputFile.write(.object(signed), invocation)
     return .yes

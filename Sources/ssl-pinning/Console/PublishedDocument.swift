@@ -104,9 +104,11 @@ struct PublishedDocument {
   private func trust(
     format1Key: SigningKey?, onlineKeys: [TrustSigningKey], chain: KeySetList?
   ) throws -> RegistryTrust {
+    // Its own set 1 counts only as far as the operator's chain has it: anybody can make one up.
     let own = try json["keySets"].map { try KeySetList($0) }
+    let isVouchedFor = chain?.goesOn(from: own) == true
     let shipped =
-      try own?.sets.first?.keySet.root
+      try (isVouchedFor ? own?.sets.first?.keySet.root : nil)
       ?? Self.shipped(before: chain, format1Key: format1Key, onlineKeys: onlineKeys)
     return RegistryTrust(
       registry: registry ?? "", shipped: shipped,

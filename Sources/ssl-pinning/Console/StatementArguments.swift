@@ -46,7 +46,7 @@ enum StatementArguments {
 
   /// Refuses flags that say nothing without an online key.
   static func refuse(_ invocation: Invocation) throws(CommandFailure) {
-    let texts = [RegistryNameArgument.flag, keySets, settings, previous].filter {
+    let texts = [RegistryNameArgument.flag, settings, previous].filter {
       invocation[$0] != nil
     }.map(\.description.name)
     let numbers = [version, issued, days].filter { invocation[$0] != nil }.map(\.description.name)
@@ -156,7 +156,8 @@ enum StatementArguments {
   /// Signatures of online keys vouch for no chain: whoever knows their public halves makes up one that
   /// names them, and has it signed by the next cron job.
   private static func chain(
-    _ invocation: Invocation, after last: PublishedDocument?, format1Key: SigningKey?
+    _ invocation: Invocation, after last: PublishedDocument?, format1Key: SigningKey?,
+    hint: String = "name a good copy with --previous"
   ) throws(CommandFailure) -> KeySetList? {
     let place = last?.place ?? ""
     let wanted = invocation[RegistryNameArgument.flag]
@@ -168,7 +169,7 @@ enum StatementArguments {
       guard list.goesOn(from: before) else {
         throw .no(
           "\(path) does not go on from the key sets of \(place); hint: those there may have been changed:"
-            + " name a good copy with --previous")
+            + " \(hint)")
       }
       return list
     }
@@ -179,6 +180,19 @@ enum StatementArguments {
           + " hint: --key-sets FILE, as keys sign-set printed it")
     }
     return before
+  }
+
+  /// The key sets behind a retired statement that stays beside a list of format 1: believed as above, or
+  /// whoever writes to where the list is published has it signed beside a retirement of their own.
+  static func chain(
+    _ invocation: Invocation, behind retired: PublishedDocument?, format1Key: SigningKey?
+  ) throws(CommandFailure) -> KeySetList? {
+    guard retired != nil || invocation[keySets] == nil else {
+      throw .usage(
+        "--key-sets is for statements, and no retired one is at hand; hint: --online-key signs one")
+    }
+    return try chain(
+      invocation, after: retired, format1Key: format1Key, hint: "put a good copy there")
   }
 
   /// The members that take the place of what the last statement says.
