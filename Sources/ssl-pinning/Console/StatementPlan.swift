@@ -109,9 +109,7 @@ struct StatementPlan {
     try checkHosts((registry?.patterns ?? []).union(terms.removed), in: terms.number.epoch)
     try checkLoosening(terms, now: Set((registry?.keys ?? []).map(\.pattern)))
     let keys = registry?.keys ?? []
-    let living = Set(
-      keys.filter { $0.expires.map { $0 >= terms.issued } ?? true }.map(\.pattern)
-        + terms.hosts.filter { $0.match == .any && !$0.ca.isEmpty }.map(\.pattern))
+    let living = living(keys, terms)
     for key in keys {
       guard let end = key.expires, end < terms.issued else { continue }
       // The statement before keeps the host alive for longer, and this machine's clock may be ahead.
@@ -132,6 +130,19 @@ struct StatementPlan {
     return RegistryDocument(
       registry: self.registry, payload: payload, terms: terms,
       keySets: keySets?.json.arrayValue ?? [])
+  }
+
+  /// The hosts with a pin that counts. What is denied, and what cannot be read, keeps nobody alive.
+  private func living(
+    _ keys: [RegistryKey], _ terms: RegistryDocument.Terms
+  ) -> Set<HostPattern> {
+    let denied = Set(terms.denied)
+    let leaves = keys.filter { key in
+      guard let pin = try? key.pin.get(), !denied.contains(pin) else { return false }
+      return key.expires.map { $0 >= terms.issued } ?? true
+    }
+    let open = terms.hosts.filter { $0.match == .any && !denied.isSuperset(of: $0.ca) }
+    return Set(leaves.map(\.pattern) + open.map(\.pattern))
   }
 
   /// Refuses to begin an epoch, or to sign a registry's first statement, without a host that was listed:
