@@ -22,6 +22,18 @@ struct SignLastPinTests {
       #"{"keys":[\#(entries.joined(separator: ","))]}"#, to: "payload.json")
   }
 
+  private func settings(_ host: String) -> String {
+    #"{"hosts":[{"domainName":"a.example",\#(host)}]}"#
+  }
+
+  private func refuse(_ stage: Format2Stage, _ line: String, _ says: String) async throws {
+    let before = try Data(contentsOf: stage.directory.file("app.json"))
+    let outcome = try await stage.run(line)
+    #expect(outcome.exitCode == 1 && outcome.stdout.isEmpty, "\(line): \(outcome.stderr)")
+    #expect(outcome.stderr.contains(says), "\(line): \(outcome.stderr)")
+    #expect(try Data(contentsOf: stage.directory.file("app.json")) == before)
+  }
+
   @Test(
     "what is denied or cannot be read is no pin that keeps a host alive",
     arguments: [
@@ -55,5 +67,77 @@ struct SignLastPinTests {
       outcome.stderr.contains(isSigned ? "a pin of a.example is over" : "the last pin of a.example")
     )
     #expect(FileManager.default.fileExists(atPath: stage.path("app.json")) == isSigned)
+  }
+
+  /// Beside `settings` both hosts had leaf pins, and now a.example has none.
+  private func forget(settings: String) async throws -> Format2Stage {
+    let stage = try Format2Stage()
+    let kept = entry("b.example", Format2Stage.pin)
+    try write([entry("a.example", Format2Stage.pin), kept], to: stage)
+    try stage.directory.write(settings, to: "settings.json")
+    try await stage.makeDocument("--statement settings.json")
+    try write([kept], to: stage)
+    return stage
+  }
+
+  /// The lines that sign the next statement, in this epoch and in the next.
+  private func lines(_ stage: Format2Stage) async throws -> [String] {
+    try await stage.must(
+      "keys sign-set --previous sets.json --root root0.pub --online online1.pub"
+        + " --sign-with root0.pem --out sets2.json")
+    return [
+      "\(Self.daily) payload.json --out app.json",
+      "sign --key prv.pem --online-key online1.pem --key-sets sets2.json --previous app.json"
+        + " payload.json --out app.json",
+    ]
+  }
+
+  @Test("takes leaf pins from beside CA pins only if that is said")
+  func besideCA() async throws {
+    for match in ["", #","match":"any""#] {
+      let stage = try await forget(settings: settings(#""ca":["\#(Self.ca)"]"# + match))
+      let lines = try await lines(stage)
+      for line in lines {
+        try await refuse(stage, line, "1.1 says: the leaf pins of a.example; hint: ")
+      }
+      try await stage.must(lines[0] + " --allow-loosening")
+      for line in lines { try await stage.must(line) }
+    }
+    let stage = try await forget(settings: settings(#""ca":["\#(Self.ca)"]"#))
+    try stage.directory.write(#"{"removed":["a.example"]}"#, to: "settings.json")
+    try await stage.must("\(Self.daily) payload.json --out app.json --statement settings.json")
+  }
+
+  @Test(
+    "signs no list without a pin for a host that hosts still names",
+    arguments: ["", #","ca":["\#(ca)"]"#])
+  func locked(ca: String) async throws {
+    let stage = try await forget(settings: settings(#""enforce":true"# + ca))
+    let denied = ca.isEmpty ? "" : " --deny \(Self.ca)"
+    for line in try await lines(stage) {
+      for flag in ["", " --allow-loosening"] {
+        try await refuse(
+          stage, line + denied + flag, "the payload leaves out all pins of a.example, ")
+      }
+    }
+    try stage.directory.write(#"{"hosts":[],"removed":["a.example"]}"#, to: "settings.json")
+    try await stage.must("\(Self.daily) payload.json --out app.json --statement settings.json")
+  }
+
+  @Test("the first statement beside a list of format 1 forgets none of its pins")
+  func first() async throws {
+    let stage = try Format2Stage()
+    let kept = entry("b.example", Format2Stage.pin)
+    try write([entry("a.example", Format2Stage.pin), kept], to: stage)
+    try await stage.must("sign --key prv.pem payload.json --out app.json")
+    try await stage.makeSet()
+    try stage.directory.write(settings(#""ca":["\#(Self.ca)"]"#), to: "settings.json")
+    let line =
+      "\(Self.daily) --first --key-sets sets.json --statement settings.json payload.json"
+      + " --out app.json"
+    try write([kept], to: stage)
+    try await refuse(stage, line, "the list before says: the leaf pins of a.example; hint: ")
+    try write([entry("a.example", Format2Stage.otherPin), kept], to: stage)
+    try await stage.must(line)
   }
 }

@@ -131,9 +131,9 @@ struct PublishedDocument {
     return try KeyRole(keys: keys, threshold: 1)
   }
 
-  /// The hosts that it lists.
-  func patterns(under statement: Statement?) -> Set<HostPattern> {
-    guard let payload = json["payload"]?.objectValue else { return [] }
-    return (try? Registry(payload: payload, settings: statement?.hosts ?? []))?.patterns ?? []
+  /// What it lists.
+  func list(under statement: Statement?) -> Registry? {
+    guard let payload = json["payload"]?.objectValue else { return nil }
+    return try? Registry(payload: payload, settings: statement?.hosts ?? [])
   }
 }

@@ -52,11 +52,10 @@ struct PublishedDocuments {
       == JSONValue.object(previous.json).canonicalBytes
   }
 
-  /// The hosts that any of them lists.
-  func patterns(of registry: String) -> Set<HostPattern> {
-    all.reduce(into: []) { patterns, document in
-      let statement = (try? document.statement(of: registry)).flatMap { $0 }
-      patterns.formUnion(document.patterns(under: statement))
+  /// What they list, as far as that can be read.
+  func lists(of registry: String) -> [Registry] {
+    all.compactMap { document in
+      document.list(under: (try? document.statement(of: registry)).flatMap { $0 })
     }
   }
 

@@ -19,6 +19,8 @@ struct StatementPlan {
   let published: [(place: String, number: RegistryStamp.Version)]
   /// The hosts that any document at hand lists.
   let listed: Set<HostPattern>
+  /// Those of them for which it lists leaf pins.
+  let listedLeaves: Set<HostPattern>
   /// Members that take the place of what the last statement says.
   let settings: JSONObject
   /// `nil` for the next.
@@ -107,8 +109,11 @@ struct StatementPlan {
     }
     let registry = try? Registry(payload: payload, settings: terms.hosts)
     try checkHosts((registry?.patterns ?? []).union(terms.removed), in: terms.number.epoch)
-    try checkLoosening(terms, now: Set((registry?.keys ?? []).map(\.pattern)))
     let keys = registry?.keys ?? []
+    // A payload without a usable key is refused with the document.
+    let forgotten = registry == nil ? [] : forgotten(by: keys, terms)
+    try checkForgotten(forgotten, terms)
+    try checkLoosening(terms, now: Set(keys.map(\.pattern)), forgotten)
     let living = living(keys, terms)
     for key in keys {
       guard let end = key.expires, end < terms.issued else { continue }
@@ -145,6 +150,28 @@ struct StatementPlan {
     return Set(leaves.map(\.pattern) + open.map(\.pattern))
   }
 
+  /// The settings of hosts that had leaf pins, and have none any more. They are still listed, so clients
+  /// do not keep the pins as they do for a host that vanishes.
+  private func forgotten(
+    by keys: [RegistryKey], _ terms: RegistryDocument.Terms
+  ) -> [HostSettings] {
+    let gone = listedLeaves.subtracting(keys.map(\.pattern)).subtracting(terms.removed)
+    return terms.hosts.filter { gone.contains($0.pattern) }
+  }
+
+  /// Refuses a list that forgets the pins of a host that has no others: all its connections would be refused.
+  private func checkForgotten(
+    _ forgotten: [HostSettings], _ terms: RegistryDocument.Terms
+  ) throws(CommandFailure) {
+    let denied = Set(terms.denied)
+    let locked = forgotten.filter { denied.isSuperset(of: $0.ca) }.map(\.pattern.description)
+    guard !locked.isEmpty else { return }
+    throw .no(
+      "the payload leaves out all pins of \(locked.sorted().joined(separator: ", ")), and hosts of the"
+        + " statement lists it: every connection there would be refused at once; hint: list the pins once"
+        + " more, or let --statement leave it out of hosts and name it in removed")
+  }
+
   /// Refuses to begin an epoch, or to sign a registry's first statement, without a host that was listed:
   /// clients let go of its pins at once. Later those keep them that saw the host in this epoch.
   private func checkHosts(
@@ -166,13 +193,15 @@ struct StatementPlan {
 
   /// Refuses to take back quietly what clients go by.
   private func checkLoosening(
-    _ terms: RegistryDocument.Terms, now patterns: Set<HostPattern>
+    _ terms: RegistryDocument.Terms, now patterns: Set<HostPattern>, _ forgotten: [HostSettings]
   ) throws(CommandFailure) {
-    guard let last, !loosens else { return }
-    let lost = Loosening.texts(from: last, to: terms, listed: listed, now: patterns)
+    guard !loosens else { return }
+    let said = last.map { Loosening.texts(from: $0, to: terms, listed: listed, now: patterns) }
+    let lost = (said ?? []) + forgotten.map { "the leaf pins of \($0.pattern)" }.sorted()
     guard !lost.isEmpty else { return }
+    let before = last.map { "\($0.number.epoch).\($0.number.version)" } ?? "the list before"
     throw .no(
-      "the statement would take back what \(last.number.epoch).\(last.number.version) says:"
+      "the statement would take back what \(before) says:"
         + " \(lost.joined(separator: ", ")); hint: a member of --statement lists all that is to stay,"
         + " and --deny adds a denial")
   }
