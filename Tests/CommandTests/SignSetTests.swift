@@ -83,6 +83,22 @@ struct SignSetTests {
     #expect(try Data(contentsOf: stage.directory.file("longer.json")) == longer)
   }
 
+  @Test("--out takes the place of nothing but a chain", arguments: ["app.json", "cut.json"])
+  func otherReplaced(place: String) async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    let chain = try Data(contentsOf: stage.directory.file("sets.json"))
+    try chain.prefix(100).write(to: stage.directory.file("cut.json"))
+    let before = try Data(contentsOf: stage.directory.file(place))
+    let line = "keys sign-set sets.json --sign-with root0.pem --out"
+    let refused = try await stage.run("\(line) \(place)")
+    #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
+    #expect(refused.stderr.contains("\(place) is there and is no chain of key sets; hint: "))
+    #expect(try Data(contentsOf: stage.directory.file(place)) == before)
+    try await stage.must("\(line) new.json")
+    try await stage.must("\(line) sets.json")
+  }
+
   @Test(
     "says no, or wrong usage, and writes nothing",
     arguments: [

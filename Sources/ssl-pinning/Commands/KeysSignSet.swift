@@ -68,7 +68,12 @@ enum KeysSignSet {
         throw .no("\(path): \(error)")
       }
     }
-    if let (json, path) = try OutputFile.present(invocation), let there = try? KeySetList(json) {
+    if let path = OutputFile.existing(invocation) {
+      try OutputFile.refusePrivateKey(path)
+      guard let there = try OutputFile.present(invocation).flatMap({ try? KeySetList($0.json) })
+      else {
+        throw .no("\(path) is there and is no chain of key sets; hint: another --out")
+      }
       guard list.goesOn(from: there) else {
         throw .no(
           "key set \(there.sets.count) in \(path) would be lost: clients never go back;"
