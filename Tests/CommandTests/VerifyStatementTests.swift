@@ -128,8 +128,8 @@ struct VerifyStatementTests {
           + " hint: is this the registry's signing key?"
       ),
       ("--key pub.pem --registry-name other.json app.json", "hint: --registry-name"),
-      ("--key pub.pem --require-statement plain.json", "no statement, and one is required"),
-      ("--root-key pub.pem plain.json", "no statement, and one is required"),
+      ("--key pub.pem --require-statement plain.json", "no statement that vouches"),
+      ("--root-key pub.pem plain.json", "no statement that vouches"),
       ("--root-key root2.pub app.json", "key set 1 is refused"),
       ("--key pub.pem --at 1807776000 app.json", "statement expired"),
       (
