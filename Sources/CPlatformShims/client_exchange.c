@@ -72,6 +72,12 @@ static bool starts_with(const char *bytes, size_t length, const char *name) {
   return length >= strlen(name) && curl_strnequal(bytes, name, strlen(name));
 }
 
+// Whether a field has a value behind its name and colon.
+static bool has_value(const char *field, size_t length, size_t name) {
+  while (length > name && strchr(" \t\r\n", field[length - 1])) length--;
+  return length > name;
+}
+
 // The last coding is what frames a body (RFC 9112 section 6.3).
 static bool ends_in_chunks(const char *field, size_t length) {
   static const char name[] = "chunked";
@@ -103,7 +109,8 @@ static size_t receive_header(char *bytes, size_t size, size_t count, void *argum
          p < bytes + length && *p >= '0' && *p <= '9' && x->status < 1000; p++)
       x->status = x->status * 10 + (*p - '0');
   }
-  if (starts_with(bytes, length, "location:")) x->has_location = true;
+  // An empty one leads nowhere: what comes with it is the answer.
+  if (starts_with(bytes, length, "location:")) x->has_location = has_value(bytes, length, 9);
   if (starts_with(bytes, length, "transfer-encoding:") && ends_in_chunks(bytes, length))
     x->is_chunked = true;
   if (x->head.count + length > LARGEST_HEAD || !append(&x->head, bytes, length)) return 0;
@@ -349,10 +356,12 @@ CURLcode pp_exchange_set_colour(pp_exchange *x, unsigned colour) {
   for (unsigned i = 0; i < sizeof bits / sizeof *bits; i++)
     if (colour >> i & 1) options |= bits[i];
   x->is_plain = false;
-  // libcurl does not look at the colour of a connection that is being made: it would have this one wait for
-  // any.
-  CURLcode failed = curl_easy_setopt(x->easy, CURLOPT_PIPEWAIT, 0L);
-  return failed ? failed : curl_easy_setopt(x->easy, CURLOPT_SSL_OPTIONS, options);
+  return curl_easy_setopt(x->easy, CURLOPT_SSL_OPTIONS, options);
+}
+
+CURLcode pp_exchange_dial_itself(pp_exchange *x) {
+  x->is_plain = false;
+  return curl_easy_setopt(x->easy, CURLOPT_PIPEWAIT, 0L);
 }
 
 bool pp_exchange_may_be_cut(const pp_exchange *x) {

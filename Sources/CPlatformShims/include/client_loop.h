@@ -163,9 +163,11 @@ CURLcode pp_exchange_leave_connection(pp_exchange *exchange);
 // That is kept for nobody then. `others_were_heard`: answers came over other kept ones.
 bool pp_exchange_leave_silent_connection(pp_exchange *exchange, bool others_were_heard);
 // Has the exchange use connections of this colour only, and open them so: 0 to PP_COLOURS - 1. That is how
-// others are kept off a connection that libcurl still thinks well of. It waits for no connection that somebody
-// else opens.
+// others are kept off a connection that libcurl still thinks well of.
 CURLcode pp_exchange_set_colour(pp_exchange *exchange, unsigned colour);
+// Has the exchange wait for no connection that somebody else opens. libcurl does not look at the colour of
+// one that is being made.
+CURLcode pp_exchange_dial_itself(pp_exchange *exchange);
 // Without it libcurl gives a connection up that is not there after 300 seconds.
 CURLcode pp_exchange_wait_long(pp_exchange *exchange);
 

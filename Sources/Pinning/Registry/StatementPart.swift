@@ -51,14 +51,43 @@ public struct StatementPart: Sendable {
     payload: [UInt8]? = nil, completedBy trusted: TrustedRegistry,
     limits: RegistryLimits = .standard
   ) throws(RegistryError) -> [UInt8]? {
-    var whole = JSONObject()
-    if let payload {
-      whole["payload"] = try Self.value(payload, limits)
-    } else {
-      guard trusted.stamp.payloadDigest == payloadDigest else { return nil }
-      whole["payload"] = try RegistryEnvelope(parsing: trusted.document.bytes, limits: limits)
-        .document["payload"]
+    if let payload { return whole(try Self.value(payload, limits), trusted) }
+    guard trusted.stamp.payloadDigest == payloadDigest else { return nil }
+    return whole(try Self.payload(of: trusted, limits), trusted)
+  }
+
+  /// Why the part is not believed, whatever its payload is. Asked before anybody is asked for that: who cannot
+  /// sign must not have a client send requests.
+  ///
+  /// - Parameters:
+  ///   - trusted: what is believed.
+  ///   - trust: what the app ships.
+  ///   - clock: Unix time in seconds.
+  ///   - road: who brought the part.
+  public func refusal(
+    by trusted: TrustedRegistry, under trust: RegistryTrust, at clock: Int64,
+    from road: TrustedRegistry.Road
+  ) -> RegistryError? {
+    // The payload is the last that is looked at.
+    let payload: JSONValue?
+    do throws(RegistryError) { payload = try Self.payload(of: trusted, trust.limits) } catch {
+      return error
     }
+    let refusal = trusted.update(
+      with: whole(payload, trusted), under: trust, at: clock, by: road
+    ).refusal
+    return refusal == .otherPayload ? nil : refusal
+  }
+
+  private static func payload(
+    of trusted: TrustedRegistry, _ limits: RegistryLimits
+  ) throws(RegistryError) -> JSONValue? {
+    try RegistryEnvelope(parsing: trusted.document.bytes, limits: limits).document["payload"]
+  }
+
+  private func whole(_ payload: JSONValue?, _ trusted: TrustedRegistry) -> [UInt8] {
+    var whole = JSONObject()
+    whole["payload"] = payload
     for name in ["statement", "statementSignatures"] { whole[name] = document[name] }
     let known = trusted.standing.chain?.entries ?? []
     switch document["keySets"] {

@@ -170,6 +170,8 @@ extension RegistryKeeper {
       part = try StatementPart(parsing: bytes, limits: trust.limits)
     } catch { throw SslPinningError(error, url: nil) }
     if let part {
+      let refusal = part.refusal(by: trusted, under: trust, at: clocks.wall(), from: .hand)
+      if let refusal { throw SslPinningError(refusal, url: nil) }
       guard let whole = await completed(part) else { throw .payloadMissing }
       document = whole
     }

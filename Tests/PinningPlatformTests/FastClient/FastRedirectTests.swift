@@ -105,6 +105,9 @@ struct FastRedirectTests {
     let site = try PinnedSite { request in
       switch request.path {
       case "/": .text("no location", status: 302)
+      case "/nowhere":
+        HTTPResponse(
+          status: 302, headers: [HTTPField("Location", "")], body: Array("nowhere".utf8))
       case "/long":
         HTTPResponse(
           status: 302, headers: [HTTPField("Location", "/there")], body: [65],
@@ -113,6 +116,7 @@ struct FastRedirectTests {
       }
     }
     #expect(await site.transport.end(of: try site.url()) == .served(302, "no location"))
+    #expect(await site.transport.end(of: try site.url("/nowhere")) == .served(302, "nowhere"))
     #expect(await site.transport.end(of: try site.url("/long")) == .served(200, "there"))
   }
 }

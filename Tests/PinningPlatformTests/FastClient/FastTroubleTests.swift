@@ -24,10 +24,12 @@ struct FastTroubleTests {
     #expect(await site.transport.end(of: late) == .failed(.timedOut))
   }
 
-  private func nginx(_ site: PinnedSite, more: String = "") async throws -> Nginx {
+  private func nginx(
+    _ site: PinnedSite, http2: Bool = true, more: String = ""
+  ) async throws -> Nginx {
     try await Nginx.start(
       Nginx.Site(
-        site.identity, name: "localhost", http2: true,
+        site.identity, name: "localhost", http2: http2,
         directives: "location / { return 200 \"nginx\"; } \(more)"))
   }
 
@@ -64,8 +66,10 @@ struct FastTroubleTests {
     let patient = Task { await site.transport.end(of: URLRequest(url, timeout: 60)) }
     #expect(
       await site.transport.end(of: URLRequest(url, timeout: 0.5)) == .failed(.timedOut))
-    for _ in 0..<3 {
-      #expect(await site.transport.end(of: URLRequest(url, timeout: 10)) == .served(200, "nginx"))
+    // At once, and one after the other.
+    for count in [20, 1, 1] {
+      #expect(
+        await burst(count, site, url) == Array(repeating: .served(200, "nginx"), count: count))
     }
     #expect(relay.connections == 2)
     lost.suspend(false)
@@ -149,10 +153,12 @@ struct FastTroubleTests {
     }
   }
 
-  @Test("do not wait behind a connection that hangs while somebody else's request opens it")
-  func hangingDial() async throws {
+  @Test(
+    "do not wait behind a connection that hangs while somebody else's request opens it",
+    arguments: [(http2: true, connections: 2...2), (http2: false, connections: 2...6)])
+  func hangingDial(http2: Bool, connections: ClosedRange<Int>) async throws {
     let site = try PinnedSite()
-    let nginx = try await nginx(site)
+    let nginx = try await nginx(site, http2: http2)
     let lost = try SwitchableRelay(to: .loopback(nginx.port))
     let relay = try SwitchableRelay(to: .loopback(lost.port))
     let url = try site.url(port: relay.port)
@@ -160,16 +166,48 @@ struct FastTroubleTests {
     let patient = Task { await site.transport.end(of: URLRequest(url, timeout: 600)) }
     #expect(await eventually { relay.connections == 1 })
     relay.redirect(to: .loopback(nginx.port), closingConnections: false)
-    let ends = await withTaskGroup(of: End.self) { group in
-      for _ in 0..<5 {
-        group.addTask { await site.transport.end(of: URLRequest(url, timeout: 30)) }
-      }
-      return await group.reduce(into: []) { $0.append($1) }
-    }
-    #expect(ends == Array(repeating: .served(200, "nginx"), count: 5))
-    #expect((2...6).contains(relay.connections))
+    #expect(await burst(5, site, url) == Array(repeating: .served(200, "nginx"), count: 5))
+    #expect(connections.contains(relay.connections))
     lost.suspend(false)
     #expect(await patient.value == .served(200, "nginx"))
+    try await nginx.stop()
+  }
+
+  @Test("use the connection that stands first, also if it was given up for another that hangs")
+  func firstToStand() async throws {
+    let site = try PinnedSite()
+    let nginx = try await nginx(site)
+    let late = try SwitchableRelay(to: .loopback(nginx.port))
+    let lost = try SwitchableRelay(to: .loopback(nginx.port))
+    let relay = try SwitchableRelay(to: .loopback(late.port))
+    let url = try site.url(port: relay.port)
+    for relay in [late, lost] { relay.suspend(true) }
+    let first = Task { await site.transport.end(of: URLRequest(url, timeout: 30)) }
+    #expect(await eventually { relay.connections == 1 })
+    relay.redirect(to: .loopback(lost.port), closingConnections: false)
+    let others = Task { await burst(5, site, url) }
+    #expect(await eventually { relay.connections == 2 })
+    late.suspend(false)
+    #expect(await first.value == .served(200, "nginx"))
+    let served = Array(repeating: End.served(200, "nginx"), count: 5)
+    #expect(await burst(5, site, url) == served)
+    // The one that went ahead waits for its own.
+    lost.suspend(false)
+    #expect(await others.value == served)
+    try await nginx.stop()
+  }
+
+  @Test("open few connections over a line on which each of them takes seconds")
+  func slowLine() async throws {
+    let site = try PinnedSite()
+    let nginx = try await nginx(site)
+    let relay = try SwitchableRelay(to: .loopback(nginx.port))
+    relay.slow(milliseconds: 900)
+    let url = try site.url(port: relay.port)
+    let served = Array(repeating: End.served(200, "nginx"), count: 30)
+    for _ in 0..<2 { #expect(await burst(30, site, url) == served) }
+    // A dial that takes more than two seconds is helped by one other.
+    #expect(relay.connections <= 3)
     try await nginx.stop()
   }
 
@@ -188,6 +226,14 @@ struct FastTroubleTests {
       #expect(await site.transport.end(of: request) == .failed(.networkConnectionLost))
       #expect(site.server.requests.count == 1)
     }
+  }
+
+  @Test("take no answer that is cut for a whole one because its location is empty")
+  func cutNowhere() async throws {
+    let text = "HTTP/1.1 302 Found\r\nLocation: \r\n\r\nabc"
+    let site = try PinnedSite { _ in HTTPResponse(body: Array(text.utf8), delivery: .torn) }
+    #expect(
+      await site.transport.end(of: URLRequest(try site.url())) == .failed(.networkConnectionLost))
   }
 
   @Test("keep an HTTP/2 connection on which one answer is late and others come")

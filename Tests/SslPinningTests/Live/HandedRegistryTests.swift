@@ -51,6 +51,12 @@ struct HandedRegistryTests {
     let next = try stage.document(2, ["b.example"])
     stage.set(.own, .failing())
     let part = PlacesStage.statementPart(of: next)
+    // Whoever signs nothing has nobody asked.
+    _ = stage.asked()
+    let tampered = String(decoding: part, as: UTF8.self)
+      .replacing("\"version\":2", with: "\"version\":3")
+    #expect(await refusal(keeper, [UInt8](tampered.utf8)) != .payloadMissing)
+    #expect(stage.asked() == [])
     #expect(await refusal(keeper, part) == .payloadMissing)
     #expect(keeper.versionInForce == "0.1")
     stage.set(try PlacesStage.place(1), .parts(next))

@@ -178,7 +178,7 @@
     }
 
     private func hasRoom(_ lane: RequestLane) -> Bool {
-      lane.active < lane.limit && active.count < total
+      lane.active < lane.limit && active.count < total && !lane.dial.isUnderWay
         && !(lane.isForStreams && openStreams >= total - total / 8)
     }
 
@@ -195,13 +195,16 @@
       request.phase = .active
       request.slot = slot
       request.verdict = .undecided
-      (request.lastActivity, request.begunAt) = (now, now)
+      request.begunAt = now
+      if !request.wasMoved { request.lastActivity = now }
+      request.isLeft = false
       request.index = active.count
       request.place.begin()
       if request.place.lane.isForStreams { openStreams += 1 }
       active.append(request)
       slot.raw.pointee.owner = Unmanaged.passUnretained(request).toOpaque()
       request.mark = ConnectionColours.mark(for: request, among: active, at: now)
+      request.dialsItself = request.place.lane.dial.goesAhead(request)
       let colour = ConnectionColours.colour(of: request.mark)
       guard slot.prepare(for: request, settings: settings, colour: colour),
         pp_exchange_start(slot.raw)
@@ -218,6 +221,7 @@
     /// Gives the request's handle back and lets the next one in.
     private func leave(_ request: ClientRequest) {
       guard let slot = request.slot else { return }
+      request.place.lane.dial.look(at: request)
       request.slot = nil
       pp_exchange_stop(slot.raw)
       slot.raw.pointee.owner = nil
@@ -393,6 +397,7 @@
       nextSweep = now + Self.sweepInterval
       var late: [ClientRequest] = []
       for request in active {
+        request.place.lane.dial.look(at: request)
         if let raw = request.slot?.raw, raw.pointee.takeActivity() { request.lastActivity = now }
         if now - request.lastActivity >= request.timeout || now >= request.deadline {
           late.append(request)
@@ -402,8 +407,8 @@
       for request in queued.values {
         if now - request.lastActivity >= request.timeout || now >= request.deadline {
           late.append(request)
-        } else if request.place.lane.isForStreams {
-          // Places that other loops gave back are found here.
+        } else {
+          // Places that other loops gave back are found here, and that somebody's dial stands.
           request.place.lane.limit = request.place.limit
           if hasRoom(request.place.lane) { lanes.append(request.place.lane) }
         }
@@ -433,11 +438,16 @@
     /// libcurl has requests wait for the connection that another one opens, to share it: behind a dial that
     /// hangs they would wait for as long as that one's request has patience.
     private func leaveHangingDials() {
-      for request in ConnectionColours.held(among: active, at: now) {
+      for request in ConnectionColours.held(among: active, beside: queued.values, at: now) {
         request.wasMoved = true
         request.phase = .waiting
         leave(request)
-        submit(request)
+        if hasRoom(request.place.lane) {
+          begin(request)
+        } else {
+          request.place.lane.putBack(request)
+          queued[ObjectIdentifier(request)] = request
+        }
       }
     }
 

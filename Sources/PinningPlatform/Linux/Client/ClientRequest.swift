@@ -49,8 +49,10 @@
     var resumeAt: Int64 = 0
     var needsFreshConnection = false
     var wasRetried = false
-    /// Whether it was taken from behind somebody else's dial.
+    /// Whether it was taken from behind somebody else's dial. It has waited, and gets no more patience.
     var wasMoved = false
+    /// Whether it opens a connection rather than wait for one that somebody else opens.
+    var dialsItself = false
     /// Whether its own dial hangs, and others were taken from behind it.
     var isLeft = false
     /// When it was begun last.

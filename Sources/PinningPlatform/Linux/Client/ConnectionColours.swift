@@ -13,11 +13,11 @@
   /// An origin's mark is its colour (the lowest three bits) and when it came (milliseconds, above them). 0 is
   /// the mark of an origin without a connection in doubt.
   enum ConnectionColours {
-    /// Milliseconds after which a dial that others wait for counts as hanging. A slow network costs a second
-    /// connection, no request.
+    /// Milliseconds after which the first dial that others wait for counts as hanging. A slow network costs a
+    /// second connection, no request.
     private static let patience: Int64 = 2000
-    /// Milliseconds after which an origin gets colour 0 back: other colours cost a reset for each request and
-    /// keep requests from waiting for a connection to share. libcurl uses none that was idle for 118 seconds.
+    /// Milliseconds after which an origin gets colour 0 back: other colours cost a reset for each request.
+    /// libcurl uses no connection that was idle for 118 seconds.
     static let longest: Int64 = 180_000
 
     static func colour(of mark: Int64) -> UInt32 { UInt32(truncatingIfNeeded: mark & 7) }
@@ -46,40 +46,84 @@
         expected: mark, desired: now << 3 | next, ordering: .relaxed)
     }
 
-    /// The requests that wait behind a dial that hangs, and are to be begun anew: of a host the first, which
-    /// opens the next connection, and with the next look the others, which then find it.
-    static func held(among active: [ClientRequest], at now: Int64) -> [ClientRequest] {
-      let dials = active.filter { $0.dials && now - $0.begunAt >= patience }
-      guard !dials.isEmpty else { return [] }
-      let known = Set(dials.filter(\.isLeft).map { ObjectIdentifier($0.target.origin) })
+    /// The requests that wait behind dials that hang, and are to be begun anew.
+    ///
+    /// On a slow line each further dial makes the others slower, and libcurl would open one for each of them.
+    /// So the first goes ahead (``OriginDial``), and the others follow once its connection, or any other,
+    /// stands. Each dial has twice the patience of the one before.
+    static func held(
+      among active: [ClientRequest], beside queued: some Collection<ClientRequest>, at now: Int64
+    ) -> [ClientRequest] {
+      let dials = active.filter(\.isDialing)
+      guard dials.contains(where: { now - $0.begunAt >= patience }) else { return [] }
       var held: [ClientRequest] = []
-      for request in active where request.waitsForDial {
-        let origin = request.target.origin
-        if known.contains(ObjectIdentifier(origin)) {
-          held.append(request)
-          continue
+      for (_, dials) in Dictionary(grouping: dials, by: { ObjectIdentifier($0.target.origin) }) {
+        let origin = dials[0].target.origin
+        let new = dials.filter { !$0.isLeft }
+        let patience = patience << Int64(min(dials.count - new.count, 5))
+        guard new.allSatisfy({ now - $0.begunAt >= patience }) else { continue }
+        let waiting = active.filter { $0.target.origin === origin && $0.waitsForDial }
+        guard
+          !waiting.isEmpty
+            || !origin.isSpread && queued.contains(where: { $0.target.origin === origin })
+        else { continue }
+        if !new.isEmpty {
+          for dial in new { dial.isLeft = true }
+          change(origin, from: origin.mark.load(ordering: .relaxed), at: now)
         }
-        let hanging = dials.filter { $0.target.origin === origin && !$0.isLeft }
-        guard !hanging.isEmpty else { continue }
-        for dial in hanging { dial.isLeft = true }
-        change(origin, from: origin.mark.load(ordering: .relaxed), at: now)
-        held.append(request)
+        let mark = origin.mark.load(ordering: .relaxed)
+        let older = waiting.filter { $0.mark != mark }
+        held += older.isEmpty ? Array(waiting.prefix(1)) : older
       }
       return held
     }
   }
 
-  extension ClientRequest {
-    /// Whether it is opening a connection.
-    fileprivate var dials: Bool {
-      guard let exchange = slot?.raw.pointee else { return false }
-      return exchange.dials && exchange.connection == nil
+  /// The one dial of a host on a loop that requests of a colour beyond 0 wait for. Touched on that loop's
+  /// thread only, hence unchecked.
+  final class OriginDial: @unchecked Sendable {
+    private weak var ahead: ClientRequest?
+    /// The newest mark of which a connection stood.
+    private(set) var stands: Int64 = 0
+
+    /// Whether others are to wait for it.
+    var isUnderWay: Bool { ahead.map { $0.isDialing && !$0.isLeft } ?? false }
+
+    /// Whether a request that begins opens a connection, whoever else opens one; it goes ahead then, unless
+    /// each request has a connection of its own.
+    func goesAhead(_ request: ClientRequest) -> Bool {
+      guard ConnectionColours.colour(of: request.mark) != 0 else { return false }
+      if request.target.origin.isSpread { return true }
+      guard stands != request.mark else { return false }
+      ahead = request
+      return true
     }
 
-    /// Whether it waits for a connection that somebody else opens, for the first time.
-    fileprivate var waitsForDial: Bool {
-      guard !wasMoved, let exchange = slot?.raw.pointee else { return false }
-      return !exchange.dials && exchange.connection == nil && !exchange.begun
+    /// Looks at a request that dialled. Whichever connection stands first is the one for all.
+    func look(at request: ClientRequest) {
+      guard request === ahead || request.isLeft, let exchange = request.slot?.raw.pointee,
+        exchange.connection != nil
+      else { return }
+      ahead = nil
+      stands = request.mark
+      guard request.isLeft else { return }
+      request.isLeft = false
+      request.target.origin.mark.store(stands, ordering: .relaxed)
     }
+  }
+
+  extension ClientRequest {
+    private var hasNoConnection: Bool {
+      guard let exchange = slot?.raw.pointee else { return false }
+      return exchange.connection == nil && !exchange.begun
+    }
+
+    /// Whether it is opening a connection, or about to.
+    fileprivate var isDialing: Bool {
+      hasNoConnection && (dialsItself || slot?.raw.pointee.dials == true)
+    }
+
+    /// Whether it waits for a connection that somebody else opens.
+    fileprivate var waitsForDial: Bool { hasNoConnection && !isDialing }
   }
 #endif

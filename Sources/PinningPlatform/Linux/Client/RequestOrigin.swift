@@ -54,8 +54,8 @@
     let mark = Atomic<Int64>(0)
 
     init(settings: RequestSettings) {
-      lanes = (0..<settings.lanes).map { _ in RequestLane(isForStreams: false) }
-      streamLanes = (0..<settings.lanes).map { _ in RequestLane(isForStreams: true) }
+      lanes = (0..<settings.lanes).map { _ in RequestLane(isForStreams: false, dial: OriginDial()) }
+      streamLanes = lanes.map { RequestLane(isForStreams: true, dial: $0.dial) }
       limit = settings.perOrigin
     }
 
@@ -63,7 +63,7 @@
     func enter(streams: Bool) -> Place {
       let lanes = streams ? streamLanes : lanes
       var number = 0
-      if sharing.load(ordering: .relaxed) == .spread {
+      if isSpread {
         var fewest = lanes[0].taken.load(ordering: .relaxed)
         if fewest >= Self.few {
           for other in 1..<lanes.count {
@@ -75,6 +75,9 @@
       lanes[number].taken.wrappingAdd(1, ordering: .relaxed)
       return Place(number: number, lane: lanes[number], origin: self)
     }
+
+    /// Whether its answers come over a connection each.
+    var isSpread: Bool { sharing.load(ordering: .relaxed) == .spread }
 
     /// Remembers whether an answer came over a connection of its own.
     func learn(spreads: Bool) {
@@ -99,6 +102,8 @@
   /// loop's thread only but for `taken`, hence unchecked.
   final class RequestLane: @unchecked Sendable {
     let isForStreams: Bool
+    /// The host's on this loop: both lanes have it.
+    let dial: OriginDial
     /// Requests that were given a place here and have not ended.
     let taken = Atomic(0)
     /// Requests that have a socket or a stream, or are about to get one.
@@ -114,11 +119,17 @@
     /// When an answer last came over a connection that had carried others before.
     var heardAt: Int64 = 0
 
-    init(isForStreams: Bool) { self.isForStreams = isForStreams }
+    init(isForStreams: Bool, dial: OriginDial) {
+      self.isForStreams = isForStreams
+      self.dial = dial
+    }
 
     var hasWaiting: Bool { first < queue.count }
 
     func append(_ request: ClientRequest) { queue.append(request) }
+
+    /// Has it be the next.
+    func putBack(_ request: ClientRequest) { queue.insert(request, at: first) }
 
     func popFirst() -> ClientRequest? {
       while first < queue.count {

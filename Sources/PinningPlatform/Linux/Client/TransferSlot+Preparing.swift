@@ -20,6 +20,7 @@
         target = request.target
       }
       if colour != 0, pp_exchange_set_colour(raw, colour) != CURLE_OK { return false }
+      if request.dialsItself, pp_exchange_dial_itself(raw) != CURLE_OK { return false }
       if let proxy = settings.proxy, pp_exchange_set_proxy(raw, proxy) != CURLE_OK { return false }
       if request.needsFreshConnection, pp_exchange_use_fresh_connection(raw) != CURLE_OK {
         return false
