@@ -68,6 +68,29 @@ struct RotateTests {
     #expect(other.exitCode == 1 && other.stdout.isEmpty, "\(other.stderr)")
   }
 
+  @Test("makes no set that has lost the keys under \"also\"", arguments: ["root", "online"])
+  func also(role: String) async throws {
+    let directory = try stage()
+    #expect(try await rotate(directory).exitCode == 0)
+    let file = directory.file("tls/keysets/" + Self.file)
+    let json = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+    let key = try TrustSigningKey.generate(.ed25519).roleKey
+    let also = JSONValue.object([
+      "keys": .array([
+        .object(["alg": .string("EdDSA"), "spki": .string(Data(key.spki).base64EncodedString())])
+      ]), "threshold": .number(try #require(JSONNumber(exactly: 1))),
+    ])
+    let changed = json.replacing(
+      "\"\(role)\":{",
+      with: "\"\(role)\":{\"also\":\(String(decoding: also.canonicalBytes, as: UTF8.self)),")
+    #expect(changed != json)
+    try Data(changed.utf8).write(to: file)
+    let outcome = try await rotate(directory)
+    #expect(outcome.exitCode == 1)
+    #expect(outcome.stderr.contains("keys under \"also\""))
+    #expect(try Data(contentsOf: file) == Data(changed.utf8))
+  }
+
   @Test("after one that broke off, says what to do")
   func brokenOff() async throws {
     let directory = try stage()

@@ -10,6 +10,8 @@ extension RegistryVectorBook {
     try fillCopies()
     try fillTimeReadings()
     try fillPartReadings()
+    try fillRetiredReadings()
+    try fillHandedReadings()
     begin("a pin that is denied does not count as one that is listed")
     var registry = try epochOne()
     registry.pins = [("a.example", 1), ("a.example", 2)]
@@ -145,5 +147,108 @@ extension RegistryVectorBook {
       "jump-part.json",
       try Self.part(try jumping.document()) { $0["keySets"] = .array(Array(sets[1...])) },
       "accepted", number: [3, 1], keySet: 3, leaf: leaf)
+  }
+
+  private mutating func fillRetiredReadings() throws {
+    let both: Leaf = ["a.example": [1], "b.example": [2]]
+    begin("a retired statement may be the first of an epoch, and keeps no more than another one")
+    var first = try epochOne()
+    first.pins = [("a.example", 1), ("b.example", 2)]
+    let listed = try first.document()
+    try step("both-1.json", listed, "accepted", number: [1, 1], keySet: 1, leaf: both)
+    var next = first
+    try next.beginEpoch(online: 4)
+    (next.pins, next.isRetired) = ([("a.example", 1)], true)
+    try step(
+      "retired-next-epoch.json", try next.document(), "accepted", number: nil, keySet: 2,
+      leaf: ["a.example": [1], "b.example": nil])
+
+    let over = Self.start + 30 * Self.day + 1
+    let gone: Leaf = ["a.example": [1], "b.example": nil]
+    begin("the 30 days run where the newest document has a retired statement")
+    try step("both-1.json", listed, "accepted", number: [1, 1], keySet: 1, leaf: both)
+    var retired = first
+    (retired.version, retired.isRetired, retired.pins) = (2, true, [("a.example", 1)])
+    let without = try retired.document()
+    for (clock, leaf) in [(Self.start, both), (over - 1, both), (over, gone)] {
+      try step(
+        "thirty-retired.json", without, "accepted", at: clock, number: nil, keySet: 1, leaf: leaf)
+    }
+
+    begin("the 30 days run where the document that listed the host last had a retired statement")
+    retired.pins = first.pins
+    try step("both-1.json", listed, "accepted", number: [1, 1], keySet: 1, leaf: both)
+    try step(
+      "both-retired.json", try retired.document(), "accepted", number: nil, keySet: 1, leaf: both)
+    var ended = first
+    (ended.version, ended.pins) = (3, [("a.example", 1)])
+    let last = try ended.document()
+    for (clock, leaf) in [(Self.start, both), (over - 1, both), (over, gone)] {
+      try step(
+        "thirty-last.json", last, "accepted", at: clock, number: [1, 3], keySet: 1, leaf: leaf)
+    }
+
+    begin("CA pins of a retired statement are readable pins, and `keys` is a list")
+    var bare = try epochOne()
+    bare.payloadText = "{\"keys\":[]}"
+    try step(
+      "no-keys.json", try bare.document(), "no-usable-key", number: nil, keySet: 1, leaf: [:])
+    bare.isRetired = true
+    try step(
+      "no-keys-retired.json", try bare.document(), "no-usable-key", number: nil, keySet: 1,
+      leaf: [:])
+    bare.hosts = [HostSettings(try HostPattern("a.example"), ca: [.test(7)])]
+    bare.isRetired = false
+    try step(
+      "ca-only.json", try bare.document(), "accepted", number: [1, 1], keySet: 1, leaf: [:],
+      ca: ["a.example": [7]])
+    bare.version = 2
+    bare.isRetired = true
+    try step(
+      "ca-only-retired.json", try bare.document(), "accepted", number: nil, keySet: 1, leaf: [:],
+      ca: ["a.example": [7]])
+    begin("`keys` is a list")
+    for (number, keys) in ["{}", "null", "\"a.example\"", "1"].enumerated() {
+      bare.payloadText = "{\"keys\":\(keys)}"
+      for isRetired in [false, true] {
+        bare.isRetired = isRetired
+        try step(
+          "keys-\(number)\(isRetired ? "-retired" : "").json", try bare.document(), "malformed",
+          number: nil, keySet: 1, leaf: [:])
+      }
+    }
+    bare.payloadText = "{}"
+    try step(
+      "keys-missing.json", try bare.document(), "malformed", number: nil, keySet: 1, leaf: [:])
+  }
+
+  private mutating func fillHandedReadings() throws {
+    let registry = try epochOne()
+    let leaf: Leaf = ["a.example": [1]]
+    begin(
+      "what is handed over is read and completed first, and then needs a statement and a minimum")
+    let list = try JSONValue(parsing: try registry.document()).objectValue
+    var damaged = try #require(list)
+    damaged["payload"] = .array([])
+    let bad = JSONValue.object(damaged).canonicalBytes
+    for (file, bytes, outcome) in [
+      ("handed-empty.json", [UInt8]("{}".utf8), "malformed"),
+      ("handed-no-object.json", [UInt8]("[]".utf8), "malformed"),
+      ("handed-payload-list.json", bad, "malformed"),
+      ("part-first.json", try Self.part(try registry.document()), "incomplete"),
+    ] {
+      try step(file, bytes, outcome, number: nil, leaf: [:], handed: true)
+    }
+    try step(
+      "rules-1.json", try registry.document(), "accepted", number: [1, 1], keySet: 1, leaf: leaf)
+    var retired = registry
+    (retired.version, retired.isRetired) = (2, true)
+    try retired.beginEpoch(online: 4)
+    begin("a retired list that is handed over changes nothing, its key sets too")
+    try step(
+      "rules-1.json", try registry.document(), "accepted", number: [1, 1], keySet: 1, leaf: leaf)
+    try step(
+      "handed-retired.json", try retired.document(), "statement-required", number: [1, 1],
+      keySet: 1, leaf: leaf, handed: true)
   }
 }
