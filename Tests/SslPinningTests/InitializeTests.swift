@@ -103,6 +103,12 @@ struct InitializeTests {
     registry.answer(
       HTTPResponse(body: [UInt8](repeating: 0x20, count: 4096), delivery: .endless()))
     #expect(await failure(config) == .tooLarge(limit: 100_000))
+    // No number ends the process.
+    for limit in [Int.min, -1, 0] {
+      config.maximumRegistryBytes = limit
+      #expect(await failure(config) == .tooLarge(limit: limit))
+    }
+    config.maximumRegistryBytes = 100_000
     config.fetchTimeout = 1
     registry.answer(
       HTTPResponse(

@@ -12,7 +12,7 @@ public struct RegistryLimits: Hashable, Sendable {
   public init(
     maximumBytes: Int = 4 << 20, vanishedHostDays: Int64 = 30, maximumOlderDocuments: Int = 64
   ) {
-    self.maximumBytes = maximumBytes
+    self.maximumBytes = max(0, maximumBytes)
     self.vanishedHostDays = vanishedHostDays
     self.maximumOlderDocuments = maximumOlderDocuments
   }
