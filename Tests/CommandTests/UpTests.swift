@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import Pinning
 import PinningPlatform
 import TLSTools
@@ -83,6 +84,37 @@ struct UpTests {
         #expect(ended.exitCode == 0, "\(ended.stderr)")
         #expect(ended.stderr.contains("\"stopped\""))
       }
+    }
+  }
+
+  @Test("serves, logs for nobody and ends on SIGTERM while whoever reads its log hangs")
+  func hangingLog() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      try directory.write(
+        "keys: [{fqdn: localhost, port: 1}]\ntls: {dir: \(directory.path())}\n"
+          + "storage: {type: memory}\nlog: {level: debug}", to: "config.yaml")
+      #expect(mkfifo(directory.path("log"), 0o600) == 0)
+      let log = open(directory.path("log"), O_RDWR | O_NONBLOCK)
+      defer { Foundation.close(log) }
+      let junk = [UInt8](repeating: 0x2e, count: 1024)
+      while write(log, junk, junk.count) > 0 {}
+      let server = try ChildProcess(
+        "sh", ["-c", "exec \"$0\" up --listen 127.0.0.1:0 2>log", try Tool.path()],
+        directory: directory.url)
+      let marker = "listening on "
+      try await server.waitForOutput(containing: marker)
+      try await server.waitForOutput(containing: "\n")
+      let line = try #require(
+        server.stdout.split(separator: "\n").first { $0.hasPrefix(marker) })
+      let url = try #require(URL(string: String(line.dropFirst(marker.count))))
+      let path = String(repeating: "a", count: 4000)
+      for _ in 0..<30 {
+        let (_, answer) = try await URLSession.shared.data(
+          from: url.appending(path: "api/v1/admin/\(path)"))
+        #expect([401, 429].contains((answer as? HTTPURLResponse)?.statusCode))
+      }
+      #expect(try await server.terminate(seconds: 30).exitCode == 0)
     }
   }
 

@@ -42,6 +42,7 @@ RULES = {
     "Server 2": "signed once per change",
     "Server 3": "what was acknowledged survives",
     "Server 4": "endpoints are watched on time",
+    "Server 5": "nobody stops the server who only reads",
 }
 
 HEADERS = ("Rule", "Disables", "Tests")

@@ -9,6 +9,8 @@ import PinningPlatform
 /// - Never a secret: no caller passes key material, and configurations are printed masked.
 /// - An event is one `write`, so events of several threads never mix. What comes from outside (a
 ///   certificate's subject, a peer's error) is escaped and cannot begin a line of its own.
+/// - Whoever logs never waits. Lines that a reader does not take are dropped and counted, and `log_lines_dropped`
+///   says how many.
 /// - Copies share level and style: ``change(level:format:isPretty:)`` is in force for all of them.
 public struct ServerLog: Sendable {
   private struct Style {
@@ -19,6 +21,7 @@ public struct ServerLog: Sendable {
   private let style: Locked<Style>
   private let sink: @Sendable ([UInt8]) -> Void
   private let now: @Sendable () -> Int64
+  private let writer: LogWriter?
 
   /// A log.
   ///
@@ -35,6 +38,23 @@ public struct ServerLog: Sendable {
     style = Locked(Style(level: level, style: LogStyle(format: format, isPretty: isPretty)))
     self.sink = sink
     self.now = now
+    writer = nil
+  }
+
+  /// A log to a file descriptor, which stays open.
+  ///
+  /// - Parameter limit: the most bytes that wait for whoever reads.
+  init(
+    to descriptor: Int32, level: LogLevel, format: LogFormat, isPretty: Bool, limit: Int = 1 << 20,
+    now: @escaping @Sendable () -> Int64
+  ) {
+    let style = Locked(Style(level: level, style: LogStyle(format: format, isPretty: isPretty)))
+    let writer = LogWriter(to: descriptor, limit: limit) { count in
+      style.withLock { $0 }.style.bytes(
+        .warn, RFC3339.text(now()), "log_lines_dropped", [("count", "\(count)")])
+    }
+    (self.style, self.now, self.writer) = (style, now, writer)
+    sink = { writer.append($0) }
   }
 
   /// A log to standard error.
@@ -42,12 +62,15 @@ public struct ServerLog: Sendable {
     level: LogLevel = .info, format: LogFormat = .json, isPretty: Bool = false
   ) -> ServerLog {
     ServerLog(
-      level: level, format: format, isPretty: isPretty, now: { Int64(time(nil)) },
-      sink: { line in
-        // A closed or full standard error must not stop the server: the outcome is not looked at.
-        _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
-      })
+      to: STDERR_FILENO, level: level, format: format, isPretty: isPretty,
+      now: { Int64(time(nil)) })
   }
+
+  /// How many lines were dropped so far.
+  var droppedLines: Int { writer?.droppedLines ?? 0 }
+
+  /// Waits until all lines are written, at most so many seconds. What is logged afterwards is dropped.
+  public func close(within seconds: Double = 1) { writer?.close(within: seconds) }
 
   /// A log that forgets everything.
   public static let silent = ServerLog(level: .error, now: { 0 }, sink: { _ in })

@@ -22,13 +22,22 @@ final class ServerMetrics: Sendable {
     help: "Writes to series beyond the limit of a metric; they are told nowhere",
     labels: ["metric"]
   ) { Counter() }
+  private let unlogged = MetricFamily(
+    "ssl_pinning_log_dropped_total", help: "Lines of the log that nobody took in time"
+  ) { Counter() }
   private let size = Locked(16 * 1024)
+  private let droppedLines: @Sendable () -> Int
 
   /// Metrics of a server that has just started.
   ///
-  /// - Parameter started: when, in Unix seconds.
-  init(version: String, started: Int64) {
+  /// - Parameters:
+  ///   - started: when, in Unix seconds.
+  ///   - droppedLines: how many lines of the log were dropped so far.
+  init(
+    version: String, started: Int64, droppedLines: @escaping @Sendable () -> Int = { 0 }
+  ) {
     service = ServiceMetrics(version: version, started: started)
+    self.droppedLines = droppedLines
   }
 
   /// All metrics as Prometheus reads them, ordered by name and labels; the body of an answer with
@@ -39,6 +48,7 @@ final class ServerMetrics: Sendable {
     for (metric, count) in endpoints.refusals + documents.refusals where count > 0 {
       refused.cell(metric).raise(to: count)
     }
+    unlogged.cell().raise(to: UInt64(droppedLines()))
     var writer = ExpositionWriter(at: now, reserving: size.withLock { $0 } + 4096)
     for metric in all { metric.write(to: &writer) }
     size.withLock { $0 = writer.bytes.count }
@@ -46,7 +56,7 @@ final class ServerMetrics: Sendable {
   }
 
   private var all: [any ExposedMetric] {
-    (endpoints.all + documents.all + service.all + [refused]).sorted { $0.name < $1.name }
+    (endpoints.all + documents.all + service.all + [refused, unlogged]).sorted { $0.name < $1.name }
   }
 
   /// What is watched and published from now on: documents get their series, and series of documents

@@ -60,7 +60,8 @@ public final class RegistryService: Sendable {
         directory: configuration.tls.directory, publishing: configuration.publishing)
     } catch { throw .signer(error) }
     Self.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
-    let metrics = ServerMetrics(version: ServerVersion.current, started: clock.now())
+    let metrics = ServerMetrics(
+      version: ServerVersion.current, started: clock.now(), droppedLines: { log.droppedLines })
     metrics.configured(configuration.documents)
     let store: MeasuredStore
     do throws(StoreError) {

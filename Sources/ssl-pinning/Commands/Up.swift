@@ -21,6 +21,8 @@ enum Up {
     let log = ServerLog.standardError(
       level: configuration.logLevel, format: configuration.logFormat,
       isPretty: configuration.logPretty)
+    // What is logged last says why the server ended.
+    defer { log.close() }
     log.event(effective)
     do throws(RegistryServiceError) {
       try await RegistryService(configuration: configuration, log: log).run(reading: sources.read) {

@@ -230,4 +230,17 @@ struct AdministrationAccessTests {
     #expect(!"\(events)".contains(token) && !"\(events)".contains("the-reason"))
     await service.stop()
   }
+
+  @Test(
+    "strangers fill no log: a few lines, with the number of those that it does not tell, and cut paths"
+  )
+  func floods() async throws {
+    let service = try await AdministeredService.running()
+    let path = "/" + String(repeating: "a", count: 4000)
+    for _ in 0..<40 { try await service.call("GET", path, headers: [:]) }
+    let events = service.scripted.log.events("admin_request")
+    #expect((1...20).contains(events.count))
+    #expect(events.allSatisfy { ($0["path"]?.stringValue?.count ?? 0) <= 256 })
+    await service.stop()
+  }
 }

@@ -9,11 +9,13 @@ import PinningPlatform
 /// - Calls are limited for each address. Those without a good token have a limit of their own and a
 ///   stricter one, so that behind a proxy, where all have one address, nobody else's failures keep an
 ///   administrator out.
-/// - Every call that is heard is one event in the log, a refused one too. What the HTTP server refuses
-///   by itself (a body that is too large, a malformed head) is not heard here.
+/// - Every call that is heard is one event in the log. Of refused strangers only some are, with the number
+///   of the others: else whoever likes writes the log. What the HTTP server refuses by itself (a body that is
+///   too large, a malformed head) is not heard here.
 /// - A change that was begun is finished, whether or not its caller still waits.
 struct AdministrationSite: Sendable {
   static let prefix = "/api/v1/admin/"
+  private static let longestLoggedPath = 256
 
   private let routes: [AdministrationRoute]
   private let isEnabled: Bool
@@ -127,11 +129,17 @@ struct AdministrationSite: Sendable {
   }
 
   private func note(_ request: HTTPRequest, _ status: UInt32, who: String) {
+    var untold = 0
+    if who.isEmpty {
+      guard let count = limits.untoldBeforeLine(of: request.peer) else { return }
+      untold = count
+    }
+    let path = String(decoding: request.path.utf8.prefix(Self.longestLoggedPath), as: UTF8.self)
     log.event(
       [401, 403, 429].contains(status) ? .warn : .info, "admin_request",
-      [
-        "who": who, "method": request.method, "path": request.path, "status": "\(status)",
-        "peer": request.peer,
-      ])
+      fields: [
+        ("who", who), ("method", request.method), ("path", path), ("status", "\(status)"),
+        ("peer", request.peer),
+      ] + (untold > 0 ? [("untold", "\(untold)")] : []))
   }
 }

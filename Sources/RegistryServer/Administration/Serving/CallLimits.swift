@@ -5,6 +5,15 @@ final class CallLimits: Sendable {
   private let calls: Locked<RateLimiter>
   private let failures: Locked<RateLimiter>
   private let ticks: @Sendable () -> Int64
+  private let lines = Locked(Lines())
+
+  /// What the log tells of calls without a good token: 10 lines at once for an address and then one in 6
+  /// seconds, and 100 a minute for all of them.
+  private struct Lines {
+    var each = RateLimiter(burst: 10, interval: 6000)
+    var all = RateLimiter(burst: 100, interval: 600)
+    var untold = 0
+  }
 
   /// - Parameters:
   ///   - calls: of those with a good token: a page of the console is a dozen calls, and 20 a second go
@@ -33,6 +42,21 @@ final class CallLimits: Sendable {
   /// Counts a call without.
   func refusalOfFailure(by peer: String) -> AdministrationRefusal? {
     refusal(failures, peer, "too many calls without a good token from this address")
+  }
+
+  /// Whether the log tells of a call without a good token: how many it did not tell of since the last
+  /// line, or `nil` where it tells nothing.
+  func untoldBeforeLine(of peer: String) -> Int? {
+    let now = ticks()
+    return lines.withLock { lines in
+      guard lines.each.ask(peer, at: now) == .allowed, lines.all.ask("", at: now) == .allowed
+      else {
+        lines.untold += 1
+        return nil
+      }
+      defer { lines.untold = 0 }
+      return lines.untold
+    }
   }
 
   private func refusal(
