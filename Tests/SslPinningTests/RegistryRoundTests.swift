@@ -46,14 +46,20 @@ struct RegistryRoundTests {
       name: "a registry that says late that there is nothing newer ends it",
       steps: [.second(0), .second(1), .none(0)], next: [1, 2, -1], isOver: true),
     .init(
-      name: "a mirror that brings something newer ends it",
-      steps: [.second(0), .newer(1)], next: [1, -1], isOver: true),
+      name: "a mirror that brings something newer leaves the next one to be asked",
+      steps: [.second(0), .newer(1)], next: [1, 2], isOver: false),
+    .init(
+      name: "the registry ends it with something newer, whatever a mirror has brought",
+      steps: [.second(0), .newer(1), .newer(0), .second(2)], next: [1, 2, -1, -1], isOver: true),
     .init(
       name: "after a refusal, nothing newer is no reason not to ask the next", isAnew: true,
       steps: [.none(0), .none(1), .none(2)], next: [1, 2, -1], isOver: true),
     .init(
-      name: "after a refusal, something newer ends it", isAnew: true,
-      steps: [.none(0), .newer(1)], next: [1, -1], isOver: true),
+      name: "after a refusal, a mirror's something newer leaves the next one to be asked",
+      isAnew: true, steps: [.none(0), .newer(1), .newer(2)], next: [1, 2, -1], isOver: true),
+    .init(
+      name: "after a refusal, something newer of the registry ends it", isAnew: true,
+      steps: [.newer(0)], next: [-1], isOver: true),
     .init(
       name: "nobody is asked once it is over", steps: [.newer(0), .second(0), .failed(1)],
       next: [-1, -1, -1], isOver: true),

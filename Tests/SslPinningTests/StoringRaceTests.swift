@@ -165,4 +165,33 @@ struct JoinedFetchTests {
     #expect(try second.get())
     #expect(keeper.versionInForce == "1.3")
   }
+
+  @Test("a refresh that found another one under way, answered before, makes its own")
+  func answeredBefore() async throws {
+    let stage = try StoringStage()
+    stage.publish(try stage.document(1, 1))
+    let keeper = try await stage.keeper()
+    let isOpen = Locked(false)
+    let old = try stage.document(1, 1)
+    let new = try stage.document(1, 3, ["a.example", "c.example"])
+    let count = Locked(0)
+    stage.answer.withLock {
+      $0 = { _ in
+        let number = count.withLock { count in
+          count += 1
+          return count
+        }
+        if number == 1 { _ = await eventually { isOpen.withLock { $0 } } }
+        return .success(.fresh(number == 1 ? old : new, etag: nil))
+      }
+    }
+    let first = Task { await keeper.refresh(bypassingCaches: true) }
+    #expect(await eventually { count.withLock { $0 } == 1 })
+    let second = Task { await keeper.refresh(bypassingCaches: true) }
+    try await StoringStage.untilStoring()
+    isOpen.withLock { $0 = true }
+    #expect(try await first.value.get() == false)
+    #expect(try await second.value.get())
+    #expect(count.withLock { $0 } == 2 && keeper.versionInForce == "1.3")
+  }
 }

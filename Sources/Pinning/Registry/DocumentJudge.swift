@@ -107,7 +107,7 @@ struct DocumentJudge {
   ) throws(RegistryError) -> AcceptedDocument {
     if let held = standing.statement {
       guard held.isRetired else { throw .statementStripped }
-    } else if trust.requiresStatement {
+    } else if trust.requiresStatement || trust.minimum != nil && origin != .stored {
       throw .statementRequired
     }
     guard let key = trust.format1Key else { throw .noFormat1Key }

@@ -37,7 +37,7 @@ public struct RegistryTrust: Sendable {
     self.init(
       registry: registry,
       shipped: KeySet(registry: registry, epoch: 0, root: shipped, online: shipped),
-      format1Key: format1Key, requiresStatement: requiresStatement || minimum != nil,
+      format1Key: format1Key, requiresStatement: requiresStatement,
       minimum: minimum, limits: limits, crypto: crypto)
   }
 

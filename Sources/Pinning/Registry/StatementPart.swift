@@ -56,27 +56,30 @@ public struct StatementPart: Sendable {
     return whole(try Self.payload(of: trusted, limits), trusted)
   }
 
-  /// Why the part is not believed, whatever its payload is. Asked before anybody is asked for that: who cannot
-  /// sign must not have a client send requests.
+  /// What becomes of what is believed, whatever the part's payload is.
   ///
   /// - Parameters:
   ///   - trusted: what is believed.
   ///   - trust: what the app ships.
   ///   - clock: Unix time in seconds.
   ///   - road: who brought the part.
-  public func refusal(
-    by trusted: TrustedRegistry, under trust: RegistryTrust, at clock: Int64,
-    from road: TrustedRegistry.Road
-  ) -> RegistryError? {
+  /// - Returns: no refusal where the payload alone is left to be judged. The registry has no more than newer
+  ///   key sets.
+  public func update(
+    of trusted: TrustedRegistry, under trust: RegistryTrust, at clock: Int64,
+    by road: TrustedRegistry.Road
+  ) -> RegistryUpdate {
     // The payload is the last that is looked at.
     let payload: JSONValue?
     do throws(RegistryError) { payload = try Self.payload(of: trusted, trust.limits) } catch {
-      return error
+      return RegistryUpdate(registry: trusted, refusal: error)
     }
-    let refusal = trusted.update(
-      with: whole(payload, trusted), under: trust, at: clock, by: road
-    ).refusal
-    return refusal == .otherPayload ? nil : refusal
+    let update = trusted.update(with: whole(payload, trusted), under: trust, at: clock, by: road)
+    guard let refusal = update.refusal else {
+      return RegistryUpdate(registry: trusted, refusal: nil)
+    }
+    return RegistryUpdate(
+      registry: update.registry, refusal: refusal == .otherPayload ? nil : refusal)
   }
 
   private static func payload(

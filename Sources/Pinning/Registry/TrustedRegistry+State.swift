@@ -44,8 +44,8 @@ extension TrustedRegistry {
     }
     // A time to come was written under a clock that ran ahead: nobody knows when it really was. If it
     // counted, every start would take the state for a new one and ask nobody.
-    let isKnown = RegistryStamp.isPast(state.confirmed, at: clock)
-    let confirmed = isKnown ? min(state.confirmed, clock) : 0
+    // Beside another list of format 1 it would take that one back.
+    let confirmed = state.confirmed <= clock ? state.confirmed : 0
     self.init(
       document: document, standing: standing, vanished: vanished, confirmed: confirmed,
       limits: trust.limits)

@@ -43,8 +43,8 @@ struct VanishedHosts: Sendable {
   mutating func expire(under document: AcceptedDocument, at now: Int64, limits: RegistryLimits) {
     hosts = hosts.mapValues { host in
       var host = host
-      // A clock that ran ahead must not keep a host for longer.
-      host.since = min(host.since, now)
+      // A clock that ran ahead must not keep a host for longer, nor one that was behind for less.
+      host.since = host.source.since(host.since, at: now)
       return host
     }
     .filter { _, host in

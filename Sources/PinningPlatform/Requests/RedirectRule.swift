@@ -60,7 +60,10 @@ package enum RedirectRule {
     }
     if !isSameOrigin(old, target) {
       for name in ["Authorization", "Cookie", "Proxy-Authorization", "Host"] {
-        next.setValue(nil, forHTTPHeaderField: name)
+        // A request may have one field in several spellings, and this takes one of them out.
+        let count = (next.allHTTPHeaderFields ?? [:]).keys
+          .count { $0.lowercased() == name.lowercased() }
+        for _ in 0..<count { next.setValue(nil, forHTTPHeaderField: name) }
       }
     }
     return .follow(next)

@@ -33,8 +33,9 @@ final class ConnectionIntake: Sendable {
         if hasRoom(), Self.acceptOne(from: listening, take) != .failed { continue }
         if wakeup.wait(milliseconds: Self.pause) == .woken { break }
       }
-      // Who has connected is served: closing the socket resets what stands in its queue.
-      while Self.acceptOne(from: listening, take) == .taken {}
+      // Who has connected is served: closing the socket resets what stands in its queue. Whoever connects
+      // without end does not keep this from ending.
+      for _ in 0..<Int(SOMAXCONN) where Self.acceptOne(from: listening, take) != .taken { break }
       Foundation.close(listening)
       let waiting = end.withLock { end in
         defer { end = End(isReached: true) }

@@ -14,16 +14,30 @@ extension RegistryKeeper {
     let bypassesCaches: Bool
     /// Whether "unchanged" is no answer to it.
     let isAnew: Bool
+    /// When it began, by the clock that is never set.
+    let begun: Int64
+    /// Whether the app's own URL has answered. Mirrors may be silent for long after that.
+    var isAnswered = false
+
+    /// Whether it is worth waiting for: it hangs no longer than a mirror is waited for.
+    func isPrompt(at now: Int64) -> Bool {
+      !isAnswered && Double(now - begun) < RegistryRound.patience
+    }
   }
 
   /// The fetch under way, or one that starts now.
+  func flight(_ state: inout State, _ fetch: @escaping Fetch, bypassingCaches: Bool) -> Flight {
+    if let running = state.refreshing, !running.isAnswered { return running }
+    return begin(&state, fetch, bypassingCaches: bypassingCaches)
+  }
+
+  /// Starts a fetch; from now on others join this one.
   ///
   /// - Parameter anew: whether "unchanged" is no answer: after a refusal, since a mirror whose tag never
   ///   changes would keep a rotation away for good.
-  func flight(
+  func begin(
     _ state: inout State, _ fetch: @escaping Fetch, bypassingCaches: Bool, anew: Bool = false
   ) -> Flight {
-    if let running = state.refreshing { return running }
     let clock = clocks.wall()
     let asked = state.trusted
     let isUseless = anew || asked.isExpired(at: clock)
@@ -33,14 +47,19 @@ extension RegistryKeeper {
     state.flights += 1
     let number = state.flights
     let task = Task {
-      let (result, isNews) = await self.round(visitor, anew: anew) { self.land(number) }
+      let (result, isNews) = await self.round(visitor, anew: anew) {
+        self.state.withLock {
+          if $0.refreshing?.number == number { $0.refreshing?.isAnswered = true }
+        }
+      }
       // Before it is stored: a disk that hangs must keep nobody from the next fetch.
       self.land(number)
       if isNews { await self.persist() }
       return result
     }
     let flight = Flight(
-      number: number, task: task, bypassesCaches: bypassingCaches, isAnew: anew)
+      number: number, task: task, bypassesCaches: bypassingCaches, isAnew: anew,
+      begun: clocks.steady())
     state.refreshing = flight
     return flight
   }
@@ -57,8 +76,7 @@ extension RegistryKeeper {
 
   /// Asks the app's own URL and, where that one fails or is slow, the mirrors.
   ///
-  /// - Parameter ownAnswered: called when the app's own URL has answered. Mirrors may be silent for long after
-  ///   that, and who meets a new key meanwhile must not wait for them to be asked about it.
+  /// - Parameter ownAnswered: called when the app's own URL has answered.
   /// - Returns: whether the pins changed, or why the app's own URL brought nothing; and whether there is
   ///   something to store.
   private func round(
@@ -69,7 +87,7 @@ extension RegistryKeeper {
     let clocks = clocks
     let ask = { (place: Int) -> Task<Void, Never>? in
       Task {
-        let visit = await self.visit(places[place], by: visitor)
+        let visit = await self.ask(places[place], by: visitor)
         // Who comes when the round is over has put in force what is newer all the same.
         if case .terminated = tell.yield(.answered(place: place, visit)), visit.isNews {
           await self.persist()
@@ -168,7 +186,10 @@ extension RegistryKeeper {
       guard let pinsChanged else { continue }
       if newer.stamp.fork != base.stamp.fork { tellFork() }
       if isChange { tellRegistry() }
-      if isChange || !isSameDocument { pinsChanged?() }
+      if isChange || !isSameDocument {
+        pinsChanged?()
+        changes.send(())
+      }
       return isChange
     }
   }

@@ -68,6 +68,22 @@ extension RegistryKeeper {
     }
   }
 
+  /// Asks one place. A mirror is asked once at a time, and whoever wants to ask it meanwhile waits for that
+  /// answer: with a fetch for each refusal, silent ones would take all threads that fetch.
+  func ask(_ place: RegistrySource.Place, by visitor: RegistryVisitor) async -> Visit {
+    guard case .mirror = place else { return await visit(place, by: visitor) }
+    return await state.withLock { state in
+      if let running = state.asked[place] { return running }
+      let task = Task {
+        let visit = await self.visit(place, by: visitor)
+        self.state.withLock { $0.asked[place] = nil }
+        return visit
+      }
+      state.asked[place] = task
+      return task
+    }.value
+  }
+
   /// Asks one place for what is new, by the statement part where it has one, and puts it in force.
   func visit(_ place: RegistrySource.Place, by visitor: RegistryVisitor) async -> Visit {
     var isNews = false
@@ -98,8 +114,17 @@ extension RegistryKeeper {
     case .failure, .success(.unchanged):
       return (take(answer, of: part, from: place, confirming: visitor), false)
     case .success(.fresh(let bytes, let etag)):
-      guard let statement = try? StatementPart(parsing: bytes, limits: trust.limits),
-        let document = await visitor.document(of: statement, at: [place], trust.limits)
+      guard let statement = try? StatementPart(parsing: bytes, limits: trust.limits) else {
+        return (nil, false)
+      }
+      let road: TrustedRegistry.Road = place == .own ? .server : .mirror
+      if let refusal = try? refusal(of: statement, by: road) {
+        // A mirror is not asked for its whole document because it is behind: it may be so for long.
+        guard case .rolledBack = refusal, place != .own else { return (nil, true) }
+        let error = SslPinningError(refusal, url: url(of: place))
+        return (Visit(result: .failure(error), isNews: true), true)
+      }
+      guard let document = await visitor.document(of: statement, at: [place], trust.limits)
       else { return (nil, false) }
       let visit = take(
         .success(.fresh(document, etag: etag)), of: part, from: place, confirming: visitor)
@@ -108,16 +133,21 @@ extension RegistryKeeper {
     }
   }
 
+  private func url(of place: RegistrySource.Place) -> String {
+    switch place {
+    case .own: config.endpointUrl
+    case .mirror(let mirror): mirror.description
+    }
+  }
+
   /// Judges an answer, and puts in force what is believed of it.
   private func take(
     _ answer: Result<FetchedDocument, FetchError>, of part: RegistrySource.Part,
     from place: RegistrySource.Place, confirming visitor: RegistryVisitor
   ) -> Visit {
-    let (url, road, origin): (String, TrustedRegistry.Road, RegistryStatus.Origin) =
-      switch place {
-      case .own: (config.endpointUrl, .server, .network)
-      case .mirror(let mirror): (mirror.description, .mirror, .mirror)
-      }
+    let (road, origin): (TrustedRegistry.Road, RegistryStatus.Origin) =
+      place == .own ? (.server, .network) : (.mirror, .mirror)
+    let url = url(of: place)
     do throws(SslPinningError) {
       switch answer {
       case .failure(let error): throw SslPinningError(error, url: url)
@@ -170,14 +200,31 @@ extension RegistryKeeper {
       part = try StatementPart(parsing: bytes, limits: trust.limits)
     } catch { throw SslPinningError(error, url: nil) }
     if let part {
-      let refusal = part.refusal(by: trusted, under: trust, at: clocks.wall(), from: .hand)
-      if let refusal { throw SslPinningError(refusal, url: nil) }
+      if let refusal = try refusal(of: part, by: .hand) {
+        await persist()
+        throw SslPinningError(refusal, url: nil)
+      }
       guard let whole = await completed(part) else { throw .payloadMissing }
       document = whole
     }
     let visit = try take(document, by: .hand, .handed, tag: nil, url: nil)
     if visit.isNews { await persist() }
     return try visit.result.get().isChange
+  }
+
+  /// Why a part is not believed, whatever its payload is. Asked before anybody is asked for that: who cannot
+  /// sign must not have a client send requests. Newer key sets are believed all the same.
+  private func refusal(
+    of part: StatementPart, by road: TrustedRegistry.Road
+  ) throws(SslPinningError) -> RegistryError? {
+    let clock = clocks.wall()
+    var refusal: RegistryError?
+    _ = try put {
+      let judged = part.update(of: $0, under: trust, at: clock, by: road)
+      refusal = judged.refusal
+      return Change(registry: judged.registry)
+    }
+    return refusal
   }
 
   private func completed(_ part: StatementPart) async -> [UInt8]? {

@@ -6,7 +6,7 @@ import PinningPlatform
 ///
 /// - A document replaces the believed one only by ``TrustedRegistry``'s rules; whatever else comes
 ///   back changes nothing that is pinned.
-/// - At most one fetch runs; whoever asks meanwhile waits for that one.
+/// - Whoever asks while a fetch runs waits for that one, unless it hangs or may have been answered before.
 /// - Verdicts come from memory: no transport ever waits for a lock that is held over I/O.
 /// - Judged is by the clock and by the `issued` of the statement in force (``Pinning/TrustTime``).
 final class RegistryKeeper: PinJudge {
@@ -21,8 +21,10 @@ final class RegistryKeeper: PinJudge {
     var tag: DocumentTag?
     /// Who was found to serve whole documents only.
     var withoutParts: Set<RegistrySource.Place> = []
-    /// The fetch that others join.
+    /// The newest fetch under way, which others join.
     var refreshing: Flight?
+    /// The mirrors that are being asked.
+    var asked: [RegistrySource.Place: Task<Visit, Never>] = [:]
     /// How many fetches began.
     var flights: UInt64 = 0
     var limiter = RefreshLimiter()
@@ -42,6 +44,8 @@ final class RegistryKeeper: PinJudge {
 
   /// Every verdict.
   let evaluations = Broadcast<PinEvaluation>()
+  /// Tells that other pins are in force.
+  let changes = Broadcast<Void>()
   /// What happens; who comes late still hears how the client started.
   let events: Broadcast<PinningEvent>
   /// Who is told of failed pins.
@@ -120,14 +124,17 @@ final class RegistryKeeper: PinJudge {
 
   /// Fetches the registry, or joins the fetch under way.
   ///
+  /// - Parameter bypassingCaches: whether what the registry has *now* is wanted. A fetch that was under way
+  ///   may have been answered before, so it is waited for, and is not enough.
   /// - Returns: whether the pins changed.
   func refresh(bypassingCaches: Bool) async -> Result<Bool, SslPinningError> {
     guard case .live(let fetch) = source else { return .success(false) }
-    let running = state.withLock { flight(&$0, fetch, bypassingCaches: bypassingCaches) }
-    let result = await running.task.value
-    guard bypassingCaches, !running.bypassesCaches else { return result }
-    // One that was joined may have been answered by a cache.
-    return await state.withLock { flight(&$0, fetch, bypassingCaches: true) }.task.value
+    let before = state.withLock { $0.flights }
+    while true {
+      let running = state.withLock { flight(&$0, fetch, bypassingCaches: bypassingCaches) }
+      let result = await running.task.value
+      if !bypassingCaches || running.bypassesCaches && running.number > before { return result }
+    }
   }
 
   // MARK: PinJudge
@@ -163,29 +170,77 @@ final class RegistryKeeper: PinJudge {
 
   func wantsRefresh(after refusal: PinEvaluation) -> Bool {
     guard refusal.mayBeStale, case .live(let fetch) = source else { return false }
+    let now = clocks.steady()
     return state.withLock { state in
       // A refresh under way may bring the key; joining it costs no request.
-      if state.refreshing != nil { return true }
-      guard state.limiter.allows(refusal, at: clocks.steady()) else { return false }
+      if state.refreshing?.isPrompt(at: now) == true { return true }
+      guard state.limiter.allows(refusal, at: now) else { return state.refreshing != nil }
       // Begun here, not once somebody waits for it: of the parallel requests that meet a new key,
       // those that the limiter turns away must find a fetch to join.
-      _ = flight(&state, fetch, bypassingCaches: true, anew: true)
+      _ = begin(&state, fetch, bypassingCaches: true, anew: true)
       return true
     }
   }
 
-  /// Waits for the fetch that ``wantsRefresh(after:)`` began or found. One that was found may have
-  /// been answered before the server's new key was published: where it brought nothing, the refusal
-  /// is owed a fetch of its own, which counts against the limit like any other.
+  /// Waits for the fetch that ``wantsRefresh(after:)`` began or found, until the registry has the key. One
+  /// that was found may hang, or may have been answered before the server's new key was published: then
+  /// the refusal is owed a fetch of its own, which counts against the limit like any other.
   func refresh(after refusal: PinEvaluation) async {
-    let running = state.withLock { $0.refreshing }
-    // A joined one that may have been answered by a cache brings a change, perhaps, and not this one.
-    if case .success(true)? = await running?.task.value, running?.isAnew == true { return }
     guard case .live(let fetch) = source else { return }
+    if let joined = state.withLock({ $0.refreshing }) {
+      let end = await end(of: joined, for: refusal, within: RegistryRound.patience)
+      // A joined one that may have been answered by a cache brings a change, perhaps, and not this one.
+      if end == .turned || end == .over(isChange: true) && joined.isAnew { return }
+    }
     let own = state.withLock { state in
       state.limiter.allows(refusal, at: clocks.steady())
-        ? flight(&state, fetch, bypassingCaches: true, anew: true) : nil
+        ? begin(&state, fetch, bypassingCaches: true, anew: true) : state.refreshing
     }
-    _ = await own?.task.value
+    if let own { _ = await end(of: own, for: refusal) }
+  }
+
+  private enum End: Equatable {
+    case turned
+    case over(isChange: Bool)
+    case late
+  }
+
+  /// Waits until the registry has what was refused, the fetch is over, or so many seconds have passed.
+  private func end(
+    of flight: Flight, for refusal: PinEvaluation, within seconds: Double? = nil
+  ) async -> End {
+    let (ends, tell) = AsyncStream.makeStream(of: End.self)
+    let changes = changes.stream
+    if turns(refusal) { return .turned }
+    Task {
+      if case .success(true) = await flight.task.value {
+        tell.yield(.over(isChange: true))
+      } else {
+        tell.yield(.over(isChange: false))
+      }
+    }
+    let change = Task { for await _ in changes where self.turns(refusal) { tell.yield(.turned) } }
+    let clock = seconds.map { [clocks] seconds in
+      Task {
+        try? await clocks.sleep(seconds)
+        tell.yield(.late)
+      }
+    }
+    defer {
+      change.cancel()
+      clock?.cancel()
+    }
+    for await end in ends { return end }
+    return .late
+  }
+
+  /// Whether the registry in force lists what was refused. Whether that is enough, the next verdict says.
+  private func turns(_ refusal: PinEvaluation) -> Bool {
+    let policy = state.withLock { $0.inForce.policy }
+    guard let host = try? HostName(refusal.host), let entry = policy.entry(for: host) else {
+      return false
+    }
+    guard let leaf = refusal.presented.first else { return refusal.outcome == .unlisted }
+    return refusal.outcome == .unlisted || entry.leaf.pins.contains { $0.spki == leaf }
   }
 }

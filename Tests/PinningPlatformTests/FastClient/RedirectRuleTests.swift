@@ -95,4 +95,17 @@ struct RedirectRuleTests {
     _ = try followed(decide(302, to: "/z", followed: 19))
     #expect(try decide(302, to: "/z", followed: 20) == .fail(.httpTooManyRedirects))
   }
+
+  @Test("leaves credentials behind in every spelling that a request has of their fields")
+  func spellings() throws {
+    var request = URLRequest(try #require(URL(string: "https://a.test/")))
+    let names = [
+      "Authorization", "authorization", "Cookie", "cookie", "COOKIE", "Proxy-authorization",
+    ]
+    request.allHTTPHeaderFields = Dictionary(
+      uniqueKeysWithValues: (names + ["X-Own"]).map { ($0, "secret") })
+    let decision = RedirectRule.decide(
+      status: 302, location: "https://b.test/", after: request, followed: 0, canRepeatBody: true)
+    #expect(try followed(decision).allHTTPHeaderFields == ["X-Own": "secret"])
+  }
 }

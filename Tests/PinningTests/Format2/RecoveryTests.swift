@@ -160,6 +160,22 @@ struct RecoveryTests {
     #expect(try client.verdict("b.example", path: [2, 90]).outcome == .unlisted)
   }
 
+  @Test("in format 1, a clock that was behind once ends no 30 days: they begin with the list's own date")
+  func behindOnce() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    registry.entryMembers = ",\"date\":\"2027-01-15T08:00:00Z\""
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    var client = try registry.client()
+    registry.pins = [("a.example", 1)]
+    client = try client.update(with: registry, at: Self.start).registry
+    client = client.confirmed(at: Self.start - 31 * Self.day)
+    client = client.confirmed(at: Self.start + Self.day)
+    #expect(try client.accepts("b.example", leaf: 2))
+    client = client.confirmed(at: Self.start + 30 * Self.day + 1)
+    #expect(try client.verdict("b.example", path: [2, 90]).outcome == .unlisted)
+  }
+
   @Test(
     "a host that the payload lists must show a leaf pin that counts, whatever its key is",
     arguments: [

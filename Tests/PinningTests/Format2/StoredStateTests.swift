@@ -86,6 +86,22 @@ struct StoredStateTests {
     }
   }
 
+  @Test("a minimum that an app begins to ship is asked of what comes in, and not of what was stored")
+  func minimum() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    let state = try registry.client().state
+    let trust = try RegistrySimulator.trust(minimum: RegistryMinimum(epoch: 0, issued: Self.start))
+    let client = try TrustedRegistry(restoring: state, under: trust, at: Self.start)
+    #expect(try client.accepts(leaf: 1))
+    #expect(try client.update(with: registry, under: trust).refusal == .statementRequired)
+    // What the app demands by name is asked of both.
+    #expect(throws: RegistryError.statementRequired) {
+      try TrustedRegistry(
+        restoring: state, under: RegistrySimulator.trust(requiresStatement: true), at: Self.start)
+    }
+  }
+
   @Test("an expired state is restored as expired")
   func expired() throws {
     let (client, registry) = try client()

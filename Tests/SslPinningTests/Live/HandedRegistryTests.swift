@@ -62,6 +62,11 @@ struct HandedRegistryTests {
     stage.set(try PlacesStage.place(1), .parts(next))
     #expect(await refusal(keeper, part) == nil)
     #expect(keeper.versionInForce == "0.2")
+    // Newer key sets are believed of a part that is not, as they are of a whole document.
+    let late = try stage.document(1, epoch: 2, issued: SignedRegistry.start - 1000 * Self.day)
+    let epoch = keeper.trusted.keySetEpoch
+    #expect(await refusal(keeper, PlacesStage.statementPart(of: late)) != nil)
+    #expect(keeper.versionInForce == "0.2" && keeper.trusted.keySetEpoch > epoch)
   }
 
   @Test(

@@ -67,15 +67,17 @@ struct MirrorTests {
       stage.clock.advance(by: 1)
       #expect(await stage.isAsked(asked))
     }
-    #expect(await refresh.value == .success(false))
-    #expect(keeper.versionInForce == "0.2" && keeper.status.origin == .mirror)
+    #expect(await keeper.reaches("0.2"))
+    #expect(keeper.status.origin == .mirror)
     // The mirror held back what the registry has.
     stage.set(.own, .parts(try stage.document(5, mirrors: Self.mirrors)))
+    #expect(await refresh.value == .success(false))
     #expect(await keeper.reaches("0.5"))
     #expect(keeper.status.origin == .network)
     // And whoever is older than that takes nothing back.
     stage.set(try PlacesStage.place(1), .parts(try stage.document(4, ["thief.example"])))
-    #expect(await stage.isAsked(5))
+    #expect(await eventually { keeper.state.withLock { $0.asked.isEmpty } })
+    #expect(stage.asked().count == 3)
     #expect(try keeper.versionInForce == "0.5" && !keeper.lists(HostName("thief.example")))
   }
 
@@ -140,9 +142,6 @@ struct MirrorTests {
     let keeper = try await keeper()
     stage.set(try PlacesStage.place(1), .silent)
     stage.set(try PlacesStage.place(2), .silent)
-    func refusal(_ host: String) -> PinEvaluation {
-      PinEvaluation(host: host, outcome: .mismatch(.leaf), decision: .refuse)
-    }
     #expect(keeper.wantsRefresh(after: refusal("b.example")))
     let first = Task { await keeper.refresh(after: refusal("b.example")) }
     #expect(await stage.isAsked(2))
@@ -167,5 +166,99 @@ struct MirrorTests {
       return
     }
     #expect(stage.asked().count == 3)
+  }
+
+  private func refusal(_ host: String) -> PinEvaluation {
+    PinEvaluation(host: host, outcome: .mismatch(.leaf), decision: .refuse)
+  }
+
+  /// Whether a request that was refused would wait, and find its host listed then.
+  private func isServed(_ host: String, by keeper: RegistryKeeper) async throws -> Bool {
+    let refusal = refusal(host)
+    guard keeper.wantsRefresh(after: refusal) else { return false }
+    await keeper.refresh(after: refusal)
+    return try keeper.lists(HostName(host))
+  }
+
+  @Test(
+    "requests that are refused wait for the mirrors, too, where the registry fails or is behind",
+    arguments: [true, false])
+  func waiting(fails: Bool) async throws {
+    let keeper = try await keeper()
+    if fails { stage.set(.own, .failing()) }
+    stage.set(try PlacesStage.place(1), .silent)
+    let first = Task { try await isServed("c.example", by: keeper) }
+    #expect(await stage.isAsked(2))
+    // The limit keeps them from a fetch of their own, and there is one to wait for.
+    let others = (0..<5).map { _ in Task { try await isServed("c.example", by: keeper) } }
+    stage.set(
+      try PlacesStage.place(1),
+      .parts(try stage.document(2, ["a.example", "c.example"], mirrors: Self.mirrors)))
+    for task in [first] + others { #expect(try await task.value) }
+  }
+
+  @Test("a refused request that finds a fetch which hangs is owed one of its own")
+  func hangingFetch() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .silent)
+    let scheduled = Task { await keeper.refresh(bypassingCaches: false) }
+    #expect(await stage.isAsked(1))
+    stage.clock.advance(by: 1)
+    let document = try stage.document(2, ["a.example", "c.example"])
+    let request = Task { try await isServed("c.example", by: keeper) }
+    // The registry itself, once more.
+    #expect(await eventually { stage.asked().contains { $0.hasPrefix("own ") } })
+    stage.set(.own, .parts(document))
+    #expect(try await request.value)
+    _ = await scheduled.value
+  }
+
+  @Test("silent mirrors are asked once, however many requests are refused meanwhile")
+  func manyRefusals() async throws {
+    let keeper = try await keeper()
+    for place in [1, 2] { stage.set(try PlacesStage.place(place), .silent) }
+    let refused = (0..<40).map { number in
+      Task { try await isServed("host\(number).example", by: keeper) }
+    }
+    // Each has had an answer of the registry itself, and nobody waits for more than one mirror.
+    let asked = Locked<[String]>([])
+    #expect(
+      await eventually {
+        stage.clock.advance(by: 1)
+        return asked.withLock {
+          $0 += stage.asked()
+          return $0.contains { $0.contains("mirror2") }
+        }
+      })
+    #expect(asked.withLock { $0.count { $0.contains("mirror1") } } == 1)
+    for place in [1, 2] { stage.set(try PlacesStage.place(place), .failing()) }
+    for task in refused { #expect(try await !task.value) }
+  }
+
+  @Test("a mirror that hands out old versions, one a round, keeps nobody from the next one")
+  func trickle() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .failing())
+    stage.set(
+      try PlacesStage.place(1), .parts(try stage.document(2, mirrors: Self.mirrors)))
+    stage.set(
+      try PlacesStage.place(2),
+      .parts(try stage.document(60, ["a.example", "c.example"], mirrors: Self.mirrors)))
+    #expect(try await isServed("c.example", by: keeper))
+    #expect(keeper.versionInForce == "0.60")
+  }
+
+  @Test("a mirror that is behind is asked for its statement, and for nothing more")
+  func behind() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .parts(try stage.document(5, mirrors: Self.mirrors)))
+    _ = await keeper.refresh(bypassingCaches: true)
+    stage.set(.own, .failing())
+    stage.set(try PlacesStage.place(1), .parts(try stage.document(3, ["b.example"])))
+    _ = stage.asked()
+    _ = await keeper.refresh(bypassingCaches: false)
+    #expect(
+      stage.asked().filter { $0.contains("mirror1") } == ["\(PlacesStage.mirror(1)) statement 0"])
+    #expect(keeper.versionInForce == "0.5")
   }
 }

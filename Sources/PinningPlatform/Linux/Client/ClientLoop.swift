@@ -204,13 +204,16 @@
       active.append(request)
       slot.raw.pointee.owner = Unmanaged.passUnretained(request).toOpaque()
       request.mark = ConnectionColours.mark(for: request, among: active, at: now)
-      request.dialsItself = request.place.lane.dial.goesAhead(request)
+      request.dialsItself = request.place.lane.dial.goesAhead(request) || request.dialsNext
+      request.dialsNext = false
       let colour = ConnectionColours.colour(of: request.mark)
       guard slot.prepare(for: request, settings: settings, colour: colour),
         pp_exchange_start(slot.raw)
       else {
         return finish(request, throwing: URLError(.unknown))
       }
+      // It has waited already: that it begins again is no sign of life.
+      if request.wasMoved { slot.raw.pointee.alive = false }
     }
 
     private func takeSlot() -> TransferSlot? {
@@ -438,16 +441,16 @@
     /// libcurl has requests wait for the connection that another one opens, to share it: behind a dial that
     /// hangs they would wait for as long as that one's request has patience.
     private func leaveHangingDials() {
+      var behind: [ClientRequest] = []
       for request in ConnectionColours.held(among: active, beside: queued.values, at: now) {
         request.wasMoved = true
         request.phase = .waiting
         leave(request)
-        if hasRoom(request.place.lane) {
-          begin(request)
-        } else {
-          request.place.lane.putBack(request)
-          queued[ObjectIdentifier(request)] = request
-        }
+        if hasRoom(request.place.lane) { begin(request) } else { behind.append(request) }
+      }
+      for request in behind.reversed() {
+        request.place.lane.putBack(request)
+        queued[ObjectIdentifier(request)] = request
       }
     }
 

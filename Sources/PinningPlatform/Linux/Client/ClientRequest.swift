@@ -53,6 +53,8 @@
     var wasMoved = false
     /// Whether it opens a connection rather than wait for one that somebody else opens.
     var dialsItself = false
+    /// Whether it is to, once it is begun again.
+    var dialsNext = false
     /// Whether its own dial hangs, and others were taken from behind it.
     var isLeft = false
     /// When it was begun last.

@@ -46,33 +46,53 @@
         expected: mark, desired: now << 3 | next, ordering: .relaxed)
     }
 
-    /// The requests that wait behind dials that hang, and are to be begun anew.
+    /// The requests that libcurl has wait for somebody else's connection, and that are to be begun anew.
+    static func held(
+      among active: [ClientRequest], beside queued: some Collection<ClientRequest>, at now: Int64
+    ) -> [ClientRequest] {
+      let waiting = Dictionary(grouping: active.filter(\.waitsForDial), by: \.origin)
+      let forgotten = forgotten(waiting, among: active, at: now)
+      let dials = active.filter(\.isDialing)
+      guard dials.contains(where: { now - $0.begunAt >= patience }) else { return forgotten }
+      return forgotten + behind(dials, waiting, Set(queued.map(\.origin)), at: now)
+    }
+
+    /// Those whose host has a connection by now. libcurl from 8 on leaves them until a transfer ends, if that
+    /// connection carries one request at a time.
+    private static func forgotten(
+      _ waiting: [ObjectIdentifier: [ClientRequest]], among active: [ClientRequest], at now: Int64
+    ) -> [ClientRequest] {
+      guard !waiting.isEmpty else { return [] }
+      let standing = Set(active.filter(\.hasConnection).map(\.origin))
+      return waiting.filter { standing.contains($0.key) }.flatMap(\.value)
+        .filter { !$0.wasMoved && now - $0.begunAt >= patience / 10 }
+    }
+
+    /// Those behind dials that hang.
     ///
     /// On a slow line each further dial makes the others slower, and libcurl would open one for each of them.
     /// So the first goes ahead (``OriginDial``), and the others follow once its connection, or any other,
     /// stands. Each dial has twice the patience of the one before.
-    static func held(
-      among active: [ClientRequest], beside queued: some Collection<ClientRequest>, at now: Int64
+    private static func behind(
+      _ dials: [ClientRequest], _ waiting: [ObjectIdentifier: [ClientRequest]],
+      _ queued: Set<ObjectIdentifier>, at now: Int64
     ) -> [ClientRequest] {
-      let dials = active.filter(\.isDialing)
-      guard dials.contains(where: { now - $0.begunAt >= patience }) else { return [] }
       var held: [ClientRequest] = []
-      for (_, dials) in Dictionary(grouping: dials, by: { ObjectIdentifier($0.target.origin) }) {
+      for (id, dials) in Dictionary(grouping: dials, by: \.origin) {
         let origin = dials[0].target.origin
         let new = dials.filter { !$0.isLeft }
         let patience = patience << Int64(min(dials.count - new.count, 5))
         guard new.allSatisfy({ now - $0.begunAt >= patience }) else { continue }
-        let waiting = active.filter { $0.target.origin === origin && $0.waitsForDial }
-        guard
-          !waiting.isEmpty
-            || !origin.isSpread && queued.contains(where: { $0.target.origin === origin })
-        else { continue }
+        let waiting = waiting[id] ?? []
+        guard !waiting.isEmpty || !origin.isSpread && queued.contains(id) else { continue }
         if !new.isEmpty {
           for dial in new { dial.isLeft = true }
           change(origin, from: origin.mark.load(ordering: .relaxed), at: now)
         }
         let mark = origin.mark.load(ordering: .relaxed)
         let older = waiting.filter { $0.mark != mark }
+        // libcurl may have one of the newest colour wait for a dial of another.
+        if older.isEmpty { waiting.first?.dialsNext = true }
         held += older.isEmpty ? Array(waiting.prefix(1)) : older
       }
       return held
@@ -86,11 +106,13 @@
     /// The newest mark of which a connection stood.
     private(set) var stands: Int64 = 0
 
-    /// Whether others are to wait for it.
-    var isUnderWay: Bool { ahead.map { $0.isDialing && !$0.isLeft } ?? false }
+    /// Whether others are to wait for it: not where each has a connection of its own.
+    var isUnderWay: Bool {
+      ahead.map { $0.isDialing && !$0.isLeft && !$0.target.origin.isSpread } ?? false
+    }
 
     /// Whether a request that begins opens a connection, whoever else opens one; it goes ahead then, unless
-    /// each request has a connection of its own.
+    /// each has a connection of its own.
     func goesAhead(_ request: ClientRequest) -> Bool {
       guard ConnectionColours.colour(of: request.mark) != 0 else { return false }
       if request.target.origin.isSpread { return true }
@@ -99,20 +121,25 @@
       return true
     }
 
-    /// Looks at a request that dialled. Whichever connection stands first is the one for all.
+    /// Looks at a request that dialled. Whichever connection stands first is the one for all; one that was
+    /// given up takes them off no other that stands.
     func look(at request: ClientRequest) {
-      guard request === ahead || request.isLeft, let exchange = request.slot?.raw.pointee,
-        exchange.connection != nil
-      else { return }
+      guard request === ahead || request.isLeft, request.hasConnection else { return }
+      let mark = request.target.origin.mark.load(ordering: .relaxed)
+      let (wasLeft, isLate) = (request.isLeft, request.isLeft && stands == mark)
+      request.isLeft = false
+      guard !isLate else { return }
       ahead = nil
       stands = request.mark
-      guard request.isLeft else { return }
-      request.isLeft = false
-      request.target.origin.mark.store(stands, ordering: .relaxed)
+      if wasLeft { request.target.origin.mark.store(stands, ordering: .relaxed) }
     }
   }
 
   extension ClientRequest {
+    fileprivate var origin: ObjectIdentifier { ObjectIdentifier(target.origin) }
+
+    fileprivate var hasConnection: Bool { slot?.raw.pointee.connection != nil }
+
     private var hasNoConnection: Bool {
       guard let exchange = slot?.raw.pointee else { return false }
       return exchange.connection == nil && !exchange.begun
