@@ -82,6 +82,33 @@ struct SignSetUnseenTests {
     }
   }
 
+  @Test(
+    "no key of an algorithm that nobody knows: its id is the one that was meant",
+    arguments: ["root", "online"], [" ", "", "x"])
+  func algorithm(role name: String, more: String) async throws {
+    let stage = try await stage { set in
+      guard var role = set[name]?.objectValue else { return }
+      role["keys"] = .array(
+        (role["keys"]?.arrayValue ?? []).map { key in
+          var key = key.objectValue ?? [:]
+          key["alg"] = .string((key["alg"]?.stringValue ?? "") + more)
+          return .object(key)
+        })
+      set[name] = .object(role)
+    }
+    for said in ["", " --root root0.pub --online online1.pub"] {
+      guard !more.isEmpty else {
+        try await stage.must(Self.sign + said)
+        continue
+      }
+      let shown = (name == "root" ? "EdDSA" : "ES256") + more
+      try await refuse(
+        stage, Self.sign + said, " with the algorithm \"\(shown)\", and nothing that ")
+      let told = try await stage.run(Self.sign + said)
+      #expect(told.stderr.contains(" \"\(shown)\""), "\(told.stderr)")
+    }
+  }
+
   @Test("no epoch and no registry that was not said beside the keys")
   func epoch() async throws {
     let stage = try await stage { _ in }

@@ -188,6 +188,48 @@ struct VerifyStatementTests {
     }
   }
 
+  @Test("warns of keys whose algorithm nobody knows, where a role counts on them")
+  func algorithms() async throws {
+    let stage = try Format2Stage()
+    let keys = try Format2Stage.keys.get()
+    func key(_ name: String, _ more: String = "") throws -> String {
+      let key = try #require(keys[name]).roleKey
+      return #"{"alg":"\#(key.algorithm + more)","spki":"\#(StrictBase64.encode(key.spki))"}"#
+    }
+    for (root, online, also, warned) in try [
+      (key("root1"), key("online1"), key("root2", "-9"), []),
+      (key("root1", " "), key("online1"), key("root2"), ["root"]),
+      (key("root1"), key("online1", "x"), key("root2"), ["online"]),
+    ] {
+      let set = """
+        {"type":"keyset","registry":"app.json","epoch":1,
+         "root":{"keys":[\(try key("root0")),\(root)],"threshold":1,"also":{"keys":[\(also)],"threshold":1}},
+         "online":{"keys":[\(try key("online0")),\(online)],"threshold":1}}
+        """
+      var list = try KeySetList(
+        JSONValue(parsing: [UInt8](#"[{"keySet":\#(set),"signatures":[]}]"#.utf8)))
+      for signer in try [Keys.signing.get().trustKey, keys["root0"], keys["root2"]] {
+        try list.sign(with: try #require(signer))
+      }
+      try stage.directory.write(list.json.canonicalBytes, to: "sets.json")
+      let signed = try await stage.run(
+        "sign --first --key prv.pem --online-key online0.pem --key-sets sets.json payload.json"
+          + " --issued \(Format2Stage.issued) --out fresh.json")
+      #expect(signed.exitCode == 0, "\(signed.stderr)")
+      let verify =
+        "verify --key pub.pem --registry-name app.json fresh.json --at \(Format2Stage.issued)"
+      #expect(try await stage.run(verify).exitCode == 0)
+      let strict = try await stage.run(verify + " --strict")
+      #expect(strict.exitCode == (warned.isEmpty ? 0 : 1), "\(strict.stderr)")
+      for role in ["root", "online"] {
+        #expect(
+          strict.stderr.contains("warning: \(role) key ") == warned.contains(role),
+          "\(strict.stderr)")
+      }
+      try FileManager.default.removeItem(at: stage.directory.file("fresh.json"))
+    }
+  }
+
   @Test("takes the registry's name from the URL, and asks for it on standard input")
   func names() async throws {
     let stage = try Format2Stage()

@@ -200,6 +200,61 @@ import Testing
     #expect(await keeper.state.alerts.isEmpty)
   }
 
+  @Test(
+    "goes on under the set before where the newest has its online key with an algorithm of nobody, and says why",
+    arguments: [
+      (["EdDSA"], 1, 1, true), (["EdDSA "], 1, 0, false), (["EdDSA ", "EdDSA"], 1, 1, true),
+      (["EdDSA ", "EdDSA"], 2, 0, false),
+    ] as [([String], Int, Int64, Bool)])
+  func algorithm(algorithms: [String], threshold: Int, epoch: Int64, isUsed: Bool) async throws {
+    _ = try beginEpoch()
+    let shipped = try TrustSigningKey(file: directory.file("prv.pem"))
+    var online: [RoleKey] = []
+    for (index, algorithm) in algorithms.enumerated() {
+      let key = try TrustSigningKey.generate(.ed25519)
+      try key.write(to: directory.file("online/\(index).pem"))
+      online.append(
+        try RoleKey(
+          algorithm: algorithm, spki: key.publicKeyDER, crypto: PlatformRegistryCrypto()))
+    }
+    var list = KeySetList(registry: Self.file)
+    try list.append(
+      root: KeyRole(keys: [shipped.roleKey], threshold: 1),
+      online: KeyRole(keys: online, threshold: threshold))
+    try list.sign(with: shipped)
+    try directory.write(list.json.canonicalBytes, to: "keysets/" + Self.file)
+    let signer = try signer()
+    let document = try #require(
+      try signer.sign(content(), file: Self.file, after: DocumentState(), at: Self.now))
+    #expect(document.number?.epoch == epoch)
+    _ = try TrustedRegistry(accepting: document.bytes, under: try trust(), at: Self.now)
+    let problem = signer.problem(of: Self.file, after: state(after: document)).map { "\($0)" }
+    #expect(
+      isUsed
+        ? problem == nil
+        : problem?.contains("with the algorithm \"EdDSA \", and clients would refuse") == true)
+    let shown = KeySetsView(signer: signer).json(of: [(Self.file, document.bytes)])
+    #expect(shown["documents"]?.arrayValue?.first?.objectValue?["problem"] == .nullable(problem))
+    let keeper = DocumentKeeper(
+      KeeperSettings(
+        try #require(
+          try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
+            .documents.first), tls: TLSConfiguration(looks: 1)),
+      services: KeeperServices(
+        signing: Locked(signer), store: MemoryStore(),
+        published: PublishedDocuments(files: [Self.file]), health: ServiceHealth(), log: .silent))
+    #expect(
+      await keeper.alertsThatEnd(signing: true, after: state(after: document)).contains(.signing)
+        == isUsed)
+    // What was published is left by nobody: then nothing is signed, and that is told.
+    guard !isUsed else { return }
+    var published = DocumentState()
+    published.document = JSONValue.object(["keySets": list.json]).canonicalBytes
+    #expect(throws: SigningProblem.self) {
+      try signer.sign(content(), file: Self.file, after: published, at: Self.now)
+    }
+  }
+
   @Test("is of now, also after a clock that was ahead: the next number brings clients back")
   func newEpoch() async throws {
     let document = try #require(

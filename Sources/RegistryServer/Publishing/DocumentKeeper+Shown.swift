@@ -28,6 +28,13 @@ extension DocumentKeeper {
     return picked
   }
 
+  /// The kinds of alerts of the whole document that are over once it is stored. That a newer key set cannot be
+  /// used lasts although the document is signed: under the set before.
+  func alertsThatEnd(signing: Bool, after state: DocumentState) -> [ServerAlert.Kind] {
+    signing && services.signer.problem(of: file, after: state) == nil
+      ? [.storing, .signing] : [.storing]
+  }
+
   /// Whether what the store has of this document can be read. Nothing of it is taken over.
   func check() async throws(StoreError) {
     guard let record = try await services.store.record(named: file) else { return }

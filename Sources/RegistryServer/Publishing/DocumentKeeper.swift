@@ -244,7 +244,7 @@ actor DocumentKeeper {
   ) async throws(KeeperFailure) -> Bool {
     var next = next
     // Alerts of what is over once this is stored.
-    let isOver: [ServerAlert.Kind] = signing && mayPublish ? [.storing, .signing] : [.storing]
+    let isOver = alertsThatEnd(signing: signing && mayPublish, after: next)
     for kind in isOver { next.settle(kind, "") }
     // Of now: what is read while the parts are awaited is not in them, and this write is refused.
     let base = version

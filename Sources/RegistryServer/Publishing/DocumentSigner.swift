@@ -158,13 +158,14 @@ public struct DocumentSigner: Sendable {
     return sets.count > published.count
   }
 
-  /// Why no statement could be signed now; `nil` where one could.
+  /// Why no statement could be signed now, or not under the newest complete key set; `nil` where one could.
   func problem(of file: String, after state: DocumentState) -> SigningProblem? {
     guard let statements else { return nil }
     do throws(SigningProblem) {
       let published = StatementSigner.published(in: state.document)
-      _ = try statements.onlineKeys(for: try statements.keySets(of: file, published: published))
-      return nil
+      let used = try statements.keySets(of: file, published: published)
+      _ = try statements.onlineKeys(for: used)
+      return try statements.problem(of: file, behind: used)
     } catch { return error }
   }
 

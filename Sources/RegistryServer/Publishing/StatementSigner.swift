@@ -12,6 +12,8 @@ import TLSTools
 ///   complete set counts; one that still lacks signatures waits.
 /// - What was published is never left: a file that is shorter than the published chain, or missing, is
 ///   made up for by the chain in the document; one that differs from it is refused.
+/// - A set that lists an online key held here with another algorithm waits, too: clients would refuse all
+///   that is signed under it.
 struct StatementSigner: Sendable {
   let keys: [TrustSigningKey]
   let keySetDirectory: String
@@ -47,14 +49,47 @@ struct StatementSigner: Sendable {
   func keySets(
     of file: String, published: [SignedKeySet]
   ) throws(SigningProblem) -> [SignedKeySet] {
-    guard let list = try storedKeySets(of: file) else { return published }
-    var complete = list.sets
-    if !list.shortages.isEmpty { complete.removeLast() }
+    guard var complete = try completeKeySets(of: file) else { return published }
     for (own, old) in zip(complete, published)
     where own.keySet.signedBytes != old.keySet.signedBytes {
       throw .keySetsDiffer(epoch: own.keySet.epoch)
     }
+    while complete.count > published.count, let newest = complete.last,
+      unusableOnlineKey(of: newest.keySet) != nil
+    {
+      complete.removeLast()
+    }
     return complete.count >= published.count ? complete : published
+  }
+
+  /// Why a set in the file for a document is not used although it is complete.
+  ///
+  /// - Throws: ``SigningProblem/keySets(path:reason:)``.
+  func problem(of file: String, behind used: [SignedKeySet]) throws(SigningProblem)
+    -> SigningProblem?
+  {
+    try completeKeySets(of: file)?.dropFirst(used.count).last
+      .flatMap { unusableOnlineKey(of: $0.keySet) }
+  }
+
+  private func completeKeySets(of file: String) throws(SigningProblem) -> [SignedKeySet]? {
+    guard let list = try storedKeySets(of: file) else { return nil }
+    return list.shortages.isEmpty ? list.sets : list.sets.dropLast()
+  }
+
+  /// A key that is held here and stands in a set with an algorithm that verifies nothing, if too few others
+  /// are held. An id covers the key alone, so the set may have been changed before the root keys signed it.
+  private func unusableOnlineKey(of set: KeySet) -> SigningProblem? {
+    let own = Set(keys.map(\.roleKey.id))
+    let held = set.online.keys.filter { own.contains($0.id) }
+    guard let key = held.first(where: { !Self.isKnown($0) }),
+      held.count(where: Self.isKnown) < set.online.threshold
+    else { return nil }
+    return .onlineKeyUnusable(epoch: set.epoch, key.id, algorithm: key.algorithm)
+  }
+
+  private static func isKnown(_ key: RoleKey) -> Bool {
+    SignatureAlgorithm(rawValue: key.algorithm) != nil
   }
 
   /// The key sets in the file for a document, the newest perhaps not signed by enough; `nil` where there
@@ -82,10 +117,14 @@ struct StatementSigner: Sendable {
   ///
   /// Those that it asks for besides sign, too, where clients count them that know as much as this program.
   ///
-  /// - Throws: ``SigningProblem/onlineKeysMissing(epoch:held:threshold:)``.
+  /// - Throws: ``SigningProblem/onlineKeysMissing(epoch:held:threshold:)`` and
+  ///   ``SigningProblem/onlineKeyUnusable(epoch:_:algorithm:)``.
   func onlineKeys(for keySets: [SignedKeySet]) throws(SigningProblem) -> [TrustSigningKey] {
     guard let newest = keySets.last?.keySet else { return Array(keys.prefix(1)) }
-    let quorums = newest.online.quorums.map { (ids: Set($0.keys.map(\.id)), $0.threshold) }
+    if let problem = unusableOnlineKey(of: newest) { throw problem }
+    let quorums = newest.online.quorums.map {
+      (ids: Set($0.keys.filter(Self.isKnown).map(\.id)), $0.threshold)
+    }
     var held: [TrustSigningKey] = []
     for key in keys
     where quorums.contains(where: { $0.ids.contains(key.roleKey.id) })

@@ -84,6 +84,9 @@ enum KeysRotate {
     do throws(KeySetListError) { try list.append(root: root, online: online) } catch {
       throw .no("\(error)")
     }
+    if let fault = list.newest.flatMap({ KeySetReport.unusableKey(in: $0.keySet) }) {
+      throw .no("key set \(epoch) \(fault); hint: --root names the root keys anew")
+    }
     // Set 1 is signed by the shipped key; later ones where it is among the roots.
     let signers = try SigningKeyArgument.trustKeys(invocation[signWith] ?? []) + [shipped]
     KeySetReport.say(of: list)

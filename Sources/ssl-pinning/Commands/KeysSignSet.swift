@@ -40,9 +40,9 @@ enum KeysSignSet {
       "What is to be signed is told first: compare the key ids with those that keys rotate printed.\n"
         + "Beside CHAIN.json, --root and --online (a key, or its id), the thresholds, --epoch, --expires and\n"
         + "--registry-name say what the set must be: another one is not signed. With --root or --online, all\n"
-        + "that the set has must be said, its --epoch and --registry-name too. A set that is expired, or has\n"
-        + "more in it than is told, is not signed. What reads as an id or a key is one; ./NAME is a file of\n"
-        + "that name.",
+        + "that the set has must be said, its --epoch and --registry-name too. A set that is expired, has\n"
+        + "more in it than is told, or a key of an algorithm that is not known here, is not signed. What reads\n"
+        + "as an id or a key is one; ./NAME is a file of that name.",
       "Set n+1 needs enough root keys of set n and of set n+1. Set 1 needs what the app ships: the key\n"
         + "of signingKeyBase64, or its rootKeys; verify tells whether they signed.",
     ],
@@ -107,6 +107,7 @@ enum KeysSignSet {
     if let member = KeySetReport.surplus(in: set) {
       throw .no("\(name) has \"\(member)\", which is not shown here; \(hint)")
     }
+    if let fault = KeySetReport.unusableKey(in: set) { throw .no("\(name) \(fault); \(hint)") }
     if let end = set.expires, set.isExpired(at: Int64(Date().timeIntervalSince1970)) {
       throw .no(
         "\(name) is expired since \(dateText(end)): no client would take anything under it; \(hint)"

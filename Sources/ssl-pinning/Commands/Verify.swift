@@ -2,6 +2,7 @@ import CanonicalJSON
 import Foundation
 import Pinning
 import PinningPlatform
+import TLSTools
 
 /// `verify`: whether a registry is signed by a key, and what it says.
 enum Verify {
@@ -53,7 +54,8 @@ enum Verify {
     let report: RegistryReport
     do throws(PolicyError) {
       report = try RegistryReport(
-        trusted, at: now, Format1Signature(of: bytes, by: shipped.format1Key))
+        trusted, at: now, Format1Signature(of: bytes, by: shipped.format1Key),
+        newestKeySet(of: bytes))
     } catch { throw .no("\(InputFile.name(of: place)) makes no policy: \(error)") }
     if invocation[json] {
       try Console.write(report.json)
@@ -63,6 +65,12 @@ enum Verify {
       for problem in report.problems { Console.say("warning: \(problem)") }
     }
     return invocation[strict] && !report.problems.isEmpty ? .no : .yes
+  }
+
+  /// The newest key set of a document that was accepted: so all of them are believed.
+  private static func newestKeySet(of bytes: [UInt8]) -> KeySet? {
+    guard let sets = (try? JSONValue(parsing: bytes))?.objectValue?["keySets"] else { return nil }
+    return (try? KeySetList(sets))?.newest?.keySet
   }
 
   private static func document(

@@ -41,6 +41,14 @@ enum KeySetReport {
     return nil
   }
 
+  /// Says what is wrong with a key whose algorithm is not known here: no client that knows as much as this
+  /// tool counts what it signs. Its id does not tell: it covers the key alone.
+  static func unusableKey(in set: KeySet) -> String? {
+    (set.root.keys + set.online.keys).first { !$0.isKnown }.map {
+      "lists the key \($0.id) with the algorithm \($0.shownAlgorithm), and nothing that it signs would count"
+    }
+  }
+
   /// The flags by which `keys sign-set` signs this set and no other.
   static func expectation(of set: KeySet) -> String {
     let roots = set.root.keys.map { "--root \($0.id)" } + ["--root-threshold \(set.root.threshold)"]
@@ -68,10 +76,18 @@ enum KeySetReport {
     table.add(["  \(name)", count + (old ?? "")])
     for key in role.keys {
       let isNew = before.map { !$0.keys.contains { $0.id == key.id } } ?? false
-      table.add(["", "\(key.id) \(key.algorithm)\(isNew ? ", added" : "")"])
+      table.add(["", "\(key.id) \(key.shownAlgorithm)\(isNew ? ", added" : "")"])
     }
     for key in before?.keys ?? [] where !role.keys.contains(where: { $0.id == key.id }) {
-      table.add(["", "\(key.id) \(key.algorithm), removed"])
+      table.add(["", "\(key.id) \(key.shownAlgorithm), removed"])
     }
   }
+}
+
+extension RoleKey {
+  /// Whether clients that know as much as this tool count its signatures.
+  var isKnown: Bool { SignatureAlgorithm(rawValue: algorithm) != nil }
+
+  /// In quotes where it is not known: a blank more is one more algorithm.
+  var shownAlgorithm: String { isKnown ? algorithm : "\"\(algorithm)\"" }
 }

@@ -7,18 +7,21 @@ struct RegistryReport {
   private let policy: PinningPolicy
   private let time: TrustTime
   private let format1: Format1Signature
+  private let keySet: KeySet?
 
   /// - Parameters:
   ///   - now: Unix time in seconds, for the expiries.
   ///   - format1: what clients find that know format 1 only.
+  ///   - keySet: the newest one that is believed.
   /// - Throws: ``PolicyError``, never under the settings that are used here.
   init(
-    _ trusted: TrustedRegistry, at now: Int64, _ format1: Format1Signature
+    _ trusted: TrustedRegistry, at now: Int64, _ format1: Format1Signature, _ keySet: KeySet?
   ) throws(PolicyError) {
     self.trusted = trusted
     policy = try trusted.policy()
     time = trusted.time(at: now)
     self.format1 = format1
+    self.keySet = keySet
   }
 
   /// What a statement says, and what it rests on; nothing for a document of format 1.
@@ -64,6 +67,7 @@ struct RegistryReport {
     trusted.registry.problems.map(\.description)
       + HostProblems.texts(of: trusted.registry, under: policy, at: time)
       + endingPins + [format1.problem, statementProblem, keySetProblem].compactMap { $0 }
+      + unusableKeys
   }
 
   /// Seconds before an end in which it is told; a statement of 30 days is always that near to its own.
@@ -98,6 +102,17 @@ struct RegistryReport {
     guard let end = trusted.keySetExpires, end < time.clock + 30 * 86_400 else { return nil }
     return "nothing new is accepted under key set \(trusted.keySetEpoch) from \(dateText(end)) on;"
       + " hint: keys sign-set makes the next"
+  }
+
+  /// Keys that a role counts on, and that can sign nothing. Those that it asks for besides may be too new.
+  private var unusableKeys: [String] {
+    guard let keySet else { return [] }
+    return (keySet.root.keys.map { ("root", $0) } + keySet.online.keys.map { ("online", $0) })
+      .filter { !$0.1.isKnown }
+      .map { role, key in
+        "\(role) key \(key.id) of key set \(keySet.epoch) has the algorithm \(key.shownAlgorithm), and clients"
+          + " count nothing that it signs; hint: keys sign-set makes the next set; or update ssl-pinning"
+      }
   }
 
   /// A line for each entry.

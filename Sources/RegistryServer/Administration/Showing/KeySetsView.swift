@@ -29,6 +29,7 @@ struct KeySetsView {
         let stored = try statements.storedKeySets(of: file)?.sets ?? []
         sets = stored.count > complete.count ? stored : complete
         _ = try statements.onlineKeys(for: complete)
+        problem = try statements.problem(of: file, behind: complete).map { "\($0)" }
       } catch { problem = "\(error)" }
     }
     return [
