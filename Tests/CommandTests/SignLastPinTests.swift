@@ -104,8 +104,41 @@ struct SignLastPinTests {
       for line in lines { try await stage.must(line) }
     }
     let stage = try await forget(settings: settings(#""ca":["\#(Self.ca)"]"#))
+    let line = "\(Self.daily) payload.json --out app.json --statement settings.json"
     try stage.directory.write(#"{"removed":["a.example"]}"#, to: "settings.json")
-    try await stage.must("\(Self.daily) payload.json --out app.json --statement settings.json")
+    try await refuse(stage, line, "1.1 says: the leaf pins of a.example; hint: ")
+    try stage.directory.write(#"{"hosts":[],"removed":["a.example"]}"#, to: "settings.json")
+    try await stage.must(line)
+  }
+
+  @Test(
+    "forgets no host that came back after it was removed, and warns where both are said",
+    arguments: [#""ca":["\#(ca)"]"#, #""enforce":true"#])
+  func cameBack(settings: String) async throws {
+    let stage = try Format2Stage()
+    let kept = entry("b.example", Format2Stage.pin)
+    try write([entry("a.example", Format2Stage.pin), kept], to: stage)
+    try await stage.makeSet()
+    let verify = "verify --strict --key pub.pem app.json --at \(Format2Stage.issued)"
+    for (removed, isTold) in [("c.example", false), ("a.example", true)] {
+      try stage.directory.write(
+        #"{"hosts":[{"domainName":"a.example",\#(settings)}],"removed":["\#(removed)"]}"#,
+        to: "settings.json")
+      try? FileManager.default.removeItem(at: stage.directory.file("app.json"))
+      let signed = try await stage.run(
+        "\(Self.daily) --first --key-sets sets.json --statement settings.json payload.json"
+          + " --issued \(Format2Stage.issued) --out app.json")
+      let verified = try await stage.run(verify)
+      #expect(signed.exitCode == 0 && verified.exitCode == (isTold ? 1 : 0), "\(signed.stderr)")
+      for outcome in [signed, verified] {
+        let says = "warning: a.example is listed, and in removed: "
+        #expect(outcome.stderr.contains(says) == isTold, "\(outcome.stderr)")
+      }
+    }
+    try write([kept], to: stage)
+    try await refuse(
+      stage, "\(Self.daily) payload.json --out app.json",
+      settings.contains("ca") ? "the leaf pins of a.example" : "leaves out all pins of a.example, ")
   }
 
   @Test(

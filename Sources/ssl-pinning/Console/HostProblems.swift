@@ -22,6 +22,15 @@ enum HostProblems {
       }
   }
 
+  /// The patterns of a list that may vanish as well. Listed they stay, until a list forgets them by mistake.
+  static func texts(of registry: Registry, removed: [HostPattern]) -> [String] {
+    let listed = registry.patterns
+    return removed.filter(listed.contains).map {
+      "\($0) is listed, and in removed: clients would let go of its pins with the first list that forgets it;"
+        + " hint: take it out of removed"
+    }
+  }
+
   /// Names to ask about, each with what it is asked for. None where no name is short enough to be one.
   private static func questions(
     _ pattern: HostPattern, _ label: String

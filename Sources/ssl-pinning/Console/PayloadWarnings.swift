@@ -14,7 +14,8 @@ enum PayloadWarnings {
       let draft = try? registry.draftPolicy(under: document.statement, at: clock)
     {
       let hosts = HostProblems.texts(of: registry, under: draft.policy, at: draft.time)
-      for problem in registry.problems.map(\.description) + hosts {
+      let removed = HostProblems.texts(of: registry, removed: document.statement?.removed ?? [])
+      for problem in registry.problems.map(\.description) + hosts + removed {
         Console.say("warning: \(problem)")
       }
     }

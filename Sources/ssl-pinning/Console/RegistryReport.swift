@@ -66,6 +66,7 @@ struct RegistryReport {
   var problems: [String] {
     trusted.registry.problems.map(\.description)
       + HostProblems.texts(of: trusted.registry, under: policy, at: time)
+      + HostProblems.texts(of: trusted.registry, removed: trusted.statement?.removed ?? [])
       + endingPins + [format1.problem, statementProblem, keySetProblem].compactMap { $0 }
       + unusableKeys
   }

@@ -151,11 +151,12 @@ struct StatementPlan {
   }
 
   /// The settings of hosts that had leaf pins, and have none any more. They are still listed, so clients
-  /// do not keep the pins as they do for a host that vanishes.
+  /// do not keep the pins as they do for a host that vanishes. That `removed` names one changes nothing:
+  /// what is listed as well stays listed.
   private func forgotten(
     by keys: [RegistryKey], _ terms: RegistryDocument.Terms
   ) -> [HostSettings] {
-    let gone = listedLeaves.subtracting(keys.map(\.pattern)).subtracting(terms.removed)
+    let gone = listedLeaves.subtracting(keys.map(\.pattern))
     return terms.hosts.filter { gone.contains($0.pattern) }
   }
 
