@@ -157,6 +157,50 @@ struct SignLastPinTests {
     try await stage.must("\(Self.daily) payload.json --out app.json --statement settings.json")
   }
 
+  @Test(
+    "beside a retired statement no list forgets the leaf pins of a host that it lists",
+    arguments: [
+      (#""ca":["\#(ca)"]"#, "any certificate under its CA pins would be let in; hint: "),
+      (#""enforce":true"#, "every connection there would be refused at once; hint: "),
+    ])
+  func retired(host: String, says: String) async throws {
+    let stage = try await forget(settings: settings(host))
+    let whole = [entry("a.example", Format2Stage.otherPin), entry("b.example", Format2Stage.pin)]
+    func retire(_ flags: String) async throws {
+      let outcome = try await stage.run(
+        "sign --key prv.pem --online-key root0.pem --retired --out app.json \(flags)")
+      #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    }
+    try await retire("app.json")
+    let line = "sign --key prv.pem payload.json --out app.json"
+    try await refuse(stage, line, says)
+    try write(whole, to: stage)
+    try await stage.must(line)
+    // Nothing is forgotten of a document that is signed as it is, wherever it goes.
+    try await stage.must("sign --key prv.pem app.json --out other.json")
+    try write([whole[1]], to: stage)
+    try await refuse(stage, line, says)
+    try stage.directory.write(#"{"hosts":[],"removed":["a.example"]}"#, to: "settings.json")
+    try await retire("payload.json --statement settings.json")
+    try await stage.must(line)
+  }
+
+  @Test("beside a retired statement a pin that it denies is told to be none")
+  func retiredDenial() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument("--deny \(Format2Stage.otherPin)")
+    try await stage.must(
+      "sign --key prv.pem --online-key root0.pem --retired app.json --out app.json")
+    for (pin, isTold) in [(Format2Stage.otherPin, true), (Format2Stage.pin, false)] {
+      try stage.writePayload(pin)
+      let outcome = try await stage.run("sign --key prv.pem payload.json --out app.json")
+      #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+      #expect(
+        outcome.stderr.contains("has no key that counts; clients refuse it") == isTold,
+        "\(outcome.stderr)")
+    }
+  }
+
   @Test("the first statement beside a list of format 1 forgets none of its pins")
   func first() async throws {
     let stage = try Format2Stage()

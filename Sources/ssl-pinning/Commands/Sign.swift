@@ -38,7 +38,8 @@ enum Sign {
         + "before has, unless --allow-loosening says that this is meant. --deny adds a denial.",
       "With --retired the registry goes back to format 1. The retired statement stays beside each list that\n"
         + "--key alone signs from then on, until --end-retirement; believed if --key signed it or the first of\n"
-        + "its key sets, or with --key-sets.",
+        + "its key sets, or with --key-sets. Its hosts and denied stay in force: a list without the pins of a\n"
+        + "host there that had some is refused.",
       "  sign --first --key prv.pem --online-key prv.pem --registry-name app.json payload.json \\\n"
         + "    --out app.json\n"
         + "  sign --key prv.pem --online-key prv.pem app.json --out app.json    (daily, from cron)",
@@ -68,6 +69,8 @@ enum Sign {
     var onlineKeys: [TrustSigningKey] = []
     let now = Int64(Date().timeIntervalSince1970)
     var retired: PublishedDocument?
+    var statement: Statement?
+    var before: [PublishedDocument] = []
     var last: PublishedDocument?
     var keySets: KeySetList?
     if onlinePaths.isEmpty {
@@ -76,6 +79,8 @@ enum Sign {
         invocation, hint: "put a good copy of it there, or remove it if it never was a document")
       retired = try retiredStatement(beside: input, replacing: replaced)
       keySets = try StatementArguments.chain(invocation, behind: retired, format1Key: format1Key)
+      statement = try retired?.statement(of: retired?.registry ?? "")
+      before = [input, replaced].compactMap { $0 }
     } else {
       onlineKeys = try SigningKeyArgument.trustKeys(onlinePaths)
       let documents = try StatementArguments.documents(invocation, beside: input)
@@ -104,13 +109,15 @@ enum Sign {
     do throws(SigningKeyError) {
       signed = try made.signed(format1Key: format1Key, onlineKeys: onlineKeys)
     } catch { throw .no("cannot sign: \(error)") }
-    PayloadWarnings.say(of: made, at: made.terms?.issued ?? now)
+    PayloadWarnings.say(
+      of: payload, under: made.statement ?? statement, at: made.terms?.issued ?? now)
     for member in ["statement", "statementSignatures", "keySets"] {
       if let value = retired?.json[member] { signed[member] = value }
     }
     let place = retired.map { "the document with the retired statement of \($0.place)" }
     try PublishedDocument(.object(signed), place ?? "the document")?.checkAsClients(
       after: last, format1Key: format1Key, onlineKeys: onlineKeys, chain: keySets, at: now)
+    if let statement { try RetiredList.check(payload, under: statement, after: before) }
     try OutputFile.write(.object(signed), invocation)
     return .yes
   }

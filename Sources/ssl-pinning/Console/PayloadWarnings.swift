@@ -6,15 +6,16 @@ import TLSTools
 enum PayloadWarnings {
   private static let members: Set<String> = ["domainName", "key", "fqdn", "expire", "date"]
 
-  /// - Parameter clock: Unix time in seconds at which clients are imagined to read it.
-  static func say(of document: RegistryDocument, at clock: Int64) {
-    let payload = document.payload
+  /// - Parameters:
+  ///   - statement: what will stand beside the payload, be it a retired one; `nil` in format 1.
+  ///   - clock: Unix time in seconds at which clients are imagined to read it.
+  static func say(of payload: JSONObject, under statement: Statement?, at clock: Int64) {
     // A list without a usable key is refused as a whole.
-    if let registry = try? Registry(payload: payload, settings: document.terms?.hosts ?? []),
-      let draft = try? registry.draftPolicy(under: document.statement, at: clock)
+    if let registry = try? Registry(payload: payload, settings: statement?.hosts ?? []),
+      let draft = try? registry.draftPolicy(under: statement, at: clock)
     {
       let hosts = HostProblems.texts(of: registry, under: draft.policy, at: draft.time)
-      let removed = HostProblems.texts(of: registry, removed: document.statement?.removed ?? [])
+      let removed = HostProblems.texts(of: registry, removed: statement?.removed ?? [])
       for problem in registry.problems.map(\.description) + hosts + removed {
         Console.say("warning: \(problem)")
       }
