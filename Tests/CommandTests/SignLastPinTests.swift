@@ -69,6 +69,41 @@ struct SignLastPinTests {
     #expect(FileManager.default.fileExists(atPath: stage.path("app.json")) == isSigned)
   }
 
+  @Test(
+    "a pin of a wider pattern keeps a host alive, and no other one does",
+    arguments: [
+      ("a.example", "*.example", true), ("a.example", "**.a.example", true),
+      ("*.a.example", "**.example", true), ("**.a.example", "**.example", true),
+      ("a.example", "*.a.example", false), ("*.a.example", "*.example", false),
+      ("**.a.example", "*.example", false), ("**.example", "**.a.example", false),
+      ("*.a.example", "a.example", false),
+    ])
+  func wider(host: String, other: String, isAlive: Bool) async throws {
+    let stage = try Format2Stage()
+    try await stage.makeSet()
+    let end = Format2Stage.issued + 20 * Format2Stage.day
+    let verify = "verify --strict --key pub.pem app.json --at \(Format2Stage.issued)"
+    for (expires, isOver) in [(Int64(1_700_000_000), true), (end, false)] {
+      try write(
+        [
+          entry(host, Format2Stage.pin, #","expire":\#(expires)"#),
+          entry(other, Format2Stage.otherPin), entry(host, "x"),
+        ], to: stage)
+      let signed = try await stage.run(
+        "\(Self.daily) --first --key-sets sets.json payload.json --out app.json --issued"
+          + " \(Format2Stage.issued)")
+      #expect(signed.exitCode == (isAlive || !isOver ? 0 : 1), "\(signed.stderr)")
+      if isOver {
+        let says = isAlive ? "warning: a pin of \(host) is over" : "the last pin of \(host) is over"
+        #expect(signed.stderr.contains(says), "\(signed.stderr)")
+      } else {
+        let told = try await stage.run(verify).stderr
+        #expect(told.contains("the last pin of \(host) ends on ") != isAlive, "\(told)")
+      }
+      try? FileManager.default.removeItem(at: stage.directory.file("app.json"))
+    }
+  }
+
   /// Beside `settings` both hosts had leaf pins, and now a.example has none.
   private func forget(settings: String) async throws -> Format2Stage {
     let stage = try Format2Stage()

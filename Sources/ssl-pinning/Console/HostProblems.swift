@@ -65,3 +65,15 @@ enum HostProblems {
     }
   }
 }
+
+extension HostPattern {
+  /// Whether it matches every host that the other one matches.
+  func covers(_ other: HostPattern) -> Bool {
+    switch (self, other) {
+    case (_, .exact(let host)): matches(host)
+    case (.anyDepth, .oneMoreLabel(let base)), (.anyDepth, .anyDepth(let base)):
+      matches(.name(base))
+    default: self == other
+    }
+  }
+}

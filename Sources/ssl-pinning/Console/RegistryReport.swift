@@ -83,8 +83,11 @@ struct RegistryReport {
     let ends = Dictionary(
       trusted.registry.keys.filter(counts).map { ($0.pattern, $0.expires ?? .max) },
       uniquingKeysWith: max)
-    return ends.filter {
-      !open.contains($0.key) && $0.value < time.clock + warningTime(of: statement)
+    let limit = time.clock + warningTime(of: statement)
+    // A wider pattern's pins are its own, too.
+    let lasting = ends.filter { $0.value >= limit }.keys
+    return ends.filter { end in
+      !open.contains(end.key) && end.value < limit && !lasting.contains { $0.covers(end.key) }
     }.map { "the last pin of \($0.key) ends on \(dateText($0.value)); hint: a later expire" }
       .sorted()
   }

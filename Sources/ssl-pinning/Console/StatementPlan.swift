@@ -137,7 +137,8 @@ struct StatementPlan {
       keySets: keySets?.json.arrayValue ?? [])
   }
 
-  /// The hosts with a pin that counts. What is denied, and what cannot be read, keeps nobody alive.
+  /// The patterns with a pin that counts, of their own or of a wider one: the pins of all patterns that match
+  /// a host are united. What is denied, and what cannot be read, keeps nobody alive.
   private func living(
     _ keys: [RegistryKey], _ terms: RegistryDocument.Terms
   ) -> Set<HostPattern> {
@@ -147,7 +148,10 @@ struct StatementPlan {
       return key.expires.map { $0 >= terms.issued } ?? true
     }
     let open = terms.hosts.filter { $0.match == .any && !denied.isSuperset(of: $0.ca) }
-    return Set(leaves.map(\.pattern) + open.map(\.pattern))
+    let alive = Set(leaves.map(\.pattern))
+    return Set(keys.map(\.pattern)).filter { pattern in
+      alive.contains(pattern) || alive.contains { $0.covers(pattern) }
+    }.union(open.map(\.pattern))
   }
 
   /// The settings of hosts that had leaf pins, and have none any more. They are still listed, so clients
