@@ -128,6 +128,38 @@ struct SignHarmTests {
       "clients would refuse the document with the retired statement of ")
   }
 
+  @Test("no older retirement is put beside the list of a registry that went on since")
+  func wentOn() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    func copy(_ name: String) throws {
+      try Data(contentsOf: stage.directory.file("app.json")).write(to: stage.directory.file(name))
+    }
+    try copy("before.json")
+    let retire =
+      "sign --key prv.pem --online-key root0.pem --retired app.json --out app.json --issued"
+    try await stage.must("\(retire) \(Format2Stage.issued)")
+    try copy("retired.json")
+    try await stage.must(
+      "\(Self.daily) --end-retirement app.json --out app.json --issued \(Format2Stage.issued)")
+    try copy("live.json")
+    try await stage.must("\(retire) \(Format2Stage.issued)")
+    try copy("again.json")
+    func put(_ name: String) throws {
+      try Data(contentsOf: stage.directory.file(name)).write(to: stage.directory.file("app.json"))
+    }
+    try put("retired.json")
+    try await refuse(
+      stage, "sign --key prv.pem live.json --out app.json",
+      "live.json has statement 1.3, and \(stage.path("app.json")) was retired before, with 1.2: ")
+    for (input, version) in [("before.json", 2), ("app.json", 2), ("again.json", 4)] {
+      try await stage.must("sign --key prv.pem \(input) --out app.json")
+      #expect(try stage.statement()["version"] == .number(Double(version)))
+    }
+    try await stage.must("sign --key prv.pem retired.json --out app.json")
+    #expect(try stage.statement()["version"] == .number(4))
+  }
+
   @Test("a retired statement stays only if --key vouches for it, or --key-sets")
   func retiredByOthers() async throws {
     let stage = try Format2Stage()

@@ -130,7 +130,20 @@ enum Sign {
     guard let stated = [replaced, input].compactMap({ $0 }).first(where: \.hasStatement) else {
       return nil
     }
-    if stated.isRetired { return stated }
+    if stated.isRetired {
+      guard let replaced, let input, let newer = try input.number, let older = try replaced.number,
+        newer > older
+      else { return stated }
+      // The registry has gone on since: clients that hold that would refuse the older retirement.
+      guard input.isRetired else {
+        throw .no(
+          "\(input.place) has statement \(newer.epoch).\(newer.version), and \(replaced.place) was retired"
+            + " before, with \(older.epoch).\(older.version): clients that hold the newer one would refuse the"
+            + " list; hint: --online-key signs the next one, or pass a payload alone, {\"keys\": …}"
+        )
+      }
+      return input
+    }
     guard replaced?.hasStatement != true else {
       throw .no(
         "clients that hold the statement of \(stated.place) would refuse a document without one;"

@@ -26,6 +26,11 @@ struct PublishedDocument {
   /// The statement's name for the registry, not to be believed before ``check(format1Key:onlineKeys:chain:)``.
   var registry: String? { json["statement"]?.objectValue?["registry"]?.stringValue }
 
+  /// The number of its statement, without asking who signed it.
+  var number: RegistryStamp.Version? {
+    get throws(CommandFailure) { try statement(of: registry ?? "")?.number }
+  }
+
   /// The document as it is written.
   private var bytes: [UInt8] { JSONValue.object(json).canonicalBytes + [UInt8(ascii: "\n")] }
 
