@@ -199,7 +199,7 @@ struct SignHarmTests {
 
   @Test(
     "takes the place of no damaged document of format 1: it may have had a statement",
-    arguments: ["cut", "", "[]"])
+    arguments: ["cut", "", "[]", "{}", #"{"statement":{"retired":true}}"#])
   func damaged(text: String) async throws {
     let stage = try Format2Stage()
     try await stage.makeDocument()
@@ -209,8 +209,12 @@ struct SignHarmTests {
     try (text == "cut" ? good.prefix(300) : Data(text.utf8)).write(
       to: stage.directory.file("app.json"))
     let line = "sign --key prv.pem payload.json --out app.json"
+    let what = text.hasPrefix("{") ? "neither document nor payload" : "no JSON object"
     try await refuse(
-      stage, line, "app.json is there and is no JSON object: is it damaged? hint: put a good copy")
+      stage, line, "app.json is there and is \(what): is it damaged? hint: put a good copy")
+    try await refuse(
+      stage, "\(Self.daily) --first --key-sets sets.json payload.json --out app.json",
+      "app.json is there and is \(what): is it damaged? hint: --previous names a good copy")
     try good.write(to: stage.directory.file("app.json"))
     try await stage.must(line)
     #expect(try stage.statement()["retired"] == .bool(true))
@@ -244,6 +248,22 @@ struct SignHarmTests {
     }
     try stage.writePayload()
     try await stage.must("sign \(keys) payload.json --out app.json")
+  }
+
+  @Test("takes the place of no file that --statement or --key-sets names; a payload's it may take")
+  func named() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    try stage.directory.write(#"{"denied":["\#(Self.new)"]}"#, to: "settings.json")
+    let chain = try Data(contentsOf: stage.directory.file("sets.json"))
+    let line = "\(Self.daily) --key-sets sets.json --previous app.json --statement settings.json"
+    for (flag, out) in [("--statement", "settings.json"), ("--key-sets", "sets.json")] {
+      try await refuse(
+        stage, "\(line) payload.json --out \(out)", "\(out) is what \(flag) names, and is not", 2)
+    }
+    #expect(try Data(contentsOf: stage.directory.file("sets.json")) == chain)
+    try await stage.must("\(line) payload.json --out payload.json")
+    #expect(try stage.statement("payload.json")["version"] == .number(2))
   }
 
   @Test("writes over no document of another registry")

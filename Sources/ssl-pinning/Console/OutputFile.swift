@@ -36,6 +36,17 @@ enum OutputFile {
     }
   }
 
+  /// Refuses to take the place of a file that another flag names.
+  static func refuse(_ flag: Flag<String>, _ invocation: Invocation) throws(CommandFailure) {
+    guard let path = existing(invocation), let other = invocation[flag] else { return }
+    var (own, named) = (stat(), stat())
+    guard stat(path, &own) == 0, stat(other, &named) == 0, own.st_dev == named.st_dev,
+      own.st_ino == named.st_ino
+    else { return }
+    throw .usage(
+      "\(path) is what \(flag.description.name) names, and is not replaced; hint: another --out")
+  }
+
   /// Puts a public file in place in one step, and gives it the mode and the owner of the file that was there.
   /// A new one may be read by everybody, whatever the umask: web servers run as somebody else.
   static func replace(

@@ -27,9 +27,14 @@ struct PublishedDocuments {
     _ invocation: Invocation, hint: String
   ) throws(CommandFailure) -> PublishedDocument? {
     let found = try OutputFile.present(invocation)
-    if let path = OutputFile.existing(invocation), found?.json.objectValue == nil {
+    guard let path = OutputFile.existing(invocation) else { return nil }
+    guard let object = found?.json.objectValue else {
       try OutputFile.refusePrivateKey(path)
       throw .no("\(path) is there and is no JSON object: is it damaged? hint: \(hint)")
+    }
+    guard object["payload"] != nil || object["keys"] != nil else {
+      throw .no(
+        "\(path) is there and is neither document nor payload: is it damaged? hint: \(hint)")
     }
     return found.flatMap { PublishedDocument($0.json, $0.path) }
   }

@@ -61,6 +61,7 @@ enum StatementArguments {
   static func documents(
     _ invocation: Invocation, beside input: PublishedDocument?
   ) throws(CommandFailure) -> PublishedDocuments {
+    for flag in [settings, keySets] { try OutputFile.refuse(flag, invocation) }
     let named = try invocation[previous].map { (path) throws(CommandFailure) in
       try InputFile.refuseSharedInput(path, invocation)
       guard let last = PublishedDocument(try InputFile.json(path), path), last.hasStatement else {
