@@ -64,6 +64,21 @@ struct SignHarmTests {
     }
   }
 
+  @Test("a date before that of the last statement is told")
+  func issuedBefore() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    let line = "\(Self.daily) app.json --out app.json --issued"
+    for (issued, isTold) in [(0, false), (1, false), (0, true)] as [(Int64, Bool)] {
+      let signed = try await stage.run("\(line) \(Format2Stage.issued + issued)")
+      #expect(signed.exitCode == 0)
+      let says =
+        "is issued on 2027-01-15T08:00:00Z, before the one that it follows, of 2027-01-15T08:00:01Z: "
+      #expect(signed.stderr.contains(says) == isTold, "\(signed.stderr)")
+      #expect(signed.stderr.isEmpty != isTold, "\(signed.stderr)")
+    }
+  }
+
   @Test("a payload's host that gets match any was stricter before, and a new host was not")
   func matchOfUnset() async throws {
     let stage = try Format2Stage()

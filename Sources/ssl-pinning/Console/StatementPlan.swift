@@ -107,6 +107,12 @@ struct StatementPlan {
         "the statement would be over since \(dateText(terms.expires)): every client would refuse it;"
           + " hint: a later --issued")
     }
+    if let last, terms.issued < last.issued {
+      Console.say(
+        "warning: the statement is issued on \(dateText(terms.issued)), before the one that it follows, of"
+          + " \(dateText(last.issued)): no client holds its clock against the later date any more; hint: is this"
+          + " machine's clock behind?")
+    }
     let registry = try? Registry(payload: payload, settings: terms.hosts)
     try checkHosts((registry?.patterns ?? []).union(terms.removed), in: terms.number.epoch)
     let keys = registry?.keys ?? []
