@@ -37,6 +37,10 @@ struct SignHarmTests {
         "1.1 says: the CA pins of *.a.example; "
       ),
       (
+        #"{"hosts":[{"domainName":"*.a.example","ca":["\#(new)"],"enforce":true}]}"#,
+        "1.1 says: the CA pins of *.a.example, all of them; "
+      ),
+      (
         #"{"hosts":[{"domainName":"*.a.example","ca":["\#(ca)"]}]}"#,
         "1.1 says: enforce of *.a.example; "
       ),
@@ -93,6 +97,21 @@ struct SignHarmTests {
     try await refuse(stage, line, "match all of *.a.example; ")
     try settings("c.example")
     try await stage.must(line)
+  }
+
+  @Test("CA pins are exchanged without a word if the two lists have one in common")
+  func changedCA() async throws {
+    let stage = try Format2Stage()
+    for (number, pins) in [[Self.ca], [Self.ca, Self.new], [Self.new]].enumerated() {
+      let ca = pins.map { "\"\($0)\"" }.joined(separator: ",")
+      try stage.directory.write(
+        #"{"hosts":[{"domainName":"*.a.example","ca":[\#(ca)]}]}"#, to: "settings.json")
+      guard number > 0 else {
+        try await stage.makeDocument("--statement settings.json")
+        continue
+      }
+      try await stage.must("\(Self.daily) --statement settings.json app.json --out app.json")
+    }
   }
 
   @Test("what is kept, added or said to be removed needs no word; --deny adds to what was denied")

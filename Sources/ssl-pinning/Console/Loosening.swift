@@ -24,6 +24,9 @@ enum Loosening {
       let new = next.hosts.first { $0.pattern == old.pattern }
       if !old.ca.isEmpty, new?.ca.isEmpty ?? true {
         texts.append("the CA pins of \(old.pattern)")
+      } else if let new, !old.ca.isEmpty, Set(old.ca).isDisjoint(with: new.ca) {
+        // Another CA altogether: a rotation has both for a while.
+        texts.append("the CA pins of \(old.pattern), all of them")
       }
       if old.enforces, new?.enforces != true { texts.append("enforce of \(old.pattern)") }
     }
