@@ -186,9 +186,11 @@ struct SignHarmTests {
     try await refuse(
       stage, "sign --key prv.pem live.json --out app.json",
       "live.json has statement 1.3, and \(stage.path("app.json")) was retired before, with 1.2: ")
-    for (input, version) in [("before.json", 2), ("app.json", 2), ("again.json", 4)] {
+    for (input, version) in [("before.json", 2), ("app.json", 2), ("again.json", 4)]
+      as [(String, JSONNumber)]
+    {
       try await stage.must("sign --key prv.pem \(input) --out app.json")
-      #expect(try stage.statement()["version"] == .number(Double(version)))
+      #expect(try stage.statement()["version"] == .number(version))
     }
     try await stage.must("sign --key prv.pem retired.json --out app.json")
     #expect(try stage.statement()["version"] == .number(4))
@@ -233,7 +235,7 @@ struct SignHarmTests {
 
   @Test(
     "takes the place of no damaged document of format 1: it may have had a statement",
-    arguments: ["cut", "", "[]", "{}", #"{"statement":{"retired":true}}"#])
+    arguments: ["cut", "", "[]", #"{"statement":{"retired":true}}"#])
   func damaged(text: String) async throws {
     let stage = try Format2Stage()
     try await stage.makeDocument()

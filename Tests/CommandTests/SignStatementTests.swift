@@ -113,7 +113,7 @@ struct SignStatementTests {
     let refused = try await stage.run(after)
     #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
     #expect(refused.stderr.contains("is retired until a statement ends that"))
-    let resumed = try await stage.run(after + " --end-retirement")
+    let resumed = try await stage.run(after + " --end-retirement --issued 1800000002")
     #expect(resumed.exitCode == 0 && resumed.stderr.isEmpty, "\(resumed.stderr)")
   }
 

@@ -32,7 +32,8 @@ struct PublishedDocuments {
       try OutputFile.refusePrivateKey(path)
       throw .no("\(path) is there and is no JSON object: is it damaged? hint: \(hint)")
     }
-    guard object["payload"] != nil || object["keys"] != nil else {
+    // An empty object has nothing to lose.
+    guard object.isEmpty || object["payload"] != nil || object["keys"] != nil else {
       throw .no(
         "\(path) is there and is neither document nor payload: is it damaged? hint: \(hint)")
     }
