@@ -1,5 +1,7 @@
 import CanonicalJSON
 import Foundation
+import Pinning
+import PinningPlatform
 import TLSTools
 import TestSupport
 import Testing
@@ -89,6 +91,35 @@ struct RotateTests {
     #expect(outcome.exitCode == 1)
     #expect(outcome.stderr.contains("keys under \"also\""))
     #expect(try Data(contentsOf: file) == Data(changed.utf8))
+  }
+
+  @Test("carries on no root key of an algorithm that nobody knows", arguments: [" ", ""])
+  func algorithm(more: String) async throws {
+    let directory = try stage()
+    let shipped = try Keys.signing.get().trustKey
+    let root = try TrustSigningKey.generate(.ed25519)
+    try root.writePublicKey(to: directory.file("root.pub"))
+    var list = KeySetList(registry: Self.file)
+    let other = try RoleKey(
+      algorithm: root.roleKey.algorithm + more, spki: root.publicKeyDER,
+      crypto: PlatformRegistryCrypto())
+    try list.append(
+      root: KeyRole(keys: [shipped.roleKey, other], threshold: 1),
+      online: KeyRole(keys: [shipped.roleKey], threshold: 1))
+    try list.sign(with: shipped)
+    try FileManager.default.createDirectory(
+      at: directory.file("tls/keysets"), withIntermediateDirectories: true)
+    try directory.write(list.json.canonicalBytes, to: "tls/keysets/" + Self.file)
+    let outcome = try await rotate(directory)
+    #expect(outcome.exitCode == (more.isEmpty ? 0 : 1), "\(outcome.stderr)")
+    guard !more.isEmpty else { return }
+    #expect(outcome.stderr.contains(" with the algorithm \"EdDSA \", and nothing that it signs"))
+    #expect(outcome.stderr.contains("hint: --root names the root keys anew"))
+    let named = try await Tool.run([
+      "keys", "rotate", "--registry-name", Self.file, "--dir", directory.path() + "/tls", "--root",
+      directory.path("root.pub"),
+    ])
+    #expect(named.exitCode == 0, "\(named.stderr)")
   }
 
   @Test("after one that broke off, says what to do")

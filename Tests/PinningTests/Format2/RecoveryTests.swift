@@ -160,7 +160,7 @@ struct RecoveryTests {
     #expect(try client.verdict("b.example", path: [2, 90]).outcome == .unlisted)
   }
 
-  @Test("in format 1, a clock that was behind once ends no 30 days: they begin with the list's own date")
+  @Test("in format 1, a clock that was behind once ends no 30 days: the list has a date")
   func behindOnce() throws {
     var registry = RegistrySimulator()
     registry.isStripped = true

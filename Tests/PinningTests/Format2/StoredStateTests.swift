@@ -86,7 +86,7 @@ struct StoredStateTests {
     }
   }
 
-  @Test("a minimum that an app begins to ship is asked of what comes in, and not of what was stored")
+  @Test("a minimum that an app begins to ship is asked of what comes in, not of what it has")
   func minimum() throws {
     var registry = RegistrySimulator()
     registry.isStripped = true
