@@ -248,7 +248,7 @@ struct StoredStateTests {
     let edited = text.replacing("\"since\":\(Self.start)", with: "\"since\":1")
     #expect(edited != text)
     let restored = try restore(try JSONValue(parsing: [UInt8](edited.utf8)), at: now)
-    #expect(try restored.accepts("b.example", leaf: 2, at: now))
+    #expect(try restored.confirmed(at: now).accepts("b.example", leaf: 2, at: now))
   }
 
   @Test("a document that only a withdrawn key signed brings no vanished host back from the disk")
