@@ -222,7 +222,7 @@ extension RegistryKeeper {
     _ = try put {
       let judged = part.update(of: $0, under: trust, at: clock, by: road)
       refusal = judged.refusal
-      return Change(registry: judged.registry)
+      return judged.registry.knowsMore(than: $0) ? Change(registry: judged.registry) : nil
     }
     return refusal
   }

@@ -442,7 +442,9 @@
     /// hangs they would wait for as long as that one's request has patience.
     private func leaveHangingDials() {
       var behind: [ClientRequest] = []
-      for request in ConnectionColours.held(among: active, beside: queued.values, at: now) {
+      // One that stands there twice is without a handle, or begun anew once more.
+      for request in ConnectionColours.held(among: active, beside: queued.values, at: now)
+      where request.slot != nil {
         request.wasMoved = true
         request.phase = .waiting
         leave(request)
