@@ -12,6 +12,13 @@ public struct DocumentConfiguration: Sendable, Equatable {
     self.endpoints = endpoints
   }
 
+  /// Whether `name` is a path of this server, or what it writes beside a document: such a document would be
+  /// published and never served.
+  static func isTaken(file name: String) -> Bool {
+    let name = name.lowercased()
+    return ["admin", "reports"].contains(name) || [".gz", ".parts"].contains { name.hasSuffix($0) }
+  }
+
   /// Whether `name` is a file name as ``file`` describes it.
   public static func isSafe(file name: String) -> Bool {
     let bytes = name.utf8

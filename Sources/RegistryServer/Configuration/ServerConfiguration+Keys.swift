@@ -127,6 +127,13 @@ extension ServerConfiguration {
         given == nil ? "fqdn" : "file", "\"\(file)\" cannot be a file name here",
         hint: "set file to letters, digits, '.', '_' and '-' without a leading dot")
     }
+    guard !DocumentConfiguration.isTaken(file: file) else {
+      throw entry.invalid(
+        "file", "\"\(file)\" is something else here",
+        hint:
+          "another name: admin and reports are paths of this server, and what ends in .gz or .parts"
+          + " stands beside another document")
+    }
     return file
   }
 }

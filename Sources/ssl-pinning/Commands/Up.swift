@@ -28,7 +28,8 @@ enum Up {
       try await RegistryService(configuration: configuration, log: log).run(reading: sources.read) {
         address in
         // A server outlives whoever read its first line.
-        Console.announce("listening on http://\(address)")
+        let scheme = configuration.server.certificate == nil ? "http" : "https"
+        Console.announce("listening on \(scheme)://\(address)")
       }
     } catch { throw failure(error) }
     return .yes

@@ -16,6 +16,7 @@ public struct URLRequest: Hashable, Sendable {
     get { fatalError() }
     set {}
   }
+  public var allHTTPHeaderFields: [String: String]?
   public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {}
 }
 
