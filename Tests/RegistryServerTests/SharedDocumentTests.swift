@@ -191,6 +191,19 @@ struct SharedDocumentTests {
     #expect(other.bytes == one.bytes)
   }
 
+  @Test("is not taken from a newer record that has an older one")
+  func olderDocument() async throws {
+    let first = try #require(try await store.record(named: Self.file))
+    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    await other.keeper.refresh(at: Self.now + 60, isFollowing: true)
+    #expect(other.pins == [pin(1), pin(2)])
+    let newest = try #require(try await store.record(named: Self.file))
+    await store.lose(
+      to: StoredRecord(version: newest.version + 1, bytes: first.bytes), named: Self.file)
+    await other.keeper.refresh(at: Self.now + 120, isFollowing: true)
+    #expect(other.pins == [pin(1), pin(2)] && other.bytes == one.bytes)
+  }
+
   @Test("has what a server could not write from the one that leads now, not from there")
   func unwritten() async throws {
     await store.fail(true)

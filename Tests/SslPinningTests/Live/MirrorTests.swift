@@ -203,6 +203,7 @@ struct MirrorTests {
     stage.set(.own, .silent)
     let scheduled = Task { await keeper.refresh(bypassingCaches: false) }
     #expect(await stage.isAsked(1))
+    _ = stage.asked()
     stage.clock.advance(by: 1)
     let document = try stage.document(2, ["a.example", "c.example"])
     let request = Task { try await isServed("c.example", by: keeper) }
