@@ -262,4 +262,19 @@ struct MirrorTests {
       stage.asked().filter { $0.contains("mirror1") } == ["\(PlacesStage.mirror(1)) statement 0"])
     #expect(keeper.versionInForce == "0.5")
   }
+
+  @Test("refused requests of several hosts share a fetch that has just begun")
+  func shared() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .silent)
+    #expect(keeper.wantsRefresh(after: refusal("b.example")))
+    let begun = keeper.state.withLock { $0.flights }
+    #expect(keeper.wantsRefresh(after: refusal("c.example")))
+    #expect(keeper.state.withLock { $0.flights } == begun)
+    // One that hangs they do not share.
+    stage.clock.advance(by: 1)
+    #expect(keeper.wantsRefresh(after: refusal("d.example")))
+    #expect(keeper.state.withLock { $0.flights } == begun + 1)
+    stage.set(.own, .failing())
+  }
 }
