@@ -130,9 +130,9 @@ public final class SslPinningClient: PinnedTransportOwner {
   ///
   /// - Parameter document: the registry's document as its server publishes it, or its statement part.
   /// - Returns: whether the pins changed.
-  /// - Throws: ``SslPinningError``; then the registry in force stays. A document of format 1 is refused always, and
-  ///   so is one beside a retired statement: nothing tells an old one from a new one. One of format 2 is, where no statement is believed yet and
-  ///   ``SslPinningConfig/minimumRegistry`` is not set.
+  /// - Throws: ``SslPinningError``; then the registry in force stays. A document of format 1, and one beside a
+  ///   retired statement, is refused always: nothing tells an old one from a new one. So is one of format 2 if
+  ///   no statement is believed yet and ``SslPinningConfig/minimumRegistry`` is not set.
   @discardableResult
   public func accept(document: Data) async throws(SslPinningError) -> Bool {
     try await keeper.accept(handed: [UInt8](document))

@@ -43,8 +43,8 @@ extension TrustedRegistry {
       }
     }
     // A time to come was written under a clock that ran ahead: nobody knows when it really was. If it
-    // counted, every start would take the state for a new one and ask nobody.
-    // Beside another list of format 1 it would take that one back.
+    // counted, every start would take the state for a new one and ask nobody; and of two lists of format 1
+    // the later one wins, so that this one would win over every list fetched since.
     let confirmed = state.confirmed <= clock ? state.confirmed : 0
     self.init(
       document: document, standing: standing, vanished: vanished, confirmed: confirmed,

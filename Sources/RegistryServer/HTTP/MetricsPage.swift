@@ -14,7 +14,7 @@ struct MetricsPage: Sendable {
   /// - Parameter ticks: milliseconds of a clock that is never set.
   init(
     metrics: ServerMetrics, keepers: @escaping @Sendable () -> [DocumentKeeper],
-    clock: any ServerClock, ticks: @escaping @Sendable () -> Int64 = CallLimits.milliseconds
+    clock: any ServerClock, ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
   ) {
     (self.metrics, self.keepers, self.clock, self.ticks) = (metrics, keepers, clock, ticks)
   }

@@ -4,4 +4,10 @@ enum MonotonicReading {
 
   /// The time since the first reading of the process.
   static func now() -> Duration { start.duration(to: .now) }
+
+  /// The same in milliseconds.
+  static let milliseconds: @Sendable () -> Int64 = {
+    let reading = now().components
+    return reading.seconds * 1000 + reading.attoseconds / 1_000_000_000_000_000
+  }
 }

@@ -3,9 +3,9 @@
 ///
 /// - The next place is asked once the last one has failed, or has said nothing for a second. Nobody is
 ///   waited for twice, and none that was asked is given up: the highest number wins.
-/// - It is over when the app's own URL has answered, or when all have answered or failed. What a mirror has
-///   that is newer counts at once and ends nothing: one that hands out old versions, one a round, would keep
-///   its client from all others.
+/// - It is over when the app's own URL has answered (after a refusal: with something newer), or when all have
+///   answered or failed. What a mirror has that is newer counts at once and ends nothing: one that hands out
+///   old versions, one a round, would keep its client from all others.
 /// - After a refusal that a newer list could turn, "nothing newer" from one is no reason not to ask the next:
 ///   a mirror, or a cache before the app's own URL, may hold back what is new.
 ///

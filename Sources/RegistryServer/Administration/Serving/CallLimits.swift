@@ -24,17 +24,11 @@ final class CallLimits: Sendable {
   init(
     calls: RateLimiter = RateLimiter(burst: 200, interval: 50),
     failures: RateLimiter = RateLimiter(burst: 10, interval: 6000),
-    ticks: @escaping @Sendable () -> Int64 = CallLimits.milliseconds
+    ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
   ) {
     self.calls = Locked(calls)
     self.failures = Locked(failures)
     self.ticks = ticks
-  }
-
-  /// Milliseconds of a clock that is never set.
-  static let milliseconds: @Sendable () -> Int64 = {
-    let reading = MonotonicReading.now().components
-    return reading.seconds * 1000 + reading.attoseconds / 1_000_000_000_000_000
   }
 
   /// Counts a call with a good token.
