@@ -15,6 +15,9 @@ struct AcceptedDocument: Sendable {
   var removed: Set<HostPattern> = []
   /// The document of the retired statement whose settings are in ``registry``, where that is another one.
   var retiredBytes: [UInt8]?
+  /// The newest `date` of the payload's entries, in Unix seconds; most registries have none. Asked for where no
+  /// statement has a time.
+  var newestDate: Int64?
 
   /// What the document says of each of its patterns.
   var byPattern: [HostPattern: Registry] {
@@ -33,10 +36,8 @@ struct AcceptedDocument: Sendable {
     return min(signed <= clock ? max(stored, signed) : stored, clock)
   }
 
-  /// The newest `date` of the payload's entries, in Unix seconds; most registries have none.
-  private var newestDate: Int64? {
-    let json = (try? JSONValue(parsing: bytes))?.objectValue
-    let entries = json?["payload"]?.objectValue?["keys"]?.arrayValue ?? []
+  static func newestDate(of payload: JSONObject) -> Int64? {
+    let entries = payload["keys"]?.arrayValue ?? []
     return entries.compactMap { $0.objectValue?["date"]?.stringValue.flatMap(RFC3339.unixSeconds) }
       .max()
   }

@@ -65,7 +65,8 @@ struct DocumentJudge {
     return AcceptedDocument(
       bytes: bytes, payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
       registry: registry, statement: statement.isRetired ? nil : statement,
-      removed: Set(statement.removed))
+      removed: Set(statement.removed),
+      newestDate: statement.isRetired ? AcceptedDocument.newestDate(of: payload) : nil)
   }
 
   /// Whose online keys must have signed: the newest set's, but for a statement that was believed
@@ -116,7 +117,8 @@ struct DocumentJudge {
       bytes: bytes, payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
       registry: try Registry(payload: payload, settings: standing.statement?.hosts ?? []),
       statement: nil, removed: Set(standing.statement?.removed ?? []),
-      retiredBytes: standing.statement == nil ? nil : standing.statementBytes)
+      retiredBytes: standing.statement == nil ? nil : standing.statementBytes,
+      newestDate: AcceptedDocument.newestDate(of: payload))
   }
 
   private func read(

@@ -14,9 +14,11 @@ extension TrustedRegistry {
     digest: ([UInt8]) -> [UInt8], at now: Int64, limits: RegistryLimits = .standard
   ) throws(RegistryError) {
     let envelope = try RegistryEnvelope(parsing: bytes, limits: limits)
+    let payload = try envelope.verifiedPayload(by: verifier)
     let document = AcceptedDocument(
       bytes: bytes, payloadDigest: hex(digest(envelope.canonicalPayload)),
-      registry: try Registry(format1: try envelope.verifiedPayload(by: verifier)), statement: nil)
+      registry: try Registry(format1: payload), statement: nil,
+      newestDate: AcceptedDocument.newestDate(of: payload))
     self.init(
       document: document, standing: Standing(), vanished: VanishedHosts(), confirmed: now,
       limits: limits)

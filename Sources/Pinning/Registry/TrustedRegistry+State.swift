@@ -39,13 +39,19 @@ extension TrustedRegistry {
         guard let last = known[host.pattern] else { continue }
         vanished.restore(
           host.pattern,
-          .init(source: source, last: last, since: source.since(host.since, at: clock)))
+          // As it was stored, for as long as no server has confirmed anything: a clock that is behind, as
+          // after a battery died, would end the host's time once it is right again.
+          .init(source: source, last: last, since: host.since))
       }
     }
     // A time to come was written under a clock that ran ahead: nobody knows when it really was. If it
-    // counted, every start would take the state for a new one and ask nobody; and of two lists of format 1
-    // the later one wins, so that this one would win over every list fetched since.
-    let confirmed = state.confirmed <= clock ? state.confirmed : 0
+    // counted, every start would take the state for a new one and ask nobody. A second or two are another
+    // process's reading of the clock; but of two lists of format 1 the later one wins, so that this one would
+    // win over every list fetched since.
+    let isKnown =
+      document.statement == nil
+      ? state.confirmed <= clock : RegistryStamp.isPast(state.confirmed, at: clock)
+    let confirmed = isKnown ? min(state.confirmed, clock) : 0
     self.init(
       document: document, standing: standing, vanished: vanished, confirmed: confirmed,
       limits: trust.limits)

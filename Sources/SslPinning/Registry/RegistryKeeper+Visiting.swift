@@ -68,18 +68,36 @@ extension RegistryKeeper {
     }
   }
 
-  /// Asks one place. A mirror is asked once at a time, and whoever wants to ask it meanwhile waits for that
-  /// answer: with a fetch for each refusal, silent ones would take all threads that fetch.
+  /// A mirror being asked.
+  struct MirrorAsk {
+    /// Seconds after which it may be asked once more: its connection may have died with the network.
+    static let patience: Int64 = 3
+    /// How many at a time. With a fetch for each refusal, silent mirrors would take all threads that fetch.
+    static let most = 4
+
+    let task: Task<Visit, Never>
+    /// When it began, by the clock that is never set.
+    let begun: Int64
+  }
+
+  /// Asks one place. Whoever wants to ask a mirror that was asked just now waits for that answer.
   func ask(_ place: RegistrySource.Place, by visitor: RegistryVisitor) async -> Visit {
     guard case .mirror = place else { return await visit(place, by: visitor) }
+    let now = clocks.steady()
     return await state.withLock { state in
-      if let running = state.asked[place] { return running }
+      let asked = state.asked[place] ?? []
+      if let newest = asked.last,
+        now - newest.begun < MirrorAsk.patience || asked.count >= MirrorAsk.most
+      {
+        return newest.task
+      }
       let task = Task {
         let visit = await self.visit(place, by: visitor)
-        self.state.withLock { $0.asked[place] = nil }
+        // No two of one place begin at one time.
+        self.state.withLock { $0.asked[place]?.removeAll { $0.begun == now } }
         return visit
       }
-      state.asked[place] = task
+      state.asked[place] = asked + [MirrorAsk(task: task, begun: now)]
       return task
     }.value
   }

@@ -24,7 +24,7 @@ final class RegistryKeeper: PinJudge {
     /// The newest fetch under way, which others join.
     var refreshing: Flight?
     /// The mirrors that are being asked.
-    var asked: [RegistrySource.Place: Task<Visit, Never>] = [:]
+    var asked: [RegistrySource.Place: [MirrorAsk]] = [:]
     /// How many fetches began.
     var flights: UInt64 = 0
     var limiter = RefreshLimiter()
@@ -187,21 +187,28 @@ final class RegistryKeeper: PinJudge {
   /// the refusal is owed a fetch of its own, which counts against the limit like any other.
   func refresh(after refusal: PinEvaluation) async {
     guard case .live(let fetch) = source else { return }
-    if let joined = state.withLock({ $0.refreshing }) {
-      let end = await end(of: joined, for: refusal, within: RegistryRound.patience)
-      // A joined one that may have been answered by a cache brings a change, perhaps, and not this one.
-      if end == .turned || end == .over(isChange: true) && joined.isAnew { return }
+    let joined = state.withLock { $0.refreshing }
+    if let joined, await end(of: joined, for: refusal, within: RegistryRound.patience) == .turned {
+      return
     }
-    let own = state.withLock { state in
-      state.limiter.allows(refusal, at: clocks.steady())
-        ? begin(&state, fetch, bypassingCaches: true, anew: true) : state.refreshing
+    let own = state.withLock { state -> Flight? in
+      let now = clocks.steady()
+      // One that began since asks after this refusal, too: of many hosts that are refused at one time, each
+      // would take a thread for as long as the registry hangs.
+      if let newer = state.refreshing, newer.number > joined?.number ?? .max, newer.isAnew,
+        newer.isPrompt(at: now)
+      {
+        return newer
+      }
+      return state.limiter.allows(refusal, at: now)
+        ? begin(&state, fetch, bypassingCaches: true, anew: true) : state.refreshing ?? joined
     }
     if let own { _ = await end(of: own, for: refusal) }
   }
 
-  private enum End: Equatable {
+  private enum End {
     case turned
-    case over(isChange: Bool)
+    case over
     case late
   }
 
@@ -213,11 +220,8 @@ final class RegistryKeeper: PinJudge {
     let changes = changes.stream
     if turns(refusal) { return .turned }
     Task {
-      if case .success(true) = await flight.task.value {
-        tell.yield(.over(isChange: true))
-      } else {
-        tell.yield(.over(isChange: false))
-      }
+      _ = await flight.task.value
+      tell.yield(.over)
     }
     let change = Task { for await _ in changes where self.turns(refusal) { tell.yield(.turned) } }
     let clock = seconds.map { [clocks] seconds in
@@ -234,13 +238,20 @@ final class RegistryKeeper: PinJudge {
     return .late
   }
 
-  /// Whether the registry in force lists what was refused. Whether that is enough, the next verdict says.
+  /// Whether the registry in force has the leaf pin that was missing. Whether that is enough, the next verdict
+  /// says. Of other refusals nobody knows what cures them before the whole fetch is over: the leaf of a missing
+  /// CA pin, or of a pin that expired, may have been listed all the time.
   private func turns(_ refusal: PinEvaluation) -> Bool {
-    let policy = state.withLock { $0.inForce.policy }
+    let clock = clocks.wall()
+    let (policy, now) = state.withLock { ($0.inForce.policy, $0.trusted.time(at: clock)) }
     guard let host = try? HostName(refusal.host), let entry = policy.entry(for: host) else {
       return false
     }
-    guard let leaf = refusal.presented.first else { return refusal.outcome == .unlisted }
-    return refusal.outcome == .unlisted || entry.leaf.pins.contains { $0.spki == leaf }
+    let hasLeaf = refusal.presented.first.map { entry.leaf.contains($0, at: now.later) }
+    return switch refusal.outcome {
+    case .unlisted: entry.leaf.pins.isEmpty || hasLeaf ?? true
+    case .mismatch(.leaf): hasLeaf ?? false
+    default: false
+    }
   }
 }

@@ -76,7 +76,7 @@ struct MirrorTests {
     #expect(keeper.status.origin == .network)
     // And whoever is older than that takes nothing back.
     stage.set(try PlacesStage.place(1), .parts(try stage.document(4, ["thief.example"])))
-    #expect(await eventually { keeper.state.withLock { $0.asked.isEmpty } })
+    #expect(await eventually { keeper.state.withLock { $0.asked.values.allSatisfy(\.isEmpty) } })
     #expect(stage.asked().count == 3)
     #expect(try keeper.versionInForce == "0.5" && !keeper.lists(HostName("thief.example")))
   }
@@ -214,7 +214,7 @@ struct MirrorTests {
     _ = await scheduled.value
   }
 
-  @Test("silent mirrors are asked once, however many requests are refused meanwhile")
+  @Test("silent mirrors are asked four times at most, however many requests are refused meanwhile")
   func manyRefusals() async throws {
     let keeper = try await keeper()
     for place in [1, 2] { stage.set(try PlacesStage.place(place), .silent) }
@@ -231,7 +231,7 @@ struct MirrorTests {
           return $0.contains { $0.contains("mirror2") }
         }
       })
-    #expect(asked.withLock { $0.count { $0.contains("mirror1") } } == 1)
+    #expect((1...4).contains(asked.withLock { $0.count { $0.contains("mirror1") } }))
     for place in [1, 2] { stage.set(try PlacesStage.place(place), .failing()) }
     for task in refused { #expect(try await !task.value) }
   }
