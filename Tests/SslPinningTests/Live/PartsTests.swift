@@ -85,6 +85,18 @@ struct PartsTests {
     #expect(stage.asked().filter { $0 == "own document" }.count == parts.count)
   }
 
+  @Test("a payload without a usable key leads to the whole document, which may be newer")
+  func noUsableKey() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .parts(try stage.document(2, [])))
+    guard case .failure = await keeper.refresh(bypassingCaches: false) else {
+      Issue.record("a list without keys was believed")
+      return
+    }
+    #expect(stage.asked() == ["own statement 0", "own payload", "own document"])
+    #expect(keeper.versionInForce == "0.1")
+  }
+
   @Test("a payload that is not to be had leads to the whole document")
   func noPayload() async throws {
     let keeper = try await keeper()
