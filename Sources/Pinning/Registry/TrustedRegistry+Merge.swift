@@ -36,11 +36,17 @@ extension TrustedRegistry {
       standing.enforced.formUnion(older.standing.enforced)
       standing.fork = newer.standing.fork ?? older.standing.fork ?? newer.fork(from: older)
       let known = newer.document.registry.patterns.union(newer.document.removed)
-      vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: clock)
+      // Beside a retired statement time alone ends a host: what ships with the app must not bring it back, with
+      // another 30 days, at every start.
+      let since =
+        newer.document.statement == nil ? standing.statement.map { min($0.issued, clock) } : nil
+      vanished.adopt(
+        older.document, andThoseOf: older.vanished, unless: known, at: since ?? clock)
+      vanished.release(under: newer.document, at: clock, limits: limits)
     } else if standing.statement == nil, older.standing.statement == nil {
       vanished.adopt(
         nil, andThoseOf: older.vanished, unless: newer.document.registry.patterns, at: clock)
-      vanished.expire(under: newer.document, at: clock, limits: limits)
+      vanished.release(under: newer.document, at: clock, limits: limits)
     } else if standing.statement != nil {
       // As if the newer had come in after the older: what its own online keys vouch for stays.
       let known = newer.document.registry.patterns.union(newer.document.removed)

@@ -43,13 +43,20 @@ struct VanishedHosts: Sendable {
   mutating func expire(under document: AcceptedDocument, at now: Int64, limits: RegistryLimits) {
     hosts = hosts.mapValues { host in
       var host = host
-      // A clock that ran ahead must not keep a host for longer, nor one that was behind for less.
+      // A clock that ran ahead must not keep a host for longer; nor one that was behind for less, where anything
+      // signed has a time.
       host.since = host.source.since(host.since, at: now)
       return host
     }
-    .filter { _, host in
+    release(under: document, at: now, limits: limits)
+  }
+
+  /// Lets go of them and leaves the others' times as they are: where no server has confirmed anything, the
+  /// clock may be behind.
+  mutating func release(under document: AcceptedDocument, at now: Int64, limits: RegistryLimits) {
+    hosts = hosts.filter { _, host in
       (document.statement != nil && host.source.statement != nil)
-        || limits.keepsVanished(since: host.since, at: now)
+        || limits.keepsVanished(since: host.source.since(host.since, at: now), at: now)
     }
   }
 

@@ -188,8 +188,12 @@ final class RegistryKeeper: PinJudge {
   func refresh(after refusal: PinEvaluation) async {
     guard case .live(let fetch) = source else { return }
     let joined = state.withLock { $0.refreshing }
-    if let joined, await end(of: joined, for: refusal, within: RegistryRound.patience) == .turned {
-      return
+    if let joined {
+      switch await end(of: joined, for: refusal, within: RegistryRound.patience) {
+      case .turned: return
+      case .over where joined.isAnew && isAnother(than: refusal): return
+      case .over, .late: break
+      }
     }
     let own = state.withLock { state -> Flight? in
       let now = clocks.steady()
@@ -204,6 +208,24 @@ final class RegistryKeeper: PinJudge {
         ? begin(&state, fetch, bypassingCaches: true, anew: true) : state.refreshing ?? joined
     }
     if let own { _ = await end(of: own, for: refusal) }
+    // One that asks for less took its place, and may be over before it.
+    if let own, let joined, !own.isAnew, joined.isAnew { _ = await end(of: joined, for: refusal) }
+  }
+
+  /// Whether what refused the host is not in force any more.
+  private func isAnother(than refusal: PinEvaluation) -> Bool {
+    let policy = state.withLock { $0.inForce.policy }
+    guard let host = try? HostName(refusal.host), let entry = policy.entry(for: host) else {
+      return false
+    }
+    return switch refusal.outcome {
+    case .registryExpired(let end): policy.expires != end
+    case .clientTooOld(let names): entry.unknownDemands.sorted() != names
+    case .mismatch(.ca), .mismatch(.certificate), .noLivePin, .uncheckable:
+      entry.leaf.pins != refusal.expectedLeaf || entry.ca.pins != refusal.expectedCA
+        || entry.certificates.sorted() != refusal.expectedCertificates
+    default: false
+    }
   }
 
   private enum End {

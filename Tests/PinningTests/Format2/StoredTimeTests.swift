@@ -35,6 +35,46 @@ struct StoredTimeTests {
     }
   }
 
+  @Test("nor does what other processes and the app itself bring at that start")
+  func behindMerged() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    let client = try Self.restored(format1Client(), at: 4000)
+    let others = [
+      client,
+      try TrustedRegistry(bundled: registry.document(), under: RegistrySimulator.trust(), at: 4000),
+    ]
+    for other in others {
+      for merged in [client.merged(with: other, at: 4000), other.merged(with: client, at: 4000)] {
+        let awake = try Self.restored(merged, at: Self.start)
+        for (days, accepts) in [(29, true), (31, false)] as [(Int64, Bool)] {
+          let now = Self.start + days * Self.day
+          #expect(try awake.confirmed(at: now).accepts("b.example", leaf: 2, at: now) == accepts)
+        }
+      }
+    }
+  }
+
+  @Test("what ships with an app brings no host back that left beside a retired statement")
+  func retiredBundle() throws {
+    let trust = try RegistrySimulator.trust()
+    var registry = RegistrySimulator()
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    let bundle = try registry.document()
+    (registry.version, registry.isRetired, registry.pins) = (2, true, [("a.example", 1)])
+    var client = try TrustedRegistry(bundled: bundle, under: trust, at: Self.start)
+      .update(with: registry).registry
+    for (days, accepts) in [(1, true), (29, true), (31, false), (62, false), (63, false)]
+      as [(Int64, Bool)]
+    {
+      let now = Self.start + days * Self.day
+      client = try Self.restored(client, at: now).merged(
+        with: TrustedRegistry(bundled: bundle, under: trust, at: now), at: now
+      ).confirmed(at: now)
+      #expect(try client.accepts("b.example", leaf: 2, at: now) == accepts, "\(days)")
+    }
+  }
+
   @Test("a clock that was put back by two seconds leaves a statement's state confirmed")
   func secondsBack() throws {
     let client = try RegistrySimulator().client()

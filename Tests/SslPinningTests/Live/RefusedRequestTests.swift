@@ -137,6 +137,59 @@ struct RefusedRequestTests {
     _ = await other.value
   }
 
+  @Test(
+    "no other fetch, where the one that it found changed what refused it", arguments: [true, false])
+  func curedByAnother(isChange: Bool) async throws {
+    func document(_ version: Int64, ca: SPKIPin?) throws -> [UInt8] {
+      let hosts = ["a.example", "b.example"]
+      let pins = ca.map { [$0] } ?? []
+      return try stage.registry.document(
+        version: version, hosts: hosts,
+        settings: try hosts.map { HostSettings(try HostPattern($0), ca: pins) })
+    }
+    stage.set(.own, .parts(try document(1, ca: Self.pin)))
+    let keeper = try await stage.keeper()
+    _ = stage.asked()
+    stage.set(.own, .silent)
+    let refusals = ["a.example", "b.example"].map {
+      PinEvaluation(
+        host: $0, outcome: .mismatch(.ca), decision: .refuse,
+        presented: Self.pin.map { [$0] } ?? [],
+        expectedLeaf: Self.pin.map { [Pin($0)] } ?? [], expectedCA: Self.pin.map { [Pin($0)] } ?? []
+      )
+    }
+    let first = request(refusals[0], to: keeper)
+    #expect(await stage.isAsked(1))
+    let second = request(refusals[1], to: keeper)
+    #expect(await eventually { stage.clock.waits >= 3 })
+    stage.set(.own, .parts(try document(2, ca: isChange ? Self.otherPin : Self.pin)))
+    #expect(await first.value == "0.2")
+    #expect(await second.value == "0.2")
+    // Where nothing changed, each is owed one that began after it was refused.
+    #expect(keeper.state.withLock { $0.flights } == (isChange ? 1 : 2))
+  }
+
+  @Test("the fetch that it found, though a later one that asks for less has taken its place")
+  func lesserFetch() async throws {
+    let keeper = try await keeper(mirrors: [1])
+    stage.set(.own, .failing())
+    stage.set(try PlacesStage.place(1), .silent)
+    let request = request(refusal("c.example"), to: keeper)
+    #expect(await stage.isAsked(2))
+    // The app asks, too; the registry is slow, and has nothing newer.
+    stage.set(.own, .silent)
+    let other = Task { await keeper.refresh(bypassingCaches: false) }
+    #expect(await eventually { keeper.state.withLock { $0.refreshing?.isAnew == false } })
+    let waits = stage.clock.waits
+    stage.clock.advance(by: 1)
+    #expect(await eventually { stage.clock.waits < waits })
+    stage.set(.own, .parts(try stage.document(1, mirrors: [PlacesStage.mirror(1)])))
+    #expect(await other.value == .success(false))
+    stage.set(
+      try PlacesStage.place(1), .parts(try stage.document(2, ["a.example", "c.example"])))
+    #expect(await request.value == "0.2")
+  }
+
   @Test("the fetch that it found, though a later one is over")
   func laterFetch() async throws {
     let keeper = try await keeper(mirrors: [1, 2])
