@@ -195,7 +195,7 @@ struct SignLastPinTests {
   @Test(
     "beside a retired statement no list forgets the leaf pins of a host that it lists",
     arguments: [
-      (#""ca":["\#(ca)"]"#, "any certificate under its CA pins would be let in; hint: "),
+      (#""ca":["\#(ca)"]"#, "would no longer need one of its leaf keys; hint: "),
       (#""enforce":true"#, "every connection there would be refused at once; hint: "),
     ])
   func retired(host: String, says: String) async throws {

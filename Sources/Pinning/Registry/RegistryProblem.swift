@@ -14,8 +14,8 @@ public enum RegistryProblem: Hashable, Sendable {
   /// `expire` is relative and there is no `date` to count from, or it is no number: the key never
   /// expires.
   case unreadableExpiry(index: Int, HostPattern)
-  /// The host stood in an earlier document and does not in this one; it keeps its last pins. Since
-  /// when, as Unix time in seconds.
+  /// The host stood in an earlier document and does not in this one; it keeps its last pins,
+  /// unless another listed pattern matches it. Since when, as Unix time in seconds.
   case vanished(HostPattern, since: Int64)
   /// The hosts need a pin of this role, which the app's ``TrustMode/pinnedKeysOnly`` cannot check: they
   /// are refused.
@@ -35,7 +35,8 @@ extension RegistryProblem: CustomStringConvertible {
     case .unreadableExpiry(let index, let pattern):
       "entry \(index): the expiry of \(pattern) cannot be read; the key does not expire"
     case .vanished(let pattern, let since):
-      "\(pattern) vanished from the registry on \(RFC3339.text(since)) and keeps its last pins"
+      "\(pattern) vanished from the registry on \(RFC3339.text(since)) and keeps its last pins,"
+        + " unless another listed pattern matches it"
     case .uncheckable(let pattern, let role):
       "\(pattern) demands \(role), which pinnedKeysOnly cannot check: its hosts are refused;"
         + " hint: list leaf pins alone"

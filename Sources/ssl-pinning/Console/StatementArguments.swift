@@ -28,7 +28,7 @@ enum StatementArguments {
     "--deny", "PIN", "a key that is refused from now on, besides those that were denied before")
   private static let allowLoosening = Flag(
     "--allow-loosening",
-    "mean it where --statement takes back denials, CA pins, match all, enforce or removed hosts")
+    "mean it where denials, CA pins, match all, enforce, removed hosts or leaf pins are taken back")
 
   private static let mirror = Flag.texts(
     "--mirror", "URL",
@@ -112,7 +112,7 @@ enum StatementArguments {
       registry: registry, keySets: sets, last: statement,
       published: statements.map { ($0.document.place, $0.statement.number) },
       listed: lists.reduce(into: []) { $0.formUnion($1.patterns) },
-      listedLeaves: Set(lists.flatMap(\.keys).map(\.pattern)),
+      listedKeys: lists.flatMap(\.keys),
       settings: try changes(invocation, after: statement), version: invocation[version],
       issued: invocation[issued] ?? now,
       // Clients that were away must meet a retired one, whenever they come back.

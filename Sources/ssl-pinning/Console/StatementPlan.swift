@@ -19,8 +19,8 @@ struct StatementPlan {
   let published: [(place: String, number: RegistryStamp.Version)]
   /// The hosts that any document at hand lists.
   let listed: Set<HostPattern>
-  /// Those of them for which it lists leaf pins.
-  let listedLeaves: Set<HostPattern>
+  /// The leaf pins that it lists for them.
+  let listedKeys: [RegistryKey]
   /// Members that take the place of what the last statement says.
   let settings: JSONObject
   /// `nil` for the next.
@@ -114,12 +114,13 @@ struct StatementPlan {
           + " machine's clock behind?")
     }
     let registry = try? Registry(payload: payload, settings: terms.hosts)
-    try checkHosts((registry?.patterns ?? []).union(terms.removed), in: terms.number.epoch)
+    let listing = registry?.patterns ?? []
+    try checkHosts(listing, terms)
     let keys = registry?.keys ?? []
     // A payload without a usable key is refused with the document.
-    let forgotten = registry == nil ? [] : forgotten(by: keys, terms)
-    try checkForgotten(forgotten, terms)
-    try checkLoosening(terms, now: Set(keys.map(\.pattern)), forgotten)
+    let lost = try registry.map { (list) throws(CommandFailure) in try forgotten(by: list, terms) }
+    try checkLoosening(
+      terms, now: Set(keys.map(\.pattern)), (lost ?? []).filter { listing.contains($0) })
     let living = living(keys, terms)
     for key in keys {
       guard let end = key.expires, end < terms.issued else { continue }
@@ -160,42 +161,50 @@ struct StatementPlan {
     }.union(open.map(\.pattern))
   }
 
-  /// The settings of hosts that had leaf pins, and have none any more. They are still listed, so clients
-  /// do not keep the pins as they do for a host that vanishes. That `removed` names one changes nothing:
-  /// what is listed as well stays listed.
+  /// The patterns that lose leaf pins which clients do not keep. Refuses a list that forgets the pins of hosts that
+  /// have no others, and to let go of a host quietly because a wider pattern matches it: clients keep the pins of
+  /// what vanishes only where nothing else is listed for it.
   private func forgotten(
-    by keys: [RegistryKey], _ terms: RegistryDocument.Terms
-  ) -> [HostSettings] {
-    let gone = listedLeaves.subtracting(keys.map(\.pattern))
-    return terms.hosts.filter { gone.contains($0.pattern) }
-  }
-
-  /// Refuses a list that forgets the pins of a host that has no others: all its connections would be refused.
-  private func checkForgotten(
-    _ forgotten: [HostSettings], _ terms: RegistryDocument.Terms
-  ) throws(CommandFailure) {
-    let denied = Set(terms.denied)
-    let locked = forgotten.filter { denied.isSuperset(of: $0.ca) }.map(\.pattern.description)
-    guard !locked.isEmpty else { return }
-    throw .no(
-      "the payload leaves out all pins of \(locked.sorted().joined(separator: ", ")), and hosts of the"
-        + " statement lists it: every connection there would be refused at once; hint: list the pins once"
-        + " more, or let --statement leave it out of hosts and name it in removed")
+    by list: Registry, _ terms: RegistryDocument.Terms
+  ) throws(CommandFailure) -> [HostPattern] {
+    let lost = ForgottenLeaves(
+      before: listedKeys, list: list, removed: Set(terms.removed), denied: Set(terms.denied),
+      time: terms.issued)
+    let patterns = lost.patterns
+    let locked = patterns.filter(lost.locksOut).map(\.description).sorted()
+    guard locked.isEmpty else {
+      throw .no(
+        "the payload leaves out all pins of \(locked.joined(separator: ", ")), and hosts of the statement lists"
+          + " it, or a wider pattern: every connection there would be refused at once; hint: list the pins once"
+          + " more, or let --statement leave it out of hosts and name it in removed")
+    }
+    let left = patterns.filter { !list.patterns.contains($0) }.map(\.description).sorted()
+    guard left.isEmpty || loosens else {
+      throw .no(
+        "the payload leaves out \(left.joined(separator: ", ")), and a wider pattern matches all hosts of it: clients"
+          + " would let go of its pins at once, and go by those of the wider one alone; hint: list the host once"
+          + " more, or name it in removed in --statement")
+    }
+    return patterns
   }
 
   /// Refuses to begin an epoch, or to sign a registry's first statement, without a host that was listed:
-  /// clients let go of its pins at once. Later those keep them that saw the host in this epoch.
+  /// clients let go of its pins at once. Later those keep them that saw the host in this epoch, unless another
+  /// listed pattern matches it.
   private func checkHosts(
-    _ spokenFor: Set<HostPattern>, in epoch: Int64
+    _ listing: Set<HostPattern>, _ terms: RegistryDocument.Terms
   ) throws(CommandFailure) {
-    let left = listed.subtracting(spokenFor).map(\.description).sorted()
-    guard !left.isEmpty else { return }
-    let names = left.joined(separator: ", ")
-    guard last?.number.epoch == epoch else {
+    let left = listed.subtracting(listing.union(terms.removed))
+    let epoch = terms.number.epoch
+    guard left.isEmpty || last?.number.epoch == epoch else {
+      let names = left.map(\.description).sorted().joined(separator: ", ")
       throw .no(
         "the first statement of epoch \(epoch) leaves out \(names): clients would let go of the pins"
           + " at once; hint: list each host once more, or name it in removed in --statement")
     }
+    let kept = left.filter { pattern in !listing.contains { $0.covers(pattern) } }
+    guard !kept.isEmpty else { return }
+    let names = kept.map(\.description).sorted().joined(separator: ", ")
     Console.say(
       "warning: clients that saw \(names) in epoch \(epoch) keep the last pins, and those that were away"
         + " since before refuse every connection there; hint: removed in --statement has them let go"
@@ -204,11 +213,11 @@ struct StatementPlan {
 
   /// Refuses to take back quietly what clients go by.
   private func checkLoosening(
-    _ terms: RegistryDocument.Terms, now patterns: Set<HostPattern>, _ forgotten: [HostSettings]
+    _ terms: RegistryDocument.Terms, now patterns: Set<HostPattern>, _ forgotten: [HostPattern]
   ) throws(CommandFailure) {
     guard !loosens else { return }
     let said = last.map { Loosening.texts(from: $0, to: terms, listed: listed, now: patterns) }
-    let lost = (said ?? []) + forgotten.map { "the leaf pins of \($0.pattern)" }.sorted()
+    let lost = (said ?? []) + forgotten.map { "the leaf pins of \($0)" }.sorted()
     guard !lost.isEmpty else { return }
     let before = last.map { "\($0.number.epoch).\($0.number.version)" } ?? "the list before"
     throw .no(

@@ -1,0 +1,150 @@
+import CanonicalJSON
+import Foundation
+import Pinning
+import PinningPlatform
+import TLSTools
+import TestSupport
+import Testing
+
+/// What vanished keeps its pins only where no listed pattern matches it.
+@Suite("sign and the hosts that a wider pattern matches")
+struct SignWiderTests {
+  private static let daily =
+    "sign --key prv.pem --online-key online0.pem payload.json --out app.json"
+  private static let pin = Format2Stage.pin
+  private static let other = Format2Stage.otherPin
+  private static let ca = SPKIPin(computed: Digest.sha256([3])).base64
+
+  /// Two lists, one after the other, with settings beside each.
+  struct Step: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    /// Entries as `pattern key` or `pattern key expire`, beside one of b.other.
+    var before = ["a.example \(pin)"]
+    var after: [String] = []
+    /// Members of the statement, and those that the next one has in their place.
+    var settings = "{}"
+    var next: String?
+    /// What the refusal says; `nil` where the list is signed.
+    var says: String?
+    /// Whether clients are told to keep the pins.
+    var isKept = false
+    /// Whether --allow-loosening has it signed.
+    var isAllowed = true
+  }
+
+  private static func hosts(_ pattern: String, _ more: String) -> String {
+    #"{"hosts":[{"domainName":"\#(pattern)",\#(more)}]}"#
+  }
+
+  private static let left =
+    "the payload leaves out a.example, and a wider pattern matches all hosts"
+  private static let leaf = "1.1 says: the leaf pins of a.example; hint: "
+  private static let caPin = #""ca":["\#(ca)"]"#
+
+  static let steps = [
+    Step(
+      testDescription: "CA pins of a wider pattern", settings: hosts("**.example", caPin),
+      says: left
+    ),
+    Step(
+      testDescription: "another key of a wider pattern",
+      before: ["a.example \(pin)", "*.example \(other)"],
+      after: ["*.example \(other)"], says: left),
+    Step(
+      testDescription: "the same key of a wider pattern",
+      before: ["a.example \(pin)", "*.example \(pin)"],
+      after: ["*.example \(pin)"]),
+    Step(
+      testDescription: "one of two keys", before: ["a.example \(pin)", "a.example \(other)"],
+      after: ["*.example \(other)"]),
+    Step(
+      testDescription: "the same key, which is over",
+      after: ["*.example \(pin) 1700000000", "*.example \(other)"], says: left),
+    Step(
+      testDescription: "the same key, which is denied",
+      after: ["*.example \(pin)", "*.example \(other)"],
+      next: #"{"denied":["\#(pin)"]}"#, says: left),
+    Step(
+      testDescription: "named in removed", after: ["*.example \(other)"],
+      next: #"{"removed":["a.example"]}"#),
+    Step(testDescription: "a pattern beside it", after: ["*.a.example \(other)"], isKept: true),
+    Step(
+      testDescription: "a wider pattern in removed alone", next: #"{"removed":["*.example"]}"#,
+      isKept: true),
+    Step(
+      testDescription: "hosts without any pin", next: hosts("**.example", #""enforce":true"#),
+      says: "the payload leaves out all pins of a.example, ", isAllowed: false),
+    Step(
+      testDescription: "listed still, under a wider pattern with its key",
+      before: ["a.example \(pin)", "*.example \(pin)"], after: ["*.example \(pin)"],
+      settings: hosts("a.example", #""enforce":true"#)),
+    Step(
+      testDescription: "listed still, under a wider pattern with another key",
+      before: ["a.example \(pin)", "*.example \(other)"], after: ["*.example \(other)"],
+      settings: hosts("a.example", #""enforce":true"#), says: leaf),
+    Step(
+      testDescription: "the wider pattern whose leaf pin it needed", before: ["*.example \(pin)"],
+      settings: hosts("a.example", caPin), says: leaf, isKept: true),
+    Step(
+      testDescription: "the same, and removed",
+      before: ["*.example \(pin)"], settings: hosts("a.example", caPin),
+      next: #"{"removed":["*.example"]}"#, says: leaf),
+    Step(
+      testDescription: "another wider pattern needs a leaf pin as well",
+      before: ["*.example \(pin)", "**.example \(pin)"], after: ["**.example \(pin)"],
+      settings: hosts("a.example", caPin)),
+  ]
+
+  private func write(_ entries: [String], to stage: Format2Stage) throws {
+    let keys = (entries + ["b.other \(Self.pin)"]).map { entry in
+      let words = entry.split(separator: " ")
+      let end = words.count > 2 ? ",\"expire\":\(words[2])" : ""
+      return #"{"domainName":"\#(words[0])","key":"\#(words[1])"\#(end)}"#
+    }
+    try stage.directory.write(#"{"keys":[\#(keys.joined(separator: ","))]}"#, to: "payload.json")
+  }
+
+  /// The first list is in `app.json`, and the second in `payload.json`.
+  private func make(_ step: Step) async throws -> Format2Stage {
+    let stage = try Format2Stage()
+    try write(step.before, to: stage)
+    try stage.directory.write(step.settings, to: "settings.json")
+    try await stage.makeSet()
+    let signed = try await stage.run(
+      "sign --first --key prv.pem --online-key online0.pem --key-sets sets.json --statement settings.json"
+        + " payload.json --out app.json")
+    #expect(signed.exitCode == 0, "\(signed.stderr)")
+    try write(step.after, to: stage)
+    try stage.directory.write(step.next ?? step.settings, to: "settings.json")
+    return stage
+  }
+
+  @Test("lets go of no pins quietly", arguments: steps)
+  func step(step: Step) async throws {
+    let stage = try await make(step)
+    let line = "\(Self.daily) --statement settings.json"
+    let outcome = try await stage.run(line)
+    #expect(outcome.exitCode == (step.says == nil ? 0 : 1), "\(outcome.stderr)")
+    if let says = step.says { #expect(outcome.stderr.contains(says), "\(outcome.stderr)") }
+    #expect(outcome.stderr.contains("keep the last pins") == step.isKept, "\(outcome.stderr)")
+    guard step.says != nil else { return }
+    let meant = try await stage.run(line + " --allow-loosening")
+    #expect(meant.exitCode == (step.isAllowed ? 0 : 1), "\(meant.stderr)")
+  }
+
+  @Test("beside a retired statement as well", arguments: [true, false])
+  func retired(isRemoved: Bool) async throws {
+    let stage = try await make(
+      Step(testDescription: "", settings: Self.hosts("**.example", Self.caPin)))
+    let removed = isRemoved ? "a.example" : "c.example"
+    try stage.directory.write(#"{"removed":["\#(removed)"]}"#, to: "settings.json")
+    let retired = try await stage.run(
+      "sign --key prv.pem --online-key root0.pem --retired --statement settings.json app.json"
+        + " --out app.json")
+    #expect(retired.exitCode == 0, "\(retired.stderr)")
+    let outcome = try await stage.run("sign --key prv.pem payload.json --out app.json")
+    #expect(outcome.exitCode == (isRemoved ? 0 : 1), "\(outcome.stderr)")
+    let says = "connections there would no longer need one of its leaf keys; hint: "
+    #expect(outcome.stderr.contains(says) != isRemoved, "\(outcome.stderr)")
+  }
+}
