@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import Pinning
+import PinningPlatform
 import TLSTools
 import TestSupport
 import Testing
@@ -19,7 +20,9 @@ struct HostProblemTests {
     var hosts: [HostSettings] = []
     /// Seconds from the statement's `issued`.
     var at: Int64 = 5
-    let problems: [String]
+    var problems: [String] = []
+    /// Those with CA pins alone, for which a wider pattern demands a leaf pin.
+    var shadowed: [String] = []
 
     func bytes() throws -> [UInt8] {
       let pin = try SPKIPin(base64: Format2Stage.pin)
@@ -85,6 +88,31 @@ struct HostProblemTests {
           "*.a.example has no CA pin that counts", "www.a.example has no CA pin that counts",
         ]),
       List(
+        testDescription: "CA pins under a wider leaf pin", live: ["*.example"],
+        hosts: [try settings("a.example", ca: good)], shadowed: ["a.example"]),
+      List(
+        testDescription: "one of any under a wider leaf pin", live: ["*.example"],
+        hosts: [try settings("a.example", ca: good, .any)], shadowed: ["a.example"]),
+      List(
+        testDescription: "one of any under a wider one of any", live: ["*.example"],
+        hosts: [
+          try settings("a.example", ca: good, .any), try settings("*.example", ca: good, .any),
+        ]),
+      List(
+        testDescription: "CA pins and a leaf pin under a wider leaf pin",
+        live: ["*.example", "a.example"], hosts: [try settings("a.example", ca: good)]),
+      List(
+        testDescription: "CA pins over a narrower leaf pin", live: ["a.example", "b.any.example"],
+        hosts: [try settings("*.example", ca: good), try settings("**.any.example", ca: good)]),
+      List(
+        testDescription: "CA pins of patterns under a wider leaf pin", live: ["**.example"],
+        hosts: [try settings("*.a.example", ca: good), try settings("**.b.example", ca: good)],
+        shadowed: ["*.a.example", "**.b.example"]),
+      List(
+        testDescription: "CA pins under a wider leaf pin that is over", dead: ["*.example"],
+        hosts: [try settings("a.example", ca: good)],
+        problems: ["*.example has no key that counts", "a.example has no key that counts"]),
+      List(
         testDescription: "judged not before the statement", live: ["b.example"],
         dead: ["a.example"],
         at: -20 * Format2Stage.day, problems: ["a.example has no key that counts"]),
@@ -100,10 +128,33 @@ struct HostProblemTests {
         "\(Self.issued + list.at)", "-",
       ], input: try list.bytes())
     let problems = try outcome.json.objectValue?["problems"]
-    #expect(
-      problems == .array(list.problems.map { .string($0 + "; clients refuse it") }),
-      "\(outcome.stdout)")
-    #expect(outcome.exitCode == (list.problems.isEmpty ? 0 : 1))
+    let shadowed = list.shadowed.map {
+      "\($0) has CA pins and no leaf pin, and a wider pattern demands one of its leaf pins there: clients refuse"
+        + " servers with other keys; hint: list the leaf pins of \($0) as well"
+    }
+    let all = list.problems.map { $0 + "; clients refuse it" } + shadowed
+    #expect(problems == .array(all.map(JSONValue.string)), "\(outcome.stdout)")
+    #expect(outcome.exitCode == (all.isEmpty ? 0 : 1))
+  }
+
+  @Test("a wider leaf pin refuses a server of the CA, unless both say any")
+  func wider() throws {
+    let (leaf, ca) = try (SPKIPin(base64: Format2Stage.pin), SPKIPin(base64: Format2Stage.otherPin))
+    let host = try HostName("a.example")
+    for (narrow, wide, isRefused) in [
+      (PolicyEntry.Match.all, PolicyEntry.Match.all, true), (.any, .all, true), (.all, .any, true),
+      (.any, .any, false),
+    ] {
+      let policy = try PinningPolicy(entries: [
+        PolicyEntry(.exact(host), ca: PinSet([Pin(ca)]), match: narrow),
+        PolicyEntry(try HostPattern("*.example"), leaf: PinSet([Pin(leaf)]), match: wide),
+      ])
+      let other = SPKIPin(computed: Digest.sha256([7]))
+      let chain = try #require(ValidatedChain(host: host, path: [other, ca]))
+      let verdict = policy.evaluate(
+        ChainEvidence(presented: [other, ca], validation: .success(chain)), host: host, at: 0)
+      #expect((verdict.decision == .refuse) == isRefused)
+    }
   }
 
   @Test("a key that a retired statement denies is refused still, and shown so")

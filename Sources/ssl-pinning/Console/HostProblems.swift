@@ -5,6 +5,8 @@ import Pinning
 ///
 /// - An exact pattern is asked as it stands, `*.name` by a name that no other pattern is nearer to, and
 ///   `**.name` by its apex and by a name deeper than any `*.` reaches.
+/// - A pattern with CA pins alone is asked whether a wider one demands leaf pins of its own there, too: then it is
+///   no longer enough to be of the CA.
 /// - No signature and no server is looked at.
 enum HostProblems {
   static func texts(
@@ -13,12 +15,26 @@ enum HostProblems {
     let patterns = registry.keys.map(\.pattern) + registry.settings.map(\.pattern)
     let label = freeLabel(patterns)
     var told: Set<String> = []
-    return patterns.flatMap { questions($0, label) }
+    let refused = patterns.flatMap { questions($0, label) }
       .filter { told.insert($0.subject).inserted }
       .compactMap { subject, host in
         policy.refusalOfAll(host, at: time).map { outcome in
           "\(subject) has \(shortage(outcome, policy.entry(for: host))); clients refuse it"
         }
+      }
+    let withLeaf = Set(registry.keys.map(\.pattern))
+    let shadowed = registry.settings.filter { own in
+      guard !own.ca.isEmpty, !withLeaf.contains(own.pattern),
+        let host = questions(own.pattern, label).first?.host, let entry = policy.entry(for: host)
+      else { return false }
+      // With match any in both, its CA is enough.
+      return entry.match == .all && entry.required.contains(.leaf)
+        && policy.refusalOfAll(host, at: time) == nil
+    }
+    return refused
+      + shadowed.map {
+        "\($0.pattern) has CA pins and no leaf pin, and a wider pattern demands one of its leaf pins there: clients"
+          + " refuse servers with other keys; hint: list the leaf pins of \($0.pattern) as well"
       }
   }
 
