@@ -64,21 +64,24 @@ struct SignLastPinTests {
         + " --out app.json")
     #expect(outcome.exitCode == (isSigned ? 0 : 1), "\(outcome.stderr)")
     #expect(
-      outcome.stderr.contains(isSigned ? "a pin of a.example is over" : "the last pin of a.example")
+      outcome.stderr.contains(
+        isSigned ? "a pin of a.example is over" : "the last pin of its own of a.example")
     )
     #expect(FileManager.default.fileExists(atPath: stage.path("app.json")) == isSigned)
   }
 
   @Test(
-    "a pin of a wider pattern keeps a host alive, and no other one does",
+    "the same pin of a wider pattern keeps a host alive, and no other one does",
     arguments: [
       ("a.example", "*.example", true), ("a.example", "**.a.example", true),
       ("*.a.example", "**.example", true), ("**.a.example", "**.example", true),
       ("a.example", "*.a.example", false), ("*.a.example", "*.example", false),
       ("**.a.example", "*.example", false), ("**.example", "**.a.example", false),
       ("*.a.example", "a.example", false),
-    ])
-  func wider(host: String, other: String, isAlive: Bool) async throws {
+    ], [Format2Stage.pin, Format2Stage.otherPin])
+  func wider(pair: (String, String, Bool), pin: String) async throws {
+    let (host, other, isWider) = pair
+    let isAlive = isWider && pin == Format2Stage.pin
     let stage = try Format2Stage()
     try await stage.makeSet()
     let end = Format2Stage.issued + 20 * Format2Stage.day
@@ -86,21 +89,54 @@ struct SignLastPinTests {
     for (expires, isOver) in [(Int64(1_700_000_000), true), (end, false)] {
       try write(
         [
-          entry(host, Format2Stage.pin, #","expire":\#(expires)"#),
-          entry(other, Format2Stage.otherPin), entry(host, "x"),
+          entry(host, Format2Stage.pin, #","expire":\#(expires)"#), entry(other, pin),
+          entry(host, "x"),
         ], to: stage)
       let signed = try await stage.run(
         "\(Self.daily) --first --key-sets sets.json payload.json --out app.json --issued"
           + " \(Format2Stage.issued)")
       #expect(signed.exitCode == (isAlive || !isOver ? 0 : 1), "\(signed.stderr)")
       if isOver {
-        let says = isAlive ? "warning: a pin of \(host) is over" : "the last pin of \(host) is over"
+        let says =
+          isAlive
+          ? "warning: a pin of \(host) is over" : "the last pin of its own of \(host) is over"
         #expect(signed.stderr.contains(says), "\(signed.stderr)")
       } else {
         let told = try await stage.run(verify).stderr
         #expect(told.contains("the last pin of \(host) ends on ") != isAlive, "\(told)")
       }
       try? FileManager.default.removeItem(at: stage.directory.file("app.json"))
+    }
+  }
+
+  @Test("verify tells a host whose own pin is over while a wider pattern lists other keys")
+  func over() async throws {
+    let over = SPKIPin(computed: Digest.sha256([5])).base64
+    for (wider, isTold) in [(over, false), (Format2Stage.pin, true)] {
+      let issued = Format2Stage.issued
+      let key = try Keys.signing.get()
+      func entry(_ pattern: String, _ pin: String, _ end: Int64?) throws -> RegistryKey {
+        RegistryKey(
+          pattern: try HostPattern(pattern), pin: .success(try SPKIPin(base64: pin)), expires: end)
+      }
+      let document = RegistryDocument(
+        registry: "app.json",
+        keys: [
+          try entry("a.example", over, issued - 10 * Format2Stage.day),
+          try entry("*.example", wider, nil),
+        ],
+        terms: .init(
+          number: .init(epoch: 0, version: 1), issued: issued,
+          expires: issued + 90 * Format2Stage.day))
+      let outcome = try await Tool.run(
+        [
+          "verify", "--strict", "--registry-name", "app.json", "--key",
+          StrictBase64.encode(key.publicKeyDER), "--at", "\(issued + 5)", "-",
+        ], input: try document.bytes(format1Key: key, onlineKeys: [key.trustKey]))
+      #expect(outcome.exitCode == (isTold ? 1 : 0), "\(outcome.stderr)")
+      let says =
+        "warning: the last pin of its own of a.example is over since 2027-01-05T08:00:00Z, "
+      #expect(outcome.stderr.contains(says) == isTold, "\(outcome.stderr)")
     }
   }
 

@@ -240,7 +240,7 @@ struct SignStatementTests {
       "sign --key prv.pem --online-key online0.pem --key-sets sets.json payload.json"
         + " --previous app.json --out other.json")
     #expect(refused.exitCode == 1)
-    #expect(refused.stderr.contains("the last pin of a.example is over since"))
+    #expect(refused.stderr.contains("the last pin of its own of a.example is over since"))
     #expect(refused.stderr.contains("hint: is this machine's clock ahead?"))
   }
 

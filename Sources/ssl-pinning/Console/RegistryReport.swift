@@ -76,20 +76,32 @@ struct RegistryReport {
     min(30 * 86_400, (statement.expires - statement.issued) / 2)
   }
 
-  /// Once its last pin is over, a host is in no statement that is signed.
+  /// Once its last pin is over, a host is in no statement that is signed, unless a wider pattern lists the same
+  /// key. Another one serves other servers.
   private var endingPins: [String] {
     guard let statement = trusted.statement, !statement.isRetired else { return [] }
     let open = Set(statement.hosts.filter { $0.match == .any && !$0.ca.isEmpty }.map(\.pattern))
-    let ends = Dictionary(
-      trusted.registry.keys.filter(counts).map { ($0.pattern, $0.expires ?? .max) },
-      uniquingKeysWith: max)
     let limit = time.clock + warningTime(of: statement)
-    // A wider pattern's pins are its own, too.
-    let lasting = ends.filter { $0.value >= limit }.keys
-    return ends.filter { end in
-      !open.contains(end.key) && end.value < limit && !lasting.contains { $0.covers(end.key) }
-    }.map { "the last pin of \($0.key) ends on \(dateText($0.value)); hint: a later expire" }
-      .sorted()
+    let usable = trusted.registry.keys.filter { isReadable($0) && !isDenied($0) }
+    let lasting = usable.filter { $0.expires.map { $0 >= limit } ?? true }
+    let counting = usable.filter(counts)
+    let living = Set(counting.map(\.pattern))
+    let ending = Dictionary(grouping: usable, by: \.pattern).filter { pattern, keys in
+      guard !open.contains(pattern), keys.allSatisfy({ $0.expires.map { $0 < limit } ?? false }),
+        // One without any key that counts is told already.
+        living.contains(where: { $0.covers(pattern) })
+      else { return false }
+      return !(living.contains(pattern) ? lasting : counting).contains { wider in
+        wider.pattern.covers(pattern) && keys.contains { $0.readablePin == wider.readablePin }
+      }
+    }
+    return ending.map { pattern, keys in
+      let end = dateText(keys.compactMap(\.expires).max() ?? 0)
+      return living.contains(pattern)
+        ? "the last pin of \(pattern) ends on \(end); hint: a later expire"
+        : "the last pin of its own of \(pattern) is over since \(end), and servers that show its key are"
+          + " refused; hint: a later expire"
+    }.sorted()
   }
 
   /// Signed daily, a statement never comes near its end.

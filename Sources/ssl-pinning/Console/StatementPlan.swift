@@ -127,8 +127,9 @@ struct StatementPlan {
       // The statement before keeps the host alive for longer, and this machine's clock may be ahead.
       guard living.contains(key.pattern) || clock <= end else {
         throw .no(
-          "the last pin of \(key.pattern) is over since \(dateText(end)): its hosts would be refused at"
-            + " once; hint: is this machine's clock ahead? a later expire, or leave the entry out")
+          "the last pin of its own of \(key.pattern) is over since \(dateText(end)): servers that show its key"
+            + " would be refused at once; hint: is this machine's clock ahead? a later expire, or leave the entry"
+            + " out and name the host in removed")
       }
       if clock > end {
         Console.say("warning: a pin of \(key.pattern) is over since \(dateText(end))")
@@ -144,8 +145,8 @@ struct StatementPlan {
       keySets: keySets?.json.arrayValue ?? [])
   }
 
-  /// The patterns with a pin that counts, of their own or of a wider one: the pins of all patterns that match
-  /// a host are united. What is denied, and what cannot be read, keeps nobody alive.
+  /// The patterns with a pin that counts: one of their own, or of a wider pattern one with the key of theirs that
+  /// is over. Another key serves other servers. What is denied, and what cannot be read, keeps nobody alive.
   private func living(
     _ keys: [RegistryKey], _ terms: RegistryDocument.Terms
   ) -> Set<HostPattern> {
@@ -156,9 +157,13 @@ struct StatementPlan {
     }
     let open = terms.hosts.filter { $0.match == .any && !denied.isSuperset(of: $0.ca) }
     let alive = Set(leaves.map(\.pattern))
-    return Set(keys.map(\.pattern)).filter { pattern in
-      alive.contains(pattern) || alive.contains { $0.covers(pattern) }
-    }.union(open.map(\.pattern))
+    let served = keys.filter { key in
+      !alive.contains(key.pattern)
+        && leaves.contains {
+          $0.pattern.covers(key.pattern) && $0.readablePin == key.readablePin
+        }
+    }
+    return alive.union(served.map(\.pattern)).union(open.map(\.pattern))
   }
 
   /// The patterns that lose leaf pins which clients do not keep. Refuses a list that forgets the pins of hosts that
