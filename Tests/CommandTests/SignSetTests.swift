@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import Pinning
+import TLSTools
 import TestSupport
 import Testing
 
@@ -205,6 +206,55 @@ struct SignSetTests {
         "keys sign-set \(file) --sign-with root0.pem \(name) 2", also: online)
       #expect(refused.exitCode == 1 && refused.stderr.contains("nobody says --root"))
     }
+  }
+
+  @Test(
+    "makes no set that has lost the keys under \"also\", and tells of them where they are gone",
+    arguments: ["root", "online"])
+  func also(role name: String) async throws {
+    let stage = try Format2Stage()
+    try await stage.makeSet()
+    let keys = try Format2Stage.keys.get()
+    let (root, online, besides) = try (
+      #require(keys["root0"]), #require(keys["online1"]), #require(keys["root2"])
+    )
+    func read(_ name: String) throws -> JSONValue {
+      try JSONValue(parsing: [UInt8](Data(contentsOf: stage.directory.file(name))))
+    }
+    var set = try #require(
+      try read("sets.json").arrayValue?.first?.objectValue?["keySet"]?.objectValue)
+    var role = try #require(set[name]?.objectValue)
+    // Another role's members are those that `also` has, and the key is in neither role.
+    var other = KeySetList(registry: "app.json")
+    let also = try KeyRole(keys: [besides.roleKey], threshold: 1)
+    try other.append(root: also, online: also)
+    role["also"] = other.newest?.keySet.json["online"]
+    set[name] = .object(role)
+    var signed = try SignedKeySet(
+      .object(["keySet": .object(set), "signatures": .array([])]), registry: "app.json", epoch: 1)
+    for key in [try Keys.signing.get().trustKey, root] { try signed.sign(with: key) }
+    let chain = JSONValue.array([signed.json])
+    try stage.directory.write(chain.canonicalBytes, to: "also.json")
+
+    let next = "--root root0.pub --online online1.pub --sign-with root0.pem --out next.json"
+    let refused = try await stage.run("keys sign-set --previous also.json \(next)")
+    #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
+    #expect(
+      refused.stderr.contains("also.json: a role of key set 1 has keys under \"also\", "),
+      "\(refused.stderr)")
+    #expect(!FileManager.default.fileExists(atPath: stage.path("next.json")))
+    let kept = try await stage.run("keys sign-set --previous sets.json \(next)")
+    #expect(kept.exitCode == 0 && !kept.stderr.contains("besides"), "\(kept.stderr)")
+
+    var list = try KeySetList(chain)
+    try list.append(
+      root: KeyRole(keys: [root.roleKey], threshold: 1),
+      online: KeyRole(keys: [online.roleKey], threshold: 1))
+    try stage.directory.write(list.json.canonicalBytes, to: "gone.json")
+    let told = try await stage.run("keys sign-set gone.json --sign-with root0.pem")
+    #expect(told.exitCode == 0, "\(told.stderr)")
+    #expect(told.stderr.contains("besides 1 of 1 had to sign, removed\n"), "\(told.stderr)")
+    #expect(told.stderr.contains("\(besides.roleKey.id) EdDSA, removed\n"), "\(told.stderr)")
   }
 
   @Test("takes an id for one, also beside a file of that name")

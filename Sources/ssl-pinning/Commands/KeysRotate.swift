@@ -57,12 +57,7 @@ enum KeysRotate {
     var list =
       InputFile.exists(path)
       ? try KeySetFile.read(path, name: name) : KeySetList(registry: name)
-    // A set without them would be weaker, and nobody would have said so.
-    if let set = list.newest?.keySet, set.root.also != nil || set.online.also != nil {
-      throw .no(
-        "\(path): a role of key set \(set.epoch) has keys under \"also\", which this command does not"
-          + " make; hint: write key set \(set.epoch + 1) by hand, with all of its roles")
-    }
+    try KeySetReport.refuseToLoseAlso(of: list, path)
     if let shortage = list.shortages.first {
       throw .no("\(path): \(shortage); hint: let keys sign-set complete it first")
     }

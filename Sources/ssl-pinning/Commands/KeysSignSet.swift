@@ -166,6 +166,7 @@ enum KeysSignSet {
     var list: KeySetList
     if let path = invocation[previous] {
       list = try KeySetFile.read(path, name: invocation[RegistryNameArgument.flag])
+      try KeySetReport.refuseToLoseAlso(of: list, path)
     } else {
       list = KeySetList(registry: try invocation.require(RegistryNameArgument.flag))
     }

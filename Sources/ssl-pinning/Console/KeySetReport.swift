@@ -49,6 +49,17 @@ enum KeySetReport {
     }
   }
 
+  /// Refuses to make the set after one whose roles ask for keys under `also`. No command makes those, so it would
+  /// be weaker, and nobody would have said so.
+  static func refuseToLoseAlso(of list: KeySetList, _ path: String) throws(CommandFailure) {
+    guard let set = list.newest?.keySet, set.root.also != nil || set.online.also != nil else {
+      return
+    }
+    throw .no(
+      "\(path): a role of key set \(set.epoch) has keys under \"also\", which this command does not"
+        + " make; hint: write key set \(set.epoch + 1) by hand, with all of its roles")
+  }
+
   /// The flags by which `keys sign-set` signs this set and no other.
   static func expectation(of set: KeySet) -> String {
     let roots = set.root.keys.map { "--root \($0.id)" } + ["--root-threshold \(set.root.threshold)"]
@@ -81,6 +92,10 @@ enum KeySetReport {
     for key in before?.keys ?? [] where !role.keys.contains(where: { $0.id == key.id }) {
       table.add(["", "\(key.id) \(key.shownAlgorithm), removed"])
     }
+    // One that is left is no member that is signed here.
+    guard role.also == nil, let also = before?.also else { return }
+    table.add(["", "besides \(also.threshold) of \(also.keys.count) had to sign, removed"])
+    for key in also.keys { table.add(["", "\(key.id) \(key.shownAlgorithm), removed"]) }
   }
 }
 
