@@ -77,7 +77,7 @@ package final class RefusalLog: Sendable {
     for _ in 0..<4 {
       guard let current = next else { break }
       if let found = evaluation(of: current.localizedDescription) { return found }
-      if let refused = Self.clearText(current) { return refused }
+      if let refused = Self.clearText(current) ?? Self.unreadableHost(current) { return refused }
       // In two steps: on Linux no cast leads from an error of Swift, `URLError` among them, to `NSError`.
       next = (current.userInfo[NSUnderlyingErrorKey] as? any Error).map { $0 as NSError }
     }
@@ -85,6 +85,19 @@ package final class RefusalLog: Sendable {
   }
 
   private func evaluation(of text: String) -> PinEvaluation? { state.withLock { $0.byText[text] } }
+
+  /// A host that is no name here, in a URL that the loader refuses itself, without a text of ours: nothing was
+  /// dialled.
+  private static func unreadableHost(_ error: NSError) -> PinEvaluation? {
+    guard error.domain == NSURLErrorDomain, error.code == NSURLErrorBadURL,
+      let url = error.userInfo[NSURLErrorFailingURLErrorKey] as? URL,
+      url.scheme?.lowercased() == "https", let host = url.host, !host.isEmpty
+    else { return nil }
+    do throws(HostNameError) {
+      _ = try HostName(host)
+      return nil
+    } catch { return PinEvaluation(host: host, outcome: .unreadableHost(error), decision: .refuse) }
+  }
 
   /// Schemes that Foundation itself has no protocol for on a pinned session: nothing was dialled.
   private static func clearText(_ error: NSError) -> PinEvaluation? {

@@ -39,7 +39,8 @@ public struct FixedPins: Hashable, Sendable {
   }
 
   /// Pins from literals. A host is a name, an address, `*.name` (exactly one more label) or
-  /// `**.name` (the name and any depth below it); one that stands twice unites its pins.
+  /// `**.name` (the name and any depth below it); one that stands twice unites its pins,
+  /// and of two settings the stricter counts.
   ///
   /// Strict, because nobody sees a typing error in a pin until it locks users out: whatever cannot
   /// be read is an error.

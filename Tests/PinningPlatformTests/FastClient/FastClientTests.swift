@@ -213,7 +213,9 @@ struct FastClientTests {
       await transport.end(of: URLRequest(try site.url(), timeout: 0.5)) == .failed(.timedOut))
     // Bytes keep coming, so only the limit over everything ends it.
     let dripping = URLRequest(try site.url("/drip"), timeout: 20)
-    #expect(await transport.end(of: dripping, within: 1) == .failed(.timedOut))
+    for seconds in [1, -1, -.infinity] as [Double] {
+      #expect(await transport.end(of: dripping, within: seconds) == .failed(.timedOut))
+    }
     let url = try site.url("/slow")
     let task = Task { await transport.end(of: url) }
     #expect(await eventually { site.server.requests.contains { $0.path == "/slow" } })

@@ -99,6 +99,22 @@ struct RefusalLogTests {
     }
   }
 
+  @Test(
+    "of hosts that cannot be read are found though nothing was noted",
+    arguments: [
+      ("https://127.1/", NSURLErrorBadURL, true), ("https://localhost/", NSURLErrorBadURL, false),
+      ("https://127.1/", NSURLErrorCannotFindHost, false),
+      ("file:///127.1", NSURLErrorBadURL, false),
+    ])
+  func unreadable(url: String, code: Int, isRefusal: Bool) throws {
+    let error = NSError(
+      domain: NSURLErrorDomain, code: code,
+      userInfo: [NSURLErrorFailingURLErrorKey: try #require(URL(string: url))])
+    let refusal = RefusalLog().refusal(for: error)
+    #expect(refusal?.rule == (isRefusal ? "unreadable-host" : nil))
+    #expect(refusal?.host == (isRefusal ? "127.1" : nil))
+  }
+
   @Test("are forgotten, the oldest first, and none of the newest 1 024")
   func forgotten() throws {
     let log = RefusalLog()

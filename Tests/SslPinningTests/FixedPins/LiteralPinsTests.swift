@@ -72,6 +72,12 @@ struct LiteralPinsTests {
     let pins = try FixedPins(
       ["localhost": [Self.other], "localhost": [site.leafPin]], trust: site.trust)
     #expect(try await site.get(FixedPinsClient(pins: pins)) == .served)
+    // With match any alone the leaf pin would do.
+    let any = try HostPins(leaf: [site.leafPin], ca: [Self.other], match: .any)
+    let both = try FixedPins(["localhost": any, "localhost": [site.leafPin]], trust: site.trust)
+    #expect(try await site.get(FixedPinsClient(pins: both)) != .served)
+    let alone = try FixedPins(["localhost": any], trust: site.trust)
+    #expect(try await site.get(FixedPinsClient(pins: alone)) == .served)
   }
 
   @Test("is not to be had where anything in the literals is wrong")

@@ -172,7 +172,7 @@
     }
 
     private static func deadline(_ seconds: Double?) -> Int64 {
-      guard let seconds, seconds.isFinite else { return .max }
+      guard let seconds, seconds < .infinity else { return .max }
       return pp_client_now() + Int64(max(0, min(seconds * 1000, Double(Int32.max))))
     }
 
