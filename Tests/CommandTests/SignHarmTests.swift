@@ -83,6 +83,21 @@ struct SignHarmTests {
     }
   }
 
+  @Test("a date more than a year ahead is told", arguments: [365, 367] as [Int64])
+  func issuedAhead(days: Int64) async throws {
+    let stage = try Format2Stage()
+    try stage.directory.write(
+      #"{"keys":[{"domainName":"a.example","key":"\#(Format2Stage.pin)"}]}"#, to: "payload.json")
+    try await stage.makeSet()
+    let issued = Int64(Date().timeIntervalSince1970) + days * Format2Stage.day
+    let signed = try await stage.run(
+      "sign --first --key prv.pem --online-key online0.pem --key-sets sets.json payload.json --issued \(issued)"
+    )
+    #expect(signed.exitCode == 0, "\(signed.stderr)")
+    #expect(
+      signed.stderr.contains("more than a year ahead of this machine's clock: ") == (days > 366))
+  }
+
   @Test("a payload's host that gets match any was stricter before, and a new host was not")
   func matchOfUnset() async throws {
     let stage = try Format2Stage()
@@ -186,6 +201,10 @@ struct SignHarmTests {
     try await refuse(
       stage, "sign --key prv.pem live.json --out app.json",
       "live.json has statement 1.3, and \(stage.path("app.json")) was retired before, with 1.2: ")
+    // The hint leads on: the next statement follows the newer one.
+    try await stage.must("\(Self.daily) live.json --issued \(Format2Stage.issued) --out app.json")
+    #expect(try stage.statement()["version"] == .number(4))
+    try put("retired.json")
     for (input, version) in [("before.json", 2), ("app.json", 2), ("again.json", 4)]
       as [(String, JSONNumber)]
     {

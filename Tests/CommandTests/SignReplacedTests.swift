@@ -120,6 +120,23 @@ struct SignReplacedTests {
     #expect(try stage.statement()["version"] == .number(2))
   }
 
+  @Test(
+    "takes the place of no other file beside a good copy",
+    arguments: [
+      ("a: b\n", "no JSON object"), ("-----BEGIN PUBLIC KEY-----\n", "no JSON object"),
+      ("\u{30}\u{1}", "no JSON object"), (#"[{"keySet":{}}]"#, "no JSON object"),
+      (#"{"hosts":[]}"#, "neither document nor payload"),
+    ])
+  func otherFile(text: String, says: String) async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    try copy(stage, "app.json", to: "good.json")
+    try stage.directory.write(text, to: "app.json")
+    try await refuse(
+      stage, "\(Self.daily) --key-sets sets.json --previous good.json payload.json --out app.json",
+      "app.json is there and is \(says): is it damaged? hint: another --out, or remove it")
+  }
+
   @Test("goes from statements that root keys signed to the first key set")
   func adoption() async throws {
     let stage = try Format2Stage()

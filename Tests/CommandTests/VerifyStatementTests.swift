@@ -97,6 +97,24 @@ struct VerifyStatementTests {
     #expect(outcome.exitCode == (isTold ? 1 : 0), "\(outcome.stderr)")
   }
 
+  @Test("warns of a statement that counts for less than 30 days", arguments: [0, -1] as [Int64])
+  func shortLife(more: Int64) async throws {
+    let key = try Keys.signing.get()
+    let pin = Result<SPKIPin, PinSyntaxError>.success(try SPKIPin(base64: Format2Stage.pin))
+    let document = RegistryDocument(
+      registry: "app.json", keys: [RegistryKey(pattern: try HostPattern("a.example"), pin: pin)],
+      terms: .init(
+        number: .init(epoch: 0, version: 1), issued: Format2Stage.issued,
+        expires: Format2Stage.issued + 30 * Format2Stage.day + more))
+    let outcome = try await Tool.run(
+      [
+        "verify", "--strict", "--registry-name", "app.json", "--key",
+        StrictBase64.encode(key.publicKeyDER), "--at", "\(Format2Stage.issued)", "-",
+      ], input: try document.bytes(format1Key: key, onlineKeys: [key.trustKey]))
+    #expect(outcome.exitCode == (more < 0 ? 1 : 0), "\(outcome.stderr)")
+    #expect(outcome.stderr.contains(", less than 30 days after it was issued: ") == (more < 0))
+  }
+
   @Test("an active pin counts as long as the statement, whatever its own expiry")
   func activePin() async throws {
     let stage = try Format2Stage()

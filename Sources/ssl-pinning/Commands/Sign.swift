@@ -35,7 +35,9 @@ enum Sign {
         + "out without naming it in removed, or that goes on from a document that --previous does not name,\n"
         + "and a PAYLOAD.json of an older epoch that is not --previous: a thief may have signed it. Refused,\n"
         + "too, is a --statement without a denial, CA pins, match all, enforce or a removed host that the one\n"
-        + "before has, unless --allow-loosening says that this is meant. --deny adds a denial.",
+        + "before has, unless --allow-loosening says that this is meant. --deny adds a denial. So is a list\n"
+        + "without a host that a wider pattern matches: clients go by that one's pins at once. Name the host in\n"
+        + "removed, or list its key for the wider pattern.",
       "With --retired the registry goes back to format 1. The retired statement stays beside each list that\n"
         + "--key alone signs from then on, until --end-retirement; believed if --key signed it or the first of\n"
         + "its key sets, or with --key-sets. Its hosts and denied stay in force: a list without the pins of a\n"
@@ -139,7 +141,8 @@ enum Sign {
         throw .no(
           "\(input.place) has statement \(newer.epoch).\(newer.version), and \(replaced.place) was retired"
             + " before, with \(older.epoch).\(older.version): clients that hold the newer one would refuse the"
-            + " list; hint: --online-key signs the next one, or pass a payload alone, {\"keys\": …}"
+            + " list; hint: --online-key signs the next one; pass its payload alone, {\"keys\": …}, only if it was"
+            + " never published"
         )
       }
       return input

@@ -16,19 +16,23 @@ struct PublishedDocuments {
     _ input: PublishedDocument?, previous: PublishedDocument?, _ invocation: Invocation
   ) throws(CommandFailure) {
     (self.input, self.previous) = (input, previous)
-    replaced =
-      try previous == nil
-      ? Self.replaced(invocation, hint: "--previous names a good copy of it")
-      : OutputFile.present(invocation).flatMap { PublishedDocument($0.json, $0.path) }
+    replaced = try Self.replaced(
+      invocation,
+      hint: previous == nil ? "--previous names a good copy of it" : "another --out, or remove it",
+      besideCopy: previous != nil)
   }
 
   /// What `--out` takes the place of. What cannot be read may be what was published last, so it is refused.
+  ///
+  /// - Parameter besideCopy: a good copy is at hand, so a document that was cut short is replaced. A file that
+  ///   never was one is not.
   static func replaced(
-    _ invocation: Invocation, hint: String
+    _ invocation: Invocation, hint: String, besideCopy: Bool = false
   ) throws(CommandFailure) -> PublishedDocument? {
     let found = try OutputFile.present(invocation)
     guard let path = OutputFile.existing(invocation) else { return nil }
     guard let object = found?.json.objectValue else {
+      if besideCopy, try found == nil ? isCutShort(path) : found?.json == .array([]) { return nil }
       try OutputFile.refusePrivateKey(path)
       throw .no("\(path) is there and is no JSON object: is it damaged? hint: \(hint)")
     }
@@ -38,6 +42,12 @@ struct PublishedDocuments {
         "\(path) is there and is neither document nor payload: is it damaged? hint: \(hint)")
     }
     return found.flatMap { PublishedDocument($0.json, $0.path) }
+  }
+
+  /// Whether a file that is no JSON may be what is left of a document.
+  private static func isCutShort(_ path: String) throws(CommandFailure) -> Bool {
+    let bytes = try InputFile.read(path, limit: JSONLimits.standard.maximumBytes)
+    return bytes.first { !" \t\r\n".utf8.contains($0) }.map { $0 == UInt8(ascii: "{") } ?? true
   }
 
   /// The document published last. A count that began anew would have every client refuse what is signed.

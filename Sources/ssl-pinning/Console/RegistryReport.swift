@@ -104,9 +104,15 @@ struct RegistryReport {
     }.sorted()
   }
 
-  /// Signed daily, a statement never comes near its end.
+  /// Signed daily, a statement never comes near its end, and one that lives shorter than the format asks for leaves
+  /// no time to find out that nobody signs.
   private var statementProblem: String? {
     guard let statement = trusted.statement else { return nil }
+    guard statement.expires - statement.issued >= 30 * 86_400 else {
+      return
+        "the statement ends on \(dateText(statement.expires)), less than 30 days after it was issued: clients refuse"
+        + " every connection once nobody signs for as long; hint: sign --expires-days"
+    }
     guard statement.expires < time.clock + warningTime(of: statement) else { return nil }
     return
       "the statement ends on \(dateText(statement.expires)), and signed daily it never comes near;"

@@ -113,6 +113,12 @@ struct StatementPlan {
           + " \(dateText(last.issued)): no client holds its clock against the later date any more; hint: is this"
           + " machine's clock behind?")
     }
+    if terms.issued > clock + 366 * 86_400 {
+      Console.say(
+        "warning: the statement is issued on \(dateText(terms.issued)), more than a year ahead of this machine's"
+          + " clock: clients judge the ends of pins and certificates by that date at once; hint: --issued is"
+          + " Unix time in seconds")
+    }
     let registry = try? Registry(payload: payload, settings: terms.hosts)
     let listing = registry?.patterns ?? []
     try checkHosts(listing, terms)
