@@ -191,6 +191,8 @@ bool pp_exchange_reset(pp_exchange *x) {
   SET(CURLOPT_WRITEDATA, x);
   SET(CURLOPT_HEADERFUNCTION, receive_header);
   SET(CURLOPT_HEADERDATA, x);
+  SET(CURLOPT_RESOLVER_START_FUNCTION, pp_client_begin_lookup);
+  SET(CURLOPT_RESOLVER_START_DATA, x);
   SET(CURLOPT_OPENSOCKETFUNCTION, pp_client_open_socket);
   SET(CURLOPT_OPENSOCKETDATA, x);
   SET(CURLOPT_CLOSESOCKETFUNCTION, pp_client_close_socket);
@@ -417,7 +419,7 @@ bool pp_exchange_start(pp_exchange *x) {
   x->sent = 0;
   x->head_ended = false;
   x->has_location = x->head_complete = x->discards = x->begun = x->repeat_refused = false;
-  x->paused = x->upload_paused = x->dials = false;
+  x->paused = x->upload_paused = x->dials = x->is_dialing = false;
   x->alive = true;
   x->error[0] = 0;
   x->is_running = curl_multi_add_handle(x->client->multi, x->easy) == CURLM_OK;

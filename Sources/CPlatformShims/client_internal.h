@@ -43,7 +43,8 @@ bool pp_client_has_proxies(void);
 // Room for one descriptor; NULL: out of memory.
 struct pp_watch *pp_client_watch(pp_client *client, int descriptor);
 
-// CURLOPT_OPENSOCKETFUNCTION and CURLOPT_CLOSESOCKETFUNCTION.
+// CURLOPT_RESOLVER_START_FUNCTION, CURLOPT_OPENSOCKETFUNCTION and CURLOPT_CLOSESOCKETFUNCTION.
+int pp_client_begin_lookup(void *state, void *reserved, void *exchange);
 curl_socket_t pp_client_open_socket(void *exchange, curlsocktype purpose, struct curl_sockaddr *to);
 int pp_client_close_socket(void *client, curl_socket_t socket);
 

@@ -54,6 +54,13 @@ static bool confirm(pp_exchange *x) {
   return x->owner && x->client->options.confirm(x->client->options.context, x, proof);
 }
 
+bool pp_exchange_lost_connection(pp_exchange *x) {
+  // What has an answer is not sent again.
+  if (!x->begun || !x->connection || x->head.count > 0 || connection_of(x->easy)) return false;
+  pp_exchange_hold(x, NULL);
+  return true;
+}
+
 // libcurl asks here before every request, on reused connections and HTTP/2 streams too.
 int pp_exchange_before_request(void *argument, char *peer, char *own, int peer_port,
                                int own_port) {
@@ -63,6 +70,7 @@ int pp_exchange_before_request(void *argument, char *peer, char *own, int peer_p
     x->repeat_refused = true;
   } else if (confirm(x)) {
     x->begun = true;
+    x->is_dialing = false;
     return CURL_PREREQFUNC_OK;
   }
   // Else a refused HTTP/2 connection stays in the pool.

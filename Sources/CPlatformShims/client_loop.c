@@ -91,10 +91,17 @@ curl_socket_t pp_client_open_socket(void *argument, curlsocktype purpose,
   (void)purpose;
   int made = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
   pp_exchange *x = argument;
-  x->dials = true;
+  x->dials = x->is_dialing = true;
   struct pp_watch *watch = made < 0 ? NULL : pp_client_watch(x->client, made);
   if (watch) *watch = (struct pp_watch){.is_kept = true};
   return made < 0 ? CURL_SOCKET_BAD : made;
+}
+
+int pp_client_begin_lookup(void *state, void *reserved, void *argument) {
+  (void)state, (void)reserved;
+  pp_exchange *x = argument;
+  x->is_dialing = true;
+  return 0;
 }
 
 int pp_client_close_socket(void *argument, curl_socket_t socket) {

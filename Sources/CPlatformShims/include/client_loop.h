@@ -92,6 +92,7 @@ struct pp_exchange {
   bool alive;           // bytes moved since somebody last cleared this
   bool is_running, is_news, is_plain;
   bool dials;           // a socket was made for it
+  bool is_dialing;      // for a connection that is not there yet a name is looked up, or a socket was made
   bool has_proxies;     // the environment named some when the options were set
   struct pp_exchange *next_news;
   struct curl_slist *headers;
@@ -168,6 +169,10 @@ CURLcode pp_exchange_set_colour(pp_exchange *exchange, unsigned colour);
 // Has the exchange wait for no connection that somebody else opens. libcurl does not look at the colour of
 // one that is being made.
 CURLcode pp_exchange_dial_itself(pp_exchange *exchange);
+// Whether the connection that a request went onto is gone, and libcurl is about to send it again. It dials for
+// that, or waits for somebody else's dial, and does not say so. Asked from time to time; true once for each
+// loss.
+bool pp_exchange_lost_connection(pp_exchange *exchange);
 // Without it libcurl gives a connection up that is not there after 300 seconds.
 CURLcode pp_exchange_wait_long(pp_exchange *exchange);
 

@@ -398,8 +398,11 @@
       now = pp_client_now()
       guard now >= nextSweep else { return }
       nextSweep = now + Self.sweepInterval
-      var late: [ClientRequest] = []
+      var (late, lost): ([ClientRequest], [ClientRequest]) = ([], [])
       for request in active {
+        if let raw = request.slot?.raw, pp_exchange_lost_connection(raw) {
+          if request.mayRepeat { request.beginsAgain(at: now) } else { lost.append(request) }
+        }
         request.place.lane.dial.look(at: request)
         if let raw = request.slot?.raw, raw.pointee.takeActivity() { request.lastActivity = now }
         if now - request.lastActivity >= request.timeout || now >= request.deadline {
@@ -423,6 +426,8 @@
           replay(request)
         }
       }
+      // libcurl asks for a connection first, and is refused then: behind a dial that hangs, that is late.
+      for request in lost { finish(request, throwing: TransferFailure.lostConnection(request)) }
       for request in late {
         // Its connection may be dead: libcurl would put the next requests onto it (HTTP/2), or onto
         // others that the network lost with it.

@@ -108,6 +108,12 @@
       }
     }
 
+    /// libcurl sends it again: its connection is gone, and it needs another one like a request that begins.
+    func beginsAgain(at now: Int64) {
+      begunAt = now
+      isLeft = false
+    }
+
     /// Whether libcurl may send it again when a kept connection turns out to be dead before a byte
     /// of an answer: safe methods without a body (RFC 9112 section 9.3.1). Nothing else is ever sent
     /// twice.

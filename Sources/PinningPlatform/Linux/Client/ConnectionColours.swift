@@ -140,14 +140,15 @@
 
     fileprivate var hasConnection: Bool { slot?.raw.pointee.connection != nil }
 
+    /// Also one whose connection died. It needs another one only if it may be sent again.
     private var hasNoConnection: Bool {
-      guard let exchange = slot?.raw.pointee else { return false }
-      return exchange.connection == nil && !exchange.begun
+      guard let slot else { return false }
+      return slot.raw.pointee.connection == nil && mayStartAnew
     }
 
     /// Whether it is opening a connection, or about to.
     fileprivate var isDialing: Bool {
-      hasNoConnection && (dialsItself || slot?.raw.pointee.dials == true)
+      hasNoConnection && (dialsItself || slot?.raw.pointee.is_dialing == true)
     }
 
     /// Whether it waits for a connection that somebody else opens.
