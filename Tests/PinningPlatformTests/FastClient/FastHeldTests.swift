@@ -38,8 +38,13 @@ struct FastHeldTests {
     Row(
       "go on where they wait to be sent again", [(.dials, 2000), (.sentAgain, 100)], held: [1]),
     Row("are not sent twice that may not be", [(.dials, 2000), (.postSentAgain, 2000)], held: []),
+    Row("go on where nobody dials", [(.waits, 200), (.waits, 100)], held: [0]),
+    Row("go on as often as nobody dials", [(.moved, 2000), (.moved, 1900)], held: [0]),
     Row(
       "go on where a connection stands", [(.connected, 0), (.dials, 0), (.waits, 200)], held: [2]),
+    Row(
+      "go on as often as a connection stands",
+      [(.connected, 0), (.dials, 0), (.moved, 2000), (.moved, 1900)], held: [2]),
     Row(
       "wait longer behind a second dial",
       [(.left, 9000), (.dials, 3900), (.waits, 3900)], held: []),

@@ -57,15 +57,20 @@
       return forgotten + behind(dials, waiting, Set(queued.map(\.origin)), at: now)
     }
 
-    /// Those whose host has a connection by now. libcurl from 8 on leaves them until a transfer ends, if that
-    /// connection carries one request at a time.
+    /// Those whose host has a connection by now, or that nobody opens one for.
+    ///
+    /// libcurl from 8 on wakes one request for each transfer that ends and each connection that comes, whatever
+    /// they wait for. If that one waits again, behind another dial, nothing wakes the others once that is gone.
+    /// So they are begun anew as often as it takes: soon, then with the patience that a dial has.
     private static func forgotten(
       _ waiting: [ObjectIdentifier: [ClientRequest]], among active: [ClientRequest], at now: Int64
     ) -> [ClientRequest] {
       guard !waiting.isEmpty else { return [] }
       let standing = Set(active.filter(\.hasConnection).map(\.origin))
-      return waiting.filter { standing.contains($0.key) }.flatMap(\.value)
-        .filter { !$0.wasMoved && now - $0.begunAt >= patience / 10 }
+      let dialed = Set(active.filter(\.isDialing).map(\.origin))
+      return waiting.filter { standing.contains($0.key) || !dialed.contains($0.key) }
+        .flatMap(\.value)
+        .filter { now - $0.begunAt >= ($0.wasMoved ? patience : patience / 10) }
     }
 
     /// Those behind dials that hang.
