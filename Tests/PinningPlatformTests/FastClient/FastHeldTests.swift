@@ -51,6 +51,15 @@ struct FastHeldTests {
     Row(
       "go on from behind a second dial",
       [(.left, 9000), (.dials, 4000), (.waits, 3900)], held: [2]),
+    Row(
+      "wait eight seconds behind the fourth dial",
+      [(.left, 30_000), (.left, 28_000), (.left, 24_000), (.dials, 7900), (.waits, 7900)], held: []),
+    Row(
+      "wait no more than eight seconds behind a later one",
+      [
+        (.left, 90_000), (.left, 88_000), (.left, 84_000), (.left, 76_000), (.left, 68_000),
+        (.dials, 8000), (.waits, 7900),
+      ], held: [6]),
   ]
 
   @Test("are begun anew once nothing comes of that", arguments: rows)

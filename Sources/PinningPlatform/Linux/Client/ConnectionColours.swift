@@ -77,7 +77,8 @@
     ///
     /// On a slow line each further dial makes the others slower, and libcurl would open one for each of them.
     /// So the first goes ahead (``OriginDial``), and the others follow once its connection, or any other,
-    /// stands. Each dial has twice the patience of the one before.
+    /// stands. Each dial has twice the patience of the one before, up to eight seconds: one that was given up
+    /// long ago says little of the network now, and a host that is back must be found before requests end.
     private static func behind(
       _ dials: [ClientRequest], _ waiting: [ObjectIdentifier: [ClientRequest]],
       _ queued: Set<ObjectIdentifier>, at now: Int64
@@ -86,7 +87,7 @@
       for (id, dials) in Dictionary(grouping: dials, by: \.origin) {
         let origin = dials[0].target.origin
         let new = dials.filter { !$0.isLeft }
-        let patience = patience << Int64(min(dials.count - new.count, 5))
+        let patience = patience << Int64(min(dials.count - new.count, 2))
         guard new.allSatisfy({ now - $0.begunAt >= patience }) else { continue }
         let waiting = waiting[id] ?? []
         guard !waiting.isEmpty || !origin.isSpread && queued.contains(id) else { continue }
