@@ -22,7 +22,7 @@ struct FastRedialTests {
       site = try PinnedSite { request in
         guard request.path == "/die" else {
           return HTTPResponse(
-            body: Array("hello".utf8), delayMilliseconds: request.path == "/slow" ? 2000 : 0)
+            body: Array("hello".utf8), delayMilliseconds: request.path == "/slow" ? 8000 : 0)
         }
         let count = deaths.withLock { count in
           count += 1
