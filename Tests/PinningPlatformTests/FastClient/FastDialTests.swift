@@ -14,7 +14,7 @@ struct FastDialTests {
   func learnedLate() async throws {
     let site = try PinnedSite { request in
       HTTPResponse(
-        body: Array("hello".utf8), delayMilliseconds: request.target == "/slow" ? 4000 : 10)
+        body: Array("hello".utf8), delayMilliseconds: request.target == "/slow" ? 12_000 : 10)
     }
     var settings = RequestSettings()
     settings.perOrigin = 8 * settings.lanes
@@ -30,10 +30,10 @@ struct FastDialTests {
     lost.suspend(true)
     relay.redirect(to: .loopback(lost.port), closingConnections: false)
     // With the first one they take all places, and then leave them to the others.
-    let hanging = (0..<7).map { _ in Task { await transport.end(of: URLRequest(url, timeout: 2.5)) }
+    let hanging = (0..<7).map { _ in Task { await transport.end(of: URLRequest(url, timeout: 8)) }
     }
     #expect(await eventually { relay.connections == 8 })
-    let queued = (0..<10).map { _ in Task { await transport.end(of: URLRequest(url, timeout: 30)) }
+    let queued = (0..<10).map { _ in Task { await transport.end(of: URLRequest(url, timeout: 60)) }
     }
     for task in hanging { #expect(await task.value == .failed(.timedOut)) }
     // One of the others has gone ahead by now.
