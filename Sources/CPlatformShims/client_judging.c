@@ -56,7 +56,8 @@ static bool confirm(pp_exchange *x) {
 
 bool pp_exchange_lost_connection(pp_exchange *x) {
   // What has an answer is not sent again.
-  if (!x->begun || !x->connection || x->head.count > 0 || connection_of(x->easy)) return false;
+  if (!x->begun || !x->connection || x->head.count > 0 || connection_of(x->easy) == x->connection)
+    return false;
   pp_exchange_hold(x, NULL);
   return true;
 }

@@ -30,15 +30,38 @@ struct FastColourTests {
     #expect(target.origin.mark.load(ordering: .relaxed) == 2000 << 3 | 2)
   }
 
+  /// The origin's colour after one change at `now`.
+  private func change(_ target: RequestTarget, at now: Int64) -> UInt32 {
+    ConnectionColours.change(
+      target.origin, from: target.origin.mark.load(ordering: .relaxed), at: now)
+    return ConnectionColours.colour(of: target.origin.mark.load(ordering: .relaxed))
+  }
+
   @Test("go through all but the first, which plain requests have")
   func cycle() throws {
     let target = try target()
-    let colours = (Int64(1)...9).map { now in
-      ConnectionColours.change(
-        target.origin, from: target.origin.mark.load(ordering: .relaxed), at: now)
-      return ConnectionColours.colour(of: target.origin.mark.load(ordering: .relaxed))
+    #expect((Int64(1)...9).map { change(target, at: $0) } == [1, 2, 3, 4, 5, 6, 7, 1, 2])
+  }
+
+  @Test("are given again only once libcurl uses no connection that has them")
+  func notAgain() throws {
+    let target = try target()
+    for colour in UInt32(1)...7 {
+      target.origin.colours.enter(colour)
+      target.origin.colours.exit(colour, at: Int64(colour) * 1000)
     }
-    #expect(colours == [1, 2, 3, 4, 5, 6, 7, 1, 2])
+    target.origin.colours.enter(1)
+    let end = 2000 + ColourUses.idle
+    #expect((0..<7).map { change(target, at: $0) } == Array(repeating: 0, count: 7))
+    #expect(change(target, at: end) == 0)
+    #expect(change(target, at: end + 1) == 2)
+    #expect(change(target, at: end + 2) == 2)
+    #expect(change(target, at: end + 1001) == 3)
+    // Somebody waits on a connection of the first one still.
+    #expect(change(target, at: end + 10_000) == 4)
+    for _ in 0..<3 { _ = change(target, at: end + 10_000) }
+    #expect(change(target, at: end + 10_000) == 2)
+    target.origin.colours.exit(1, at: end + 10_000)
   }
 
   @Test("go back to the first once libcurl uses no connection from before, and nobody waits on one")

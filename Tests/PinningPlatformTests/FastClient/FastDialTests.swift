@@ -71,4 +71,54 @@ struct FastDialTests {
     }
     try await nginx.stop()
   }
+
+  @Test("leave a dial that hangs once another one stands")
+  func leftDial() async throws {
+    let site = try PinnedSite()
+    let nginx = try await Nginx.start(
+      Nginx.Site(
+        site.identity, name: "localhost", http2: true,
+        directives: "location / { return 200 \"hello\"; }"))
+    let dead = try SwitchableRelay(to: .loopback(nginx.port))
+    let relay = try SwitchableRelay(to: .loopback(dead.port))
+    dead.suspend(true)
+    let url = try site.url(port: relay.port)
+    // Of the three the first dials, and the others are taken from behind it, one after the other.
+    let patient = (0..<3).map { _ in
+      Task { await site.transport.end(of: URLRequest(url, timeout: 60)) }
+    }
+    #expect(await eventually { relay.connections == 2 })
+    relay.redirect(to: .loopback(nginx.port), closingConnections: false)
+    for task in patient { #expect(await task.value == hello) }
+    try await nginx.stop()
+  }
+
+  @Test(
+    "have all their patience again after newer pins were fetched, however long they waited before")
+  func patienceAfterRefresh() async throws {
+    let site = try PinnedSite()
+    let dead = try SwitchableRelay(to: .loopback(site.server.port))
+    let relay = try SwitchableRelay(to: .loopback(dead.port))
+    let good = try SwitchableRelay(to: .loopback(site.server.port))
+    dead.suspend(true)
+    try site.judge.pin(["localhost": site.rogueIdentity()])
+    let identity = site.identity
+    site.judge.onRefresh { judge in
+      good.suspend(true)
+      // why: the loop's patience runs by its own clock, and this wait is to be more than half of it.
+      try? await Task.sleep(for: .milliseconds(2500))
+      try? judge.pin(["localhost": identity])
+      Task {
+        // why: so is this one.
+        try? await Task.sleep(for: .milliseconds(2500))
+        good.suspend(false)
+      }
+    }
+    let url = try site.url(port: relay.port)
+    let hanging = Task { await site.transport.end(of: URLRequest(url, timeout: 60)) }
+    #expect(await eventually { relay.connections == 1 })
+    relay.redirect(to: .loopback(good.port), closingConnections: false)
+    #expect(await site.transport.end(of: URLRequest(url, timeout: 4)) == hello)
+    hanging.cancel()
+  }
 }

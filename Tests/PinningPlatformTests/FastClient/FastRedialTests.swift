@@ -81,4 +81,28 @@ struct FastRedialTests {
     #expect(await place.end(die, method: method, timeout: 20) == end)
     patient.cancel()
   }
+
+  @Test(
+    "are sent over another one if their own takes no more, where that does no harm twice",
+    arguments: [("GET", End.served(200, "hello")), ("POST", .failed(.networkConnectionLost))])
+  func refusedStream(method: String, end: End) async throws {
+    let site = try PinnedSite()
+    // Other requests of a connection than its first have their stream reset.
+    let nginx = try await Nginx.start(
+      Nginx.Site(
+        site.identity, name: "localhost", http2: true,
+        directives: """
+          location / { return 200 "hello"; }
+          location /first {
+            if ($connection_requests != 1) { return 444; }
+            return 200 "hello";
+          }
+          """))
+    let (url, first) = (
+      try site.url(port: nginx.port), try site.url("/first", port: nginx.port)
+    )
+    #expect(await site.transport.end(of: URLRequest(url, timeout: 60)) == hello)
+    #expect(await site.transport.end(of: URLRequest(first, method: method, timeout: 20)) == end)
+    try await nginx.stop()
+  }
 }

@@ -9,7 +9,7 @@
   ///
   /// - Handles belong to the loop's thread. Others put messages into its inbox and wake it.
   /// - A request is started anew at most twice: for newer pins, and for a kept connection that no longer
-  ///   passes. Nothing of it has left then, or it is one that does no harm twice.
+  ///   passes or takes it. Nothing of it has left then, or it is one that does no harm twice.
   /// - One connection that is dead holds up the requests that are on it, and no others (``ConnectionColours``).
   /// - Time-outs are kept here, not in libcurl: they hold over every wait, and are looked at ten times
   ///   a second. Waiting for one's turn counts, as it does in a session.
@@ -204,6 +204,7 @@
       active.append(request)
       slot.raw.pointee.owner = Unmanaged.passUnretained(request).toOpaque()
       request.mark = ConnectionColours.mark(for: request, among: active, at: now)
+      request.target.origin.colours.enter(ConnectionColours.colour(of: request.mark))
       request.dialsItself = request.place.lane.dial.goesAhead(request) || request.dialsNext
       request.dialsNext = false
       let colour = ConnectionColours.colour(of: request.mark)
@@ -234,6 +235,7 @@
         active[request.index] = last
         last.index = request.index
       }
+      request.target.origin.colours.exit(ConnectionColours.colour(of: request.mark), at: now)
       let lane = request.place.lane
       request.place.end()
       if lane.isForStreams { openStreams -= 1 }
@@ -318,6 +320,10 @@
         return park(request, after: evaluation)
       case .undecided: break
       }
+      if request.wasRefused(by: exchange, code), !request.wasRetried {
+        request.wasRetried = true
+        return again(request)
+      }
       // An answer that leads elsewhere is whole once its head is, however long its body.
       guard code == CURLE_OK || exchange.pointee.discards else {
         return finish(request, throwing: TransferFailure.error(code, exchange, request))
@@ -356,6 +362,8 @@
 
     private func park(_ request: ClientRequest, after refusal: PinEvaluation) {
       request.needsFreshConnection = true
+      // Its wait for a connection is over, and one that succeeds here begins like a new one.
+      request.wasMoved = false
       request.phase = .parked
       leave(request)
       let longest = min(longestRefresh, Double(request.timeout) / 1000 * 0.8)

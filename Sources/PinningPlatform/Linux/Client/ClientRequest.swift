@@ -1,4 +1,5 @@
 #if os(Linux)
+  import CCurl
   import CPlatformShims
   import Foundation
   import FoundationNetworking
@@ -120,6 +121,15 @@
     var mayRepeat: Bool {
       guard case .none = body else { return false }
       return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE"
+    }
+
+    /// Whether somebody else's connection ended without a byte of its answer, and it does no harm twice: one
+    /// that the server closes takes no more requests (RFC 9113 section 6.8). libcurl before 8 sends such a
+    /// request again itself.
+    func wasRefused(by exchange: UnsafeMutablePointer<pp_exchange>, _ code: CURLcode) -> Bool {
+      let lost = TransferFailure.code(code, begun: false, osError: 0) == .networkConnectionLost
+      return code != CURLE_OK && lost && mayRepeat && !exchange.pointee.dials
+        && exchange.pointee.head.count == 0
     }
 
     /// Whether it may be started anew after its handle was refused a connection: nothing of it has left,

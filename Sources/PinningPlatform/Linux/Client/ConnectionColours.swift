@@ -10,6 +10,10 @@
   /// host gets the next colour on all loops, and later requests neither see older connections nor wait for
   /// them. Requests that are on one already stay on it.
   ///
+  /// A colour is given again only once libcurl uses none of its connections any more (``RequestOrigin``'s
+  /// ``ColourUses``): else it would lead back to those in doubt. If all are in use, the host keeps the one that
+  /// it has, and requests are taken from behind hanging dials one by one.
+  ///
   /// An origin's mark is its colour (the lowest three bits) and when it came (milliseconds, above them). 0 is
   /// the mark of an origin without a connection in doubt.
   enum ConnectionColours {
@@ -39,11 +43,11 @@
     }
 
     /// Gives an origin the next colour unless somebody else did since `mark`: of many requests that are late
-    /// with one network, one changes it. Otherwise eight of them would lead back to the connections in doubt.
+    /// with one network, one changes it.
     static func change(_ origin: RequestOrigin, from mark: Int64, at now: Int64) {
-      let next = Int64(colour(of: mark)) % Int64(PP_COLOURS - 1) + 1
+      guard let next = origin.colours.next(after: colour(of: mark), at: now) else { return }
       _ = origin.mark.compareExchange(
-        expected: mark, desired: now << 3 | next, ordering: .relaxed)
+        expected: mark, desired: now << 3 | Int64(next), ordering: .relaxed)
     }
 
     /// The requests that libcurl has wait for somebody else's connection, and that are to be begun anew.
@@ -51,10 +55,15 @@
       among active: [ClientRequest], beside queued: some Collection<ClientRequest>, at now: Int64
     ) -> [ClientRequest] {
       let waiting = Dictionary(grouping: active.filter(\.waitsForDial), by: \.origin)
-      let forgotten = forgotten(waiting, among: active, at: now)
       let dials = active.filter(\.isDialing)
-      guard dials.contains(where: { now - $0.begunAt >= patience }) else { return forgotten }
-      return forgotten + behind(dials, waiting, Set(queued.map(\.origin)), at: now)
+      // Hanging dials of others than the newest colour, once a connection of that stands: the network is back.
+      let left = dials.filter {
+        let mark = $0.target.origin.mark.load(ordering: .relaxed)
+        return $0.isLeft && $0.mark != mark && $0.place.lane.dial.stands == mark
+      }
+      let anew = left + forgotten(waiting, among: active, at: now)
+      guard dials.contains(where: { now - $0.begunAt >= patience }) else { return anew }
+      return anew + behind(dials, waiting, Set(queued.map(\.origin)), at: now)
     }
 
     /// Those whose host has a connection by now, or that nobody opens one for.
@@ -102,6 +111,47 @@
         held += older.isEmpty ? Array(waiting.prefix(1)) : older
       }
       return held
+    }
+  }
+
+  /// Which colours of a host libcurl may still use a connection of. Colour 0 is left out: it comes back only
+  /// after ``ConnectionColours/longest``.
+  final class ColourUses: Sendable {
+    /// Milliseconds after which libcurl uses no connection that nobody used: it says 118 seconds.
+    static let idle: Int64 = 120_000
+
+    private struct Use {
+      var requests = 0
+      var endedAt: Int64?
+    }
+
+    private let uses = Mutex([Use](repeating: Use(), count: Int(PP_COLOURS)))
+
+    /// A request of this colour begins.
+    func enter(_ colour: UInt32) {
+      guard colour != 0 else { return }
+      uses.withLock { $0[Int(colour)].requests += 1 }
+    }
+
+    /// A request that had entered ends.
+    func exit(_ colour: UInt32, at now: Int64) {
+      guard colour != 0 else { return }
+      uses.withLock {
+        $0[Int(colour)].requests -= 1
+        $0[Int(colour)].endedAt = now
+      }
+    }
+
+    /// The next colour that no connection in doubt can have.
+    func next(after colour: UInt32, at now: Int64) -> UInt32? {
+      let others = UInt32(PP_COLOURS) - 1
+      return uses.withLock { uses in
+        (0..<others).lazy.map { (colour + $0) % others + 1 }.first { next in
+          let use = uses[Int(next)]
+          return next != colour && use.requests == 0
+            && use.endedAt.map { now - $0 > Self.idle } != false
+        }
+      }
     }
   }
 

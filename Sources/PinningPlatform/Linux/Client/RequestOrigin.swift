@@ -52,6 +52,7 @@
     private let sharing = Atomic(Sharing.unknown)
     /// Which connections its requests may use, on every loop: see ``ConnectionColours``.
     let mark = Atomic<Int64>(0)
+    let colours = ColourUses()
 
     init(settings: RequestSettings) {
       lanes = (0..<settings.lanes).map { _ in RequestLane(isForStreams: false, dial: OriginDial()) }
