@@ -23,6 +23,8 @@ struct HostProblemTests {
     var problems: [String] = []
     /// Those with CA pins alone, for which a wider pattern demands a leaf pin.
     var shadowed: [String] = []
+    /// Those with match any, which a wider pattern makes all.
+    var closed: [String] = []
 
     func bytes() throws -> [UInt8] {
       let pin = try SPKIPin(base64: Format2Stage.pin)
@@ -109,6 +111,29 @@ struct HostProblemTests {
         hosts: [try settings("*.a.example", ca: good), try settings("**.b.example", ca: good)],
         shadowed: ["*.a.example", "**.b.example"]),
       List(
+        testDescription: "any with a leaf pin under a wider one of all",
+        live: ["a.example", "*.example"], hosts: [try settings("a.example", ca: good, .any)],
+        closed: ["a.example"]),
+      List(
+        testDescription: "any with a leaf pin under wider CA pins of all", live: ["a.example"],
+        hosts: [try settings("a.example", ca: good, .any), try settings("*.example", ca: good)],
+        closed: ["a.example"]),
+      List(
+        testDescription: "any with a leaf pin under a wider one of any",
+        live: ["a.example", "*.example"],
+        hosts: [
+          try settings("a.example", ca: good, .any), try settings("*.example", ca: good, .any),
+        ]),
+      List(
+        testDescription: "any with a leaf pin over a narrower one of all",
+        live: ["a.example", "*.example"], hosts: [try settings("*.example", ca: good, .any)]),
+      List(
+        testDescription: "an apex under a pattern's leaf pin", live: ["*.example"],
+        hosts: [try settings("**.a.example", ca: good)], shadowed: ["a.example"]),
+      List(
+        testDescription: "an apex with a leaf pin of its own", live: ["*.example", "a.example"],
+        hosts: [try settings("**.a.example", ca: good)]),
+      List(
         testDescription: "CA pins under a wider leaf pin that is over", dead: ["*.example"],
         hosts: [try settings("a.example", ca: good)],
         problems: ["*.example has no key that counts", "a.example has no key that counts"]),
@@ -130,9 +155,14 @@ struct HostProblemTests {
     let problems = try outcome.json.objectValue?["problems"]
     let shadowed = list.shadowed.map {
       "\($0) has CA pins and no leaf pin, and a wider pattern demands one of its leaf pins there: clients refuse"
-        + " servers with other keys; hint: list the leaf pins of \($0) as well"
+        + " servers with other keys; hint: list the leaf keys that the servers show for \($0) as well, even the"
+        + " same ones"
     }
-    let all = list.problems.map { $0 + "; clients refuse it" } + shadowed
+    let closed = list.closed.map {
+      "\($0) has match any, and a wider pattern has all: clients refuse servers there that are of the CA alone;"
+        + " hint: match any for the wider pattern as well, or all for both"
+    }
+    let all = list.problems.map { $0 + "; clients refuse it" } + shadowed + closed
     #expect(problems == .array(all.map(JSONValue.string)), "\(outcome.stdout)")
     #expect(outcome.exitCode == (all.isEmpty ? 0 : 1))
   }
@@ -191,5 +221,34 @@ struct HostProblemTests {
     let plain = try await stage.run("sign --key prv.pem payload.json")
     #expect(plain.exitCode == 0)
     #expect(plain.stderr == "warning: a.example has no key that counts; clients refuse it\n")
+  }
+
+  @Test("sign warns of a wider leaf pin when it is new, and verify each time")
+  func newShadow() async throws {
+    let stage = try Format2Stage()
+    func write(_ pins: [String]) throws {
+      let entries = pins.map { #"{"domainName":"*.example","key":"\#($0)"}"# }
+      try stage.directory.write(
+        #"{"keys":[\#(entries.joined(separator: ","))]}"#, to: "payload.json")
+    }
+    try stage.directory.write(
+      #"{"hosts":[{"domainName":"a.example","ca":["\#(Format2Stage.pin)"]}]}"#, to: "settings.json")
+    try await stage.makeSet()
+    let sign = "sign --key prv.pem --online-key online0.pem --out app.json"
+    let says = "warning: a.example has CA pins and no leaf pin, and a wider pattern demands one"
+    let (pin, other) = (Format2Stage.pin, Format2Stage.otherPin)
+    for (pins, line, isTold) in [
+      ([pin], "--first --key-sets sets.json --statement settings.json payload.json", true),
+      ([pin], "app.json", false), ([pin], "payload.json", false),
+      ([pin, other], "payload.json", true), ([pin, other], "app.json", false),
+      ([other], "payload.json", false),
+    ] {
+      try write(pins)
+      let signed = try await stage.run("\(sign) \(line)")
+      #expect(signed.exitCode == 0 && signed.stderr.contains(says) == isTold, "\(signed.stderr)")
+      let now = Int64(Date().timeIntervalSince1970)
+      let told = try await stage.run("verify --strict --key pub.pem app.json --at \(now)")
+      #expect(told.exitCode == 1 && told.stderr.contains(says), "\(told.stderr)")
+    }
   }
 }

@@ -112,8 +112,12 @@ struct SignLastPinTests {
   @Test("verify tells a host whose own pin is over while a wider pattern lists other keys")
   func over() async throws {
     let over = SPKIPin(computed: Digest.sha256([5])).base64
-    for (wider, isTold) in [(over, false), (Format2Stage.pin, true)] {
-      let issued = Format2Stage.issued
+    let issued = Format2Stage.issued
+    let since = "the last pin of its own of a.example is over since 2027-01-05T08:00:00Z, "
+    for (wider, end, told) in [
+      (over, nil, nil), (Format2Stage.pin, nil, since),
+      (over, issued + 86_400, "the last pin of a.example ends on 2027-01-16T08:00:00Z; "),
+    ] as [(String, Int64?, String?)] {
       let key = try Keys.signing.get()
       func entry(_ pattern: String, _ pin: String, _ end: Int64?) throws -> RegistryKey {
         RegistryKey(
@@ -123,7 +127,7 @@ struct SignLastPinTests {
         registry: "app.json",
         keys: [
           try entry("a.example", over, issued - 10 * Format2Stage.day),
-          try entry("*.example", wider, nil),
+          try entry("*.example", wider, end), try entry("*.example", Format2Stage.otherPin, nil),
         ],
         terms: .init(
           number: .init(epoch: 0, version: 1), issued: issued,
@@ -133,11 +137,41 @@ struct SignLastPinTests {
           "verify", "--strict", "--registry-name", "app.json", "--key",
           StrictBase64.encode(key.publicKeyDER), "--at", "\(issued + 5)", "-",
         ], input: try document.bytes(format1Key: key, onlineKeys: [key.trustKey]))
-      #expect(outcome.exitCode == (isTold ? 1 : 0), "\(outcome.stderr)")
-      let says =
-        "warning: the last pin of its own of a.example is over since 2027-01-05T08:00:00Z, "
-      #expect(outcome.stderr.contains(says) == isTold, "\(outcome.stderr)")
+      #expect(outcome.exitCode == (told == nil ? 0 : 1), "\(outcome.stderr)")
+      #expect(outcome.stderr.contains("the last pin") == (told != nil), "\(outcome.stderr)")
+      if let told { #expect(outcome.stderr.contains("warning: " + told), "\(outcome.stderr)") }
     }
+  }
+
+  @Test("match any keeps no host alive where a wider pattern says all", arguments: [true, false])
+  func matchAny(isWiderToo: Bool) async throws {
+    let stage = try Format2Stage()
+    try await stage.makeSet()
+    let any = #""ca":["\#(Self.ca)"],"match":"any"}"#
+    let wider = isWiderToo ? #",{"domainName":"*.example",\#(any)"# : ""
+    try stage.directory.write(
+      #"{"hosts":[{"domainName":"a.example",\#(any)\#(wider)]}"#, to: "settings.json")
+    let sign =
+      "\(Self.daily) --first --key-sets sets.json --statement settings.json payload.json --out app.json"
+      + " --issued \(Format2Stage.issued)"
+    func write(_ end: Int64) throws {
+      try self.write(
+        [
+          entry("a.example", Format2Stage.pin, #","expire":\#(end)"#),
+          entry("*.example", Format2Stage.otherPin),
+        ], to: stage)
+    }
+    try write(1_700_000_000)
+    let over = try await stage.run(sign)
+    #expect(over.exitCode == (isWiderToo ? 0 : 1), "\(over.stderr)")
+    #expect(over.stderr.contains("the last pin of its own of a.example is over") != isWiderToo)
+    try? FileManager.default.removeItem(at: stage.directory.file("app.json"))
+    try write(Format2Stage.issued + 20 * Format2Stage.day)
+    #expect(try await stage.run(sign).exitCode == 0)
+    let told = try await stage.run(
+      "verify --strict --key pub.pem app.json --at \(Format2Stage.issued)")
+    #expect(told.stderr.contains("the last pin of a.example ends on ") != isWiderToo)
+    #expect(told.exitCode == (isWiderToo ? 0 : 1), "\(told.stderr)")
   }
 
   /// Beside `settings` both hosts had leaf pins, and now a.example has none.

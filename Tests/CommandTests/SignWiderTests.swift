@@ -37,9 +37,11 @@ struct SignWiderTests {
   }
 
   private static let left =
-    "the payload leaves out a.example, and a wider pattern matches all hosts"
+    "the payload leaves out a.example, and a wider pattern matches hosts of it"
   private static let leaf = "1.1 says: the leaf pins of a.example; hint: "
   private static let caPin = #""ca":["\#(ca)"]"#
+  private static let anyCA = caPin + #","match":"any""#
+  private static let matchAll = "1.1 says: match all of a.example; hint: "
 
   static let steps = [
     Step(
@@ -93,6 +95,55 @@ struct SignWiderTests {
       testDescription: "another wider pattern needs a leaf pin as well",
       before: ["*.example \(pin)", "**.example \(pin)"], after: ["**.example \(pin)"],
       settings: hosts("a.example", caPin)),
+    Step(
+      testDescription: "an apex that another key of a pattern is for",
+      before: ["**.a.example \(pin)", "*.example \(other)"], after: ["*.example \(other)"],
+      says: "leaves out **.a.example, and a wider pattern matches hosts of it", isKept: true),
+    Step(
+      testDescription: "an apex that CA pins of a pattern are for", before: ["**.a.example \(pin)"],
+      settings: hosts("*.example", caPin),
+      says: "leaves out **.a.example, and a wider pattern matches hosts of it", isKept: true),
+    Step(
+      testDescription: "an apex that the same key of a pattern is for",
+      before: ["**.a.example \(pin)", "*.example \(pin)"], after: ["*.example \(pin)"],
+      isKept: true),
+    Step(
+      testDescription: "an apex with an entry of its own",
+      before: ["**.a.example \(pin)", "a.example \(other)"], after: ["a.example \(other)"],
+      isKept: true),
+    Step(
+      testDescription: "all but an apex that the same key of a pattern is for",
+      before: ["**.a.example \(pin)", "*.example \(pin)"], after: ["*.example \(pin)"],
+      settings: hosts("**.a.example", caPin), says: "the leaf pins of **.a.example; hint: "),
+    Step(
+      testDescription: "the leaf pin that an apex needed", before: ["*.example \(pin)"],
+      settings: hosts("**.a.example", caPin), says: "the leaf pins of **.a.example; hint: ",
+      isKept: true),
+    Step(
+      testDescription: "the same key of a wider pattern with match any",
+      before: ["a.example \(pin)", "*.example \(pin)"], after: ["*.example \(pin)"],
+      settings: hosts("*.example", anyCA), says: matchAll),
+    Step(
+      testDescription: "the same, and removed",
+      before: ["a.example \(pin)", "*.example \(pin)"], after: ["*.example \(pin)"],
+      settings: hosts("*.example", anyCA), next: #"{"removed":["a.example"]}"#),
+    Step(
+      testDescription: "nothing under a wider pattern with match any",
+      before: ["a.example \(pin)", "*.example \(pin)"],
+      after: ["a.example \(pin)", "*.example \(pin)"], settings: hosts("*.example", anyCA)),
+    Step(
+      testDescription: "a wider pattern with match all above one with any",
+      before: ["a.example \(pin)", "*.example \(other)"], after: ["a.example \(pin)"],
+      settings: hosts("a.example", anyCA), says: matchAll, isKept: true),
+    Step(
+      testDescription: "one of two patterns with match all",
+      before: ["a.example \(pin)", "*.example \(pin)", "**.example \(pin)"],
+      after: ["*.example \(pin)", "**.example \(pin)"], settings: hosts("*.example", anyCA)),
+    Step(
+      testDescription: "settings with match all above a wider pattern with any",
+      before: ["*.example \(pin)"], after: ["*.example \(pin)"],
+      settings: #"{"hosts":[{"domainName":"a.example"},{"domainName":"*.example",\#(anyCA)}]}"#,
+      next: hosts("*.example", anyCA), says: matchAll),
   ]
 
   private func write(_ entries: [String], to stage: Format2Stage) throws {
@@ -146,5 +197,41 @@ struct SignWiderTests {
     #expect(outcome.exitCode == (isRemoved ? 0 : 1), "\(outcome.stderr)")
     let says = "connections there would no longer need one of its leaf keys; hint: "
     #expect(outcome.stderr.contains(says) != isRemoved, "\(outcome.stderr)")
+  }
+
+  @Test("beside a retired statement match all stays as well, and what goes by another key is told")
+  func retiredMatch() async throws {
+    for (settings, says, code) in [
+      (Self.hosts("*.example", Self.anyCA), "have match any by the retired statement: ", 1),
+      ("{}", "warning: the payload leaves out a.example, and a wider pattern matches hosts", 0),
+    ] as [(String, String, Int32)] {
+      let wide = "*.example \(code == 0 ? Self.other : Self.pin)"
+      let before = ["a.example \(Self.pin)", wide]
+      let stage = try await make(
+        Step(testDescription: "", before: before, after: before, settings: settings))
+      let retired = try await stage.run(
+        "sign --key prv.pem --online-key root0.pem --retired app.json --out app.json")
+      #expect(retired.exitCode == 0, "\(retired.stderr)")
+      try await stage.must("sign --key prv.pem payload.json --out app.json")
+      try write([wide], to: stage)
+      let outcome = try await stage.run("sign --key prv.pem payload.json --out app.json")
+      #expect(outcome.exitCode == code && outcome.stderr.contains(says), "\(outcome.stderr)")
+    }
+  }
+
+  @Test(
+    "warns where a wider pattern lists some of the keys, and names hosts that no pins are kept for")
+  func some() async throws {
+    let stage = try await make(
+      Step(
+        testDescription: "",
+        before: ["a.example \(Self.pin)", "a.example \(Self.other)", "*.c.example \(Self.pin)"],
+        after: ["*.example \(Self.pin)", "b.c.example \(Self.pin)"]))
+    let outcome = try await stage.run("\(Self.daily)")
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    for says in [
+      "leaves out a.example, and a wider pattern lists only some of its keys: ",
+      "clients that saw *.c.example in epoch 1 keep the last pins, except for hosts that match b.c.example, and",
+    ] { #expect(outcome.stderr.contains(says), "\(outcome.stderr)") }
   }
 }

@@ -37,7 +37,9 @@ enum Sign {
         + "too, is a --statement without a denial, CA pins, match all, enforce or a removed host that the one\n"
         + "before has, unless --allow-loosening says that this is meant. --deny adds a denial. So is a list\n"
         + "without a host that a wider pattern matches: clients go by that one's pins at once. Name the host in\n"
-        + "removed, or list its key for the wider pattern.",
+        + "removed, or list its key for the wider pattern. Where a wider pattern demands leaf pins, a host with\n"
+        + "CA pins alone needs the leaf keys that its servers show as well, even the same ones: sign warns of that\n"
+        + "when it is new, and verify each time.",
       "With --retired the registry goes back to format 1. The retired statement stays beside each list that\n"
         + "--key alone signs from then on, until --end-retirement; believed if --key signed it or the first of\n"
         + "its key sets, or with --key-sets. Its hosts and denied stay in force: a list without the pins of a\n"
@@ -105,14 +107,14 @@ enum Sign {
             + " document without; hint: --key")
       }
       made = try plan.document(of: payload, at: now)
-      (last, keySets) = (documents.last, plan.keySets)
+      (last, keySets, before) = (documents.last, plan.keySets, documents.all)
     }
     var signed: JSONObject
     do throws(SigningKeyError) {
       signed = try made.signed(format1Key: format1Key, onlineKeys: onlineKeys)
     } catch { throw .no("cannot sign: \(error)") }
     PayloadWarnings.say(
-      of: payload, under: made.statement ?? statement, at: made.terms?.issued ?? now)
+      of: payload, under: made.statement ?? statement, at: made.terms?.issued ?? now, after: before)
     for member in ["statement", "statementSignatures", "keySets"] {
       if let value = retired?.json[member] { signed[member] = value }
     }

@@ -6,7 +6,8 @@ import Pinning
 /// a listed pattern matches.
 ///
 /// - A pattern whose own leaf pins are gone, be it listed still or matched by a wider one: unless a pattern that
-///   covers it lists one of its keys. Another key serves other servers.
+///   covers it lists one of its keys. Another key serves other servers. Of keys that let in nobody before either
+///   any leaf pin takes the place.
 /// - A listed pattern without leaf pins of its own: where those of a wider one are gone, and with them the demand.
 struct ForgottenLeaves {
   /// The entries of the documents before.
@@ -18,33 +19,66 @@ struct ForgottenLeaves {
   let denied: Set<SPKIPin>
   /// Unix time in seconds at which a pin must not be over.
   let time: Int64
+  /// What let servers in before; `nil` where that was any pin.
+  var living: LivingPins?
 
   var patterns: [HostPattern] {
     let listed = list.patterns
     let old = Set(before.map(\.pattern))
     let gone = old.subtracting(list.keys.map(\.pattern))
     let matched = gone.subtracting(listed).subtracting(removed).filter { pattern in
-      listed.contains { $0.covers(pattern) }
+      listed.contains { $0.touches(pattern) }
     }
-    let own = Dictionary(grouping: before, by: \.pattern)
+    let own = own
     return listed.subtracting(list.keys.map(\.pattern)).union(matched).filter { pattern in
       guard gone.contains(pattern) else {
-        return old.contains { $0.covers(pattern) }
-          && !list.keys.contains { $0.pattern.covers(pattern) }
+        // All of its hosts, or its apex.
+        return [HostPattern.covers, HostPattern.touches].contains { matches in
+          old.contains { matches($0)(pattern) }
+            && !list.keys.contains { matches($0.pattern)(pattern) }
+        }
       }
-      let keys = Set((own[pattern] ?? []).compactMap(\.readablePin))
-      return !list.keys.contains {
-        $0.pattern.covers(pattern) && counts($0) && ($0.readablePin.map(keys.contains) ?? false)
+      let keys = alive(own[pattern] ?? [])
+      return !leaves(for: pattern).contains { key in
+        keys.isEmpty || key.readablePin.map(keys.contains) == true
       }
     }
   }
 
+  /// The patterns that are gone and keep some of their keys, by those of wider patterns, and not all.
+  var shortened: Set<HostPattern> {
+    let forgotten = Set(patterns)
+    let own = own
+    let gone = Set(own.keys).subtracting(list.keys.map(\.pattern)).subtracting(forgotten)
+    return gone.filter { pattern in
+      let kept = Set(leaves(for: pattern).compactMap(\.readablePin))
+      let keys = alive(own[pattern] ?? [])
+      return !kept.isDisjoint(with: keys) && !kept.isSuperset(of: keys)
+    }
+  }
+
+  private var own: [HostPattern: [RegistryKey]] { Dictionary(grouping: before, by: \.pattern) }
+
+  private func alive(_ keys: [RegistryKey]) -> Set<SPKIPin> {
+    Set(keys.filter { living?.serves($0) ?? true }.compactMap(\.readablePin))
+  }
+
+  /// The leaf pins that count for all of its hosts, or for its apex where only that is matched.
+  private func leaves(for pattern: HostPattern) -> [RegistryKey] {
+    let reaches = reach(pattern)
+    return list.keys.filter { reaches($0.pattern) && counts($0) }
+  }
+
+  private func reach(_ pattern: HostPattern) -> (HostPattern) -> Bool {
+    list.patterns.contains { $0.covers(pattern) }
+      ? { $0.covers(pattern) } : { $0.touches(pattern) }
+  }
+
   /// Whether every connection to hosts of a forgotten pattern would be refused.
   func locksOut(_ pattern: HostPattern) -> Bool {
-    !list.keys.contains { $0.pattern.covers(pattern) && counts($0) }
-      && list.settings.allSatisfy {
-        !$0.pattern.covers(pattern) || denied.isSuperset(of: $0.ca)
-      }
+    let reaches = reach(pattern)
+    return leaves(for: pattern).isEmpty
+      && list.settings.allSatisfy { !reaches($0.pattern) || denied.isSuperset(of: $0.ca) }
   }
 
   private func counts(_ key: RegistryKey) -> Bool {

@@ -5,12 +5,13 @@ import Pinning
 ///
 /// - An exact pattern is asked as it stands, `*.name` by a name that no other pattern is nearer to, and
 ///   `**.name` by its apex and by a name deeper than any `*.` reaches.
-/// - A pattern with CA pins alone is asked whether a wider one demands leaf pins of its own there, too: then it is
-///   no longer enough to be of the CA.
+/// - A pattern with CA pins alone, or with match any, is asked whether a wider one demands a leaf pin there, too:
+///   then it is no longer enough to be of the CA.
 /// - No signature and no server is looked at.
 enum HostProblems {
+  /// - Parameter known: shadows that are not told once more.
   static func texts(
-    of registry: Registry, under policy: PinningPolicy, at time: TrustTime
+    of registry: Registry, under policy: PinningPolicy, at time: TrustTime, known: [Shadow] = []
   ) -> [String] {
     let patterns = registry.keys.map(\.pattern) + registry.settings.map(\.pattern)
     let label = freeLabel(patterns)
@@ -22,20 +23,62 @@ enum HostProblems {
           "\(subject) has \(shortage(outcome, policy.entry(for: host))); clients refuse it"
         }
       }
-    let withLeaf = Set(registry.keys.map(\.pattern))
-    let shadowed = registry.settings.filter { own in
-      guard !own.ca.isEmpty, !withLeaf.contains(own.pattern),
-        let host = questions(own.pattern, label).first?.host, let entry = policy.entry(for: host)
-      else { return false }
-      // With match any in both, its CA is enough.
-      return entry.match == .all && entry.required.contains(.leaf)
-        && policy.refusalOfAll(host, at: time) == nil
+    let shadows = shadows(of: registry, under: policy, at: time).filter { shadow in
+      !known.contains { $0.hides(shadow) }
     }
-    return refused
-      + shadowed.map {
-        "\($0.pattern) has CA pins and no leaf pin, and a wider pattern demands one of its leaf pins there: clients"
-          + " refuse servers with other keys; hint: list the leaf pins of \($0.pattern) as well"
+    return refused + shadows.map(\.text)
+  }
+
+  /// A pattern with CA pins of its own that are not enough for a server, because of a wider pattern.
+  struct Shadow {
+    /// The pattern, or the apex alone.
+    fileprivate let subject: String
+    fileprivate let hasLeaf: Bool
+    fileprivate let pins: Set<SPKIPin>
+
+    /// Whether the other one says nothing new beside it.
+    func hides(_ other: Shadow) -> Bool {
+      (subject, hasLeaf) == (other.subject, other.hasLeaf) && pins.isSuperset(of: other.pins)
+    }
+
+    fileprivate var text: String {
+      hasLeaf
+        ? "\(subject) has match any, and a wider pattern has all: clients refuse servers there that are of the CA"
+          + " alone; hint: match any for the wider pattern as well, or all for both"
+        : "\(subject) has CA pins and no leaf pin, and a wider pattern demands one of its leaf pins there: clients"
+          + " refuse servers with other keys; hint: list the leaf keys that the servers show for \(subject) as"
+          + " well, even the same ones"
+    }
+  }
+
+  /// The shadows of a list. Hosts that are refused altogether are told as that.
+  static func shadows(
+    of registry: Registry, under policy: PinningPolicy, at time: TrustTime
+  ) -> [Shadow] {
+    let patterns = registry.patterns
+    let label = freeLabel(Array(patterns))
+    let withLeaf = Set(registry.keys.map(\.pattern))
+    return registry.settings.compactMap { own in
+      guard !own.ca.isEmpty, own.match == .any || !withLeaf.contains(own.pattern) else {
+        return nil
       }
+      let found = questions(own.pattern, label).compactMap {
+        subject, host -> (subject: String, entry: PolicyEntry)? in
+        // A name that is listed itself is its own affair.
+        guard own.pattern == .exact(host) || !patterns.contains(.exact(host)),
+          let entry = policy.entry(for: host),
+          // With match any in all of them, its CA is enough.
+          entry.match == .all, entry.required.contains(.leaf),
+          policy.refusalOfAll(host, at: time) == nil
+        else { return nil }
+        return (subject, entry)
+      }
+      guard let first = found.first else { return nil }
+      let pins = found.flatMap { $0.entry.leaf.pins + $0.entry.ca.pins }
+      return Shadow(
+        subject: first.subject, hasLeaf: withLeaf.contains(own.pattern), pins: Set(pins.map(\.spki))
+      )
+    }
   }
 
   /// The patterns of a list that may vanish as well. Listed they stay, until a list forgets them by mistake.
@@ -78,18 +121,6 @@ enum HostProblems {
       "no key at all"
     case .mismatch(.ca): "no CA pin that counts"
     default: "no key that counts"
-    }
-  }
-}
-
-extension HostPattern {
-  /// Whether it matches every host that the other one matches.
-  func covers(_ other: HostPattern) -> Bool {
-    switch (self, other) {
-    case (_, .exact(let host)): matches(host)
-    case (.anyDepth, .oneMoreLabel(let base)), (.anyDepth, .anyDepth(let base)):
-      matches(.name(base))
-    default: self == other
     }
   }
 }

@@ -30,11 +30,34 @@ enum Loosening {
       }
       if old.enforces, new?.enforces != true { texts.append("enforce of \(old.pattern)") }
     }
-    // A pattern without settings has match all.
-    let wasAny = Set(last.hosts.filter { $0.match == .any }.map(\.pattern))
-    texts += next.hosts.filter {
-      $0.match == .any && listed.contains($0.pattern) && !wasAny.contains($0.pattern)
-    }.map { "match all of \($0.pattern)" }
+    texts += opened(
+      from: last.hosts, beside: listed, to: next.hosts, beside: spokenFor, removed: gone
+    ).map { "match all of \($0)" }
     return texts.sorted()
+  }
+
+  /// The patterns whose hosts had match all and now have any. Without settings a pattern has match all, wherever one
+  /// says all that matches a host it is all, and what is gone goes by the wider patterns that match it.
+  ///
+  /// - Parameters:
+  ///   - old: the patterns that were listed before.
+  ///   - new: those that are now.
+  ///   - removed: patterns that may vanish, and are not listed.
+  static func opened(
+    from last: [HostSettings], beside old: Set<HostPattern>, to next: [HostSettings],
+    beside new: Set<HostPattern>, removed: Set<HostPattern> = []
+  ) -> [HostPattern] {
+    let wasAny = Set(last.filter { $0.match == .any }.map(\.pattern))
+    let isAny = Set(next.filter { $0.match == .any }.map(\.pattern))
+    guard !isAny.isEmpty else { return [] }
+    return old.union(new).subtracting(removed).filter { pattern in
+      guard isAny.contains(where: { $0.touches(pattern) }) else { return false }
+      // All of its hosts, or its apex.
+      return [HostPattern.covers, HostPattern.touches].contains { matches in
+        let before = old.filter { matches($0)(pattern) }
+        let after = new.filter { matches($0)(pattern) }
+        return !before.isSubset(of: wasAny) && !after.isEmpty && after.isSubset(of: isAny)
+      }
+    }
   }
 }

@@ -80,7 +80,7 @@ struct RegistryReport {
   /// key. Another one serves other servers.
   private var endingPins: [String] {
     guard let statement = trusted.statement, !statement.isRetired else { return [] }
-    let open = Set(statement.hosts.filter { $0.match == .any && !$0.ca.isEmpty }.map(\.pattern))
+    let open = statement.hosts.open(beside: trusted.registry.patterns, denied: policy.denied)
     let limit = time.clock + warningTime(of: statement)
     let usable = trusted.registry.keys.filter { isReadable($0) && !isDenied($0) }
     let lasting = usable.filter { $0.expires.map { $0 >= limit } ?? true }
@@ -91,16 +91,21 @@ struct RegistryReport {
         // One without any key that counts is told already.
         living.contains(where: { $0.covers(pattern) })
       else { return false }
-      return !(living.contains(pattern) ? lasting : counting).contains { wider in
+      return !lasting.contains { wider in
         wider.pattern.covers(pattern) && keys.contains { $0.readablePin == wider.readablePin }
       }
     }
     return ending.map { pattern, keys in
-      let end = dateText(keys.compactMap(\.expires).max() ?? 0)
-      return living.contains(pattern)
-        ? "the last pin of \(pattern) ends on \(end); hint: a later expire"
-        : "the last pin of its own of \(pattern) is over since \(end), and servers that show its key are"
-          + " refused; hint: a later expire"
+      // Its own, or those of a wider pattern with one of its keys.
+      let serving = counting.filter { wider in
+        wider.pattern.covers(pattern) && keys.contains { $0.readablePin == wider.readablePin }
+      }
+      let ends = (serving.isEmpty ? keys : serving).compactMap(\.expires)
+      let end = dateText(ends.max() ?? 0)
+      return serving.isEmpty
+        ? "the last pin of its own of \(pattern) is over since \(end), and servers that show its key are"
+          + " refused; hint: a later expire, or leave the entry out where a wider pattern's keys are shown"
+        : "the last pin of \(pattern) ends on \(end); hint: a later expire"
     }.sorted()
   }
 

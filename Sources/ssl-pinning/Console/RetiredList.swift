@@ -15,11 +15,30 @@ enum RetiredList {
   ) throws(CommandFailure) {
     // A list without a usable key is refused as a whole.
     guard let list = try? Registry(payload: payload, settings: statement.hosts) else { return }
+    let lists = documents.compactMap { $0.list(under: statement) }
+    let listed = lists.reduce(into: Set()) { $0.formUnion($1.patterns) }
+    let opened = Loosening.opened(
+      from: statement.hosts, beside: listed, to: statement.hosts, beside: list.patterns,
+      removed: Set(statement.removed).subtracting(list.patterns)
+    ).map(\.description).sorted()
+    guard opened.isEmpty else {
+      throw .no(
+        "the payload leaves out pins without which hosts of \(opened.joined(separator: ", ")) have match any by the"
+          + " retired statement: connections there would no longer need a leaf key; hint: list the pins once"
+          + " more, or --retired signs the retirement anew, with a --statement without match any")
+    }
     let lost = ForgottenLeaves(
-      before: documents.compactMap { $0.list(under: statement) }.flatMap(\.keys), list: list,
+      before: lists.flatMap(\.keys), list: list,
       removed: Set(statement.removed), denied: Set(statement.denied), time: clock)
-    let forgotten = lost.patterns.filter { pattern in
-      statement.hosts.contains { $0.pattern.covers(pattern) }
+    let gone = lost.patterns
+    let forgotten = gone.filter { pattern in
+      statement.hosts.contains { $0.pattern.touches(pattern) }
+    }
+    let others = Set(gone).subtracting(forgotten).map(\.description)
+    if !others.isEmpty {
+      Console.say(
+        "warning: the payload leaves out \(others.sorted().joined(separator: ", ")), and a wider pattern matches hosts"
+          + " of it: clients go by the pins of that one at once; hint: list the pins once more")
     }
     guard !forgotten.isEmpty else { return }
     let locked = forgotten.filter(lost.locksOut)

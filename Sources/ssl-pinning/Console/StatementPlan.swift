@@ -127,9 +127,23 @@ struct StatementPlan {
     let lost = try registry.map { (list) throws(CommandFailure) in try forgotten(by: list, terms) }
     try checkLoosening(
       terms, now: Set(keys.map(\.pattern)), (lost ?? []).filter { listing.contains($0) })
-    let living = living(keys, terms)
+    let denied = Set(terms.denied)
+    let pins = LivingPins(
+      keys, open: terms.hosts.open(beside: listing, denied: denied), denied: denied,
+      at: terms.issued)
+    let living = pins.patterns
+    let livingBefore = livingBefore?.patterns
     for key in keys {
       guard let end = key.expires, end < terms.issued else { continue }
+      if clock > end, !living.contains(key.pattern), let livingBefore,
+        !livingBefore.contains(key.pattern), pins.hasLeaf(for: key.pattern)
+      {
+        // Nothing gets worse, and without daily signing every host is locked out.
+        Console.say(
+          "warning: the last pin of its own of \(key.pattern) is over since \(dateText(end)), as it was in the"
+            + " statement before: servers need a key of a wider pattern; hint: leave the entry out")
+        continue
+      }
       // The statement before keeps the host alive for longer, and this machine's clock may be ahead.
       guard living.contains(key.pattern) || clock <= end else {
         throw .no(
@@ -151,25 +165,14 @@ struct StatementPlan {
       keySets: keySets?.json.arrayValue ?? [])
   }
 
-  /// The patterns with a pin that counts: one of their own, or of a wider pattern one with the key of theirs that
-  /// is over. Another key serves other servers. What is denied, and what cannot be read, keeps nobody alive.
-  private func living(
-    _ keys: [RegistryKey], _ terms: RegistryDocument.Terms
-  ) -> Set<HostPattern> {
-    let denied = Set(terms.denied)
-    let leaves = keys.filter { key in
-      guard let pin = try? key.pin.get(), !denied.contains(pin) else { return false }
-      return key.expires.map { $0 >= terms.issued } ?? true
+  /// What lets servers in under the statement before.
+  private var livingBefore: LivingPins? {
+    last.map { last in
+      let denied = Set(last.denied)
+      return LivingPins(
+        listedKeys, open: last.hosts.open(beside: listed, denied: denied), denied: denied,
+        at: last.issued)
     }
-    let open = terms.hosts.filter { $0.match == .any && !denied.isSuperset(of: $0.ca) }
-    let alive = Set(leaves.map(\.pattern))
-    let served = keys.filter { key in
-      !alive.contains(key.pattern)
-        && leaves.contains {
-          $0.pattern.covers(key.pattern) && $0.readablePin == key.readablePin
-        }
-    }
-    return alive.union(served.map(\.pattern)).union(open.map(\.pattern))
   }
 
   /// The patterns that lose leaf pins which clients do not keep. Refuses a list that forgets the pins of hosts that
@@ -180,7 +183,7 @@ struct StatementPlan {
   ) throws(CommandFailure) -> [HostPattern] {
     let lost = ForgottenLeaves(
       before: listedKeys, list: list, removed: Set(terms.removed), denied: Set(terms.denied),
-      time: terms.issued)
+      time: terms.issued, living: livingBefore)
     let patterns = lost.patterns
     let locked = patterns.filter(lost.locksOut).map(\.description).sorted()
     guard locked.isEmpty else {
@@ -192,9 +195,16 @@ struct StatementPlan {
     let left = patterns.filter { !list.patterns.contains($0) }.map(\.description).sorted()
     guard left.isEmpty || loosens else {
       throw .no(
-        "the payload leaves out \(left.joined(separator: ", ")), and a wider pattern matches all hosts of it: clients"
+        "the payload leaves out \(left.joined(separator: ", ")), and a wider pattern matches hosts of it: clients"
           + " would let go of its pins at once, and go by those of the wider one alone; hint: list the host once"
           + " more, or name it in removed in --statement")
+    }
+    let shortened = lost.shortened.subtracting(terms.removed).map(\.description).sorted()
+    if !shortened.isEmpty {
+      Console.say(
+        "warning: the payload leaves out \(shortened.joined(separator: ", ")), and a wider pattern lists only some"
+          + " of its keys: servers that show the others are refused at once; hint: list the pins once more"
+      )
     }
     return patterns
   }
@@ -216,10 +226,14 @@ struct StatementPlan {
     let kept = left.filter { pattern in !listing.contains { $0.covers(pattern) } }
     guard !kept.isEmpty else { return }
     let names = kept.map(\.description).sorted().joined(separator: ", ")
+    let others = listing.filter { other in
+      kept.contains { $0.touches(other) || other.touches($0) }
+    }.map(\.description).sorted().joined(separator: ", ")
     Console.say(
-      "warning: clients that saw \(names) in epoch \(epoch) keep the last pins, and those that were away"
-        + " since before refuse every connection there; hint: removed in --statement has them let go"
-    )
+      "warning: clients that saw \(names) in epoch \(epoch) keep the last pins"
+        + (others.isEmpty ? "" : ", except for hosts that match \(others)")
+        + ", and those that were away since before refuse every connection there; hint: removed in --statement has"
+        + " them let go")
   }
 
   /// Refuses to take back quietly what clients go by.
@@ -233,8 +247,11 @@ struct StatementPlan {
     let before = last.map { "\($0.number.epoch).\($0.number.version)" } ?? "the list before"
     throw .no(
       "the statement would take back what \(before) says:"
-        + " \(lost.joined(separator: ", ")); hint: a member of --statement lists all that is to stay,"
-        + " and --deny adds a denial")
+        + " \(lost.joined(separator: ", ")); hint: "
+        + (said?.isEmpty ?? true
+          ? "list the pins once more"
+          : "a member of --statement lists all that is to stay, the payload all pins, and --deny adds a denial")
+    )
   }
 
   private func terms() throws(CommandFailure) -> RegistryDocument.Terms {
