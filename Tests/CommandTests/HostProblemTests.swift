@@ -21,7 +21,7 @@ struct HostProblemTests {
     /// Seconds from the statement's `issued`.
     var at: Int64 = 5
     var problems: [String] = []
-    /// Those with CA pins alone, for which a wider pattern demands a leaf pin.
+    /// Those with CA pins alone and match all, for which a wider pattern demands a leaf pin.
     var shadowed: [String] = []
     /// Those with match any, which a wider pattern makes all.
     var closed: [String] = []
@@ -94,7 +94,7 @@ struct HostProblemTests {
         hosts: [try settings("a.example", ca: good)], shadowed: ["a.example"]),
       List(
         testDescription: "one of any under a wider leaf pin", live: ["*.example"],
-        hosts: [try settings("a.example", ca: good, .any)], shadowed: ["a.example"]),
+        hosts: [try settings("a.example", ca: good, .any)], closed: ["a.example"]),
       List(
         testDescription: "one of any under a wider one of any", live: ["*.example"],
         hosts: [
@@ -160,7 +160,7 @@ struct HostProblemTests {
     }
     let closed = list.closed.map {
       "\($0) has match any, and a wider pattern has all: clients refuse servers there that are of the CA alone;"
-        + " hint: match any for the wider pattern as well, or all for both"
+        + " hint: all for both, and list the leaf keys that the servers show for \($0), or any for both"
     }
     let all = list.problems.map { $0 + "; clients refuse it" } + shadowed + closed
     #expect(problems == .array(all.map(JSONValue.string)), "\(outcome.stdout)")

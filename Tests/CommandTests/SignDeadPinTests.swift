@@ -40,6 +40,11 @@ struct SignDeadPinTests {
       before: ["a.example \(pin) 1", "*.example \(other)"],
       after: ["a.example \(pin) 1", "*.example \(other)"], says: last, isSigned: false),
     Step(
+      testDescription: "the same, with the key that its servers show now",
+      before: ["a.example \(pin) 1", "*.example \(other)"],
+      after: ["a.example \(pin) 1", "a.example \(other)", "*.example \(other)"],
+      says: "warning: a pin of a.example is over since "),
+    Step(
       testDescription: "the same, left out", before: ["a.example \(pin) 1", "*.example \(other)"],
       after: ["*.example \(other)"], says: left, isSigned: false),
     Step(

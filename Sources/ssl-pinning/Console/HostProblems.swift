@@ -33,18 +33,18 @@ enum HostProblems {
   struct Shadow {
     /// The pattern, or the apex alone.
     fileprivate let subject: String
-    fileprivate let hasLeaf: Bool
+    fileprivate let isAny: Bool
     fileprivate let pins: Set<SPKIPin>
 
     /// Whether the other one says nothing new beside it.
     func hides(_ other: Shadow) -> Bool {
-      (subject, hasLeaf) == (other.subject, other.hasLeaf) && pins.isSuperset(of: other.pins)
+      (subject, isAny) == (other.subject, other.isAny) && pins.isSuperset(of: other.pins)
     }
 
     fileprivate var text: String {
-      hasLeaf
+      isAny
         ? "\(subject) has match any, and a wider pattern has all: clients refuse servers there that are of the CA"
-          + " alone; hint: match any for the wider pattern as well, or all for both"
+          + " alone; hint: all for both, and list the leaf keys that the servers show for \(subject), or any for both"
         : "\(subject) has CA pins and no leaf pin, and a wider pattern demands one of its leaf pins there: clients"
           + " refuse servers with other keys; hint: list the leaf keys that the servers show for \(subject) as"
           + " well, even the same ones"
@@ -76,8 +76,7 @@ enum HostProblems {
       guard let first = found.first else { return nil }
       let pins = found.flatMap { $0.entry.leaf.pins + $0.entry.ca.pins }
       return Shadow(
-        subject: first.subject, hasLeaf: withLeaf.contains(own.pattern), pins: Set(pins.map(\.spki))
-      )
+        subject: first.subject, isAny: own.match == .any, pins: Set(pins.map(\.spki)))
     }
   }
 

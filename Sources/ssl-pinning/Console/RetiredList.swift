@@ -25,7 +25,8 @@ enum RetiredList {
       throw .no(
         "the payload leaves out pins without which hosts of \(opened.joined(separator: ", ")) have match any by the"
           + " retired statement: connections there would no longer need a leaf key; hint: list the pins once"
-          + " more, or --retired signs the retirement anew, with a --statement without match any")
+          + " more, or --retired signs the retirement anew, with a --statement that has no match any there, or names"
+          + " the host in removed")
     }
     let lost = ForgottenLeaves(
       before: lists.flatMap(\.keys), list: list,

@@ -148,8 +148,8 @@ struct StatementPlan {
       guard living.contains(key.pattern) || clock <= end else {
         throw .no(
           "the last pin of its own of \(key.pattern) is over since \(dateText(end)): servers that show its key"
-            + " would be refused at once; hint: is this machine's clock ahead? a later expire, or leave the entry"
-            + " out and name the host in removed")
+            + " would be refused at once; hint: is this machine's clock ahead? a later expire, or list the key that"
+            + " they show now, or leave the host out, of hosts as well, and name it in removed")
       }
       if clock > end {
         Console.say("warning: a pin of \(key.pattern) is over since \(dateText(end))")
@@ -249,7 +249,7 @@ struct StatementPlan {
       "the statement would take back what \(before) says:"
         + " \(lost.joined(separator: ", ")); hint: "
         + (said?.isEmpty ?? true
-          ? "list the pins once more"
+          ? "list the pins once more, or --allow-loosening if that is meant"
           : "a member of --statement lists all that is to stay, the payload all pins, and --deny adds a denial")
     )
   }
