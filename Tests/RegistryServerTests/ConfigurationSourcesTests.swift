@@ -93,6 +93,14 @@ import Testing
     Row(setting: .tlsApproval, standard: "auto", file: "manual", environment: "auto"),
     Row(
       setting: .tlsGrace, standard: "168h", file: "1d", environment: "2h", shown: ["1d": "24h"]),
+    Row(
+      setting: .tlsQuorum, standard: nil, file: "2", environment: "3",
+      beside: "vantage_points: \(point("x").dropLast()),\(point("y").dropFirst())"),
+    Row(
+      setting: .tlsIssuers, standard: "[]",
+      file: "[\"MDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDA=\"]",
+      environment: "[\"MTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTE=\"]"),
+    Row(setting: .tlsMassChange, standard: "alert", file: "hold", environment: "alert"),
     Row(setting: .publishDirectory, standard: nil, file: "/a", environment: "/b", flag: "/c"),
     Row(setting: .publishStatements, standard: "true", file: "false", environment: "true"),
     Row(

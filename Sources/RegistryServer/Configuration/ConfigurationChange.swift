@@ -45,7 +45,9 @@ extension ServerConfiguration {
     switch setting {
     case .keys, .logFormat, .logLevel, .logPretty, .serverReadTimeout, .serverWriteTimeout,
       .serverKey, .tlsInterval, .tlsTimeout, .tlsLooks, .tlsLookInterval, .tlsAddresses,
-      .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace, .publishDirectory, .publishMirrors,
+      .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace, .tlsQuorum, .tlsIssuers,
+      .tlsMassChange,
+      .publishDirectory, .publishMirrors,
       .uiTokenTTL:
       .whileRunning
     case .serverCertificate, .serverPrivateKey:

@@ -53,7 +53,9 @@ public struct EffectiveConfiguration: Sendable {
         setting: setting, value: value, origin: origin,
         elements: setting == .keys ? Self.elements(of: configuration.documents, tree) : [])
     }
-    warnings = Self.warnings(tree)
+    let issuers =
+      [configuration.tls.issuers] + configuration.documents.flatMap { $0.endpoints.map(\.issuers) }
+    warnings = Self.warnings(tree) + Set(issuers.flatMap(\.doubts)).sorted()
   }
 
   /// In the order in which `keys` is shown.

@@ -58,6 +58,11 @@ extension ServerConfiguration {
       throw entry.invalid(
         "approval", "\(endpoint.id) has another one above", hint: "write it once")
     }
+    guard endpoint.isUnion == other.isUnion, endpoint.issuers == other.issuers else {
+      throw entry.invalid(
+        "fqdn", "\(endpoint.id) has another union or other issuers above",
+        hint: "write them alike in each of its entries")
+    }
     endpoint.interval = endpoint.interval ?? other.interval
     endpoint.approval = endpoint.approval ?? other.approval
   }
@@ -83,7 +88,7 @@ extension ServerConfiguration {
   }
 
   private static let entryKeys = [
-    "fqdn", "domainName", "file", "port", "address", "interval", "approval",
+    "fqdn", "domainName", "file", "port", "address", "interval", "approval", "union", "issuers",
   ]
 
   private static func endpoint(
@@ -114,7 +119,8 @@ extension ServerConfiguration {
     return WatchedEndpoint(
       fqdn: fqdn, port: UInt16(clamping: port), address: address, patterns: patterns,
       interval: try entry.duration("interval", in: 1...day),
-      approval: try entry.choice("approval", of: ApprovalMode.self, called: "approval"))
+      approval: try entry.choice("approval", of: ApprovalMode.self, called: "approval"),
+      isUnion: try entry.boolean("union") ?? false, issuers: try NamedIssuers(entry))
   }
 
   private static func file(

@@ -20,7 +20,8 @@ extension ServerConfiguration {
       .storageMaximumOpen, .storageMaximumIdle, .storageMaximumIdleTime, .storageMaximumLifetime:
       storage.value(of: setting, isMasked: isMasked)
     case .tlsDirectory, .tlsInterval, .tlsTimeout, .tlsLooks, .tlsLookInterval, .tlsAddresses,
-      .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace:
+      .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace, .tlsQuorum, .tlsIssuers,
+      .tlsMassChange:
       tls.value(of: setting)
     case .publishDirectory: publishing.directory.map(JSONValue.string)
     case .publishStatements: .bool(publishing.statements)
@@ -48,6 +49,9 @@ extension TLSConfiguration {
     case .tlsAnchors: anchors.map(JSONValue.string)
     case .tlsApproval: .string(approval.rawValue)
     case .tlsGrace: .duration(grace)
+    case .tlsQuorum: quorum.map { .integer(Int64($0)) }
+    case .tlsIssuers: .array(issuers.entries.map(JSONValue.string))
+    case .tlsMassChange: .string(massChange.rawValue)
     default: nil
     }
   }
@@ -106,6 +110,10 @@ extension WatchedEndpoint {
       entry["address"] = address.map { .string("\($0)") }
       entry["interval"] = interval.map { .duration($0) }
       entry["approval"] = approval.map { .string($0.rawValue) }
+      if isUnion { entry["union"] = .bool(true) }
+      if !issuers.entries.isEmpty {
+        entry["issuers"] = .array(issuers.entries.map(JSONValue.string))
+      }
       return .object(entry)
     }
   }

@@ -30,6 +30,9 @@ public enum Setting: String, Sendable, CaseIterable {
   case tlsAnchors = "tls.anchors"
   case tlsApproval = "tls.approval"
   case tlsGrace = "tls.grace"
+  case tlsQuorum = "tls.quorum"
+  case tlsIssuers = "tls.issuers"
+  case tlsMassChange = "tls.mass_change"
   case publishDirectory = "publish.dir"
   case publishStatements = "publish.statements"
   case publishOnlineKeys = "publish.online_keys"
@@ -65,7 +68,7 @@ extension Setting {
   /// Whether the value is a list, which an environment variable holds as JSON.
   var isList: Bool {
     switch self {
-    case .keys, .tlsVantagePoints, .publishOnlineKeys, .publishMirrors: true
+    case .keys, .tlsVantagePoints, .tlsIssuers, .publishOnlineKeys, .publishMirrors: true
     default: false
     }
   }

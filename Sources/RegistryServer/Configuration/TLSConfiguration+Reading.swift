@@ -10,6 +10,13 @@ extension TLSConfiguration {
     // looks has its own lower bound.
     let alias = try tree.section(of: .storageType).duration("dump_interval", in: 1...day)
     let looks = try tls.integer("looks", in: 1...100)
+    let points = try Self.vantagePoints(tls)
+    let quorum = try tls.integer("quorum", in: 2...100)
+    if let quorum, quorum > points.count + 1 {
+      throw tls.invalid(
+        "quorum", "\(quorum) are more than look: \(points.count) vantage points, and this server",
+        hint: "configure more vantage points, or leave it out")
+    }
     self.init(
       directory: try tls.string("dir") ?? Self.directory(beside: tree.directory),
       interval: try tls.duration("dump_interval", in: 1...day) ?? alias ?? standard.interval,
@@ -20,7 +27,9 @@ extension TLSConfiguration {
       grace: try tls.duration("grace", in: 1000...365 * day) ?? standard.grace,
       approval: try tls.choice("approval", of: ApprovalMode.self, called: "approval")
         ?? standard.approval,
-      vantagePoints: try Self.vantagePoints(tls),
+      vantagePoints: points, quorum: quorum.map { Int($0) }, issuers: try NamedIssuers(tls),
+      massChange: try tls.choice("mass_change", of: MassChangeMode.self, called: "answer")
+        ?? standard.massChange,
       addresses: try tls.choice("addresses", of: AddressSelection.self, called: "selection")
         ?? standard.addresses)
   }

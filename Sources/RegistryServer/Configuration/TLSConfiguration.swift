@@ -22,6 +22,13 @@ public struct TLSConfiguration: Sendable, Equatable {
   public var approval: ApprovalMode
   /// From where else endpoints are looked at; this server itself always looks.
   public var vantagePoints: [VantagePoint]
+  /// How many of the vantage points, this server included, settle something; `nil` is half of them all,
+  /// and two at least.
+  public var quorum: Int?
+  /// CAs, by their keys, under which a new key needs no person though no key was seen under them yet.
+  public var issuers: NamedIssuers
+  /// What many endpoints that change at once lead to.
+  public var massChange: MassChangeMode
   /// Which of the addresses that a name leads to are looked at.
   public var addresses: AddressSelection
 
@@ -30,9 +37,13 @@ public struct TLSConfiguration: Sendable, Equatable {
     directory: String = "tls", interval: Int64 = 60_000, timeout: Int64 = 5000, looks: Int = 3,
     lookInterval: Int64 = 2000, anchors: String? = nil, grace: Int64 = 7 * 86_400_000,
     approval: ApprovalMode = .automatic, vantagePoints: [VantagePoint] = [],
+    quorum: Int? = nil, issuers: NamedIssuers = .none, massChange: MassChangeMode = .alert,
     addresses: AddressSelection = .all
   ) {
     self.addresses = addresses
+    self.quorum = quorum
+    self.issuers = issuers
+    self.massChange = massChange
     self.approval = approval
     self.vantagePoints = vantagePoints
     self.directory = directory

@@ -15,6 +15,10 @@ public struct WatchedEndpoint: Sendable, Hashable {
   public var interval: Int64?
   /// Who decides about a new key of this endpoint; `nil` means ``TLSConfiguration/approval``.
   public var approval: ApprovalMode?
+  /// Whether each region is shown a key of its own, so that vantage points need not agree.
+  public var isUnion: Bool
+  /// CAs, by their keys, under which a new key of this endpoint needs no person.
+  public var issuers: NamedIssuers
   /// What tells endpoints of one document apart, in state and in logs: `www.example.com:443`, with
   /// ` at 127.0.0.1` where an address is set.
   public private(set) var id = ""
@@ -25,13 +29,16 @@ public struct WatchedEndpoint: Sendable, Hashable {
   ///   an IP address.
   public init(
     fqdn: HostName, port: UInt16 = 443, address: IPAddress? = nil, patterns: [HostPattern]? = nil,
-    interval: Int64? = nil, approval: ApprovalMode? = nil
+    interval: Int64? = nil, approval: ApprovalMode? = nil, isUnion: Bool = false,
+    issuers: NamedIssuers = .none
   ) {
     self.fqdn = fqdn
     self.port = port
     self.address = address
     self.interval = interval
     self.approval = approval
+    self.isUnion = isUnion
+    self.issuers = issuers
     self.patterns = patterns ?? Self.standardPatterns(for: fqdn)
     // Kept: it is asked for with every look, and is longer in the making than most of what follows.
     id = Self.id(of: self)

@@ -14,6 +14,21 @@ final class DocumentMetrics: Sendable {
     "signed_timestamp_seconds", help: "When the document in force was signed, in Unix time")
   private let keys = document("keys", help: "How many entries the document in force has")
 
+  private let keysPublished = MetricFamily(
+    "ssl_pinning_keys_published_total",
+    help: "Keys that were published, by whether somebody had announced them",
+    labels: ["announced"]
+  ) { Counter() }
+  private let keysWithdrawn = MetricFamily(
+    "ssl_pinning_keys_withdrawn_total",
+    help: "Keys that nobody announced, that were there for a moment, and are published no more"
+  ) { Counter() }
+
+  init() {
+    for announced in ["yes", "no", "first"] { _ = keysPublished.cell(announced) }
+    _ = keysWithdrawn.cell()
+  }
+
   private static func document(_ suffix: String, help: String) -> MetricFamily<Gauge> {
     MetricFamily(
       "ssl_pinning_document_" + suffix, help: help, labels: ["file"],
@@ -23,7 +38,7 @@ final class DocumentMetrics: Sendable {
 
   private var gauges: [MetricFamily<Gauge>] { [version, epoch, signed, keys] }
 
-  var all: [any ExposedMetric] { gauges + [errors] }
+  var all: [any ExposedMetric] { gauges + [errors, keysPublished, keysWithdrawn] }
 
   /// How many writes each metric refused.
   var refusals: [(String, UInt64)] {
@@ -54,6 +69,18 @@ final class DocumentMetrics: Sendable {
 
   /// Takes all failures back.
   func forgetLooks() { errors.all { $0.update { $0 = FailureStreak() } } }
+
+  /// Counts what a look published or took back. The first key of an endpoint is nobody's change.
+  func published(_ events: [LedgerEvent]) {
+    for event in events {
+      switch event {
+      case .published(_, let isFirst): keysPublished.cell(isFirst ? "first" : "no").increment()
+      case .activated: keysPublished.cell("yes").increment()
+      case .withdrawn: keysWithdrawn.cell().increment()
+      default: break
+      }
+    }
+  }
 
   func published(_ document: DocumentFacts) {
     keys.cell(document.file).set(Double(document.keys))

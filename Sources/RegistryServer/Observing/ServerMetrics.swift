@@ -95,6 +95,9 @@ final class ServerMetrics: Sendable {
     endpoints.published(document.pins)
   }
 
+  /// What a look led to.
+  func published(_ events: [LedgerEvent]) { documents.published(events) }
+
   /// A request was answered.
   func answered(_ path: PathClass, code: Int, taking duration: Duration) {
     service.answered(path, code: code, taking: duration)

@@ -41,5 +41,19 @@ extension DocumentKeeper {
     _ = try DocumentState(decoding: record.bytes, file: file)
   }
 
+  /// What a decision about an endpoint takes into account.
+  func context(of endpoint: WatchedEndpoint, _ ledger: DomainLedger) -> DecisionContext {
+    var context = DecisionContext()
+    context.isListed = ledger.keys.isEmpty && listed.overlaps(endpoint.id, endpoint.patterns)
+    context.approval = endpoint.approval ?? settings.approval
+    context.vantages = settings.vantages
+    context.quorum = settings.quorum
+    context.isUnion = endpoint.isUnion
+    context.issuers = settings.issuers.union(endpoint.issuers.pins)
+    context.denied = state.deniedPins
+    context.isSudden = settings.massChange == .hold && services.gauge.withLock(\.isSudden)
+    return context
+  }
+
   var hasKeys: Bool { state.ledgers.values.contains { !$0.keys.isEmpty } }
 }

@@ -31,7 +31,7 @@ actor DocumentKeeper {
   /// The endpoints in force that were not looked at since the start, and are to be.
   private var awaited: Set<String> = []
   private(set) var inForce: Set<String> = []
-  private var listed = ListedPatterns()
+  private(set) var listed = ListedPatterns()
   private var isDirty = false
   /// Whether a write failed, or the store went back, so that the record lacks what is known here.
   private var isAhead = false
@@ -87,7 +87,8 @@ actor DocumentKeeper {
     let concernsOthers = note(events, look, id, group: group, now)
     if isNotable(events, ledger, id, now) { isDirty = true }
     await settle(at: now)
-    return EnteredLook(isWaiting: ledger.isWaiting, concernsOthers: concernsOthers)
+    return EnteredLook(
+      isWaiting: ledger.isWaiting, isDoubtful: ledger.isDoubtful, concernsOthers: concernsOthers)
   }
 
   /// Makes a change that somebody asked for. On return it is stored and published.
@@ -439,16 +440,6 @@ actor DocumentKeeper {
 
   // MARK: - Looks
 
-  private func context(of endpoint: WatchedEndpoint, _ ledger: DomainLedger) -> DecisionContext {
-    var context = DecisionContext()
-    context.isListed = ledger.keys.isEmpty && listed.overlaps(endpoint.id, endpoint.patterns)
-    context.approval = endpoint.approval ?? settings.approval
-    context.vantages = settings.vantages
-    context.denied = state.deniedPins
-    context.isSudden = services.gauge.withLock(\.isSudden)
-    return context
-  }
-
   /// Takes down what a look led to.
   ///
   /// - Returns: whether other endpoints should be looked at too.
@@ -464,7 +455,9 @@ actor DocumentKeeper {
       let isChanged = events.contains(where: \.isChange)
       let held = state.ledgers[id]?.held ?? [:]
       if isChanged || !Sighting.all(in: look).contains(where: { held[$0.pin] != nil }) {
-        concernsOthers = services.gauge.withLock { $0.note(group, isChanged: isChanged, at: now) }
+        concernsOthers = services.gauge.withLock { gauge in
+          gauge.note("\(file) \(id)", of: group, isChanged: isChanged, at: now)
+        }
       }
     }
     for event in events {
@@ -480,6 +473,9 @@ actor DocumentKeeper {
           who: HistoryEntry.watcher))
     }
     if state.noteAlerts(of: events, at: id, failures: failures, now: now) { isDirty = true }
+    let changed = services.gauge.withLock { $0.isSudden ? $0.changedEndpoints : [] }
+    if state.noteMassChange(of: events, among: changed, in: file, now: now) { isDirty = true }
+    services.metrics?.published(events)
     return concernsOthers
   }
 

@@ -7,8 +7,14 @@ struct KeeperSettings: Sendable {
   var approval: ApprovalMode
   /// Within how many milliseconds a changed key is published where an endpoint says nothing else.
   var interval: Int64
-  /// The vantage points that have to agree on a new key.
+  /// Who looks: the vantage points, and this server itself.
   var vantages: Set<String>
+  /// How many of them settle something.
+  var quorum: Int
+  /// CAs that were named beforehand for every endpoint.
+  var issuers: Set<SPKIPin>
+  /// What many endpoints that change at once lead to.
+  var massChange: MassChangeMode
 
   init(_ configuration: DocumentConfiguration, tls: TLSConfiguration) {
     self.configuration = configuration
@@ -16,5 +22,8 @@ struct KeeperSettings: Sendable {
     approval = tls.approval
     interval = tls.interval
     vantages = Set([Observation.direct] + tls.vantagePoints.map(\.name))
+    quorum = tls.quorum ?? DecisionContext.quorum(of: tls.vantagePoints.count)
+    issuers = tls.issuers.pins
+    massChange = tls.massChange
   }
 }

@@ -83,14 +83,17 @@ extension DocumentState {
     return [request.entry("key_staged", id, pin)]
   }
 
-  /// Publishes a key that is held.
+  /// Publishes a key that is held, or vouches for one that is published though nobody announced it.
   mutating func approve(
     _ pin: SPKIPin, at id: String, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
-    guard ledgers[id]?.held[pin] != nil else { throw .noSuchKey(pin, .held) }
-    ledgers[id]?.publish(pin, at: request.at)
+    if ledgers[id]?.vouch(for: pin) != true {
+      guard ledgers[id]?.held[pin] != nil else { throw .noSuchKey(pin, .held) }
+      ledgers[id]?.publish(pin, at: request.at)
+    }
     settle(.keyHeld, id, pin: pin)
+    settle(.unannouncedKey, id, pin: pin)
     return [request.entry("key_approved", id, pin)]
   }
 
@@ -169,6 +172,17 @@ extension DomainLedger {
     candidates[pin] = nil
     keys = Self.sorted(
       keys + [KnownKey(pin: pin, firstSeen: staging.at, lastSeen: staging.at, staged: staging)])
+  }
+
+  /// Takes a person's word for a key that nobody announced.
+  ///
+  /// - Returns: whether there is such a key.
+  mutating func vouch(for pin: SPKIPin) -> Bool {
+    guard let index = keys.firstIndex(where: { $0.pin == pin && $0.isUnannounced }) else {
+      return false
+    }
+    keys[index].isUnannounced = false
+    return true
   }
 
   /// Publishes a key no more.

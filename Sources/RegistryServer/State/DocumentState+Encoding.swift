@@ -6,10 +6,12 @@ import Pinning
 ///     { "format": 2, "signed": 1779192131, "document": "<the signed document>",
 ///       "number": [epoch, version], "domains": { "www.example.com:443": {
 ///         "keys": [ { "pin": …, "firstSeen": …, "lastSeen": …, "missedSince": …, "expires": …,
-///                     "staged": { "at": …, "by": …, "note": … } } ],
-///         "held": [ { "pin": …, "firstSeen": …, "lastSeen": …, "looks": …, "agreed": …,
-///                     "reasons": [ … ], "vantages": [ … ], "chain": [ … ] } ],
-///         "authorities": [ … ] } },
+///                     "staged": { "at": …, "by": …, "note": … }, "unannounced": true,
+///                     "missedLooks": … } ],
+///         "held": [ { "pin": …, "firstSeen": …, "lastSeen": …, "looks": …,
+///                     "reasons": [ … ], "chain": [ … ],
+///                     "witnesses": [ { "vantage": …, "looks": …, "lastSeen": … } ] } ],
+///         "authorities": [ { "pin": …, "lastSeen": … } ] } },
 ///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ], "removed": [ … ],
 ///       "alerts": [ … ] }
 ///

@@ -23,10 +23,48 @@ extension DocumentState {
     }
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
     let held = ledgers[endpoint]?.held ?? [:]
+    let keys = Set(ledgers[endpoint]?.keys.map(\.pin) ?? [])
     settle(endpoint) { alert in
-      alert.kind == .keyHeld && alert.pin.map { held[$0] == nil } ?? true
+      switch alert.kind {
+      case .keyHeld: alert.pin.map { held[$0] == nil } ?? true
+      case .unannouncedKey:
+        alert.isOver(at: now) || alert.pin.map { !keys.contains($0) } ?? true
+      default: alert.isOver(at: now)
+      }
     }
     return identities(of: endpoint) != before
+  }
+
+  /// Has one alert stand for all endpoints that changed at once.
+  ///
+  /// - Parameter changed: those that did, by file and id; empty where they were few.
+  /// - Returns: whether an alert began or ended.
+  mutating func noteMassChange(
+    of events: [LedgerEvent], among changed: [String], in file: String, now: Int64
+  ) -> Bool {
+    let before = identities(of: "")
+    settle("") { $0.isOver(at: now) }
+    // Not while a key waits for looks: the others are looked at meanwhile.
+    let isDecided = events.contains { event in
+      switch event {
+      case .published(_, isFirst: false), .held: true
+      default: false
+      }
+    }
+    if !changed.isEmpty, isDecided {
+      for id in Array(alerts.keys) where changed.contains("\(file) \(id)") {
+        settle(.unannouncedKey, id)
+      }
+      let names = changed.prefix(20).joined(separator: ", ")
+      raise(
+        ServerAlert(
+          kind: .massChange,
+          message: "\(changed.count) endpoints show new keys within ten minutes: \(names)"
+            + (changed.count > 20 ? " and others" : "")
+            + "; hint: if nobody renewed them, somebody stands between; deny the keys",
+          since: now))
+    }
+    return identities(of: "") != before
   }
 
   /// Whether an event is that of the last look again: a denied key that is still shown.
@@ -64,6 +102,11 @@ extension DocumentState {
     switch event {
     case .refused: kind = .chainRefused
     case .held(let key, _): (kind, pin) = (.keyHeld, key)
+    case .published(let key, isFirst: false):
+      // The one that lists them all says it.
+      guard !(alerts[""] ?? []).contains(where: { $0.kind == .massChange }) else { return }
+      (kind, pin) = (.unannouncedKey, key)
+    case .withdrawn(let key): (kind, pin) = (.keyWithdrawn, key)
     case .deniedKeySeen(let key): (kind, pin) = (.deniedKeySeen, key)
     case .unreachable where failures >= Self.failuresBeforeAlert: kind = .unreachable
     default: return

@@ -7,7 +7,10 @@ extension DomainLedger {
     // In the order in which they are written.
     var json: JSONObject = [:]
     if !authorities.isEmpty {
-      json["authorities"] = .array(authorities.sorted().map { .string($0.base64) })
+      json["authorities"] = .array(
+        authorities.sorted { $0.key < $1.key }.map { pin, seen in
+          .object(["lastSeen": .integer(seen), "pin": .string(pin.base64)])
+        })
     }
     if !candidates.isEmpty {
       json["held"] = .array(
@@ -26,10 +29,12 @@ extension DomainLedger {
         held[candidate.chain.leaf.pin] = candidate
       }
     }
-    var authorities: Set<SPKIPin> = []
-    for text in reader.object["authorities"] == nil ? [] : try reader.strings("authorities") {
-      guard let pin = try? SPKIPin(base64: text) else { throw reader.fault("authorities") }
-      authorities.insert(pin)
+    var authorities: [SPKIPin: Int64] = [:]
+    if reader.object["authorities"] != nil {
+      let read = try reader.list("authorities") { entry throws(StateFault) in
+        (try entry.pin("pin"), try entry.integer("lastSeen"))
+      }
+      for (pin, seen) in read { authorities[pin] = seen }
     }
     self.init(keys: keys, held: held, authorities: authorities)
   }
@@ -43,6 +48,8 @@ extension KnownKey {
     if let certificateExpires { json["expires"] = .integer(certificateExpires) }
     json["firstSeen"] = .integer(firstSeen)
     json["lastSeen"] = .integer(lastSeen)
+    if longestGap > 0 { json["longestGap"] = .integer(Int64(longestGap)) }
+    if missedLooks > 0 { json["missedLooks"] = .integer(Int64(missedLooks)) }
     if let missedSince { json["missedSince"] = .integer(missedSince) }
     json["pin"] = .string(pin.base64)
     if let staged {
@@ -50,6 +57,7 @@ extension KnownKey {
         "at": .integer(staged.at), "by": .string(staged.by), "note": .string(staged.note),
       ])
     }
+    if isUnannounced { json["unannounced"] = .bool(true) }
     return .object(json)
   }
 
@@ -64,7 +72,10 @@ extension KnownKey {
       pin: try reader.pin("pin"), firstSeen: try reader.integer("firstSeen"),
       lastSeen: try reader.integer("lastSeen"),
       missedSince: reader.object["missedSince"]?.integerValue,
-      certificateExpires: reader.object["expires"]?.integerValue, staged: staged)
+      certificateExpires: reader.object["expires"]?.integerValue, staged: staged,
+      isUnannounced: reader.object["unannounced"]?.boolValue == true,
+      missedLooks: Int(clamping: reader.object["missedLooks"]?.integerValue ?? 0),
+      longestGap: Int(clamping: reader.object["longestGap"]?.integerValue ?? 0))
   }
 }
 
@@ -74,8 +85,14 @@ extension CandidateKey {
     [
       "pin": .string(chain.leaf.pin.base64), "firstSeen": .integer(firstSeen),
       "lastSeen": .integer(lastSeen), "looks": .integer(Int64(looks)),
-      "agreed": .integer(Int64(agreed)), "reasons": .array(reasons.map { .string($0.rawValue) }),
-      "vantages": .array(vantages.map { .string($0) }),
+      "reasons": .array(reasons.map { .string($0.rawValue) }),
+      "witnesses": .array(
+        witnesses.sorted { $0.key < $1.key }.map { vantage, witness in
+          .object([
+            "vantage": .string(vantage), "looks": .integer(Int64(witness.looks)),
+            "lastSeen": .integer(witness.lastSeen),
+          ])
+        }),
       "chain": .array(chain.path.map { .object($0.json) }),
     ]
   }
@@ -88,11 +105,23 @@ extension CandidateKey {
       chain: SeenChain(leaf: leaf, above: Array(path.dropFirst())))
     lastSeen = try reader.integer("lastSeen")
     looks = Int(clamping: try reader.integer("looks"))
-    agreed = Int(clamping: try reader.integer("agreed"))
-    vantages = try reader.strings("vantages")
+    for (vantage, witness) in try reader.list("witnesses", Self.witness) {
+      witnesses[vantage] = witness
+    }
     reasons = try reader.strings("reasons").compactMap(HoldReason.init(rawValue:))
     // Whoever reads this does not know who else changed then.
     if reasons.contains(.suddenChange) { looks = max(looks, DomainLedger.looksWhileHeld + 1) }
+  }
+}
+
+extension CandidateKey {
+  private static func witness(
+    _ reader: StateReader
+  ) throws(StateFault) -> (vantage: String, Witness) {
+    let looks = Int(clamping: try reader.integer("looks"))
+    return (
+      try reader.string("vantage"), Witness(looks: looks, lastSeen: try reader.integer("lastSeen"))
+    )
   }
 }
 

@@ -13,12 +13,14 @@ extension DomainLedger {
   public func isWorthStoring(over stored: DomainLedger, at now: Int64, rule: ConfirmationRule)
     -> Bool
   {
-    guard keys.count == stored.keys.count, authorities == stored.authorities,
+    guard keys.count == stored.keys.count, authorities.keys == stored.authorities.keys,
       held.mapValues(\.reasons) == stored.held.mapValues(\.reasons)
     else { return true }
     let slack = max(1, rule.grace / 24)
+    guard authorities.allSatisfy({ abs($0.value - (stored.authorities[$0.key] ?? 0)) <= slack })
+    else { return true }
     return zip(keys, stored.keys).contains { own, old in
-      own.pin != old.pin || own.staged != old.staged
+      own.pin != old.pin || own.staged != old.staged || own.isUnannounced != old.isUnannounced
         || own.certificateExpires != old.certificateExpires
         || abs(own.lastSeen - old.lastSeen) > slack
         || abs((own.missedSince ?? now) - (old.missedSince ?? now)) > slack
@@ -33,7 +35,7 @@ extension DomainLedger {
       ledger.keys.contains { $0.pin == pin }
     }
     var merged = self
-    merged.authorities.formUnion(theirs.authorities)
+    merged.authorities.merge(theirs.authorities, uniquingKeysWith: max)
     merged.keys = keys.filter { has(theirs, $0.pin) || !has(base, $0.pin) }
     for key in theirs.keys {
       guard let index = merged.keys.firstIndex(where: { $0.pin == key.pin }) else {
@@ -51,7 +53,9 @@ extension DomainLedger {
         lastSeen: max(own.lastSeen, key.lastSeen),
         missedSince: isOwnNewer ? own.missedSince : key.missedSince,
         certificateExpires: isOwnNewer ? own.certificateExpires : key.certificateExpires,
-        staged: own.staged == nil || key.staged == nil ? nil : own.staged)
+        staged: own.staged == nil || key.staged == nil ? nil : own.staged,
+        isUnannounced: own.isUnannounced && key.isUnannounced,
+        missedLooks: isOwnNewer ? own.missedLooks : key.missedLooks)
     }
     merged.keys = Self.sorted(merged.keys)
     for (pin, candidate) in theirs.held {

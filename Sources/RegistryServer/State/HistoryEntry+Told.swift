@@ -15,7 +15,7 @@ extension HistoryEntry {
         && !base.isHeld(pin, at: endpoint)
     case LedgerEvent.activated(pin).name:
       return before?.staged != nil && after != nil && after?.staged == nil
-    case LedgerEvent.retired(pin).name:
+    case LedgerEvent.retired(pin).name, LedgerEvent.withdrawn(pin).name:
       return before != nil && after == nil
     default: return false
     }

@@ -32,11 +32,19 @@ public struct KnownKey: Sendable, Hashable {
   public var certificateExpires: Int64?
   /// Set while the key was announced and never seen.
   public var staged: Staging?
+  /// Whether looks alone spoke for it, beside keys that were published before: nobody announced it, and
+  /// nobody approved it.
+  public var isUnannounced: Bool
+  /// How many looks at every address succeeded without showing it since it was last seen.
+  public var missedLooks: Int
+  /// The most looks in a row that missed it and were followed by one that saw it.
+  public var longestGap: Int
 
   /// A key.
   public init(
     pin: SPKIPin, firstSeen: Int64, lastSeen: Int64, missedSince: Int64? = nil,
-    certificateExpires: Int64? = nil, staged: Staging? = nil
+    certificateExpires: Int64? = nil, staged: Staging? = nil, isUnannounced: Bool = false,
+    missedLooks: Int = 0, longestGap: Int = 0
   ) {
     self.pin = pin
     self.firstSeen = firstSeen
@@ -44,12 +52,48 @@ public struct KnownKey: Sendable, Hashable {
     self.missedSince = missedSince
     self.certificateExpires = certificateExpires
     self.staged = staged
+    self.isUnannounced = isUnannounced
+    self.missedLooks = missedLooks
+    self.longestGap = longestGap
   }
 
   /// Where the key stands.
   public var state: KeyState {
     if staged != nil { return .staged }
     return missedSince == nil ? .active : .retiring
+  }
+}
+
+extension KnownKey {
+  /// For how many seconds a key is short-lived that nobody announced. What lasts longer is no middleman's
+  /// moment, and leaves by its grace time.
+  static let shortLife: Int64 = 3600
+  /// How many looks at every address must miss it before it is withdrawn, at least.
+  static let leastLooksToWithdraw = 30
+  /// For how many seconds, at least.
+  static let timeToWithdraw: Int64 = 600
+  /// For how many times as long as it was there, and for how many times as many looks as ever missed it while it
+  /// was. A server behind a balancer that keeps us at one server for a while, and one that takes every twentieth
+  /// connection, come and go at a pace that they have shown: seven times that is missed once in a thousand
+  /// times (e^-7).
+  static let spansToWithdraw: Int64 = 7
+
+  /// Whether nobody announced it, and it has been there for less than an hour in all.
+  var isShortLived: Bool { isUnannounced && lastSeen - firstSeen < Self.shortLife }
+
+  /// How many looks must miss it before it is withdrawn.
+  var looksToWithdraw: Int {
+    max(Self.leastLooksToWithdraw, Int(Self.spansToWithdraw) * (longestGap + 1))
+  }
+
+  /// Whether it was there for a moment and is gone: published by looks alone, seen for less than an hour, and then
+  /// missed for ten minutes, for seven times as long as it was there, and by ``looksToWithdraw``.
+  ///
+  /// - Parameter now: Unix time in seconds.
+  func isPassing(at now: Int64) -> Bool {
+    guard isShortLived, missedLooks >= looksToWithdraw, let missedSince else { return false }
+    return now - missedSince
+      >= max(Self.timeToWithdraw, Self.spansToWithdraw * (lastSeen - firstSeen))
   }
 }
 

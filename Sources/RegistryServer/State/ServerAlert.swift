@@ -10,6 +10,12 @@ public struct ServerAlert: Sendable, Hashable {
     case unreachable
     /// A new key waits for a person or for another vantage point.
     case keyHeld = "key-held"
+    /// A key that nobody announced is published; for a day, or until a person approves it.
+    case unannouncedKey = "unannounced-key"
+    /// A key that nobody announced was there for a moment and is published no more; for a day.
+    case keyWithdrawn = "key-withdrawn"
+    /// Many endpoints changed at once; for a day, in place of an alert for each.
+    case massChange = "mass-change"
     /// An endpoint shows a key that is denied.
     case deniedKeySeen = "denied-key-seen"
     /// An endpoint with published keys is no longer configured; clients keep its last pins.
@@ -18,6 +24,17 @@ public struct ServerAlert: Sendable, Hashable {
     case signing
     /// The newest document could not be stored.
     case storing
+  }
+
+  /// For how many seconds alerts stand that tell of a moment.
+  static let day: Int64 = 86_400
+
+  /// Whether it told of a moment that is long over.
+  func isOver(at now: Int64) -> Bool {
+    switch kind {
+    case .unannouncedKey, .keyWithdrawn, .massChange: now - since > Self.day
+    default: false
+    }
   }
 
   /// What kind of trouble.

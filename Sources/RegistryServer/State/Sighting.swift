@@ -21,21 +21,3 @@ struct Sighting {
     return found
   }
 }
-
-/// What a decision takes into account beside the endpoint's own past.
-public struct DecisionContext: Sendable {
-  /// Whether the hosts that the endpoint speaks of have published keys of other endpoints: then its
-  /// first key joins a list, and must be confirmed as if it had changed.
-  public var isListed = false
-  /// Who decides about a new key.
-  public var approval = ApprovalMode.automatic
-  /// The vantage points that have to agree.
-  public var vantages: Set<String> = [Observation.direct]
-  /// Keys that are never published.
-  public var denied: Set<SPKIPin> = []
-  /// Whether too many endpoints changed at once.
-  public var isSudden = false
-
-  /// Nothing out of the ordinary.
-  public init() {}
-}

@@ -12,7 +12,8 @@ struct KeptEndpoint: LookDecision {
     let entered = await keeper.enter(look, of: endpoint, at: clock.now())
     if entered.concernsOthers { await lookAtOthers() }
     if entered.isWaiting { return .soon }
-    return look.isAnswered ? .onSchedule : .failed
+    guard look.isAnswered else { return .failed }
+    return entered.isDoubtful ? .closely : .onSchedule
   }
 }
 

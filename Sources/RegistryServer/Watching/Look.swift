@@ -95,6 +95,19 @@ public struct SeenCertificate: Sendable, Hashable {
 }
 
 extension Look {
+  /// Whether every address answered with a key under a chain that counts, so that a key which nobody showed
+  /// was not missed by chance. A vantage point that is silent as a whole takes nothing from what this server
+  /// saw itself: whoever could cut one off would keep his key listed.
+  var coversEveryAddress: Bool {
+    let byVantage = Dictionary(grouping: observations, by: \.vantage)
+    return byVantage[Observation.direct] != nil
+      && byVantage.allSatisfy { vantage, seen in
+        let accepted = seen.count { if case .accepted = $0.outcome { true } else { false } }
+        let isSilent = seen.allSatisfy { if case .unreachable = $0.outcome { true } else { false } }
+        return accepted == seen.count || isSilent && vantage != Observation.direct
+      }
+  }
+
   /// From when to when the accepted chains are valid as wholes, in Unix seconds; an end that is not known
   /// is the last there is.
   var validities: [(from: Int64, to: Int64)] {

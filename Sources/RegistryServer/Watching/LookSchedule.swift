@@ -23,6 +23,9 @@ package struct LookSchedule: Sendable {
     package var failingLimit: Int
     /// How soon a look is repeated while something waits for confirmation.
     package var lookInterval: Int64
+    /// How soon a look is repeated while a key may be about to be withdrawn: fast enough that 30 looks fit
+    /// into ten minutes.
+    package var closeInterval: Int64 = 20_000
     /// How often in a row, at most; then it waits for its turn again.
     package var quickRepeats: Int
     /// How long a pause becomes for an endpoint that fails, unless its own is longer.
@@ -174,7 +177,7 @@ package struct LookSchedule: Sendable {
     } else if isQuick {
       plan(id, .urgent, at: now + settings.lookInterval)
     } else if !entry.isPaused {
-      planTurn(id, at: now)
+      planTurn(id, at: now, pause: outcome == .closely ? settings.closeInterval : .max)
     }
     return !isQuick
   }
@@ -189,10 +192,10 @@ package struct LookSchedule: Sendable {
     }
   }
 
-  /// Plans the look after the pause.
-  private mutating func planTurn(_ id: String, at now: Int64) {
+  /// Plans the look after the pause, at most `longest`.
+  private mutating func planTurn(_ id: String, at now: Int64, pause longest: Int64 = .max) {
     guard let entry = entries[id] else { return }
-    let pause = Double(pauseAfterFailures(entry))
+    let pause = Double(min(pauseAfterFailures(entry), longest))
     let part = entry.looks < 2 && entry.failures == 0 ? 0.02...1 : 0.9...1
     let wait = Int64(pause * Double.random(in: part, using: &random))
     plan(id, entry.failures > 0 ? .failing : .usual, at: max(now, (entry.started ?? now) + wait))

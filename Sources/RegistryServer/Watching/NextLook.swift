@@ -2,6 +2,8 @@
 package enum NextLook: Sendable, Hashable {
   /// After ``TLSConfiguration/lookInterval``: something waits for confirmation.
   case soon
+  /// After ``LookSchedule/Settings/closeInterval``: a key may be about to be withdrawn.
+  case closely
   /// When its interval is over.
   case onSchedule
   /// Later, and later each time: it did not answer.

@@ -12,6 +12,8 @@ enum ConfigurationHelp {
           file: www.example.com.json    # the document it is in; else the fqdn's own
           interval: 60s                 # for this one, else tls.dump_interval
           approval: auto                # for this one, else tls.approval
+          union: false                  # true: it shows each region a key of its own
+          issuers: []                   # as in tls, for this one
       server:
         listen: 127.0.0.1:7500          # :7500 is every address
         read_timeout: 5s
@@ -39,7 +41,10 @@ enum ConfigurationHelp {
         addresses: all                  # of an endpoint; or first
         vantage_points: []              # of {name: NAME, proxy: "http://host:port"}
         anchors: FILE                   # trust only the certificates in it, not the system's
+        quorum: 2                       # of the vantage points and this server; else half of them
+        issuers: []                     # CAs that need no person, by pin or PEM file
         approval: auto                  # or manual: a person decides about every new key
+        mass_change: alert              # or hold: a person decides if most endpoints change at once
         grace: 7d                       # for which a key that is gone stays published
       publish:
         dir: DIR                        # write every document here too

@@ -27,7 +27,7 @@ enum CannedAnswers {
     ]
     let candidate: JSONObject = [
       "pin": pin, "state": .string("held"), "firstSeen": .integer(1), "lastSeen": .integer(1),
-      "looks": .integer(3), "agreed": .integer(3),
+      "looks": .integer(3),
       "reasons": .array([.object(["reason": text, "explanation": text])]),
       "vantages": .array([text]), "chain": .array([.object(certificate)]),
     ]

@@ -34,14 +34,14 @@ import Testing
           pin: pin(7), subject: "CN=a \"quoted\"", issuer: "CN=ca", notBefore: 1, notAfter: 2),
         above: [SeenCertificate(pin: pin(100))]))
     candidate.looks = 3
-    candidate.vantages = ["direct"]
+    candidate.witnesses = ["direct": .init(looks: 3, lastSeen: candidate.lastSeen)]
     candidate.reasons = [.manual, .newIssuer]
     state.ledgers[a] = DomainLedger(
       keys: [
         KnownKey(
           pin: pin(1), firstSeen: 1, lastSeen: 9, missedSince: 5, certificateExpires: 1_800_000_000)
       ],
-      held: [pin(7): candidate], authorities: [pin(100), pin(101)])
+      held: [pin(7): candidate], authorities: [pin(100): 9, pin(101): 8])
     _ = try state.stage(pin(8), at: b, request)
     _ = try state.deny(pin(99), configured: endpoints, force: false, request)
     _ = try state.add(

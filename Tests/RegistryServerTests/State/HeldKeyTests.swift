@@ -46,6 +46,9 @@ import Testing
     var vantages: Set<String> = [Observation.direct]
     var approval = ApprovalMode.automatic
     var isSudden = false
+    var isUnion = false
+    var quorum: Int?
+    var issuers: Set<SPKIPin> = []
     var denied: Set<SPKIPin> = []
     /// Why the key is held after three looks; `nil` where it is published, `[]` where it is neither.
     let reasons: [CandidateKey.HoldReason]?
@@ -54,6 +57,7 @@ import Testing
 
   static let here = Observation.direct
   static let both: Set<String> = [here, "paris"]
+  static let all: Set<String> = [here, "paris", "rome", "oslo"]
 
   static let scenarios: [Scenario] = [
     Scenario(name: "not, where nothing speaks against it", reasons: nil),
@@ -77,8 +81,46 @@ import Testing
       name: "where one vantage point sees a third key",
       shown: Shown(others: ["paris": 3]), vantages: both, reasons: [.vantagePoints]),
     Scenario(
-      name: "where one vantage point cannot ask: silence is no agreement",
-      shown: Shown(silent: ["paris"]), vantages: both, reasons: [.vantagePoints]),
+      name: "not, where a vantage point cannot ask: whoever cuts it off holds nothing",
+      shown: Shown(silent: ["paris"]), vantages: both, reasons: nil),
+    Scenario(
+      name: "not, where one of three vantage points sees another key",
+      shown: Shown(vantages: [here, "paris", "oslo"], others: ["rome": 1]), vantages: all,
+      reasons: nil),
+    Scenario(
+      name: "not, where one of three vantage points sees another key and the others are silent",
+      shown: Shown(silent: ["paris", "oslo"], others: ["rome": 1]), vantages: all, reasons: nil),
+    Scenario(
+      name: "where two of three vantage points see another key",
+      shown: Shown(vantages: [here, "oslo"], others: ["rome": 1, "paris": 1]), vantages: all,
+      reasons: [.vantagePoints]),
+    Scenario(
+      name: "not, where two of three see another key, and its regions are known to differ",
+      shown: Shown(silent: ["oslo"], others: ["rome": 1, "paris": 1]), vantages: all,
+      isUnion: true, reasons: nil),
+    Scenario(
+      name: "under a new CA that this server alone sees, while the vantage points are silent",
+      shown: Shown(issuer: pin(102), anchor: pin(103), silent: ["paris", "oslo", "rome"]),
+      vantages: all, reasons: [.newIssuer]),
+    Scenario(
+      name: "not, under a new CA that a quorum of two of four sees",
+      shown: Shown(
+        issuer: pin(102), anchor: pin(103), vantages: [here, "oslo"], silent: ["paris", "rome"]),
+      vantages: all, reasons: nil),
+    Scenario(
+      name: "under a new CA that two of four see, where three have to",
+      shown: Shown(
+        issuer: pin(102), anchor: pin(103), vantages: [here, "oslo"], silent: ["paris", "rome"]),
+      vantages: all, quorum: 3, reasons: [.newIssuer]),
+    Scenario(
+      name: "not, under a new CA whose root was named",
+      shown: Shown(issuer: pin(102), anchor: pin(103)), issuers: [pin(103)], reasons: nil),
+    Scenario(
+      name: "not, under a new CA whose intermediate was named",
+      shown: Shown(issuer: pin(102), anchor: pin(103)), issuers: [pin(102)], reasons: nil),
+    Scenario(
+      name: "under a new CA where the leaf's own key stands among those named",
+      shown: Shown(issuer: pin(102), anchor: pin(103)), issuers: [pin(2)], reasons: [.newIssuer]),
     Scenario(
       name: "where only the other vantage point sees it",
       shown: Shown(vantages: ["paris"], others: [here: 1]), vantages: both,
@@ -108,6 +150,9 @@ import Testing
     context.vantages = scenario.vantages
     context.approval = scenario.approval
     context.isSudden = scenario.isSudden
+    context.isUnion = scenario.isUnion
+    context.quorum = scenario.quorum ?? DecisionContext.quorum(of: scenario.vantages.count - 1)
+    context.issuers = scenario.issuers
     context.denied = scenario.denied
     return context
   }
@@ -134,21 +179,18 @@ import Testing
     if scenario.reasons == [] { #expect(ledger.candidates.isEmpty) }
   }
 
-  @Test("and published by itself once nothing holds it any more")
+  @Test("and published by itself once the vantage points show it, too")
   func released() {
     var context = DecisionContext()
     context.vantages = Self.both
     var ledger = Self.settled(context)
-    let disagreeing = Shown(silent: ["paris"]).look
+    let disagreeing = Shown(others: ["paris": 1]).look
     let agreeing = Shown(vantages: [Self.here, "paris"]).look
     for second in 1...5 {
       _ = ledger.enter(disagreeing, at: Int64(second), rule: Self.rule, context: context)
     }
-    var events: [LedgerEvent] = []
-    for second in 6...8 {
-      #expect(ledger.held[pin(2)] != nil)
-      events = ledger.enter(agreeing, at: Int64(second), rule: Self.rule, context: context)
-    }
+    #expect(ledger.held[pin(2)]?.reasons == [.vantagePoints])
+    let events = ledger.enter(agreeing, at: 6, rule: Self.rule, context: context)
     #expect(events == [.published(pin(2), isFirst: false)])
     #expect(ledger.held.isEmpty)
   }

@@ -29,7 +29,7 @@ extension CandidateKey {
     .object([
       "pin": .string(chain.leaf.pin.base64), "state": .string(state.rawValue),
       "firstSeen": .integer(firstSeen), "lastSeen": .integer(lastSeen), "looks": .count(looks),
-      "agreed": .count(agreed), "reasons": .array(reasons.map(\.shown)),
+      "reasons": .array(reasons.map(\.shown)),
       "vantages": .texts(vantages), "chain": .array(chain.path.map(\.shown)),
     ])
   }

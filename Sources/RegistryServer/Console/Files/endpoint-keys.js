@@ -56,9 +56,9 @@ export const candidateColumns = [
       "ul", { class: "plain" }, reasons.map(({ explanation }) => element("li", null, explanation)))),
   },
   {
-    title: "Seen", cell: ({ firstSeen, looks, agreed, vantages }) => [
+    title: "Seen", cell: ({ firstSeen, looks, vantages }) => [
       element("span", null, "first ", moment(firstSeen)),
-      element("span", { class: "standing" }, `on ${looks} looks, ${agreed} of them from everywhere; last from ${vantages.join(", ") || "nowhere"}`)],
+      element("span", { class: "standing" }, `on ${looks} looks; last from ${vantages.join(", ") || "nowhere"}`)],
   },
 ];
 
