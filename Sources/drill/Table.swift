@@ -6,11 +6,11 @@ enum Table {
     + TimeRows.changes + RoadRows.changes
     + LiveRotationRows.all + LiveRegistryRows.all + LiveOutageRows.all + LiveMishapRows.all
     + LiveClockRows.all
-    + LiveCrowdRows.changes
+    + LiveCrowdRows.changes + LiveMomentRows.changes
   static let attacks =
     MiddlemanRows.all + TimeRows.attacks + ClearTextRows.all + RegistryAttackRows.all
     + TamperingRows.all
     + BodyRows.all + RoadRows.attacks
     + ServerRows.attacks + LiveAttackRows.all + LiveForgeryRows.all
-    + LiveCrowdRows.attacks
+    + LiveCrowdRows.attacks + LiveMomentRows.attacks
 }

@@ -81,18 +81,22 @@ enum LiveAttackRows {
     },
     .attack("registry server: man in the middle cuts the other places off") {
       let stage = try Stage()
-      let site = try stage.site()
+      let (site, other) = (try stage.site(), try stage.otherRoot())
       let isCut = Locked(false)
       let vantage = try InterceptingProxy.tunnelling { _, _ in
         isCut.withLock { $0 } ? nil : .loopback(site.server.port)
       }
-      return try await live(on: stage, sites: [site], vantagePoints: [vantage]) { scene in
-        let attacker = try scene.middleman()
+      return try await live(
+        on: stage, sites: [site], believing: [other], vantagePoints: [vantage]
+      ) { scene in
+        let attacker = try InterceptingProxy.transparent(
+          upstream: .loopback(site.server.port), authority: other)
         isCut.withLock { $0 = true }
         try await scene.intercept(by: attacker, seconds: 600)
-        try await scene.mustHold(attacker, "vantage-points")
+        try await scene.mustHold(attacker, "new-issuer")
         return try AttackOutcome(
-          "a place that cannot ask is no agreement", try await scene.useKey(of: attacker))
+          "under a root that the endpoint never had: a place that cannot ask vouches for nothing",
+          try await scene.useKey(of: attacker))
       }
     },
     .attack("registry server: commands without a token") {

@@ -31,7 +31,12 @@ extension LiveRegistry {
   func mustList(_ identity: ServerIdentity, _ isListed: Bool = true) throws {
     let pin = try identity.pin.base64
     try show(
-      publishes("\"key\":\"\(pin)\"") == isListed,
+      lists(identity) == isListed,
       "\(pin) is \(isListed ? "not listed" : "still listed")")
+  }
+
+  /// Whether what is published has this key.
+  func lists(_ identity: ServerIdentity) throws -> Bool {
+    publishes("\"key\":\"\(try identity.pin.base64)\"")
   }
 }

@@ -36,13 +36,15 @@ final class LiveRegistry: Sendable {
   /// - Parameters:
   ///   - authorities: whose certificates the server believes, beside the stage's.
   ///   - vantagePoints: the ports of proxies that it looks through as well.
+  ///   - massChange: what it does where most sites change at once.
   static func run(
     _ stage: Stage, watching sites: [Site], believing authorities: [CertificateAuthority] = [],
-    vantagePoints: [UInt16] = [], time: VirtualTime = VirtualTime(),
+    vantagePoints: [UInt16] = [], massChange: MassChangeMode = .alert,
+    time: VirtualTime = VirtualTime(),
     _ body: (LiveRegistry) async throws -> Void
   ) async throws {
     let registry = try await LiveRegistry(
-      stage, sites, [stage.authority] + authorities, vantagePoints, time)
+      stage, sites, [stage.authority] + authorities, vantagePoints, massChange, time)
     do {
       try await registry.startServer()
       try show(sites.allSatisfy { registry.lists($0.host) }, "the first document lacks a site")
@@ -56,7 +58,7 @@ final class LiveRegistry: Sendable {
 
   private init(
     _ stage: Stage, _ sites: [Site], _ authorities: [CertificateAuthority],
-    _ vantagePoints: [UInt16], _ time: VirtualTime
+    _ vantagePoints: [UInt16], _ massChange: MassChangeMode, _ time: VirtualTime
   ) async throws {
     self.stage = stage
     self.time = time
@@ -72,7 +74,7 @@ final class LiveRegistry: Sendable {
       anchors: anchors.path(percentEncoded: false),
       vantagePoints: vantagePoints.enumerated().map {
         VantagePoint(name: "vantage\($0)", host: "127.0.0.1", port: $1)
-      })
+      }, massChange: massChange)
     configuration = Locked(
       ServerConfiguration(
         documents: try Self.documents(sites), listen: ListenAddress("127.0.0.1:0") ?? .standard,

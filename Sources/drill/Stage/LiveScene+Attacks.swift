@@ -37,6 +37,19 @@ extension LiveScene {
     try show(try await person.alerts().contains("key-held"), "nobody is told")
   }
 
+  /// Leads the app's wire to the attacker for so many seconds, and counts those in which a dial was accepted.
+  func secondsAccepted(of attacker: InterceptingProxy, during seconds: Int64) async throws -> Int {
+    site.lead(to: attacker.port)
+    defer { site.lead() }
+    guard let dialer = app.dialers.first else { throw Unshown("the app dials nothing") }
+    var accepted = 0
+    for _ in 0..<seconds {
+      if case .served = await dialer.dial(try site.url()) { accepted += 1 }
+      try await registry.pass(seconds: 1)
+    }
+    return accepted
+  }
+
   /// Takes the key which the server was shown to the app, under a certificate that the app believes.
   func useKey(of attacker: InterceptingProxy) async throws -> [Exhibit] {
     let identity = try key(of: attacker)

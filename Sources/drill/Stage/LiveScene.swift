@@ -1,4 +1,5 @@
 import Foundation
+import RegistryServer
 import SslPinning
 import TLSTools
 
@@ -13,13 +14,16 @@ struct LiveScene: Sendable {
   ///   - sites: those that are watched; the first is the scene's own.
   ///   - believing: CAs that the server and the app believe, beside the stage's.
   ///   - vantagePoints: proxies that the server looks through as well.
+  ///   - massChange: what it does where most sites change at once.
   static func run(
     on stage: Stage, sites: [Site], believing authorities: [CertificateAuthority] = [],
-    vantagePoints: [InterceptingProxy] = [], _ body: (LiveScene) async throws -> Void
+    vantagePoints: [InterceptingProxy] = [], massChange: MassChangeMode = .alert,
+    _ body: (LiveScene) async throws -> Void
   ) async throws {
     guard let site = sites.first else { throw Unshown("nothing is watched") }
     try await LiveRegistry.run(
-      stage, watching: sites, believing: authorities, vantagePoints: vantagePoints.map(\.port)
+      stage, watching: sites, believing: authorities, vantagePoints: vantagePoints.map(\.port),
+      massChange: massChange
     ) { registry in
       let app = try await registry.startApp { $0.trust = stage.trust(authorities) }
       for site in sites { try await app.mustBeServed(by: site) }
