@@ -6,7 +6,7 @@ enum Table {
     + TimeRows.changes + RoadRows.changes
     + LiveRotationRows.all + LiveRegistryRows.all + LiveOutageRows.all + LiveMishapRows.all
     + LiveClockRows.all
-    + LiveCrowdRows.changes + LiveMomentRows.changes
+    + LiveCrowdRows.changes + LiveMomentRows.changes + LiveNameRows.all
   static let attacks =
     MiddlemanRows.all + TimeRows.attacks + ClearTextRows.all + RegistryAttackRows.all
     + TamperingRows.all

@@ -1,4 +1,5 @@
 import Pinning
+import PinningPlatform
 import TLSTools
 
 /// Looks at endpoints over TLS, from here and through proxies.
@@ -12,6 +13,9 @@ import TLSTools
 ///   then asked for that address too.
 /// - An address or a proxy that cannot be reached hides nothing of the others; a machine without IPv6
 ///   cannot reach those addresses, and says so.
+/// - Where the resolver does not answer in time, the addresses of the last ten minutes are looked at. What
+///   they show proves that a known key is still in use, and never a new one: a probe that confirms has
+///   looked the name up itself.
 /// - Own anchors replace the system's; see ``AnchorsInForce``.
 public struct TLSEndpointObserver: EndpointObserver {
   private let probe: TLSProbe
@@ -20,6 +24,8 @@ public struct TLSEndpointObserver: EndpointObserver {
   private let routes: [ProbeRoute]
   private let vantages: [String]
   private let cache = VerdictCache()
+  /// The keys that an endpoint showed from here when its name was last looked up.
+  private let shown = Locked<[String: Set<SPKIPin>]>([:])
 
   /// An observer with the anchors, the vantage points and the time-out of a configuration.
   ///
@@ -50,12 +56,40 @@ public struct TLSEndpointObserver: EndpointObserver {
     let findings = await probe.survey(
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
       limits: limits, trusting: anchors.current(), cache: cache)
+    let known = note(findings, at: endpoint)
     return Look(
       observations: findings.map { finding in
-        Observation(
+        let outcome: Observation.Outcome =
+          finding.isRemembered && finding.route == 0
+            && !finding.leafPins.allSatisfy(known.contains)
+          ? .unreachable(reason: Self.unconfirmed) : Observation.Outcome(finding.outcome)
+        return Observation(
           vantage: vantages[finding.route], address: finding.address?.description ?? "",
-          outcome: Observation.Outcome(finding.outcome))
+          outcome: outcome)
       })
+  }
+
+  private static let unconfirmed =
+    "the resolver did not answer in time, and the address it gave last shows another key; "
+    + "hint: that key counts once the name resolves"
+
+  /// Keeps what a look with an answer of the resolver showed.
+  ///
+  /// - Returns: the keys that were shown by such looks up to now.
+  private func note(_ findings: [ProbeFinding], at endpoint: WatchedEndpoint) -> Set<SPKIPin> {
+    let fresh = findings.filter { $0.route == 0 && !$0.isRemembered }.flatMap(\.leafPins)
+    return shown.withLock { shown in
+      if !fresh.isEmpty { shown[endpoint.id] = Set(fresh) }
+      return shown[endpoint.id] ?? []
+    }
+  }
+}
+
+extension ProbeFinding {
+  /// The key that was proved, if one was.
+  fileprivate var leafPins: [SPKIPin] {
+    guard case .success(.trusted(let path)) = outcome, let leaf = path.first else { return [] }
+    return [leaf.pin]
   }
 }
 

@@ -3,15 +3,21 @@ import PinningPlatform
 
 /// Looks names up beside the thread that waits for them.
 ///
-/// `getaddrinfo` blocks for as long as the system's resolver likes and cannot be cancelled. So it
-/// runs on threads of its own, at most `threadLimit`; who no longer waits simply does not listen,
-/// and a lookup that is abandoned ends by itself. A lookup whose deadline passed in the queue is
-/// never begun.
+/// - `getaddrinfo` blocks for as long as the system's resolver likes and cannot be cancelled. So it
+///   runs on threads of its own; a lookup that nobody waits for any more ends by itself.
+/// - How many threads there are, and whose turn it is: ``LookupLines``. Names that do not resolve never
+///   delay those that do.
 package final class NameResolver: Sendable {
   package struct Failure: Error {
     let reason: String
+    /// Whether the name service says so. Otherwise it could not be asked, and what it said before may
+    /// still be right.
+    let isFinal: Bool
 
-    package init(reason: String) { self.reason = reason }
+    package init(reason: String, isFinal: Bool = true) {
+      self.reason = reason
+      self.isFinal = isFinal
+    }
   }
 
   /// Finds the addresses of a host; blocks for as long as it takes.
@@ -21,48 +27,43 @@ package final class NameResolver: Sendable {
     >
   typealias Answer = @Sendable (Result<[Endpoint], Failure>) -> Void
 
-  private struct Question {
-    let host: String
-    let port: UInt16
-    let deadline: Deadline
-    let answer: Answer
-  }
-
-  private struct State {
-    var queue: [Question] = []
-    var threads = 0
-  }
-
-  private let state = Locked(State())
+  private let lines = Locked(LookupLines())
   private let workers = WorkerThreads()
   private let lookup: Lookup
-  private static let threadLimit = 16
   static let addressLimit = ProbeDesk.addressLimit
 
   package init(lookup: @escaping Lookup = askSystem) { self.lookup = lookup }
 
-  /// Calls `answer` once, on another thread, or never when the deadline passes first.
+  /// Calls `answer` once, on another thread, or never when the deadline passes first. The lookup begins
+  /// after this call: one that is under way already does not serve it.
   func resolve(_ host: String, port: UInt16, until deadline: Deadline, answer: @escaping Answer) {
-    let needsThread = state.withLock { state in
-      state.queue.append(Question(host: host, port: port, deadline: deadline, answer: answer))
-      guard state.threads < Self.threadLimit else { return false }
-      state.threads += 1
-      return true
-    }
-    if needsThread { workers.start("resolver") { [self] in work() } }
+    let question = LookupLines.Question(
+      deadline: deadline, patience: deadline.millisecondsLeft, answer: answer)
+    start(
+      lines.withLock { $0.ask(LookupLines.Name(host: host, port: port), question) })
   }
 
-  private func work() {
-    while true {
-      let next = state.withLock { state -> Question? in
-        guard !state.queue.isEmpty else {
-          state.threads -= 1
-          return nil
-        }
-        return state.queue.removeFirst()
-      }
-      guard let next else { return }
-      if !next.deadline.hasPassed { next.answer(lookup(next.host, next.port)) }
+  /// The addresses that a name had within the last ten minutes, for whoever got no answer in time.
+  func lastFound(_ host: String, port: UInt16) -> [Endpoint]? {
+    lines.withLock { $0.found(LookupLines.Name(host: host, port: port)) }
+  }
+
+  private func start(_ line: LookupLines.Line?) {
+    guard let line else { return }
+    workers.start("resolver") { [self] in work(line) }
+  }
+
+  private func work(_ line: LookupLines.Line) {
+    while let (name, questions) = lines.withLock({ $0.take(from: line) }) {
+      let begun = ContinuousClock.now
+      let result = lookup(name.host, name.port)
+      let taken = begun.duration(to: .now) / .milliseconds(1)
+      let patience = questions.map(\.patience).max() ?? 0
+      start(
+        lines.withLock {
+          $0.finish(name, result, milliseconds: Int64(taken), patience: patience)
+        })
+      for question in questions where !question.deadline.hasPassed { question.answer(result) }
     }
   }
 
@@ -82,7 +83,10 @@ package final class NameResolver: Sendable {
     guard code == 0 else {
       let text =
         code == EAI_SYSTEM ? strerror(errno) : UnsafeMutablePointer(mutating: gai_strerror(code))
-      return .failure(Failure(reason: text.map { String(cString: $0) } ?? "error \(code)"))
+      return .failure(
+        Failure(
+          reason: text.map { String(cString: $0) } ?? "error \(code)",
+          isFinal: code != EAI_AGAIN && code != EAI_SYSTEM && code != EAI_MEMORY))
     }
     var found: [Endpoint] = []
     var entry = list

@@ -28,6 +28,8 @@ final class ProbeDesk {
 
   /// Has the name at the end of a route looked up.
   typealias LookUp = (_ job: ProbeJob, _ route: Int, _ until: Deadline) -> Void
+  /// The addresses that such a lookup found not long ago.
+  typealias Recall = (_ job: ProbeJob, _ route: Int) -> [Endpoint]?
 
   /// The most connections before jobs queue.
   static let limit = 512
@@ -37,6 +39,7 @@ final class ProbeDesk {
   private let client: ProbeClient
   private let events: ProbeEvents
   private let lookUp: LookUp
+  private let recall: Recall
   private var queue: [ProbeJob] = []
   private var works: [UInt64: ProbeWork] = [:]
   private var connections: [UInt64: Open] = [:]
@@ -45,9 +48,13 @@ final class ProbeDesk {
   /// Those that are over, until somebody is told.
   private var over: [ProbeWork] = []
 
-  init(client: ProbeClient, events: ProbeEvents, lookUp: @escaping LookUp) {
+  init(
+    client: ProbeClient, events: ProbeEvents, recall: @escaping Recall = { _, _ in nil },
+    lookUp: @escaping LookUp
+  ) {
     self.client = client
     self.events = events
+    self.recall = recall
     self.lookUp = lookUp
   }
 
@@ -226,7 +233,15 @@ final class ProbeDesk {
     }
     for (route, until) in work.lookups where until.hasPassed {
       work.lookups[route] = nil
-      fail(work, .timeout(.dns), on: route)
+      // A job whose whole time is up gains nothing by an address.
+      if !work.job.deadline.hasPassed, let addresses = recall(work.job, route) {
+        work.remembered.insert(route)
+        work.isDialling = true
+        dial(addresses, for: work, on: route)
+        work.isDialling = false
+      } else {
+        fail(work, .timeout(.dns), on: route)
+      }
     }
     finish(work)
   }

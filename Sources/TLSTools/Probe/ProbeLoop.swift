@@ -44,7 +44,14 @@ final class ProbeLoop: Sendable {
   }
 
   private func run() {
-    let desk = ProbeDesk(client: client, events: events) { [self] job, route, until in
+    let recall: ProbeDesk.Recall = { [self] job, route in
+      switch job.routes[route] {
+      case .direct, .directInTurn: resolver.lastFound(job.host, port: job.port)
+      case .tunnel(let host, let port): resolver.lastFound(host, port: port)
+      }
+    }
+    let desk = ProbeDesk(client: client, events: events, recall: recall) {
+      [self] job, route, until in
       let answer: NameResolver.Answer = { [self] in
         send(.addresses(job: job.id, route: route, $0))
       }

@@ -35,6 +35,8 @@ package struct ProbeFinding: Sendable, Hashable {
   /// The address that was dialled; `nil` where a proxy looked the name up, or where there was none.
   package let address: Endpoint?
   package let outcome: Result<ProbeVerdict, ProbeError>
+  /// Whether the address is that of an earlier lookup, since this one brought no answer in time.
+  package var isRemembered = false
 
   package init(route: Int, address: Endpoint?, outcome: Result<ProbeVerdict, ProbeError>) {
     self.route = route

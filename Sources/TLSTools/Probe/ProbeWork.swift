@@ -7,6 +7,8 @@ final class ProbeWork {
   var sessions: Set<UInt64> = []
   /// The lookups that have not been answered, by route, and until when they may take.
   var lookups: [Int: Deadline] = [:]
+  /// The routes on which the addresses of an earlier lookup are dialled.
+  var remembered: Set<Int> = []
   /// Whether more connections are about to be opened.
   var isDialling = false
   private var findings: [Int: [ProbeFinding?]] = [:]
@@ -66,6 +68,8 @@ final class ProbeWork {
 
   private func enter(_ finding: ProbeFinding, place: Int) {
     guard findings[finding.route]?.indices.contains(place) == true else { return }
+    var finding = finding
+    finding.isRemembered = remembered.contains(finding.route)
     findings[finding.route]?[place] = finding
   }
 }

@@ -37,17 +37,21 @@ final class LiveRegistry: Sendable {
   ///   - authorities: whose certificates the server believes, beside the stage's.
   ///   - vantagePoints: the ports of proxies that it looks through as well.
   ///   - massChange: what it does where most sites change at once.
+  ///   - silentNames: how many names of a zone that never answers it watches as well, in a document of
+  ///     their own. The first document of the sites may then come later.
   static func run(
     _ stage: Stage, watching sites: [Site], believing authorities: [CertificateAuthority] = [],
-    vantagePoints: [UInt16] = [], massChange: MassChangeMode = .alert,
+    vantagePoints: [UInt16] = [], massChange: MassChangeMode = .alert, silentNames: Int = 0,
     time: VirtualTime = VirtualTime(),
     _ body: (LiveRegistry) async throws -> Void
   ) async throws {
     let registry = try await LiveRegistry(
-      stage, sites, [stage.authority] + authorities, vantagePoints, massChange, time)
+      stage, sites, [stage.authority] + authorities, vantagePoints, massChange, silentNames, time)
     do {
       try await registry.startServer()
-      try show(sites.allSatisfy { registry.lists($0.host) }, "the first document lacks a site")
+      if silentNames == 0 {
+        try show(sites.allSatisfy { registry.lists($0.host) }, "the first document lacks a site")
+      }
       try await body(registry)
       await registry.stopServers()
     } catch {
@@ -58,7 +62,7 @@ final class LiveRegistry: Sendable {
 
   private init(
     _ stage: Stage, _ sites: [Site], _ authorities: [CertificateAuthority],
-    _ vantagePoints: [UInt16], _ massChange: MassChangeMode, _ time: VirtualTime
+    _ vantagePoints: [UInt16], _ massChange: MassChangeMode, _ silentNames: Int, _ time: VirtualTime
   ) async throws {
     self.stage = stage
     self.time = time
@@ -71,13 +75,14 @@ final class LiveRegistry: Sendable {
     try authorities.map(\.root.pem).joined().write(to: anchors, atomically: true, encoding: .utf8)
     let tls = TLSConfiguration(
       directory: keys.directory.path(percentEncoded: false),
+      timeout: silentNames > 0 ? Self.shortTimeout : TLSConfiguration().timeout,
       anchors: anchors.path(percentEncoded: false),
       vantagePoints: vantagePoints.enumerated().map {
         VantagePoint(name: "vantage\($0)", host: "127.0.0.1", port: $1)
       }, massChange: massChange)
     configuration = Locked(
       ServerConfiguration(
-        documents: try Self.documents(sites), listen: ListenAddress("127.0.0.1:0") ?? .standard,
+        documents: try Self.documents(sites) + Self.silent(silentNames), listen: ListenAddress("127.0.0.1:0") ?? .standard,
         storage: .sqlite(
           path: store.appending(path: "registry.db").path(percentEncoded: false)),
         tls: tls))
@@ -87,6 +92,10 @@ final class LiveRegistry: Sendable {
     observer = try TLSEndpointObserver(
       tls,
       resolver: NameResolver { host, _ in
+        if host.hasSuffix(Self.silentZone) {
+          Thread.sleep(forTimeInterval: Self.silence)
+          return .failure(NameResolver.Failure(reason: "nobody answered", isFinal: false))
+        }
         guard let found = names.withLock({ $0[host] }) else {
           return .failure(NameResolver.Failure(reason: "no such name"))
         }
@@ -102,6 +111,21 @@ final class LiveRegistry: Sendable {
       return WatchedEndpoint(fqdn: host, patterns: [.exact(host)])
     }
     return [DocumentConfiguration(file: file, endpoints: endpoints)]
+  }
+
+  private static let silentZone = ".silent.test"
+  /// Milliseconds for a look while a zone is silent, and the seconds for which its lookups hang: as in
+  /// life, three times as long as anybody waits for them, but sooner over.
+  private static let shortTimeout: Int64 = 1000
+  private static let silence = 2.0
+
+  private static func silent(_ count: Int) throws -> [DocumentConfiguration] {
+    guard count > 0 else { return [] }
+    let endpoints = try (0..<count).map { number in
+      let host = try HostName("host\(number)\(silentZone)")
+      return WatchedEndpoint(fqdn: host, patterns: [.exact(host)])
+    }
+    return [DocumentConfiguration(file: "silent.json", endpoints: endpoints)]
   }
 
   /// What tells a site's endpoint apart.
