@@ -14,7 +14,8 @@ struct NameResolverTests {
     private let isOpen = Locked(false)
     let asked = Locked<[String: Int]>([:])
 
-    func lookUp(_ host: String, _ port: UInt16) -> Result<[TLSTools.Endpoint], NameResolver.Failure> {
+    func lookUp(_ host: String, _ port: UInt16) -> Result<[TLSTools.Endpoint], NameResolver.Failure>
+    {
       asked.withLock { $0[host, default: 0] += 1 }
       guard host.hasPrefix("silent") else { return .success([.loopback(port)]) }
       if !isOpen.withLock({ $0 }) {

@@ -82,7 +82,8 @@ final class LiveRegistry: Sendable {
       }, massChange: massChange)
     configuration = Locked(
       ServerConfiguration(
-        documents: try Self.documents(sites) + Self.silent(silentNames), listen: ListenAddress("127.0.0.1:0") ?? .standard,
+        documents: try Self.documents(sites) + Self.silent(silentNames),
+        listen: ListenAddress("127.0.0.1:0") ?? .standard,
         storage: .sqlite(
           path: store.appending(path: "registry.db").path(percentEncoded: false)),
         tls: tls))
