@@ -20,7 +20,10 @@ import Testing
       "", "tls: {timeout: 1s, looks: 2, look_interval: 1s, addresses: first}",
       [.tlsTimeout, .tlsLooks, .tlsLookInterval, .tlsAddresses], []
     ),
-    ("", "tls: {vantage_points: [{name: x, proxy: 'http://p:1'}]}", [.tlsVantagePoints], []),
+    (
+      "", "tls: {vantage_points: [{name: x, proxy: 'http://localhost:1'}]}", [.tlsVantagePoints],
+      []
+    ),
     ("storage: {dump_interval: 5s}", "tls: {dump_interval: 5s}", [], []),
     (
       "", "server: {read_timeout: 1s, write_timeout: 1s}",

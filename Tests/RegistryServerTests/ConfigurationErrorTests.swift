@@ -143,12 +143,44 @@ import Testing
       "tls.vantage_points[0].name: \"direct\" is taken"
     ),
     (
-      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'http://h:1'}, {name: x, proxy: 'http://i:1'}]}",
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'http://localhost:1'}, {name: x, proxy: 'http://[::1]:1'}]}",
       "tls.vantage_points[1].name: \"x\" is taken"
     ),
     (
       "keys: [{fqdn: a.b}]\ntls:\n  vantage_points:\n    - name: x\n      proxy: http://u:hush@h:1",
-      "line 5: tls.vantage_points[0].proxy: \"http://u:***@h:1\" is no proxy; hint: write http://host:port"
+      "line 5: tls.vantage_points[0].proxy: \"http://u:***@h:1\" is no proxy; hint: write https://host:port"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'http://h:1'}]}",
+      "[0].proxy: \"http://h:1\" is clear text to another machine; hint: write https:// with pins"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'http://10.0.0.1:1'}]}",
+      "is clear text to another machine"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'http://127.0.0.1:1', ca: a.pem}]}",
+      "proves nothing: it is clear text; hint: write https://"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'https://h:1'}]}",
+      "vantage_points[0].pins is missing"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'https://h:1', ca: a.pem}]}",
+      "vantage_points[0].pins is missing"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'https://h:1', pins: [abc]}]}",
+      "vantage_points[0].pins: \"abc\" is no pin"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'https://h:1', certificate: c.pem}]}",
+      "vantage_points[0].key is missing"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'https://h:1', key: c.pem}]}",
+      "vantage_points[0].certificate is missing"
     ),
     ("keys: [{fqdn: a.b}]\nstorage: {dsn: ':memory:'}", "is no file"),
     (

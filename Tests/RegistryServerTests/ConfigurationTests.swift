@@ -62,7 +62,7 @@ import Testing
         addresses: first
         vantage_points:
           - {name: frankfurt, proxy: "http://[::1]:3128/"}
-          - {name: oslo, proxy: http://Proxy.example:3128}
+          - {name: oslo, proxy: https://Proxy.example:3128, pins: [AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=], ca: ca.pem, certificate: c.pem, key: k.pem}
       publish: {dir: /srv/www, statements: False, online_keys: [a.pem, "b.pem"], key_sets: sets, mirrors: [https://m.example/x]}
       ui: {enabled: false, token_ttl: 1h}
       reports: {enabled: "false", max_groups: "7"}
@@ -90,7 +90,11 @@ import Testing
           anchors: "/etc/ca.pem", grace: 14 * 86_400_000, approval: .manual,
           vantagePoints: [
             VantagePoint(name: "frankfurt", host: "::1", port: 3128),
-            VantagePoint(name: "oslo", host: "proxy.example", port: 3128),
+            VantagePoint(
+              name: "oslo", host: "proxy.example", port: 3128,
+              security: VantagePoint.Security(
+                pins: [try #require(SPKIPin(digest: [UInt8](repeating: 0, count: 32)))],
+                anchors: "ca.pem", certificate: "c.pem", privateKey: "k.pem")),
           ],
           addresses: .first))
     #expect(read.logLevel == .debug)

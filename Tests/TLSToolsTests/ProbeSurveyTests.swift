@@ -126,7 +126,9 @@ struct ProbeSurveyTests {
       #expect(
         findings.first?.outcome
           == .success(
-            .untrusted(reason: reason, leaf: try SPKIPin(certificateDER: identity.leaf.der))))
+            .untrusted(
+              reason: reason, leaf: try SPKIPin(certificateDER: identity.leaf.der),
+              isChainGood: reason.hasPrefix("the certificate"))))
     }
   }
 

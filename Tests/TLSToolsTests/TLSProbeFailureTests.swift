@@ -126,6 +126,54 @@ struct TLSProbeFailureTests {
     for _ in 0..<40 { release.signal() }
   }
 
+  @Test(
+    "a server that demands a client certificate is seen: it proved its key before it refused",
+    arguments: [TLSVersion.tls12, .tls13])
+  func demandsCertificate(_ version: TLSVersion) async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Demanding Root")
+    let identity = try authority.issue(names: ["site.test"])
+    let server = try InterceptingProxy.tunnelling(
+      showing: identity, admitting: TrustAnchors([authority.root]),
+      options: TLSServerOptions(minimum: version, maximum: version))
+    let probe = try TLSProbe(anchors: TrustAnchors([authority.root]))
+    let target = try ProbeTarget(host: "site.test", connectTo: [.loopback(server.port)])
+    let result = try await probe.probe(target)
+    #expect(result.isTrusted)
+    #expect(result.leaf.certificate == identity.leaf)
+  }
+
+  @Test("with plain RSA key exchange such a server proves nothing, and is not seen")
+  func demandsCertificateUnproved() async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Demanding Root")
+    let identity = try authority.issue(
+      names: ["site.test"], algorithm: .rsa(bits: 2048))
+    let directory = try TemporaryDirectory()
+    let certificate = try directory.write(identity.leaf.pem, to: "leaf.pem").path
+    let key = try directory.write(identity.key.pem, to: "leaf.key").path
+    let port = try freePort()
+    let server = try ChildProcess(
+      "openssl",
+      [
+        "s_server", "-accept", "\(port)", "-cert", certificate, "-key", key, "-tls1_2",
+        "-cipher", "AES128-GCM-SHA256:@SECLEVEL=0", "-Verify", "1", "-quiet",
+      ])
+    let probe = try TLSProbe(anchors: TrustAnchors([authority.root]))
+    let target = try ProbeTarget(host: "site.test", connectTo: [.loopback(port)])
+    var outcome: ProbeError? = .refused(.loopback(port))
+    // Until it listens.
+    while outcome == .refused(.loopback(port)) {
+      do throws(ProbeError) {
+        _ = try await probe.probe(target)
+        outcome = nil
+      } catch { outcome = error }
+    }
+    guard case .handshake = outcome else {
+      Issue.record("\(outcome.map { "\($0)" } ?? "it was seen")")
+      return
+    }
+    _ = try await server.terminate()
+  }
+
   @Test("cancelling ends a probe that waits, and one that has not begun")
   func cancelling() async throws {
     let server = try LocalRawServer(.silent)

@@ -125,7 +125,8 @@ struct VerdictCacheTests {
     #expect(kept(at: elapsed) == path)
     #expect(
       try await look("other.test", anchors)
-        == .untrusted(reason: "the certificate is not for other.test", leaf: pin))
+        == .untrusted(reason: "the certificate is not for other.test", leaf: pin, isChainGood: true)
+    )
     let others = try TrustAnchors([CertificateAuthority.makeRoot(name: "Other").root])
     #expect(
       try await look("site.test", others)

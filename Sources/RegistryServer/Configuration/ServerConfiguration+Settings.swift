@@ -90,7 +90,19 @@ extension ConnectionPoolConfiguration {
 extension VantagePoint {
   fileprivate var entry: JSONValue {
     let authority = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-    return .object(["name": .string(name), "proxy": .string("http://\(authority):\(port)")])
+    let scheme = security == nil ? "http" : "https"
+    var members: JSONObject = [
+      "name": .string(name), "proxy": .string("\(scheme)://\(authority):\(port)"),
+    ]
+    if let security {
+      if !security.pins.isEmpty {
+        members["pins"] = .array(security.pins.map { .string($0.base64) })
+      }
+      members["ca"] = security.anchors.map(JSONValue.string)
+      members["certificate"] = security.certificate.map(JSONValue.string)
+      members["key"] = security.privateKey.map(JSONValue.string)
+    }
+    return .object(members)
   }
 }
 

@@ -1,5 +1,3 @@
-import Pinning
-
 extension TLSConfiguration {
   /// Reads `tls`, and `storage.dump_interval` in place of `tls.dump_interval` where that is given
   /// nowhere: the field's server has had both names for it.
@@ -10,7 +8,7 @@ extension TLSConfiguration {
     // looks has its own lower bound.
     let alias = try tree.section(of: .storageType).duration("dump_interval", in: 1...day)
     let looks = try tls.integer("looks", in: 1...100)
-    let points = try Self.vantagePoints(tls)
+    let points = try VantagePoint.read(tls)
     let quorum = try tls.integer("quorum", in: 2...100)
     if let quorum, quorum > points.count + 1 {
       throw tls.invalid(
@@ -37,50 +35,5 @@ extension TLSConfiguration {
   /// `tls` in the directory of the configuration.
   private static func directory(beside configuration: String) -> String {
     configuration == "." ? "tls" : ConfigurationSources.path("tls", in: configuration)
-  }
-
-  private static func vantagePoints(
-    _ tls: ConfigurationSection
-  ) throws(ConfigurationError) -> [VantagePoint] {
-    var points: [VantagePoint] = []
-    for (index, node) in try tls.list("vantage_points").enumerated() {
-      let entry = try ConfigurationSection(
-        node, path: "tls.vantage_points[\(index)]", known: ["name", "proxy"])
-      guard let name = try entry.string("name") else {
-        throw entry.missing("name", hint: "name it, for logs and alerts")
-      }
-      guard name != Observation.direct, !points.contains(where: { $0.name == name }) else {
-        throw entry.invalid("name", "\"\(name)\" is taken", hint: "name it otherwise")
-      }
-      guard name.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value < 0x7f }) else {
-        throw entry.invalid("name", "it has other than visible ASCII", hint: "letters and digits")
-      }
-      guard let proxy = try entry.string("proxy") else {
-        throw entry.missing("proxy", hint: "write http://host:port")
-      }
-      guard let point = VantagePoint(name: name, proxy: proxy) else {
-        throw entry.invalid(
-          "proxy", "\"\(MaskedDSN(proxy))\" is no proxy",
-          hint: "write http://host:port; passwords are not supported")
-      }
-      points.append(point)
-    }
-    return points
-  }
-}
-
-extension VantagePoint {
-  /// A vantage point behind an HTTP proxy, `http://host:port`; `nil` where the text is none.
-  init?(name: String, proxy: String) {
-    guard proxy.hasPrefix("http://") else { return nil }
-    let rest = proxy.dropFirst("http://".count)
-    let authority = rest.hasSuffix("/") ? rest.dropLast() : rest
-    guard let colon = authority.lastIndex(of: ":") else { return nil }
-    let digits = authority[authority.index(after: colon)...]
-    let host = authority[..<colon]
-    guard let port = UInt16(digits), port > 0, !digits.hasPrefix("+"),
-      !host.contains(":") || host.hasPrefix("["), let name16 = try? HostName(String(host))
-    else { return nil }
-    self.init(name: name, host: name16.description, port: port)
   }
 }

@@ -11,8 +11,8 @@ extension Look {
     for observation in observations {
       switch observation.outcome {
       case .accepted: continue
-      case .refused: refusal = refusal ?? observation.cause ?? .chain
-      case .unreachable: silence = silence ?? observation.cause ?? .other
+      case .refused: refusal = refusal ?? observation.failureCause
+      case .unreachable: silence = silence ?? observation.failureCause
       }
     }
     if leaves.isEmpty { return refusal ?? silence ?? .other }
@@ -25,6 +25,17 @@ extension Look {
     return observations.compactMap { observation in
       guard case .accepted(let chain) = observation.outcome else { return nil }
       return seen.insert(chain.leaf).inserted ? chain.leaf : nil
+    }
+  }
+}
+
+extension Observation {
+  /// Why it proves no key; `nil` where it does.
+  var failureCause: LookFailureCause? {
+    switch outcome {
+    case .accepted: nil
+    case .refused: cause ?? .chain
+    case .unreachable: cause ?? .other
     }
   }
 }

@@ -4,8 +4,10 @@ import TLSTools
 public enum LookFailureCause: String, CaseIterable, Sendable, Hashable {
   /// The name has no address.
   case dns
-  /// No connection came about.
-  case connect
+  /// Nobody listens there.
+  case refused
+  /// There is no way there, also from a vantage point.
+  case unreachable
   /// The time was up.
   case timeout
   /// What answered did not get through a TLS handshake.
@@ -14,6 +16,8 @@ public enum LookFailureCause: String, CaseIterable, Sendable, Hashable {
   case chain
   /// The certificate is for another name.
   case name
+  /// The vantage point itself did not answer, or did not prove itself; the endpoint was never asked.
+  case vantage
   /// Vantage points, or addresses, showed different things.
   case disagreement
   /// This server could not do its part.
@@ -23,18 +27,11 @@ public enum LookFailureCause: String, CaseIterable, Sendable, Hashable {
   init(_ error: ProbeError) {
     switch error {
     case .dns: self = .dns
-    case .refused, .unreachable, .proxy: self = .connect
+    case .refused: self = .refused
+    case .unreachable, .proxy: self = .unreachable
     case .timeout: self = .timeout
     case .notTLS, .handshake: self = .handshake
     case .invalidTarget, .cancelled, .local: self = .other
     }
-  }
-
-  /// Why what a probe saw is not believed; `nil` where it is.
-  ///
-  /// A bad chain for another name counts as the chain: that is what has to be mended first.
-  init?(_ result: ProbeResult) {
-    if result.isTrusted { return nil }
-    self = result.verification.isGood && !result.nameMatches ? .name : .chain
   }
 }

@@ -58,6 +58,8 @@ final class AnchorsInForce: Sendable {
 public enum AnchorsError: Error, Equatable, Sendable {
   /// The anchors at this path cannot be used.
   case unusable(path: String, reason: String)
+  /// A vantage point cannot be used.
+  case vantage(name: String, reason: String)
 }
 
 extension AnchorsError: CustomStringConvertible {
@@ -66,6 +68,7 @@ extension AnchorsError: CustomStringConvertible {
     case .unusable(let path, let reason):
       "the anchors in \(path) cannot be used: \(reason)"
         + (reason.contains("hint:") ? "" : "; hint: tls.anchors is a PEM file")
+    case .vantage(let name, let reason): "the vantage point \(name) cannot be used: \(reason)"
     }
   }
 }

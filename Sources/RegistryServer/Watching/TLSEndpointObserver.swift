@@ -39,7 +39,9 @@ public struct TLSEndpointObserver: EndpointObserver {
     anchors = try AnchorsInForce(file: tls.anchors)
     limits = ProbeLimits(total: tls.timeout)
     let direct: ProbeRoute = tls.addresses == .all ? .direct : .directInTurn
-    routes = [direct] + tls.vantagePoints.map { .tunnel(host: $0.host, port: $0.port) }
+    var routes = [direct]
+    for point in tls.vantagePoints { routes.append(try point.route()) }
+    self.routes = routes
     vantages = [Observation.direct] + tls.vantagePoints.map(\.name)
     do throws(ProbeError) {
       probe = try TLSProbe(
@@ -57,6 +59,7 @@ public struct TLSEndpointObserver: EndpointObserver {
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
       limits: limits, trusting: anchors.current(), cache: cache)
     let known = note(findings, at: endpoint)
+    let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
     return Look(
       observations: findings.map { finding in
         let outcome: Observation.Outcome =
@@ -65,13 +68,32 @@ public struct TLSEndpointObserver: EndpointObserver {
           ? .unreachable(reason: Self.unconfirmed) : Observation.Outcome(finding.outcome)
         return Observation(
           vantage: vantages[finding.route], address: finding.address?.description ?? "",
-          outcome: outcome)
+          outcome: outcome, cause: Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere))
       })
   }
 
   private static let unconfirmed =
     "the resolver did not answer in time, and the address it gave last shows another key; "
     + "hint: that key counts once the name resolves"
+
+  /// Why an observation failed. A proxy that heard what it was asked and did not answer counts as silent
+  /// only if the endpoint is well: otherwise it may wait for the endpoint.
+  private static func cause(
+    _ finding: ProbeFinding, _ outcome: Observation.Outcome, isSeenFromHere: Bool
+  ) -> LookFailureCause? {
+    switch (outcome, finding.outcome) {
+    case (.accepted, _): nil
+    case (_, .failure(let error)):
+      switch finding.blame {
+      case .proxy: .vantage
+      case .proxyOrServer where isSeenFromHere: .vantage
+      case .proxyOrServer, .server: LookFailureCause(error)
+      }
+    case (.unreachable, .success): .dns
+    case (_, .success(.untrusted(_, _, let isChainGood))): isChainGood ? .name : .chain
+    case (_, .success(.trusted)): .chain
+    }
+  }
 
   /// Keeps what a look with an answer of the resolver showed.
   ///
@@ -103,7 +125,7 @@ extension Observation.Outcome {
         return
       }
       self = .accepted(SeenChain(leaf: leaf, above: Array(certificates.dropFirst())))
-    case .success(.untrusted(let reason, let leaf)):
+    case .success(.untrusted(let reason, let leaf, _)):
       self = .refused(reason: reason, presented: leaf)
     case .failure(let error): self = .unreachable(reason: "\(error)")
     }

@@ -24,6 +24,7 @@ struct ChainReader: Sendable {
       let now = Int64(time(nil))
       let key = VerdictCache.Key(presented, anchors: anchors)
       let reason: String
+      var isChainGood = true
       if let path = cache.path(for: key, at: now) {
         if isNamed { return .trusted(path) }
         reason = "the certificate is not for \(host)"
@@ -37,6 +38,7 @@ struct ChainReader: Sendable {
           if isNamed { return .trusted(path) }
           reason = "the certificate is not for \(host)"
         } else {
+          isChainGood = false
           reason =
             isNamed
             ? outcome.verification.reason
@@ -44,7 +46,7 @@ struct ChainReader: Sendable {
         }
       }
       let pin = presented.first.flatMap { try? SPKIPin(certificateDER: $0.der) }
-      return .untrusted(reason: reason, leaf: pin)
+      return .untrusted(reason: reason, leaf: pin, isChainGood: isChainGood)
     } catch { throw .local(reason: error.description) }
   }
 }

@@ -27,7 +27,34 @@ final class ProbeClient: TLSContext, Sendable {
     SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
     // OpenSSL would otherwise verify once more, against an empty store, and for nothing.
     SSL_CTX_set_cert_verify_callback(pointer, letThrough, nil)
+    SSL_CTX_set_client_cert_cb(pointer, noteDemand)
   }
+}
+
+extension OpaquePointer {
+  /// Whether a handshake up to TLS 1.2 failed only because this client had no certificate to show, after
+  /// the server had proved its own key.
+  ///
+  /// - The server asked for a certificate, and this client's Finished is out: so the server's part was whole
+  ///   and its signatures were good.
+  /// - It signed its key exchange, this client's random included, with the key of its certificate (RFC 5246
+  ///   section 7.4.3). With plain RSA key exchange nothing is signed: the key would be proved only by the
+  ///   server's Finished, which never comes.
+  var provedItsKeyBeforeItRefused: Bool {
+    var signature: Int32 = 0
+    return SSL_version(self) <= TLSVersion.tls12.rawValue && SSL_get_ex_data(self, 0) != nil
+      && SSL_get_state(self) == TLS_ST_CW_FINISHED
+      && SSL_get_peer_signature_type_nid(self, &signature) == 1
+  }
+}
+
+/// Called when a server asks for a certificate: there is none, and the demand is noted.
+private func noteDemand(
+  _ session: OpaquePointer?, _: UnsafeMutablePointer<OpaquePointer?>?,
+  _: UnsafeMutablePointer<OpaquePointer?>?
+) -> Int32 {
+  SSL_set_ex_data(session, 0, UnsafeMutableRawPointer(bitPattern: 1))
+  return 0
 }
 
 private func letThrough(_: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 { 1 }

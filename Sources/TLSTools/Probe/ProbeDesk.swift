@@ -102,7 +102,7 @@ final class ProbeDesk {
     case .success(let addresses): dial(addresses, for: work, on: route)
     case .failure(let failure):
       let host =
-        if case .tunnel(let host, _) = work.job.routes[route] { host } else { work.job.host }
+        if case .tunnel(let host, _, _) = work.job.routes[route] { host } else { work.job.host }
       fail(work, .dns(host: host, reason: failure.reason), on: route)
     }
     work.isDialling = false
@@ -138,7 +138,7 @@ final class ProbeDesk {
       let (host, port, known) =
         switch route {
         case .direct, .directInTurn: (job.host, job.port, job.addresses)
-        case .tunnel(let host, let port): (host, port, [])
+        case .tunnel(let host, let port, _): (host, port, [])
         }
       let addresses =
         !known.isEmpty
@@ -181,11 +181,13 @@ final class ProbeDesk {
     let job = work.job
     lastSerial += 1
     let serial = lastSerial
-    let isTunnel = if case .tunnel = job.routes[route] { true } else { false }
+    let tunnel: ProbeSession.Tunnel? =
+      if case .tunnel(let host, let port, let trust) = job.routes[route] {
+        ProbeSession.Tunnel(target: job.tunnelTarget, host: host, port: port, trust: trust)
+      } else { nil }
     let session = ProbeSession(
       ProbeSession.Plan(
-        host: job.host, tunnel: isTunnel ? job.tunnelTarget : nil, limits: job.limits,
-        deadline: job.deadline),
+        host: job.host, tunnel: tunnel, limits: job.limits, deadline: job.deadline),
       candidates: candidates, client: client, signal: events.signal,
       watch: { [events] in events.watch($0, token: serial) })
     let open = Open(session: session, job: job.id, route: route, place: place, address: address)
@@ -205,7 +207,9 @@ final class ProbeDesk {
       alarms.insert(Alarm(time: time, subject: .connection(serial)))
       return
     case .failed(let error):
-      work.note(error, on: open.route, place: open.place, at: open.address)
+      work.note(
+        error, on: open.route, place: open.place, at: open.address,
+        blame: open.session.blame(for: error))
     case .shook(let session, let endpoint):
       work.judge(
         session, on: open.route, place: open.place, at: endpoint, isTunnel: open.address == nil)
@@ -218,7 +222,8 @@ final class ProbeDesk {
 
   private func fail(_ work: ProbeWork, _ error: ProbeError, on route: Int) {
     work.expect(1, on: route)
-    work.note(error, on: route, place: 0, at: nil)
+    let isTunnel = if case .tunnel = work.job.routes[route] { true } else { false }
+    work.note(error, on: route, place: 0, at: nil, blame: isTunnel ? .proxy : .server)
   }
 
   private func finish(_ work: ProbeWork) {

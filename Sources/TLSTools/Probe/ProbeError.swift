@@ -24,6 +24,8 @@ public enum ProbeError: Error, Hashable, Sendable {
     case tooLong
     /// Bytes stood behind its answer, where no server can have spoken yet.
     case spokeEarly
+    /// It is not who it should be, or ended TLS; nothing was asked of it.
+    case untrusted(reason: String)
     /// It closed the connection instead of answering.
     case closed(reason: String)
   }
@@ -81,6 +83,7 @@ extension ProbeError.ProxyFault: CustomStringConvertible {
     case .notHTTP(let beginning): "the proxy does not speak HTTP/1: it answered '\(beginning)'"
     case .tooLong: "the proxy's answer has no end"
     case .spokeEarly: "the proxy sent bytes that no server can have sent"
+    case .untrusted(let reason): "the proxy did not prove itself: \(reason)"
     case .closed(let reason): "the proxy closed the connection: \(reason)"
     }
   }

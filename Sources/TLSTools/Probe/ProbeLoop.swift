@@ -47,7 +47,7 @@ final class ProbeLoop: Sendable {
     let recall: ProbeDesk.Recall = { [self] job, route in
       switch job.routes[route] {
       case .direct, .directInTurn: resolver.lastFound(job.host, port: job.port)
-      case .tunnel(let host, let port): resolver.lastFound(host, port: port)
+      case .tunnel(let host, let port, _): resolver.lastFound(host, port: port)
       }
     }
     let desk = ProbeDesk(client: client, events: events, recall: recall) {
@@ -58,7 +58,8 @@ final class ProbeLoop: Sendable {
       switch job.routes[route] {
       case .direct, .directInTurn:
         resolver.resolve(job.host, port: job.port, until: until, answer: answer)
-      case .tunnel(let host, let port): proxies.find(host, port: port, until: until, answer: answer)
+      case .tunnel(let host, let port, _):
+        proxies.find(host, port: port, until: until, answer: answer)
       }
     }
     while true {

@@ -6,5 +6,7 @@ package enum ProbeRoute: Sendable, Hashable {
   case directInTurn
   /// Through an HTTP proxy that tunnels (CONNECT, RFC 9110 section 9.3.6). It is told the server's
   /// name and looks that up itself: its answer is the one that counts where it stands.
-  case tunnel(host: String, port: UInt16)
+  ///
+  /// - Parameter trust: how the proxy proves over TLS who it is; `nil`: it is spoken to in clear text.
+  case tunnel(host: String, port: UInt16, trust: ProxyTrust? = nil)
 }

@@ -7,11 +7,21 @@ import PinningPlatform
 /// pushes on whenever its socket is ready or a time is up. It never blocks.
 final class ProbeSession {
   /// Where the connection is to lead, and how.
+  /// A proxy that is dialled in the server's place.
+  struct Tunnel {
+    /// `host:port` to be asked of it.
+    let target: String
+    let host: String
+    let port: UInt16
+    /// How it proves itself; `nil`: it is spoken to in clear text.
+    let trust: ProxyTrust?
+  }
+
   struct Plan {
     /// Sent as SNI, unless it is an address.
     let host: String
-    /// `host:port` to be asked of the proxy that is dialled; nil: the server itself is dialled.
-    let tunnel: String?
+    /// `nil`: the server itself is dialled.
+    let tunnel: Tunnel?
     let limits: ProbeLimits
     /// For everything.
     let deadline: Deadline
@@ -27,6 +37,8 @@ final class ProbeSession {
 
   private enum Phase {
     case connecting
+    /// Shaking hands with the proxy itself.
+    case securing(Tunnel, ProxyTrust)
     case asking(unsent: ArraySlice<UInt8>, TunnelAnswer)
     case handshaking
   }
@@ -64,8 +76,20 @@ final class ProbeSession {
   private var stage: ProbeError.Stage {
     switch phase {
     case .connecting: .connect
-    case .asking: .tunnel
+    case .securing, .asking: .tunnel
     case .handshaking: .handshake
+    }
+  }
+
+  /// Where it lies that this connection failed so.
+  func blame(for error: ProbeError) -> ProbeBlame {
+    guard plan.tunnel != nil else { return .server }
+    switch (phase, error) {
+    case (.handshaking, _), (_, .local), (_, .cancelled): return .server
+    // A proxy that answers 5xx is well: it cannot reach the server.
+    case (.asking, .proxy(.refused(status: 500...))): return .server
+    case (.asking, .timeout): return .proxyOrServer
+    case (.connecting, _), (.securing, _), (.asking, _): return .proxy
     }
   }
 
@@ -87,6 +111,7 @@ final class ProbeSession {
     guard let stream else { return .failed(.cancelled) }
     switch phase {
     case .connecting: return finishConnecting(stream)
+    case .securing(let tunnel, let trust): return secure(stream, tunnel, trust)
     case .asking(let unsent, let answer): return ask(stream, unsent, answer)
     case .handshaking: return shakeHands(stream)
     }
@@ -116,8 +141,34 @@ final class ProbeSession {
       return connectToNext()
     }
     guard let tunnel = plan.tunnel else { return startTLS(stream) }
+    guard let trust = tunnel.trust else { return ask(tunnel, stream) }
+    begin(.securing(tunnel, trust), limit: plan.limits.handshake)
+    do throws(SocketError) {
+      try stream.startTLS(trust) { trust.configure($0, host: tunnel.host) }
+    } catch { return .failed(.local(reason: error.description)) }
+    return secure(stream, tunnel, trust)
+  }
+
+  /// Shakes hands with the proxy, and asks it for nothing before it has proved itself.
+  private func secure(_ stream: ByteStream, _ tunnel: Tunnel, _ trust: ProxyTrust) -> Progress {
+    switch stream.tryHandshake() {
+    case .wait: return .waits
+    case .ended: return .failed(.proxy(.untrusted(reason: "it closed the connection")))
+    case .failed(let reason): return .failed(.proxy(.untrusted(reason: reason)))
+    case .moved:
+      guard let session = stream.session else { return .failed(.cancelled) }
+      if let reason = trust.refusal(
+        of: session, host: tunnel.host, port: tunnel.port, at: endpoint)
+      {
+        return .failed(.proxy(.untrusted(reason: reason)))
+      }
+      return ask(tunnel, stream)
+    }
+  }
+
+  private func ask(_ tunnel: Tunnel, _ stream: ByteStream) -> Progress {
     begin(.asking(unsent: [], TunnelAnswer()), limit: plan.limits.tunnel)
-    let request = "CONNECT \(tunnel) HTTP/1.1\r\nHost: \(tunnel)\r\n\r\n"
+    let request = "CONNECT \(tunnel.target) HTTP/1.1\r\nHost: \(tunnel.target)\r\n\r\n"
     return ask(stream, Array(request.utf8)[...], TunnelAnswer())
   }
 
@@ -178,6 +229,10 @@ final class ProbeSession {
     if attempt != .moved(1), let beginning = stream.beginningIfNotTLS {
       return .failed(.notTLS(beginning: beginning))
     }
+    if case .wait = attempt { return .waits }
+    if attempt != .moved(1), let session = stream.session, session.provedItsKeyBeforeItRefused {
+      return .shook(session, endpoint)
+    }
     switch attempt {
     case .wait: return .waits
     case .ended: return .failed(.handshake(reason: "the server closed the connection"))
@@ -226,7 +281,7 @@ extension ByteStream {
   /// What the other side began with, made printable, where that is no TLS: a TLS server begins with
   /// a handshake or an alert record (RFC 8446 section 5.1).
   fileprivate var beginningIfNotTLS: String? {
-    guard let session else { return nil }
+    guard let session, !isNested else { return nil }
     let first = pp_tls_first_byte(SSL_get_rbio(session))
     guard first >= 0, first != 0x16, first != 0x15 else { return nil }
     let line = beginning.prefix { $0 != 10 && $0 != 13 }

@@ -6,8 +6,8 @@ package enum ProbeVerdict: Sendable, Hashable {
   /// validated.
   case trusted([PathCertificate])
   /// The chain proves nothing, for this reason. The leaf's pin is told where it can be read, and may
-  /// be an attacker's.
-  case untrusted(reason: String, leaf: SPKIPin?)
+  /// be an attacker's. `isChainGood`: it is only for another name.
+  case untrusted(reason: String, leaf: SPKIPin?, isChainGood: Bool = false)
 }
 
 /// One certificate of a validated path, as far as decisions and people need it.
@@ -28,6 +28,16 @@ package struct PathCertificate: Sendable, Hashable {
   }
 }
 
+/// Where it lies that a route showed nothing.
+package enum ProbeBlame: Sendable, Hashable {
+  /// At the server, or here.
+  case server
+  /// At the proxy on the way: the server was never asked.
+  case proxy
+  /// At one of the two: the proxy heard the question and did not answer in time.
+  case proxyOrServer
+}
+
 /// What one address of a server showed on one route.
 package struct ProbeFinding: Sendable, Hashable {
   /// Which of the routes that were asked for.
@@ -37,6 +47,8 @@ package struct ProbeFinding: Sendable, Hashable {
   package let outcome: Result<ProbeVerdict, ProbeError>
   /// Whether the address is that of an earlier lookup, since this one brought no answer in time.
   package var isRemembered = false
+  /// Where it lies, if it failed.
+  package var blame = ProbeBlame.server
 
   package init(route: Int, address: Endpoint?, outcome: Result<ProbeVerdict, ProbeError>) {
     self.route = route

@@ -24,11 +24,15 @@ final class ProbeWork {
   }
 
   /// Enters a failure.
-  func note(_ error: ProbeError, on route: Int, place: Int, at address: Endpoint?) {
+  func note(
+    _ error: ProbeError, on route: Int, place: Int, at address: Endpoint?, blame: ProbeBlame
+  ) {
     switch job.purpose {
     case .one: result = .failure(error)
     case .survey:
-      enter(ProbeFinding(route: route, address: address, outcome: .failure(error)), place: place)
+      var finding = ProbeFinding(route: route, address: address, outcome: .failure(error))
+      finding.blame = blame
+      enter(finding, place: place)
     }
   }
 

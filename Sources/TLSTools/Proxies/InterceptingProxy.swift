@@ -48,10 +48,25 @@ public final class InterceptingProxy: Sendable {
   }
 
   /// An honest HTTP proxy for CONNECT: it carries bytes it cannot read.
+  ///
+  /// - Parameters:
+  ///   - identity: what it shows to its clients, which then ask over TLS; `nil`: in clear text.
+  ///   - clients: whose certificates it demands of them; `nil`: of nobody.
+  ///   - options: how it speaks TLS.
   public static func tunnelling(
-    port: UInt16 = 0, route: @escaping Route = loopbackOnly
+    port: UInt16 = 0, showing identity: ServerIdentity? = nil,
+    admitting clients: TrustAnchors? = nil, options: TLSServerOptions = TLSServerOptions(),
+    route: @escaping Route = loopbackOnly
   ) throws(Failure) -> InterceptingProxy {
-    try make(.connect, nil, nameWithoutSNI: "", port: port, route: route)
+    let front: TLSServerContext?
+    do throws(CertificateError) {
+      front = try identity.map { (identity) throws(CertificateError) in
+        let context = try TLSServerContext(options: options) { _ in identity }
+        if let clients { context.admit(clients) }
+        return context
+      }
+    } catch { throw .identity(error) }
+    return try make(.connect, nil, nameWithoutSNI: "", port: port, front: front, route: route)
   }
 
   /// `localhost`, names below it, and loopback addresses lead to 127.0.0.1 or `::1`.
@@ -94,7 +109,7 @@ public final class InterceptingProxy: Sendable {
 
   private static func make(
     _ kind: ProxyCore.Kind, _ authority: CertificateAuthority?, nameWithoutSNI: String,
-    port: UInt16, route: @escaping Route
+    port: UInt16, front: TLSServerContext? = nil, route: @escaping Route
   ) throws(Failure) -> InterceptingProxy {
     let forger: CertificateForger?
     do throws(CertificateError) {
@@ -105,7 +120,8 @@ public final class InterceptingProxy: Sendable {
     do throws(SocketError) {
       return InterceptingProxy(
         try ProxyCore(
-          kind: kind, forger: forger, nameWithoutSNI: nameWithoutSNI, port: port, route: route))
+          kind: kind, forger: forger, nameWithoutSNI: nameWithoutSNI, port: port, front: front,
+          route: route))
     } catch { throw .socket(error) }
   }
 }

@@ -26,7 +26,7 @@ final class ProxyCore: Sendable {
 
   init(
     kind: Kind, forger: CertificateForger?, nameWithoutSNI: String, port: UInt16,
-    route: @escaping InterceptingProxy.Route
+    front: TLSServerContext? = nil, route: @escaping InterceptingProxy.Route
   ) throws(SocketError) {
     self.kind = kind
     self.forger = forger
@@ -39,7 +39,12 @@ final class ProxyCore: Sendable {
         try intercept(client, number, for: self.nameWithoutSNI) { () throws(SocketError) in
           try dial(upstream)
         }
-      case .connect: try answerConnect(client, number)
+      case .connect:
+        if let front {
+          try client.startTLS(front) { SSL_set_accept_state($0) }
+          try client.handshake(until: .after(milliseconds: Self.patience))
+        }
+        try answerConnect(client, number)
       }
     }
   }

@@ -28,6 +28,14 @@ final class TLSServerContext: TLSContext, @unchecked Sendable {
     SSL_CTX_set_cert_cb(pointer, chooseIdentity, Unmanaged.passUnretained(self).toOpaque())
   }
 
+  /// Lets in only clients that show a certificate of these anchors.
+  func admit(_ clients: TrustAnchors) {
+    SSL_CTX_set_verify(
+      context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+    X509_STORE_up_ref(clients.store.pointer)
+    SSL_CTX_set_cert_store(context.pointer, clients.store.pointer)
+  }
+
   /// Lets clients of `other` resume here: both then seal tickets under the same keys.
   func shareTicketKeys(of other: TLSServerContext) {
     var keys = [UInt8](repeating: 0, count: 80)
@@ -73,7 +81,7 @@ final class TLSServerContext: TLSContext, @unchecked Sendable {
 }
 
 /// An identity parsed for OpenSSL; parsing takes longer than the signature of a handshake.
-private final class LoadedIdentity: @unchecked Sendable {
+final class LoadedIdentity: @unchecked Sendable {
   let certificates: [Certificate]
   private let key: PrivateKey
   private let leaf: OpenSSLObject

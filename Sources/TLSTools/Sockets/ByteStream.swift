@@ -28,13 +28,19 @@ final class ByteStream {
   private let stop: EventSignal
   private var ssl: OpaquePointer?
   private var context: (any TLSContext)?
+  /// The session that carries this one: a proxy's.
+  private var outer: (session: OpaquePointer, context: any TLSContext)?
 
   init(_ socket: Socket, stop: EventSignal) {
     self.socket = socket
     self.stop = stop
   }
 
-  deinit { if let ssl { SSL_free(ssl) } }
+  deinit {
+    // The inner one's end goes through the outer.
+    if let ssl { SSL_free(ssl) }
+    if let outer { SSL_free(outer.session) }
+  }
 
   /// Connects to an address.
   static func dial(
@@ -51,7 +57,10 @@ final class ByteStream {
   /// The TLS session, once started.
   var session: OpaquePointer? { ssl }
 
-  /// Puts TLS on the connection; `handshake` then runs it.
+  /// Whether TLS runs inside of a proxy's TLS.
+  var isNested: Bool { outer != nil }
+
+  /// Puts TLS on the connection, or inside of the TLS that is there; `handshake` then runs it.
   ///
   /// - Parameters:
   ///   - holds: whether what is written may wait for the next read or the end: for whoever makes a
@@ -64,20 +73,31 @@ final class ByteStream {
     guard let ssl = SSL_new(context.context.pointer) else {
       throw .closed(reason: OpenSSLErrors.drain())
     }
-    guard let bio = pp_tls_socket_bio(socket.descriptor, holds ? 1 : 0) else {
+    guard
+      let bio = self.ssl.map(Self.bio(inside:))
+        ?? pp_tls_socket_bio(socket.descriptor, holds ? 1 : 0)
+    else {
       SSL_free(ssl)
       throw .closed(reason: "out of memory")
     }
+    if let session = self.ssl, let context = self.context { outer = (session, context) }
     SSL_set_bio(ssl, bio, bio)
     configure(ssl)
     self.ssl = ssl
     self.context = context
   }
 
+  /// What moves bytes over a session that is up.
+  private static func bio(inside session: OpaquePointer) -> OpaquePointer? {
+    guard let bio = BIO_new(BIO_f_ssl()) else { return nil }
+    BIO_ctrl(bio, BIO_C_SET_SSL, Int(BIO_NOCLOSE), UnsafeMutableRawPointer(session))
+    return bio
+  }
+
   /// The first bytes the other side sent under what should be TLS, and what waits behind them; at
   /// most 80.
   var beginning: [UInt8] {
-    guard let ssl else { return [] }
+    guard let ssl, !isNested else { return [] }
     var bytes = [UInt8](repeating: 0, count: 80)
     let taken = Int(pp_tls_beginning(SSL_get_rbio(ssl), &bytes, 40))
     let waiting = bytes.withUnsafeMutableBytes { buffer -> Int in

@@ -39,7 +39,7 @@ enum ConfigurationHelp {
         looks: 3                        # that must agree on a changed key
         look_interval: 2s               # between those
         addresses: all                  # of an endpoint; or first
-        vantage_points: []              # of {name: NAME, proxy: "http://host:port"}
+        vantage_points: []              # of {name: NAME, proxy: "https://host:port", pins: [PIN]}
         anchors: FILE                   # trust only the certificates in it, not the system's
         quorum: 2                       # of the vantage points and this server; else half of them
         issuers: []                     # CAs that need no person, by pin or PEM file

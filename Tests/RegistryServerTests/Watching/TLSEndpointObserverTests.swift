@@ -1,5 +1,6 @@
 import Foundation
 import Pinning
+import PinningPlatform
 import RegistryServer
 import TLSTools
 import TestSupport
@@ -187,6 +188,7 @@ struct TLSEndpointObserverTests {
     let look = try await observer.look(at: endpoint("a.test", server.port))
     #expect(look.pins == [try pin(identity), nil, nil, nil, nil])
     #expect(look.unreachable == [false, true, true, true, true])
+    #expect(look.observations.map(\.cause) == [nil, .vantage, .vantage, .vantage, .vantage])
     let reasons = look.observations.dropFirst().map { "\($0.outcome)" }
     for (reason, part) in zip(reasons, ["in time", "220 mail.test ESMTP", "407", "refused"]) {
       #expect(reason.contains(part), "\(reason)")
@@ -207,6 +209,71 @@ struct TLSEndpointObserverTests {
     #expect(look.unreachable == [true, false])
   }
 
+  @Test("while the resolver is silent the last address proves a known key, and never a new one")
+  func rememberedAddress() async throws {
+    let old = try authority.issue(names: ["a.test"])
+    let server = try LocalTLSServer(identity: old) { _ in .text("never asked") }
+    let isSilent = Locked(false)
+    let file = try directory.write(authority.root.pem, to: "\(UUID()).pem")
+    let observer = try TLSEndpointObserver(
+      TLSConfiguration(timeout: 2000, anchors: file.path(percentEncoded: false)),
+      resolver: NameResolver { _, port in
+        while isSilent.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.01) }
+        return .success([TLSTools.Endpoint(address: "127.0.0.1", port: port)])
+      })
+    let endpoint = try endpoint("a.test", server.port)
+    #expect(await observer.look(at: endpoint).pins == [try pin(old)])
+    isSilent.withLock { $0 = true }
+    #expect(await observer.look(at: endpoint).pins == [try pin(old)])
+    let new = try authority.issue(names: ["a.test"])
+    try server.replaceIdentity(new)
+    let look = await observer.look(at: endpoint)
+    #expect(look.unreachable == [true])
+    #expect(look.observations.map(\.cause) == [.dns])
+    isSilent.withLock { $0 = false }
+    #expect(await observer.look(at: endpoint).pins == [try pin(new)])
+  }
+
+  @Test("over TLS a vantage point of the right key sees the endpoint; one of another key is silent")
+  func provenVantage() async throws {
+    let identity = try authority.issue(names: ["a.test"])
+    let server = try LocalTLSServer(identity: identity) { _ in .text("never asked") }
+    let own = try authority.issue(names: ["localhost"])
+    let proxy = try InterceptingProxy.tunnelling(showing: own) { _, _ in .loopback(server.port) }
+    let point = { (pins: [SPKIPin], anchors: String?) in
+      VantagePoint(
+        name: "elsewhere", host: "127.0.0.1", port: proxy.port,
+        security: VantagePoint.Security(pins: pins, anchors: anchors))
+    }
+    let names = ["a.test": ["127.0.0.1"]]
+    let endpoint = try endpoint("a.test", server.port)
+    let right = try await observer([point([pin(own)], nil)], names: names).look(at: endpoint)
+    #expect(right.pins == [try pin(identity), try pin(identity)])
+    #expect(proxy.tunnels.count == 1)
+    let wrong = try await observer([point([pin(identity)], nil)], names: names).look(at: endpoint)
+    #expect(wrong.pins == [try pin(identity), nil])
+    #expect(wrong.observations.map(\.cause) == [nil, .vantage])
+    // Its chain is for another name than the one that was dialled.
+    let file = try directory.write(authority.root.pem, to: "proxies.pem")
+    let named = try await observer(
+      [point([pin(own)], file.path(percentEncoded: false))], names: names
+    ).look(at: endpoint)
+    #expect(named.observations.map(\.cause) == [nil, .vantage])
+    #expect(proxy.tunnels.count == 1)
+  }
+
+  @Test("a vantage point whose files cannot be used is refused by name")
+  func unusableVantage() throws {
+    let missing = VantagePoint(
+      name: "elsewhere", host: "127.0.0.1", port: 1,
+      security: VantagePoint.Security(certificate: "missing.pem", privateKey: "missing.key"))
+    #expect {
+      try observer([missing])
+    } throws: { error in
+      "\(error)".hasPrefix("the vantage point elsewhere cannot be used: ")
+    }
+  }
+
   @Test("a renewed key shows at once, whatever is kept of the old one")
   func rotation() async throws {
     let identity = try authority.issue(names: ["a.test"])
@@ -223,7 +290,8 @@ struct TLSEndpointObserverTests {
         == .init(observations: [
           Observation(
             address: "127.0.0.1:\(server.port)",
-            outcome: .refused(reason: "self-signed certificate", presented: try pin(identity)))
+            outcome: .refused(reason: "self-signed certificate", presented: try pin(identity)),
+            cause: .chain)
         ]))
   }
 }
