@@ -55,6 +55,11 @@ final class DocumentMetrics: Sendable {
     }
   }
 
+  /// Forgets the failures of endpoints that are watched no more.
+  func keep(only watched: [String: Set<String>], of files: Set<String>) {
+    for file in files { errors.cell(file).update { $0.keep(only: watched[file] ?? []) } }
+  }
+
   func looked(
     _ endpoint: WatchedEndpoint, in file: String, failure: LookFailureCause?, at now: Int64
   ) {

@@ -8,22 +8,22 @@ final class EndpointMetrics: Sendable {
   private let expire = MetricFamily(
     "ssl_pinning_expire",
     help: "Seconds until the certificate expires in which an endpoint showed the key",
-    labels: ["fqdn", "key"], limit: ServerMetrics.mostKeys
+    labels: ["endpoint", "fqdn", "key"], limit: ServerMetrics.mostKeys
   ) { CountdownGauge() }
   private let expires = MetricFamily(
     "ssl_pinning_key_expires_timestamp_seconds",
     help: "When the certificate expires in which an endpoint showed the key, in Unix time",
-    labels: ["fqdn", "key"], limit: ServerMetrics.mostKeys
+    labels: ["endpoint", "fqdn", "key"], limit: ServerMetrics.mostKeys
   ) { Gauge() }
   private let lastLook = MetricFamily(
     "ssl_pinning_last_look_timestamp_seconds",
     help: "When an endpoint was last looked at, whatever came of it, in Unix time",
-    labels: ["fqdn"], limit: ServerMetrics.mostEndpoints
+    labels: ["endpoint", "fqdn"], limit: ServerMetrics.mostEndpoints
   ) { Gauge() }
   private let lastSuccess = MetricFamily(
     "ssl_pinning_last_success_timestamp_seconds",
     help: "When an endpoint last proved a key, in Unix time",
-    labels: ["fqdn"], limit: ServerMetrics.mostEndpoints
+    labels: ["endpoint", "fqdn"], limit: ServerMetrics.mostEndpoints
   ) { Gauge() }
   private let duration = MetricFamily(
     "ssl_pinning_look_duration_seconds", help: "How long looks took"
@@ -39,12 +39,14 @@ final class EndpointMetrics: Sendable {
   ) { Counter() }
   /// An endpoint's series, so that a look need not find them by their labels.
   private struct Series: Sendable {
+    let fqdn: String
     var lastLook: Gauge?
     var lastSuccess: Gauge?
     var keys: [SPKIPin: (expire: CountdownGauge, expires: Gauge)] = [:]
   }
 
-  private let known = Locked<[HostName: Series]>([:])
+  /// By the endpoint's id: one name may have several ports.
+  private let known = Locked<[String: Series]>([:])
 
   init() {
     looks = duration.cell()
@@ -63,37 +65,44 @@ final class EndpointMetrics: Sendable {
   }
 
   func configured(_ documents: [DocumentConfiguration]) {
-    let names = Set(documents.flatMap { $0.endpoints.map(\.fqdn) })
-    let labels = names.map { ["\($0)"] }
+    keep(only: Set(documents.flatMap { $0.endpoints.map(\.id) }))
+  }
+
+  /// Ends the series of all other endpoints.
+  func keep(only ids: Set<String>) {
     known.withLock { known in
-      lastLook.keep(only: labels)
-      lastSuccess.keep(only: labels)
-      for (name, series) in known where !names.contains(name) {
-        end(series.keys.keys, of: name)
-        known[name] = nil
+      for (id, series) in known where !ids.contains(id) {
+        lastLook.remove(id, series.fqdn)
+        lastSuccess.remove(id, series.fqdn)
+        end(series.keys.keys, of: id, series.fqdn)
+        known[id] = nil
       }
     }
   }
 
-  func looked(
-    _ endpoint: WatchedEndpoint, taking time: Duration, failure: LookFailureCause?,
-    leaves: [SeenCertificate], at now: Int64
-  ) {
+  /// Counts a look.
+  func count(_ failure: LookFailureCause?, taking time: Duration) {
     looks.observe(time)
     if let failure { failures.cell(failure.rawValue).increment() }
+  }
+
+  func looked(
+    _ endpoint: WatchedEndpoint, failure: LookFailureCause?, leaves: [SeenCertificate],
+    at now: Int64
+  ) {
     known.withLock { known in
-      let name = endpoint.fqdn
-      var series = known[name] ?? Series()
+      let id = endpoint.id
+      var series = known[id] ?? Series(fqdn: "\(endpoint.fqdn)")
       var isNew = false
       // What found no room is asked for again: there may be some by now.
       if !lastLook.hasSeries(series.lastLook) {
-        series.lastLook = lastLook.cell("\(name)")
+        series.lastLook = lastLook.cell(id, series.fqdn)
         isNew = true
       }
       series.lastLook?.set(Double(now))
       if failure == nil {
         if !lastSuccess.hasSeries(series.lastSuccess) {
-          series.lastSuccess = lastSuccess.cell("\(name)")
+          series.lastSuccess = lastSuccess.cell(id, series.fqdn)
           isNew = true
         }
         series.lastSuccess?.set(Double(now))
@@ -102,43 +111,45 @@ final class EndpointMetrics: Sendable {
       for leaf in leaves where leaf.notAfter > 0 {
         let kept = series.keys[leaf.pin]
         let hasSeries = expire.hasSeries(kept?.expire) && expires.hasSeries(kept?.expires)
-        let key = hasSeries ? kept : cells(of: leaf.pin, at: name)
+        let key = hasSeries ? kept : cells(of: leaf.pin, at: id, series.fqdn)
         key?.expire.set(until: leaf.notAfter)
         key?.expires.set(Double(leaf.notAfter))
         guard !hasSeries else { continue }
         series.keys[leaf.pin] = key
         isNew = true
       }
-      if isNew { known[name] = series }
+      if isNew { known[id] = series }
     }
   }
 
   private func cells(
-    of pin: SPKIPin, at name: HostName
+    of pin: SPKIPin, at id: String, _ fqdn: String
   ) -> (expire: CountdownGauge, expires: Gauge) {
-    (expire.cell("\(name)", pin.base64), expires.cell("\(name)", pin.base64))
+    (expire.cell(id, fqdn, pin.base64), expires.cell(id, fqdn, pin.base64))
   }
 
   /// Ends the series of keys that are listed no more; one that an endpoint still shows is told again
   /// with its next look.
   func published(_ pins: [HostName: Set<SPKIPin>]) {
+    let listed = Dictionary(
+      pins.map { ("\($0.key)", $0.value) }, uniquingKeysWith: { $0.union($1) })
     known.withLock { known in
-      for (name, listed) in pins {
-        guard let gone = known[name]?.keys.keys.filter({ !listed.contains($0) }), !gone.isEmpty
-        else { continue }
-        for pin in gone { known[name]?.keys[pin] = nil }
-        end(gone, of: name)
+      for (id, series) in known {
+        guard let listed = listed[series.fqdn] else { continue }
+        let gone = series.keys.keys.filter { !listed.contains($0) }
+        for pin in gone { known[id]?.keys[pin] = nil }
+        end(gone, of: id, series.fqdn)
       }
     }
   }
 
   /// Ends the series of endpoints and keys.
-  func forgetLooks() { configured([]) }
+  func forgetLooks() { keep(only: []) }
 
-  private func end(_ pins: some Sequence<SPKIPin>, of name: HostName) {
+  private func end(_ pins: some Sequence<SPKIPin>, of id: String, _ fqdn: String) {
     for pin in pins {
-      expire.remove("\(name)", pin.base64)
-      expires.remove("\(name)", pin.base64)
+      expire.remove(id, fqdn, pin.base64)
+      expires.remove(id, fqdn, pin.base64)
     }
   }
 }

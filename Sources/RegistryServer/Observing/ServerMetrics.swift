@@ -16,6 +16,7 @@ final class ServerMetrics: Sendable {
 
   let endpoints = EndpointMetrics()
   let documents = DocumentMetrics()
+  let vantages = VantageMetrics()
   let service: ServiceMetrics
   private let refused = MetricFamily(
     "ssl_pinning_series_refused_total",
@@ -26,6 +27,8 @@ final class ServerMetrics: Sendable {
     "ssl_pinning_log_dropped_total", help: "Lines of the log that nobody took in time"
   ) { Counter() }
   private let size = Locked(16 * 1024)
+  /// Endpoints that are looked at only where somebody asks, by file and id.
+  private let paused = Locked<[String: Set<String>]>([:])
   private let droppedLines: @Sendable () -> Int
 
   /// Metrics of a server that has just started.
@@ -56,7 +59,8 @@ final class ServerMetrics: Sendable {
   }
 
   private var all: [any ExposedMetric] {
-    (endpoints.all + documents.all + service.all + [refused, unlogged]).sorted { $0.name < $1.name }
+    let parts = endpoints.all + documents.all + vantages.all + service.all + ProcessMetric.all
+    return (parts + [refused, unlogged]).sorted { $0.name < $1.name }
   }
 
   /// What is watched and published from now on: documents get their series, and series of documents
@@ -64,6 +68,22 @@ final class ServerMetrics: Sendable {
   func configured(_ configuration: [DocumentConfiguration]) {
     documents.configured(configuration)
     endpoints.configured(configuration)
+  }
+
+  /// What is watched from now on, and from where: the series of endpoints that were taken out or
+  /// paused, and of vantage points that are gone, end. A look at a paused endpoint, which somebody asked
+  /// for, counts but leaves no series: nobody looks again, and the series would say so for ever.
+  ///
+  /// - Parameters:
+  ///   - watched: the endpoints that are watched, by file.
+  ///   - paused: those that are paused, by file.
+  func watches(
+    _ watched: [String: Set<String>], paused: [String: Set<String>], from vantages: [String]
+  ) {
+    self.paused.withLock { $0 = paused }
+    endpoints.keep(only: Set(watched.values.joined()))
+    documents.keep(only: watched, of: Set(watched.keys).union(paused.keys))
+    self.vantages.configured(vantages)
   }
 
   /// A look at an endpoint is over. Looks that repeat a look count too.
@@ -76,7 +96,10 @@ final class ServerMetrics: Sendable {
     at endpoint: WatchedEndpoint, in file: String, taking duration: Duration,
     failure: LookFailureCause?, leaves: [SeenCertificate] = [], at now: Int64
   ) {
-    endpoints.looked(endpoint, taking: duration, failure: failure, leaves: leaves, at: now)
+    endpoints.count(failure, taking: duration)
+    let isPaused = paused.withLock { $0[file]?.contains(endpoint.id) ?? false }
+    guard !isPaused else { return }
+    endpoints.looked(endpoint, failure: failure, leaves: leaves, at: now)
     documents.looked(endpoint, in: file, failure: failure, at: now)
   }
 
@@ -120,6 +143,7 @@ final class ServerMetrics: Sendable {
     guard didLead, !isLeader else { return }
     endpoints.forgetLooks()
     documents.forgetLooks()
+    vantages.forgetLooks()
   }
 
   /// So many changes wait for a person.

@@ -80,12 +80,25 @@ final class WatchDuty: Sendable {
       let task = Task { [self] in
         await last?.value
         let (plan, watcher) = self.state.withLock { ($0.plan, $0.watcher) }
-        tell(watcher.update(endpoints: await plan.targets(of: watcher, clock: clock)))
+        let targets = await plan.targets(of: watcher, clock: clock)
+        metrics.watches(
+          Self.ids(of: targets.filter { !$0.isPaused }),
+          paused: Self.ids(of: targets.filter(\.isPaused)),
+          from: plan.tls.vantagePoints.map(\.name))
+        tell(watcher.update(endpoints: targets))
       }
       state.updating = task
       return task
     }
     await task.value
+  }
+
+  /// The ids of their endpoints, by file.
+  private static func ids(of targets: [Watcher.Target]) -> [String: Set<String>] {
+    targets.reduce(into: [:]) { ids, target in
+      guard let kept = target.decision as? KeptEndpoint else { return }
+      ids[kept.keeper.file, default: []].insert(target.endpoint.id)
+    }
   }
 
   /// Watches while this server leads, and tries to lead while another does, until cancelled.

@@ -9,11 +9,23 @@ struct KeptEndpoint: LookDecision {
   func enter(_ look: Look) async -> NextLook {
     keeper.services.metrics?.looked(
       at: endpoint, in: keeper.file, taking: look.duration, look, at: clock.now())
+    tellOfVantages(look)
     let entered = await keeper.enter(look, of: endpoint, at: clock.now())
     if entered.concernsOthers { await lookAtOthers() }
     if entered.isWaiting { return .soon }
     guard look.isAnswered else { return .failed }
     return entered.isDoubtful ? .closely : .onSchedule
+  }
+
+  private func tellOfVantages(_ look: Look) {
+    let log = keeper.services.log
+    for change in keeper.services.metrics?.vantages.looked(look) ?? [] {
+      if let reason = change.reason {
+        log.event(.warn, "vantage_silent", ["vantage": change.vantage, "reason": reason])
+      } else {
+        log.event(.info, "vantage_answers", ["vantage": change.vantage])
+      }
+    }
   }
 }
 

@@ -49,7 +49,7 @@ struct ServerMetricsTests {
   @Test("an expiry is told in the seconds that are left at the scrape, and beside it as a time")
   func expiry() throws {
     look(nil, leaf: pin(1), until: Self.now + 5_488_607)
-    let labels = "{fqdn=\"a.example\",key=\"\(pin(1).base64)\"}"
+    let labels = "{endpoint=\"a.example:443\",fqdn=\"a.example\",key=\"\(pin(1).base64)\"}"
     #expect(try page().samples["ssl_pinning_expire\(labels)"] == 5_488_607)
     #expect(try page(after: 7).samples["ssl_pinning_expire\(labels)"] == 5_488_600)
     #expect(try page(after: 5_488_608).samples["ssl_pinning_expire\(labels)"] == -1)
@@ -79,8 +79,8 @@ struct ServerMetricsTests {
     let told = try page().order.filter { $0.hasPrefix("ssl_pinning_expire{") }
     #expect(
       told == [
-        "ssl_pinning_expire{fqdn=\"a.example\",key=\"\(pin(2).base64)\"}",
-        "ssl_pinning_expire{fqdn=\"b.example\",key=\"\(pin(1).base64)\"}",
+        "ssl_pinning_expire{endpoint=\"a.example:443\",fqdn=\"a.example\",key=\"\(pin(2).base64)\"}",
+        "ssl_pinning_expire{endpoint=\"b.example:443\",fqdn=\"b.example\",key=\"\(pin(1).base64)\"}",
       ])
   }
 
@@ -94,7 +94,7 @@ struct ServerMetricsTests {
     #expect(page.samples["ssl_pinning_look_failures_total{cause=\"dns\"}"] == 0)
     #expect(page.samples["ssl_pinning_errors{file=\"a.example.json\"}"] == 1)
     #expect(page.samples["ssl_pinning_errors{file=\"b.json\"}"] == 0)
-    let endpoint = "{fqdn=\"a.example\"}"
+    let endpoint = "{endpoint=\"a.example:443\",fqdn=\"a.example\"}"
     #expect(
       page.samples["ssl_pinning_last_look_timestamp_seconds\(endpoint)"] == Double(Self.now + 60))
     #expect(
@@ -217,8 +217,8 @@ struct ServerMetricsTests {
     "a probe's failure has a cause",
     arguments: [
       (ProbeError.dns(host: "a", reason: "r"), LookFailureCause.dns),
-      (.refused(Endpoint(address: "127.0.0.1", port: 1)), .connect),
-      (.unreachable(Endpoint(address: "127.0.0.1", port: 1), reason: "r"), .connect),
+      (.refused(Endpoint(address: "127.0.0.1", port: 1)), .refused),
+      (.unreachable(Endpoint(address: "127.0.0.1", port: 1), reason: "r"), .unreachable),
       (.timeout(.handshake), .timeout), (.timeout(.dns), .timeout),
       (.notTLS(beginning: "HTTP"), .handshake), (.handshake(reason: "r"), .handshake),
       (.cancelled, .other), (.local(reason: "r"), .other), (.invalidTarget("x"), .other),
