@@ -32,6 +32,8 @@ final class TLSServerContext: TLSContext, @unchecked Sendable {
   func admit(_ clients: TrustAnchors) {
     SSL_CTX_set_verify(
       context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+    // Certificates of a test authority are for servers.
+    SSL_CTX_set_purpose(context.pointer, X509_PURPOSE_ANY)
     X509_STORE_up_ref(clients.store.pointer)
     SSL_CTX_set_cert_store(context.pointer, clients.store.pointer)
   }
