@@ -58,6 +58,18 @@ import Testing
     ("keys: [{fqdn: a.b}]\nserver: {listen: '::1:80'}", "no address and port"),
     ("keys: [{fqdn: a.b}]\nserver: {listen: '127.0.0.1:+80'}", "no address and port"),
     ("keys: [{fqdn: a.b}]\nserver: 7500", "server is a number; hint: a mapping is expected"),
+    (
+      "keys: [{fqdn: a.b}]\nserver: {trusted_proxies: [proxy]}",
+      "\"proxy\" is no address and no network; hint: write 192.0.2.7"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nserver: {trusted_proxies: [10.1.2.3/8]}",
+      "hint: the network is 10.0.0.0/8"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nserver: {trusted_proxies: ['::/0']}",
+      "is every address: any caller could name another one"
+    ),
     ("keys: [{fqdn: a.b}]\nserver: {port: 7500}", "unknown key server.port"),
     ("keys: [{fqdn: a.b}]\nstorage: {type: mongo}", "no such storage: \"mongo\"; hint: sqlite"),
     ("keys: [{fqdn: a.b}]\nstorage: {type: Memory}", "no such storage: \"Memory\""),

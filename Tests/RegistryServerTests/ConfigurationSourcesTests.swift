@@ -59,6 +59,9 @@ import Testing
       setting: .serverKey, standard: nil, file: "hush", environment: "hush2",
       shown: ["hush": "***", "hush2": "***"]),
     Row(
+      setting: .serverTrustedProxies, standard: "[]", file: "[\"10.0.0.0/8\"]",
+      environment: "[\"::1\"]"),
+    Row(
       setting: .storageType, standard: "sqlite", file: "memory", environment: "fs",
       flag: "memory"),
     Row(

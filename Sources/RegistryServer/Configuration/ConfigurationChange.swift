@@ -44,10 +44,9 @@ extension ServerConfiguration {
   ) -> ConfigurationChange.Effect {
     switch setting {
     case .keys, .logFormat, .logLevel, .logPretty, .serverReadTimeout, .serverWriteTimeout,
-      .serverKey, .tlsInterval, .tlsTimeout, .tlsLooks, .tlsLookInterval, .tlsAddresses,
-      .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace, .tlsQuorum, .tlsIssuers,
-      .tlsMassChange,
-      .publishDirectory, .publishMirrors,
+      .serverKey, .serverTrustedProxies, .tlsInterval, .tlsTimeout, .tlsLooks, .tlsLookInterval,
+      .tlsAddresses, .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace, .tlsQuorum, .tlsIssuers,
+      .tlsMassChange, .publishDirectory, .publishMirrors,
       .uiTokenTTL:
       .whileRunning
     case .serverCertificate, .serverPrivateKey:

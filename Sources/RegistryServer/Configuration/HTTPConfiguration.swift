@@ -13,11 +13,14 @@ public struct HTTPConfiguration: Sendable, Equatable {
   /// What administrators' tokens are signed with; `nil` means with a key that comes from `prv.pem`.
   /// Changing it ends every token there is.
   public var key: Secret?
+  /// The proxies in front, whose `X-Forwarded-For` says who calls.
+  public var trustedProxies: [AddressNetwork]
 
   /// Settings; the defaults are those of the configuration file.
   public init(
     listen: ListenAddress = .standard, readTimeout: Int64 = 5000, writeTimeout: Int64 = 5000,
-    certificate: String? = nil, privateKey: String? = nil, key: Secret? = nil
+    certificate: String? = nil, privateKey: String? = nil, key: Secret? = nil,
+    trustedProxies: [AddressNetwork] = []
   ) {
     self.listen = listen
     self.readTimeout = readTimeout
@@ -25,5 +28,6 @@ public struct HTTPConfiguration: Sendable, Equatable {
     self.certificate = certificate
     self.privateKey = privateKey
     self.key = key
+    self.trustedProxies = trustedProxies
   }
 }

@@ -16,6 +16,7 @@ extension ServerConfiguration {
     case .serverCertificate: server.certificate.map(JSONValue.string)
     case .serverPrivateKey: server.privateKey.map(JSONValue.string)
     case .serverKey: server.key.map { .string(isMasked ? "\($0)" : $0.revealed) }
+    case .serverTrustedProxies: .array(server.trustedProxies.map { .string("\($0)") })
     case .storageType, .storageDSN, .storageDumpDirectory, .storageDumpInterval,
       .storageMaximumOpen, .storageMaximumIdle, .storageMaximumIdleTime, .storageMaximumLifetime:
       storage.value(of: setting, isMasked: isMasked)

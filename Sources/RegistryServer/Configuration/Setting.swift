@@ -12,6 +12,7 @@ public enum Setting: String, Sendable, CaseIterable {
   case serverCertificate = "server.certificate"
   case serverPrivateKey = "server.private_key"
   case serverKey = "server.key"
+  case serverTrustedProxies = "server.trusted_proxies"
   case storageType = "storage.type"
   case storageDSN = "storage.dsn"
   case storageDumpDirectory = "storage.dump_dir"
@@ -68,7 +69,9 @@ extension Setting {
   /// Whether the value is a list, which an environment variable holds as JSON.
   var isList: Bool {
     switch self {
-    case .keys, .tlsVantagePoints, .tlsIssuers, .publishOnlineKeys, .publishMirrors: true
+    case .keys, .serverTrustedProxies, .tlsVantagePoints, .tlsIssuers, .publishOnlineKeys,
+      .publishMirrors:
+      true
     default: false
     }
   }

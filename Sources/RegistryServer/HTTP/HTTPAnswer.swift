@@ -8,9 +8,15 @@ enum HTTPAnswer: Sendable {
   /// late answers is up. It should then return what it has, at once: while the server stops, that
   /// is still sent, as the connection's last answer. One that does not return in time is answered
   /// for (503).
-  case later(@Sendable () async -> HTTPResponse)
+  ///
+  /// - Parameter isTrusted: whether it is for somebody who has shown a token. Strangers get a part of the
+  ///   connections to wait on, see ``HTTPLimits/waiting``.
+  case later(isTrusted: Bool = false, @Sendable () async -> HTTPResponse)
 }
 
 /// Answers requests. Called on the server's threads, so it must not block: it reads what is ready,
 /// or gives an answer for later.
 typealias HTTPHandler = @Sendable (HTTPRequest) -> HTTPAnswer
+
+/// Whether the header of a request shows a good token. Asked before a body is read, on the server's threads.
+typealias HTTPTrust = @Sendable (_ path: String, _ headers: HTTPHeaders) -> Bool

@@ -16,7 +16,7 @@ enum HTTPCallbacks {
       let entry = HTTPConnection(
         pointer: connection, descriptor: pp_mhd_connection_socket(connection),
         peer: peer(of: connection))
-      daemon.site.deadlines.begin(entry)
+      daemon.site.began(connection: entry)
       slot.pointee = Unmanaged.passRetained(entry).toOpaque()
     } else if let raw = slot.pointee {
       let entry = Unmanaged<HTTPConnection>.fromOpaque(raw).takeRetainedValue()
@@ -55,6 +55,7 @@ enum HTTPCallbacks {
       let size, let entry = entry(of: connection)
     else { return .NO }
     let site = daemon.site
+    guard !entry.isTooMany else { return .NO }
     switch entry.phase {
     case .idle, .answering: return .NO
     case .header:
@@ -74,13 +75,16 @@ enum HTTPCallbacks {
       switch site.answer(to: entry) {
       case .now(let response):
         return queue(daemon.final(response, of: entry), on: connection, entry, site)
-      case .later(let work):
+      case .later(let isTrusted, let work):
         entry.phase = .waiting
         site.deadlines.waiting(entry)
-        let isSuspended = site.suspended.suspend(connection, entry.descriptor, for: work) {
+        let refusal = site.suspended.suspend(
+          connection, entry.descriptor, of: isTrusted ? nil : site.stranger(on: entry), for: work
+        ) {
           entry.wait(for: $0)
         }
-        return isSuspended ? .YES : queue(HTTPRefusal.unavailable, on: connection, entry, site)
+        guard let refusal else { return .YES }
+        return queue(daemon.final(refusal, of: entry), on: connection, entry, site)
       }
     case .waiting:
       guard let response = entry.later?.response else { return .YES }

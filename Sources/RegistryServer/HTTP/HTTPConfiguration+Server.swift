@@ -10,6 +10,9 @@ extension HTTPConfiguration {
     return limits
   }
 
+  /// Whose word about their callers is believed.
+  var proxies: TrustedProxies { TrustedProxies(networks: trustedProxies) }
+
   /// The certificate to show, read from its files; `nil` where none is configured.
   func listenerIdentity() throws(HTTPServerError) -> ListenerIdentity? {
     switch (certificate, privateKey) {

@@ -5,7 +5,7 @@ import Synchronization
 
 /// One client's connection, and the request on it: there is one at a time.
 ///
-/// Unchecked: all but ``deadline`` and ``later`` belongs to the one thread of libmicrohttpd that
+/// Unchecked: all but atomics and ``later`` belongs to the one thread of libmicrohttpd that
 /// serves the connection.
 final class HTTPConnection: @unchecked Sendable {
   enum Phase {
@@ -23,12 +23,20 @@ final class HTTPConnection: @unchecked Sendable {
 
   let pointer: OpaquePointer
   let descriptor: Int32
-  /// The other side's numeric address.
+  /// The other side's numeric address, and what counts as one caller with it.
   let peer: String
+  let bucket: [UInt8]
   /// The thread that serves the connection.
   let thread = pthread_self()
   /// Nanoseconds of the monotonic clock.
   let deadline = Atomic<Int64>(.max)
+  /// When what it does now began, and whether that is waiting for a request.
+  let since = Atomic<Int64>(0)
+  let isIdle = Atomic(true)
+  /// Whether it was cut, and only its end is missing.
+  let isCut = Atomic(false)
+  /// Whether its address had all the connections that it may have.
+  var isTooMany = false
   /// The answer that is waited for.
   var later: LaterAnswer? { waiting.withLock { $0 } }
   private let waiting = Locked<LaterAnswer?>(nil)
@@ -55,6 +63,7 @@ final class HTTPConnection: @unchecked Sendable {
     self.pointer = pointer
     self.descriptor = descriptor
     self.peer = peer
+    bucket = ClientAddress.bucket(peer)
   }
 
   func wait(for answer: LaterAnswer?) { waiting.withLock { $0 = answer } }

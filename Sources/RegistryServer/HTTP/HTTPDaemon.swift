@@ -42,9 +42,9 @@ final class HTTPDaemon: @unchecked Sendable {
   private static let connectionMemory = 16 * 1024
 
   /// Serves the connections that it is given from now on; `nil` if it does not start.
-  init?(isLoopback: Bool, identity: ListenerIdentity?, site: HTTPSite) {
+  init?(identity: ListenerIdentity?, site: HTTPSite) {
     let context = Context(site: site, isTLS: identity != nil)
-    guard let pointer = Self.start(isLoopback, identity, context) else { return nil }
+    guard let pointer = Self.start(identity, context) else { return nil }
     self.pointer = pointer
     self.context = context
   }
@@ -82,9 +82,9 @@ final class HTTPDaemon: @unchecked Sendable {
   }
 
   private static func start(
-    _ isLoopback: Bool, _ identity: ListenerIdentity?, _ context: Context
+    _ identity: ListenerIdentity?, _ context: Context
   ) -> OpaquePointer? {
-    var options = options(isLoopback, context)
+    var options = options(context)
     var flags =
       MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_USE_NO_LISTEN_SOCKET.rawValue
       | MHD_ALLOW_SUSPEND_RESUME.rawValue
@@ -104,9 +104,7 @@ final class HTTPDaemon: @unchecked Sendable {
     }
   }
 
-  private static func options(
-    _ isLoopback: Bool, _ context: Context
-  ) -> [MHD_OptionItem] {
+  private static func options(_ context: Context) -> [MHD_OptionItem] {
     let limits = context.site.limits
     let closure = Unmanaged.passUnretained(context).toOpaque()
     func callback<Function>(_ option: MHD_OPTION, _ function: Function) -> MHD_OptionItem {
@@ -126,7 +124,6 @@ final class HTTPDaemon: @unchecked Sendable {
       callback(.URI_LOG_CALLBACK, HTTPCallbacks.targetReceived),
       callback(.UNESCAPE_CALLBACK, HTTPCallbacks.leaveEscaped),
     ]
-    if !isLoopback { options.append(item(.PER_IP_CONNECTION_LIMIT, limits.connectionsPerAddress)) }
     let threads = min(4, ProcessInfo.processInfo.activeProcessorCount)
     if threads > 1 { options.append(item(.THREAD_POOL_SIZE, threads)) }
     return options

@@ -5,9 +5,14 @@
 public struct HTTPLimits: Sendable, Hashable {
   /// Connections in all; further ones wait to be accepted.
   public var connections = 1024
-  /// Connections of one address. Not applied while listening on loopback: there a reverse proxy
-  /// stands in front, and every client has its address.
+  /// Connections of one address, or of one /64 of IPv6. Not applied to proxies that are trusted, nor while
+  /// listening on loopback: there a reverse proxy stands in front, and every client has its address.
   public var connectionsPerAddress = 128
+  /// Connections on which a stranger waits for an answer: 503 beyond. The others remain for whoever wants
+  /// what is ready.
+  public var waiting: Int { max(1, connections / 4) }
+  /// The same of one client; not applied where all clients may have the same address.
+  public var waitingPerAddress = 32
   /// How long a connection may wait for its next request to begin.
   public var idle = Duration.seconds(15)
   /// How long a request's header may take to arrive; on a new connection, counted from its
@@ -28,6 +33,8 @@ public struct HTTPLimits: Sendable, Hashable {
   public var headerLines = 64
   /// Bytes of all bodies that are under way (503 beyond).
   public var bodies = 32 << 20
+  /// The same of those whose senders have shown a token: nothing that strangers send takes from it.
+  public var trustedBodies = 8 << 20
 
   /// The defaults.
   public init() {}

@@ -19,6 +19,9 @@ enum HTTPRefusal {
   static let notFound = response(404, "no such path")
   static let overloaded = response(
     503, "too many request bodies are under way", headers: [("Retry-After", "1")])
+  /// Beyond what strangers may wait on.
+  static let crowded = response(
+    503, "too many callers wait for an answer", headers: [("Retry-After", "1")])
   /// In the place of an answer that did not come in time.
   static let unavailable = response(
     503, "the answer did not come in time",

@@ -13,10 +13,13 @@ struct HTTPRequest: Sendable {
   var headers = HTTPHeaders()
   /// The body, whole and without its framing; empty where the path takes none.
   var body: [UInt8] = []
-  /// The other side's numeric address, without a port.
+  /// The caller's numeric address, without a port: the other side's, or where that is a trusted proxy, the
+  /// one that it names.
   ///
-  /// Hazard: behind a reverse proxy it is the proxy's.
+  /// Hazard: behind a reverse proxy that nobody named it is the proxy's.
   var peer: String
+  /// Whether all clients may have this address: it is this machine's own, and no proxy is named.
+  var isShared = false
 
   /// The first value of a query name.
   func query(_ name: String) -> String? { query.first { $0.name == name }?.value }

@@ -14,7 +14,8 @@ import Synchronization
 ///   others, and nothing here can see how they came.
 /// - Bounded: connections, connections per address, header bytes and lines, each body and all of
 ///   them, and by absolute deadlines the arrival of header and body, the wait for an answer and its
-///   reading.
+///   reading. Where all connections are taken, idle and slow ones give way to new ones, those of whoever has
+///   most first; and strangers wait for answers on a quarter of them at most.
 /// - With TLS 1.2 and later where it is given a certificate, which can be replaced while it runs.
 final class HTTPServer: Sendable {
   /// The address with the port that the system chose where 0 was asked for.
@@ -40,14 +41,15 @@ final class HTTPServer: Sendable {
   /// - Throws: ``HTTPServerError``.
   init(
     listen: ListenAddress, tls identity: ListenerIdentity? = nil,
-    limits: HTTPLimits = HTTPLimits(), routing: @escaping HTTPRouting,
-    observer: HTTPObserver? = nil, handler: @escaping HTTPHandler
+    limits: HTTPLimits = HTTPLimits(), proxies: TrustedProxies = TrustedProxies(),
+    routing: @escaping HTTPRouting, isTrusted: HTTPTrust? = nil, observer: HTTPObserver? = nil,
+    handler: @escaping HTTPHandler
   ) throws(HTTPServerError) {
     let (descriptor, address) = try ListeningSocket.open(listen)
     let site = HTTPSite(
-      limits: limits, routing: routing, observer: observer, handler: handler)
-    guard let daemon = HTTPDaemon(isLoopback: address.isLoopback, identity: identity, site: site)
-    else {
+      limits: limits, isLoopback: address.isLoopback, proxies: proxies, routing: routing,
+      isTrusted: isTrusted, observer: observer, handler: handler)
+    guard let daemon = HTTPDaemon(identity: identity, site: site) else {
       close(descriptor)
       throw .system(operation: "starting the HTTP server", reason: "out of threads or memory")
     }
@@ -58,7 +60,11 @@ final class HTTPServer: Sendable {
     self.running = running
     intake = ConnectionIntake(
       listening: descriptor,
-      hasRoom: { Self.openConnections(running) < limits.connections },
+      hasRoom: {
+        if Self.openConnections(running) < limits.connections { return true }
+        site.deadlines.makeRoom(max(1, limits.connections / 32))
+        return false
+      },
       take: { socket, address, length in
         // Behind the lock: a daemon that has been stopped must not be given any.
         running.withLock { running in
@@ -97,21 +103,19 @@ final class HTTPServer: Sendable {
   var suspendedConnections: Int { site.suspended.count }
 
   /// Bytes that request bodies under way take.
-  var bodyBytes: Int { site.bodies.inUse }
+  var bodyBytes: Int { site.bodyBytes }
 
   /// Shows another certificate from now on. No connection is dropped: those that are open end with
   /// their next answer, or when they have asked nothing for ``HTTPLimits/idle``.
   ///
-  /// A second daemon takes new connections over, so until the first one's have ended, both count
-  /// their own against the limit per address. A server of clear text must not be given a
-  /// certificate.
+  /// A second daemon takes new connections over. A server of clear text must not be given a certificate.
   ///
   /// - Throws: ``HTTPServerError``; the server then goes on as it was.
   func reload(_ identity: ListenerIdentity) throws(HTTPServerError) {
     let taken: Bool? = running.withLock { running in
       guard var current = running else { return nil }
       guard
-        let daemon = HTTPDaemon(isLoopback: address.isLoopback, identity: identity, site: site)
+        let daemon = HTTPDaemon(identity: identity, site: site)
       else { return false }
       let before = current.daemon
       before.retire()
@@ -129,6 +133,9 @@ final class HTTPServer: Sendable {
 
   /// Goes by these times from now on; all other limits stay as they are.
   func change(times limits: HTTPLimits) { site.deadlines.change(limits) }
+
+  /// Believes these proxies from now on.
+  func change(proxies: TrustedProxies) { site.change(proxies) }
 
   /// Stops accepting, lets answers that are under way go out, and closes. Further calls do nothing.
   ///

@@ -1,5 +1,3 @@
-import Foundation
-
 /// Limits how often each address may do something: a token bucket per address.
 ///
 /// - A value without a clock: the time comes with each question, in milliseconds of any clock that
@@ -35,7 +33,7 @@ struct RateLimiter: Sendable {
 
   /// Takes a token of this address, where it has one.
   mutating func ask(_ address: String, at now: Int64) -> Verdict {
-    let key = Self.key(address)
+    let key = ClientAddress.bucket(address)
     if let time = full[key] {
       let (verdict, time) = take(full: time, at: now)
       full[key] = time
@@ -66,15 +64,5 @@ struct RateLimiter: Sendable {
     guard swept == .min || now >= swept + interval else { return }
     swept = now
     full = full.filter { $0.value > now }
-  }
-
-  private static func key(_ address: String) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: 16)
-    if inet_pton(AF_INET6, address, &bytes) == 1 {
-      let isMapped = bytes.prefix(12).elementsEqual([UInt8](repeating: 0, count: 10) + [255, 255])
-      return Array(isMapped ? bytes.suffix(4) : bytes.prefix(8))
-    }
-    if inet_pton(AF_INET, address, &bytes) == 1 { return Array(bytes.prefix(4)) }
-    return Array(address.utf8)
   }
 }

@@ -40,6 +40,11 @@ struct RegistrySite: Sendable {
     return method == "GET" ? .noBody : .methodNotAllowed(allow: ["GET", "HEAD"])
   }
 
+  /// Whether a request is an administrator's: its body takes nothing from what strangers share.
+  func isTrusted(_ path: String, _ headers: HTTPHeaders) -> Bool {
+    AdministrationSite.has(path) && administration.isTrusted(headers)
+  }
+
   /// Counts an answer that went out, whoever gave it.
   func count(_ exchange: HTTPExchange) {
     metrics.metrics.answered(

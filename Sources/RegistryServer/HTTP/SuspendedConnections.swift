@@ -20,34 +20,63 @@ struct SuspendedConnection: @unchecked Sendable {
 /// descriptor is looked at under the lock that its resumption takes: until then it is open.
 final class SuspendedConnections: Sendable {
   private struct State {
-    var waiting: [ObjectIdentifier: (answer: LaterAnswer, descriptor: Int32)] = [:]
+    var waiting: [ObjectIdentifier: Waiting] = [:]
+    /// Strangers among them, and those of each.
+    var strangers = 0
+    var ofStranger: [[UInt8]: Int] = [:]
     var isStopping = false
     var isClosed = false
+  }
+
+  private struct Waiting {
+    let answer: LaterAnswer
+    let descriptor: Int32
+    let stranger: Stranger?
+  }
+
+  /// Somebody who has shown no token.
+  struct Stranger {
+    /// Who counts as one.
+    let bucket: [UInt8]
+    /// How many may wait in all, and of this one.
+    let most: Int
+    let mostOfOne: Int
   }
 
   private let state = Locked(State())
 
   /// Suspends a connection until its answer is there. Called from the connection's handler.
   ///
-  /// - Parameter then: is told the answer before work on it begins.
-  /// - Returns: false where the server takes no more: the caller answers.
+  /// - Parameters:
+  ///   - stranger: whose connection it is; `nil` for somebody who is not limited.
+  ///   - then: is told the answer before work on it begins.
+  /// - Returns: what to answer in its place; `nil` where it waits now.
   func suspend(
-    _ pointer: OpaquePointer, _ descriptor: Int32,
+    _ pointer: OpaquePointer, _ descriptor: Int32, of stranger: Stranger?,
     for work: @escaping @Sendable () async -> HTTPResponse, then: (LaterAnswer) -> Void
-  ) -> Bool {
+  ) -> HTTPResponse? {
     let connection = SuspendedConnection(pointer: pointer, descriptor: descriptor, table: self)
     let answer = LaterAnswer(connection: connection)
-    let (isTaken, isStopping) = state.withLock { state in
-      guard !state.isClosed else { return (false, true) }
+    let (refusal, isStopping): (HTTPResponse?, Bool) = state.withLock { state in
+      guard !state.isClosed else { return (HTTPRefusal.unavailable, true) }
+      if let stranger {
+        let own = state.ofStranger[stranger.bucket, default: 0]
+        guard state.strangers < stranger.most, own < stranger.mostOfOne else {
+          return (HTTPRefusal.crowded, false)
+        }
+        state.strangers += 1
+        state.ofStranger[stranger.bucket] = own + 1
+      }
       connection.suspend()
-      state.waiting[ObjectIdentifier(answer)] = (answer, descriptor)
-      return (true, state.isStopping)
+      state.waiting[ObjectIdentifier(answer)] = Waiting(
+        answer: answer, descriptor: descriptor, stranger: stranger)
+      return (nil, state.isStopping)
     }
-    guard isTaken else { return false }
+    guard refusal == nil else { return refusal }
     then(answer)
     if isStopping { answer.cancel() }
     answer.start(work)
-    return true
+    return nil
   }
 
   /// Cancels the work for clients that have hung up or closed their sending side, as nobody who
@@ -91,7 +120,12 @@ final class SuspendedConnections: Sendable {
   /// before its stop.
   fileprivate func resume(_ answer: LaterAnswer, _ pointer: OpaquePointer) {
     state.withLock { state in
-      guard state.waiting.removeValue(forKey: ObjectIdentifier(answer)) != nil else { return }
+      guard let ended = state.waiting.removeValue(forKey: ObjectIdentifier(answer)) else { return }
+      if let stranger = ended.stranger {
+        state.strangers -= 1
+        let rest = state.ofStranger[stranger.bucket, default: 1] - 1
+        state.ofStranger[stranger.bucket] = rest > 0 ? rest : nil
+      }
       MHD_resume_connection(pointer)
     }
   }

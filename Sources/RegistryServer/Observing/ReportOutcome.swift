@@ -8,4 +8,6 @@ enum ReportOutcome: String, CaseIterable, Sendable {
   case unlisted
   /// It cannot be read.
   case refused
+  /// Its address had sent too many.
+  case limited
 }

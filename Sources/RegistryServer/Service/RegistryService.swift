@@ -118,15 +118,15 @@ public final class RegistryService: Sendable {
     let site = RegistrySite(
       documents: documents, health: health, administration: administrationSite(configuration),
       console: configuration.administration.isEnabled ? ConsoleSite() : nil,
-      reports: reports.map { ReportsSite($0) },
+      reports: reports.map { [metrics] in ReportsSite($0, metrics: metrics) },
       metrics: MetricsPage(metrics: metrics, keepers: { [duty] in duty.keepers }, clock: clock))
     let (server, identity): (HTTPServer, ListenerIdentity?)
     do throws(HTTPServerError) {
       identity = try configuration.server.listenerIdentity()
       server = try HTTPServer(
         listen: configuration.listen, tls: identity,
-        limits: configuration.server.limits, routing: site.rule, observer: site.count,
-        handler: site.answer)
+        limits: configuration.server.limits, proxies: configuration.server.proxies,
+        routing: site.rule, isTrusted: site.isTrusted, observer: site.count, handler: site.answer)
     } catch { throw .listening(error) }
     var tasks = [Task { [duty] in await duty.lead() }, Task { [duty] in await duty.follow() }]
     if let reports { tasks.append(Task { await reports.run() }) }
@@ -136,6 +136,20 @@ public final class RegistryService: Sendable {
       [
         "address": "\(server.address)", "documents": "\(configuration.documents.count)",
         "endpoints": "\(configuration.documents.reduce(0) { $0 + $1.endpoints.count })",
+      ])
+    warnIfShared(configuration)
+  }
+
+  /// On loopback a proxy stands in front as a rule, and who calls through it cannot be told apart.
+  private func warnIfShared(_ configuration: ServerConfiguration) {
+    guard configuration.listen.isLoopback, configuration.server.trustedProxies.isEmpty else {
+      return
+    }
+    log.event(
+      .warn, "callers_share_limits",
+      [
+        "message": "behind a proxy all callers have one address here, and share its limits; "
+          + "hint: where there is one, set server.trusted_proxies, as to [127.0.0.1]"
       ])
   }
 
@@ -298,6 +312,7 @@ public final class RegistryService: Sendable {
       self.running.withLock { $0?.identity = identity }
     }
     running.server.change(times: configuration.limits)
+    running.server.change(proxies: configuration.proxies)
   }
 
   private func copyDocuments(to directory: String?) {

@@ -21,6 +21,7 @@ enum ConfigurationHelp {
         certificate: FILE               # PEM, with the chain: https; else http
         private_key: FILE
         key: TEXT                       # signs administrators' tokens; another one ends them all
+        trusted_proxies: []             # in front; their X-Forwarded-For says who calls
       storage:
         type: sqlite                    # or memory, fs, redis, postgres
         dsn: FILE                       # sqlite: else registry.db in $XDG_STATE_HOME/ssl-pinning,

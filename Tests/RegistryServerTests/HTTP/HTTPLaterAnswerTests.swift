@@ -19,7 +19,9 @@ import Testing
   @Test("hundreds wait at once, each on nobody's thread, while others are served")
   func many() async throws {
     let gate = Gate()
-    let server = try Self.start {
+    var limits = HTTPLimits()
+    limits.connections = 2048
+    let server = try Self.start(limits) {
       await gate.wait()
       return HTTPBench.text("opened")
     }

@@ -9,7 +9,7 @@ import Testing
   private let ticks = Locked<Int64>(0)
 
   private func text(_ page: MetricsPage) async throws -> String {
-    guard case .later(let work) = page.answer() else {
+    guard case .later(_, let work) = page.answer() else {
       Issue.record("an answer at once")
       return ""
     }
