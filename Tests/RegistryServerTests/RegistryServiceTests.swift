@@ -70,7 +70,9 @@ import Testing
     #expect(server.service.currentDocument(Self.file) == nil)
     let ready = try await server.get("/readyz")
     #expect(ready.status == 503)
-    #expect(String(decoding: ready.body, as: UTF8.self).contains(Self.file))
+    #expect(
+      String(decoding: ready.body, as: UTF8.self)
+        == "{\"reasons\":[\"waiting\"],\"status\":\"not ready\"}\n")
     #expect(try await server.get("/livez").status == 200)
     server.observer.show(.accepted(pin(1)), at: Self.host)
     await server.service.look(at: Self.host)

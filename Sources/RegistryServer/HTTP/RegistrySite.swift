@@ -11,7 +11,9 @@ import CanonicalJSON
 ///   parts alone.
 /// - `/` and the files of the console: ``ConsoleSite``.
 /// - `/api/v1/reports`: see ``ReportsSite``.
-/// - `/metrics`, and `/livez`, `/readyz`, `/startupz`: 200 or 503, with reasons (``HealthFacts``).
+/// - `/metrics`, and `/livez`, `/readyz`, `/startupz`: 200 or 503, with reasons (``HealthFacts``), which
+///   strangers are told in a word each and administrators in full. The reference server's
+///   `/health/liveness`, `/health/readiness` and `/health/startup` are the same.
 struct RegistrySite: Sendable {
   let documents: PublishedDocuments
   let health: ServiceHealth
@@ -57,7 +59,7 @@ struct RegistrySite: Sendable {
     switch path {
     case ReportsSite.path: return .report
     case "/metrics": return .metrics
-    case "/livez", "/readyz", "/startupz": return .probe
+    case _ where HealthProbe(path: path) != nil: return .probe
     default: return path.utf8.starts(with: Self.prefix.utf8) ? .document : .console
     }
   }
@@ -75,14 +77,13 @@ struct RegistrySite: Sendable {
   }
 
   private func page(_ request: HTTPRequest) -> HTTPResponse {
-    switch request.path {
-    case "/livez": return probe(health.facts(of: documents).liveness, request)
-    case "/readyz": return probe(health.facts(of: documents).readiness, request)
-    case "/startupz": return probe(health.facts(of: documents).startup, request)
-    default:
+    guard let probe = HealthProbe(path: request.path) else {
       return console?.answer(
         path: request.path, ifNoneMatch: request.headers["If-None-Match"]) ?? Self.noSuchPath
     }
+    let report = probe.report(health.facts(of: documents))
+    let isTold = administration.isTrusted(request.headers)
+    return probe.response(isTold ? report : report.forStrangers, request)
   }
 
   /// Answers for a document or a part of one. Files are single components of a path, so what stands behind
@@ -115,15 +116,5 @@ struct RegistrySite: Sendable {
   private static func epoch(_ text: String?) -> Int64 {
     guard let text, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return 0 }
     return Int64(text) ?? 0
-  }
-
-  private func probe(_ report: HealthReport, _ request: HTTPRequest) -> HTTPResponse {
-    let (type, bytes) = report.body(accept: request.headers["Accept"])
-    return HTTPResponse(
-      status: report.code,
-      headers: [
-        ("Content-Type", type), ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-      ], body: bytes)
   }
 }

@@ -134,6 +134,27 @@ final class ServerMetrics: Sendable {
   /// A failure report was taken in, or refused.
   func reported(_ outcome: ReportOutcome) { service.reported(outcome) }
 
+  /// A failure report about a listed host was counted.
+  func reported(chain: ChainStanding) { service.reported(chain: chain) }
+
+  /// So many bytes the record of the reports has, and so many groups were dropped from it so far.
+  func reportsKept(bytes: Int, droppedGroups: Int64) {
+    service.reportBytes.set(Double(bytes))
+    service.reportsDropped.set(Double(droppedGroups))
+  }
+
+  /// Whether the record of the reports can be read, so that they are stored.
+  func reportsReadable(_ isReadable: Bool) { service.reportsReadable.set(isReadable ? 1 : 0) }
+
+  /// A record of the reports that nothing can read was set aside.
+  func reportsSetAside() { service.reportsSetAside.increment() }
+
+  /// A configuration was read while the server ran, and is in force or was refused.
+  func reloaded(isInForce: Bool, at now: Int64) {
+    service.reloadSuccess.set(isInForce ? 1 : 0)
+    if isInForce { service.reloadTime.set(Double(now)) }
+  }
+
   /// Whether this server holds the store's leadership.
   ///
   /// Who loses it looks no more: what its looks showed ends, or its last failures would alert for ever.

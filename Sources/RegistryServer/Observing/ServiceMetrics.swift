@@ -41,7 +41,43 @@ final class ServiceMetrics: Sendable {
     labels: ["outcome"]
   ) { Counter() }
 
+  private let reportChains = MetricFamily(
+    "ssl_pinning_report_chains_total",
+    help: "Counted failure reports about listed hosts, by what the reported chain is worth",
+    labels: ["chain"]
+  ) { Counter() }
+  private let reportRecord = MetricFamily(
+    "ssl_pinning_reports_record_bytes", help: "Bytes of the record of the failure reports"
+  ) { Gauge() }
+  private let reportGroupsDropped = MetricFamily(
+    "ssl_pinning_reports_dropped_groups",
+    help: "Groups of failure reports that had to leave the record for want of room"
+  ) { Gauge() }
+  private let readableReports = MetricFamily(
+    "ssl_pinning_reports_readable",
+    help: "0 while the record of the failure reports is a newer program's, else 1"
+  ) { Gauge() }
+  private let reportRecordsSetAside = MetricFamily(
+    "ssl_pinning_reports_set_aside_total",
+    help: "Records of the failure reports that nothing could read"
+  ) { Counter() }
+
+  private let reloads = MetricFamily(
+    "ssl_pinning_configuration_reload_success",
+    help: "0 where the configuration that was read last was refused, else 1"
+  ) { Gauge() }
+  private let reloadTimes = MetricFamily(
+    "ssl_pinning_configuration_reload_timestamp_seconds",
+    help: "When the configuration in force was read, in Unix time"
+  ) { Gauge() }
+
   let leader: Gauge
+  let reloadSuccess: Gauge
+  let reloadTime: Gauge
+  let reportBytes: Gauge
+  let reportsDropped: Gauge
+  let reportsReadable: Gauge
+  let reportsSetAside: Counter
   let pending: Gauge
   /// The kinds of alerts that were ever told: one that is over is told as 0.
   private let kinds = Locked<Set<String>>([])
@@ -51,6 +87,16 @@ final class ServiceMetrics: Sendable {
   init(version: String, started: Int64) {
     leader = leaders.cell()
     pending = approvals.cell()
+    reloadSuccess = reloads.cell()
+    reloadTime = reloadTimes.cell()
+    reloadSuccess.set(1)
+    reloadTime.set(Double(started))
+    reportBytes = reportRecord.cell()
+    reportsDropped = reportGroupsDropped.cell()
+    reportsReadable = readableReports.cell()
+    reportsSetAside = reportRecordsSetAside.cell()
+    reportsReadable.set(1)
+    for standing in ChainStanding.allCases { _ = reportChains.cell(standing.rawValue) }
     requestCells = PathClass.allCases.map { [requestDuration] in requestDuration.cell($0.label) }
     build.cell(version).set(1)
     start.cell().set(Double(started))
@@ -63,8 +109,10 @@ final class ServiceMetrics: Sendable {
 
   var all: [any ExposedMetric] {
     [
-      build, start, leaders, approvals, open, requests, requestDuration, storeDuration, storeErrors,
-      reports,
+      build, start, reloads, reloadTimes, leaders, approvals, open, requests, requestDuration,
+      storeDuration, storeErrors,
+      reports, reportChains, reportRecord, reportGroupsDropped, readableReports,
+      reportRecordsSetAside,
     ]
   }
 
@@ -79,6 +127,8 @@ final class ServiceMetrics: Sendable {
   }
 
   func reported(_ outcome: ReportOutcome) { reports.cell(outcome.rawValue).increment() }
+
+  func reported(chain: ChainStanding) { reportChains.cell(chain.rawValue).increment() }
 
   func alerts(_ counts: [String: Int]) {
     let all = kinds.withLock { kinds in

@@ -179,7 +179,7 @@ actor DocumentKeeper {
   /// Tells of keys that do not fit the key sets before the next change needs them.
   func checkSigning(at now: Int64) {
     if let problem = services.signer.problem(of: file, after: state) {
-      services.health.report(file, "\(problem)")
+      services.health.report(file, "\(problem)", as: .signing)
       state.raise(ServerAlert(kind: .signing, message: "\(problem)", since: now))
       services.log.event(.error, "signing_impossible", ["file": file, "reason": "\(problem)"])
     } else if state.alerts[""]?.contains(where: { $0.kind == .signing }) == true {
@@ -489,7 +489,7 @@ actor DocumentKeeper {
   }
 
   private func note(_ failure: KeeperFailure, at now: Int64) {
-    services.health.report(file, "\(failure)")
+    services.health.report(file, "\(failure)", as: failure.alert == .signing ? .signing : .store)
     state.raise(ServerAlert(kind: failure.alert, message: "\(failure)", since: now))
     services.log.event(.error, "document_not_stored", ["file": file, "reason": "\(failure)"])
   }

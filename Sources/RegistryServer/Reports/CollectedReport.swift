@@ -10,6 +10,8 @@ struct CollectedReport: Sendable, Equatable {
   var host: HostName
   /// What the server showed.
   var chain: PresentedChain
+  /// What the chain is worth; found out after reading.
+  var standing = ChainStanding.unverified
   /// The app's identifier, version and platform, cleaned; empty in reports as of RFC 7469.
   var app = ""
   var version = ""

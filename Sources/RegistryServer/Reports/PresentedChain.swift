@@ -9,6 +9,8 @@ struct PresentedChain: Sendable, Hashable {
   /// SHA-256 over the certificates' DER in the order presented, each behind its length in four bytes;
   /// `nil` where the report holds none.
   var digest: CertificateFingerprint?
+  /// The certificates in DER, the leaf first, for whoever judges them; of a chain that is kept they are not.
+  var certificates: [[UInt8]] = []
   /// The leaf's subject and issuer, cleaned; empty where they cannot be read.
   var subject = ""
   var issuer = ""
@@ -30,6 +32,7 @@ struct PresentedChain: Sendable, Hashable {
     for (index, text) in texts.enumerated() {
       let der = try Self.certificate(text, "\(member)[\(index)]")
       digested += (0..<4).map { UInt8(truncatingIfNeeded: der.count >> (24 - 8 * $0)) } + der
+      certificates.append(der)
       guard let pin = try? SPKIPin(certificateDER: der) else {
         throw .notACertificate(member: "\(member)[\(index)]")
       }

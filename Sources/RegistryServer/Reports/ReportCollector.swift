@@ -7,11 +7,14 @@ import PinningPlatform
 ///   the record is large, as often as writing stays cheap; a server that is killed loses what it counted
 ///   since. Documents are held to more; reports are counts.
 /// - Servers on one store add up; see ``ReportLedger``.
-/// - A record that cannot be read is left as it is, and said so in the log: then reports are counted in
-///   memory only. A failing store is tried again with the next write. Neither keeps the server from its work.
+/// - A record that nothing can read is set aside under ``asideName``, which the log and a metric tell, and a
+///   new one is begun. One of a newer program is left as it is: then reports are counted in memory only.
+///   A failing store is tried again with the next write. Neither keeps the server from its work.
 actor ReportCollector {
   /// The record's name in the store.
   static let recordName = ".reports"
+  /// Where a record goes that nothing can read; only the last such one is kept.
+  static let asideName = ".reports-unreadable"
   /// Seconds from the first unwritten report to the write.
   static let pauseSeconds: Int64 = 5
   /// For each so many bytes of the record a write waits one second more.
@@ -33,6 +36,7 @@ actor ReportCollector {
   private let clock: any ServerClock
   private let log: ServerLog
   private let metrics: ServerMetrics?
+  private let judge: ReportedChainJudge?
 
   private var listed: ListedHosts
   private var memory = ReportMemory()
@@ -54,12 +58,14 @@ actor ReportCollector {
   ///
   /// - Parameters:
   ///   - listed: the hosts that documents speak of.
+  ///   - judge: finds out what reported chains are worth; without one they are all unverified.
   ///   - writer: tells this process from every other, and from its own past: random.
   init(
     store: any RegistryStore, listed: ListedHosts, writer: String, clock: any ServerClock,
-    log: ServerLog, metrics: ServerMetrics? = nil,
+    log: ServerLog, metrics: ServerMetrics? = nil, judge: ReportedChainJudge? = nil,
     limits: ReportLedger.Limits = ReportLedger.Limits()
   ) {
+    self.judge = judge
     self.store = store
     self.listed = listed
     self.writer = writer
@@ -80,8 +86,12 @@ actor ReportCollector {
   /// Takes the body of a POST in.
   nonisolated func take(_ body: [UInt8]) async -> ReportAnswer {
     do throws(ReportRefusal) {
-      let report = try CollectedReport(parsing: body)
-      metrics?.reported(await count(report))
+      var report = try CollectedReport(parsing: body)
+      if let judge { report.standing = await judge.standing(of: report) }
+      report.chain.certificates = []
+      let outcome = await count(report)
+      metrics?.reported(outcome)
+      if outcome == .accepted { metrics?.reported(chain: report.standing) }
       return .accepted
     } catch {
       metrics?.reported(.refused)
@@ -157,7 +167,7 @@ actor ReportCollector {
       do throws(StoreError) {
         switch try await store.replace(Self.recordName, version: base.version, with: bytes) {
         case .replaced(let version):
-          base = Base(version: version, ledger: next, bytes: bytes.count)
+          become(Base(version: version, ledger: next, bytes: bytes.count))
           sending = nil
           // What a write that failed left behind may not have been all.
           guard !pending.isEmpty else { return }
@@ -183,16 +193,50 @@ actor ReportCollector {
     }
     lastRead = clock.now()
     guard isStale || record?.version ?? 0 > base.version else { return }
-    do throws(StoreError) {
-      let bytes = record?.bytes ?? []
-      let ledger =
-        record == nil
-        ? ReportLedger(limits: limits) : try ReportLedger(decoding: bytes, limits: limits)
-      base = Base(version: record?.version ?? 0, ledger: ledger, bytes: bytes.count)
+    guard let record else {
+      become(Base(ledger: ReportLedger(limits: limits)))
+      isStale = false
+      return
+    }
+    do throws(ReportRecordFault) {
+      let ledger = try ReportLedger(decoding: record.bytes, limits: limits)
+      become(Base(version: record.version, ledger: ledger, bytes: record.bytes.count))
       isStale = false
     } catch {
-      isReadable = false
-      log.event(.error, "reports_not_read", ["reason": "\(error)"])
+      switch error {
+      case .newer:
+        isReadable = false
+        metrics?.reportsReadable(false)
+        log.event(.error, "reports_not_read", ["reason": "\(error)"])
+      case .broken: await setAside(record, because: "\(error)")
+      }
     }
+  }
+
+  /// Keeps a record that nothing can read under another name, and goes on without.
+  private func setAside(_ record: StoredRecord, because reason: String) async {
+    do throws(StoreError) {
+      let last = try await store.record(named: Self.asideName)
+      // Another server on the store that was faster has set the same aside.
+      _ = try await store.replace(
+        Self.asideName, version: last?.version ?? 0, with: record.bytes)
+    } catch {
+      log.event(
+        .error, "reports_not_read", ["reason": "\(reason); and it cannot be set aside: \(error)"])
+      return
+    }
+    become(Base(version: record.version, ledger: ReportLedger(limits: limits)))
+    isStale = false
+    metrics?.reportsSetAside()
+    log.event(
+      .error, "reports_set_aside",
+      ["reason": reason, "record": Self.asideName, "message": "reports are counted anew"])
+  }
+
+  private func become(_ base: Base) {
+    self.base = base
+    let dropped = ReportCount.sum(
+      base.ledger.listed.droppedGroups, base.ledger.unlisted.droppedGroups)
+    metrics?.reportsKept(bytes: base.bytes, droppedGroups: dropped)
   }
 }

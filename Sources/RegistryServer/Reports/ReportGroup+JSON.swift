@@ -7,7 +7,7 @@ extension ReportGroup {
     var object: JSONObject = [
       "host": .string("\(key.host)"), "reports": ReportLedger.number(reports),
       "failures": ReportLedger.number(failures), "first": ReportLedger.number(first),
-      "last": ReportLedger.number(last),
+      "last": ReportLedger.number(last), "standing": .string(standing.rawValue),
     ]
     object["leafPin"] = key.leafPin.map { .string($0.base64) }
     object["chain"] = key.chain.map { .string("\($0)") }
@@ -37,7 +37,7 @@ extension ReportGroup {
       let failures = object["failures"]?.integerValue, reports >= 0, failures >= 0,
       let first = object["first"]?.integerValue, let last = object["last"]?.integerValue
     else { return nil }
-    func text(_ name: String) -> String { object[name]?.stringValue ?? "" }
+    func text(_ name: String) -> String { ReportText.cleaned(object[name]?.stringValue ?? "") }
     var report = CollectedReport(host: host, chain: PresentedChain(leafPin: nil))
     if let pin = object["leafPin"] {
       guard let read = pin.stringValue.flatMap({ try? SPKIPin(base64: $0) }) else { return nil }
@@ -49,6 +49,9 @@ extension ReportGroup {
       }
       report.chain.digest = read
     }
+    // Records of an earlier time have none.
+    report.standing =
+      object["standing"]?.stringValue.flatMap(ChainStanding.init(rawValue:)) ?? .unverified
     report.chain.subject = text("subject")
     report.chain.issuer = text("issuer")
     report.app = text("app")

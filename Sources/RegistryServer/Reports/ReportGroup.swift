@@ -25,6 +25,8 @@ struct ReportGroup: Sendable, Equatable {
   /// The leaf's subject and issuer.
   var subject: String
   var issuer: String
+  /// What the chain is worth, the best that it ever was.
+  var standing: ChainStanding
   /// What the newest report said.
   var platform: String
   var rule: String
@@ -43,6 +45,7 @@ struct ReportGroup: Sendable, Equatable {
     key = ReportGroupKey(report)
     subject = report.chain.subject
     issuer = report.chain.issuer
+    standing = report.standing
     platform = report.platform
     rule = report.rule
     isEnforced = report.isEnforced
@@ -52,6 +55,7 @@ struct ReportGroup: Sendable, Equatable {
 
   /// Counts a report.
   mutating func add(_ report: CollectedReport, as news: ReportNews, at now: Int64) {
+    standing = max(standing, report.standing)
     if now >= last {
       platform = report.platform
       rule = report.rule
@@ -68,6 +72,7 @@ struct ReportGroup: Sendable, Equatable {
 
   /// Adds what another server, or an earlier moment, counted of the same.
   mutating func merge(_ other: ReportGroup) {
+    standing = max(standing, other.standing)
     if other.last > last {
       platform = other.platform
       rule = other.rule
@@ -90,5 +95,16 @@ struct ReportGroup: Sendable, Equatable {
   mutating func tidy(at now: Int64) {
     hours.tidy(at: now)
     days.tidy(at: now)
+  }
+
+  /// Bytes that it takes in the store, or a few more: the longest of everything but texts and buckets, of
+  /// texts each byte and once more what has to be escaped, and of each bucket two numbers.
+  var size: Int {
+    let texts = [key.app, key.version, subject, issuer, platform, rule].reduce(
+      "\(key.host)".utf8.count
+    ) {
+      $0 + $1.utf8.reduce(0) { $0 + ($1 == UInt8(ascii: "\"") || $1 == UInt8(ascii: "\\") ? 2 : 1) }
+    }
+    return 600 + texts + 28 * (hours.cells.count + days.cells.count)
   }
 }

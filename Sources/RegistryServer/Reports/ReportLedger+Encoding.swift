@@ -7,7 +7,7 @@ import Pinning
 ///       "listed": { "hours": [start, count, start, count, …], "droppedGroups": 0, "droppedReports": 0,
 ///         "groups": [ { "host", "leafPin"?, "chain"?, "subject"?, "issuer"?, "app"?, "version"?,
 ///                       "platform"?, "rule"?, "result"?, "enforced"?, "reports", "failures",
-///                       "first", "last", "hours": […], "days": […] } ] },
+///                       "first", "last", "standing", "hours": […], "days": […] } ] },
 ///       "unlisted": { likewise } }
 ///
 /// Nothing in it is secret, and nothing identifies a person or a device.
@@ -27,9 +27,8 @@ extension ReportLedger {
 
   /// Reads a record.
   ///
-  /// - Throws: ``StoreError/failed(operation:reason:)`` for one that was not written by this program, or
-  ///   by a newer one: overwriting it would lose what cannot be read here.
-  init(decoding bytes: [UInt8], limits: Limits) throws(StoreError) {
+  /// - Throws: ``ReportRecordFault``.
+  init(decoding bytes: [UInt8], limits: Limits) throws(ReportRecordFault) {
     self.init(limits: limits)
     let root: JSONValue
     do throws(JSONError) { root = try JSONValue(parsing: bytes) } catch {
@@ -38,6 +37,7 @@ extension ReportLedger {
     guard let object = root.objectValue, let format = object["format"]?.integerValue else {
       throw Self.failure("it is no record of this program")
     }
+    guard format <= Self.format else { throw .newer(format: format) }
     guard format == Self.format else { throw Self.failure("it has the format \(format)") }
     for (name, value) in object["writers"]?.objectValue ?? [:] {
       guard let pair = value.arrayValue, pair.count == 2, let serial = pair[0].integerValue,
@@ -49,7 +49,9 @@ extension ReportLedger {
     try Self.read(object["unlisted"], into: &unlisted)
   }
 
-  private static func read(_ value: JSONValue?, into table: inout ReportTable) throws(StoreError) {
+  private static func read(
+    _ value: JSONValue?, into table: inout ReportTable
+  ) throws(ReportRecordFault) {
     guard let object = value?.objectValue, let groups = object["groups"]?.arrayValue else {
       throw failure("a table is missing")
     }
@@ -80,8 +82,21 @@ extension ReportLedger {
 
   static func number(_ value: Int64) -> JSONValue { .number(JSONNumber(exactly: value) ?? 0) }
 
-  private static func failure(_ reason: String) -> StoreError {
-    .failed(operation: "reading the failure reports", reason: reason)
+  private static func failure(_ reason: String) -> ReportRecordFault { .broken(reason: reason) }
+}
+
+/// Why the record of the reports cannot be read.
+enum ReportRecordFault: Error, Equatable, CustomStringConvertible {
+  /// A newer program wrote it. Replacing it would lose what it has.
+  case newer(format: Int64)
+  /// Nothing can read it, or it is larger than anything that is read.
+  case broken(reason: String)
+
+  var description: String {
+    switch self {
+    case .newer(let format): "the failure reports have the format \(format) of a newer program"
+    case .broken(let reason): "the failure reports cannot be read: \(reason)"
+    }
   }
 }
 

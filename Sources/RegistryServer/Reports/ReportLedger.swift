@@ -17,6 +17,9 @@ struct ReportLedger: Sendable, Equatable {
     /// The same for hosts that are not.
     var unlistedGroups = 500
     var unlistedGroupsOfOneHost = 20
+    /// The most bytes that the groups take in the store: 16 MiB together.
+    var bytes = 14 << 20
+    var unlistedBytes = 2 << 20
 
     /// Limits for so many groups about listed hosts; a tenth of them may be of one host.
     init(groups: Int = 10_000) {
@@ -42,9 +45,11 @@ struct ReportLedger: Sendable, Equatable {
 
   /// An empty ledger.
   init(limits: Limits = Limits()) {
-    listed = ReportTable(limit: limits.groups, hostLimit: limits.groupsOfOneHost)
+    listed = ReportTable(
+      limit: limits.groups, hostLimit: limits.groupsOfOneHost, byteLimit: limits.bytes)
     unlisted = ReportTable(
-      limit: limits.unlistedGroups, hostLimit: limits.unlistedGroupsOfOneHost)
+      limit: limits.unlistedGroups, hostLimit: limits.unlistedGroupsOfOneHost,
+      byteLimit: limits.unlistedBytes)
   }
 
   var isEmpty: Bool { listed.isEmpty && unlisted.isEmpty }

@@ -49,7 +49,10 @@ struct ReportSummary: Sendable {
         host == nil ? ledger.listed.hours : merged(groups, by: steps), since: since, until: until,
         steps),
       "hosts": sums(groups) { ["host": .string("\($0.key.host)")] },
-      "chains": sums(groups) { $0.told.only(["leafPin", "chain", "subject", "issuer"]) },
+      "chains": sums(groups) {
+        $0.told.only(["leafPin", "chain", "subject", "issuer", "standing"])
+      },
+      "standings": sums(groups) { $0.told.only(["standing"]) },
       "apps": sums(groups) { $0.told.only(["app", "version", "platform"]) },
       "results": sums(groups) { $0.told.only(["result", "rule"]) },
       "groups": .array(

@@ -1,7 +1,7 @@
 /// Cleans what a stranger wrote before it is kept, logged or shown.
 enum ReportText {
   /// The most Unicode scalars of a name, a version, a subject.
-  static let longest = 256
+  static let longest = 64
 
   /// The text without control characters, line separators, and the invisible ones by which text can be
   /// made to look like another (bidirectional controls, zero-width characters); at most `limit` scalars.

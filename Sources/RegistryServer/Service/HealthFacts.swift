@@ -7,9 +7,17 @@ struct HealthFacts: Sendable, Equatable {
   /// Endpoints that nobody has looked at since the start; `nil` before watching began.
   var missingFirstLooks: Int? = nil
   /// What could not be stored or signed, and why, by file.
-  var failures: [String: String] = [:]
+  var failures: [String: Failure] = [:]
+  /// Why the configuration that was read last is not in force; `nil` where it is.
+  var refusedConfiguration: String?
   /// Whether the server is about to stop.
   var isStopping = false
+
+  /// Something that does not work.
+  struct Failure: Sendable, Equatable {
+    var kind: HealthReport.Kind
+    var reason: String
+  }
 
   /// How many waiting files are named; of ten thousand the first few say enough.
   static let mostFilesNamed = 20
@@ -26,7 +34,9 @@ struct HealthFacts: Sendable, Equatable {
     let looks =
       missingFirstLooks.map { "\($0) endpoints have not been looked at yet" }
       ?? "watching has not begun"
-    return HealthReport(status: "starting", isGood: false, reasons: [looks] + waiting)
+    return HealthReport(
+      status: "starting", isGood: false, reasons: [looks] + waiting,
+      kinds: [.looks] + (waitingFiles.isEmpty ? [] : [.waiting]))
   }
 
   /// `/readyz`: whether traffic should come here, and what is amiss either way.
@@ -41,8 +51,18 @@ struct HealthFacts: Sendable, Equatable {
     let isReady = hasDocument && isComplete && !isStopping
     var reasons = isStopping ? ["the server is stopping"] : []
     reasons += waiting
-    reasons += failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
-    return HealthReport(status: isReady ? "ready" : "not ready", isGood: isReady, reasons: reasons)
+    reasons += failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.reason)" }
+    reasons += refusedConfiguration.map { ["the configuration was not read again: \($0)"] } ?? []
+    return HealthReport(
+      status: isReady ? "ready" : "not ready", isGood: isReady, reasons: reasons, kinds: kinds)
+  }
+
+  private var kinds: [HealthReport.Kind] {
+    var kinds = Set(failures.values.map(\.kind))
+    if isStopping { kinds.insert(.stopping) }
+    if !waitingFiles.isEmpty { kinds.insert(.waiting) }
+    if refusedConfiguration != nil { kinds.insert(.configuration) }
+    return HealthReport.Kind.allCases.filter(kinds.contains)
   }
 
   private var hasLookedEverywhere: Bool { missingFirstLooks.map { $0 <= 0 } ?? false }

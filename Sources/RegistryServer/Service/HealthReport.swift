@@ -4,6 +4,9 @@ import CanonicalJSON
 ///
 /// JSON (`{"reasons":[],"status":"ready"}`), or lines of text for whoever prefers `text/plain`: the status
 /// first, then a reason each.
+///
+/// Reasons name files, hosts, the database: strangers are told what kind of trouble it is and no more,
+/// see ``forStrangers``.
 struct HealthReport: Sendable, Equatable {
   /// In a word or two.
   let status: String
@@ -11,6 +14,31 @@ struct HealthReport: Sendable, Equatable {
   let isGood: Bool
   /// What is amiss; may hold something in a good report too.
   let reasons: [String]
+  /// What kinds of trouble these are, in one word each.
+  var kinds: [Kind] = []
+
+  /// A kind of trouble.
+  enum Kind: String, Sendable, CaseIterable {
+    /// The server is about to stop.
+    case stopping
+    /// Endpoints have not been looked at yet.
+    case looks
+    /// Documents wait for their first key.
+    case waiting
+    /// The store does not take what is to be published.
+    case store
+    /// Documents cannot be signed.
+    case signing
+    /// Copies of documents cannot be written.
+    case files
+    /// A configuration was refused; the one before is in force.
+    case configuration
+  }
+
+  /// The same without names.
+  var forStrangers: HealthReport {
+    HealthReport(status: status, isGood: isGood, reasons: kinds.map(\.rawValue), kinds: kinds)
+  }
 
   /// The status code: 200, or 503 (RFC 9110 §15.6.4).
   var code: UInt32 { isGood ? 200 : 503 }

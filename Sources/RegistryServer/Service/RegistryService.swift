@@ -18,6 +18,8 @@ public final class RegistryService: Sendable {
   private let health = ServiceHealth()
   private let store: any RegistryStore
   private let metrics: ServerMetrics
+  /// What reported chains are judged by.
+  private let anchors: Locked<AnchorsInForce?>
   /// What apps report; `nil` where nothing is collected.
   private let reports: ReportCollector?
   private let services: KeeperServices
@@ -67,12 +69,6 @@ public final class RegistryService: Sendable {
     do throws(StoreError) {
       store = MeasuredStore(try configuration.storage.open(), metrics: metrics)
     } catch { throw .store(error) }
-    reports =
-      configuration.reports.isEnabled
-      ? ReportCollector(
-        store: store, listed: ListedHosts(configuration.documents), writer: UUID().uuidString,
-        clock: clock, log: log, metrics: metrics,
-        limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
     self.metrics = metrics
     documents = PublishedDocuments(files: configuration.documents.map(\.file))
     services = KeeperServices(
@@ -86,6 +82,20 @@ public final class RegistryService: Sendable {
         keepers: keepers, observer: try Self.observing(observer, configuration.tls),
         tls: configuration.tls),
       store: store, clock: clock, health: health, log: log, metrics: metrics)
+    let anchors = Locked(try Self.anchors(configuration))
+    self.anchors = anchors
+    let known = KnownKeys(keepers: { [duty] in duty.keepers })
+    reports =
+      configuration.reports.isEnabled
+      ? ReportCollector(
+        store: store, listed: ListedHosts(configuration.documents), writer: UUID().uuidString,
+        clock: clock, log: log, metrics: metrics,
+        judge: ReportedChainJudge(
+          believes: { certificates, host in
+            let anchors = anchors.withLock { $0?.current() }
+            return anchors?.believe(certificates, for: host, at: clock.now()) ?? false
+          }, knows: { pin, host in await known.has(pin, of: host) }),
+        limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
     inForce = Locked(configuration)
     self.observer = observer
     self.clock = clock
@@ -222,6 +232,7 @@ public final class RegistryService: Sendable {
       throw .listening(error)
     }
     services.signing.withLock { $0 = next.signer }
+    anchors.withLock { $0 = next.anchors }
     tokenKey.withLock { $0 = next.tokenKey }
     let settings = Dictionary(
       new.documents.map { ($0.file, $0) }, uniquingKeysWith: { first, _ in first })
@@ -266,6 +277,7 @@ public final class RegistryService: Sendable {
   private struct Prepared {
     let signer: DocumentSigner
     let observer: any EndpointObserver
+    let anchors: AnchorsInForce?
     let tokenKey: AdminTokenKey
     let identity: ListenerIdentity?
     let keepers: [DocumentKeeper]
@@ -298,7 +310,18 @@ public final class RegistryService: Sendable {
       }
     }
     return Prepared(
-      signer: signer, observer: observer, tokenKey: tokenKey, identity: identity, keepers: keepers)
+      signer: signer, observer: observer, anchors: try Self.anchors(new), tokenKey: tokenKey,
+      identity: identity, keepers: keepers)
+  }
+
+  /// What reported chains are judged by; `nil` where no reports are taken.
+  private static func anchors(
+    _ configuration: ServerConfiguration
+  ) throws(RegistryServiceError) -> AnchorsInForce? {
+    guard configuration.reports.isEnabled else { return nil }
+    do throws(AnchorsError) { return try AnchorsInForce(file: configuration.tls.anchors) } catch {
+      throw .anchors(error)
+    }
   }
 
   /// Has the listener go by other time-outs, and show another certificate where that is another one.
@@ -322,7 +345,7 @@ public final class RegistryService: Sendable {
           health.clear("files/" + file)
           return
         }
-        health.report("files/" + file, reason)
+        health.report("files/" + file, reason, as: .files)
         log.event(.error, "file_not_written", ["file": file, "reason": reason])
       }
     }
@@ -375,7 +398,8 @@ public final class RegistryService: Sendable {
     }
   }
 
-  private func readAgain(
+  /// Reads the configuration again, as SIGHUP has it.
+  package func readAgain(
     _ read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)?
   ) async {
     guard let read else {
@@ -386,21 +410,28 @@ public final class RegistryService: Sendable {
     }
     let configuration: ServerConfiguration
     do throws(ConfigurationError) { configuration = try read() } catch {
-      log.event(
-        .error, "configuration_refused",
-        ["reason": "\(error)", "message": "everything stays as it was"])
+      refuse("\(error)")
       return
     }
     // What it was made of, and in the end what was in force before.
     ProcessMemory.giveBack()
     defer { ProcessMemory.giveBack() }
     do throws(RegistryServiceError) { try await reload(configuration) } catch {
-      log.event(
-        .error, "configuration_refused",
-        ["reason": "\(error)", "message": "everything stays as it was"])
+      refuse("\(error)")
       return
     }
+    health.configuration(refused: nil)
+    metrics.reloaded(isInForce: true, at: clock.now())
     log.event(.info, "configuration_read_again")
+  }
+
+  /// A configuration that was to be read again is no good.
+  private func refuse(_ reason: String) {
+    health.configuration(refused: reason)
+    metrics.reloaded(isInForce: false, at: clock.now())
+    log.event(
+      .error, "configuration_refused",
+      ["reason": reason, "message": "everything stays as it was"])
   }
 
   private func stop(at signal: TerminationSignal) async {

@@ -3,7 +3,8 @@ import PinningPlatform
 /// What keeps the server from doing its work at this moment, for its probes.
 final class ServiceHealth: Sendable {
   private struct State {
-    var failures: [String: String] = [:]
+    var failures: [String: HealthFacts.Failure] = [:]
+    var refusedConfiguration: String?
     var missingFirstLooks: Int?
     var isStopping = false
   }
@@ -11,7 +12,14 @@ final class ServiceHealth: Sendable {
   private let state = Locked(State())
 
   /// A document could not be stored or signed.
-  func report(_ file: String, _ reason: String) { state.withLock { $0.failures[file] = reason } }
+  func report(_ file: String, _ reason: String, as kind: HealthReport.Kind = .store) {
+    state.withLock { $0.failures[file] = HealthFacts.Failure(kind: kind, reason: reason) }
+  }
+
+  /// A configuration was read: why it is not in force, or `nil` where it is.
+  func configuration(refused reason: String?) {
+    state.withLock { $0.refusedConfiguration = reason }
+  }
 
   /// A document could be stored.
   func clear(_ file: String) { state.withLock { $0.failures[file] = nil } }
@@ -31,7 +39,8 @@ final class ServiceHealth: Sendable {
     return state.withLock { state in
       HealthFacts(
         waitingFiles: waiting, hasDocument: hasDocument, missingFirstLooks: state.missingFirstLooks,
-        failures: state.failures, isStopping: state.isStopping)
+        failures: state.failures, refusedConfiguration: state.refusedConfiguration,
+        isStopping: state.isStopping)
     }
   }
 

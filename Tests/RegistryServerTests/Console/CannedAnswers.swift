@@ -191,7 +191,9 @@ enum CannedAnswers {
         .array([.integer(0), .integer(1)]), .array([.integer(3600), .integer(2)]),
       ]),
       "hosts": sums(["host": text]),
-      "chains": sums(["leafPin": text, "chain": text, "subject": text, "issuer": text]),
+      "chains": sums([
+        "leafPin": text, "chain": text, "subject": text, "issuer": text, "standing": text,
+      ]),
       "apps": sums(["app": text, "version": text, "platform": text]),
       "results": sums(["result": .integer(1), "rule": text]),
       "groups": .array([]), "dropped": .object(["groups": .integer(0), "reports": .integer(0)]),

@@ -12,6 +12,7 @@ extension ConsoleTests {
                 "others":{"count":0,"reports":0}},
        "chains":{"top":[{"leafPin":"j9ESw8g3DxR9XM06fYZeuN1UB4O6xp/GAIjjdD/zM3g=","chain":"ab",
                          "subject":"CN=*.example.com","issuer":"CN=Corporate Inspection",
+                         "standing":"unverified",
                          "reports":150,"hosts":2,"last":1780009300},
                         {"reports":10,"hosts":1,"last":1780009300}],
                  "others":{"count":2,"reports":7}},
@@ -41,7 +42,8 @@ extension ConsoleTests {
         """)
       #expect(widths.arrayValue?.compactMap(\.stringValue) == ["100.00%", "33.33%"])
       #expect(try await page.rows(ofTable: "Reports by the chain").count == 2)
-      #expect(try await page.text("[data-key=section-by-presented-chain]").contains("2 others"))
+      let chains = try await page.text("[data-key=section-by-presented-chain]")
+      #expect(chains.contains("2 others") && chains.contains("Unverified"))
       #expect(
         try await page.rows(ofTable: "Reports by app").first?.first == "com.example.shop 4.12\nIOS")
       #expect(try await page.text("main").contains("other.example.net"))

@@ -12,6 +12,8 @@ struct HealthTests {
     var testDescription: String { name }
   }
 
+  private static let full = HealthFacts.Failure(kind: .store, reason: "disk full")
+
   private static let cases = [
     Case(
       name: "before watching began", facts: HealthFacts(waitingFiles: ["a"]), isStarted: false,
@@ -40,7 +42,7 @@ struct HealthTests {
     ),
     Case(
       name: "the store fails",
-      facts: HealthFacts(hasDocument: true, missingFirstLooks: 0, failures: ["a": "disk full"]),
+      facts: HealthFacts(hasDocument: true, missingFirstLooks: 0, failures: ["a": Self.full]),
       isStarted: true, isReady: true),
     Case(
       name: "stopping",
@@ -64,13 +66,34 @@ struct HealthTests {
   func reasons() {
     let files = (0..<500).map { "\($0).json" }
     let facts = HealthFacts(
-      waitingFiles: files, missingFirstLooks: 3, failures: ["x": "why"], isStopping: true)
+      waitingFiles: files, missingFirstLooks: 3,
+      failures: ["x": HealthFacts.Failure(kind: .store, reason: "why")], isStopping: true)
     #expect(facts.startup.reasons.first == "3 endpoints have not been looked at yet")
     #expect(facts.startup.reasons.last == "480 more documents wait likewise")
     let reasons = facts.readiness.reasons
     #expect(reasons.count == 23)
     #expect(reasons.first == "the server is stopping")
     #expect(reasons.last == "x: why")
+  }
+
+  @Test("strangers are told the kinds of trouble, and no name of a file, a host or a database")
+  func strangers() {
+    let facts = HealthFacts(
+      waitingFiles: ["secret.json"], missingFirstLooks: 1,
+      failures: [
+        "secret.json": HealthFacts.Failure(kind: .store, reason: "postgres://secret:5432 is gone"),
+        "files/secret.json": HealthFacts.Failure(kind: .files, reason: "/secret is full"),
+        "other.json": HealthFacts.Failure(kind: .signing, reason: "no secret key"),
+      ], refusedConfiguration: "line 7: secret", isStopping: true)
+    let told = facts.readiness.forStrangers
+    #expect(
+      told.reasons == ["stopping", "waiting", "store", "signing", "files", "configuration"])
+    #expect(told.status == facts.readiness.status && told.code == facts.readiness.code)
+    #expect(facts.startup.forStrangers.reasons == ["looks", "waiting"])
+    #expect(facts.readiness.reasons.last == "the configuration was not read again: line 7: secret")
+    for report in [told, facts.startup.forStrangers, facts.liveness.forStrangers] {
+      #expect(!String(decoding: report.body(accept: nil).bytes, as: UTF8.self).contains("secret"))
+    }
   }
 
   @Test("answers in JSON, and in text for whoever prefers that")

@@ -200,6 +200,46 @@ struct ReportCollectorTests {
     #expect(try await told(collector) == [1, 0])
     #expect(try await store.record(named: ReportCollector.recordName)?.bytes == bytes)
     #expect(log.events("reports_not_read").count == 1)
+    let samples = try PrometheusPage(metrics.exposition(at: 0)).samples
+    #expect(samples["ssl_pinning_reports_readable"] == 0)
+    #expect(try await store.record(named: ReportCollector.asideName) == nil)
+  }
+
+  @Test(
+    "a record that nothing can read is set aside, and collecting goes on",
+    arguments: [
+      Array("{\"format\":1}".utf8), Array("nonsense".utf8), [], [0xff],
+      [UInt8](repeating: 0x20, count: 64 << 20 + 1),
+    ])
+  func broken(bytes: [UInt8]) async throws {
+    _ = try await store.replace(ReportCollector.recordName, version: 0, with: bytes)
+    let collector = try collector()
+    await collector.open()
+    _ = await collector.take(try body())
+    await collector.flush()
+    #expect(try await told(collector) == [1, 0])
+    #expect(try await told(try self.collector("two")) == [1, 0])
+    let aside = try await store.record(named: ReportCollector.asideName)
+    #expect(aside?.bytes == bytes)
+    #expect(log.events("reports_set_aside").count == 1)
+    let samples = try PrometheusPage(metrics.exposition(at: 0)).samples
+    #expect(samples["ssl_pinning_reports_set_aside_total"] == 1)
+    #expect(samples["ssl_pinning_reports_readable"] == 1)
+  }
+
+  @Test("where it cannot be set aside, it stays, and is tried again")
+  func notSetAside() async throws {
+    let bytes = Array("nonsense".utf8)
+    _ = try await store.replace(ReportCollector.recordName, version: 0, with: bytes)
+    let collector = try collector()
+    await store.become(.losesAnswers)
+    _ = await collector.take(try body())
+    await collector.flush()
+    #expect(try await store.record(named: ReportCollector.recordName)?.bytes == bytes)
+    await store.become(.well)
+    await collector.flush()
+    #expect(try await told(try self.collector("two")) == [1, 0])
+    #expect(try await store.record(named: ReportCollector.asideName)?.bytes == bytes)
   }
 
   @Test("it writes by itself, once for many reports, and again after a failure")

@@ -53,7 +53,7 @@ struct ReportMergeTests {
       good.replacing("\"reports\":1", with: "\"reports\":-1"),
       good.replacing("\"hours\":[", with: "\"hours\":[1,"), good.replacing("[3,", with: "[\"3\","),
     ] {
-      #expect(throws: StoreError.self, "\(text.prefix(60))") {
+      #expect(throws: ReportRecordFault.self, "\(text.prefix(60))") {
         try ReportLedger(decoding: Array(text.utf8), limits: .init())
       }
     }

@@ -28,7 +28,8 @@ export function reportsPage(parts, tools) {
     view: (summary) => [
       element("p", { class: "lead" },
         "Pin failures that apps reported. A few are an attack or a wrong proxy near one app; many at once "
-        + "are a key that was changed before it was published."),
+        + "are a key that was changed before it was published. Anybody can send a report: a chain that is "
+        + "unverified may be made up, and its pin must never be announced."),
       chooser(reach, (chosen) => tools.settle(address(["reports"], { reach: chosen, host }))),
       host === null ? null : element(
         "p", { "data-key": "only" }, "Only ", element("strong", null, host), ". ", link("Show all hosts", address(["reports"], { reach }))),
@@ -59,12 +60,25 @@ function charts({ hosts, chains, apps, results }, hostAddress) {
     chart("By presented chain", "Reports by the chain that was shown", "Chain", chains, (row) => [
       element("span", null, row.subject ?? "unreadable"),
       row.issuer ? element("span", { class: "standing" }, `issued by ${row.issuer}`) : null,
+      row.standing ? standingBadge(row.standing) : null,
       row.leafPin ? pinText(row.leafPin) : null]),
     chart("By app version", "Reports by app and version", "App", apps, (row) => [
       element("span", null, [row.app ?? "no name", row.version].filter(Boolean).join(" ")),
       row.platform ? element("span", { class: "standing" }, row.platform) : null]),
     chart("By rule", "Reports by the rule that failed", "Rule", results, (row) => row.rule ?? resultNames[row.result] ?? "no rule"),
   ];
+}
+
+// What this server makes of a reported chain.
+const standings = {
+  verified: ["care", "Verified: an authority issued it for this host"],
+  seen: ["good", "Seen: this server knows the key"],
+  unverified: ["calm", "Unverified"],
+};
+
+function standingBadge(standing) {
+  const [tone, text] = standings[standing] ?? ["calm", standing];
+  return badge(text, tone);
 }
 
 const resultNames = { 1: "no pin matched", 2: "the chain is not trusted", 3: "not judged" };
@@ -76,7 +90,7 @@ function chart(title, caption, head, { top, others }, name) {
     title, null,
     barTable({
       caption, head, rows, name: ({ row }) => name(row),
-      keyOf: ({ row }) => [row.host, row.chain, row.leafPin, row.app, row.version, row.platform, row.rule, row.result].join(" "),
+      keyOf: ({ row }) => [row.host, row.chain, row.leafPin, row.standing, row.app, row.version, row.platform, row.rule, row.result].join(" "),
       extra: top.some(({ last }) => last !== undefined) ? { title: "Last", cell: ({ row }) => moment(row.last) } : null,
     }),
     others.count === 0 ? null : element("p", { class: "aside" }, `${others.count} others: ${others.reports} reports.`));
