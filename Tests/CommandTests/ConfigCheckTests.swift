@@ -46,6 +46,33 @@ struct ConfigCheckTests {
     }
   }
 
+  @Test("takes the reference server's flags, and --listen before its second name")
+  func serverFlags() async throws {
+    try await withTemporaryDirectory { directory in
+      try directory.write(Self.yaml, to: "config.yaml")
+      for (flags, address) in [
+        (["--server-listen", "127.0.0.1:2"], "127.0.0.1:2"),
+        (["--server-listen=127.0.0.1:2", "--listen", "127.0.0.1:3"], "127.0.0.1:3"),
+      ] {
+        let outcome = try await Tool.run(
+          [
+            "config", "check", "--config-path", directory.path(), "--server-read-timeout", "7s",
+            "--server-write-timeout=8s",
+          ] + flags)
+        #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+        let rows = outcome.stdout.split(separator: "\n").map {
+          $0.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
+        }
+        for row in [
+          "server.listen \(address) --listen", "server.read_timeout 7s --server-read-timeout",
+          "server.write_timeout 8s --server-write-timeout",
+        ] {
+          #expect(rows.contains(row), "\(row) is not in\n\(outcome.stdout)")
+        }
+      }
+    }
+  }
+
   @Test("prints the same as JSON, unused values too")
   func json() async throws {
     try await withTemporaryDirectory { directory in

@@ -47,6 +47,8 @@ import Testing
     ("", "publish: {dir: /srv}", [.publishDirectory], []),
     ("", "publish: {mirrors: ['https://m.example/']}", [.publishMirrors], []),
     ("", "ui: {token_ttl: 1h}", [.uiTokenTTL], []),
+    ("", "ui: {insecure: true}", [], [.uiInsecure]),
+    ("", "metrics: {listen: '127.0.0.1:1'}", [], [.metricsListen]),
     (
       "", "ui: {enabled: false}\nreports: {enabled: false, max_groups: 1}", [],
       [.uiEnabled, .reportsEnabled, .reportsMaximumGroups]

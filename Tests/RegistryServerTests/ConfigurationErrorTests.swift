@@ -70,6 +70,11 @@ import Testing
       "keys: [{fqdn: a.b}]\nserver: {trusted_proxies: ['::/0']}",
       "is every address: any caller could name another one"
     ),
+    (
+      "keys: [{fqdn: a.b}]\nserver: {listen: '127.0.0.1:1'}\nmetrics: {listen: '127.0.0.1:1'}",
+      "metrics.listen: 127.0.0.1:1 is server.listen, too; hint: another port"
+    ),
+    ("keys: [{fqdn: a.b}]\nmetrics: {listen: here}", "metrics.listen: \"here\" is no address"),
     ("keys: [{fqdn: a.b}]\nserver: {port: 7500}", "unknown key server.port"),
     ("keys: [{fqdn: a.b}]\nstorage: {type: mongo}", "no such storage: \"mongo\"; hint: sqlite"),
     ("keys: [{fqdn: a.b}]\nstorage: {type: Memory}", "no such storage: \"Memory\""),

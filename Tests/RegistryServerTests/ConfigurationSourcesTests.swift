@@ -47,8 +47,9 @@ import Testing
     Row(
       setting: .serverListen, standard: "127.0.0.1:7500", file: "127.0.0.1:1",
       environment: ":2", flag: "[::1]:3", shown: [":2": "[::]:2"]),
-    Row(setting: .serverReadTimeout, standard: "5s", file: "1s", environment: "2s"),
-    Row(setting: .serverWriteTimeout, standard: "5s", file: "1s", environment: "2s"),
+    Row(setting: .serverReadTimeout, standard: "5s", file: "1s", environment: "2s", flag: "3s"),
+    Row(
+      setting: .serverWriteTimeout, standard: "5s", file: "1s", environment: "2s", flag: "3s"),
     Row(
       setting: .serverCertificate, standard: nil, file: "a.pem", environment: "b.pem",
       beside: "private_key: k.pem"),
@@ -115,6 +116,10 @@ import Testing
       environment: "[\"https://b.example/x\"]"),
     Row(setting: .uiEnabled, standard: "true", file: "false", environment: "true"),
     Row(setting: .uiTokenTTL, standard: "24h", file: "1h", environment: "2h"),
+    Row(setting: .uiInsecure, standard: "false", file: "true", environment: "false"),
+    Row(
+      setting: .metricsListen, standard: nil, file: "127.0.0.1:1", environment: "127.0.0.1:2",
+      flag: "127.0.0.1:3"),
     Row(setting: .reportsEnabled, standard: "true", file: "false", environment: "true"),
     Row(setting: .reportsMaximumGroups, standard: "10000", file: "1", environment: "2"),
   ]

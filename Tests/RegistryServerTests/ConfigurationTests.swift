@@ -238,8 +238,8 @@ import Testing
     #expect(throws: ConfigurationError.self) {
       try ServerConfiguration(yaml: Array("keys: ".utf8) + [0xff])
     }
-    #expect(throws: ConfigurationError.tooLarge(limit: 1 << 20)) {
-      try ServerConfiguration(yaml: [UInt8](repeating: 0x20, count: (1 << 20) + 1))
+    #expect(throws: ConfigurationError.tooLarge(limit: 16 << 20)) {
+      try ServerConfiguration(yaml: [UInt8](repeating: 0x20, count: (16 << 20) + 1))
     }
     let directory = try TemporaryDirectory()
     for path in [directory.path(), directory.path("none.yaml"), "/dev/zero", "/dev/null/x"] {

@@ -4,10 +4,13 @@ public struct AdministrationConfiguration: Sendable, Equatable {
   public var tokenTTL: Int64
   /// Whether there is a console at all.
   public var isEnabled: Bool
+  /// Whether other machines may send tokens in clear text.
+  public var isInsecure: Bool
 
   /// Settings; the defaults are those of the configuration file.
-  public init(tokenTTL: Int64 = 86_400_000, isEnabled: Bool = true) {
+  public init(tokenTTL: Int64 = 86_400_000, isEnabled: Bool = true, isInsecure: Bool = false) {
     self.tokenTTL = tokenTTL
     self.isEnabled = isEnabled
+    self.isInsecure = isInsecure
   }
 }

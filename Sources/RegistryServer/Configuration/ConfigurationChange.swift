@@ -56,6 +56,7 @@ extension ServerConfiguration {
     case .serverListen, .storageType, .storageDSN, .storageDumpDirectory, .storageDumpInterval,
       .storageMaximumOpen, .storageMaximumIdle, .storageMaximumIdleTime, .storageMaximumLifetime,
       .tlsDirectory, .publishStatements, .publishOnlineKeys, .publishKeySets, .uiEnabled,
+      .uiInsecure, .metricsListen,
       .reportsEnabled, .reportsMaximumGroups:
       .afterRestart
     }

@@ -3,7 +3,7 @@ extension HTTPConfiguration {
   init(_ server: ConfigurationSection) throws(ConfigurationError) {
     let standard = HTTPConfiguration()
     self.init(
-      listen: try Self.listen(server) ?? standard.listen,
+      listen: try ListenAddress(server, "listen") ?? standard.listen,
       readTimeout: try server.duration("read_timeout", in: 0...day) ?? standard.readTimeout,
       writeTimeout: try server.duration("write_timeout", in: 0...day) ?? standard.writeTimeout,
       certificate: try server.nonEmpty("certificate"),
@@ -46,15 +46,16 @@ extension HTTPConfiguration {
     }
     return networks
   }
+}
 
-  private static func listen(
-    _ server: ConfigurationSection
-  ) throws(ConfigurationError) -> ListenAddress? {
-    guard let text = try server.string("listen") else { return nil }
+extension ListenAddress {
+  /// Reads an address that may be left out.
+  init?(_ section: ConfigurationSection, _ key: String) throws(ConfigurationError) {
+    guard let text = try section.string(key) else { return nil }
     guard let address = ListenAddress(text) else {
-      throw server.invalid(
-        "listen", "\"\(text)\" is no address and port", hint: "write 127.0.0.1:7500 or [::1]:7500")
+      throw section.invalid(
+        key, "\"\(text)\" is no address and port", hint: "write 127.0.0.1:7500 or [::1]:7500")
     }
-    return address
+    self = address
   }
 }

@@ -4,7 +4,7 @@ import TLSTools
 
 extension ServerConfiguration {
   /// The largest configuration file that is read.
-  public static let maximumBytes = 1 << 20
+  public static let maximumBytes = 16 << 20
 
   /// Reads a configuration file, and nothing besides. ``ConfigurationSources`` reads the environment
   /// and flags too.
@@ -48,13 +48,24 @@ extension ServerConfiguration {
         mirrors: try publish.strings("mirrors") ?? []),
       administration: AdministrationConfiguration(
         tokenTTL: try ui.duration("token_ttl", in: 1000...3660 * day) ?? administration.tokenTTL,
-        isEnabled: try ui.boolean("enabled") ?? administration.isEnabled),
+        isEnabled: try ui.boolean("enabled") ?? administration.isEnabled,
+        isInsecure: try ui.boolean("insecure") ?? administration.isInsecure),
       reports: ReportsConfiguration(
         isEnabled: try reports.boolean("enabled") ?? true,
-        maximumGroups: maximum.map { Int($0) } ?? ReportsConfiguration().maximumGroups))
+        maximumGroups: maximum.map { Int($0) } ?? ReportsConfiguration().maximumGroups),
+      metricsListen: try ListenAddress(tree.section(of: .metricsListen), "listen"))
+    try checkMetrics(tree.section(of: .metricsListen))
     // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
     documents = try Self.documents(tree.root)
     try checkMirrors(publish)
+  }
+
+  /// One address cannot be listened on twice.
+  private func checkMetrics(_ metrics: ConfigurationSection) throws(ConfigurationError) {
+    guard let metricsListen, metricsListen == listen, listen.port != 0 else { return }
+    throw metrics.invalid(
+      "listen", "\(metricsListen) is server.listen, too",
+      hint: "another port; without it metrics are served beside the documents")
   }
 
   /// Clients refuse a statement with a mirror that they cannot use.

@@ -31,6 +31,8 @@ extension ServerConfiguration {
     case .publishMirrors: .array(publishing.mirrors.map(JSONValue.string))
     case .uiEnabled: .bool(administration.isEnabled)
     case .uiTokenTTL: .duration(administration.tokenTTL)
+    case .uiInsecure: .bool(administration.isInsecure)
+    case .metricsListen: metricsListen.map { .string("\($0)") }
     case .reportsEnabled: .bool(reports.isEnabled)
     case .reportsMaximumGroups: .integer(Int64(reports.maximumGroups))
     }

@@ -23,6 +23,8 @@ public struct ServerConfiguration: Sendable, Equatable {
   public var administration: AdministrationConfiguration
   /// The pin failures that apps report.
   public var reports: ReportsConfiguration
+  /// Where metrics and probes are served apart; `nil` where they are beside the documents.
+  public var metricsListen: ListenAddress?
 
   /// A configuration; the defaults are those of the configuration file.
   public init(
@@ -31,7 +33,7 @@ public struct ServerConfiguration: Sendable, Equatable {
     logLevel: LogLevel = .info, logFormat: LogFormat = .json, logPretty: Bool = false,
     publishing: PublishingConfiguration = PublishingConfiguration(),
     administration: AdministrationConfiguration = AdministrationConfiguration(),
-    reports: ReportsConfiguration = ReportsConfiguration()
+    reports: ReportsConfiguration = ReportsConfiguration(), metricsListen: ListenAddress? = nil
   ) {
     self.documents = documents
     self.server = server
@@ -43,6 +45,7 @@ public struct ServerConfiguration: Sendable, Equatable {
     self.publishing = publishing
     self.administration = administration
     self.reports = reports
+    self.metricsListen = metricsListen
   }
 
   /// A configuration that listens at an address and is otherwise as shipped.

@@ -41,8 +41,10 @@ public enum Setting: String, Sendable, CaseIterable {
   case publishMirrors = "publish.mirrors"
   case uiEnabled = "ui.enabled"
   case uiTokenTTL = "ui.token_ttl"
+  case uiInsecure = "ui.insecure"
   case reportsEnabled = "reports.enabled"
   case reportsMaximumGroups = "reports.max_groups"
+  case metricsListen = "metrics.listen"
 }
 
 extension Setting {
@@ -60,7 +62,8 @@ extension Setting {
     case .serverListen: "--listen"
     case .logFormat, .logLevel, .logPretty, .storageType, .storageDSN, .storageDumpDirectory,
       .storageDumpInterval, .storageMaximumOpen, .storageMaximumIdle, .storageMaximumIdleTime,
-      .storageMaximumLifetime, .tlsInterval, .publishDirectory:
+      .storageMaximumLifetime, .tlsInterval, .publishDirectory, .serverReadTimeout,
+      .serverWriteTimeout, .metricsListen:
       "--" + rawValue.replacing(".", with: "-").replacing("_", with: "-")
     default: nil
     }
@@ -88,5 +91,5 @@ extension Setting {
   }
 
   /// The sections, as they stand beside `keys` in the root.
-  static let sections = ["log", "server", "storage", "tls", "publish", "ui", "reports"]
+  static let sections = ["log", "server", "storage", "tls", "publish", "ui", "reports", "metrics"]
 }

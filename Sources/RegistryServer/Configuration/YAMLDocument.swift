@@ -2,14 +2,14 @@ import CYAML
 
 /// Reads one YAML document into nodes, through libyaml.
 ///
-/// - Aliases cost what they expand to: at most 100 000 nodes and 32 levels are read, so neither a
+/// - Aliases cost what they expand to: at most a million nodes and 32 levels are read, so neither a
 ///   "billion laughs" document nor an alias inside its own anchor runs away.
 /// - Depth is counted on events before anything is built: libyaml's own reading takes minutes for a
 ///   megabyte of brackets.
 /// - Exactly one document; explicit tags (`!!int`, `!ruby/object`) are refused, because nothing here
 ///   would follow them.
 enum YAMLDocument {
-  static let maximumNodes = 100_000
+  static let maximumNodes = 1_000_000
   static let maximumDepth = 32
 
   /// The root of the one document in `bytes`; an empty stream is a null node.

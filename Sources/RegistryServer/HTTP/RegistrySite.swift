@@ -23,6 +23,8 @@ struct RegistrySite: Sendable {
   /// `nil` where reports are not collected.
   var reports: ReportsSite?
   let metrics: MetricsPage
+  /// Whether `/metrics` is here; false where it has a listener of its own (``MetricsSite``).
+  var hasMetrics = true
 
   private static let prefix = "/api/v1/"
   private static let noSuchPath = HTTPRefusal.response(
@@ -69,7 +71,7 @@ struct RegistrySite: Sendable {
     if AdministrationSite.has(request.path) { return administration.answer(request) }
     let path = request.path
     if let reports, path == ReportsSite.path { return reports.answer(request) }
-    if path == "/metrics" { return metrics.answer() }
+    if path == "/metrics", hasMetrics { return metrics.answer() }
     if path.utf8.starts(with: Self.prefix.utf8) {
       return .now(document(path.dropFirst(Self.prefix.count), request))
     }

@@ -32,9 +32,7 @@ public final class RegistryService: Sendable {
   private let reloading = Locked<Task<Void, Never>?>(nil)
 
   private struct Running {
-    let server: HTTPServer
-    /// What the listener shows; `nil` where it speaks clear text.
-    var identity: ListenerIdentity?
+    var listeners: ServiceListeners
     /// Watches while this server leads, and follows what others store.
     let tasks: [Task<Void, Never>]
   }
@@ -127,27 +125,33 @@ public final class RegistryService: Sendable {
     await reports?.open()
     let site = RegistrySite(
       documents: documents, health: health, administration: administrationSite(configuration),
-      console: configuration.administration.isEnabled ? ConsoleSite() : nil,
+      console: configuration.administrationRefusal == nil ? ConsoleSite() : nil,
       reports: reports.map { [metrics] in ReportsSite($0, metrics: metrics) },
-      metrics: MetricsPage(metrics: metrics, keepers: { [duty] in duty.keepers }, clock: clock))
-    let (server, identity): (HTTPServer, ListenerIdentity?)
-    do throws(HTTPServerError) {
-      identity = try configuration.server.listenerIdentity()
-      server = try HTTPServer(
-        listen: configuration.listen, tls: identity,
-        limits: configuration.server.limits, proxies: configuration.server.proxies,
-        routing: site.rule, isTrusted: site.isTrusted, observer: site.count, handler: site.answer)
-    } catch { throw .listening(error) }
+      metrics: MetricsPage(metrics: metrics, keepers: { [duty] in duty.keepers }, clock: clock),
+      hasMetrics: configuration.metricsListen == nil)
+    let listeners: ServiceListeners
+    do throws(HTTPServerError) { listeners = try ServiceListeners(configuration, site) } catch {
+      throw .listening(error)
+    }
     var tasks = [Task { [duty] in await duty.lead() }, Task { [duty] in await duty.follow() }]
     if let reports { tasks.append(Task { await reports.run() }) }
-    running.withLock { $0 = Running(server: server, identity: identity, tasks: tasks) }
+    running.withLock { $0 = Running(listeners: listeners, tasks: tasks) }
     log.event(
       .info, "started",
       [
-        "address": "\(server.address)", "documents": "\(configuration.documents.count)",
+        "address": "\(listeners.documents.address)",
+        "metrics": "\(listeners.metrics?.address ?? listeners.documents.address)",
+        "documents": "\(configuration.documents.count)",
         "endpoints": "\(configuration.documents.reduce(0) { $0 + $1.endpoints.count })",
       ])
     warnIfShared(configuration)
+    guard configuration.isAdministrationExposed else { return }
+    log.event(
+      .warn, "administration_off",
+      [
+        "message": "tokens would cross the network in clear text; documents are served; hint: "
+          + ServerConfiguration.exposureHint
+      ])
   }
 
   /// On loopback a proxy stands in front as a rule, and who calls through it cannot be told apart.
@@ -172,14 +176,21 @@ public final class RegistryService: Sendable {
       reports: reports ?? NoReports(clock: clock),
       version: ServerVersion.current)
     return AdministrationSite(
-      routes: routes.all, isEnabled: configuration.administration.isEnabled,
+      routes: routes.all, refusal: configuration.administrationRefusal,
       tokenKey: { [tokenKey] in tokenKey.withLock { $0 } }, now: { [clock] in clock.now() },
       log: log)
   }
 
   /// Where it listens, with the port that the system chose where 0 was configured; `nil` while it
   /// does not.
-  public var address: ListenAddress? { running.withLock { $0?.server.address } }
+  public var address: ListenAddress? {
+    running.withLock { $0?.listeners.documents.address }
+  }
+
+  /// Where metrics are served; as ``address`` where they have no listener of their own.
+  public var metricsAddress: ListenAddress? {
+    running.withLock { $0.map { ($0.listeners.metrics ?? $0.listeners.documents).address } }
+  }
 
   /// The published document of a file, as every client gets it at this moment.
   public func currentDocument(_ file: String) -> PublishedDocument? { documents.document(file) }
@@ -211,7 +222,7 @@ public final class RegistryService: Sendable {
     health.stopping()
     log.event(.info, "stopping")
     for task in running.tasks { task.cancel() }
-    await running.server.stop()
+    await running.listeners.stop()
     for task in running.tasks { await task.value }
     for keeper in duty.keepers { await keeper.close(at: clock.now()) }
     await files.withLock { $0 }?.finish()
@@ -328,14 +339,9 @@ public final class RegistryService: Sendable {
   private func change(
     server configuration: HTTPConfiguration, to identity: ListenerIdentity?
   ) throws(HTTPServerError) {
-    guard let running = running.withLock({ $0 }) else { return }
-    // From clear text to TLS or back needs a restart.
-    if let identity, let shown = running.identity, identity != shown {
-      try running.server.reload(identity)
-      self.running.withLock { $0?.identity = identity }
-    }
-    running.server.change(times: configuration.limits)
-    running.server.change(proxies: configuration.proxies)
+    guard var listeners = running.withLock({ $0?.listeners }) else { return }
+    try listeners.change(configuration, to: identity)
+    running.withLock { $0?.listeners = listeners }
   }
 
   private func copyDocuments(to directory: String?) {

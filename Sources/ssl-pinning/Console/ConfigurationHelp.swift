@@ -52,7 +52,11 @@ enum ConfigurationHelp {
         statements: true                # format 2 beside format 1
         online_keys: []                 # files that sign statements; else prv.pem
         key_sets: DIR                   # else keysets in tls.dir
-      ui: {enabled: true, token_ttl: 24h}
+      ui:
+        enabled: true
+        token_ttl: 24h
+        insecure: false                 # or true: take tokens in clear text off loopback
+      metrics: {listen: ADDR}           # metrics and probes here, and metrics nowhere else
       reports: {enabled: true, max_groups: 10000}
       log: {format: json, level: info, pretty: false}   # text; debug, warn, error
 

@@ -8,6 +8,9 @@ enum ServerArguments {
   private static let path = Flag.text(
     "--config-path", "DIR", "where a relative FILE is, and tls; else here, or /etc/ssl-pinning")
 
+  /// The reference server's name of `--listen`.
+  private static let serverListen = Flag.text("--server-listen", "ADDR", "as --listen, which wins")
+
   private static let settings: [(setting: Setting, flag: Flag<String>)] = Setting.allCases
     .compactMap { setting in
       guard let name = setting.flag, let (placeholder, help) = help(setting) else { return nil }
@@ -20,6 +23,7 @@ enum ServerArguments {
   /// All of them, in the order of the help.
   static let descriptions =
     [file.description, path.description] + settings.map(\.flag.description)
+    + [serverListen.description]
 
   /// Those that may stand before the command: in the field they belong to the program.
   static let leading = descriptions.filter {
@@ -30,6 +34,7 @@ enum ServerArguments {
   static func sources(_ invocation: Invocation) -> ConfigurationSources {
     var texts: [Setting: String] = [:]
     for (setting, flag) in settings { texts[setting] = invocation[flag] }
+    texts[.serverListen] = texts[.serverListen] ?? invocation[serverListen]
     return ConfigurationSources(
       file: invocation[file], directory: invocation[path], flags: texts)
   }
@@ -54,6 +59,9 @@ enum ServerArguments {
   private static func help(_ setting: Setting) -> (placeholder: String, help: String)? {
     switch setting {
     case .serverListen: ("ADDR", "listen here; 127.0.0.1:7500 by default")
+    case .serverReadTimeout: ("TIME", "for a request to arrive; 5s by default")
+    case .serverWriteTimeout: ("TIME", "for an answer to be read; 5s by default")
+    case .metricsListen: ("ADDR", "metrics and probes here, and metrics nowhere else")
     case .logFormat: ("FORMAT", "json or text")
     case .logLevel: ("LEVEL", "debug, info, warn or error")
     case .logPretty: ("BOOL", "indented JSON, aligned text; true without =BOOL")

@@ -38,29 +38,32 @@ struct ScriptedService {
   /// - Parameters:
   ///   - keys: the YAML list of `keys`, in flow style.
   ///   - storage: the YAML of `storage`, in which DIR is the service's directory.
+  ///   - listen: where it listens.
   ///   - server: further members of `server`, in flow style.
   ///   - more: further keys of the configuration.
   ///   - other: a service whose directory and clock this one shares.
   init(
     keys: String = "[{fqdn: www.example.com}]", storage: String = "{type: memory}",
-    server: String = "", more: String = "", sharing other: ScriptedService? = nil
+    listen: String = "127.0.0.1:0", server: String = "", more: String = "",
+    sharing other: ScriptedService? = nil
   ) throws {
     directory = try other?.directory ?? makeKeyDirectory()
     clock = other?.clock ?? TestClock()
     service = try RegistryService(
-      configuration: Self.configuration(directory, keys, storage, server, more), clock: clock,
+      configuration: Self.configuration(directory, keys, storage, listen, server, more),
+      clock: clock,
       log: log.log, observer: observer)
   }
 
   private static func configuration(
-    _ directory: TemporaryDirectory, _ keys: String, _ storage: String, _ server: String,
-    _ more: String
+    _ directory: TemporaryDirectory, _ keys: String, _ storage: String, _ listen: String,
+    _ server: String, _ more: String
   ) throws -> ServerConfiguration {
     let path = directory.path()
     return try RegistryServerTests.configuration(
       """
       keys: \(keys)
-      server: {listen: "127.0.0.1:0"\(server.replacing("DIR", with: path))}
+      server: {listen: "\(listen)"\(server.replacing("DIR", with: path))}
       storage: \(storage.replacing("DIR", with: path))
       tls: {dir: "\(path)", dump_interval: 1h}
       \(more.replacing("DIR", with: path))
@@ -71,7 +74,8 @@ struct ScriptedService {
   func reload(
     keys: String, storage: String = "{type: memory}", server: String = "", more: String = ""
   ) async throws {
-    try await service.reload(Self.configuration(directory, keys, storage, server, more))
+    try await service.reload(
+      Self.configuration(directory, keys, storage, "127.0.0.1:0", server, more))
   }
 
   /// Starts the service and waits for the looks that it makes by itself.

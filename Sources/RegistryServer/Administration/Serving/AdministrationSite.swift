@@ -18,22 +18,24 @@ struct AdministrationSite: Sendable {
   private static let longestLoggedPath = 256
 
   private let routes: [AdministrationRoute]
-  private let isEnabled: Bool
+  private let refusal: AdministrationRefusal?
   private let tokenKey: @Sendable () -> AdminTokenKey
   private let now: @Sendable () -> Int64
   private let log: ServerLog
   private let limits: CallLimits
 
   /// - Parameters:
+  ///   - refusal: why nobody may administer; `nil` where those with a token may.
   ///   - tokenKey: the key in force.
   ///   - now: Unix time in seconds.
   init(
-    routes: [AdministrationRoute], isEnabled: Bool, limits: CallLimits = CallLimits(),
+    routes: [AdministrationRoute], refusal: AdministrationRefusal?,
+    limits: CallLimits = CallLimits(),
     tokenKey: @escaping @Sendable () -> AdminTokenKey, now: @escaping @Sendable () -> Int64,
     log: ServerLog
   ) {
     self.routes = routes
-    self.isEnabled = isEnabled
+    self.refusal = refusal
     self.limits = limits
     self.tokenKey = tokenKey
     self.now = now
@@ -55,10 +57,7 @@ struct AdministrationSite: Sendable {
     let route: AdministrationRoute
     let parameters: [String: String]
     do throws(AdministrationRefusal) {
-      guard isEnabled else {
-        throw AdministrationRefusal(
-          403, "the administration is switched off here", hint: "set ui.enabled to true")
-      }
+      if let refusal { throw refusal }
       administrator = try identify(request)
     } catch { return .now(refuse(error, request, who: "")) }
     do throws(AdministrationRefusal) {
@@ -80,7 +79,7 @@ struct AdministrationSite: Sendable {
 
   /// Whether the header of a request has a good token. Counts and logs nothing.
   func isTrusted(_ headers: HTTPHeaders) -> Bool {
-    guard isEnabled, let token = Self.token(in: headers["Authorization"]) else { return false }
+    guard refusal == nil, let token = Self.token(in: headers["Authorization"]) else { return false }
     return (try? tokenKey().administrator(of: token, at: now())) != nil
   }
 

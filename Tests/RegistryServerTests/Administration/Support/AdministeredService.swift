@@ -44,9 +44,10 @@ struct AdministeredService {
 
   /// A service whose endpoints show `pin(1)` and that has published that.
   static func running(
-    keys: String = "[{fqdn: www.example.com}]", server: String = "", more: String = ""
+    keys: String = "[{fqdn: www.example.com}]", listen: String = "127.0.0.1:0", server: String = "",
+    more: String = ""
   ) async throws -> AdministeredService {
-    let scripted = try ScriptedService(keys: keys, server: server, more: more)
+    let scripted = try ScriptedService(keys: keys, listen: listen, server: server, more: more)
     for fqdn in ["www.example.com", "api.example.com", "other.example.net"] {
       scripted.observer.show(.accepted(pin(1)), at: fqdn)
     }
