@@ -91,21 +91,22 @@ final class ConnectionDeadlines: Sendable {
   func makeRoom(_ count: Int) {
     let now = Self.now()
     open.withLock { open in
-      var ending = 0
+      var (ending, most) = (0, 0)
       let candidates = open.connections.values.compactMap { connection -> Candidate? in
         if connection.isCut.load(ordering: .relaxed) { ending += 1 }
         guard connection.later == nil, !connection.isCut.load(ordering: .relaxed) else {
           return nil
         }
+        let of = open.counts[connection.bucket, default: 0]
+        most = max(most, of)
         let isIdle = connection.isIdle.load(ordering: .relaxed)
         let since = connection.since.load(ordering: .relaxed)
         guard now - since >= (isIdle ? Self.idlePatience : Self.busyPatience) else { return nil }
-        return Candidate(
-          connection: connection, of: open.counts[connection.bucket, default: 0], isIdle: isIdle,
-          since: since)
+        return Candidate(connection: connection, of: of, isIdle: isIdle, since: since)
       }
       guard ending < count else { return }
-      for candidate in candidates.sorted(by: <).prefix(count - ending) {
+      // Where those of whoever has most are new, they are waited for: nobody else's go.
+      for candidate in candidates.filter({ $0.of == most }).sorted(by: <).prefix(count - ending) {
         candidate.connection.isCut.store(true, ordering: .relaxed)
         shutdown(candidate.connection.descriptor, Int32(SHUT_RDWR))
       }
