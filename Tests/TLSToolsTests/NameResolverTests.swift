@@ -46,6 +46,7 @@ struct NameResolverTests {
       continuation.finish()
     }
     let timer = Task {
+      // why: the limit of the wait itself, where no answer comes.
       try? await Task.sleep(for: .seconds(20))
       continuation.finish()
     }

@@ -45,7 +45,8 @@ extension ServerConfiguration {
     switch setting {
     case .keys, .logFormat, .logLevel, .logPretty, .serverReadTimeout, .serverWriteTimeout,
       .serverKey, .serverTrustedProxies, .tlsInterval, .tlsTimeout, .tlsLooks, .tlsLookInterval,
-      .tlsAddresses, .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace, .tlsQuorum, .tlsIssuers,
+      .tlsAddresses, .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace, .tlsQuorum,
+      .tlsIssuers,
       .tlsMassChange, .publishDirectory, .publishMirrors,
       .uiTokenTTL:
       .whileRunning

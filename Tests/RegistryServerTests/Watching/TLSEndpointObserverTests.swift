@@ -218,6 +218,7 @@ struct TLSEndpointObserverTests {
     let observer = try TLSEndpointObserver(
       TLSConfiguration(timeout: 2000, anchors: file.path(percentEncoded: false)),
       resolver: NameResolver { _, port in
+        // why: this is a resolver that blocks its thread, as getaddrinfo does.
         while isSilent.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.01) }
         return .success([TLSTools.Endpoint(address: "127.0.0.1", port: port)])
       })
