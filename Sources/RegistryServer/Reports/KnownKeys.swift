@@ -14,7 +14,7 @@ final class KnownKeys: Sendable {
   /// - Parameter ticks: milliseconds of a clock that is never set.
   init(
     keepers: @escaping @Sendable () -> [DocumentKeeper],
-    ticks: @escaping @Sendable () -> Int64 = CallLimits.milliseconds
+    ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
   ) {
     (self.keepers, self.ticks) = (keepers, ticks)
   }

@@ -34,6 +34,8 @@ public struct Observation: Sendable, Hashable {
   public var outcome: Outcome
   /// Why it is not an accepted one, in a word, for metrics; `nil` where that is not known.
   public var cause: LookFailureCause?
+  /// Whether the resolver did not answer in time, and an address that it gave earlier was dialled.
+  public var isRemembered = false
 
   /// The name of the vantage point that is this server itself.
   public static let direct = "direct"
@@ -96,11 +98,15 @@ public struct SeenCertificate: Sendable, Hashable {
 
 extension Look {
   /// Whether every address answered with a key under a chain that counts, so that a key which nobody showed
-  /// was not missed by chance. A vantage point that is silent as a whole takes nothing from what this server
-  /// saw itself: whoever could cut one off would keep his key listed.
+  /// was not missed by chance.
+  ///
+  /// - What a vantage point did not ask itself, or all of it if it is silent as a whole, takes nothing from
+  ///   what this server saw: whoever could cut one off would keep his key listed.
+  /// - Addresses that were remembered are not all that the name may have by now.
   var coversEveryAddress: Bool {
-    let byVantage = Dictionary(grouping: observations, by: \.vantage)
-    return byVantage[Observation.direct] != nil
+    let asked = observations.filter { $0.vantage == Observation.direct || $0.cause != .vantage }
+    let byVantage = Dictionary(grouping: asked, by: \.vantage)
+    return byVantage[Observation.direct] != nil && !asked.contains(where: \.isRemembered)
       && byVantage.allSatisfy { vantage, seen in
         let accepted = seen.count { if case .accepted = $0.outcome { true } else { false } }
         let isSilent = seen.allSatisfy { if case .unreachable = $0.outcome { true } else { false } }

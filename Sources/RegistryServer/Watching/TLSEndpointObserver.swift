@@ -66,9 +66,11 @@ public struct TLSEndpointObserver: EndpointObserver {
           finding.isRemembered && finding.route == 0
             && !finding.leafPins.allSatisfy(known.contains)
           ? .unreachable(reason: Self.unconfirmed) : Observation.Outcome(finding.outcome)
-        return Observation(
+        var observation = Observation(
           vantage: vantages[finding.route], address: finding.address?.description ?? "",
           outcome: outcome, cause: Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere))
+        observation.isRemembered = finding.isRemembered && finding.route == 0
+        return observation
       })
   }
 

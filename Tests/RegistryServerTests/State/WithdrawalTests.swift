@@ -27,6 +27,22 @@ import Testing
     Look(observations: outcomes.map { Observation(vantage: $0, address: $1, outcome: $2) })
   }
 
+  /// As above, each address with the cause of its failure, and whether it was remembered.
+  private static func look(
+    here: [(Observation.Outcome, isRemembered: Bool)],
+    paris: [(Observation.Outcome, LookFailureCause?)]
+  ) -> Look {
+    Look(
+      observations: here.enumerated().map { index, seen in
+        var observation = Observation(address: "\(index)", outcome: seen.0)
+        observation.isRemembered = seen.isRemembered
+        return observation
+      }
+        + paris.enumerated().map {
+          Observation(vantage: "paris", address: "\($0)", outcome: $1.0, cause: $1.1)
+        })
+  }
+
   private static let old = Observation.Outcome.accepted(
     SeenChain(leaf: SeenCertificate(pin: pin(1))))
   private static let silence = Observation.Outcome.unreachable(reason: "timed out")
@@ -58,6 +74,19 @@ import Testing
       name: "leaves though a vantage point is silent as a whole",
       instead: look([(here, "a", old), ("paris", "a", silence), ("paris", "b", silence)]),
       isWithdrawn: true),
+    Scenario(
+      name: "leaves though a vantage point did not ask one of two addresses",
+      instead: look(
+        here: [(old, false), (old, false)], paris: [(old, nil), (silence, .vantage)]),
+      isWithdrawn: true),
+    Scenario(
+      name: "stays while a vantage point asked and one of two addresses did not answer it",
+      instead: look(
+        here: [(old, false), (old, false)], paris: [(old, nil), (silence, .timeout)]),
+      isWithdrawn: false),
+    Scenario(
+      name: "stays while the resolver is silent and addresses are remembered",
+      instead: look(here: [(old, true)], paris: []), isWithdrawn: false),
     Scenario(
       name: "stays while this server itself cannot look",
       instead: look([(here, "", silence), ("paris", "", old)]), isWithdrawn: false),

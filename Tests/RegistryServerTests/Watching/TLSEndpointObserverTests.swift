@@ -225,7 +225,9 @@ struct TLSEndpointObserverTests {
     let endpoint = try endpoint("a.test", server.port)
     #expect(await observer.look(at: endpoint).pins == [try pin(old)])
     isSilent.withLock { $0 = true }
-    #expect(await observer.look(at: endpoint).pins == [try pin(old)])
+    let again = await observer.look(at: endpoint)
+    #expect(again.pins == [try pin(old)])
+    #expect(again.observations.map(\.isRemembered) == [true] && !again.coversEveryAddress)
     let new = try authority.issue(names: ["a.test"])
     try server.replaceIdentity(new)
     let look = await observer.look(at: endpoint)

@@ -31,7 +31,10 @@ export const alertKinds = {
   unreachable: ["bad", "Not reachable"],
   signing: ["bad", "Cannot sign"],
   storing: ["bad", "Cannot store"],
+  "mass-change": ["bad", "Many endpoints changed at once"],
+  "key-withdrawn": ["bad", "Key was there for a moment"],
   "key-held": ["care", "Key waits for a decision"],
+  "unannounced-key": ["care", "Key that nobody announced"],
   "left-configuration": ["care", "Left the configuration"],
 };
 

@@ -22,8 +22,20 @@ export function nextActions({ alerts, expiries, documents, time, leader }) {
   for (const alert of few([...ofKind("signing"), ...ofKind("storing")])) {
     add("bad", `${alert.file} is not renewed: ${alert.message}.`, documentAddress(alert.file), "Look at the document");
   }
+  for (const alert of few(ofKind("mass-change"))) {
+    add("bad", `Many endpoints of ${alert.file} show new keys at once. Deny the keys if nobody renewed their certificates.`,
+      documentAddress(alert.file), "Look at the document");
+  }
+  for (const alert of few(ofKind("key-withdrawn"))) {
+    add("bad", `${alert.endpoint} showed another key for a moment, and apps took it. Find out who stood between.`,
+      endpointAddress(alert.file, alert.endpoint), "See when");
+  }
   if (held > 0) {
     add("care", `${held === 1 ? "A new key waits" : `${held} new keys wait`} for a decision. Approve or deny.`, "#/pending", "Decide");
+  }
+  for (const alert of few(ofKind("unannounced-key"))) {
+    add("care", `${alert.endpoint} has a key that nobody announced. Approve it, or deny it if nobody renewed the certificate.`,
+      endpointAddress(alert.file, alert.endpoint), "Look at the endpoint");
   }
   for (const expiry of few(expiries.filter(({ at, kind }) => kind !== "document" && at - time < soon))) {
     const left = expiry.at <= time ? "has expired" : `expires in ${span(expiry.at - time)}`;
