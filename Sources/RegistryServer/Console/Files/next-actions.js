@@ -34,7 +34,7 @@ export function nextActions({ alerts, expiries, documents, time, leader }) {
     add("care", `${held === 1 ? "A new key waits" : `${held} new keys wait`} for a decision. Approve or deny.`, "#/pending", "Decide");
   }
   for (const alert of few(ofKind("unannounced-key"))) {
-    add("care", `${alert.endpoint} has a key that nobody announced. Approve it, or deny it if nobody renewed the certificate.`,
+    add("care", `${alert.endpoint} has a key that nobody announced. Deny it if nobody renewed the certificate.`,
       endpointAddress(alert.file, alert.endpoint), "Look at the endpoint");
   }
   for (const expiry of few(expiries.filter(({ at, kind }) => kind !== "document" && at - time < soon))) {
