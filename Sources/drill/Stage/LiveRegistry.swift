@@ -117,8 +117,8 @@ final class LiveRegistry: Sendable {
   private static let silentZone = ".silent.test"
   /// Milliseconds for a look while a zone is silent, and the seconds for which its lookups hang: as in
   /// life, three times as long as anybody waits for them, but sooner over.
-  private static let shortTimeout: Int64 = 1000
-  private static let silence = 2.0
+  private static let shortTimeout: Int64 = 600
+  private static let silence = 1.8
 
   private static func silent(_ count: Int) throws -> [DocumentConfiguration] {
     guard count > 0 else { return [] }
