@@ -29,10 +29,10 @@ import Testing
       "HOST", with: host)
   }
   private static func point(_ name: String) -> String {
-    "[{\"name\": \"\(name)\", \"proxy\": \"http://p:1\"}]"
+    "[{\"name\": \"\(name)\", \"proxy\": \"http://localhost:1\"}]"
   }
   private static func shownPoint(_ name: String) -> String {
-    "[{\"name\":\"\(name)\",\"proxy\":\"http://p:1\"}]"
+    "[{\"name\":\"\(name)\",\"proxy\":\"http://localhost:1\"}]"
   }
 
   static let rows: [Row] = [
