@@ -46,7 +46,24 @@ final class EndpointMetrics: Sendable {
   }
 
   /// By the endpoint's id: one name may have several ports.
-  private let known = Locked<[String: Series]>([:])
+  private struct Known: Sendable {
+    private(set) var series: [String: Series] = [:]
+    /// The ids of each name, so that a document that is published touches its own endpoints alone.
+    private(set) var ids: [String: Set<String>] = [:]
+
+    mutating func set(_ id: String, _ new: Series) {
+      series[id] = new
+      ids[new.fqdn, default: []].insert(id)
+    }
+
+    mutating func remove(_ id: String) {
+      guard let fqdn = series.removeValue(forKey: id)?.fqdn else { return }
+      ids[fqdn]?.remove(id)
+      if ids[fqdn]?.isEmpty == true { ids[fqdn] = nil }
+    }
+  }
+
+  private let known = Locked(Known())
 
   init() {
     looks = duration.cell()
@@ -71,11 +88,11 @@ final class EndpointMetrics: Sendable {
   /// Ends the series of all other endpoints.
   func keep(only ids: Set<String>) {
     known.withLock { known in
-      for (id, series) in known where !ids.contains(id) {
+      for (id, series) in known.series where !ids.contains(id) {
         lastLook.remove(id, series.fqdn)
         lastSuccess.remove(id, series.fqdn)
         end(series.keys.keys, of: id, series.fqdn)
-        known[id] = nil
+        known.remove(id)
       }
     }
   }
@@ -92,7 +109,7 @@ final class EndpointMetrics: Sendable {
   ) {
     known.withLock { known in
       let id = endpoint.id
-      var series = known[id] ?? Series(fqdn: "\(endpoint.fqdn)")
+      var series = known.series[id] ?? Series(fqdn: "\(endpoint.fqdn)")
       var isNew = false
       // What found no room is asked for again: there may be some by now.
       if !lastLook.hasSeries(series.lastLook) {
@@ -118,7 +135,7 @@ final class EndpointMetrics: Sendable {
         series.keys[leaf.pin] = key
         isNew = true
       }
-      if isNew { known[id] = series }
+      if isNew { known.set(id, series) }
     }
   }
 
@@ -131,14 +148,16 @@ final class EndpointMetrics: Sendable {
   /// Ends the series of keys that are listed no more; one that an endpoint still shows is told again
   /// with its next look.
   func published(_ pins: [HostName: Set<SPKIPin>]) {
-    let listed = Dictionary(
-      pins.map { ("\($0.key)", $0.value) }, uniquingKeysWith: { $0.union($1) })
     known.withLock { known in
-      for (id, series) in known {
-        guard let listed = listed[series.fqdn] else { continue }
-        let gone = series.keys.keys.filter { !listed.contains($0) }
-        for pin in gone { known[id]?.keys[pin] = nil }
-        end(gone, of: id, series.fqdn)
+      for (host, listed) in pins {
+        for id in known.ids["\(host)"] ?? [] {
+          guard var series = known.series[id] else { continue }
+          let gone = series.keys.keys.filter { !listed.contains($0) }
+          guard !gone.isEmpty else { continue }
+          for pin in gone { series.keys[pin] = nil }
+          known.set(id, series)
+          end(gone, of: id, series.fqdn)
+        }
       }
     }
   }
