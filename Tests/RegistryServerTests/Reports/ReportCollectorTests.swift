@@ -205,13 +205,20 @@ struct ReportCollectorTests {
     #expect(try await store.record(named: ReportCollector.asideName) == nil)
   }
 
+  /// Not an array itself: the library would write each argument down as JSON, all 64 MiB of it.
+  struct Broken: Sendable {
+    let bytes: [UInt8]
+  }
+
   @Test(
     "a record that nothing can read is set aside, and collecting goes on",
     arguments: [
-      Array("{\"format\":1}".utf8), Array("nonsense".utf8), [], [0xff],
-      [UInt8](repeating: 0x20, count: 64 << 20 + 1),
+      Broken(bytes: Array("{\"format\":1}".utf8)), Broken(bytes: Array("nonsense".utf8)),
+      Broken(bytes: []), Broken(bytes: [0xff]),
+      Broken(bytes: [UInt8](repeating: 0x20, count: 64 << 20 + 1)),
     ])
-  func broken(bytes: [UInt8]) async throws {
+  func broken(_ record: Broken) async throws {
+    let bytes = record.bytes
     _ = try await store.replace(ReportCollector.recordName, version: 0, with: bytes)
     let collector = try collector()
     await collector.open()
