@@ -109,8 +109,9 @@ static size_t receive_header(char *bytes, size_t size, size_t count, void *argum
          p < bytes + length && *p >= '0' && *p <= '9' && x->status < 1000; p++)
       x->status = x->status * 10 + (*p - '0');
   }
-  // An empty one leads nowhere: what comes with it is the answer.
-  if (starts_with(bytes, length, "location:")) x->has_location = has_value(bytes, length, 9);
+  // An empty one leads nowhere: what comes with it is the answer. Of several one counts that is not empty, as
+  // where they are read together.
+  if (starts_with(bytes, length, "location:")) x->has_location |= has_value(bytes, length, 9);
   if (starts_with(bytes, length, "transfer-encoding:") && ends_in_chunks(bytes, length))
     x->is_chunked = true;
   if (x->head.count + length > LARGEST_HEAD || !append(&x->head, bytes, length)) return 0;

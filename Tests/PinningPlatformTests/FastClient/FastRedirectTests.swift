@@ -119,4 +119,21 @@ struct FastRedirectTests {
     #expect(await site.transport.end(of: try site.url("/nowhere")) == .served(302, "nowhere"))
     #expect(await site.transport.end(of: try site.url("/long")) == .served(200, "there"))
   }
+
+  @Test("with a second place that is empty bring the reader of a stream nothing of the first hop")
+  func twoPlaces() async throws {
+    let target = try PinnedSite { _ in .text("genuine") }
+    let places = ["https://b.localhost:\(target.server.port)/x#", ""]
+    let site = try PinnedSite { _ in
+      HTTPResponse(
+        status: 302, headers: places.map { HTTPField("Location", $0) },
+        body: Array("stranger".utf8), delivery: .chunked(pieceBytes: 4096))
+    }
+    try target.server.replaceIdentity(site.identity)
+    let (bytes, response) = try await site.transport.bytes(for: URLRequest(url: site.url()))
+    var text = ""
+    for try await chunk in bytes { text += String(decoding: chunk, as: UTF8.self) }
+    #expect(text == "genuine")
+    #expect(response.url?.host == "b.localhost")
+  }
 }

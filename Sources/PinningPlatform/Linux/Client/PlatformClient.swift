@@ -81,7 +81,10 @@
           let response = answer.response
             ?? hop.target.responses.response(head: answer.head, url: hop.target.url)
         else { throw TransferFailure.error(.badServerResponse, hop.target.url) }
-        guard (300..<400).contains(response.statusCode) else { return (answer, response) }
+        // What is read as it comes is the answer, whatever its head says: two hops never share a reader.
+        guard (300..<400).contains(response.statusCode), answer.isWhole else {
+          return (answer, response)
+        }
         var canRepeat = true
         if case .feed = hop.body { canRepeat = false }
         switch RedirectRule.decide(
