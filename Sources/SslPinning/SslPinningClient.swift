@@ -23,7 +23,9 @@ public final class SslPinningClient: PinnedTransportOwner {
   ///
   /// A stored registry younger than the refresh interval serves at once. Otherwise the network is
   /// asked: for 3 seconds where there is a stored or a bundled registry to fall back on, else until
-  /// it answers or ``SslPinningConfig/fetchTimeout`` is over. ``registryStatus`` says which it was.
+  /// it answers or ``SslPinningConfig/fetchTimeout`` is over. A stored registry that has expired, or was not
+  /// confirmed for a week, is not hurried back to: the network has that time then, and a second for each
+  /// mirror. ``registryStatus`` says which it was.
   ///
   /// - Parameters:
   ///   - config: what the app ships.

@@ -78,26 +78,30 @@ extension RegistryKeeper {
     let task: Task<Visit, Never>
     /// When it began, by the clock that is never set.
     let begun: Int64
+    let bypassesCaches: Bool
   }
 
-  /// Asks one place. Whoever wants to ask a mirror that was asked just now waits for that answer.
+  /// Asks one place. Whoever wants to ask a mirror that was asked just now waits for that answer, unless a cache
+  /// may give it and he asks past caches.
   func ask(_ place: RegistrySource.Place, by visitor: RegistryVisitor) async -> Visit {
     guard case .mirror = place else { return await visit(place, by: visitor) }
     let now = clocks.steady()
     return await state.withLock { state in
       let asked = state.asked[place] ?? []
-      if let newest = asked.last,
-        now - newest.begun < MirrorAsk.patience || asked.count >= MirrorAsk.most
-      {
-        return newest.task
-      }
+      let enough = asked.last { $0.bypassesCaches || !visitor.bypassesCaches }
+      if let enough, now - enough.begun < MirrorAsk.patience { return enough.task }
+      if asked.count >= MirrorAsk.most, let newest = enough ?? asked.last { return newest.task }
+      let bypassesCaches = visitor.bypassesCaches
       let task = Task {
         let visit = await self.visit(place, by: visitor)
-        // No two of one place begin at one time.
-        self.state.withLock { $0.asked[place]?.removeAll { $0.begun == now } }
+        // No two of one kind begin at one time.
+        self.state.withLock {
+          $0.asked[place]?.removeAll { $0.begun == now && $0.bypassesCaches == bypassesCaches }
+        }
         return visit
       }
-      state.asked[place] = asked + [MirrorAsk(task: task, begun: now)]
+      state.asked[place] =
+        asked + [MirrorAsk(task: task, begun: now, bypassesCaches: bypassesCaches)]
       return task
     }.value
   }

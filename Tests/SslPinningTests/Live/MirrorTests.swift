@@ -236,6 +236,28 @@ struct MirrorTests {
     for task in refused { #expect(try await !task.value) }
   }
 
+  @Test("a refused request waits for no answer of a mirror that a cache may give")
+  func cachedAnswer() async throws {
+    let keeper = try await keeper()
+    stage.set(.own, .failing())
+    for place in [1, 2] { stage.set(try PlacesStage.place(place), .silent) }
+    let scheduled = Task { await keeper.refresh(bypassingCaches: false) }
+    #expect(await stage.isAsked(2))
+    stage.clock.advance(by: 1)
+    let request = Task { try await isServed("c.example", by: keeper) }
+    let asked = Locked<[String]>([])
+    #expect(
+      await eventually {
+        asked.withLock {
+          $0 += stage.asked()
+          return $0.count { $0.contains("mirror1") } == 2
+        }
+      })
+    for place in [1, 2] { stage.set(try PlacesStage.place(place), .failing()) }
+    #expect(try await !request.value)
+    _ = await scheduled.value
+  }
+
   @Test("a mirror that hands out old versions, one a round, keeps nobody from the next one")
   func trickle() async throws {
     let keeper = try await keeper()
