@@ -9,6 +9,11 @@ import PackageDescription
 //
 // An app links SslPinning, PinningPlatform, Pinning and CanonicalJSON, and no
 // system package on Apple platforms.
+//
+// Products are libraries alone: of a dependency SwiftPM loads what its products reach, so an app meets
+// neither the server nor its system libraries. The programs are built by name here all the same
+// (`swift build --product ssl-pinning`). The C modules that an app reaches are called CSslPinning…,
+// because every module in an app's graph needs a name of its own. `make check` holds both.
 
 let strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
@@ -24,15 +29,14 @@ let package = Package(
     .library(name: "SslPinning", targets: ["SslPinning"]),
     .library(name: "SslPinningTesting", targets: ["SslPinningTesting"]),
     .library(name: "CanonicalJSON", targets: ["CanonicalJSON"]),
-    .executable(name: "ssl-pinning", targets: ["ssl-pinning"]),
   ],
   targets: [
     // System libraries, as Debian ships them.
     .systemLibrary(
-      name: "COpenSSL", pkgConfig: "openssl",
+      name: "CSslPinningOpenSSL", pkgConfig: "openssl",
       providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
     .systemLibrary(
-      name: "CCurl", pkgConfig: "libcurl",
+      name: "CSslPinningCurl", pkgConfig: "libcurl",
       providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
     .systemLibrary(
       name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
@@ -57,17 +61,18 @@ let package = Package(
     .target(name: "CanonicalJSON", swiftSettings: strict),
     .target(name: "Pinning", dependencies: ["CanonicalJSON"], swiftSettings: strict),
     .target(
-      name: "CPlatformShims",
+      name: "CSslPinningShims",
       dependencies: [
-        .target(name: "COpenSSL", condition: linux), .target(name: "CCurl", condition: linux),
+        .target(name: "CSslPinningOpenSSL", condition: linux),
+        .target(name: "CSslPinningCurl", condition: linux),
       ]),
     .target(
       name: "PinningPlatform",
       dependencies: [
         "CanonicalJSON", "Pinning",
-        .target(name: "COpenSSL", condition: linux),
-        .target(name: "CCurl", condition: linux),
-        .target(name: "CPlatformShims", condition: linux),
+        .target(name: "CSslPinningOpenSSL", condition: linux),
+        .target(name: "CSslPinningCurl", condition: linux),
+        .target(name: "CSslPinningShims", condition: linux),
       ],
       swiftSettings: strict),
     .target(
@@ -82,7 +87,9 @@ let package = Package(
     // What an app never links.
     .target(
       name: "TLSTools",
-      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "COpenSSL", "CPlatformShims"],
+      dependencies: [
+        "CanonicalJSON", "Pinning", "PinningPlatform", "CSslPinningOpenSSL", "CSslPinningShims",
+      ],
       swiftSettings: strict),
     .target(
       name: "RegistryServer",
@@ -133,7 +140,8 @@ let package = Package(
     .testTarget(
       name: "PinningPlatformTests",
       dependencies: [
-        "CPlatformShims", "Pinning", "PinningPlatform", "TLSTools", "TestSupport", "COpenSSL",
+        "CSslPinningShims", "Pinning", "PinningPlatform", "TLSTools", "TestSupport",
+        "CSslPinningOpenSSL",
       ],
       swiftSettings: strict),
     .testTarget(

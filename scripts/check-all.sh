@@ -27,7 +27,7 @@ run "deps self-test" scripts/deps-selftest.sh
 # The C shims, under the compiler they are built with: the toolchain's own.
 resources=$("$swift" -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')
 run "C shims" "$resources/../../bin/clang" -std=gnu17 -fsyntax-only -Wall -Wextra -Werror \
-  -ISources/CPlatformShims/include Sources/CPlatformShims/*.c
+  -ISources/CSslPinningShims/include Sources/CSslPinningShims/*.c
 if command -v shellcheck >/dev/null; then
   run "shell scripts" shellcheck scripts/*.sh Benchmarks/*.sh .ci/run
 else

@@ -38,7 +38,7 @@ TESTS = BUILD / "debug/ssl-pinningPackageTests.xctest"
 # Seconds for the tests of one mutant. They take a few; a request that hangs ends by itself in 60.
 PATIENCE = 180
 # The lower a module, the more is compiled again for it: neighbours share that.
-MODULES = ["CanonicalJSON", "Pinning", "CPlatformShims", "PinningPlatform", "SslPinning",
+MODULES = ["CanonicalJSON", "Pinning", "CSslPinningShims", "PinningPlatform", "SslPinning",
            "TLSTools", "RegistryServer", "ssl-pinning"]
 
 

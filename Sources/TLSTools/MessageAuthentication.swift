@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 
 /// HMAC with SHA-256 (RFC 2104, FIPS 198-1): whoever made a tag had the key.
 public enum MessageAuthentication {

@@ -1,4 +1,4 @@
-import CPlatformShims
+import CSslPinningShims
 
 /// How the system's allocator treats this process.
 package enum ProcessMemory {

@@ -34,11 +34,12 @@ struct SnippetTests {
   /// Compiles Swift that stands at the top level of a file, with the modules of this build.
   private func compile(_ source: String, in directory: TemporaryDirectory) async throws -> URL {
     let products = try Self.products()
-    let shims = products.appending(path: "CPlatformShims.build/module.modulemap")
+    let shims = products.appending(path: "CSslPinningShims.build/module.modulemap")
     let main = try directory.write(source, to: "main.swift")
     let program = directory.file("snippet")
     var objects: [String] = []
-    for module in ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "CPlatformShims"] {
+    for module in ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "CSslPinningShims"]
+    {
       let folder = products.appending(path: "\(module).build").path(percentEncoded: false)
       let sources = Self.root.appending(path: "Sources/\(module)").path(percentEncoded: false)
       // By the sources of today: objects of files that were renamed since lie there too.
@@ -53,8 +54,8 @@ struct SnippetTests {
       ["-swift-version", "6", "-suppress-warnings"] + Self.sanitizer
       + ["-I", products.appending(path: "Modules").path(percentEncoded: false)]
       + [
-        Self.root.appending(path: "Sources/COpenSSL/module.modulemap"),
-        Self.root.appending(path: "Sources/CCurl/module.modulemap"), shims,
+        Self.root.appending(path: "Sources/CSslPinningOpenSSL/module.modulemap"),
+        Self.root.appending(path: "Sources/CSslPinningCurl/module.modulemap"), shims,
       ].flatMap { ["-Xcc", "-fmodule-map-file=\($0.path(percentEncoded: false))"] }
       + ["-o", program.path(percentEncoded: false), main.path(percentEncoded: false)]
       + objects + ["-lcurl", "-lssl", "-lcrypto"]

@@ -14,14 +14,14 @@ RULES = {
     "CanonicalJSON": set(),
     "Pinning": {"CanonicalJSON"},
     "PinningPlatform": {
-        "CanonicalJSON", "Pinning", "Security", "CryptoKit", "COpenSSL", "CCurl", "CPlatformShims",
+        "CanonicalJSON", "Pinning", "Security", "CryptoKit", "CSslPinningOpenSSL", "CSslPinningCurl", "CSslPinningShims",
         "Dispatch", "Synchronization", "Glibc", "Darwin"} | FOUNDATION,
     "SslPinning": {"Pinning", "PinningPlatform"} | FOUNDATION,
     "SslPinningTesting": {
         "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning"} | FOUNDATION,
     "PinningFormats": {"Pinning", "PinningPlatform"} | FOUNDATION,
     "TLSTools": {
-        "CanonicalJSON", "Pinning", "PinningPlatform", "COpenSSL", "CPlatformShims",
+        "CanonicalJSON", "Pinning", "PinningPlatform", "CSslPinningOpenSSL", "CSslPinningShims",
         "Dispatch", "Synchronization"} | FOUNDATION,
     "RegistryServer": {
         "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "TLSTools",
@@ -36,11 +36,11 @@ RULES = {
 }
 
 # Tests start the real components, so they may import every target, but no system
-# library (COpenSSL excepted: certificates no tool would make) and no other test library.
+# library (CSslPinningOpenSSL excepted: certificates no tool would make) and no other test library.
 TESTS = {
     "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "SslPinning",
     "SslPinningTesting", "TLSTools", "RegistryServer", "ssl_pinning", "drill", "TestSupport",
-    "Testing", "COpenSSL", "CPlatformShims",
+    "Testing", "CSslPinningOpenSSL", "CSslPinningShims",
     "Dispatch", "Synchronization"} | FOUNDATION
 
 IMPORT = re.compile(
@@ -82,7 +82,7 @@ checklib.main(
         ({"Sources/CanonicalJSON/A.swift": "let a = 1; import FoundationEssentials\n"}, [1]),
         ({"Sources/TLSTools/A.swift": "internal import CSQLite\n"}, [1]),
         ({"Sources/TLSTools/A.swift": "@preconcurrency import RegistryServer\n"}, [1]),
-        ({"Sources/SslPinning/A.swift": "import COpenSSL\n"}, [1]),
+        ({"Sources/SslPinning/A.swift": "import CSslPinningOpenSSL\n"}, [1]),
         ({"Sources/SslPinning/A.swift": "@_implementationOnly import Pinning\n"}, [1]),
         ({"Sources/RegistryServer/A.swift": "import SslPinning\n@testable import Pinning\n"}, [1, 2]),
         ({"Sources/ssl-pinning/A.swift": "import CYAML\n"}, [1]),
@@ -92,7 +92,7 @@ checklib.main(
     good=[
         {"Sources/Pinning/A.swift": "import CanonicalJSON\n// import Foundation\n"},
         {"Sources/Pinning/A.swift": 'let a = """\nimport Foundation\n"""\n'},
-        {"Sources/PinningPlatform/A.swift": "import CCurl\nimport struct Foundation.Data\n"},
+        {"Sources/PinningPlatform/A.swift": "import CSslPinningCurl\nimport struct Foundation.Data\n"},
         {"Sources/RegistryServer/A.swift": "import CSQLite\nimport CYAML\nimport CMicroHTTPD\n"},
         {"Tests/PinningTests/A.swift": "@testable import Pinning\nimport Testing\n"},
         {"Package.swift": "import PackageDescription\n"},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What Package.swift promises to those who depend on it: Swift 6 and warnings as
-errors in every Swift target, no unsafe flags, no package from outside."""
+errors in every Swift target, no unsafe flags, no package from outside. And what their graph loads: products
+are libraries alone, reach no target of the server, and no C module by a name that others use, too."""
 
 import json
 import os
@@ -9,10 +10,38 @@ import sys
 
 import checklib
 
+# What an app may reach, beside C modules under the prefix.
+OF_APPS = {"CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting"}
+PREFIX = "CSslPinning"
+
+
+def reached(manifest, names):
+    """These targets and all that they depend on, whatever the platform."""
+    targets = {target["name"]: target for target in manifest["targets"]}
+    found, waiting = set(), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found or name not in targets:
+            continue
+        found.add(name)
+        for dependency in targets[name].get("dependencies", []):
+            waiting += [value[0] for value in dependency.values()]
+    return found
+
+
+def graph_problems(manifest):
+    for product in manifest["products"]:
+        name = product["name"]
+        if "library" not in product["type"]:
+            yield f"the product {name} is no library: apps would load all that it needs"
+        for target in sorted(reached(manifest, product["targets"])):
+            if target not in OF_APPS and not target.startswith(PREFIX):
+                yield f"the product {name} reaches {target}, which apps are not to meet"
+
 
 def problems(manifest, is_swift):
     found = [f"depends on a package from outside: {json.dumps(dependency)}"
-             for dependency in manifest["dependencies"]]
+             for dependency in manifest["dependencies"]] + list(graph_problems(manifest))
     for target in manifest["targets"]:
         name, kinds = target["name"], [setting["kind"] for setting in target["settings"]]
         if any("unsafeFlags" in kind for kind in kinds):
@@ -39,13 +68,23 @@ def self_test():
 
     def count(settings, dependencies=(), kind="regular"):
         target = {"name": "A", "type": kind, "settings": settings}
-        return len(problems({"dependencies": list(dependencies), "targets": [target]},
+        return len(problems({"dependencies": list(dependencies), "products": [], "targets": [target]},
                             lambda target: True))
+
+    def graph(kind, **dependencies):
+        return len(list(graph_problems({
+            "products": [{"name": "P", "type": {kind: None}, "targets": ["SslPinning"]}],
+            "targets": [{"name": name, "dependencies": [{"target": [other, None]} for other in others]}
+                        for name, others in dependencies.items()]})))
 
     assert count(strict) == 0 and count([], kind="system") == 0
     assert count([]) == 2 and count(strict[:1]) == 1 and count(strict[1:]) == 1
     assert count([{"kind": {"treatAllWarnings": {"_0": "warning"}}}, strict[1]]) == 1
     assert count(strict + [unsafe]) == 1 and count(strict, [{"sourceControl": []}]) == 1
+    assert graph("library", SslPinning=["Pinning"], Pinning=["CSslPinningCurl"], CSslPinningCurl=[]) == 0
+    assert graph("executable", SslPinning=[]) == 1
+    assert graph("library", SslPinning=["Pinning"], Pinning=["CCurl"], CCurl=[]) == 1
+    assert graph("library", SslPinning=["TLSTools"], TLSTools=["CSQLite"], CSQLite=[]) == 2
 
 
 if sys.argv[1:] == ["--self-test"]:

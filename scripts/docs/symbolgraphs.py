@@ -10,7 +10,7 @@ SWIFT = os.environ.get("SWIFT", "swift")
 
 # What the catalogue documents, and what the modules' own interfaces name beside it.
 MODULES = ["Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting"]
-MODULE_MAPS = ["Sources/COpenSSL", "Sources/CCurl", "{products}/CPlatformShims.build"]
+MODULE_MAPS = ["Sources/CSslPinningOpenSSL", "Sources/CSslPinningCurl", "{products}/CSslPinningShims.build"]
 
 # What the standard library adds to a type (`!=` to an Equatable one) says nothing about the type.
 FOREIGN = "::SYNTHESIZED::"

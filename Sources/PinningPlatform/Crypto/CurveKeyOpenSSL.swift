@@ -1,5 +1,5 @@
 #if os(Linux)
-  import COpenSSL
+  import CSslPinningOpenSSL
   import Pinning
 
   /// A P-256 or Ed25519 public key inside OpenSSL.

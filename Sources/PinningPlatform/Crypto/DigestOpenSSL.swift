@@ -1,5 +1,5 @@
 #if os(Linux)
-  import COpenSSL
+  import CSslPinningOpenSSL
 
   /// One hash function of OpenSSL. Fetched once: a look-up on every call takes twice as long as
   /// hashing a key.

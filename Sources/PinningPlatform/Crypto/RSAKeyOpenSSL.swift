@@ -1,5 +1,5 @@
 #if os(Linux)
-  import COpenSSL
+  import CSslPinningOpenSSL
 
   /// An RSA public key inside OpenSSL.
   final class PlatformRSAKey: Sendable {

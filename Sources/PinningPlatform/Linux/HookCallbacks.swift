@@ -1,5 +1,5 @@
 #if os(Linux)
-  import CPlatformShims
+  import CSslPinningShims
   import Foundation
 
   /// The C side of ``SessionHook``: unwraps pointers, writes texts, and decides nothing.

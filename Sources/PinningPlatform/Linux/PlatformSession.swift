@@ -1,7 +1,7 @@
 #if os(Linux)
-  import CCurl
-  import COpenSSL
-  import CPlatformShims
+  import CSslPinningCurl
+  import CSslPinningOpenSSL
+  import CSslPinningShims
   import Foundation
   import FoundationNetworking
   import Pinning

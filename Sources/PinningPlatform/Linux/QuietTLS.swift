@@ -1,5 +1,5 @@
 #if os(Linux)
-  import CPlatformShims
+  import CSslPinningShims
 
   /// What tests see of `quiet_tls.h`: connections that a peer's leaving does not end the process by.
   package enum QuietTLS {

@@ -1,5 +1,5 @@
 #if os(Linux)
-  import COpenSSL
+  import CSslPinningOpenSSL
   import Pinning
 
   /// Looks anchors up by their subject, those that OpenSSL has yet to read from a directory included.

@@ -1,5 +1,5 @@
 #if os(Linux)
-  import COpenSSL
+  import CSslPinningOpenSSL
   import Pinning
 
   /// The paths from a leaf to an anchor that names and key identifiers allow: which of them are valid

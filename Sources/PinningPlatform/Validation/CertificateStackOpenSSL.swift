@@ -1,5 +1,5 @@
 #if os(Linux)
-  import COpenSSL
+  import CSslPinningOpenSSL
   import Pinning
 
   /// A list of certificates inside OpenSSL that lives as long as one judgement.

@@ -1,5 +1,5 @@
 #if os(Linux)
-  import COpenSSL
+  import CSslPinningOpenSSL
   import Pinning
 
   /// Whether a certificate is for a host, by its subjectAltName alone.

@@ -1,5 +1,5 @@
 #if os(Linux)
-  import COpenSSL
+  import CSslPinningOpenSSL
   import Pinning
 
   /// Judges a chain, and where the path that OpenSSL found is refused for itself, the other paths.

@@ -1,5 +1,5 @@
 #if os(Linux)
-  import COpenSSL
+  import CSslPinningOpenSSL
   import Pinning
 
   /// What a server sent, as OpenSSL holds it for one judgement.

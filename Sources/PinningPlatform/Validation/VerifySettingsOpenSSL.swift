@@ -1,5 +1,5 @@
 #if os(Linux)
-  import COpenSSL
+  import CSslPinningOpenSSL
 
   /// What OpenSSL is told of every path; see ``ChainValidator`` for the rules. Whoever judges chains
   /// in this package judges by these, so that what one side publishes is trusted by the other.

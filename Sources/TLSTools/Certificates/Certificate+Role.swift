@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 
 extension Certificate {
   /// Whether the certificate may sign others, as OpenSSL reads basicConstraints and, where there is

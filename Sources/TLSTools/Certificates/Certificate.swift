@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 import Foundation
 
 /// One X.509 certificate, held as the bytes it came in.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 import Pinning
 
 /// A certificate request (PKCS #10, RFC 2986) whose own signature is good: whoever made it has the

@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 
 /// What a new certificate says; signing it makes a `Certificate`.
 ///

@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 
 /// A memory buffer for OpenSSL's PEM readers and writers.
 final class MemoryBIO {

@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 
 /// OpenSSL's error queue. It belongs to the calling thread and outlives the call that failed, so
 /// it is cleared before a call whose outcome is read from it and drained after a failure.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 import Pinning
 
 /// Signing, in the one way that the type of the key fixes (``SignatureAlgorithm``).

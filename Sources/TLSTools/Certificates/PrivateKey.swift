@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 import Foundation
 
 /// A private key of a server or a certificate authority, kept inside OpenSSL.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 import Foundation
 
 /// What a TLS server shows and proves: its certificate, the authorities between it and the root,

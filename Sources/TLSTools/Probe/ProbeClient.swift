@@ -1,5 +1,5 @@
-import COpenSSL
-import CPlatformShims
+import CSslPinningOpenSSL
+import CSslPinningShims
 
 /// The client side of TLS for the probes of one thread.
 ///

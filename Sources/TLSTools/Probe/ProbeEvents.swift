@@ -1,4 +1,4 @@
-import CPlatformShims
+import CSslPinningShims
 import Foundation
 
 /// What a loop waits for: the sockets of its connections, and a signal from other threads.

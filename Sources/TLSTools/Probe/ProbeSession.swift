@@ -1,5 +1,5 @@
-import COpenSSL
-import CPlatformShims
+import CSslPinningOpenSSL
+import CSslPinningShims
 import Foundation
 import PinningPlatform
 

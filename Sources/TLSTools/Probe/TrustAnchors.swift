@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 import PinningPlatform
 
 /// The certificates a chain may end in.

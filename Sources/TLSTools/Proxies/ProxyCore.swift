@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 import PinningPlatform
 
 /// What the proxy's threads hold: its settings, its log and its conversation with clients.

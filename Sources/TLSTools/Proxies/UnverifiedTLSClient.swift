@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 
 /// The client side of TLS for a man in the middle: it takes any certificate. Hazard: nothing that
 /// goes through it is safe from anybody; it is for attacks in tests and the demo alone.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 import Foundation
 import PinningPlatform
 

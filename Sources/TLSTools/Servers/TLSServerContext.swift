@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 import PinningPlatform
 
 /// The server side of TLS: which identity to show, and OpenSSL's settings.

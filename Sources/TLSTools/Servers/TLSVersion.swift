@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 
 /// A version of TLS, ordered by age.
 public enum TLSVersion: Int32, Sendable, Hashable, Comparable, CustomStringConvertible {

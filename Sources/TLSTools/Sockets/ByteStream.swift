@@ -1,5 +1,5 @@
-import COpenSSL
-import CPlatformShims
+import CSslPinningOpenSSL
+import CSslPinningShims
 import Foundation
 
 /// OpenSSL's settings for one side of TLS. A stream keeps it: callbacks point back at it.

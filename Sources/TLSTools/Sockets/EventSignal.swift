@@ -1,4 +1,4 @@
-import CPlatformShims
+import CSslPinningShims
 import Foundation
 
 /// A flag that ends every poll(2) which watches its descriptor. Raised from any thread.

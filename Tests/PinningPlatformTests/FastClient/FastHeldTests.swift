@@ -1,4 +1,4 @@
-import CPlatformShims
+import CSslPinningShims
 import Foundation
 import Testing
 

@@ -1,5 +1,5 @@
 #if os(Linux)
-  import CPlatformShims
+  import CSslPinningShims
   import Foundation
 
   /// A request's body as it comes from the app, chunk by chunk.

@@ -1,6 +1,6 @@
 #if os(Linux)
-  import CCurl
-  import CPlatformShims
+  import CSslPinningCurl
+  import CSslPinningShims
   import Foundation
   import FoundationNetworking
   import Pinning

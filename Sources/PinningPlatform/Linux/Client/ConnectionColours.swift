@@ -1,5 +1,5 @@
 #if os(Linux)
-  import CPlatformShims
+  import CSslPinningShims
   import Synchronization
 
   /// Keeps new requests off connections that libcurl thinks well of and that may be dead.

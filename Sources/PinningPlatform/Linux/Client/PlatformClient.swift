@@ -1,5 +1,5 @@
 #if os(Linux)
-  import CPlatformShims
+  import CSslPinningShims
   import Foundation
   import FoundationNetworking
   import Pinning
