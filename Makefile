@@ -15,7 +15,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test check check-fast check-apple check-linking docs bench-core bench-scan bench-bytes \
+.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test check check-fast check-apple check-linking check-consumer docs bench-core bench-scan bench-bytes \
 	sanitize mutants clean
 
 help: ## list the targets
@@ -67,7 +67,7 @@ sanitize: deps-test ## run all tests under the thread and the address sanitizer
 mutants: deps-test ## break each rule in turn, in a copy: the tests must notice every time
 	@scripts/mutants.py $(FILTER)
 
-check: deps-test check-fast check-apple docs check-linking ## everything a change must pass but the tests: rules, format, warnings
+check: deps-test check-fast check-apple docs check-linking check-consumer ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests
 
 check-fast: deps-test ## the part of check that compiles nothing
@@ -79,6 +79,9 @@ check-apple: deps-test ## type-check what an app links, and App, for Apple's sys
 
 check-linking: deps-test ## build and run a pinned program linked in four ways, beside other libcurls
 	@scripts/linking/run.py
+
+check-consumer: deps-test ## build and run an app by the README's own manifest, from a tagged clone, beside other packages
+	@scripts/consumer/run.py
 
 docs: deps-test ## build the documentation into .build/docs; every warning is an error
 	$(SWIFT) build $(STRICT) --target SslPinningTesting

@@ -18,7 +18,8 @@ run() { # name, command...
   fi
 }
 
-for check in platform-door imports constructs errors own-words manifest app-project mutants; do
+for check in platform-door imports constructs errors own-words manifest version app-project \
+  mutants; do
   run "$check self-test" /usr/bin/env python3 "scripts/checks/$check.py" --self-test
   run "$check" /usr/bin/env python3 "scripts/checks/$check.py"
 done
@@ -34,7 +35,7 @@ else
   printf 'check: shell scripts: skipped, shellcheck is not installed\n'
 fi
 run "format" "$swift" format lint --strict -r Package.swift Sources Tests App Benchmarks \
-  scripts/linking
+  scripts/linking scripts/consumer
 
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'check: %d failed: %s\n' ${#failed[@]} "${failed[*]}"

@@ -2,23 +2,26 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The tutorial, run as somebody pastes it: its ports are free on a machine of its own.
+/// The pages that are to be pasted, run as somebody pastes them: their ports are free on a machine of its own.
 @Suite(
-  "docs/first-registry.md",
+  "docs/first-registry.md and docs/root-keys.md",
   .enabled("this system lets the tests make no namespaces (unshare)") {
     await PrivateMachine.isPermitted.value
   })
 struct FirstRegistryTests {
-  @Test("works line by line, from nothing through a rotation to the archive")
-  func lines() async throws {
-    let page = Vectors.root.deletingLastPathComponent().appending(path: "docs/first-registry.md")
-    let blocks = try String(contentsOf: page, encoding: .utf8)
-      .components(separatedBy: "```sh\n").dropFirst()
+  /// What stands in the blocks for a shell, up to a heading.
+  private static func lines(of name: String, before heading: String? = nil) throws -> [String] {
+    let page = Vectors.root.deletingLastPathComponent().appending(path: "docs/\(name)")
+    var text = try String(contentsOf: page, encoding: .utf8)
+    if let heading { text = text.components(separatedBy: "\n## \(heading)\n")[0] }
+    return text.components(separatedBy: "```sh\n").dropFirst()
       .map { $0.components(separatedBy: "```\n")[0] }
-    #expect(blocks.count > 5)
-    let directory = try TemporaryDirectory()
-    try directory.write(
-      "set -euo pipefail\n\(blocks.joined())tar -tf registry.tar\n", to: "page.sh")
+  }
+
+  private static func run(
+    _ lines: [String], in directory: TemporaryDirectory
+  ) async throws -> ChildProcess.Outcome {
+    try directory.write("set -euo pipefail\n\(lines.joined())", to: "page.sh")
     let machine = try await PrivateMachine.start(in: directory, folders: [], script: "")
     let tools = URL(filePath: try Tool.path()).deletingLastPathComponent()
     let environment = [
@@ -29,6 +32,16 @@ struct FirstRegistryTests {
     ]
     let end = try await machine.run(
       "bash", ["page.sh"], environment: Tool.noProxies.merging(environment) { _, new in new })
+    #expect(try await machine.stop())
+    return end
+  }
+
+  @Test("works line by line, from nothing through a rotation to the archive")
+  func firstRegistry() async throws {
+    let blocks = try Self.lines(of: "first-registry.md")
+    #expect(blocks.count > 5)
+    let directory = try TemporaryDirectory()
+    let end = try await Self.run(blocks + ["tar -tf registry.tar\n"], in: directory)
     #expect(end.exitCode == 0, "\(end.stdout)\(end.stderr)")
     for line in [
       "{\"reasons\":[],\"status\":\"ready\"}", "format 1   valid", "is published ahead of its use",
@@ -38,6 +51,19 @@ struct FirstRegistryTests {
     }
     let answer = try String(contentsOf: directory.file("registry/page.html"), encoding: .utf8)
     #expect(answer.contains("-cert next.pem"))
-    #expect(try await machine.stop())
+  }
+
+  @Test(
+    "root keys sign who may sign the list, line by line, and an app with those keys believes it")
+  func rootKeys() async throws {
+    let before = try Self.lines(of: "first-registry.md", before: "A rotation")
+    let ceremony = try Self.lines(of: "root-keys.md")
+    #expect(ceremony.count == 5)
+    let stop = "kill $REGISTRY $SITE\nwait\n"
+    let end = try await Self.run(before + ceremony + [stop], in: TemporaryDirectory())
+    #expect(end.exitCode == 0, "\(end.stdout)\(end.stderr)")
+    for line in ["key set 1 of localhost.json: online key", "key set    1", "format     2\n"] {
+      #expect(end.stdout.contains(line), "\(end.stdout)")
+    }
   }
 }

@@ -8,13 +8,13 @@ import Testing
 struct SnippetTests {
   private static let root = Vectors.root.deletingLastPathComponent()
 
-  /// The first block of Swift in the README.
+  /// The block of Swift in the README that an app begins with.
   private static func snippet() throws -> String {
     let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
     let blocks = readme.components(separatedBy: "```swift\n").dropFirst()
-    let block = try #require(blocks.first?.components(separatedBy: "```").first)
-    #expect(block.contains("await SslPinningClient.initialize(config: config)"))
-    return block
+      .compactMap { $0.components(separatedBy: "```").first }
+    return try #require(
+      blocks.first { $0.contains("await SslPinningClient.initialize(config: config)") })
   }
 
   /// Where the objects of this build are: beside the test bundle.
