@@ -22,7 +22,7 @@ struct ConfigCheckTests {
       let path = directory.path("config.yaml")
       let outcome = try await Tool.run(
         [
-          "config", "check", "--config-path", directory.path(), "--log-level=debug",
+          "config", "check", "--offline", "--config-path", directory.path(), "--log-level=debug",
           "--log-pretty",
         ],
         environment: ["SSL_PINNING_TLS_TIMEOUT": "3s", "SSL_PINNING_LOG_LEVEL": "error"])
@@ -79,7 +79,8 @@ struct ConfigCheckTests {
       try directory.write(Self.yaml, to: "config.yaml")
       let outcome = try await Tool.run(
         [
-          "config", "check", "--json", "--config-path", directory.path(), "-s", "memory",
+          "config", "check", "--offline", "--json", "--config-path", directory.path(), "-s",
+          "memory",
         ], environment: ["SSL_PINNING_STORAGE_DUMP_DIR": "/dumps", "SSL_PINNING_TLS_LOOKS": "4"])
       #expect(outcome.exitCode == 0, "\(outcome.stderr)")
       let document = try #require(try outcome.json.objectValue)
@@ -174,7 +175,7 @@ struct ConfigCheckTests {
   @Test("warns of what is probably not meant, and accepts it")
   func warning() async throws {
     let outcome = try await Tool.run(
-      ["config", "check"],
+      ["config", "check", "--offline"],
       environment: [
         "SSL_PINNING_KEYS": "[{\"fqdn\": \"a.b\"}]", "SSL_PINNING_STORAGE_DSN": "redis://u:hush@h",
       ])
@@ -190,7 +191,7 @@ struct ConfigCheckTests {
     ])
   func spellings(flag: [String]) async throws {
     let outcome = try await Tool.run(
-      ["--log-pretty", "--log-level", "warn", "config", "check"] + flag,
+      ["--log-pretty", "--log-level", "warn", "config", "check", "--offline"] + flag,
       environment: ["SSL_PINNING_KEYS": "[{\"fqdn\": \"a.b\"}]"])
     #expect(outcome.exitCode == 0, "\(outcome.stderr)")
     let rows = outcome.stdout.split(separator: "\n").map {

@@ -134,13 +134,53 @@ struct RotateTests {
 
   @Test(
     "takes no path for a document's name",
-    arguments: ["../app.json", "a/b.json", "..", "a\nb.json"])
+    arguments: [
+      "../app.json", "a/b.json", "..", "a\nb.json", ".hidden", "a b.json", "admin", "app.json.gz",
+    ])
   func name(name: String) async throws {
     let directory = try stage()
     let outcome = try await Tool.run([
       "keys", "rotate", "--registry-name", name, "--dir", directory.path() + "/tls",
     ])
     #expect(outcome.exitCode == 2 && outcome.stderr.contains("the name of a document"))
+  }
+
+  @Test("refuses a name that no document of the configuration has, and makes nothing")
+  func unknownName() async throws {
+    let directory = try stage()
+    try directory.write("keys: [{fqdn: api1.example.com, file: api1.json}]", to: "config.yaml")
+    func rotate(_ name: String, _ more: String...) async throws -> ChildProcess.Outcome {
+      try await Tool.run(["keys", "rotate", "--registry-name", name] + more)
+    }
+    let place = ["--config-path", directory.path()]
+    let unknown = try await Tool.run(["keys", "rotate", "--registry-name", "api1"] + place)
+    #expect(unknown.exitCode == 1, "\(unknown.stderr)")
+    #expect(unknown.stderr.contains("has no document \"api1\"; hint: was api1.json meant?"))
+    let made = try FileManager.default.contentsOfDirectory(atPath: directory.path("tls"))
+    #expect(made == ["prv.pem"])
+    // Its tls.dir is used where none is said, and nobody has to say that no name could be checked.
+    let known = try await Tool.run(["keys", "rotate", "--registry-name", "api1.json"] + place)
+    #expect(known.exitCode == 0 && !known.stderr.contains("note: no configuration"))
+    #expect(FileManager.default.fileExists(atPath: directory.path("tls/keysets/api1.json")))
+    let alone = try await rotate("b.json", "--dir", directory.path("tls"))
+    #expect(alone.exitCode == 0, "\(alone.stderr)")
+    #expect(alone.stderr.hasPrefix("note: no configuration here says which documents there are"))
+  }
+
+  @Test("writes key sets where the configuration has the server read them")
+  func elsewhere() async throws {
+    let directory = try stage()
+    try directory.write(
+      """
+      keys: [{fqdn: a.example.com, file: a.json}]
+      publish: {key_sets: \(directory.path("sets"))}
+      """, to: "config.yaml")
+    let outcome = try await Tool.run([
+      "keys", "rotate", "--registry-name", "a.json", "--config-path", directory.path(),
+    ])
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    #expect(FileManager.default.fileExists(atPath: directory.path("sets/a.json")))
+    #expect(!FileManager.default.fileExists(atPath: directory.path("tls/keysets")))
   }
 
   @Test("says what is missing without the server's key, and wants the document's name")

@@ -27,6 +27,26 @@ import Testing
     await server.service.stop()
   }
 
+  @Test("warns at the start and at each reading of key sets that no document uses")
+  func unusedKeySets() async throws {
+    let server = try ScriptedService(keys: Self.one)
+    let directory = server.directory.file("keysets")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    try Data("[]".utf8).write(to: directory.appending(path: "b"))
+    func told() -> Int { server.log.events("key_sets_unused").count }
+    try await server.start()
+    #expect(told() == 1)
+    try await server.reload(keys: Self.two)
+    #expect(told() == 2)
+    let message = server.log.events("key_sets_unused").last?["message"]?.stringValue
+    #expect(message?.contains("no document is called b,") == true)
+    #expect(message?.contains("was b.json meant?") == true)
+    try FileManager.default.removeItem(at: directory.appending(path: "b"))
+    try await server.reload(keys: Self.one)
+    #expect(told() == 2)
+    await server.service.stop()
+  }
+
   @Test("an endpoint that leaves keeps its history, and is an alert until it is back")
   func left() async throws {
     let both = "[{fqdn: a.test, file: all.json}, {fqdn: b.test, file: all.json}]"

@@ -14,7 +14,7 @@ public struct DocumentConfiguration: Sendable, Equatable {
 
   /// Whether `name` is a path of this server, or what it writes beside a document: such a document would be
   /// published and never served.
-  static func isTaken(file name: String) -> Bool {
+  package static func isTaken(file name: String) -> Bool {
     let name = name.lowercased()
     return ["admin", "reports"].contains(name) || [".gz", ".parts"].contains { name.hasSuffix($0) }
   }

@@ -122,6 +122,7 @@ public final class RegistryService: Sendable {
     }
     let configuration = inForce.withLock { $0 }
     copyDocuments(to: configuration.publishing.directory)
+    UnusedKeySets.warn(in: configuration.keySetsDirectory, of: configuration.documents, log)
     await reports?.open()
     let site = RegistrySite(
       documents: documents, health: health, administration: administrationSite(configuration),
@@ -267,6 +268,8 @@ public final class RegistryService: Sendable {
     }
     inForce.withLock { $0 = new }
     await duty.replace(WatchPlan(keepers: next.keepers, observer: next.observer, tls: new.tls))
+    // Where key sets are read from is in force until a restart.
+    UnusedKeySets.warn(in: old.keySetsDirectory, of: new.documents, log)
     for change in new.changes(from: old) {
       log.event(
         change.effect == .afterRestart ? .warn : .info, "configuration_changed",
@@ -446,7 +449,7 @@ public final class RegistryService: Sendable {
     await stop()
   }
 
-  private static func warnIfExposed(_ path: String, _ log: ServerLog) {
+  static func warnIfExposed(_ path: String, _ log: ServerLog) {
     var status = stat()
     guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return }
     log.event(

@@ -4,29 +4,43 @@ import RegistryServer
 /// `config check`: what the server would go by, and where each of its values was set.
 enum ConfigCheck {
   private static let json = Flag("--json", "one line of JSON instead: file, settings, warnings")
+  private static let offline = Flag(
+    "--offline", "read the configuration alone: open no key, no anchors, no store, no port")
 
   static let command = Command(
     "config check", "check the registry server's configuration, and print what is in effect",
-    flags: ServerArguments.descriptions + [json.description],
+    flags: ServerArguments.descriptions + [offline.description, json.description],
     notes: [
-      "Reads what up reads, with the same flags, and starts nothing. Secrets are printed as ***. What\n"
-        + "the configuration names (keys, anchors, stores) is looked at by up alone.",
+      "Reads what up reads, with the same flags, and starts nothing. Secrets are printed as ***. Then it\n"
+        + "opens what up would open: keys, key sets, anchors, the listener's certificate and address, the\n"
+        + "store; what up would refuse is refused with the same words. Nothing is made and nothing changed.\n"
+        + "Run it as the user that up runs as. --offline leaves that out, for a machine that is another one.",
       ConfigurationHelp.keys,
     ],
     run: run)
 
   private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
     let effective = try ServerArguments.configuration(ServerArguments.sources(invocation))
+    var warnings = effective.warnings
+    var failure: CommandFailure?
+    if !invocation[offline] {
+      do throws(RegistryServiceError) {
+        warnings += try ConfigurationTrial(effective.configuration).warnings
+      } catch { failure = Up.failure(error) }
+    }
     if invocation[json] {
-      try Console.write(document(effective))
+      try Console.write(document(effective, warnings))
     } else {
       try Console.write(line: table(effective))
     }
-    for warning in effective.warnings { Console.say("warning: \(warning)") }
+    for warning in warnings { Console.say("warning: \(warning)") }
+    if let failure { throw failure }
     return .yes
   }
 
-  private static func document(_ effective: EffectiveConfiguration) -> JSONValue {
+  private static func document(
+    _ effective: EffectiveConfiguration, _ warnings: [String]
+  ) -> JSONValue {
     .members([
       "file": .optional(effective.file),
       "settings": .array(
@@ -36,7 +50,7 @@ enum ConfigCheck {
             "used": .bool(value.value != nil), "from": origin(value.origin),
           ])
         }),
-      "warnings": .array(effective.warnings.map(JSONValue.string)),
+      "warnings": .array(warnings.map(JSONValue.string)),
     ])
   }
 

@@ -1,16 +1,19 @@
 import Foundation
 import Pinning
+import RegistryServer
 import TLSTools
 
 /// `keys rotate`: a new online key for one document of a server, under the next key set.
 ///
 /// - Nothing that was is overwritten: the new key gets a file of its own, and the chain of key sets only
 ///   grows. Clients walk the chain, so none of them notices.
+/// - The name is that of a document of the configuration at hand: under another one nothing would be rotated,
+///   and whoever did it to be rid of a stolen key would believe that he was.
 /// - Root keys may lie elsewhere: what still lacks signatures waits in the same file, and the server goes
 ///   on under the set before until `keys sign-set` has completed it.
 enum KeysRotate {
   private static let directory = Flag.text(
-    "--dir", "DIR", "the server's tls.dir, with prv.pem; tls by default")
+    "--dir", "DIR", "the server's tls.dir, with prv.pem; the configuration's by default, or tls")
   private static let algorithm = Flag<TrustSigningKey.Kind>(
     "--algorithm", "NAME", "of the new online key: ed25519 (default), p256 or rsa-3072"
   ) { text throws(FlagValueError) in
@@ -32,7 +35,9 @@ enum KeysRotate {
   static let command = Command(
     "keys rotate", "give one document of a server a new online key, under the next key set",
     flags: [
-      RegistryNameArgument.flag.description, directory.description, algorithm.description,
+      RegistryNameArgument.flag.description, directory.description,
+    ] + ServerArguments.places + [
+      algorithm.description,
       root.description, rootThreshold.description, signWith.description,
     ],
     notes: [
@@ -42,17 +47,17 @@ enum KeysRotate {
         + "put it back. Until then the server signs under the set before. There, compare the id of the\n"
         + "online key with the one printed here, or say all that the hint says, from --registry-name to\n"
         + "--online ID: the file may be changed on its way.",
+      "NAME must be a document of the configuration: the one that is named, or config.yaml here or in\n"
+        + "/etc/ssl-pinning if its tls.dir is DIR. Without one, nothing can say whether NAME is right.",
       "Old online keys stay in DIR/online: delete one when its set is no longer the newest.",
     ],
     run: run)
 
   private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
     let name = try invocation.require(RegistryNameArgument.flag)
-    // It names files here.
-    guard !["", ".", ".."].contains(name), !name.contains(where: { $0 == "/" || $0.isNewline })
-    else { throw .usage("--registry-name is the name of a document; hint: www.example.com.json") }
-    let base = URL(filePath: invocation[directory] ?? "tls", directoryHint: .isDirectory)
-    let chain = base.appending(path: "keysets").appending(path: name)
+    let place = try place(of: name, invocation)
+    let base = URL(filePath: place.keys, directoryHint: .isDirectory)
+    let chain = URL(filePath: place.keySets, directoryHint: .isDirectory).appending(path: name)
     let path = chain.path(percentEncoded: false)
     var list =
       InputFile.exists(path)
@@ -107,6 +112,46 @@ enum KeysRotate {
         ? "hint: send the server SIGHUP, and it signs under the new set"
         : "hint: keys sign-set \(wanted) signs it, and no other set in its place")
     return .yes
+  }
+
+  /// The directories of the server that publishes a document.
+  private static func place(
+    of name: String, _ invocation: Invocation
+  ) throws(CommandFailure) -> (keys: String, keySets: String) {
+    // It names files here.
+    guard DocumentConfiguration.isSafe(file: name), !DocumentConfiguration.isTaken(file: name)
+    else {
+      throw .usage("--registry-name is the name of a document; hint: www.example.com.json")
+    }
+    let given = invocation[directory]
+    let atHand = try ServerArguments.configurationAtHand(invocation)
+    guard let atHand,
+      ServerArguments.isNamed(invocation) || given == nil
+        || isSame(given, atHand.configuration.tls.directory)
+    else {
+      Console.say(
+        "note: no configuration here says which documents there are; hint: with --config-file"
+          + " the name is checked")
+      let keys = given ?? "tls"
+      return (keys, keys + "/keysets")
+    }
+    let configuration = atHand.configuration
+    let files = configuration.documents.map(\.file)
+    guard files.contains(name) else {
+      let nearest = Suggestion.nearest(to: name, among: files)
+      throw .no(
+        "\(atHand.file ?? "the configuration") has no document \"\(name)\"; hint: "
+          + (nearest.map { "was \($0) meant?" }
+            ?? "there is \(files.prefix(5).joined(separator: ", "))"))
+    }
+    let keys = given ?? configuration.tls.directory
+    return (keys, configuration.publishing.keySets ?? keys + "/keysets")
+  }
+
+  private static func isSame(_ left: String?, _ right: String) -> Bool {
+    guard let left else { return false }
+    return URL(filePath: left).resolvingSymlinksInPath().standardizedFileURL.pathComponents
+      == URL(filePath: right).resolvingSymlinksInPath().standardizedFileURL.pathComponents
   }
 
   private static func rootRole(

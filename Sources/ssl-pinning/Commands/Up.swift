@@ -36,7 +36,7 @@ enum Up {
   }
 
   /// What was read and is no good is "no"; what the machine did not give is "could not".
-  private static func failure(_ error: RegistryServiceError) -> CommandFailure {
+  static func failure(_ error: RegistryServiceError) -> CommandFailure {
     switch error {
     case .signer(.signingKey(_, .unreadable)): .couldNotFindOut("\(error)")
     case .signer: .no("\(error)")

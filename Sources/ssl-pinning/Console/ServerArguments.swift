@@ -20,9 +20,12 @@ enum ServerArguments {
       return (setting, Flag(description: description))
     }
 
+  /// Where the configuration is.
+  static let places = [file.description, path.description]
+
   /// All of them, in the order of the help.
   static let descriptions =
-    [file.description, path.description] + settings.map(\.flag.description)
+    places + settings.map(\.flag.description)
     + [serverListen.description]
 
   /// Those that may stand before the command: in the field they belong to the program.
@@ -54,6 +57,22 @@ enum ServerArguments {
       default: throw .no(error.description(file: sources.file))
       }
     }
+  }
+
+  /// Whether the command line says where the configuration is.
+  static func isNamed(_ invocation: Invocation) -> Bool {
+    invocation[file] != nil || invocation[path] != nil
+  }
+
+  /// The configuration that ``up`` would read here; `nil` if there is none and none was named.
+  static func configurationAtHand(
+    _ invocation: Invocation
+  ) throws(CommandFailure) -> EffectiveConfiguration? {
+    let sources = sources(invocation)
+    let isThere =
+      isNamed(invocation) || InputFile.exists(sources.file)
+      || sources.environment[Setting.variablePrefix + "KEYS"] != nil
+    return isThere ? try configuration(sources) : nil
   }
 
   private static func help(_ setting: Setting) -> (placeholder: String, help: String)? {

@@ -33,6 +33,11 @@ final class PostgresSchema: Sendable {
     isReady.withLock { $0 = true }
   }
 
+  /// Whether the tables there are, if any, are none of a newer program.
+  func check(_ connection: PostgresConnection, place: String) throws(StoreError) {
+    _ = try applied(connection, place: place)
+  }
+
   /// Has the next connection look for the tables again: they were gone.
   func forget() { isReady.withLock { $0 = false } }
 
