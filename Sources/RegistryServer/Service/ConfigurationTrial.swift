@@ -54,13 +54,16 @@ public struct ConfigurationTrial: Sendable {
     of configuration: ServerConfiguration
   ) throws(HTTPServerError) -> [String] {
     _ = try configuration.server.listenerIdentity()
-    do throws(HTTPServerError) {
-      close(try ListeningSocket.open(configuration.listen).descriptor)
-      return []
-    } catch {
-      guard case .addressInUse(let address) = error else { throw error }
-      return ["\(address) is in use, by this server if it runs"]
+    var warnings: [String] = []
+    for address in [configuration.listen, configuration.metricsListen].compactMap(\.self) {
+      do throws(HTTPServerError) {
+        close(try ListeningSocket.open(address).descriptor)
+      } catch {
+        guard case .addressInUse = error else { throw error }
+        warnings.append("\(address) is in use, by this server if it runs")
+      }
     }
+    return warnings
   }
 }
 

@@ -1,4 +1,4 @@
-import COpenSSL
+import CSslPinningOpenSSL
 import Pinning
 import PinningPlatform
 
