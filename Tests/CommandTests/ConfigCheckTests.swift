@@ -56,7 +56,8 @@ struct ConfigCheckTests {
       ] {
         let outcome = try await Tool.run(
           [
-            "config", "check", "--config-path", directory.path(), "--server-read-timeout", "7s",
+            "config", "check", "--offline", "--config-path", directory.path(),
+            "--server-read-timeout", "7s",
             "--server-write-timeout=8s",
           ] + flags)
         #expect(outcome.exitCode == 0, "\(outcome.stderr)")
