@@ -13,7 +13,8 @@ struct SignWiderTests {
     "sign --key prv.pem --online-key online0.pem payload.json --out app.json"
   private static let pin = Format2Stage.pin
   private static let other = Format2Stage.otherPin
-  private static let ca = SPKIPin(computed: Digest.sha256([3])).base64
+  static let thirdPin = SPKIPin(computed: Digest.sha256([3])).base64
+  private static let ca = thirdPin
 
   /// Two lists, one after the other, with settings beside each.
   struct Step: Sendable, CustomTestStringConvertible {
@@ -242,5 +243,63 @@ struct SignWiderTests {
       "leaves out a.example, and a wider pattern lists only some of its keys: ",
       "clients that saw *.c.example in epoch 1 keep the last pins, except for hosts that match b.c.example, and",
     ] { #expect(outcome.stderr.contains(says), "\(outcome.stderr)") }
+  }
+
+  @Test(
+    "in format 1 the pins of a host that a wider pattern matches are let go of with a warning",
+    arguments: [
+      (
+        ["a.example \(pin)", "*.example \(other)"], ["*.example \(other)"],
+        "leaves out a.example, and"
+      ),
+      (
+        ["a.example \(pin)", "a.example \(other)"], ["*.example \(other)"],
+        "leaves out a.example, and a wider pattern lists only some of its keys: "
+      ),
+      (["a.example \(pin)", "*.example \(other)"], ["*.example \(pin)"], nil),
+      (
+        ["a.example \(pin)", "*.example \(other)"],
+        ["*.example \(other)", "a.example \(other)"], nil
+      ),
+      (["a.example \(pin) 1700000000", "*.example \(other)"], ["*.example \(other)"], nil),
+      // It has vanished, and keeps its pins for 30 days.
+      (["a.example \(pin)"], ["*.b.example \(other)"], nil),
+    ] as [([String], [String], String?)])
+  func format1(before: [String], after: [String], says: String?) async throws {
+    let stage = try Format2Stage()
+    let sign = "sign --key prv.pem payload.json --out"
+    try write(before, to: stage)
+    #expect(try await stage.run("\(sign) f1.json").exitCode == 0)
+    try write(after, to: stage)
+    // Nothing at hand, nothing to be told.
+    try await stage.must("\(sign) other.json")
+    let outcome = try await stage.run("\(sign) f1.json")
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    #expect(outcome.stderr.contains(says ?? "\n") == (says != nil), "\(outcome.stderr)")
+    #expect(outcome.stderr.contains("or sign a statement, --online-key") == (says != nil))
+    try await stage.must("\(sign) f1.json")
+  }
+
+  @Test(
+    "tells of a host that stays without the key of a wider pattern that goes, with removed as well",
+    arguments: [
+      (["a.example \(other)", "*.example \(pin)"], ["a.example \(other)"], true),
+      (["a.example \(pin)", "*.example \(pin)"], ["a.example \(pin)"], false),
+      (
+        ["a.example \(other)", "*.example \(pin)"],
+        ["a.example \(other)", "**.example \(pin)"], false
+      ),
+      (["*.example \(pin)"], ["a.example \(other)"], false),
+    ])
+  func narrower(before: [String], after: [String], isTold: Bool) async throws {
+    for settings in ["{}", #"{"removed":["*.example"]}"#] {
+      let stage = try await make(
+        Step(testDescription: "", before: before, after: after, next: settings))
+      let outcome = try await stage.run("\(Self.daily) --statement settings.json")
+      #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+      let says =
+        "warning: servers of a.example that show a key which *.example had are refused at once, with removed"
+      #expect(outcome.stderr.contains(says) == isTold, "\(outcome.stderr)")
+    }
   }
 }

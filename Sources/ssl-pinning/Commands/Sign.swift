@@ -121,7 +121,11 @@ enum Sign {
     let place = retired.map { "the document with the retired statement of \($0.place)" }
     try PublishedDocument(.object(signed), place ?? "the document")?.checkAsClients(
       after: last, format1Key: format1Key, onlineKeys: onlineKeys, chain: keySets, at: now)
-    if let statement { try RetiredList.check(payload, under: statement, after: before, at: now) }
+    if let statement {
+      try RetiredList.check(payload, under: statement, after: before, at: now)
+    } else if onlinePaths.isEmpty {
+      RetiredList.warn(of: payload, after: before, at: now)
+    }
     try OutputFile.write(.object(signed), invocation)
     return .yes
   }

@@ -1,7 +1,8 @@
 import CanonicalJSON
 import Pinning
 
-/// A list that `--key` alone signs beside a retired statement, whose hosts and denied pins stay in force.
+/// A list that `--key` alone signs: beside a retired statement, whose hosts and denied pins stay in force, or of
+/// format 1.
 enum RetiredList {
   /// Refuses a list that forgets leaf pins of hosts that the statement lists, itself or by a wider pattern. Clients
   /// do not keep the pins as they do for a host that vanishes.
@@ -52,5 +53,29 @@ enum RetiredList {
           : "every connection there would be refused at once")
         + "; hint: list the pins once more, or --retired signs the retirement anew, with a --statement that"
         + " leaves it out of hosts and names it in removed")
+  }
+
+  /// Warns of a list of format 1 that forgets leaf pins of hosts which a wider pattern matches. It is signed: format 1
+  /// has nothing that would say that this is meant.
+  static func warn(of payload: JSONObject, after documents: [PublishedDocument], at clock: Int64) {
+    guard let list = try? Registry(payload: payload, settings: []) else { return }
+    let before = documents.compactMap { $0.list(under: nil) }.flatMap(\.keys)
+    let lost = ForgottenLeaves(
+      before: before, list: list, removed: [], denied: [], time: clock,
+      living: LivingPins(before, open: [], denied: [], at: clock))
+    let hint =
+      "; hint: list the keys that its servers show under the host, too, or sign a statement, --online-key"
+    let forgotten = lost.patterns.map(\.description).sorted().joined(separator: ", ")
+    if !forgotten.isEmpty {
+      Console.say(
+        "warning: the payload leaves out \(forgotten), and a wider pattern matches hosts of it: clients let go of its"
+          + " pins at once, and go by those of the wider one alone" + hint)
+    }
+    let shortened = lost.shortened.map(\.description).sorted().joined(separator: ", ")
+    if !shortened.isEmpty {
+      Console.say(
+        "warning: the payload leaves out \(shortened), and a wider pattern lists only some of its keys: servers that"
+          + " show the others are refused at once" + hint)
+    }
   }
 }
