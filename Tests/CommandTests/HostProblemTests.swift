@@ -25,6 +25,8 @@ struct HostProblemTests {
     var shadowed: [String] = []
     /// Those with match any, which a wider pattern makes all.
     var closed: [String] = []
+    /// Those with match all under a wider pattern of any.
+    var tightened: [String] = []
 
     func bytes() throws -> [UInt8] {
       let pin = try SPKIPin(base64: Format2Stage.pin)
@@ -126,7 +128,25 @@ struct HostProblemTests {
         ]),
       List(
         testDescription: "any with a leaf pin over a narrower one of all",
-        live: ["a.example", "*.example"], hosts: [try settings("*.example", ca: good, .any)]),
+        live: ["a.example", "*.example"], hosts: [try settings("*.example", ca: good, .any)],
+        tightened: ["a.example"]),
+      List(
+        testDescription: "any over narrower ones that say all",
+        live: ["b.a.example", "*.a.example"],
+        hosts: [try settings("**.example", ca: good, .any), try settings("*.a.example")],
+        tightened: ["*.a.example", "b.a.example"]),
+      List(
+        testDescription: "any over a narrower one with CA pins of its own", live: ["a.example"],
+        hosts: [try settings("*.example", ca: good, .any), try settings("a.example", ca: good)]),
+      List(
+        testDescription: "any without CA pins over a narrower leaf pin",
+        live: ["a.example", "*.example"], hosts: [try settings("*.example", .any)]),
+      List(
+        testDescription: "any over an apex with a narrower leaf pin", live: ["**.a.example"],
+        hosts: [try settings("*.example", ca: good, .any)], tightened: ["a.example"]),
+      List(
+        testDescription: "a leaf pin beside any", live: ["a.other", "*.example"],
+        hosts: [try settings("*.example", ca: good, .any)]),
       List(
         testDescription: "an apex under a pattern's leaf pin", live: ["*.example"],
         hosts: [try settings("**.a.example", ca: good)], shadowed: ["a.example"]),
@@ -162,7 +182,11 @@ struct HostProblemTests {
       "\($0) has match any, and a wider pattern has all: clients refuse servers there that are of the CA alone;"
         + " hint: all for both, and list the leaf keys that the servers show for \($0), or any for both"
     }
-    let all = list.problems.map { $0 + "; clients refuse it" } + shadowed + closed
+    let tightened = list.tightened.map {
+      "\($0) has match all, and a wider pattern any: servers need leaf and CA there; hint: give it match any in"
+        + " hosts, or CA pins of its own if both are meant"
+    }
+    let all = list.problems.map { $0 + "; clients refuse it" } + shadowed + closed + tightened
     #expect(problems == .array(all.map(JSONValue.string)), "\(outcome.stdout)")
     #expect(outcome.exitCode == (all.isEmpty ? 0 : 1))
   }
@@ -250,5 +274,42 @@ struct HostProblemTests {
       let told = try await stage.run("verify --strict --key pub.pem app.json --at \(now)")
       #expect(told.exitCode == 1 && told.stderr.contains(says), "\(told.stderr)")
     }
+  }
+
+  @Test("sign warns when an entry makes a wider match any all, and once")
+  func newStrict() async throws {
+    let stage = try Format2Stage()
+    func write(_ hosts: [String]) throws {
+      let entries = hosts.map { #"{"domainName":"\#($0)","key":"\#(Format2Stage.pin)"}"# }
+      try stage.directory.write(
+        #"{"keys":[\#(entries.joined(separator: ","))]}"#, to: "payload.json")
+    }
+    let ca = SPKIPin(computed: Digest.sha256([3])).base64
+    func settings(_ hosts: [String]) throws {
+      let all = hosts.map { #"{"domainName":"\#($0)","match":"any","ca":["\#(ca)"]}"# }
+      try stage.directory.write(
+        #"{"hosts":[\#(all.joined(separator: ","))]}"#, to: "settings.json")
+    }
+    try await stage.makeSet()
+    try write(["*.example"])
+    try settings(["*.example"])
+    let sign = "sign --key prv.pem --online-key online0.pem --out app.json"
+    try await stage.must(
+      "\(sign) --first --key-sets sets.json --statement settings.json payload.json")
+    try write(["*.example", "a.example"])
+    let says = "warning: a.example has match all, and a wider pattern any: servers need leaf and CA"
+    for (line, isTold) in [("payload.json", true), ("app.json", false), ("payload.json", false)] {
+      let signed = try await stage.run("\(sign) \(line)")
+      #expect(signed.exitCode == 0 && signed.stderr.contains(says) == isTold, "\(signed.stderr)")
+      let now = Int64(Date().timeIntervalSince1970)
+      let told = try await stage.run("verify --strict --key pub.pem app.json --at \(now)")
+      #expect(told.exitCode == 1 && told.stderr.contains(says), "\(told.stderr)")
+    }
+    // The way on that it names.
+    try settings(["*.example", "a.example"])
+    try await stage.must("\(sign) --allow-loosening --statement settings.json payload.json")
+    let now = Int64(Date().timeIntervalSince1970)
+    let good = try await stage.run("verify --strict --key pub.pem app.json --at \(now)")
+    #expect(good.exitCode == 0, "\(good.stderr)")
   }
 }

@@ -7,6 +7,8 @@ import Pinning
 ///   `**.name` by its apex and by a name deeper than any `*.` reaches.
 /// - A pattern with CA pins alone, or with match any, is asked whether a wider one demands a leaf pin there, too:
 ///   then it is no longer enough to be of the CA.
+/// - A pattern with leaf pins and without settings has match all: under a wider one of any it is asked whether that
+///   makes both needed there.
 /// - No signature and no server is looked at.
 enum HostProblems {
   /// - Parameter known: shadows that are not told once more.
@@ -29,25 +31,40 @@ enum HostProblems {
     return refused + shadows.map(\.text)
   }
 
-  /// A pattern with CA pins of its own that are not enough for a server, because of a wider pattern.
+  /// A pattern whose servers need more than its own entry or a wider one says alone.
   struct Shadow {
+    fileprivate enum Kind {
+      /// CA pins are not enough, because a wider pattern demands a leaf pin.
+      case ca
+      /// Match any is none, because of a wider pattern.
+      case any
+      /// It makes a wider pattern's match any all.
+      case all
+    }
+
     /// The pattern, or the apex alone.
     fileprivate let subject: String
-    fileprivate let isAny: Bool
+    fileprivate let kind: Kind
     fileprivate let pins: Set<SPKIPin>
 
     /// Whether the other one says nothing new beside it.
     func hides(_ other: Shadow) -> Bool {
-      (subject, isAny) == (other.subject, other.isAny) && pins.isSuperset(of: other.pins)
+      (subject, kind) == (other.subject, other.kind) && pins.isSuperset(of: other.pins)
     }
 
     fileprivate var text: String {
-      isAny
-        ? "\(subject) has match any, and a wider pattern has all: clients refuse servers there that are of the CA"
-          + " alone; hint: all for both, and list the leaf keys that the servers show for \(subject), or any for both"
-        : "\(subject) has CA pins and no leaf pin, and a wider pattern demands one of its leaf pins there: clients"
+      switch kind {
+      case .ca:
+        "\(subject) has CA pins and no leaf pin, and a wider pattern demands one of its leaf pins there: clients"
           + " refuse servers with other keys; hint: list the leaf keys that the servers show for \(subject) as"
           + " well, even the same ones"
+      case .any:
+        "\(subject) has match any, and a wider pattern has all: clients refuse servers there that are of the CA"
+          + " alone; hint: all for both, and list the leaf keys that the servers show for \(subject), or any for both"
+      case .all:
+        "\(subject) has match all, and a wider pattern any: servers need leaf and CA there; hint: give it match any in"
+          + " hosts, or CA pins of its own if both are meant"
+      }
     }
   }
 
@@ -58,26 +75,41 @@ enum HostProblems {
     let patterns = registry.patterns
     let label = freeLabel(Array(patterns))
     let withLeaf = Set(registry.keys.map(\.pattern))
-    return registry.settings.compactMap { own in
-      guard !own.ca.isEmpty, own.match == .any || !withLeaf.contains(own.pattern) else {
-        return nil
-      }
-      let found = questions(own.pattern, label).compactMap {
-        subject, host -> (subject: String, entry: PolicyEntry)? in
+    func found(_ pattern: HostPattern) -> [(subject: String, host: HostName, entry: PolicyEntry)] {
+      questions(pattern, label).compactMap { subject, host in
         // A name that is listed itself is its own affair.
-        guard own.pattern == .exact(host) || !patterns.contains(.exact(host)),
+        guard pattern == .exact(host) || !patterns.contains(.exact(host)),
           let entry = policy.entry(for: host),
           // With match any in all of them, its CA is enough.
           entry.match == .all, entry.required.contains(.leaf),
           policy.refusalOfAll(host, at: time) == nil
         else { return nil }
-        return (subject, entry)
+        return (subject, host, entry)
       }
+    }
+    let narrow = registry.settings.compactMap { own -> Shadow? in
+      guard !own.ca.isEmpty, own.match == .any || !withLeaf.contains(own.pattern) else {
+        return nil
+      }
+      let found = found(own.pattern)
       guard let first = found.first else { return nil }
       let pins = found.flatMap { $0.entry.leaf.pins + $0.entry.ca.pins }
       return Shadow(
-        subject: first.subject, isAny: own.match == .any, pins: Set(pins.map(\.spki)))
+        subject: first.subject, kind: own.match == .any ? .any : .ca, pins: Set(pins.map(\.spki)))
     }
+    // Those without settings are many, and few lists have match any.
+    let open = registry.settings.open(beside: patterns, denied: policy.denied)
+    guard !open.isEmpty else { return narrow }
+    // With CA pins of its own, or match any, it says itself what it needs.
+    let settled = Set(
+      registry.settings.filter { !$0.ca.isEmpty || $0.match == .any }.map(\.pattern))
+    let strict = withLeaf.subtracting(settled).sorted { $0.description < $1.description }
+    return narrow
+      + strict.compactMap { pattern in
+        found(pattern).first { asked in
+          !asked.entry.ca.isEmpty && open.contains { $0.matches(asked.host) }
+        }.map { Shadow(subject: $0.subject, kind: .all, pins: []) }
+      }
   }
 
   /// The patterns of a list that may vanish as well. Listed they stay, until a list forgets them by mistake.
