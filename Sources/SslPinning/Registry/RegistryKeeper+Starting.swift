@@ -29,8 +29,8 @@ extension RegistryKeeper {
       handed, under: trust, knowing: stored.learned, at: clock, by: .hand)
     {
     case .believed(let registry): return (StartingPoint(handed: registry), stored.learned)
-    case .refused(let error, let learned):
-      events.send(.handedRegistryRefused(SslPinningError(error, url: nil)))
+    case .refused(_, let learned):
+      // Not told yet: it is tried again once the network brought a list.
       if learned.epoch > stored.learned.epoch {
         try? store?.save(learned, under: trust, at: clock)
       }

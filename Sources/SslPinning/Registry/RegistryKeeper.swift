@@ -87,7 +87,8 @@ final class RegistryKeeper: PinJudge {
     tellRegistry()
     tellFork()
     guard case .live = source else { return }
-    if let handed, atHand != nil, origin != .handed { await acceptBriefly(handed) }
+    // Also after a first start from the network: it may go on from that list, as nothing could before.
+    if let handed, origin != .handed { await acceptBriefly(handed) }
     if store == nil || origin == .network || origin == .handed { await persist() }
     if origin == .network {
       // It was asked just now.

@@ -113,6 +113,29 @@ struct HandedRegistryTests {
     await #expect(throws: SslPinningError.self) { try await stage.keeper(handed: old) }
   }
 
+  @Test(
+    "at a first start without a minimum, it goes on from the list that the network brings",
+    .timeLimit(.minutes(2)))
+  func afterNetwork() async throws {
+    for (version, inForce) in [(3, "0.3"), (2, "0.2"), (1, "0.2")] as [(Int64, String)] {
+      let stage = try PlacesStage()
+      stage.set(.own, .parts(try stage.document(2)))
+      let keeper = try await stage.keeper(storing: true, handed: stage.document(version))
+      #expect(keeper.versionInForce == inForce)
+      #expect(keeper.status.origin == (version > 1 ? .handed : .network))
+      var refusals = 0
+      // What is told at a start is there for who comes late.
+      keeper.events.send(.storedRegistryRefused(reason: "the last of this test"))
+      for await event in keeper.events.stream {
+        if case .handedRegistryRefused = event { refusals += 1 }
+        if case .storedRegistryRefused = event { break }
+      }
+      #expect(refusals == (version == 1 ? 1 : 0), "version \(version)")
+      stage.set(.own, .failing())
+      #expect(try await stage.keeper(storing: true).versionInForce == inForce)
+    }
+  }
+
   @Test("key sets of one that is refused at a first start stay, though that start fails")
   func learned() async throws {
     let stage = try PlacesStage(minimum: Self.minimum)
