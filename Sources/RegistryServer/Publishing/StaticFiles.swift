@@ -80,7 +80,7 @@ final class StaticFiles: Sendable {
   }
 
   /// Removes payloads that two newer ones stand beside: this one, and the newest of the others.
-  private static func removeOld(in directory: String, but newest: String) {
+  static func removeOld(in directory: String, but newest: String) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     let others = names.filter { $0 != newest && $0.utf8.count == newest.utf8.count }.map { name in
       var status = stat()

@@ -68,16 +68,16 @@ enum KeysSignSet {
         throw .no("\(path): \(error)")
       }
     }
-    if let path = OutputFile.existing(invocation) {
-      try OutputFile.refusePrivateKey(path)
+    if let target = OutputFile.existing(invocation) {
+      try OutputFile.refusePrivateKey(target)
       guard let there = try OutputFile.present(invocation).flatMap({ try? KeySetList($0.json) })
       else {
-        throw .no("\(path) is there and is no chain of key sets; hint: another --out")
+        throw .no("\(target) is there and is no chain of key sets; hint: another --out")
       }
       guard list.goesOn(from: there) else {
         throw .no(
-          "key set \(there.sets.count) in \(path) would be lost: clients never go back;"
-            + " hint: --previous \(path) makes the set after it")
+          "key set \(there.sets.count) in \(target) would be lost: clients never go back;"
+            + " hint: --previous \(target) makes the set after it")
       }
     }
     try OutputFile.write(list.json, invocation)

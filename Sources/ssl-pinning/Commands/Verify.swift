@@ -28,6 +28,8 @@ enum Verify {
       "States: ok; expired (clients still count the key for 26 hours); denied (the statement has it\n"
         + "refused; clients of format 1 take it); unreadable (no client can use the entry). Each host of\n"
         + "the list is judged as a client judges it, with all patterns and CA pins that are for it.",
+      "Of a URL, URL/statement is fetched as well, which clients ask for first: one that is not the\n"
+        + "document's own is warned of. There may be none.",
       "Warnings go to standard error and change nothing: the document is believed, and so are its other\n"
         + "entries. For CI, --strict makes them a no.",
     ],
@@ -37,7 +39,15 @@ enum Verify {
     let place = invocation.arguments.first ?? InputFile.standardInput
     let trust = try TrustArguments.read(invocation)
     let shipped = try RegistryTrustArguments(invocation, place: place)
-    let bytes = try await document(place, trust: trust, timeout: invocation[timeout] ?? 10)
+    let served =
+      place.contains("://")
+      ? try ServedRegistry(place, trust: trust, timeout: invocation[timeout] ?? 10) : nil
+    let bytes: [UInt8]
+    if let served {
+      bytes = try await served.document()
+    } else {
+      bytes = try InputFile.read(place, limit: RegistryLimits.standard.maximumBytes)
+    }
     let now = invocation[at] ?? Int64(Date().timeIntervalSince1970)
     let registryTrust = try shipped.trust(for: bytes)
     let trusted: TrustedRegistry
@@ -51,11 +61,12 @@ enum Verify {
       }
       throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)")
     }
+    let elsewhere = await served?.statementProblem(of: bytes, trusted)
     let report: RegistryReport
     do throws(PolicyError) {
       report = try RegistryReport(
         trusted, at: now, Format1Signature(of: bytes, by: shipped.format1Key),
-        newestKeySet(of: bytes))
+        newestKeySet(of: bytes), elsewhere)
     } catch { throw .no("\(InputFile.name(of: place)) makes no policy: \(error)") }
     if invocation[json] {
       try Console.write(report.json)
@@ -71,36 +82,5 @@ enum Verify {
   private static func newestKeySet(of bytes: [UInt8]) -> KeySet? {
     guard let sets = (try? JSONValue(parsing: bytes))?.objectValue?["keySets"] else { return nil }
     return (try? KeySetList(sets))?.newest?.keySet
-  }
-
-  private static func document(
-    _ place: String, trust: TrustMode, timeout: Double
-  ) async throws(CommandFailure) -> [UInt8] {
-    let limit = RegistryLimits.standard.maximumBytes
-    guard place.contains("://") else { return try InputFile.read(place, limit: limit) }
-    let url: RegistryURL
-    do throws(RegistryURL.Fault) { url = try RegistryURL(place) } catch {
-      switch error {
-      case .unreadable: throw .usage("\"\(place)\" is no URL of a registry")
-      case .clearText: throw .usage("\"\(place)\" is clear text; hint: use https")
-      case .scheme(let scheme): throw .usage("\(scheme) is not supported; hint: use https")
-      }
-    }
-    let request = DocumentRequest(url: url, maximumBytes: limit, timeout: timeout)
-    let fetcher: DocumentFetcher
-    do throws(TrustError) { fetcher = try DocumentFetcher(trust: trust) } catch {
-      throw .no("--ca cannot be used: \(error)")
-    }
-    let fetched: FetchedDocument
-    do throws(FetchError) { fetched = try await fetcher.fetch(request) } catch {
-      if case .unreachable(let reason) = error {
-        throw .couldNotFindOut("\(place): no answer: \(TransportReason.text(reason, at: place))")
-      }
-      throw .couldNotFindOut("\(place): \(error)")
-    }
-    guard case .fresh(let bytes, _) = fetched else {
-      throw .couldNotFindOut("\(place): \(FetchError.status(304))")
-    }
-    return bytes
   }
 }

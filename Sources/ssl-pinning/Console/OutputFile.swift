@@ -9,103 +9,106 @@ enum OutputFile {
   static let flag = Flag.text(
     "--out", "FILE", "write here instead of standard output; an input file may be replaced so")
 
+  /// A file that was named.
+  struct Target: CustomStringConvertible {
+    /// As it was named, for messages.
+    let description: String
+    /// Where that leads: what is looked at is what is written.
+    let path: String
+  }
+
   /// Writes one line of JSON to where the user wants it.
   static func write(_ json: JSONValue, _ invocation: Invocation) throws(CommandFailure) {
-    guard let path = invocation[flag] else { return try Console.write(json) }
+    guard let name = invocation[flag] else { return try Console.write(json) }
     // The file that a link leads to is replaced, not the link.
-    let target = URL(filePath: path).resolvingSymlinksInPath()
+    let target = Target(description: name, path: resolved(name))
     var status = stat()
-    guard
-      stat(target.path(percentEncoded: false), &status) != 0
-        || status.st_mode & S_IFMT == S_IFREG
-    else {
+    guard stat(target.path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
       throw .couldNotFindOut(
-        "cannot write \(path): it is no file; hint: without --out it goes to standard output")
+        "cannot write \(target): it is no file; hint: without --out it goes to standard output")
     }
-    try refusePrivateKey(path)
+    try refusePrivateKey(target)
     let bytes = json.canonicalBytes + [UInt8(ascii: "\n")]
-    try replace(target.path(percentEncoded: false), with: bytes, called: path)
+    guard let document = json.objectValue, document["payload"] != nil else {
+      return try replace(target.path, with: bytes, called: name)
+    }
+    try ServedFiles.replace(target.path, with: document, bytes, called: name)
   }
 
   /// Refuses to take the place of a private key.
-  static func refusePrivateKey(_ path: String) throws(CommandFailure) {
+  static func refusePrivateKey(_ target: Target) throws(CommandFailure) {
     // What is no file of ours to read is no key either: those are small.
-    let old = try? InputFile.read(path, limit: KeyArgument.maximumBytes)
+    let old = try? InputFile.read(target.path, limit: KeyArgument.maximumBytes)
     guard !String(decoding: old ?? [], as: UTF8.self).contains("PRIVATE KEY-----") else {
-      throw .usage("\(path) is a private key, and is not replaced; hint: another --out")
+      throw .usage("\(target) is a private key, and is not replaced; hint: another --out")
     }
   }
 
   /// Refuses to take the place of a file that another flag names.
   static func refuse(_ flag: Flag<String>, _ invocation: Invocation) throws(CommandFailure) {
-    guard let path = existing(invocation), let other = invocation[flag] else { return }
+    guard let target = existing(invocation), let other = invocation[flag] else { return }
     var (own, named) = (stat(), stat())
-    guard stat(path, &own) == 0, stat(other, &named) == 0, own.st_dev == named.st_dev,
+    guard stat(target.path, &own) == 0, stat(other, &named) == 0, own.st_dev == named.st_dev,
       own.st_ino == named.st_ino
     else { return }
     throw .usage(
-      "\(path) is what \(flag.description.name) names, and is not replaced; hint: another --out")
+      "\(target) is what \(flag.description.name) names, and is not replaced; hint: another --out")
   }
 
-  /// Puts a public file in place in one step, and gives it the mode and the owner of the file that was there.
-  /// A new one may be read by everybody, whatever the umask: web servers run as somebody else.
+  /// Puts a public file in place in one step.
   static func replace(
     _ path: String, with bytes: [UInt8], called name: String
   ) throws(CommandFailure) {
-    var old = stat()
-    let isThere = stat(path, &old) == 0
-    let staged = path + "." + String(UInt32.random(in: .min ... .max), radix: 16)
-    let descriptor = open(staged, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw unwritable(name, errno) }
-    defer { close(descriptor) }
-    // Only root gives files away; others keep the group if they are in it.
-    let isKept =
-      !isThere || fchown(descriptor, old.st_uid, old.st_gid) == 0
-      || fchown(descriptor, uid_t.max, old.st_gid) == 0
-    let mode = isThere ? old.st_mode & 0o777 : 0o644
-    guard fchmod(descriptor, mode) == 0, append(bytes, to: descriptor), fsync(descriptor) == 0,
-      rename(staged, path) == 0
-    else {
-      let code = errno
-      unlink(staged)
-      throw unwritable(name, code)
-    }
-    if !isKept, mode & 0o004 == 0 {
-      Console.say(
-        "warning: \(name) is no longer of the group that could read it; hint: chgrp, or run this as its owner"
-      )
-    }
+    try StagedFile(path, with: bytes, called: name).takePlace()
   }
 
-  private static func append(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return false }
-      rest = rest.dropFirst(count)
+  /// Where the system finds a file, or would make it: links are followed first, and `..` is the directory above
+  /// the one that a link leads to. Foundation takes both out of the text, and may end at another file.
+  static func resolved(_ path: String) -> String {
+    var path = path
+    // A link to what is not there yet is followed as well.
+    for _ in 0..<40 {
+      if let whole = absolute(path) { return whole }
+      let cut = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) }
+      let last = String(path[(cut ?? path.startIndex)...])
+      guard !["", ".", ".."].contains(last),
+        let directory = absolute(cut.map { String(path[..<$0]) } ?? ".")
+      else { return path }
+      let whole = directory + "/" + last
+      var link = [UInt8](repeating: 0, count: Int(PATH_MAX))
+      let count = link.withUnsafeMutableBytes { bytes in
+        bytes.withMemoryRebound(to: CChar.self) { room in
+          room.baseAddress.map { readlink(whole, $0, room.count) } ?? -1
+        }
+      }
+      guard count > 0 else { return whole }
+      let text = String(decoding: link.prefix(count), as: UTF8.self)
+      path = text.utf8.first == UInt8(ascii: "/") ? text : directory + "/" + text
     }
-    return true
+    return path
   }
 
-  private static func unwritable(_ name: String, _ code: Int32) -> CommandFailure {
-    .couldNotFindOut("cannot write \(name): \(Console.reason(code))")
+  private static func absolute(_ path: String) -> String? {
+    guard let found = realpath(path, nil) else { return nil }
+    defer { free(found) }
+    return String(cString: found)
   }
 
   /// The file that is about to be replaced, whatever is in it.
-  static func existing(_ invocation: Invocation) -> String? {
-    guard let path = invocation[flag] else { return nil }
+  static func existing(_ invocation: Invocation) -> Target? {
+    guard let name = invocation[flag] else { return nil }
+    let target = Target(description: name, path: resolved(name))
     var status = stat()
-    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-    return path
+    guard stat(target.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return target
   }
 
   /// What is about to be replaced, if it is JSON.
   static func present(
     _ invocation: Invocation
-  ) throws(CommandFailure) -> (json: JSONValue, path: String)? {
-    guard let path = existing(invocation) else { return nil }
-    do throws(CommandFailure) { return (try InputFile.json(path), path) } catch {
+  ) throws(CommandFailure) -> (json: JSONValue, target: Target)? {
+    guard let target = existing(invocation) else { return nil }
+    do throws(CommandFailure) { return (try InputFile.json(target.path), target) } catch {
       if case .no = error { return nil }
       throw error
     }

@@ -30,18 +30,20 @@ struct PublishedDocuments {
     _ invocation: Invocation, hint: String, besideCopy: Bool = false
   ) throws(CommandFailure) -> PublishedDocument? {
     let found = try OutputFile.present(invocation)
-    guard let path = OutputFile.existing(invocation) else { return nil }
+    guard let target = OutputFile.existing(invocation) else { return nil }
     guard let object = found?.json.objectValue else {
-      if besideCopy, try found == nil ? isCutShort(path) : found?.json == .array([]) { return nil }
-      try OutputFile.refusePrivateKey(path)
-      throw .no("\(path) is there and is no JSON object: is it damaged? hint: \(hint)")
+      if besideCopy, try found == nil ? isCutShort(target.path) : found?.json == .array([]) {
+        return nil
+      }
+      try OutputFile.refusePrivateKey(target)
+      throw .no("\(target) is there and is no JSON object: is it damaged? hint: \(hint)")
     }
     // An empty object has nothing to lose.
     guard object.isEmpty || object["payload"] != nil || object["keys"] != nil else {
       throw .no(
-        "\(path) is there and is neither document nor payload: is it damaged? hint: \(hint)")
+        "\(target) is there and is neither document nor payload: is it damaged? hint: \(hint)")
     }
-    return found.flatMap { PublishedDocument($0.json, $0.path) }
+    return found.flatMap { PublishedDocument($0.json, $0.target.description) }
   }
 
   /// Whether a file that is no JSON may be what is left of a document.

@@ -8,20 +8,24 @@ struct RegistryReport {
   private let time: TrustTime
   private let format1: Format1Signature
   private let keySet: KeySet?
+  private let elsewhere: String?
 
   /// - Parameters:
   ///   - now: Unix time in seconds, for the expiries.
   ///   - format1: what clients find that know format 1 only.
   ///   - keySet: the newest one that is believed.
+  ///   - elsewhere: what is wrong with what is served beside the document.
   /// - Throws: ``PolicyError``, never under the settings that are used here.
   init(
-    _ trusted: TrustedRegistry, at now: Int64, _ format1: Format1Signature, _ keySet: KeySet?
+    _ trusted: TrustedRegistry, at now: Int64, _ format1: Format1Signature, _ keySet: KeySet?,
+    _ elsewhere: String? = nil
   ) throws(PolicyError) {
     self.trusted = trusted
     policy = try trusted.policy()
     time = trusted.time(at: now)
     self.format1 = format1
     self.keySet = keySet
+    self.elsewhere = elsewhere
   }
 
   /// What a statement says, and what it rests on; nothing for a document of format 1.
@@ -67,7 +71,8 @@ struct RegistryReport {
     trusted.registry.problems.map(\.description)
       + HostProblems.texts(of: trusted.registry, under: policy, at: time)
       + HostProblems.texts(of: trusted.registry, removed: trusted.statement?.removed ?? [])
-      + endingPins + [format1.problem, statementProblem, keySetProblem].compactMap { $0 }
+      + endingPins
+      + [format1.problem, elsewhere, statementProblem, keySetProblem].compactMap { $0 }
       + unusableKeys
   }
 

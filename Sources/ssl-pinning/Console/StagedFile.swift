@@ -1,0 +1,66 @@
+import Foundation
+
+/// A file that is written and flushed, beside the one whose place it is about to take.
+struct StagedFile {
+  private let beside: String
+  private let path: String
+  private let name: String
+  private let warning: String?
+
+  /// Writes it. It gets the mode and the owner of the file that is there; a new one may be read by everybody,
+  /// whatever the umask: web servers run as somebody else.
+  ///
+  /// - Parameter name: what messages call it.
+  init(_ path: String, with bytes: [UInt8], called name: String) throws(CommandFailure) {
+    (self.path, self.name) = (path, name)
+    var old = stat()
+    let isThere = stat(path, &old) == 0
+    beside = path + "." + String(UInt32.random(in: .min ... .max), radix: 16)
+    let descriptor = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw Self.unwritable(name, errno) }
+    defer { close(descriptor) }
+    // Only root gives files away; others keep the group if they are in it.
+    let isKept =
+      !isThere || fchown(descriptor, old.st_uid, old.st_gid) == 0
+      || fchown(descriptor, uid_t.max, old.st_gid) == 0
+    let mode = isThere ? old.st_mode & 0o777 : 0o644
+    warning =
+      isKept || mode & 0o004 != 0
+      ? nil
+      : "warning: \(name) is no longer of the group that could read it; hint: chgrp, or run this as its owner"
+    guard fchmod(descriptor, mode) == 0, Self.append(bytes, to: descriptor), fsync(descriptor) == 0
+    else {
+      let code = errno
+      unlink(beside)
+      throw Self.unwritable(name, code)
+    }
+  }
+
+  /// Puts it in place in one step. It is gone if that fails.
+  func takePlace() throws(CommandFailure) {
+    guard rename(beside, path) == 0 else {
+      let code = errno
+      unlink(beside)
+      throw Self.unwritable(name, code)
+    }
+    if let warning { Console.say(warning) }
+  }
+
+  /// Leaves what is in place as it is.
+  func giveUp() { unlink(beside) }
+
+  private static func append(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
+  }
+
+  static func unwritable(_ name: String, _ code: Int32) -> CommandFailure {
+    .couldNotFindOut("cannot write \(name): \(Console.reason(code))")
+  }
+}
