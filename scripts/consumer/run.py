@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 HERE, PLACE = ROOT / "scripts/consumer", ROOT / ".build/consumer"
 SWIFT = os.environ.get("SWIFT", "swift")
 # What the two packages bring; the rest of the system's is hidden from the package manager.
-KNPROGRESS = re.compile(r"\[\d+/\d+\] ")
-OWN = ["openssl.pc", "libssl.pc", "libcrypto.pc", "libcurl.pc"]
+KNOWN = ["openssl.pc", "libssl.pc", "libcrypto.pc", "libcurl.pc"]
 UNWANTED = re.compile(
     r"warning|microhttpd|libpq|postgres|hiredis|libyaml|CYAML|RegistryServer|TLSTools", re.I)
+PROGRESS = re.compile(r"\[\d+/\d+\] ")
 OWN = re.compile(r"/app/Sources/|^ *\d* *\|")
 ADDED = '    .library(name: "CanonicalJSON", targets: ["CanonicalJSON"]),\n'
 
