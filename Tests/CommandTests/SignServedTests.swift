@@ -91,14 +91,19 @@ struct SignServedTests {
     try await stage.makeDocument()
     try makeParts(stage)
     try stage.directory.write("old", to: "app.json.gz")
-    try FileManager.default.removeItem(at: stage.directory.file("app.json.parts/payload"))
-    try stage.directory.write("", to: "app.json.parts/payload")
     let before = try bytes(stage, "app.json")
-    let refused = try await stage.run("\(Self.daily) --out app.json")
-    #expect(refused.exitCode == 3 && refused.speaksProperly, "\(refused.stderr)")
-    #expect(refused.stderr.contains("cannot write "), "\(refused.stderr)")
-    #expect(try bytes(stage, "app.json") == before)
-    #expect(try bytes(stage, "app.json.gz") == Array("old".utf8))
+    let statement = stage.directory.file("app.json.parts/statement")
+    try FileManager.default.createDirectory(at: statement, withIntermediateDirectories: true)
+    for _ in 0..<2 {
+      let refused = try await stage.run("\(Self.daily) --out app.json")
+      #expect(refused.exitCode == 3 && refused.speaksProperly, "\(refused.stderr)")
+      #expect(refused.stderr.contains("cannot write "), "\(refused.stderr)")
+      #expect(try bytes(stage, "app.json") == before)
+      #expect(try bytes(stage, "app.json.gz") == Array("old".utf8))
+      try? FileManager.default.removeItem(at: statement)
+      try FileManager.default.removeItem(at: stage.directory.file("app.json.parts/payload"))
+      try stage.directory.write("", to: "app.json.parts/payload")
+    }
     #expect(
       try list(stage, "").filter { $0.hasPrefix("app.json") }
         == ["app.json", "app.json.gz", "app.json.parts"])
@@ -140,6 +145,74 @@ struct SignServedTests {
         == "deep/made.json")
     let nowhere = try await sign("none/app.json")
     #expect(nowhere.exitCode == 3 && nowhere.stderr.contains("no such file"), "\(nowhere.stderr)")
+  }
+
+  @Test(
+    "what is served beside a link to the document is written as well, and no two are of one second")
+  func servedByLink() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    let files = FileManager.default
+    for place in ["pub", "store"] {
+      try files.createDirectory(
+        at: stage.directory.file("\(place)/app.json.parts/payload"),
+        withIntermediateDirectories: true)
+      try stage.directory.write("old", to: "\(place)/app.json.gz")
+    }
+    try files.moveItem(
+      at: stage.directory.file("app.json"), to: stage.directory.file("store/app.json"))
+    try files.createSymbolicLink(
+      atPath: stage.path("pub/app.json"), withDestinationPath: "../store/app.json")
+    try files.createSymbolicLink(
+      atPath: stage.path("app.json"), withDestinationPath: "pub/app.json")
+    var seconds: [Int] = []
+    for version: JSONNumber in [2, 3, 4] {
+      try await stage.must("\(Self.daily) --out app.json")
+      #expect(try stage.statement()["version"] == .number(version))
+      for place in ["pub", "store"] {
+        let served = try stage.json("\(place)/app.json.parts/statement")
+        #expect(served["statement"] == (try stage.json("app.json")["statement"]))
+        let payload = try bytes(stage, "\(place)/app.json.parts/payload/\(digest(stage))")
+        #expect(payload == (try stage.json("app.json")["payload"]?.canonicalBytes))
+        #expect(try bytes(stage, "\(place)/app.json.gz") != Array("old".utf8))
+      }
+      var status = stat()
+      #expect(stat(stage.path("pub/app.json.parts/statement"), &status) == 0)
+      seconds.append(status.st_mtim.tv_sec)
+    }
+    #expect(Set(seconds).count == 3, "\(seconds)")
+    #expect(
+      try files.destinationOfSymbolicLink(atPath: stage.path("pub/app.json"))
+        == "../store/app.json")
+  }
+
+  @Test("a link where a part should be is replaced, and not followed")
+  func linkedParts() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    try makeParts(stage)
+    let key = try bytes(stage, "prv.pem")
+    try stage.directory.write("foreign", to: "notes")
+    let digest = try digest(stage)
+    for (name, target) in [
+      ("statement", "../prv.pem"), ("payload/\(digest)", "../../notes"),
+    ] {
+      try FileManager.default.createSymbolicLink(
+        atPath: stage.path("app.json.parts/\(name)"), withDestinationPath: target)
+    }
+    try FileManager.default.createSymbolicLink(
+      atPath: stage.path("app.json.gz"), withDestinationPath: "notes")
+    // As long as the name of a payload, and none.
+    let foreign = "app.json.parts/payload/" + String(repeating: "z", count: 64)
+    try stage.directory.write("foreign", to: foreign)
+    for pin in [Format2Stage.pin, Format2Stage.otherPin, SignWiderTests.thirdPin] {
+      try stage.writePayload(pin)
+      try await stage.must("\(Self.daily) --out app.json")
+      try expectWhole(stage, hasStatement: true)
+    }
+    #expect(try bytes(stage, "prv.pem") == key)
+    #expect(try bytes(stage, "notes") == Array("foreign".utf8))
+    #expect(try bytes(stage, foreign) == Array("foreign".utf8))
   }
 
   @Test("verify of a URL tells where the statement that is asked for first is another one")

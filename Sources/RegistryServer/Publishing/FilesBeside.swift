@@ -1,4 +1,5 @@
 import CanonicalJSON
+import Foundation
 
 /// What ``StaticFiles`` writes beside a document, for whoever puts another one in its place by hand.
 package struct FilesBeside: Sendable {
@@ -18,4 +19,16 @@ package struct FilesBeside: Sendable {
 
   /// Removes payloads that two newer ones stand beside.
   package func removeOld(in directory: String) { StaticFiles.removeOld(in: directory, but: digest) }
+
+  /// Gives a file that is about to replace another a later second. Web servers tell two versions of a file by
+  /// size and second, and one statement is as long as the next: whoever asked between two of the same second would
+  /// be told that nothing changed.
+  package static func outdate(_ old: stat, by descriptor: Int32) -> Bool {
+    var new = stat()
+    guard fstat(descriptor, &new) == 0 else { return false }
+    guard new.st_mtim.tv_sec <= old.st_mtim.tv_sec else { return true }
+    var times = [old.st_mtim, old.st_mtim]
+    times[1].tv_sec += 1
+    return futimens(descriptor, times) == 0
+  }
 }

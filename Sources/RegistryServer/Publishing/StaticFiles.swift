@@ -82,7 +82,11 @@ final class StaticFiles: Sendable {
   /// Removes payloads that two newer ones stand beside: this one, and the newest of the others.
   static func removeOld(in directory: String, but newest: String) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-    let others = names.filter { $0 != newest && $0.utf8.count == newest.utf8.count }.map { name in
+    let digits = Set("0123456789abcdef".utf8)
+    let payloads = names.filter {
+      $0 != newest && $0.utf8.count == newest.utf8.count && digits.isSuperset(of: $0.utf8)
+    }
+    let others = payloads.map { name in
       var status = stat()
       let path = directory + "/" + name
       let isThere = stat(path, &status) == 0
@@ -107,6 +111,8 @@ final class StaticFiles: Sendable {
       }
       return true
     }
+    var old = stat()
+    isWritten = isWritten && (stat(path, &old) != 0 || FilesBeside.outdate(old, by: descriptor))
     isWritten = isWritten && fsync(descriptor) == 0
     let failure = isWritten ? nil : reason("writing \(beside)")
     close(descriptor)

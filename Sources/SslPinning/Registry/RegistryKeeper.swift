@@ -87,9 +87,9 @@ final class RegistryKeeper: PinJudge {
     tellRegistry()
     tellFork()
     guard case .live = source else { return }
+    if store == nil || origin == .network || origin == .handed { await persist() }
     // Also after a first start from the network: it may go on from that list, as nothing could before.
     if let handed, origin != .handed { await acceptBriefly(handed) }
-    if store == nil || origin == .network || origin == .handed { await persist() }
     if origin == .network {
       // It was asked just now.
     } else if let atHand, !atHand.isFresh(for: schedule, at: clock) {

@@ -32,7 +32,7 @@ enum OutputFile {
     guard let document = json.objectValue, document["payload"] != nil else {
       return try replace(target.path, with: bytes, called: name)
     }
-    try ServedFiles.replace(target.path, with: document, bytes, called: name)
+    try ServedFiles.replace(places(of: name), with: document, bytes, called: name)
   }
 
   /// Refuses to take the place of a private key.
@@ -64,28 +64,32 @@ enum OutputFile {
 
   /// Where the system finds a file, or would make it: links are followed first, and `..` is the directory above
   /// the one that a link leads to. Foundation takes both out of the text, and may end at another file.
-  static func resolved(_ path: String) -> String {
+  static func resolved(_ path: String) -> String { places(of: path).last ?? path }
+
+  /// Every place that a name stands for: where it is named, each link on the way, and in the end the file. Also where
+  /// that is not there yet.
+  static func places(of path: String) -> [String] {
     var path = path
-    // A link to what is not there yet is followed as well.
+    var places: [String] = []
     for _ in 0..<40 {
-      if let whole = absolute(path) { return whole }
       let cut = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) }
       let last = String(path[(cut ?? path.startIndex)...])
       guard !["", ".", ".."].contains(last),
         let directory = absolute(cut.map { String(path[..<$0]) } ?? ".")
-      else { return path }
-      let whole = directory + "/" + last
+      else { return places + [absolute(path) ?? path] }
+      let whole = (directory == "/" ? "" : directory) + "/" + last
+      places.append(whole)
       var link = [UInt8](repeating: 0, count: Int(PATH_MAX))
       let count = link.withUnsafeMutableBytes { bytes in
         bytes.withMemoryRebound(to: CChar.self) { room in
           room.baseAddress.map { readlink(whole, $0, room.count) } ?? -1
         }
       }
-      guard count > 0 else { return whole }
+      guard count > 0 else { return places }
       let text = String(decoding: link.prefix(count), as: UTF8.self)
       path = text.utf8.first == UInt8(ascii: "/") ? text : directory + "/" + text
     }
-    return path
+    return places
   }
 
   private static func absolute(_ path: String) -> String? {

@@ -1,4 +1,5 @@
 import Foundation
+import RegistryServer
 
 /// A file that is written and flushed, beside the one whose place it is about to take.
 struct StagedFile {
@@ -14,7 +15,10 @@ struct StagedFile {
   init(_ path: String, with bytes: [UInt8], called name: String) throws(CommandFailure) {
     (self.path, self.name) = (path, name)
     var old = stat()
-    let isThere = stat(path, &old) == 0
+    // What a link in its place leads to is another file.
+    let isTaken = lstat(path, &old) == 0
+    let isThere = isTaken && old.st_mode & S_IFMT == S_IFREG
+    guard !isTaken || old.st_mode & S_IFMT != S_IFDIR else { throw Self.unwritable(name, EISDIR) }
     beside = path + "." + String(UInt32.random(in: .min ... .max), radix: 16)
     let descriptor = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw Self.unwritable(name, errno) }
@@ -28,7 +32,8 @@ struct StagedFile {
       isKept || mode & 0o004 != 0
       ? nil
       : "warning: \(name) is no longer of the group that could read it; hint: chgrp, or run this as its owner"
-    guard fchmod(descriptor, mode) == 0, Self.append(bytes, to: descriptor), fsync(descriptor) == 0
+    guard fchmod(descriptor, mode) == 0, Self.append(bytes, to: descriptor),
+      !isThere || FilesBeside.outdate(old, by: descriptor), fsync(descriptor) == 0
     else {
       let code = errno
       unlink(beside)

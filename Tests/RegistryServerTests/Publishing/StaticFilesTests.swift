@@ -69,6 +69,20 @@ import Testing
     #expect(try names(in: place + "/" + Self.file + ".parts") == ["payload"])
   }
 
+  @Test("are of another second with each document, by which web servers tell statements apart")
+  func seconds() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    var seconds: [Int] = []
+    for version in 1...3 {
+      await write(try document(1, version: Int64(version)), to: place)
+      var status = stat()
+      #expect(stat(place + "/" + Self.file + ".parts/statement", &status) == 0)
+      seconds.append(status.st_mtim.tv_sec)
+    }
+    #expect(seconds[0] < seconds[1] && seconds[1] < seconds[2], "\(seconds)")
+  }
+
   @Test("are served by nginx as it stands in the guide")
   func nginx() async throws {
     let guide = URL(filePath: #filePath).deletingLastPathComponent()
