@@ -27,6 +27,8 @@ struct HostProblemTests {
     var closed: [String] = []
     /// Those with match all under a wider pattern of any.
     var tightened: [String] = []
+    /// Those with leaf pins alone, for which a wider pattern demands a CA pin.
+    var bound: [String] = []
 
     func bytes() throws -> [UInt8] {
       let pin = try SPKIPin(base64: Format2Stage.pin)
@@ -107,7 +109,20 @@ struct HostProblemTests {
         live: ["*.example", "a.example"], hosts: [try settings("a.example", ca: good)]),
       List(
         testDescription: "CA pins over a narrower leaf pin", live: ["a.example", "b.any.example"],
-        hosts: [try settings("*.example", ca: good), try settings("**.any.example", ca: good)]),
+        hosts: [try settings("*.example", ca: good), try settings("**.any.example", ca: good)],
+        bound: ["a.example", "b.any.example"]),
+      List(
+        testDescription: "CA pins over narrower leaf pins with settings, and with the same CA pins",
+        live: ["a.example", "b.example", "c.example"],
+        hosts: [
+          try settings("*.example", ca: good), try settings("a.example"),
+          try settings("b.example", .any), try settings("c.example", ca: good),
+        ], bound: ["a.example", "b.example"]),
+      List(
+        testDescription: "CA pins of all and of any over a narrower leaf pin",
+        live: ["b.a.example"],
+        hosts: [try settings("**.example", ca: good), try settings("*.a.example", ca: good, .any)],
+        bound: ["b.a.example"]),
       List(
         testDescription: "CA pins of patterns under a wider leaf pin", live: ["**.example"],
         hosts: [try settings("*.a.example", ca: good), try settings("**.b.example", ca: good)],
@@ -152,7 +167,7 @@ struct HostProblemTests {
         hosts: [try settings("**.a.example", ca: good)], shadowed: ["a.example"]),
       List(
         testDescription: "an apex with a leaf pin of its own", live: ["*.example", "a.example"],
-        hosts: [try settings("**.a.example", ca: good)]),
+        hosts: [try settings("**.a.example", ca: good)], bound: ["a.example"]),
       List(
         testDescription: "CA pins under a wider leaf pin that is over", dead: ["*.example"],
         hosts: [try settings("a.example", ca: good)],
@@ -186,7 +201,12 @@ struct HostProblemTests {
       "\($0) has match all, and a wider pattern any: servers need leaf and CA there; hint: give it match any in"
         + " hosts, or CA pins of its own if both are meant"
     }
-    let all = list.problems.map { $0 + "; clients refuse it" } + shadowed + closed + tightened
+    let bound = list.bound.map {
+      "\($0) has leaf pins and no CA pin, and a wider pattern demands one of its CA pins there: clients refuse servers"
+        + " of other CAs; hint: list the CA pins for \($0) as well in hosts, even the same ones"
+    }
+    let all =
+      list.problems.map { $0 + "; clients refuse it" } + shadowed + closed + tightened + bound
     #expect(problems == .array(all.map(JSONValue.string)), "\(outcome.stdout)")
     #expect(outcome.exitCode == (all.isEmpty ? 0 : 1))
   }

@@ -281,7 +281,7 @@ struct SignWiderTests {
   }
 
   @Test(
-    "tells of a host that stays without the key of a wider pattern that goes, with removed as well",
+    "tells of a host that stays without the key of a wider pattern that goes, in every format",
     arguments: [
       (["a.example \(other)", "*.example \(pin)"], ["a.example \(other)"], true),
       (["a.example \(pin)", "*.example \(pin)"], ["a.example \(pin)"], false),
@@ -298,8 +298,33 @@ struct SignWiderTests {
       let outcome = try await stage.run("\(Self.daily) --statement settings.json")
       #expect(outcome.exitCode == 0, "\(outcome.stderr)")
       let says =
-        "warning: servers of a.example that show a key which *.example had are refused at once, with removed"
+        "warning: servers of a.example that show a key which *.example had are refused at once; "
       #expect(outcome.stderr.contains(says) == isTold, "\(outcome.stderr)")
+      for retires in [false, true] {
+        let plain = try await self.plain(before, after, retires)
+        #expect(plain.contains(says) == isTold, "\(plain)")
+      }
     }
+  }
+
+  /// What is told where `--key` alone signs: in format 1, or beside a retired statement.
+  private func plain(
+    _ before: [String], _ after: [String], _ retires: Bool
+  ) async throws -> String {
+    let stage = try Format2Stage()
+    try write(before, to: stage)
+    let sign = "sign --key prv.pem payload.json --out app.json"
+    if retires {
+      try await stage.makeSet()
+      try await stage.must(
+        "sign --first --key prv.pem --online-key root0.pem --key-sets sets.json payload.json --retired"
+          + " --out app.json")
+    } else {
+      try await stage.must(sign)
+    }
+    try write(after, to: stage)
+    let outcome = try await stage.run(sign)
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    return outcome.stderr
   }
 }

@@ -57,6 +57,37 @@ struct ForgottenLeaves {
     }
   }
 
+  /// The wider patterns that are gone, each with those patterns of hosts that stay listed, may have got along with a
+  /// key of it, and list that one neither themselves nor by another: nobody keeps it for them.
+  ///
+  /// - Parameter listed: the patterns that were listed before; a new one had no servers yet.
+  func narrower(than listed: Set<HostPattern>) -> [(wide: HostPattern, patterns: [HostPattern])] {
+    let patterns = list.patterns
+    let open = list.settings.open(beside: patterns, denied: denied)
+    let staying = patterns.intersection(listed).subtracting(open)
+    let gone = Set(before.map(\.pattern)).subtracting(patterns)
+    return gone.sorted { $0.description < $1.description }.compactMap { wide in
+      let dropped = before.filter { $0.pattern == wide && living?.serves($0) ?? true }
+      let pins = dropped.compactMap(\.readablePin)
+      let left = staying.filter { pattern in
+        guard wide.touches(pattern), list.keys.contains(where: { $0.pattern.touches(pattern) })
+        else { return false }
+        let kept = list.keys.filter { $0.pattern.covers(pattern) }.compactMap(\.readablePin)
+        return !Set(kept).isSuperset(of: pins)
+      }
+      return left.isEmpty ? nil : (wide, left.sorted { $0.description < $1.description })
+    }
+  }
+
+  /// Tells of them.
+  func warnOfNarrower(than listed: Set<HostPattern>) {
+    for (wide, patterns) in narrower(than: listed) {
+      Console.say(
+        "warning: servers of \(patterns.map(\.description).joined(separator: ", ")) that show a key which \(wide)"
+          + " had are refused at once; hint: list that key for them, too, if one shows it")
+    }
+  }
+
   private var own: [HostPattern: [RegistryKey]] { Dictionary(grouping: before, by: \.pattern) }
 
   private func alive(_ keys: [RegistryKey]) -> Set<SPKIPin> {

@@ -7,8 +7,8 @@ import Pinning
 ///   `**.name` by its apex and by a name deeper than any `*.` reaches.
 /// - A pattern with CA pins alone, or with match any, is asked whether a wider one demands a leaf pin there, too:
 ///   then it is no longer enough to be of the CA.
-/// - A pattern with leaf pins and without settings has match all: under a wider one of any it is asked whether that
-///   makes both needed there.
+/// - A pattern with leaf pins alone is asked whether a wider one demands a CA pin there, too: then its key is no
+///   longer enough. Under a wider one of any that is so because it says nothing itself, which is match all.
 /// - No signature and no server is looked at.
 enum HostProblems {
   /// - Parameter known: shadows that are not told once more.
@@ -40,6 +40,8 @@ enum HostProblems {
       case any
       /// It makes a wider pattern's match any all.
       case all
+      /// Leaf pins are not enough, because a wider pattern demands a CA pin.
+      case leaf
     }
 
     /// The pattern, or the apex alone.
@@ -64,6 +66,9 @@ enum HostProblems {
       case .all:
         "\(subject) has match all, and a wider pattern any: servers need leaf and CA there; hint: give it match any in"
           + " hosts, or CA pins of its own if both are meant"
+      case .leaf:
+        "\(subject) has leaf pins and no CA pin, and a wider pattern demands one of its CA pins there: clients refuse"
+          + " servers of other CAs; hint: list the CA pins for \(subject) as well in hosts, even the same ones"
       }
     }
   }
@@ -97,18 +102,21 @@ enum HostProblems {
       return Shadow(
         subject: first.subject, kind: own.match == .any ? .any : .ca, pins: Set(pins.map(\.spki)))
     }
-    // Those without settings are many, and few lists have match any.
+    // Those without settings are many, and most lists have no CA pins.
+    guard registry.settings.contains(where: { !$0.ca.isEmpty }) else { return narrow }
     let open = registry.settings.open(beside: patterns, denied: policy.denied)
-    guard !open.isEmpty else { return narrow }
-    // With CA pins of its own, or match any, it says itself what it needs.
-    let settled = Set(
-      registry.settings.filter { !$0.ca.isEmpty || $0.match == .any }.map(\.pattern))
-    let strict = withLeaf.subtracting(settled).sorted { $0.description < $1.description }
+    let any = Set(registry.settings.filter { $0.match == .any }.map(\.pattern))
+    // With CA pins of its own it says itself what it needs.
+    let settled = Set(registry.settings.filter { !$0.ca.isEmpty }.map(\.pattern))
+    let alone = withLeaf.subtracting(settled).sorted { $0.description < $1.description }
     return narrow
-      + strict.compactMap { pattern in
-        found(pattern).first { asked in
-          !asked.entry.ca.isEmpty && open.contains { $0.matches(asked.host) }
-        }.map { Shadow(subject: $0.subject, kind: .all, pins: []) }
+      + alone.compactMap { pattern in
+        guard let first = found(pattern).first(where: { !$0.entry.ca.isEmpty }) else { return nil }
+        if !any.contains(pattern), open.contains(where: { $0.matches(first.host) }) {
+          return Shadow(subject: first.subject, kind: .all, pins: [])
+        }
+        return Shadow(
+          subject: first.subject, kind: .leaf, pins: Set(first.entry.ca.pins.map(\.spki)))
       }
   }
 

@@ -32,6 +32,7 @@ enum RetiredList {
     let lost = ForgottenLeaves(
       before: lists.flatMap(\.keys), list: list,
       removed: Set(statement.removed), denied: Set(statement.denied), time: clock)
+    lost.warnOfNarrower(than: listed)
     let gone = lost.patterns
     let forgotten = gone.filter { pattern in
       statement.hosts.contains { $0.pattern.touches(pattern) }
@@ -59,10 +60,12 @@ enum RetiredList {
   /// has nothing that would say that this is meant.
   static func warn(of payload: JSONObject, after documents: [PublishedDocument], at clock: Int64) {
     guard let list = try? Registry(payload: payload, settings: []) else { return }
-    let before = documents.compactMap { $0.list(under: nil) }.flatMap(\.keys)
+    let lists = documents.compactMap { $0.list(under: nil) }
+    let before = lists.flatMap(\.keys)
     let lost = ForgottenLeaves(
       before: before, list: list, removed: [], denied: [], time: clock,
       living: LivingPins(before, open: [], denied: [], at: clock))
+    lost.warnOfNarrower(than: lists.reduce(into: []) { $0.formUnion($1.patterns) })
     let hint =
       "; hint: list the keys that its servers show under the host, too, or sign a statement, --online-key"
     let forgotten = lost.patterns.map(\.description).sorted().joined(separator: ", ")

@@ -125,7 +125,6 @@ struct StatementPlan {
     let keys = registry?.keys ?? []
     // A payload without a usable key is refused with the document.
     let lost = try registry.map { (list) throws(CommandFailure) in try forgotten(by: list, terms) }
-    if let registry { warnOfNarrower(registry, terms) }
     try checkLoosening(
       terms, now: Set(keys.map(\.pattern)), (lost ?? []).filter { listing.contains($0) })
     let denied = Set(terms.denied)
@@ -185,6 +184,7 @@ struct StatementPlan {
     let lost = ForgottenLeaves(
       before: listedKeys, list: list, removed: Set(terms.removed), denied: Set(terms.denied),
       time: terms.issued, living: livingBefore)
+    lost.warnOfNarrower(than: listed)
     let patterns = lost.patterns
     let locked = patterns.filter(lost.locksOut).map(\.description).sorted()
     guard locked.isEmpty else {
@@ -235,28 +235,6 @@ struct StatementPlan {
         + (others.isEmpty ? "" : ", except for hosts that match \(others)")
         + ", and those that were away since before refuse every connection there; hint: removed in --statement has"
         + " them let go")
-  }
-
-  /// Tells of hosts that stay listed and got along with a key of a wider pattern that is gone: nobody keeps that one
-  /// for them.
-  private func warnOfNarrower(_ list: Registry, _ terms: RegistryDocument.Terms) {
-    let patterns = list.patterns
-    let gone = Set(listedKeys.map(\.pattern)).subtracting(patterns)
-    let open = terms.hosts.open(beside: patterns, denied: Set(terms.denied))
-    let living = livingBefore
-    for wide in gone.sorted(by: { $0.description < $1.description }) {
-      let dropped = listedKeys.filter { $0.pattern == wide && living?.serves($0) ?? true }
-      let narrower = patterns.intersection(listed).subtracting(open).filter { pattern in
-        guard wide.touches(pattern), list.keys.contains(where: { $0.pattern.touches(pattern) })
-        else { return false }
-        let kept = list.keys.filter { $0.pattern.covers(pattern) }.compactMap(\.readablePin)
-        return !Set(kept).isSuperset(of: dropped.compactMap(\.readablePin))
-      }.map(\.description).sorted().joined(separator: ", ")
-      guard !narrower.isEmpty else { continue }
-      Console.say(
-        "warning: servers of \(narrower) that show a key which \(wide) had are refused at once, with removed as"
-          + " well; hint: list that key for them, too, if one shows it")
-    }
   }
 
   /// Refuses to take back quietly what clients go by.
