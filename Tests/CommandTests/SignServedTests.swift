@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import Pinning
 import PinningPlatform
 import TLSTools
 import TestSupport
@@ -253,22 +254,46 @@ struct SignServedTests {
     try await stage.makeDocument()
     try makeParts(stage)
     try await stage.must("\(Self.daily) --out app.json")
-    let old = try bytes(stage, "app.json")
+    let (old, oldStatement) = try (
+      bytes(stage, "app.json"), bytes(stage, "app.json.parts/statement")
+    )
     try await stage.must("\(Self.daily) --out app.json")
     let (document, statement) = try (
       bytes(stage, "app.json"), bytes(stage, "app.json.parts/statement")
     )
-    let asked = Locked(0)
-    let server = try LocalHTTPServer { request in
-      guard request.target == "/app.json" else { return HTTPResponse(body: statement) }
-      let isFirst = asked.withLock { count in
-        count += 1
-        return count == 1
+    // The other way round one of two servers is behind.
+    for (first, then, part, isTold) in [
+      (old, document, statement, false), (document, old, oldStatement, true),
+    ] {
+      let asked = Locked(0)
+      let server = try LocalHTTPServer { request in
+        guard request.target == "/app.json" else { return HTTPResponse(body: part) }
+        let isFirst = asked.withLock { count in
+          count += 1
+          return count == 1
+        }
+        return HTTPResponse(body: isFirst ? first : then)
       }
-      return HTTPResponse(body: isFirst ? old : document)
+      let outcome = try await stage.run(
+        "verify --strict --key pub.pem", also: ["http://127.0.0.1:\(server.port)/app.json"])
+      #expect(outcome.exitCode == (isTold ? 1 : 0), "\(outcome.stderr)")
+      #expect(outcome.stderr.contains("/app.json/statement") == isTold, "\(outcome.stderr)")
     }
-    let outcome = try await stage.run(
-      "verify --strict --key pub.pem", also: ["http://127.0.0.1:\(server.port)/app.json"])
-    #expect(outcome.exitCode == 0 && outcome.stderr.isEmpty, "\(outcome.stderr)")
+  }
+
+  @Test("what several add at once to one document stands in it in the end")
+  func atOnce() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    let pins = (10..<16).map { SPKIPin(computed: Digest.sha256([$0])) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for pin in pins {
+        group.addTask { try await stage.must("\(Self.daily) --out app.json --deny \(pin)") }
+      }
+      try await group.waitForAll()
+    }
+    let denied = try #require(try stage.statement()["denied"]?.arrayValue)
+    #expect(Set(denied.compactMap(\.stringValue)) == Set(pins.map(\.base64)))
+    #expect(try stage.statement()["version"] == .number(7))
   }
 }

@@ -64,6 +64,7 @@ enum Sign {
     let format1Key = try invocation[key].map { (path) throws(CommandFailure) in
       try SigningKeyArgument.format1Key(path)
     }
+    try OutputFile.lock(invocation)
     let path = invocation.arguments.first ?? InputFile.standardInput
     let name = InputFile.name(of: path)
     let document = try InputFile.json(path)

@@ -159,6 +159,8 @@ enum HostProblems {
     case .noLivePin where entry?.leaf.isEmpty != false && entry?.ca.isEmpty != false:
       "no key at all"
     case .mismatch(.ca): "no CA pin that counts"
+    case .clientTooOld(let members):
+      "\(members.joined(separator: ", ")) as critical, which clients of this version do not know"
     default: "no key that counts"
     }
   }

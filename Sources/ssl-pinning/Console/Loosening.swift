@@ -50,12 +50,17 @@ enum Loosening {
     let wasAny = Set(last.filter { $0.match == .any }.map(\.pattern))
     let isAny = Set(next.filter { $0.match == .any }.map(\.pattern))
     guard !isAny.isEmpty else { return [] }
+    // An exact pattern matches its own host alone, and most are exact.
+    let (wideOld, wideNew) = (old.filter { !$0.isExact }, new.filter { !$0.isExact })
     return old.union(new).subtracting(removed).filter { pattern in
-      guard isAny.contains(where: { $0.touches(pattern) }) else { return false }
+      let own: Set = [pattern]
+      let (wideOld, wideNew) = (
+        wideOld.union(own.intersection(old)), wideNew.union(own.intersection(new))
+      )
       // All of its hosts, or its apex.
       return [HostPattern.covers, HostPattern.touches].contains { matches in
-        let before = old.filter { matches($0)(pattern) }
-        let after = new.filter { matches($0)(pattern) }
+        let before = wideOld.filter { matches($0)(pattern) }
+        let after = wideNew.filter { matches($0)(pattern) }
         return !before.isSubset(of: wasAny) && !after.isEmpty && after.isSubset(of: isAny)
       }
     }

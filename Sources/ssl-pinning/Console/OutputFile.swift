@@ -35,6 +35,28 @@ enum OutputFile {
     try ServedFiles.replace(places(of: name), with: document, bytes, called: name)
   }
 
+  /// Keeps other commands away from the file until the process ends. Two that read the same document would both sign
+  /// the next one, and the later one would take back what the earlier one added, be it a denial.
+  static func lock(_ invocation: Invocation) throws(CommandFailure) {
+    guard let name = invocation[flag] else { return }
+    let file = resolved(name)
+    let cut = file.utf8.lastIndex(of: UInt8(ascii: "/")) ?? file.startIndex
+    // The file itself is another one once it was replaced.
+    let directory = open(String(file[...cut]), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard directory >= 0 else { return }
+    for _ in 0..<100 {
+      if flock(directory, LOCK_EX | LOCK_NB) == 0 { return }
+      // Not every file system has locks.
+      guard errno == EWOULDBLOCK else { break }
+      usleep(100_000)
+    }
+    guard errno != EWOULDBLOCK else {
+      close(directory)
+      throw .couldNotFindOut(
+        "another command is about to write beside \(name); hint: once it has ended")
+    }
+  }
+
   /// Refuses to take the place of a private key.
   static func refusePrivateKey(_ target: Target) throws(CommandFailure) {
     // What is no file of ours to read is no key either: those are small.

@@ -57,11 +57,13 @@ struct ServedRegistry {
     guard (try? StatementPart(parsing: bytes)) != nil, let served = Self.statement(of: bytes),
       served != own.json
     else { return nil }
+    let number = (try? Statement(served, registry: own.registry))?.number
     // It may have been published after the document was fetched.
-    if let newer = try? await fetch(url), newer != document, Self.statement(of: newer) == served {
+    if let number, number > own.number, let newer = try? await fetch(url),
+      Self.statement(of: newer) == served
+    {
       return nil
     }
-    let number = (try? Statement(served, registry: own.registry))?.number
     let which = number.map { "\($0.epoch).\($0.version)" } ?? "another one"
     return
       "\(name) has statement \(which), and the document \(own.number.epoch).\(own.number.version): clients"

@@ -1,6 +1,11 @@
 import Pinning
 
 extension HostPattern {
+  /// Whether it is one host alone.
+  var isExact: Bool {
+    if case .exact = self { true } else { false }
+  }
+
   /// Whether it matches every host that the other one matches.
   func covers(_ other: HostPattern) -> Bool {
     switch (self, other) {
