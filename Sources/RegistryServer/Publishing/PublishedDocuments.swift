@@ -19,10 +19,9 @@ final class PublishedDocuments: Sendable {
   }
 
   private let pages: Locked<[String: Page]>
-  private static let waiting = Page.waiting(
-    HTTPRefusal.response(
-      503, "no key of this document's endpoints has been seen yet",
-      hint: "the server's log says what each look found", headers: [("Retry-After", "10")]))
+  private static let noKeyYet = HTTPRefusal.response(
+    503, "no key of this document's endpoints has been seen yet",
+    hint: "the server's log says what each look found", headers: [("Retry-After", "10")])
   /// What each document says, and in which bytes: whoever signs compares with it.
   private let contents = Locked<[String: (content: DocumentContent, entityTag: String)]>([:])
 
@@ -44,14 +43,16 @@ final class PublishedDocuments: Sendable {
   func serve(files names: [String]) {
     pages.withLock { pages in
       pages = Dictionary(
-        names.map { ($0, pages[$0] ?? Self.waiting) }, uniquingKeysWith: { first, _ in first })
+        names.map { ($0, pages[$0] ?? .waiting(Self.noKeyYet)) },
+        uniquingKeysWith: { first, _ in first })
     }
   }
 
   /// All files wait.
   init(files: [String]) {
     pages = Locked(
-      Dictionary(files.map { ($0, Self.waiting) }, uniquingKeysWith: { first, _ in first }))
+      Dictionary(
+        files.map { ($0, Page.waiting(Self.noKeyYet)) }, uniquingKeysWith: { first, _ in first }))
   }
 
   /// Remembers what a document says that is about to be published.
