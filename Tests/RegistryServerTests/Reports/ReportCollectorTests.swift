@@ -206,8 +206,10 @@ struct ReportCollectorTests {
   }
 
   /// Not an array itself: the library would write each argument down as JSON, all 64 MiB of it.
-  struct Broken: Sendable {
+  struct Broken: Sendable, CustomTestStringConvertible {
     let bytes: [UInt8]
+
+    var testDescription: String { "\(bytes.count) bytes, \(bytes.prefix(16))" }
   }
 
   @Test(
