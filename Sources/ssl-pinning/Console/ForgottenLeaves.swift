@@ -60,7 +60,7 @@ struct ForgottenLeaves {
   /// The wider patterns that are gone, each with those patterns of hosts that stay listed, may have got along with a
   /// key of it, and list that one neither themselves nor by another: nobody keeps it for them.
   ///
-  /// - Parameter listed: the patterns that were listed before; a new one had no servers yet.
+  /// - Parameter listed: the patterns that are looked at, those that were listed before or all of them.
   func narrower(than listed: Set<HostPattern>) -> [(wide: HostPattern, patterns: [HostPattern])] {
     let patterns = list.patterns
     let open = list.settings.open(beside: patterns, denied: denied)

@@ -32,7 +32,8 @@ enum RetiredList {
     let lost = ForgottenLeaves(
       before: lists.flatMap(\.keys), list: list,
       removed: Set(statement.removed), denied: Set(statement.denied), time: clock)
-    lost.warnOfNarrower(than: listed)
+    lost.warnOfNarrower(than: list.patterns)
+    warn(ofShortened: lost, hint: "list the pins once more")
     let gone = lost.patterns
     let forgotten = gone.filter { pattern in
       statement.hosts.contains { $0.pattern.touches(pattern) }
@@ -60,25 +61,28 @@ enum RetiredList {
   /// has nothing that would say that this is meant.
   static func warn(of payload: JSONObject, after documents: [PublishedDocument], at clock: Int64) {
     guard let list = try? Registry(payload: payload, settings: []) else { return }
-    let lists = documents.compactMap { $0.list(under: nil) }
-    let before = lists.flatMap(\.keys)
+    let before = documents.compactMap { $0.list(under: nil) }.flatMap(\.keys)
     let lost = ForgottenLeaves(
       before: before, list: list, removed: [], denied: [], time: clock,
       living: LivingPins(before, open: [], denied: [], at: clock))
-    lost.warnOfNarrower(than: lists.reduce(into: []) { $0.formUnion($1.patterns) })
+    lost.warnOfNarrower(than: list.patterns)
     let hint =
-      "; hint: list the keys that its servers show under the host, too, or sign a statement, --online-key"
+      "list the keys that its servers show under the host, too, or sign a statement, --online-key"
     let forgotten = lost.patterns.map(\.description).sorted().joined(separator: ", ")
     if !forgotten.isEmpty {
       Console.say(
         "warning: the payload leaves out \(forgotten), and a wider pattern matches hosts of it: clients let go of its"
-          + " pins at once, and go by those of the wider one alone" + hint)
+          + " pins at once, and go by those of the wider one alone; hint: \(hint)")
     }
+    warn(ofShortened: lost, hint: hint)
+  }
+
+  private static func warn(ofShortened lost: ForgottenLeaves, hint: String) {
     let shortened = lost.shortened.map(\.description).sorted().joined(separator: ", ")
     if !shortened.isEmpty {
       Console.say(
         "warning: the payload leaves out \(shortened), and a wider pattern lists only some of its keys: servers that"
-          + " show the others are refused at once" + hint)
+          + " show the others are refused at once; hint: \(hint)")
     }
   }
 }
