@@ -39,21 +39,22 @@ release: deps ## build the optimised ssl-pinning into .build/release
 
 demo: deps ## run the main job on loopback, start to end
 	$(SWIFT) build $(STRICT) --product ssl-pinning
-	@.build/debug/ssl-pinning demo $(ARGS)
+	$(SWIFT) build $(STRICT) --product ssl-pinning-lab
+	@.build/debug/ssl-pinning-lab demo $(ARGS)
 
 drill: deps ## prove that no change locks anybody out and no attack gets in
 	$(SWIFT) build $(STRICT) --product ssl-pinning
-	$(SWIFT) build $(STRICT) --product drill
-	@.build/debug/drill $(if $(FILTER),--filter '$(FILTER)') $(ARGS)
+	$(SWIFT) build $(STRICT) --product ssl-pinning-lab
+	@.build/debug/ssl-pinning-lab drill $(if $(FILTER),--filter '$(FILTER)') $(ARGS)
 
 drill-kill: deps-test ## prove that what a store acknowledged survives kill -9, 500 times each
-	$(SWIFT) build $(STRICT) --product drill
-	@.build/debug/drill kill $(ARGS)
+	$(SWIFT) build $(STRICT) --product ssl-pinning-lab
+	@.build/debug/ssl-pinning-lab drill kill $(ARGS)
 
 drill-replicas: deps-test ## prove that replicas on one database go on while servers, database and network fail
 	$(SWIFT) build $(STRICT) --product ssl-pinning
-	$(SWIFT) build $(STRICT) --product drill
-	@.build/debug/drill replicas $(ARGS)
+	$(SWIFT) build $(STRICT) --product ssl-pinning-lab
+	@.build/debug/ssl-pinning-lab drill replicas $(ARGS)
 
 test: deps-test ## run all tests
 	@mkdir -p .build && set -o pipefail && \

@@ -1,17 +1,23 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Layering: an arrow goes only down this list; `make check` compiles with
-// `--explicit-target-dependency-import-check error`, so an import that is not
-// declared here does not build.
+// The map. An import goes only downwards; the compiler refuses one that is not declared here
+// (`--explicit-target-dependency-import-check error`), `make check` what lies outside Swift's reach.
 //
-//   ssl-pinning → RegistryServer, SslPinning → TLSTools → PinningPlatform → Pinning → CanonicalJSON
+//   Sources/  what an app depends on             Server/Sources/  what an operator installs
 //
-// An app links SslPinning, PinningPlatform, Pinning and CanonicalJSON, and no
-// system package on Apple platforms.
+//   SslPinning ◀─ SslPinningTesting              ssl-pinning
+//       │                                            │
+//   SslPinningPlatform ─ CSslPinning…            RegistryServer
+//       │                                            │    │     │      │
+//   SslPinningRules                                  │ HTTPServing │ RegistryStores
+//       │                                            │        RegistryCore
+//   CanonicalJSON                                TLSTools
+//
+//   Server/Lab/  never installed: ssl-pinning-lab ─ FaultLab
 //
 // Products are libraries alone: of a dependency SwiftPM loads what its products reach, so an app meets
-// neither the server nor its system libraries. The programs are built by name here all the same
+// neither the server nor its system libraries. The programs are built by name all the same
 // (`swift build --product ssl-pinning`). The C modules that an app reaches are called CSslPinning…,
 // because every module in an app's graph needs a name of its own. `make check` holds both.
 
@@ -22,6 +28,125 @@ let strict: [SwiftSetting] = [
 
 let linux: TargetDependencyCondition? = .when(platforms: [.linux])
 
+// MARK: - What an app depends on
+
+var targets: [Target] = [
+  .systemLibrary(
+    name: "CSslPinningOpenSSL", pkgConfig: "openssl",
+    providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+  .systemLibrary(
+    name: "CSslPinningCurl", pkgConfig: "libcurl",
+    providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
+  .target(
+    name: "CSslPinningShims",
+    dependencies: [
+      .target(name: "CSslPinningOpenSSL", condition: linux),
+      .target(name: "CSslPinningCurl", condition: linux),
+    ]),
+  .target(name: "CanonicalJSON", swiftSettings: strict),
+  .target(name: "SslPinningRules", dependencies: ["CanonicalJSON"], swiftSettings: strict),
+  .target(
+    name: "SslPinningPlatform",
+    dependencies: [
+      "CanonicalJSON", "SslPinningRules",
+      .target(name: "CSslPinningOpenSSL", condition: linux),
+      .target(name: "CSslPinningCurl", condition: linux),
+      .target(name: "CSslPinningShims", condition: linux),
+    ],
+    swiftSettings: strict),
+  .target(
+    name: "SslPinning", dependencies: ["SslPinningRules", "SslPinningPlatform"],
+    swiftSettings: strict),
+  .target(
+    name: "SslPinningTesting",
+    dependencies: ["CanonicalJSON", "SslPinningRules", "SslPinningPlatform", "SslPinning"],
+    swiftSettings: strict),
+]
+
+// MARK: - What an operator installs, the lab, and the tests
+
+#if os(Linux)
+  /// A target of the server's half, in a folder of its own.
+  func server(
+    _ name: String, in folder: String = "Sources", _ dependencies: [Target.Dependency],
+    packageAccess: Bool = true, resources: [Resource]? = nil
+  ) -> Target {
+    .target(
+      name: name, dependencies: dependencies, path: "Server/\(folder)/\(name)",
+      resources: resources, packageAccess: packageAccess, swiftSettings: strict)
+  }
+
+  func program(_ name: String, in folder: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(
+      name: name, dependencies: dependencies, path: "\(folder)/\(name)", swiftSettings: strict)
+  }
+
+  func tests(_ name: String, in folder: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(
+      name: name, dependencies: dependencies + ["TestSupport"], path: "\(folder)/\(name)",
+      swiftSettings: strict)
+  }
+
+  func library(_ name: String, pkgConfig: String, apt: String) -> Target {
+    .systemLibrary(
+      name: name, path: "Server/Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+  }
+
+  let sdk: [Target.Dependency] = ["CanonicalJSON", "SslPinningRules", "SslPinningPlatform"]
+
+  targets += [
+    // System libraries, as Debian ships them.
+    library("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
+    library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+    library("CPostgreSQL", pkgConfig: "libpq", apt: "libpq-dev"),
+    library("CHiredis", pkgConfig: "hiredis", apt: "libhiredis-dev"),
+    library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+    library("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
+
+    server("TLSTools", sdk + ["CSslPinningOpenSSL", "CSslPinningShims"]),
+    server(
+      "RegistryServer",
+      sdk + [
+        "TLSTools", "CMicroHTTPD", "CSQLite", "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
+      ],
+      // In the program itself: a bundle would have to be installed beside it.
+      resources: [.embedInCode("Console/Files")]),
+    program(
+      "ssl-pinning", in: "Server/Sources", sdk + ["SslPinning", "TLSTools", "RegistryServer"]),
+
+    // What is never installed: servers, middlemen and the attacker on loopback.
+    server("FaultLab", in: "Lab", sdk + ["TLSTools", "CSslPinningOpenSSL"]),
+    program(
+      "ssl-pinning-lab", in: "Server/Lab",
+      sdk + ["SslPinning", "TLSTools", "RegistryServer", "FaultLab", "TestSupport"]),
+
+    // `make bench-scan`: a round of probes beside a peer. `make bench-bytes`: what a day costs a client.
+    program("scan", in: "Benchmarks/Sources", ["SslPinningRules", "RegistryServer"]),
+    program("bytes", in: "Benchmarks/Sources", ["RegistryServer"]),
+
+    // TestSupport starts the real components: nginx, databases, proxies, a browser.
+    server("TestSupport", in: "Tests", sdk + ["TLSTools", "FaultLab"]),
+    tests("CanonicalJSONTests", in: "Tests", ["CanonicalJSON"]),
+    tests("SslPinningRulesTests", in: "Tests", sdk + ["TLSTools", "FaultLab"]),
+    tests(
+      "SslPinningPlatformTests", in: "Tests",
+      [
+        "CSslPinningShims", "SslPinningRules", "SslPinningPlatform", "TLSTools", "FaultLab",
+        "CSslPinningOpenSSL",
+      ]),
+    tests(
+      "SslPinningTests", in: "Tests",
+      sdk + ["SslPinning", "SslPinningTesting", "TLSTools", "FaultLab"]),
+    tests("TLSToolsTests", in: "Server/Tests", sdk + ["TLSTools", "FaultLab"]),
+    tests(
+      "RegistryServerTests", in: "Server/Tests", sdk + ["TLSTools", "RegistryServer", "FaultLab"]),
+    tests("CommandTests", in: "Server/Tests", sdk + ["TLSTools", "FaultLab", "ssl-pinning"]),
+    tests(
+      "LabTests", in: "Server/Tests",
+      ["RegistryServer", "SslPinning", "TLSTools", "FaultLab", "ssl-pinning-lab"]),
+  ]
+#endif
+
 let package = Package(
   name: "ssl-pinning",
   platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8)],
@@ -30,146 +155,5 @@ let package = Package(
     .library(name: "SslPinningTesting", targets: ["SslPinningTesting"]),
     .library(name: "CanonicalJSON", targets: ["CanonicalJSON"]),
   ],
-  targets: [
-    // System libraries, as Debian ships them.
-    .systemLibrary(
-      name: "CSslPinningOpenSSL", pkgConfig: "openssl",
-      providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
-    .systemLibrary(
-      name: "CSslPinningCurl", pkgConfig: "libcurl",
-      providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
-    .systemLibrary(
-      name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
-      providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
-    .systemLibrary(
-      name: "CSQLite", pkgConfig: "sqlite3",
-      providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
-    .systemLibrary(
-      name: "CPostgreSQL", pkgConfig: "libpq",
-      providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
-    .systemLibrary(
-      name: "CHiredis", pkgConfig: "hiredis",
-      providers: [.apt(["libhiredis-dev"]), .brew(["hiredis"])]),
-    .systemLibrary(
-      name: "CZlib", pkgConfig: "zlib",
-      providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
-    .systemLibrary(
-      name: "CYAML", pkgConfig: "yaml-0.1",
-      providers: [.apt(["libyaml-dev"]), .brew(["libyaml"])]),
-
-    // What an app links.
-    .target(name: "CanonicalJSON", swiftSettings: strict),
-    .target(name: "Pinning", dependencies: ["CanonicalJSON"], swiftSettings: strict),
-    .target(
-      name: "CSslPinningShims",
-      dependencies: [
-        .target(name: "CSslPinningOpenSSL", condition: linux),
-        .target(name: "CSslPinningCurl", condition: linux),
-      ]),
-    .target(
-      name: "PinningPlatform",
-      dependencies: [
-        "CanonicalJSON", "Pinning",
-        .target(name: "CSslPinningOpenSSL", condition: linux),
-        .target(name: "CSslPinningCurl", condition: linux),
-        .target(name: "CSslPinningShims", condition: linux),
-      ],
-      swiftSettings: strict),
-    .target(
-      name: "SslPinning", dependencies: ["Pinning", "PinningPlatform"], swiftSettings: strict),
-
-    // What an app's tests link.
-    .target(
-      name: "SslPinningTesting",
-      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning"],
-      swiftSettings: strict),
-
-    // What an app never links.
-    .target(
-      name: "TLSTools",
-      dependencies: [
-        "CanonicalJSON", "Pinning", "PinningPlatform", "CSslPinningOpenSSL", "CSslPinningShims",
-      ],
-      swiftSettings: strict),
-    .target(
-      name: "RegistryServer",
-      dependencies: [
-        "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "CMicroHTTPD", "CSQLite",
-        "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
-      ],
-      // In the program itself: a bundle would have to be installed beside it.
-      resources: [.embedInCode("Console/Files")],
-      swiftSettings: strict),
-    .executableTarget(
-      name: "ssl-pinning",
-      dependencies: [
-        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "TLSTools", "RegistryServer",
-      ],
-      swiftSettings: strict),
-
-    // `make drill`: the promise, kept on real sockets and real databases. No product.
-    .executableTarget(
-      name: "drill",
-      dependencies: [
-        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "TLSTools", "RegistryServer",
-        "TestSupport",
-      ],
-      swiftSettings: strict),
-
-    // `make bench-scan`: a round of looks, beside a peer. No product.
-    .executableTarget(
-      name: "scan", dependencies: ["Pinning", "RegistryServer"], path: "Benchmarks/Sources/scan",
-      swiftSettings: strict),
-    // `make bench-bytes`: what a day costs a client. No product.
-    .executableTarget(
-      name: "bytes", dependencies: ["RegistryServer"], path: "Benchmarks/Sources/bytes",
-      swiftSettings: strict),
-
-    // Tests. TestSupport starts the real components: nginx, proxies, small servers.
-    .target(
-      name: "TestSupport",
-      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools"],
-      path: "Tests/TestSupport", swiftSettings: strict),
-    .testTarget(
-      name: "CanonicalJSONTests", dependencies: ["CanonicalJSON", "TestSupport"],
-      swiftSettings: strict),
-    .testTarget(
-      name: "PinningTests",
-      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "TestSupport"],
-      swiftSettings: strict),
-    .testTarget(
-      name: "PinningPlatformTests",
-      dependencies: [
-        "CSslPinningShims", "Pinning", "PinningPlatform", "TLSTools", "TestSupport",
-        "CSslPinningOpenSSL",
-      ],
-      swiftSettings: strict),
-    .testTarget(
-      name: "SslPinningTests",
-      dependencies: [
-        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting",
-        "TLSTools", "TestSupport",
-      ],
-      swiftSettings: strict),
-    .testTarget(
-      name: "TLSToolsTests",
-      dependencies: ["CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "TestSupport"],
-      swiftSettings: strict),
-    .testTarget(
-      name: "RegistryServerTests",
-      dependencies: [
-        "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "RegistryServer", "TestSupport",
-      ],
-      swiftSettings: strict),
-    .testTarget(
-      name: "CommandTests",
-      dependencies: [
-        "CanonicalJSON", "Pinning", "PinningPlatform", "TLSTools", "TestSupport", "ssl-pinning",
-      ],
-      swiftSettings: strict),
-    .testTarget(
-      name: "DrillTests",
-      dependencies: ["RegistryServer", "SslPinning", "TLSTools", "TestSupport", "drill"],
-      swiftSettings: strict),
-  ]
+  targets: targets
 )

@@ -34,7 +34,7 @@ if command -v shellcheck >/dev/null; then
 else
   printf 'check: shell scripts: skipped, shellcheck is not installed\n'
 fi
-run "format" "$swift" format lint --strict -r Package.swift Sources Tests App Benchmarks \
+run "format" "$swift" format lint --strict -r Package.swift Sources Tests Server App Benchmarks \
   scripts/linking scripts/consumer
 
 if [ ${#failed[@]} -gt 0 ]; then

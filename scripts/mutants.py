@@ -28,6 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts/checks"))
 sys.dont_write_bytecode = True
+import checklib  # noqa: E402
 import mutantlib  # noqa: E402
 
 PLACE = ROOT / ".build/mutants"
@@ -38,7 +39,7 @@ TESTS = BUILD / "debug/ssl-pinningPackageTests.xctest"
 # Seconds for the tests of one mutant. They take a few; a request that hangs ends by itself in 60.
 PATIENCE = 180
 # The lower a module, the more is compiled again for it: neighbours share that.
-MODULES = ["CanonicalJSON", "Pinning", "CSslPinningShims", "PinningPlatform", "SslPinning",
+MODULES = ["CanonicalJSON", "SslPinningRules", "CSslPinningShims", "SslPinningPlatform", "SslPinning",
            "TLSTools", "RegistryServer", "ssl-pinning"]
 
 
@@ -178,7 +179,7 @@ def judge(records, status, timed_out, hang_is_red):
 
 
 def module(mutant):
-    parts = sorted(file.split("/")[1] for file in mutant.hunks if file.startswith("Sources/"))
+    parts = sorted(filter(None, map(checklib.target_of, mutant.hunks)))
     return MODULES.index(parts[0]) if parts and parts[0] in MODULES else len(MODULES)
 
 

@@ -1,5 +1,5 @@
 import Foundation
-import PinningPlatform
+import SslPinningPlatform
 
 /// The times that a client lives by, passed in so that tests turn them.
 package struct Clocks: Sendable {

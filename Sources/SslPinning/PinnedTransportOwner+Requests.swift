@@ -1,13 +1,13 @@
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
 #endif
 
 /// A response's body as it comes, in chunks.
-public typealias ResponseBytes = PinningPlatform.ResponseBytes
+public typealias ResponseBytes = SslPinningPlatform.ResponseBytes
 
 /// Requests without a session: on Linux several times as fast as one, with the same verdicts.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import PinningPlatform
+import SslPinningPlatform
 
 /// Where a client keeps the last good registry, to start from after a restart.
 ///

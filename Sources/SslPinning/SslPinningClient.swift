@@ -1,6 +1,6 @@
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// An app's way to servers whose keys stand on a signed list, and to no others.
 ///

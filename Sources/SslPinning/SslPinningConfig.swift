@@ -1,5 +1,5 @@
 import Foundation
-import Pinning
+import SslPinningRules
 
 /// What an app ships: where its registry is, the keys that sign it, and how strict to be.
 ///

@@ -1,6 +1,6 @@
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// Why a client could not be made, or its registry not be refreshed. A refused connection is no
 /// error of this kind: see ``SslPinningClient/refusal(for:)``.

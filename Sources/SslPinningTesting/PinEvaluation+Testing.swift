@@ -1,4 +1,4 @@
-import Pinning
+import SslPinningRules
 
 extension PinEvaluation {
   /// A refusal, for tests of what an app does and says after one.

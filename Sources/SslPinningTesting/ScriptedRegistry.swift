@@ -1,8 +1,8 @@
 import CanonicalJSON
 import Foundation
-import Pinning
-import PinningPlatform
 import SslPinning
+import SslPinningPlatform
+import SslPinningRules
 
 /// A registry inside the test's own process, which says what the test tells it to.
 ///

@@ -1,6 +1,6 @@
 import Foundation
-import PinningPlatform
 import SslPinning
+import SslPinningPlatform
 
 /// A clock that stands still until a test turns it.
 ///

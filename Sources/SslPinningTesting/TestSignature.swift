@@ -1,5 +1,5 @@
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// Signatures that anybody can make: SHA-256 over the key's name and the message.
 ///

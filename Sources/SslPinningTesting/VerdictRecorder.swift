@@ -1,6 +1,6 @@
-import Pinning
-import PinningPlatform
 import SslPinning
+import SslPinningPlatform
+import SslPinningRules
 
 /// Records a client's verdicts, to be asked about afterwards.
 ///

@@ -1,8 +1,9 @@
 import CanonicalJSON
+import FaultLab
 import Foundation
-import Pinning
-import PinningPlatform
 import SslPinning
+import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import Testing
 

@@ -1,4 +1,5 @@
 import SslPinning
+import SslPinningRules
 import Testing
 
 @Suite("With nothing but SslPinning imported")

@@ -1,4 +1,4 @@
-import Pinning
+import SslPinningRules
 import Testing
 
 @testable import SslPinning

@@ -1,8 +1,9 @@
 import CanonicalJSON
+import FaultLab
 import Foundation
 import FoundationNetworking
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import TestSupport
 import Testing

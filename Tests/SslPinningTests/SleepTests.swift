@@ -1,4 +1,4 @@
-import PinningPlatform
+import SslPinningPlatform
 import Testing
 
 @testable import SslPinning

@@ -1,6 +1,6 @@
 import CanonicalJSON
 import Foundation
-import Pinning
+import SslPinningRules
 import TestSupport
 import Testing
 
@@ -38,8 +38,9 @@ struct SnippetTests {
     let main = try directory.write(source, to: "main.swift")
     let program = directory.file("snippet")
     var objects: [String] = []
-    for module in ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "CSslPinningShims"]
-    {
+    for module in [
+      "CanonicalJSON", "SslPinningRules", "SslPinningPlatform", "SslPinning", "CSslPinningShims",
+    ] {
       let folder = products.appending(path: "\(module).build").path(percentEncoded: false)
       let sources = Self.root.appending(path: "Sources/\(module)").path(percentEncoded: false)
       // By the sources of today: objects of files that were renamed since lie there too.

@@ -1,7 +1,7 @@
 import CanonicalJSON
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import TestSupport
 import Testing

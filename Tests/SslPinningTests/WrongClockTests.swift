@@ -1,8 +1,9 @@
+import FaultLab
 import Foundation
 import FoundationNetworking
-import Pinning
-import PinningPlatform
 import SslPinning
+import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import Testing
 

@@ -43,7 +43,7 @@ FRAMEWORKS = ["Darwin", "ObjectiveC", "Dispatch", "Foundation", "Security", "Cry
               "SwiftUI", "WebKit", "Alamofire"]
 # What an app and its tests link, in the order of Package.swift, and the sample app and the listings,
 # which are no part of the package and see only what is public.
-TARGETS = ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting", "App",
+TARGETS = ["CanonicalJSON", "SslPinningRules", "SslPinningPlatform", "SslPinning", "SslPinningTesting", "App",
            "Listings"]
 OUTSIDE = {"App": Path("App/Sources"), "Listings": Path(".build/apple/listings")}
 
@@ -62,17 +62,17 @@ ADDED = """
 # Errors of other kinds than a wrong type: target, file, text, what takes its place.
 FLAWS = [
     # A delegate method under a name that the session never calls.
-    ("PinningPlatform", "Apple/SessionDelegate.swift",
+    ("SslPinningPlatform", "Apple/SessionDelegate.swift",
      "didReceive challenge:", "didRecieve challenge:"),
-    ("PinningPlatform", "Apple/SessionDelegate+Tasks.swift", "didFinishCollecting metrics:",
+    ("SslPinningPlatform", "Apple/SessionDelegate+Tasks.swift", "didFinishCollecting metrics:",
      "didFinishCollect metrics:"),
     # What the oldest promised system does not have.
-    ("PinningPlatform", "Apple/SessionDelegate+Tasks.swift", "@available(macOS 13.0, iOS 16.0,",
+    ("SslPinningPlatform", "Apple/SessionDelegate+Tasks.swift", "@available(macOS 13.0, iOS 16.0,",
      "@available(macOS 12.0, iOS 15.0,"),
-    ("PinningPlatform", "Locked.swift", "import Foundation\n", "import Foundation\n\n"
+    ("SslPinningPlatform", "Locked.swift", "import Foundation\n", "import Foundation\n\n"
      "private func planted() async throws { try await Task.sleep(for: .seconds(1)) }\n"),
     # A value that two threads would share.
-    ("PinningPlatform", "Apple/TrustJudgement.swift", "on trust: HandedOver<SecTrust>",
+    ("SslPinningPlatform", "Apple/TrustJudgement.swift", "on trust: HandedOver<SecTrust>",
      "on trust: SecTrust"),
     ("App", "ContentView.swift", "Form {", "NavigationStack {"),
     # What no app may use: a symbol of the package's own.

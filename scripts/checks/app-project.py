@@ -304,6 +304,6 @@ checklib.main(
         wrong(BASE, "#include?", "#include"),
         wrong(".gitignore", "/" + SECRET, "/App/Other.xcconfig"),
         wrong("App/Sources/BuildSettings.swift", '"SSL_PINNING_ENDPOINT"', '"ENDPOINT"'),
-        wrong(SWIFT, "import SwiftUI", "import SwiftUI\nimport PinningPlatform", r"PinningPlatform"),
+        wrong(SWIFT, "import SwiftUI", "import SwiftUI\nimport SslPinningPlatform", r"SslPinningPlatform"),
     ],
     good=[GOOD])

@@ -30,6 +30,18 @@ def tracked_text_files():
     return files
 
 
+SOURCES = ("Sources/", "Server/Sources/", "Server/Lab/")
+TESTS = ("Tests/", "Server/Tests/")
+
+
+def target_of(path):
+    """The target that a Swift file belongs to; None outside the halves."""
+    for folder in SOURCES + TESTS:
+        if path.startswith(folder) and path.count("/") > folder.count("/"):
+            return path[len(folder):].split("/")[0]
+    return None
+
+
 def line_of(text, offset):
     return text.count("\n", 0, offset) + 1
 

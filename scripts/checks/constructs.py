@@ -35,10 +35,10 @@ def check(files):
                 offences.append((path, checklib.line_of(code, match.start()), message))
 
         report(UNSAFE_FLAGS, "unsafeFlags bar the package from use as a dependency")
-        if path.startswith(("Sources/", "App/")):
+        if path.startswith(checklib.SOURCES + ("App/",)):
             for pattern, message in CRASHES:
                 report(pattern, message)
-        if path.startswith("Tests/"):
+        if path.startswith(checklib.TESTS):
             lines = text.split("\n")
             for match in SLEEP.finditer(code):
                 number = checklib.line_of(code, match.start())

@@ -14,7 +14,7 @@ CONFORMS = re.compile(r"extension\s+(?:\w+\.)*(?P<name>\w+)\s*:[^{]*\bExplainedE
 def check(files):
     errors, explained = [], set()
     for path, text in files.items():
-        if not path.endswith(".swift") or not path.startswith("Sources/"):
+        if not path.endswith(".swift") or not path.startswith(checklib.SOURCES):
             continue
         code = checklib.code_only(text)
         explained.update(match["name"] for match in CONFORMS.finditer(code))

@@ -8,40 +8,34 @@ import re
 import checklib
 
 FOUNDATION = {"Foundation", "FoundationNetworking"}
+THREADS = {"Dispatch", "Synchronization"}
+SDK = {"CanonicalJSON", "SslPinningRules", "SslPinningPlatform"}
 
 # Target: the modules it may import. A target that is not listed may not exist.
 RULES = {
     "CanonicalJSON": set(),
-    "Pinning": {"CanonicalJSON"},
-    "PinningPlatform": {
-        "CanonicalJSON", "Pinning", "Security", "CryptoKit", "CSslPinningOpenSSL", "CSslPinningCurl", "CSslPinningShims",
-        "Dispatch", "Synchronization", "Glibc", "Darwin"} | FOUNDATION,
-    "SslPinning": {"Pinning", "PinningPlatform"} | FOUNDATION,
-    "SslPinningTesting": {
-        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning"} | FOUNDATION,
-    "PinningFormats": {"Pinning", "PinningPlatform"} | FOUNDATION,
-    "TLSTools": {
-        "CanonicalJSON", "Pinning", "PinningPlatform", "CSslPinningOpenSSL", "CSslPinningShims",
-        "Dispatch", "Synchronization"} | FOUNDATION,
-    "RegistryServer": {
-        "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "TLSTools",
-        "CMicroHTTPD", "CSQLite", "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
-        "Dispatch", "Synchronization"} | FOUNDATION,
-    "ssl-pinning": {
-        "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "SslPinning",
-        "TLSTools", "RegistryServer", "Dispatch", "Synchronization"} | FOUNDATION,
-    "drill": {
-        "CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "TLSTools",
-        "RegistryServer", "TestSupport", "Dispatch", "Synchronization"} | FOUNDATION,
+    "SslPinningRules": {"CanonicalJSON"},
+    "SslPinningPlatform": {
+        "CanonicalJSON", "SslPinningRules", "Security", "CryptoKit", "CSslPinningOpenSSL",
+        "CSslPinningCurl", "CSslPinningShims", "Glibc", "Darwin"} | THREADS | FOUNDATION,
+    "SslPinning": {"SslPinningRules", "SslPinningPlatform"} | FOUNDATION,
+    "SslPinningTesting": SDK | {"SslPinning"} | FOUNDATION,
+    "TLSTools": SDK | {"CSslPinningOpenSSL", "CSslPinningShims"} | THREADS | FOUNDATION,
+    "RegistryServer": SDK | {
+        "TLSTools", "CMicroHTTPD", "CSQLite", "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
+    } | THREADS | FOUNDATION,
+    "ssl-pinning": SDK | {"SslPinning", "TLSTools", "RegistryServer"} | THREADS | FOUNDATION,
+    "FaultLab": SDK | {"TLSTools", "CSslPinningOpenSSL"} | THREADS | FOUNDATION,
+    "ssl-pinning-lab": SDK | {
+        "SslPinning", "TLSTools", "RegistryServer", "FaultLab", "TestSupport"} | THREADS | FOUNDATION,
 }
 
 # Tests start the real components, so they may import every target, but no system
 # library (CSslPinningOpenSSL excepted: certificates no tool would make) and no other test library.
 TESTS = {
-    "CanonicalJSON", "Pinning", "PinningPlatform", "PinningFormats", "SslPinning",
-    "SslPinningTesting", "TLSTools", "RegistryServer", "ssl_pinning", "drill", "TestSupport",
-    "Testing", "CSslPinningOpenSSL", "CSslPinningShims",
-    "Dispatch", "Synchronization"} | FOUNDATION
+    "SslPinning", "SslPinningTesting", "TLSTools", "RegistryServer", "FaultLab", "ssl_pinning",
+    "ssl_pinning_lab", "TestSupport", "Testing", "CSslPinningOpenSSL", "CSslPinningShims",
+} | SDK | THREADS | FOUNDATION
 
 IMPORT = re.compile(
     r"(?:^|;)[ \t]*(?P<attributes>(?:@\w+(?:\([^)]*\))?\s+)*)"
@@ -53,13 +47,14 @@ IMPORT = re.compile(
 def check(files):
     offences = []
     for path, text in files.items():
-        if not path.endswith(".swift") or not path.startswith(("Sources/", "Tests/")):
+        target = checklib.target_of(path)
+        if not path.endswith(".swift") or target is None:
             continue
-        folder, target = path.split("/")[:2]
-        if folder == "Sources" and target not in RULES:
+        is_test = path.startswith(checklib.TESTS)
+        if not is_test and target not in RULES:
             offences.append((path, 1, f"no import rule for the target {target}"))
             continue
-        allowed = TESTS if folder == "Tests" else RULES[target]
+        allowed = TESTS if is_test else RULES[target]
         code = checklib.code_only(text)
         for match in IMPORT.finditer(code):
             line = checklib.line_of(code, match.start("module"))
@@ -68,7 +63,7 @@ def check(files):
                 offences.append((path, line, f"{target} may not import {module}"))
             if "@_implementationOnly" in attributes:
                 offences.append((path, line, "@_implementationOnly hides a dependency"))
-            if "@testable" in attributes and folder == "Sources":
+            if "@testable" in attributes and not is_test:
                 offences.append((path, line, "@testable outside tests"))
     return offences
 
@@ -76,24 +71,24 @@ def check(files):
 checklib.main(
     check,
     bad=[
-        ({"Sources/Pinning/A.swift": "import CanonicalJSON\nimport Foundation\n"}, [2]),
-        ({"Sources/Pinning/A.swift": "import struct Foundation.Data\n"}, [1]),
-        ({"Sources/CanonicalJSON/A.swift": "import Pinning\n"}, [1]),
+        ({"Sources/SslPinningRules/A.swift": "import CanonicalJSON\nimport Foundation\n"}, [2]),
+        ({"Sources/SslPinningRules/A.swift": "import struct Foundation.Data\n"}, [1]),
+        ({"Sources/CanonicalJSON/A.swift": "import SslPinningRules\n"}, [1]),
         ({"Sources/CanonicalJSON/A.swift": "let a = 1; import FoundationEssentials\n"}, [1]),
-        ({"Sources/TLSTools/A.swift": "internal import CSQLite\n"}, [1]),
-        ({"Sources/TLSTools/A.swift": "@preconcurrency import RegistryServer\n"}, [1]),
+        ({"Server/Sources/TLSTools/A.swift": "internal import CSQLite\n"}, [1]),
+        ({"Server/Sources/TLSTools/A.swift": "@preconcurrency import RegistryServer\n"}, [1]),
         ({"Sources/SslPinning/A.swift": "import CSslPinningOpenSSL\n"}, [1]),
-        ({"Sources/SslPinning/A.swift": "@_implementationOnly import Pinning\n"}, [1]),
-        ({"Sources/RegistryServer/A.swift": "import SslPinning\n@testable import Pinning\n"}, [1, 2]),
-        ({"Sources/ssl-pinning/A.swift": "import CYAML\n"}, [1]),
+        ({"Sources/SslPinning/A.swift": "@_implementationOnly import SslPinningRules\n"}, [1]),
+        ({"Server/Sources/RegistryServer/A.swift": "import SslPinning\n@testable import SslPinningRules\n"}, [1, 2]),
+        ({"Server/Sources/ssl-pinning/A.swift": "import CYAML\n"}, [1]),
         ({"Sources/Utils/A.swift": "let a = 1\n"}, [1]),
-        ({"Tests/PinningTests/A.swift": "import XCTest\n"}, [1]),
+        ({"Tests/SslPinningRulesTests/A.swift": "import XCTest\n"}, [1]),
     ],
     good=[
-        {"Sources/Pinning/A.swift": "import CanonicalJSON\n// import Foundation\n"},
-        {"Sources/Pinning/A.swift": 'let a = """\nimport Foundation\n"""\n'},
-        {"Sources/PinningPlatform/A.swift": "import CSslPinningCurl\nimport struct Foundation.Data\n"},
-        {"Sources/RegistryServer/A.swift": "import CSQLite\nimport CYAML\nimport CMicroHTTPD\n"},
-        {"Tests/PinningTests/A.swift": "@testable import Pinning\nimport Testing\n"},
+        {"Sources/SslPinningRules/A.swift": "import CanonicalJSON\n// import Foundation\n"},
+        {"Sources/SslPinningRules/A.swift": 'let a = """\nimport Foundation\n"""\n'},
+        {"Sources/SslPinningPlatform/A.swift": "import CSslPinningCurl\nimport struct Foundation.Data\n"},
+        {"Server/Sources/RegistryServer/A.swift": "import CSQLite\nimport CYAML\nimport CMicroHTTPD\n"},
+        {"Tests/SslPinningRulesTests/A.swift": "@testable import SslPinningRules\nimport Testing\n"},
         {"Package.swift": "import PackageDescription\n"},
     ])

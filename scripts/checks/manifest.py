@@ -11,7 +11,7 @@ import sys
 import checklib
 
 # What an app may reach, beside C modules under the prefix.
-OF_APPS = {"CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting"}
+OF_APPS = {"CanonicalJSON", "SslPinningRules", "SslPinningPlatform", "SslPinning", "SslPinningTesting"}
 PREFIX = "CSslPinning"
 
 
@@ -81,9 +81,9 @@ def self_test():
     assert count([]) == 2 and count(strict[:1]) == 1 and count(strict[1:]) == 1
     assert count([{"kind": {"treatAllWarnings": {"_0": "warning"}}}, strict[1]]) == 1
     assert count(strict + [unsafe]) == 1 and count(strict, [{"sourceControl": []}]) == 1
-    assert graph("library", SslPinning=["Pinning"], Pinning=["CSslPinningCurl"], CSslPinningCurl=[]) == 0
+    assert graph("library", SslPinning=["SslPinningRules"], SslPinningRules=["CSslPinningCurl"], CSslPinningCurl=[]) == 0
     assert graph("executable", SslPinning=[]) == 1
-    assert graph("library", SslPinning=["Pinning"], Pinning=["CCurl"], CCurl=[]) == 1
+    assert graph("library", SslPinning=["SslPinningRules"], SslPinningRules=["CCurl"], CCurl=[]) == 1
     assert graph("library", SslPinning=["TLSTools"], TLSTools=["CSQLite"], CSQLite=[]) == 2
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One door per platform: conditions on the platform stand only in PinningPlatform.
+"""One door per platform: conditions on the platform stand only in SslPinningPlatform.
 
 The one exception, anywhere: Foundation's networking half is a module of its own
 off Apple platforms, so these three lines, exactly, are allowed:
@@ -13,7 +13,7 @@ import re
 
 import checklib
 
-DOOR = "Sources/PinningPlatform/"
+DOOR = "Sources/SslPinningPlatform/"
 CONDITION = re.compile(
     r"^[ \t]*#(?:if|elseif)\b[^\n]*?\b(?:os|canImport|targetEnvironment|arch)\s*\(", re.M)
 EXCEPTION = re.compile(
@@ -42,7 +42,7 @@ ALLOWED = "import Foundation\n#if canImport(FoundationNetworking)\n  import Foun
 checklib.main(
     check,
     bad=[
-        ({"Sources/Pinning/A.swift": "let a = 1\n#if os(Linux)\n#endif\n"}, [2]),
+        ({"Sources/SslPinningRules/A.swift": "let a = 1\n#if os(Linux)\n#endif\n"}, [2]),
         ({"Sources/SslPinning/A.swift": "#if !canImport(Security) && DEBUG\n#endif\n"}, [1]),
         ({"Tests/T/A.swift": "#if DEBUG\n#elseif targetEnvironment(simulator)\n#endif\n"}, [2]),
         ({"Sources/PinningPlatformOther/A.swift": "  #if os(macOS)\n  #endif\n"}, [1]),
@@ -52,7 +52,7 @@ checklib.main(
         ({"Sources/A/A.swift": "#if canImport(Glibc)\n  import Glibc\n#endif\n"}, [1]),
     ],
     good=[
-        {"Sources/PinningPlatform/A.swift": "#if os(Linux)\n#endif\n"},
+        {"Sources/SslPinningPlatform/A.swift": "#if os(Linux)\n#endif\n"},
         {"Sources/SslPinning/A.swift": ALLOWED},
         {"Sources/SslPinning/A.swift": ALLOWED.replace("  import", "  public import")},
         {"Sources/SslPinning/A.swift": "#if DEBUG\n#endif\n// #if os(Linux)\n"},

@@ -9,7 +9,7 @@ import checklib
 PAGE = "docs/threat-model.md"
 CLAIM = re.compile(r"`(drill|test):\s+([^`]+)`")
 # What is written in the sources, joined again where a row is made of its number.
-FOLDERS = {"drill": "Sources/drill/", "test": "Tests/"}
+FOLDERS = {"drill": "Server/Lab/ssl-pinning-lab/", "test": checklib.TESTS}
 BEGINS = {"drill": r"\.(?:attack|change)\(\s*", "test": r"@Test\(\s*"}
 
 
@@ -38,7 +38,7 @@ def check(files):
     return offences
 
 
-ROW = {"Sources/drill/Rows/A.swift": '.attack("rollback") {\n', "Tests/ATests/A.swift": '@Test(\n  "a b")\n'}
+ROW = {"Server/Lab/ssl-pinning-lab/Rows/A.swift": '.attack("rollback") {\n', "Tests/ATests/A.swift": '@Test(\n  "a b")\n'}
 checklib.main(
     check,
     bad=[

@@ -6,7 +6,7 @@ import re
 
 import checklib
 
-PLACE = "Sources/RegistryServer/Service/ServerVersion.swift"
+PLACE = "Server/Sources/RegistryServer/Service/ServerVersion.swift"
 
 
 def check(files):

@@ -47,7 +47,7 @@ def listing(text, beginning):
 
 
 def version():
-    source = (ROOT / "Sources/RegistryServer/Service/ServerVersion.swift").read_text()
+    source = (ROOT / "Server/Sources/RegistryServer/Service/ServerVersion.swift").read_text()
     return re.search(r'current = "([^"]+)"', source)[1]
 
 

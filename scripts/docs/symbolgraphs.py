@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SWIFT = os.environ.get("SWIFT", "swift")
 
 # What the catalogue documents, and what the modules' own interfaces name beside it.
-MODULES = ["Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting"]
+MODULES = ["SslPinningRules", "SslPinningPlatform", "SslPinning", "SslPinningTesting"]
 MODULE_MAPS = ["Sources/CSslPinningOpenSSL", "Sources/CSslPinningCurl", "{products}/CSslPinningShims.build"]
 
 # What the standard library adds to a type (`!=` to an Equatable one) says nothing about the type.

@@ -1,5 +1,6 @@
 import Foundation
 import SslPinning
+import SslPinningRules
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

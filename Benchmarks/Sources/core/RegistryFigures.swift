@@ -1,6 +1,7 @@
 import Foundation
-import PinningPlatform
 import SslPinning
+import SslPinningPlatform
+import SslPinningRules
 
 /// What a client does with a registry of many hosts, step by step.
 struct RegistryFigures {

@@ -1,6 +1,6 @@
 import Foundation
-import Pinning
 import RegistryServer
+import SslPinningRules
 
 /// One round of looks over many endpoints on one server, as the registry server makes it: its
 /// schedule, its observer. Prints one line. `scan.py` starts the server and runs a peer in turn.

@@ -1,6 +1,6 @@
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 extension FixedPins {
   /// What of a bundled certificate is pinned. Either way it may be the server's, an intermediate or

@@ -1,12 +1,12 @@
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 extension FixedPins {
-  /// The pins of a bundle's Info.plist, by ``Pinning/NSPinnedDomains``' rules: the app's own by default.
+  /// The pins of a bundle's Info.plist, by ``SslPinningRules/NSPinnedDomains``' rules: the app's own by default.
   ///
   /// Hosts without an entry are left to the system's trust, as Apple's rules have it: pins tighten
-  /// and never loosen. Pass ``Pinning/UnlistedHosts/refuse`` to close that door too.
+  /// and never loosen. Pass ``SslPinningRules/UnlistedHosts/refuse`` to close that door too.
   ///
   /// - Note: on Apple platforms the system itself enforces `NSPinnedDomains` as well.
   /// - Throws: ``FixedPinsError``. What is wrong with single domains is told in ``problems``.

@@ -1,4 +1,4 @@
-import Pinning
+import SslPinningRules
 
 /// Pins that an app ships and that only a new release of it changes.
 ///

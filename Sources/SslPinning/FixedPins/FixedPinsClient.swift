@@ -1,6 +1,6 @@
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// An app's way to servers whose pins it ships: no registry, no network before the first request.
 ///

@@ -1,6 +1,6 @@
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// Why fixed pins, or a client over them, could not be made. Whatever the case, do not fall back to
 /// an unpinned session.

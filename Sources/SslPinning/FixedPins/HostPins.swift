@@ -1,4 +1,4 @@
-import Pinning
+import SslPinningRules
 
 /// The pins of one host, as an app writes them in its code.
 ///

@@ -1,4 +1,4 @@
-import Pinning
+import SslPinningRules
 
 /// The policy that verdicts come from, and the number by which transports know whether their last
 /// verdict still stands.

@@ -1,4 +1,4 @@
-import Pinning
+import SslPinningRules
 
 /// How often mismatches may ask for a newer registry: once per host and leaf key in 10 seconds.
 ///

@@ -1,6 +1,6 @@
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// Fetching, judging what comes back, and putting it in force.
 extension RegistryKeeper {

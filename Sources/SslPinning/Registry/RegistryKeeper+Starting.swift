@@ -1,5 +1,5 @@
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// The first registry, and the refreshes that nobody asks for.
 extension RegistryKeeper {

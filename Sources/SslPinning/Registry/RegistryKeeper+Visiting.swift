@@ -1,5 +1,5 @@
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// Who asks the places of one round, and what he asks with.
 struct RegistryVisitor: Sendable {

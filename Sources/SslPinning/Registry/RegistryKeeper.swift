@@ -1,6 +1,6 @@
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// Holds what the client believes, fetches newer registries, and answers the transports.
 ///
@@ -8,7 +8,7 @@ import PinningPlatform
 ///   back changes nothing that is pinned.
 /// - Whoever asks while a fetch runs waits for that one, unless it hangs or may have been answered before.
 /// - Verdicts come from memory: no transport ever waits for a lock that is held over I/O.
-/// - Judged is by the clock and by the `issued` of the statement in force (``Pinning/TrustTime``).
+/// - Judged is by the clock and by the `issued` of the statement in force (``SslPinningRules/TrustTime``).
 final class RegistryKeeper: PinJudge {
   struct State {
     var trusted: TrustedRegistry

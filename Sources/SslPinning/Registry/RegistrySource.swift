@@ -1,5 +1,5 @@
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// Where a client's registry comes from.
 package enum RegistrySource: Sendable {

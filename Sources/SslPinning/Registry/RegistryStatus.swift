@@ -1,4 +1,4 @@
-import Pinning
+import SslPinningRules
 
 /// Which registry is in force, where it came from, and how old it is.
 public struct RegistryStatus: Hashable, Sendable {
@@ -35,7 +35,7 @@ public struct RegistryStatus: Hashable, Sendable {
   public let stamp: RegistryStamp
   /// Seconds since that confirmation, never negative.
   public let age: Int64
-  /// Whether it was confirmed too long ago: more than ``Pinning/RegistryStamp/staleAfter``,
+  /// Whether it was confirmed too long ago: more than ``SslPinningRules/RegistryStamp/staleAfter``,
   /// 7 days.
   public let isStale: Bool
   /// Unix time in seconds from which on it no longer counts; `nil` in format 1, where nothing

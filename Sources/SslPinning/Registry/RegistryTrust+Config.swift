@@ -1,5 +1,5 @@
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 extension RegistryTrust {
   /// What the configuration ships.

@@ -1,4 +1,4 @@
-import Pinning
+import SslPinningRules
 
 /// The registry that a client begins with before it has asked the network: what is stored, what the
 /// app ships, or what both know together; or what was handed to it.

@@ -1,5 +1,5 @@
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// The file that a client's registry is kept in between runs.
 ///

@@ -1,5 +1,5 @@
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 extension FailureReporter {
   /// The reporter that an app asked for; `nil` where it asked for none.

@@ -1,6 +1,6 @@
 import Foundation
-import Pinning
-import PinningPlatform
+import SslPinningPlatform
+import SslPinningRules
 
 /// Keeps a queue of reports on the disk, for all processes that name the same file.
 ///

@@ -1,4 +1,4 @@
-import PinningPlatform
+import SslPinningPlatform
 
 /// Tells collectors of the app's about failed pins. Opt-in: without this, nothing is ever sent.
 ///

@@ -1,4 +1,4 @@
-import PinningPlatform
+import SslPinningPlatform
 
 /// Why failures cannot be reported as configured.
 public enum ReportingError: Error, Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Pinning
+import SslPinningRules
 
 /// Trouble with sending failure reports: for logs, nothing an app must act on.
 ///

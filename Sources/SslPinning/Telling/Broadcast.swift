@@ -1,4 +1,4 @@
-import PinningPlatform
+import SslPinningPlatform
 
 /// Hands what happens to everybody who listens, each on a stream of their own.
 ///

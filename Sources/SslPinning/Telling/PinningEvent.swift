@@ -1,4 +1,4 @@
-import Pinning
+import SslPinningRules
 
 /// What happens to a client beside its verdicts: for logs, and for whoever watches over an app.
 public enum PinningEvent: Equatable, Sendable {

@@ -1,7 +1,8 @@
+import FaultLab
 import Foundation
-import Pinning
-import PinningPlatform
 import SslPinning
+import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
-import Pinning
-import PinningPlatform
+import FaultLab
 import SslPinning
+import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import SslPinning
+import SslPinningRules
 import TLSTools
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
-import Pinning
 import SslPinning
+import SslPinningRules
 import SslPinningTesting
 import TestSupport
 import Testing

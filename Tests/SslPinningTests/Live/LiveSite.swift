@@ -1,7 +1,8 @@
+import FaultLab
 import Foundation
 import FoundationNetworking
-import Pinning
 import SslPinning
+import SslPinningRules
 import SslPinningTesting
 import TLSTools
 import Testing

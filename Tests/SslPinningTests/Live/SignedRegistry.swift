@@ -1,8 +1,8 @@
 import CanonicalJSON
 import Foundation
-import Pinning
-import PinningPlatform
 import SslPinning
+import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import TestSupport
 

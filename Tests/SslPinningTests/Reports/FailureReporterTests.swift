@@ -1,9 +1,10 @@
 import CanonicalJSON
+import FaultLab
 import Foundation
 import FoundationNetworking
-import Pinning
-import PinningPlatform
 import SslPinning
+import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import TestSupport
 import Testing

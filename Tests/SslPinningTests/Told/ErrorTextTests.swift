@@ -1,7 +1,7 @@
 import Foundation
-import Pinning
-import PinningPlatform
 import SslPinning
+import SslPinningPlatform
+import SslPinningRules
 import SslPinningTesting
 import TLSTools
 import Testing

@@ -1,0 +1,117 @@
+import Foundation
+import TLSTools
+
+/// Carries bytes both ways between two streams until both sides have finished.
+///
+/// - Each direction holds 64 KiB at most and is read only when that has gone out: a side that does
+///   not read stops the other from sending, and neither can block the other direction.
+/// - One side's end is passed on as an end; the other direction goes on (half-closed connections).
+struct Relay {
+  private struct Direction {
+    let from: ByteStream
+    let to: ByteStream
+    let tap: ([UInt8]) -> Void
+    var buffer: [UInt8] = []
+    var sent = 0
+    var hasEnded = false
+    var isFinished = false
+    /// What the last attempt waits for.
+    var waitsOn: (stream: ByteStream, events: Int16)?
+
+    init(from: ByteStream, to: ByteStream, tap: @escaping ([UInt8]) -> Void) {
+      (self.from, self.to, self.tap) = (from, to, tap)
+    }
+  }
+
+  private var directions: [Direction]
+  private let stop: EventSignal
+  private let isSuspended: () -> Bool
+  /// How long both sides may be silent.
+  private static let idleMilliseconds: Int64 = 300_000
+
+  /// - Parameters:
+  ///   - tap: sees what `client` sends, before `server` does.
+  ///   - isSuspended: whether nothing moves for now, and nobody is told.
+  init(
+    client: ByteStream, server: ByteStream, stop: EventSignal,
+    tap: @escaping ([UInt8]) -> Void = { _ in }, isSuspended: @escaping () -> Bool = { false }
+  ) {
+    directions = [
+      Direction(from: client, to: server, tap: tap),
+      Direction(from: server, to: client, tap: { _ in }),
+    ]
+    self.stop = stop
+    self.isSuspended = isSuspended
+  }
+
+  mutating func run() throws(SocketError) {
+    while directions.contains(where: { !$0.isFinished }) {
+      while isSuspended() { guard stop.sleep(milliseconds: 20) else { throw .stopped } }
+      var hasMoved = false
+      for index in directions.indices where !directions[index].isFinished {
+        if try Self.advance(&directions[index]) { hasMoved = true }
+      }
+      if !hasMoved { try waitForEither() }
+    }
+  }
+
+  /// One attempt to read or write; true when it came to something.
+  private static func advance(_ direction: inout Direction) throws(SocketError) -> Bool {
+    direction.waitsOn = nil
+    guard direction.sent == direction.buffer.count else { return try write(&direction) }
+    if direction.hasEnded {
+      direction.to.finishWriting()
+      direction.isFinished = true
+      return true
+    }
+    return try read(&direction)
+  }
+
+  private static func read(_ direction: inout Direction) throws(SocketError) -> Bool {
+    var attempt = ByteStream.Attempt.ended
+    direction.buffer = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
+      attempt = direction.from.tryRead(UnsafeMutableRawBufferPointer(buffer))
+      if case .moved(let moved) = attempt { count = moved }
+    }
+    direction.sent = 0
+    switch attempt {
+    case .moved: direction.tap(direction.buffer)
+    case .ended: direction.hasEnded = true
+    case .wait(let events):
+      direction.waitsOn = (direction.from, events)
+      return false
+    case .failed(let reason): throw .closed(reason: reason)
+    }
+    return true
+  }
+
+  private static func write(_ direction: inout Direction) throws(SocketError) -> Bool {
+    let attempt = direction.buffer.withUnsafeBytes {
+      direction.to.tryWrite(UnsafeRawBufferPointer(rebasing: $0[direction.sent...]))
+    }
+    switch attempt {
+    case .moved(let count): direction.sent += count
+    case .wait(let events):
+      direction.waitsOn = (direction.to, events)
+      return false
+    case .ended: throw .closed(reason: "the other side left")
+    case .failed(let reason): throw .closed(reason: reason)
+    }
+    return true
+  }
+
+  private func waitForEither() throws(SocketError) {
+    var watched = directions.compactMap(\.waitsOn).map {
+      pollfd(fd: $0.stream.socket.descriptor, events: $0.events, revents: 0)
+    }
+    watched.append(pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0))
+    let deadline = Deadline.after(milliseconds: Self.idleMilliseconds)
+    while true {
+      let ready = poll(&watched, nfds_t(watched.count), deadline.pollTimeout)
+      if stop.isRaised { throw .stopped }
+      if ready > 0 { return }
+      if ready < 0, errno != EINTR { throw .system(operation: "poll", code: errno) }
+      if deadline.hasPassed { throw .timeout }
+    }
+  }
+}

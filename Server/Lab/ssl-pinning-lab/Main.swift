@@ -1,0 +1,54 @@
+import Foundation
+import RegistryServer
+
+/// The program that is never installed: it shows the main job, and breaks things on purpose.
+///
+/// Its commands share one rule: all of their traffic stays on loopback, and nothing that they start
+/// outlives them.
+@main
+enum Main {
+  private static let help = """
+    usage: ssl-pinning-lab COMMAND
+
+      demo [--once]             run the main job on loopback, one line for each thing proved
+      drill [--list] [--filter NAME]
+                                prove that no change locks anybody out and no attack gets in
+      drill kill                prove that what a store acknowledged survives kill -9
+      drill replicas            prove that replicas on one database go on, whatever fails
+
+    Exit status: 0 everything held, 1 something did not, 2 wrong usage.
+    """
+
+  static func main() async {
+    // Writers see a closed pipe as an error; sockets must not end the process.
+    signal(SIGPIPE, SIG_IGN)
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    let rest = Array(arguments.dropFirst())
+    switch arguments.first {
+    case "demo": exit(await DemoCommand.run(rest, say: say))
+    case "drill":
+      switch rest.first {
+      case "kill": exit(await KillCommand.run(Array(rest.dropFirst()), say: say))
+      case "replicas": exit(await ReplicasCommand.run(Array(rest.dropFirst()), say: say))
+      default: exit(await DrillCommand.run(rest, say: say))
+      }
+    case let worker? where ["store-writer", "store-leader"].contains(worker):
+      exit(await StoreWorker.run(worker, rest))
+    case "help", "--help", "-h": say(help)
+    case let other:
+      complain(other.map { "unknown command \($0)" } ?? "no command")
+      exit(2)
+    }
+  }
+
+  /// Writes a result at once, whatever standard output is.
+  @Sendable static func say(_ line: String) {
+    try? FileHandle.standardOutput.write(contentsOf: Data("\(line)\n".utf8))
+  }
+
+  /// Says what is wrong with the call.
+  static func complain(_ text: String) {
+    try? FileHandle.standardError.write(
+      contentsOf: Data("\(text); hint: ssl-pinning-lab help\n".utf8))
+  }
+}

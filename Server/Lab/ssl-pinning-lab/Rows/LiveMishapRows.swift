@@ -1,0 +1,161 @@
+import FaultLab
+import SslPinning
+import SslPinningRules
+import TLSTools
+
+/// What goes wrong with the real registry server, and how its operator puts it right.
+enum LiveMishapRows {
+  static let all: [Row] = [
+    .change("registry server: clock 400 days ahead") { log in
+      for isRotated in [false, true] {
+        try await LiveScene.run { scene in
+          let (site, registry) = (scene.site, scene.registry)
+          try await scene.get(log)
+          registry.setClockWrong(bySeconds: 400 * Timeline.day)
+          // An unannounced key, so that the app asks by itself and believes what was signed.
+          try site.rotate(to: scene.stage.issue(site.host))
+          log.changed()
+          try await scene.heal(log, [scene.app], within: LiveRotationRows.bound)
+          let next = registry.time.now() + 300 * Timeline.day
+          try show(try registry.document.signed > next, "nothing was signed in the next year")
+          for _ in 0..<30 {
+            try await registry.pass(seconds: 1)
+            site.lead()
+            try await scene.get(log)
+          }
+          registry.setClockWrong(bySeconds: 0)
+          if isRotated {
+            try await registry.keys.rotate(by: ["root1"])
+            try await registry.reload()
+          }
+          try await registry.pass(seconds: 65)
+          try show(try registry.document.signed <= registry.time.now(), "signed in the next year")
+          try await LiveRegistryRows.rotate(scene, log)
+        }
+      }
+      return ChangeOutcome(
+        "its statements are of next year until its clock is right, with and without a new epoch",
+        log)
+    },
+    .change("registry server: clock set back 400 days") { log in
+      try await LiveScene.run { scene in
+        let registry = scene.registry
+        try await scene.get(log)
+        registry.setClockWrong(bySeconds: -400 * Timeline.day)
+        try await LiveRegistryRows.rotate(scene, log)
+        try scene.site.rotate(to: scene.stage.issue(scene.site.host))
+        log.changed()
+        try await scene.heal(log, [scene.app, registry.startApp()], within: LiveRotationRows.bound)
+        try await registry.stopServer()
+        try await registry.startServer()
+        try await LiveRegistryRows.rotate(scene, log)
+      }
+      return ChangeOutcome(
+        "it goes on above what clients have seen, restarted as well; announced and not", log)
+    },
+    .change("registry server: stolen online key healed by keys rotate") { log in
+      try await LiveScene.run { scene in
+        let (site, registry) = (scene.site, scene.registry)
+        let thief = try registry.keys.onlineKey(epoch: 1)
+        // The host is pointed to a key of the thief's.
+        let forged = try scene.forgery(
+          listing: scene.stage.issue(site.host), by: thief, epoch: 1, issuedIn: 300 * Timeline.day)
+        let server = try LocalHTTPServer { _ in HTTPResponse(body: forged) }
+        try registry.leadWire(to: server.port)
+        try await scene.app.client.refresh()
+        log.changed()
+        site.lead()
+        for dialer in scene.app.dialers {
+          try show(
+            await !log.attempt(site.url(), dialer, expecting: site.body),
+            "the theft locked nobody out")
+        }
+        try registry.leadWire()
+        try await registry.keys.rotate(by: ["root1"])
+        try await registry.reload()
+        try await scene.app.client.refresh()
+        try await scene.heal(log, [scene.app], within: 0)
+        try await LiveRegistryRows.rotate(scene, log)
+      }
+      return ChangeOutcome("locked out by the thief, let in again by the root keys", log)
+    },
+    .change("registry server: endpoint leaves the configuration") { log in
+      let stage = try Stage()
+      let (site, lost) = (try stage.site(), try stage.site("bank.localhost"))
+      try await LiveScene.run(on: stage, sites: [site, lost]) { scene in
+        let registry = scene.registry
+        try await registry.reload(watching: [site])
+        try await LiveRegistryRows.rotate(scene, log)
+        try show(!registry.lists(lost.host), "it is still listed")
+        lost.lead()
+        await log.get(try lost.url(), scene.app.dialers, expecting: lost.body)
+        try await registry.reload(watching: [site, lost])
+        try show(registry.lists(lost.host), "it is not listed again")
+        try await scene.app.client.refresh()
+        try lost.rotate(to: stage.issue(lost.host, key: lost.server.identity.key))
+        log.changed()
+        await log.get(try lost.url(), scene.app.dialers, expecting: lost.body)
+      }
+      return ChangeOutcome("a slip in a file: apps keep its last pins, and it comes back", log)
+    },
+    .change("registry server: store lost") { log in
+      try await LiveScene.run { scene in
+        let registry = scene.registry
+        try await LiveRegistryRows.rotate(scene, log)
+        try await registry.stopServer()
+        try registry.loseStore()
+        registry.time.skip(seconds: 5)
+        log.changed()
+        try await registry.startServer()
+        try await scene.app.client.refresh()
+        try await scene.get(log, scene.app, registry.startApp())
+        try await LiveRegistryRows.rotate(scene, log)
+      }
+      return ChangeOutcome("it begins anew, above what clients have seen", log)
+    },
+    .change("registry server: store restored from an old copy") { log in
+      try await LiveScene.run { scene in
+        let (site, registry) = (scene.site, scene.registry)
+        let old = site.server.identity
+        try await registry.stopServer()
+        try registry.copyStore()
+        try await registry.startServer()
+        try await LiveRegistryRows.rotate(scene, log)
+        try await registry.passGrace()
+        try registry.mustList(old, false)
+        try await scene.app.client.refresh()
+        try await registry.stopServer()
+        try registry.restoreStore()
+        log.changed()
+        try await registry.startServer()
+        // Who has seen more goes on with that.
+        site.lead()
+        try await scene.get(log)
+        let fresh = try await registry.startApp()
+        try await scene.heal(log, [scene.app, fresh], within: LiveRotationRows.bound)
+        try await scene.app.client.refresh()
+        try await LiveRegistryRows.rotate(scene, log)
+      }
+      return ChangeOutcome(
+        "older than the last rotation: apps that saw more keep it, new ones wait for three looks",
+        log)
+    },
+    .change("registry server: stolen server key replaced") { log in
+      try await LiveScene.run { scene in
+        let (site, registry) = (scene.site, scene.registry)
+        let late = try await registry.startApp()
+        let (stolen, new) = (site.server.identity, try scene.stage.issue(site.host))
+        try await scene.announce(new)
+        try await scene.app.client.refresh()
+        try site.rotate(to: new)
+        try await registry.administrator.deny(stolen.pin)
+        log.changed()
+        try await scene.get(log, scene.app, late)
+        try await scene.app.client.refresh()
+        try await scene.get(log, scene.app, late)
+        try registry.mustList(stolen, false)
+      }
+      return ChangeOutcome("staged, switched, and the old key denied at once", log)
+    },
+  ]
+}

@@ -1,0 +1,129 @@
+import FaultLab
+import Foundation
+import RegistryServer
+import SslPinning
+import SslPinningRules
+import TLSTools
+
+/// The real registry server: it watches the endpoint, and nobody tells it anything.
+enum ServerRows {
+  /// Milliseconds between two rounds of looks, and between the looks that confirm a new key.
+  private static let (interval, lookInterval): (Int64, Int64) = (5000, 200)
+
+  static let changes: [Row] = [
+    .change("new key unannounced") { log in
+      let stage = try Stage()
+      let site = try stage.site()
+      try await withService(stage, watching: [site]) { service in
+        let app = try await start(stage, service)
+        await log.get(try site.url(), app.dialers, expecting: site.body)
+        try site.rotate(to: stage.issue(site.host, from: 0))
+        log.changed()
+        let bound = Double(interval) / 1000 + 10
+        try await log.healing(
+          site.url(), app.dialers, expecting: site.body, within: bound, pause: briefly)
+      }
+      return ChangeOutcome(
+        "the real server looks every \(interval / 1000) s (60 s as shipped: bound 70 s)", log)
+    }
+  ]
+
+  private static let briefly: @Sendable () async throws -> Void = {
+    try await Task.sleep(nanoseconds: 20_000_000)
+  }
+
+  /// An app with the clocks that it has outside the drill.
+  static func start(
+    _ stage: Stage, _ service: RegistryService, clocks: Clocks = .system
+  ) async throws -> App {
+    var config = stage.config()
+    config.rootKeys = []
+    config.rootThreshold = nil
+    config.signingKeyBase64 = service.publicKeyPEM
+    config.endpointUrl = "http://\(service.address?.description ?? "")/api/v1/app.json"
+    // Each app is a device of its own.
+    config.storage = .none
+    return App(try await SslPinningClient(config: config, clocks: clocks))
+  }
+
+  /// Runs the registry server until `body` is over.
+  static func withService(
+    _ stage: Stage, watching sites: [Site],
+    _ tls: TLSConfiguration = TLSConfiguration(interval: interval, lookInterval: lookInterval),
+    clock: any ServerClock = SystemClock(), _ body: (RegistryService) async throws -> Void
+  ) async throws {
+    let directory = try stage.makeDirectory()
+    let key = try SigningKey.generate(bits: 2048)
+    try key.write(to: directory.appending(path: "prv.pem"))
+    try key.writePublicKey(to: directory.appending(path: "pub.pem"))
+    let anchors = directory.appending(path: "ca.pem")
+    try stage.authority.root.pem.write(to: anchors, atomically: true, encoding: .utf8)
+    let endpoints = try sites.map { site in
+      WatchedEndpoint(
+        fqdn: try HostName(site.host), port: site.server.port,
+        address: IPAddress(bytes: [127, 0, 0, 1]), patterns: [.exact(try HostName(site.host))])
+    }
+    var tls = tls
+    tls.directory = directory.path(percentEncoded: false)
+    tls.anchors = anchors.path(percentEncoded: false)
+    let service = try RegistryService(
+      configuration: ServerConfiguration(
+        documents: [DocumentConfiguration(file: "app.json", endpoints: endpoints)],
+        listen: ListenAddress("127.0.0.1:0") ?? .standard, storage: .memory,
+        tls: tls),
+      clock: clock, log: .silent)
+    try await service.start()
+    do {
+      // The first document has what was looked at first; readiness says when it has everything.
+      while !lists(service, sites) { try await briefly() }
+      try await body(service)
+      await service.stop()
+    } catch {
+      await service.stop()
+      throw error
+    }
+  }
+
+  private static func lists(_ service: RegistryService, _ sites: [Site]) -> Bool {
+    let document = service.currentDocument("app.json")?.bytes ?? []
+    let text = String(decoding: document, as: UTF8.self)
+    return sites.allSatisfy { text.contains("\"\($0.host)\"") }
+  }
+
+  static let attacks: [Row] = [
+    .attack("one host attacked in a loop while another rotates") {
+      let stage = try Stage()
+      let (site, victim) = (try stage.site(), try stage.site("bank.localhost"))
+      let attacker = try LocalTLSServer(identity: stage.issue(victim.host)) { _ in .text("read") }
+      let log = ChangeLog()
+      var exhibits: [Exhibit] = []
+      try await withService(stage, watching: [site, victim]) { service in
+        let app = try await start(stage, service)
+        try await app.mustBeServed(by: site)
+        try await app.mustBeServed(by: victim)
+        victim.lead(to: attacker.port)
+        try site.rotate(to: stage.issue(site.host, from: 0))
+        log.changed()
+        let bound = Double(interval) / 1000 + 10
+        async let healed: Void = log.healing(
+          site.url(), app.dialers, expecting: site.body, within: bound, pause: briefly)
+        // Each attempt with a key of its own, so that each may ask for newer pins.
+        repeat {
+          exhibits.append(
+            try await Exhibit(
+              victim.url(), attacker: attacker, control: stage.control, pinned: app.dialers,
+              .inHandshake("leaf-pin")))
+          try attacker.replaceIdentity(stage.issue(victim.host), closingConnections: true)
+          try await briefly()
+        } while log.isHealing
+        try await healed
+      }
+      let outcome = ChangeOutcome("", log)
+      try show(outcome.lockOut == nil, outcome.lockOut ?? "")
+      let seconds = (outcome.healing?.seconds ?? 0).inTenths
+      return try AttackOutcome(
+        "\(exhibits.count) attacks on one host; the other healed in \(seconds) s, refused"
+          + " \(outcome.refused)", exhibits)
+    }
+  ]
+}

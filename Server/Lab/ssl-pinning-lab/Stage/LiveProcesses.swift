@@ -1,0 +1,107 @@
+import FaultLab
+import Foundation
+import SslPinning
+import SslPinningPlatform
+import TLSTools
+import TestSupport
+
+/// Registry servers as the processes that operators run, `ssl-pinning up`, on one store: they can be killed.
+///
+/// - They, and the devices, go by the machine's clock.
+/// - They end with the drill, however that ends.
+final class LiveProcesses: Sendable {
+  let keys: LiveKeys
+  private let stage: Stage
+  private let site: Site
+  private let configuration: String
+  private let wire: SwitchableRelay
+  /// The first one is asked by apps.
+  private let servers = Locked<[Server]>([])
+
+  private struct Server {
+    let process: ChildProcess
+    let port: UInt16
+    let backstop: ServerGuard
+  }
+
+  init(_ stage: Stage, watching site: Site) async throws {
+    (self.stage, self.site) = (stage, site)
+    let directory = try stage.makeDirectory()
+    func path(_ file: String) -> String {
+      directory.appending(path: file).path(percentEncoded: false)
+    }
+    keys = try await LiveKeys(in: directory)
+    configuration = path("config.yaml")
+    try stage.authority.root.pem.write(toFile: path("ca.pem"), atomically: true, encoding: .utf8)
+    try """
+    keys:
+      - {fqdn: \(site.host), domainName: \(site.host), file: \(LiveRegistry.file),
+         port: \(site.server.port), address: 127.0.0.1}
+    storage: {type: sqlite, dsn: \(path("registry.db"))}
+    tls: {dir: \(path("tls")), anchors: \(path("ca.pem"))}
+    """.write(toFile: configuration, atomically: true, encoding: .utf8)
+    // Nowhere, until a server listens.
+    wire = try SwitchableRelay(to: .loopback(9))
+  }
+
+  /// Starts another server; the first one leads.
+  func start() async throws {
+    let home = try TemporaryDirectory()
+    let process = try SslPinningTool.start(
+      ["up", "--config-file", configuration, "--listen", "127.0.0.1:0"], in: home)
+    let backstop = try ServerGuard(directory: home, pidFile: "pid", workingDirectory: "")
+    let marker = "listening on http://127.0.0.1:"
+    try await process.waitForOutput(containing: marker)
+    try await process.waitForOutput(containing: "\n")
+    guard
+      let line = process.stdout.split(separator: "\n").first(where: { $0.hasPrefix(marker) }),
+      let port = UInt16(line.dropFirst(marker.count))
+    else { throw Unshown("ssl-pinning up says \"\(process.stdout)\"") }
+    servers.withLock { $0.append(Server(process: process, port: port, backstop: backstop)) }
+    try leadWire()
+  }
+
+  /// Kills the first server, which has no time for anything.
+  func kill() async throws {
+    guard let server = servers.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else { return }
+    _ = try await server.process.terminate(signal: SIGKILL)
+    try leadWire()
+  }
+
+  /// Has the first server read its files again.
+  func hangUp() { servers.withLock(\.first)?.process.send(SIGHUP) }
+
+  /// Waits until the first server leads and has a document.
+  func lead() async throws {
+    let person = try await administrator()
+    for _ in 0..<500 {
+      let overview = try await person.must("GET", "/overview")
+      let document = overview["documents"]?.arrayValue?.first?.objectValue
+      if overview["leader"] == .bool(true), document?["published"]?.objectValue != nil { return }
+      try await Task.sleep(nanoseconds: 50_000_000)
+    }
+    throw Unshown("nobody leads")
+  }
+
+  /// Somebody with a token.
+  func administrator() async throws -> LiveAdministrator {
+    let token = try await SslPinningTool.run(["token", "--config-file", configuration])
+    return LiveAdministrator(
+      server: "http://127.0.0.1:\(wire.port)",
+      token: token.trimmingCharacters(in: .whitespacesAndNewlines)
+    ) { [port = site.server.port] in "\($0):\(port) at 127.0.0.1" }
+  }
+
+  /// Starts an app, a device of its own with the root key in it.
+  func startApp() async throws -> App {
+    var config = stage.config()
+    config.endpointUrl = "http://127.0.0.1:\(wire.port)/api/v1/\(LiveRegistry.file)"
+    config.rootKeys = [keys.shippedRoot]
+    config.storage = .directory(try stage.makeDirectory().path(percentEncoded: false))
+    return App(try await SslPinningClient(config: config))
+  }
+
+  private func leadWire() throws {
+    wire.redirect(to: .loopback(servers.withLock(\.first)?.port ?? 9))
+  }
+}

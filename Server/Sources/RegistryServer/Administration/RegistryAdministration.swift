@@ -1,0 +1,134 @@
+import CanonicalJSON
+import SslPinningRules
+
+/// What administrators see and change, whoever shows it to them.
+struct RegistryAdministration: Sendable {
+  /// The keepers of the documents in force, in the order configured.
+  let keepers: @Sendable () -> [DocumentKeeper]
+  let store: any RegistryStore
+  let clock: any ServerClock
+  /// Is told which endpoints of a document changed, so that they are watched as they are now.
+  let changed: @Sendable (_ file: String) async -> Void
+
+  /// All documents as they are now.
+  func snapshots() async -> [DocumentSnapshot] {
+    var snapshots: [DocumentSnapshot] = []
+    for keeper in keepers() { snapshots.append(await keeper.snapshot) }
+    return snapshots
+  }
+
+  /// One document as it is now.
+  func snapshot(of file: String) async throws(AdministrationError) -> DocumentSnapshot {
+    try await keeper(of: file).snapshot
+  }
+
+  /// The newest entries of a document's history, newest first.
+  ///
+  /// - Parameter before: only entries with a smaller number.
+  func history(
+    of file: String, before: Int64?, limit: Int
+  ) async throws(AdministrationError) -> [(number: Int64, entry: HistoryEntry)] {
+    _ = try keeper(of: file)
+    do throws(StoreError) {
+      return try await store.history(of: file, before: before, limit: limit).compactMap { stored in
+        (try? JSONValue(parsing: stored.bytes)).flatMap(HistoryEntry.init)
+          .map { (stored.number, $0) }
+      }
+    } catch { throw .notStored("\(error)") }
+  }
+
+  /// Makes a change. On return it is stored and published.
+  ///
+  /// - Parameters:
+  ///   - who: the name in the administrator's token.
+  ///   - why: their words, for the history.
+  /// - Returns: what became of it, entries of the history; empty where nothing had to change.
+  func perform(
+    _ command: AdministrationCommand, by who: String, why: String
+  ) async throws(AdministrationError) -> [HistoryEntry] {
+    let request = DocumentState.Request(who: who, at: clock.now(), why: why)
+    guard let file = command.file else { return try await performEverywhere(command, request) }
+    let entries = try await perform(command, by: try keeper(of: file), request)
+    if command.changesWatching, !entries.isEmpty { await changed(file) }
+    return entries
+  }
+
+  /// A denial counts in every document or, where one objects, in none.
+  private func performEverywhere(
+    _ command: AdministrationCommand, _ request: DocumentState.Request
+  ) async throws(AdministrationError) -> [HistoryEntry] {
+    var bare: [String] = []
+    var areStaged = true
+    for keeper in keepers() {
+      var state = await keeper.snapshot.state
+      let configured = await keeper.settings.configuration.endpoints
+      do throws(AdministrationError) {
+        _ = try Self.apply(command, to: &state, configured, request)
+      } catch {
+        guard case .leavesWithoutPin(let hosts, let staged) = error else { continue }
+        bare += hosts
+        areStaged = areStaged && staged
+      }
+    }
+    guard bare.isEmpty else { throw .leavesWithoutPin(bare, areStaged: areStaged) }
+    var entries: [HistoryEntry] = []
+    var failure: AdministrationError?
+    for keeper in keepers() {
+      do throws(AdministrationError) {
+        entries += try await perform(command, by: keeper, request)
+      } catch { failure = error }
+    }
+    if let failure, entries.isEmpty { throw failure }
+    // What it does not concern says so; whatever else went wrong is not done in every document.
+    if let failure {
+      guard case .noSuchKey = failure else { throw failure }
+    }
+    return entries
+  }
+
+  private func perform(
+    _ command: AdministrationCommand, by keeper: DocumentKeeper, _ request: DocumentState.Request
+  ) async throws(AdministrationError) -> [HistoryEntry] {
+    try await keeper.perform(at: request.at) { state, configured throws(AdministrationError) in
+      try Self.apply(command, to: &state, configured, request)
+    }
+  }
+
+  private static func apply(
+    _ command: AdministrationCommand, to state: inout DocumentState,
+    _ configured: [WatchedEndpoint], _ request: DocumentState.Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    func require(_ id: String) throws(AdministrationError) {
+      let known = state.endpoints(configured: configured).map(\.id)
+      guard known.contains(id) else { throw .noSuchEndpoint(id, known: known) }
+    }
+    switch command {
+    case .add(_, let endpoint):
+      return try state.add(endpoint, configured: configured, request)
+    case .change(_, let id, let interval, let approval, let isPaused):
+      try require(id)
+      return state.change(
+        id, interval: interval, approval: approval, isPaused: isPaused, request)
+    case .remove(_, let id): return try state.remove(id, configured: configured, request)
+    case .stage(_, let id, let pin):
+      try require(id)
+      return try state.stage(pin, at: id, request)
+    case .approve(_, let id, let pin):
+      try require(id)
+      return try state.approve(pin, at: id, request)
+    case .revoke(_, let id, let pin, let force):
+      try require(id)
+      return try state.revoke(pin, at: id, configured: configured, force: force, request)
+    case .deny(let pin, let force):
+      return try state.deny(pin, configured: configured, force: force, request)
+    case .allow(let pin): return try state.allow(pin, request)
+    }
+  }
+
+  private func keeper(of file: String) throws(AdministrationError) -> DocumentKeeper {
+    guard let keeper = keepers().first(where: { $0.file == file }) else {
+      throw .noSuchDocument(file)
+    }
+    return keeper
+  }
+}

@@ -1,0 +1,108 @@
+import CanonicalJSON
+import SslPinningRules
+
+extension AdministrationRoutes {
+  func addEndpoint(
+    _ call: AdministrationCall
+  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ = try call.query([])
+    let body = try call.body(["fqdn", "port", "address", "patterns", "interval", "approval", "why"])
+    let (file, why) = (try call.path("file"), try body.reason("why") ?? "")
+    let endpoint = try body.endpoint()
+    var answer = try await perform(
+      .add(file: file, endpoint), call, why: why, status: 201, ["id": .string(endpoint.id)])
+    answer.headers = [
+      (
+        "Location",
+        AdministrationSite.prefix + "documents/\(file)/endpoints/"
+          + PercentEncoding.encoded(segment: endpoint.id)
+      )
+    ]
+    return answer
+  }
+
+  func changeEndpoint(
+    _ call: AdministrationCall
+  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ = try call.query([])
+    let body = try call.body(["interval", "approval", "paused", "why"])
+    let (file, id) = (try call.path("file"), try call.path("id"))
+    guard body.has("interval") || body.has("approval") || body.has("paused") else {
+      throw .badRequest("nothing to change", hint: "name interval, approval or paused")
+    }
+    return try await perform(
+      .change(
+        file: file, id: id, interval: try body.interval(),
+        approval: try body.choice("approval", ApprovalMode.self),
+        isPaused: try body.boolean("paused")),
+      call, why: try body.reason("why") ?? "")
+  }
+
+  func removeEndpoint(
+    _ call: AdministrationCall
+  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    let why = try call.whyInQuery()
+    return try await perform(
+      .remove(file: try call.path("file"), id: try call.path("id")), call, why: why)
+  }
+
+  func stageKey(
+    _ call: AdministrationCall
+  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ = try call.query([])
+    let body = try call.body(AnnouncedKey.members + ["note"])
+    let pin = try AnnouncedKey(body).pin
+    return try await perform(
+      .stage(file: try call.path("file"), id: try call.path("id"), pin), call,
+      why: try body.reason("note") ?? "", ["pin": .string(pin.base64)])
+  }
+
+  func approveKey(
+    _ call: AdministrationCall
+  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ = try call.query([])
+    let body = try call.body(["pin", "why"])
+    let pin = try body.requiredPin()
+    return try await perform(
+      .approve(file: try call.path("file"), id: try call.path("id"), pin), call,
+      why: try body.reason("why") ?? "", ["pin": .string(pin.base64)])
+  }
+
+  func revokeKey(
+    _ call: AdministrationCall
+  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ = try call.query([])
+    let body = try call.body(["pin", "why", "force"])
+    let pin = try body.requiredPin()
+    return try await perform(
+      .revoke(
+        file: try call.path("file"), id: try call.path("id"), pin,
+        force: try body.boolean("force") ?? false),
+      call, why: try body.reason("why") ?? "", ["pin": .string(pin.base64)])
+  }
+
+  func denyKey(
+    _ call: AdministrationCall
+  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ = try call.query([])
+    let body = try call.body(["pin", "why", "force"])
+    let pin = try body.requiredPin()
+    guard let why = try body.reason("why") else { throw .missing("why") }
+    guard !why.isEmpty else { throw .badRequest("why is empty", hint: "say why it is denied") }
+    return try await perform(
+      .deny(pin, force: try body.boolean("force") ?? false), call, why: why,
+      ["pin": .string(pin.base64)])
+  }
+
+  func allowKey(
+    _ call: AdministrationCall
+  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    let why = try call.whyInQuery()
+    let text = try call.path("pin")
+    guard let pin = Base64URL.decode(text.utf8).flatMap(SPKIPin.init(digest:)) else {
+      throw .badRequest(
+        "the path has no pin", hint: "32 bytes in base64url, 43 characters without padding")
+    }
+    return try await perform(.allow(pin), call, why: why, ["pin": .string(pin.base64)])
+  }
+}

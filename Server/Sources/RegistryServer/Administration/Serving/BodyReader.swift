@@ -1,0 +1,148 @@
+import CanonicalJSON
+import SslPinningRules
+
+/// The body of a call, one JSON object, read strictly: an unknown member, one that stands twice and one
+/// of another type are refused, with the name.
+struct BodyReader {
+  private let object: JSONObject
+
+  /// How many bytes a body may have.
+  static let maximumBytes = 64 << 10
+  private static let limits = JSONLimits(maximumDepth: 4, maximumBytes: maximumBytes)
+
+  init(_ bytes: [UInt8], known: [String]) throws(AdministrationRefusal) {
+    guard !bytes.isEmpty else { throw .badRequest("the body is empty", hint: "send a JSON object") }
+    let value: JSONValue
+    do throws(JSONError) { value = try JSONValue(parsing: bytes, limits: Self.limits) } catch {
+      throw AdministrationRefusal(400, describing: error)
+    }
+    guard let object = value.objectValue else {
+      throw .badRequest("the body is \(value.kind)", hint: "send a JSON object")
+    }
+    for (name, _) in object where !known.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
+      throw .badRequest(
+        "unknown member: \(name)", hint: "known: \(known.sorted().joined(separator: ", "))")
+    }
+    self.object = object
+  }
+
+  /// Whether a member is there.
+  func has(_ member: String) -> Bool { object[member] != nil }
+
+  func string(_ member: String) throws(AdministrationRefusal) -> String? {
+    guard let value = object[member] else { return nil }
+    guard let text = value.stringValue else { throw wrong(member, value, "a string") }
+    return text
+  }
+
+  func boolean(_ member: String) throws(AdministrationRefusal) -> Bool? {
+    guard let value = object[member] else { return nil }
+    guard let truth = value.boolValue else { throw wrong(member, value, "true or false") }
+    return truth
+  }
+
+  func integer(
+    _ member: String, in range: ClosedRange<Int64>
+  ) throws(AdministrationRefusal) -> Int64? {
+    guard let value = object[member] else { return nil }
+    guard let number = value.integerValue else { throw wrong(member, value, "a whole number") }
+    guard range.contains(number) else {
+      throw .badRequest(
+        "\(member) is not within \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+
+  func strings(_ member: String) throws(AdministrationRefusal) -> [String]? {
+    guard let value = object[member] else { return nil }
+    guard let list = value.arrayValue else { throw wrong(member, value, "a list of strings") }
+    var texts: [String] = []
+    for element in list {
+      guard let text = element.stringValue else {
+        throw wrong("\(member)[\(texts.count)]", element, "a string")
+      }
+      texts.append(text)
+    }
+    return texts
+  }
+
+  /// One of an enumeration's words.
+  func choice<Choice: RawRepresentable<String> & CaseIterable>(
+    _ member: String, _ type: Choice.Type
+  ) throws(AdministrationRefusal) -> Choice? {
+    guard let text = try string(member) else { return nil }
+    guard let choice = Choice.allCases.first(where: { $0.rawValue == text }) else {
+      throw .badRequest(
+        "\(member) is \"\(text)\"",
+        hint: "one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    return choice
+  }
+
+  /// A duration in milliseconds.
+  func duration(
+    _ member: String, in range: ClosedRange<Int64>
+  ) throws(AdministrationRefusal) -> Int64? {
+    guard let text = try string(member) else { return nil }
+    guard let value = GoDuration.milliseconds(text) else {
+      throw .badRequest("\(member): \"\(text)\" is no duration", hint: "write 60s, 5m or 1h30m")
+    }
+    guard range.contains(value) else {
+      throw .badRequest(
+        "\(member): \(text) is not within \(GoDuration.text(milliseconds: range.lowerBound)) to "
+          + GoDuration.text(milliseconds: range.upperBound))
+    }
+    return value
+  }
+
+  /// A pin in plain base64.
+  func pin(_ member: String) throws(AdministrationRefusal) -> SPKIPin? {
+    guard let text = try string(member) else { return nil }
+    do throws(PinSyntaxError) { return try SPKIPin(base64: text) } catch {
+      throw .badRequest("\(member): \(error)")
+    }
+  }
+
+  /// A pin that must be there.
+  func requiredPin() throws(AdministrationRefusal) -> SPKIPin {
+    guard let pin = try pin("pin") else { throw .missing("pin") }
+    return pin
+  }
+
+  /// A reason in the caller's words.
+  func reason(_ member: String) throws(AdministrationRefusal) -> String? {
+    guard let text = try string(member) else { return nil }
+    guard text.unicodeScalars.count <= AdministrationCall.longestReason else {
+      throw .badRequest(
+        "\(member) is longer than \(AdministrationCall.longestReason) characters")
+    }
+    return text
+  }
+
+  private func wrong(
+    _ member: String, _ value: JSONValue, _ expected: String
+  ) -> AdministrationRefusal {
+    .badRequest("\(member) is \(value.kind)", hint: "\(expected) is expected")
+  }
+}
+
+extension AdministrationRefusal {
+  /// A member that must be there and is not.
+  static func missing(_ member: String) -> AdministrationRefusal {
+    .badRequest("\(member) is missing")
+  }
+}
+
+extension JSONValue {
+  /// What the value is, for messages.
+  fileprivate var kind: String {
+    switch self {
+    case .null: "null"
+    case .bool: "a truth value"
+    case .number: "a number"
+    case .string: "a string"
+    case .array: "a list"
+    case .object: "an object"
+    }
+  }
+}

@@ -1,0 +1,145 @@
+import SslPinningRules
+
+extension ServerConfiguration {
+  /// Reads `keys[]`.
+  ///
+  /// - Entries that name the same file become one document; entries that name the same endpoint in
+  ///   it become one endpoint with the patterns of all of them.
+  /// - The same pattern twice for one endpoint is an error: one of the two lines was meant otherwise.
+  static func documents(
+    _ root: ConfigurationSection
+  ) throws(ConfigurationError) -> [DocumentConfiguration] {
+    let entries = try root.list("keys")
+    guard !entries.isEmpty else {
+      throw root.missing(
+        "keys", hint: "list what to watch, as in keys: [{fqdn: example.com}]")
+    }
+    var documents: [DocumentConfiguration] = []
+    // Where each stands: thousands of entries are usual, and a search for each would take minutes.
+    var places: [String: Int] = [:]
+    var endpoints: [String: [String: Int]] = [:]
+    for (index, node) in entries.enumerated() {
+      let entry = try ConfigurationSection(
+        node, path: "keys[\(index)]", known: entryKeys)
+      let endpoint = try endpoint(entry)
+      let file = try file(entry, endpoint)
+      guard let place = places[file] else {
+        places[file] = documents.count
+        endpoints[file] = [endpoint.id: 0]
+        documents.append(DocumentConfiguration(file: file, endpoints: [endpoint]))
+        continue
+      }
+      guard let same = endpoints[file]?[endpoint.id] else {
+        endpoints[file]?[endpoint.id] = documents[place].endpoints.count
+        documents[place].endpoints.append(endpoint)
+        continue
+      }
+      let known = documents[place].endpoints[same].patterns
+      if let repeated = endpoint.patterns.first(where: known.contains) {
+        throw entry.invalid(
+          "fqdn", "\(repeated) of \(endpoint.id) stands twice in \(file)",
+          hint: "remove one of the two entries")
+      }
+      documents[place].endpoints[same].patterns += endpoint.patterns
+      try unite(&documents[place].endpoints[same], with: endpoint, entry)
+    }
+    return documents
+  }
+
+  /// What one of several entries for an endpoint says counts for it; two that differ are an error.
+  private static func unite(
+    _ endpoint: inout WatchedEndpoint, with other: WatchedEndpoint, _ entry: ConfigurationSection
+  ) throws(ConfigurationError) {
+    guard other.interval == nil || endpoint.interval ?? other.interval == other.interval else {
+      throw entry.invalid(
+        "interval", "\(endpoint.id) has another one above", hint: "write it once")
+    }
+    guard other.approval == nil || endpoint.approval ?? other.approval == other.approval else {
+      throw entry.invalid(
+        "approval", "\(endpoint.id) has another one above", hint: "write it once")
+    }
+    guard endpoint.isUnion == other.isUnion, endpoint.issuers == other.issuers else {
+      throw entry.invalid(
+        "fqdn", "\(endpoint.id) has another union or other issuers above",
+        hint: "write them alike in each of its entries")
+    }
+    endpoint.interval = endpoint.interval ?? other.interval
+    endpoint.approval = endpoint.approval ?? other.approval
+  }
+
+  /// An entry of `keys[]` as it was written: its number, its place, and what it was read as.
+  struct WrittenKey {
+    let index: Int
+    let origin: ConfigurationOrigin
+    let file: String
+    let endpoint: WatchedEndpoint
+  }
+
+  /// Whose entries are good; one that is not has been told of.
+  static func writtenKeys(_ root: ConfigurationSection) -> [WrittenKey] {
+    let entries = (try? root.list("keys")) ?? []
+    return entries.enumerated().compactMap { index, node in
+      guard
+        let entry = try? ConfigurationSection(node, path: "keys[\(index)]", known: entryKeys),
+        let endpoint = try? endpoint(entry), let file = try? file(entry, endpoint)
+      else { return nil }
+      return WrittenKey(index: index, origin: node.origin, file: file, endpoint: endpoint)
+    }
+  }
+
+  private static let entryKeys = [
+    "fqdn", "domainName", "file", "port", "address", "interval", "approval", "union", "issuers",
+  ]
+
+  private static func endpoint(
+    _ entry: ConfigurationSection
+  ) throws(ConfigurationError) -> WatchedEndpoint {
+    guard let text = try entry.string("fqdn") else {
+      throw entry.missing("fqdn", hint: "name the endpoint to watch")
+    }
+    let fqdn: HostName
+    do throws(HostNameError) { fqdn = try HostName(text) } catch {
+      throw entry.invalid("fqdn", "\(error)")
+    }
+    var patterns: [HostPattern]?
+    if let text = try entry.nonEmpty("domainName") {
+      do throws(HostNameError) { patterns = [try HostPattern(text)] } catch {
+        throw entry.invalid("domainName", "\(error)")
+      }
+    }
+    var address: IPAddress?
+    if let text = try entry.string("address") {
+      guard let host = try? HostName(text), case .address(let value) = host else {
+        throw entry.invalid(
+          "address", "\"\(text)\" is no IP address", hint: "leave it out to resolve the name")
+      }
+      address = value
+    }
+    let port = try entry.integer("port", in: 1...65_535) ?? 443
+    return WatchedEndpoint(
+      fqdn: fqdn, port: UInt16(clamping: port), address: address, patterns: patterns,
+      interval: try entry.duration("interval", in: 1...day),
+      approval: try entry.choice("approval", of: ApprovalMode.self, called: "approval"),
+      isUnion: try entry.boolean("union") ?? false, issuers: try NamedIssuers(entry))
+  }
+
+  private static func file(
+    _ entry: ConfigurationSection, _ endpoint: WatchedEndpoint
+  ) throws(ConfigurationError) -> String {
+    let given = try entry.nonEmpty("file")
+    let file = given ?? "\(endpoint.fqdn).json"
+    guard DocumentConfiguration.isSafe(file: file) else {
+      throw entry.invalid(
+        given == nil ? "fqdn" : "file", "\"\(file)\" cannot be a file name here",
+        hint: "set file to letters, digits, '.', '_' and '-' without a leading dot")
+    }
+    guard !DocumentConfiguration.isTaken(file: file) else {
+      throw entry.invalid(
+        "file", "\"\(file)\" is something else here",
+        hint:
+          "another name: admin and reports are paths of this server, and what ends in .gz or .parts"
+          + " stands beside another document")
+    }
+    return file
+  }
+}

@@ -1,0 +1,65 @@
+import SslPinningRules
+
+/// An endpoint whose key is watched.
+public struct WatchedEndpoint: Sendable, Hashable {
+  /// The name that is looked up, sent as SNI and expected in the certificate.
+  public var fqdn: HostName { didSet { id = Self.id(of: self) } }
+  /// The TCP port.
+  public var port: UInt16 { didSet { id = Self.id(of: self) } }
+  /// Connect here instead of resolving `fqdn`; the name is still sent and checked.
+  public var address: IPAddress? { didSet { id = Self.id(of: self) } }
+  /// The hosts for which the endpoint's key is published.
+  public var patterns: [HostPattern]
+  /// Within how many milliseconds a changed key of this endpoint is published; `nil` means
+  /// ``TLSConfiguration/interval``.
+  public var interval: Int64?
+  /// Who decides about a new key of this endpoint; `nil` means ``TLSConfiguration/approval``.
+  public var approval: ApprovalMode?
+  /// Whether each region is shown a key of its own, so that vantage points need not agree.
+  public var isUnion: Bool
+  /// CAs, by their keys, under which a new key of this endpoint needs no person.
+  public var issuers: NamedIssuers
+  /// What tells endpoints of one document apart, in state and in logs: `www.example.com:443`, with
+  /// ` at 127.0.0.1` where an address is set.
+  public private(set) var id = ""
+
+  /// An endpoint.
+  ///
+  /// - Parameter patterns: `nil` means the name itself and one label below it; the name alone for
+  ///   an IP address.
+  public init(
+    fqdn: HostName, port: UInt16 = 443, address: IPAddress? = nil, patterns: [HostPattern]? = nil,
+    interval: Int64? = nil, approval: ApprovalMode? = nil, isUnion: Bool = false,
+    issuers: NamedIssuers = .none
+  ) {
+    self.fqdn = fqdn
+    self.port = port
+    self.address = address
+    self.interval = interval
+    self.approval = approval
+    self.isUnion = isUnion
+    self.issuers = issuers
+    self.patterns = patterns ?? Self.standardPatterns(for: fqdn)
+    // Kept: it is asked for with every look, and is longer in the making than most of what follows.
+    id = Self.id(of: self)
+  }
+
+  /// The apex and `*.`: pinning only the second, as the field's server does, would leave the apex
+  /// itself unpinned.
+  static func standardPatterns(for fqdn: HostName) -> [HostPattern] {
+    switch fqdn {
+    case .name(let name): [.exact(fqdn), .oneMoreLabel(name)]
+    case .address: [.exact(fqdn)]
+    }
+  }
+
+  private static func id(of endpoint: WatchedEndpoint) -> String {
+    let host =
+      if case .address(let address) = endpoint.fqdn, address.bytes.count == 16 {
+        "[\(endpoint.fqdn)]"
+      } else {
+        "\(endpoint.fqdn)"
+      }
+    return "\(host):\(endpoint.port)" + (endpoint.address.map { " at \($0)" } ?? "")
+  }
+}

@@ -1,0 +1,178 @@
+import Foundation
+import SslPinningPlatform
+
+/// The open connections of a server, each with the moment at which it is cut.
+///
+/// libmicrohttpd's own time-out counts silence, so a client that sends one byte every few seconds
+/// holds its connection for ever. Here each phase of a request has one absolute deadline, which
+/// traffic does not move.
+///
+/// A socket is shut down under the lock that its closing takes, so the descriptor of a connection
+/// that just closed, and may already be another one's, is never touched.
+final class ConnectionDeadlines: Sendable {
+  /// How long each phase may take, in nanoseconds.
+  private struct Times {
+    let idle, header, body, answer, later: Int64
+
+    init(_ limits: HTTPLimits) {
+      (idle, header, body) = (Self.of(limits.idle), Self.of(limits.header), Self.of(limits.body))
+      (answer, later) = (Self.of(limits.answer), Self.of(limits.later))
+    }
+
+    private static func of(_ duration: Duration) -> Int64 {
+      let (seconds, attoseconds) = duration.components
+      return min(seconds, 1 << 32) * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+  }
+
+  private let times: Locked<Times>
+  private let open = Locked(Open())
+
+  private struct Open {
+    var connections: [ObjectIdentifier: HTTPConnection] = [:]
+    /// How many each caller has.
+    var counts: [[UInt8]: Int] = [:]
+  }
+
+  /// How long a connection may be idle, or busy, before another one may take its place: in nanoseconds.
+  private static let (idlePatience, busyPatience): (Int64, Int64) = (250_000_000, 1_000_000_000)
+
+  init(limits: HTTPLimits) { times = Locked(Times(limits)) }
+
+  /// Goes by these times from the next phase of each connection on.
+  func change(_ limits: HTTPLimits) { times.withLock { $0 = Times(limits) } }
+
+  /// A connection began.
+  ///
+  /// - Parameter limit: how many its address may have; `nil` where that is not limited.
+  /// - Returns: false where it is one too many.
+  func begin(_ connection: HTTPConnection, limit: Int? = nil) -> Bool {
+    set(connection, isIdle: true) { $0.header }
+    return open.withLock { open in
+      open.connections[ObjectIdentifier(connection)] = connection
+      let count = open.counts[connection.bucket, default: 0] + 1
+      open.counts[connection.bucket] = count
+      return limit.map { count <= $0 } ?? true
+    }
+  }
+
+  /// The first line of a request is in. On a new connection its time runs already.
+  func receivingHeader(_ connection: HTTPConnection) {
+    let deadline = Self.now() + times.withLock { $0.header }
+    if deadline < connection.deadline.load(ordering: .relaxed) {
+      connection.deadline.store(deadline, ordering: .relaxed)
+    }
+    connection.isIdle.store(false, ordering: .relaxed)
+    connection.since.store(Self.now(), ordering: .relaxed)
+  }
+
+  func receivingBody(_ connection: HTTPConnection) { set(connection) { $0.body } }
+  func waiting(_ connection: HTTPConnection) { set(connection) { $0.later } }
+  func answering(_ connection: HTTPConnection) { set(connection) { $0.answer } }
+  func answered(_ connection: HTTPConnection) { set(connection, isIdle: true) { $0.idle } }
+
+  /// A connection is about to close.
+  func end(_ connection: HTTPConnection) {
+    open.withLock { open in
+      guard open.connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else {
+        return
+      }
+      let rest = open.counts[connection.bucket, default: 1] - 1
+      open.counts[connection.bucket] = rest > 0 ? rest : nil
+    }
+  }
+
+  /// Cuts connections so that others can be accepted, where the server is full.
+  ///
+  /// First those of whoever has most, of those first the idle ones, and of those the oldest. Not those that
+  /// just began something, nor those whose answer is worked on.
+  ///
+  /// - Parameter count: how many at most; fewer where others are about to end.
+  func makeRoom(_ count: Int) {
+    let now = Self.now()
+    open.withLock { open in
+      var (ending, most) = (0, 0)
+      let candidates = open.connections.values.compactMap { connection -> Candidate? in
+        if connection.isCut.load(ordering: .relaxed) { ending += 1 }
+        guard connection.later == nil, !connection.isCut.load(ordering: .relaxed) else {
+          return nil
+        }
+        let of = open.counts[connection.bucket, default: 0]
+        most = max(most, of)
+        let isIdle = connection.isIdle.load(ordering: .relaxed)
+        let since = connection.since.load(ordering: .relaxed)
+        guard now - since >= (isIdle ? Self.idlePatience : Self.busyPatience) else { return nil }
+        return Candidate(connection: connection, of: of, isIdle: isIdle, since: since)
+      }
+      guard ending < count else { return }
+      // Where those of whoever has most are new, they are waited for: nobody else's go.
+      for candidate in candidates.filter({ $0.of == most }).sorted(by: <).prefix(count - ending) {
+        candidate.connection.isCut.store(true, ordering: .relaxed)
+        shutdown(candidate.connection.descriptor, Int32(SHUT_RDWR))
+      }
+    }
+  }
+
+  private struct Candidate {
+    let connection: HTTPConnection
+    let of: Int
+    let isIdle: Bool
+    let since: Int64
+
+    static func < (left: Self, right: Self) -> Bool {
+      (-left.of, left.isIdle ? 0 : 1, left.since) < (-right.of, right.isIdle ? 0 : 1, right.since)
+    }
+  }
+
+  /// Cuts every connection whose deadline has passed; but where an answer is waited for, that is
+  /// told to end: first its task, and after the time that an answer may take, the wait itself.
+  func cutOverdue() {
+    let now = Self.now()
+    let late = open.withLock { open in
+      let overdue = open.connections.values.filter { $0.deadline.load(ordering: .relaxed) < now }
+      let late = overdue.filter { $0.later != nil }
+      for connection in overdue where connection.later == nil {
+        shutdown(connection.descriptor, Int32(SHUT_RDWR))
+      }
+      return late
+    }
+    let answer = times.withLock { $0.answer }
+    for connection in late {
+      connection.deadline.store(now + answer, ordering: .relaxed)
+      connection.later?.expire()
+    }
+  }
+
+  /// Ends the reading side of every connection: what was received is still answered, nothing more
+  /// is asked.
+  func hangUp() {
+    open.withLock { open in
+      for connection in open.connections.values {
+        shutdown(connection.descriptor, Int32(SHUT_RD))
+      }
+    }
+  }
+
+  /// Runs `body` over the open connections, none of which closes meanwhile.
+  func withOpen<Result>(_ body: (Dictionary<ObjectIdentifier, HTTPConnection>.Values) -> Result)
+    -> Result
+  {
+    open.withLock { body($0.connections.values) }
+  }
+
+  private func set(
+    _ connection: HTTPConnection, isIdle: Bool = false, _ limit: (Times) -> Int64
+  ) {
+    let now = Self.now()
+    connection.deadline.store(now + times.withLock { limit($0) }, ordering: .relaxed)
+    connection.isIdle.store(isIdle, ordering: .relaxed)
+    connection.since.store(now, ordering: .relaxed)
+  }
+
+  /// Nanoseconds of the monotonic clock, at the kernel's tick: a few nanoseconds per call.
+  private static func now() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+}

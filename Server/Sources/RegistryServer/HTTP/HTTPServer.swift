@@ -1,0 +1,185 @@
+import Foundation
+import SslPinningPlatform
+import Synchronization
+
+/// An HTTP/1.1 server on libmicrohttpd.
+///
+/// - What a path takes is known before a body is read: see ``HTTPRouteRule``. What it does not take
+///   is refused as soon as the header is in (404, 405, 413), and the connection is closed.
+/// - An answer is finished, or comes later: then the connection is suspended, and no thread waits.
+///   See ``HTTPAnswer``.
+/// - Requests are read strictly (RFC 9112): what two parsers could read differently is refused and
+///   the connection closed. See ``HeaderReader``, ``RequestFraming``, ``TargetPath``. A chunked
+///   request is its connection's last, since libmicrohttpd reads chunks with more patience than
+///   others, and nothing here can see how they came.
+/// - Bounded: connections, connections per address, header bytes and lines, each body and all of
+///   them, and by absolute deadlines the arrival of header and body, the wait for an answer and its
+///   reading. Where all connections are taken, idle and slow ones give way to new ones, those of whoever has
+///   most first; and strangers wait for answers on a quarter of them at most.
+/// - With TLS 1.2 and later where it is given a certificate, which can be replaced while it runs.
+final class HTTPServer: Sendable {
+  /// The address with the port that the system chose where 0 was asked for.
+  let address: ListenAddress
+
+  private let site: HTTPSite
+  private let running: Locked<Running?>
+  private let intake: ConnectionIntake
+
+  private struct Running: @unchecked Sendable {
+    var daemon: HTTPDaemon
+    /// Those before it, which serve their last connections.
+    var retired: [HTTPDaemon] = []
+
+    var daemons: [HTTPDaemon] { [daemon] + retired }
+    /// Unchecked: a source may be cancelled from any thread.
+    let reaper: any DispatchSourceTimer
+  }
+
+  /// Listens and answers from now on.
+  ///
+  /// - Parameter tls: the certificate to show; `nil` means clear text.
+  /// - Throws: ``HTTPServerError``.
+  init(
+    listen: ListenAddress, tls identity: ListenerIdentity? = nil,
+    limits: HTTPLimits = HTTPLimits(), proxies: TrustedProxies = TrustedProxies(),
+    routing: @escaping HTTPRouting, isTrusted: HTTPTrust? = nil, observer: HTTPObserver? = nil,
+    handler: @escaping HTTPHandler
+  ) throws(HTTPServerError) {
+    let (descriptor, address) = try ListeningSocket.open(listen)
+    let site = HTTPSite(
+      limits: limits, isLoopback: address.isLoopback, proxies: proxies, routing: routing,
+      isTrusted: isTrusted, observer: observer, handler: handler)
+    guard let daemon = HTTPDaemon(identity: identity, site: site) else {
+      close(descriptor)
+      throw .system(operation: "starting the HTTP server", reason: "out of threads or memory")
+    }
+    let reaper = DispatchSource.makeTimerSource()
+    let running = Locked<Running?>(Running(daemon: daemon, reaper: reaper))
+    self.address = address
+    self.site = site
+    self.running = running
+    intake = ConnectionIntake(
+      listening: descriptor,
+      hasRoom: {
+        if Self.openConnections(running) < limits.connections { return true }
+        site.deadlines.makeRoom(max(1, limits.connections / 32))
+        return false
+      },
+      take: { socket, address, length in
+        // Behind the lock: a daemon that has been stopped must not be given any.
+        running.withLock { running in
+          if let running { running.daemon.add(socket, address, length) } else { close(socket) }
+        }
+      })
+    reaper.schedule(deadline: .now() + Self.tick, repeating: Self.tick, leeway: .milliseconds(50))
+    reaper.setEventHandler { [running] in
+      site.deadlines.cutOverdue()
+      site.suspended.cancelAbandoned()
+      for daemon in Self.takeFinished(running) { daemon.stop() }
+    }
+    reaper.resume()
+  }
+
+  /// How often deadlines and clients that wait are looked at.
+  private static let tick = DispatchTimeInterval.milliseconds(200)
+
+  deinit {
+    intake.close()
+    guard let running = running.withLock({ $0.take() }) else { return }
+    running.reaper.cancel()
+    site.suspended.cancelAll()
+    site.suspended.close()
+    for daemon in running.daemons { daemon.stop() }
+  }
+
+  /// How many connections are open; 0 once it has stopped.
+  var openConnections: Int { Self.openConnections(running) }
+
+  private static func openConnections(_ running: Locked<Running?>) -> Int {
+    running.withLock { ($0?.daemons ?? []).reduce(0) { $0 + $1.openConnections } }
+  }
+
+  /// How many answers are waited for.
+  var suspendedConnections: Int { site.suspended.count }
+
+  /// Bytes that request bodies under way take.
+  var bodyBytes: Int { site.bodyBytes }
+
+  /// Shows another certificate from now on. No connection is dropped: those that are open end with
+  /// their next answer, or when they have asked nothing for ``HTTPLimits/idle``.
+  ///
+  /// A second daemon takes new connections over. A server of clear text must not be given a certificate.
+  ///
+  /// - Throws: ``HTTPServerError``; the server then goes on as it was.
+  func reload(_ identity: ListenerIdentity) throws(HTTPServerError) {
+    let taken: Bool? = running.withLock { running in
+      guard var current = running else { return nil }
+      guard
+        let daemon = HTTPDaemon(identity: identity, site: site)
+      else { return false }
+      let before = current.daemon
+      before.retire()
+      current.retired.append(before)
+      current.daemon = daemon
+      running = current
+      return true
+    }
+    guard taken != false else {
+      throw .system(
+        operation: "starting with the new certificate",
+        reason: "out of threads or memory")
+    }
+  }
+
+  /// Goes by these times from now on; all other limits stay as they are.
+  func change(times limits: HTTPLimits) { site.deadlines.change(limits) }
+
+  /// Believes these proxies from now on.
+  func change(proxies: TrustedProxies) { site.change(proxies) }
+
+  /// Stops accepting, lets answers that are under way go out, and closes. Further calls do nothing.
+  ///
+  /// Who has connected is answered, also from the kernel's queue, and told that the connection ends
+  /// with the answer. Work on later answers is cancelled, and what it gives is sent. Connections
+  /// that ask nothing for half a second are hung up.
+  func stop() async {
+    site.isStopping.store(true, ordering: .relaxed)
+    await intake.closed()
+    guard let running = running.withLock({ $0.take() }) else { return }
+    let daemons = running.daemons
+    site.suspended.cancelAll()
+    if await !Self.areDrained(daemons, within: .milliseconds(500)) {
+      site.deadlines.hangUp()
+      _ = await Self.areDrained(daemons, within: site.limits.drain)
+    }
+    site.suspended.close()
+    running.reaper.cancel()
+    await withCheckedContinuation { continuation in
+      // Joins the server's threads, so not on a cooperative one.
+      DispatchQueue.global().async {
+        for daemon in daemons { daemon.stop() }
+        continuation.resume()
+      }
+    }
+  }
+
+  private static func areDrained(_ daemons: [HTTPDaemon], within limit: Duration) async -> Bool {
+    let step = Duration.milliseconds(10)
+    var left = limit
+    while daemons.contains(where: { $0.openConnections > 0 }) {
+      guard left > .zero else { return false }
+      try? await Task.sleep(for: step)
+      left -= step
+    }
+    return true
+  }
+
+  private static func takeFinished(_ running: Locked<Running?>) -> [HTTPDaemon] {
+    running.withLock { running in
+      for daemon in running?.daemons ?? [] { daemon.forgetLost() }
+      let finished = (running?.retired ?? []).filter { $0.openConnections == 0 }
+      running?.retired.removeAll { daemon in finished.contains { $0 === daemon } }
+      return finished
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import CanonicalJSON
+import SslPinningRules
+
+/// One line of a document: a host and a key that it may have.
+struct DocumentEntry: Sendable, Hashable {
+  let pattern: HostPattern
+  let pin: SPKIPin
+  let fqdn: HostName
+  /// When the key was first seen, in Unix seconds.
+  let date: Int64
+
+  /// The entries of a document: its endpoints and their patterns in the order configured, the keys of
+  /// each oldest first. An endpoint without a key yet has none; where two endpoints have the same key
+  /// for the same hosts, the first one's entry stands for both.
+  ///
+  /// Denied keys are left out. Where nothing would be left the one that was denied last stays: an empty
+  /// registry is never published, and clients that read the statement beside it refuse the key all the
+  /// same. Those that were out already never come back: clients of format 1 would take them again.
+  static func entries(
+    of endpoints: [WatchedEndpoint], state: DocumentState
+  ) -> [DocumentEntry] {
+    let denied = state.deniedPins
+    let entries = entries(of: endpoints, ledgers: state.ledgers) { !denied.contains($0) }
+    guard entries.isEmpty else { return entries }
+    for last in state.denied.reversed() {
+      let entries = self.entries(of: endpoints, ledgers: state.ledgers) { $0 == last.pin }
+      if !entries.isEmpty { return entries }
+    }
+    return []
+  }
+
+  private static func entries(
+    of endpoints: [WatchedEndpoint], ledgers: [String: DomainLedger],
+    where isPublished: (SPKIPin) -> Bool
+  ) -> [DocumentEntry] {
+    struct Meaning: Hashable {
+      let pattern: HostPattern
+      let pin: SPKIPin
+    }
+    var said: Set<Meaning> = []
+    var entries: [DocumentEntry] = []
+    for endpoint in endpoints {
+      for pattern in endpoint.patterns {
+        for key in ledgers[endpoint.id]?.keys ?? []
+        where isPublished(key.pin)
+          && said.insert(Meaning(pattern: pattern, pin: key.pin)).inserted
+        {
+          entries.append(
+            DocumentEntry(
+              pattern: pattern, pin: key.pin, fqdn: endpoint.fqdn, date: key.firstSeen))
+        }
+      }
+    }
+    return entries
+  }
+
+  func json(expires: Int64) -> JSONValue {
+    // In the order in which they are written.
+    var json: JSONObject = [
+      "date": .string(RFC3339.text(date)), "domainName": .string(pattern.description),
+    ]
+    json["expire"] = JSONNumber(exactly: expires).map(JSONValue.number)
+    json["fqdn"] = .string(fqdn.description)
+    json["key"] = .string(pin.base64)
+    return .object(json)
+  }
+}

@@ -1,0 +1,496 @@
+import CanonicalJSON
+import SslPinningRules
+import TLSTools
+
+/// Keeps one document true: enters looks into its state, signs what changed, stores it, and only then
+/// publishes it.
+///
+/// - Stored before published: what a client has seen survives any crash of this server.
+/// - Signed once per change, and once a day without one so that its expiry moves on.
+/// - The first document waits until every endpoint was looked at once: one that lists half of them
+///   would have clients refuse the other half.
+/// - Several servers may share the store. Whoever loses the race reads what the other wrote, unites
+///   what looks showed with what people decided, and tries again.
+/// - The history tells everything once, whichever server found it out and however often its write was
+///   tried (``PendingHistory``).
+/// - A store that fails leaves the published document as it is. What was learnt meanwhile is kept in
+///   memory and stored with the next attempt.
+actor DocumentKeeper {
+  nonisolated let file: String
+  nonisolated let services: KeeperServices
+
+  private(set) var settings: KeeperSettings
+  /// The endpoints in force.
+  private(set) var endpoints: [WatchedEndpoint] = []
+
+  private(set) var state = DocumentState()
+  private var stored = DocumentState()
+  private var version: Int64 = 0
+  private var history = PendingHistory()
+  private(set) var lastLooks: [String: LastLook] = [:]
+  /// The endpoints in force that were not looked at since the start, and are to be.
+  private var awaited: Set<String> = []
+  private(set) var inForce: Set<String> = []
+  private(set) var listed = ListedPatterns()
+  private var isDirty = false
+  /// Whether a write failed, or the store went back, so that the record lacks what is known here.
+  private var isAhead = false
+  private var mustSign = true
+  /// What accepted looks say of time.
+  private var proof = TimeProof()
+  /// Whether others are watched than were when somebody last asked.
+  private var hasNewEndpoints = false
+  private var watchedPauses: Set<String> = []
+  private var writing: Task<Void, Never>?
+
+  init(_ settings: KeeperSettings, services: KeeperServices) {
+    file = settings.configuration.file
+    self.settings = settings
+    self.services = services
+    endpoints = settings.configuration.endpoints
+    inForce = Set(endpoints.map(\.id))
+    awaited = inForce
+  }
+
+  /// Reads what the store has and publishes it.
+  ///
+  /// - Throws: ``StoreError``: a server that cannot read its past must not begin a new one.
+  func open() async throws(StoreError) { _ = try await reload() }
+
+  /// Takes over another configuration.
+  func reconfigure(_ settings: KeeperSettings) {
+    let before = inForce
+    self.settings = settings
+    refreshEndpoints()
+    mustSign = true
+    for id in before.subtracting(inForce).sorted() {
+      services.log.event(
+        .warn, "endpoint_left",
+        ["file": file, "endpoint": id, "message": DocumentState.leftMessage])
+    }
+  }
+
+  /// Enters a look.
+  ///
+  /// - Returns: what should follow. By then everything that the look changed is stored and published,
+  ///   unless the store failed.
+  func enter(_ look: Look, of endpoint: WatchedEndpoint, at now: Int64) async -> EnteredLook {
+    let id = endpoint.id
+    guard inForce.contains(id) else { return EnteredLook() }
+    var ledger = state.ledgers[id] ?? DomainLedger()
+    let group = ledger.keys.map(\.pin)
+    let context = context(of: endpoint, ledger)
+    let events = ledger.enter(look, at: now, rule: settings.rule, context: context)
+    state.ledgers[id] = ledger
+    proof.enter(look, at: now)
+    if !ledger.keys.isEmpty { listed.insert(id, endpoint.patterns) }
+    let concernsOthers = note(events, look, id, group: group, now)
+    if isNotable(events, ledger, id, now) { isDirty = true }
+    await settle(at: now)
+    return EnteredLook(
+      isWaiting: ledger.isWaiting, isDoubtful: ledger.isDoubtful, concernsOthers: concernsOthers)
+  }
+
+  /// Makes a change that somebody asked for. On return it is stored and published.
+  ///
+  /// - Throws: ``AdministrationError``; nothing was changed then, but for
+  ///   ``AdministrationError/notStored(_:)``, which leaves that open.
+  @discardableResult
+  func perform(
+    at now: Int64,
+    _ change:
+      @Sendable (inout DocumentState, [WatchedEndpoint]) throws(AdministrationError)
+      -> [HistoryEntry]
+  ) async throws(AdministrationError) -> [HistoryEntry] {
+    while let running = writing { await running.value }
+    // Looks that come in meanwhile are written afterwards.
+    let (ended, end) = AsyncStream<Never>.makeStream()
+    writing = Task { for await _ in ended {} }
+    defer {
+      writing = nil
+      end.finish()
+    }
+    for _ in 0..<8 {
+      let (before, waiting) = (state, history.entries)
+      var next = state
+      let entries = try change(&next, settings.configuration.endpoints)
+      guard !entries.isEmpty else { return [] }
+      do throws(KeeperFailure) {
+        if try await write(next, waiting + entries, signing: true, at: now) {
+          // What looks showed while it was written.
+          state = before == state ? stored : state.merging(stored, base: before)
+          refreshEndpoints()
+          return entries
+        }
+        try await reloading()
+      } catch { throw .notStored("\(error)") }
+    }
+    throw .notStored("others keep changing the document")
+  }
+
+  /// What is due without a look: takes over what another server stored, and signs again when the
+  /// document is a day old.
+  func upkeep(at now: Int64) async {
+    await refresh(at: now)
+    await settle(at: now)
+  }
+
+  /// What this server does before it watches: takes over what the last leader stored, and told.
+  func lead(at now: Int64) async {
+    if let page = try? await services.store.history(of: file, before: nil, limit: 200) {
+      history.lead(after: HistoryEntry.read(page))
+    }
+    await upkeep(at: now)
+  }
+
+  /// Takes over what another server stored, if it did.
+  ///
+  /// - Parameter isFollowing: whether another server is known to lead. What could not be written here is
+  ///   that one's to find out then: kept, it would come back with the next change made here, over whatever
+  ///   people decided meanwhile.
+  func refresh(at now: Int64, isFollowing: Bool = false) async {
+    while let running = writing { await running.value }
+    do throws(StoreError) {
+      let isNewer = try await reload()
+      if isFollowing, isNewer, isAhead, writing == nil {
+        (state, history, isDirty, isAhead) = (stored, PendingHistory(), false, false)
+        refreshEndpoints()
+        services.health.clear(file)
+      }
+    } catch {
+      note(.store(error), at: now)
+      return
+    }
+    // The store answers again, and there is nothing that this server is to write.
+    if isFollowing || !isDirty, state.alerts[""]?.contains(where: { $0.kind == .storing }) == true {
+      state.settle(.storing, "")
+      if state.alerts[""] == nil { services.health.clear(file) }
+    }
+  }
+
+  /// Denies here what other documents had denied while this one was not kept.
+  func takeOver(_ denials: [DocumentState.Denial], at now: Int64) {
+    let entries = state.takeOver(denials, at: now)
+    guard !entries.isEmpty else { return }
+    for entry in entries { history.append(entry) }
+    (isDirty, isAhead, mustSign) = (true, true, true)
+  }
+
+  /// Tells of keys that do not fit the key sets before the next change needs them.
+  func checkSigning(at now: Int64) {
+    if let problem = services.signer.problem(of: file, after: state) {
+      services.health.report(file, "\(problem)", as: .signing)
+      state.raise(ServerAlert(kind: .signing, message: "\(problem)", since: now))
+      services.log.event(.error, "signing_impossible", ["file": file, "reason": "\(problem)"])
+    } else if state.alerts[""]?.contains(where: { $0.kind == .signing }) == true {
+      state.settle(.signing, "")
+      services.health.clear(file)
+    }
+  }
+
+  /// Whether others are watched, or paused, than the last time that this was asked: somebody else's change,
+  /// or one of another server.
+  func takeNewEndpoints() -> Bool {
+    defer { hasNewEndpoints = false }
+    return hasNewEndpoints
+  }
+
+  /// Stores all that is known, down to the times of the last looks.
+  func close(at now: Int64) async {
+    if state.ledgers.mapValues(\.kept) != stored.ledgers { isDirty = !state.ledgers.isEmpty }
+    await settle(at: now)
+  }
+
+  // MARK: - Writing
+
+  /// Waits until memory, store and published document agree, or the store fails. One writer at a
+  /// time: looks that come in while it writes are written together afterwards.
+  private func settle(at now: Int64) async {
+    while let running = writing { await running.value }
+    guard isDue(at: now) else { return }
+    let task = Task {
+      await self.write(at: now)
+      // Before the task ends: whoever waits for it must not find it still here, since waiting for an
+      // ended task lets nobody else run.
+      self.writing = nil
+    }
+    writing = task
+    await task.value
+  }
+
+  private func write(at now: Int64) async {
+    for _ in 0..<8 {
+      guard isDue(at: now) else { return }
+      let entries = history.entries
+      let isSigning = (mustSign || isOld(at: now)) && mayPublish
+      // Before the wait: looks that come in meanwhile set both again.
+      isDirty = false
+      if isSigning { mustSign = false }
+      do throws(KeeperFailure) {
+        if try await write(state, entries, signing: isSigning, at: now) { return }
+        (isDirty, mustSign) = (true, true)
+        try await reloading()
+      } catch {
+        (isDirty, isAhead, mustSign) = (true, true, true)
+        note(error, at: now)
+        return
+      }
+    }
+    services.log.event(.warn, "store_contended", ["file": file])
+  }
+
+  /// Signs, where that is due, stores and publishes a state. False: another server was first.
+  private func write(
+    _ next: DocumentState, _ entries: [HistoryEntry], signing: Bool, at now: Int64
+  ) async throws(KeeperFailure) -> Bool {
+    var next = next
+    // Alerts of what is over once this is stored.
+    let isOver = alertsThatEnd(signing: signing && mayPublish, after: next)
+    for kind in isOver { next.settle(kind, "") }
+    // Of now: what is read while the parts are awaited is not in them, and this write is refused.
+    let base = version
+    // While this one signs: of thousands of endpoints either takes a tenth of a second.
+    let unsigned = next
+    async let parts = Self.encode(unsigned, entries)
+    let document = signing && mayPublish ? try sign(&next, at: now) : nil
+    let lines = await parts.history
+    let bytes = next.encoded(domains: await parts.domains)
+    let outcome: StoreReplacement
+    history.begin()
+    do throws(StoreError) {
+      outcome = try await services.store.replace(
+        file, version: base, with: bytes, history: lines)
+    } catch {
+      history.failed()
+      throw .store(error)
+    }
+    guard case .replaced(let version) = outcome else {
+      history.refused()
+      return false
+    }
+    // Once it is published: the pieces of a large document are as large, and of no use until the next.
+    defer { if bytes.count > 1 << 20 { ProcessMemory.giveBack() } }
+    history.written(entries)
+    isAhead = false
+    services.health.clear(file)
+    for kind in isOver { state.settle(kind, "") }
+    // A newer version was read while the answer was on its way: that has this one in it.
+    guard version >= self.version else { return true }
+    self.version = version
+    stored = next
+    stored.ledgers = next.ledgers.mapValues(\.kept)
+    guard let document else { return true }
+    (state.document, state.signed, state.number) = (next.document, next.signed, next.number)
+    publish(document)
+    return true
+  }
+
+  /// What does not depend on what is signed. Not on the actor.
+  private static func encode(
+    _ state: DocumentState, _ entries: [HistoryEntry]
+  ) async -> (domains: [UInt8], history: [[UInt8]]) {
+    (state.encodedDomains, entries.map { JSONValue.object($0.json).canonicalBytes })
+  }
+
+  /// Signs what a state says where that is something else than was published, or is a day old.
+  private func sign(
+    _ state: inout DocumentState, at now: Int64
+  ) throws(KeeperFailure) -> PublishedDocument? {
+    let inForce = state.endpoints(configured: settings.configuration.endpoints)
+    let content = content(state, inForce)
+    let current = services.published.document(file)
+    let beginsEpoch = services.signer.hasNewKeySets(for: file, after: state)
+    if !isOld(at: now), !beginsEpoch, let current, current.bytes == state.document,
+      services.published.content(file) == content
+    {
+      return nil
+    }
+    // Never an older number than before, whatever became of the store: clients take it for a rollback.
+    if let number = current?.number { state.number = max(state.number ?? number, number) }
+    let last = max(state.signed, current?.signed ?? 0)
+    var time = proof.time(after: last, at: now)
+    // Without a number, time alone tells another document from this one.
+    if state.number == nil { time = max(now, last + 1) }
+    do throws(SigningProblem) {
+      guard
+        let document = try services.signer.sign(content, file: file, after: state, at: time)
+      else { return nil }
+      (state.document, state.signed) = (document.bytes, document.signed)
+      state.number = document.number
+      services.published.prepare(content, for: document)
+      return document
+    } catch { throw .signing(error) }
+  }
+
+  private func isDue(at now: Int64) -> Bool {
+    guard mayPublish else { return false }
+    return isDirty || isOld(at: now) || (mustSign && hasKeys)
+  }
+
+  private func isOld(at now: Int64) -> Bool {
+    !state.document.isEmpty
+      && proof.asksForSigning(signed: state.signed, at: now, isNumbered: state.number != nil)
+  }
+
+  /// Whether there is a document already, or every endpoint was looked at.
+  private var mayPublish: Bool { !state.document.isEmpty || awaited.isEmpty }
+
+  private func publish(_ document: PublishedDocument) {
+    guard services.published.publish(document) else { return }
+    services.metrics?.published(
+      DocumentFacts(
+        file: file, version: document.number?.version, epoch: document.number?.epoch,
+        signed: document.signed, entries: services.published.content(file)?.entries ?? []))
+    services.log.event(
+      .info, "document_published",
+      [
+        "file": file, "keys": "\(document.keyCount)", "etag": document.entityTag,
+        "signed": RFC3339.text(document.signed),
+        "version": document.number.map { "\($0.epoch).\($0.version)" } ?? "",
+      ])
+  }
+
+  // MARK: - Reading
+
+  private func reloading() async throws(KeeperFailure) {
+    do throws(StoreError) { _ = try await reload() } catch { throw .store(error) }
+  }
+
+  /// Takes over the record in force: what it says of looks is united with what is known here, and
+  /// its document is published if this server's key signed it.
+  ///
+  /// - Returns: whether it was newer than what was known.
+  private func reload() async throws(StoreError) -> Bool {
+    let known = version
+    let record = try await services.store.record(named: file)
+    guard let record, record.version > version else {
+      // Nobody was faster: the question was asked when the newer version was known already.
+      if version == known, record?.version ?? 0 < known { try goBack(to: record) }
+      return false
+    }
+    let theirs = try DocumentState(decoding: record.bytes, file: file)
+    let entries = try await storedEntries()
+    guard record.version > version else { return false }
+    history.reconcile(with: entries, theirs: theirs, base: stored)
+    version = record.version
+    state = state.merging(theirs, base: stored)
+    stored = theirs
+    refreshEndpoints()
+    mustSign = true
+    guard
+      let document = services.signer.recognise(theirs.document, file: file, signed: theirs.signed)
+    else { return true }
+    let current = services.published.document(file)
+    guard current.map(document.isNewer) ?? true || current?.bytes == document.bytes else {
+      return true
+    }
+    let content = content(state, endpoints)
+    if content.isSaid(by: document.bytes) {
+      services.published.prepare(content, for: document)
+      mustSign = services.signer.hasNewKeySets(for: file, after: theirs)
+    }
+    // What else the record says is no reason to publish the same again.
+    if current?.bytes != document.bytes { publish(document) }
+    return true
+  }
+
+  /// The store lost what it had acknowledged, or has an older backup in force, while this server ran: what
+  /// is known here goes on top of what it has now. Otherwise no write would ever name the right version.
+  private func goBack(to record: StoredRecord?) throws(StoreError) {
+    var theirs = DocumentState()
+    if let record { theirs = try DocumentState(decoding: record.bytes, file: file) }
+    services.log.event(
+      .error, "store_went_back",
+      [
+        "file": file, "version": "\(record?.version ?? 0)", "known": "\(version)",
+        "message": DocumentState.wentBackMessage,
+      ])
+    state = state.goingOn(from: theirs)
+    (stored, version) = (theirs, record?.version ?? 0)
+    (isDirty, isAhead, mustSign) = (true, true, true)
+    refreshEndpoints()
+  }
+
+  /// The entries of the store among which those may be that are to be written; none where there is no
+  /// doubt.
+  private func storedEntries() async throws(StoreError) -> [HistoryEntry] {
+    var (entries, last) = ([HistoryEntry](), nil as Int64?)
+    while history.isUnsure {
+      let page = try await services.store.history(of: file, before: last, limit: 200)
+      entries += HistoryEntry.read(page)
+      guard let end = page.last, let oldest = entries.last, !history.isBehind(oldest) else { break }
+      last = end.number
+    }
+    return entries
+  }
+
+  private func refreshEndpoints() {
+    let before = (endpoints, watchedPauses)
+    endpoints = state.endpoints(configured: settings.configuration.endpoints)
+    watchedPauses = pausedEndpoints
+    if before != (endpoints, watchedPauses) { hasNewEndpoints = true }
+    inForce = Set(endpoints.map(\.id))
+    if state.forgetLeftovers(endpoints) { (isDirty, mustSign) = (true, true) }
+    awaited = inForce.filter { lastLooks[$0] == nil && !state.isPaused($0) }
+    listed = ListedPatterns()
+    for endpoint in endpoints where state.ledgers[endpoint.id]?.keys.isEmpty == false {
+      listed.insert(endpoint.id, endpoint.patterns)
+    }
+  }
+
+  // MARK: - Looks
+
+  /// Takes down what a look led to.
+  ///
+  /// - Returns: whether other endpoints should be looked at too.
+  private func note(
+    _ events: [LedgerEvent], _ look: Look, _ id: String, group: ChangeGauge.Group, _ now: Int64
+  ) -> Bool {
+    let hasFailed = events.contains { if case .unreachable = $0 { true } else { false } }
+    let failures = hasFailed ? (lastLooks[id]?.failures ?? 0) + 1 : 0
+    awaited.remove(id)
+    lastLooks[id] = LastLook(at: now, look: look, failures: failures)
+    var concernsOthers = false
+    if !hasFailed {
+      let isChanged = events.contains(where: \.isChange)
+      let held = state.ledgers[id]?.held ?? [:]
+      if isChanged || !Sighting.all(in: look).contains(where: { held[$0.pin] != nil }) {
+        concernsOthers = services.gauge.withLock { gauge in
+          gauge.note("\(file) \(id)", of: group, isChanged: isChanged, at: now)
+        }
+      }
+    }
+    for event in events {
+      services.log.event(
+        event.level, event.name,
+        ["file": file, "endpoint": id, "message": "\(event)", "pin": event.pin?.base64 ?? ""])
+      // What lasts, and is an alert by now, is told once.
+      guard event.isHistoric, !state.isTold(event, at: id) else { continue }
+      isDirty = true
+      history.append(
+        HistoryEntry(
+          time: now, event: event.name, endpoint: id, pin: event.pin, why: "\(event)",
+          who: HistoryEntry.watcher))
+    }
+    if state.noteAlerts(of: events, at: id, failures: failures, now: now) { isDirty = true }
+    let changed = services.gauge.withLock { $0.isSudden ? $0.changedEndpoints : [] }
+    if state.noteMassChange(of: events, among: changed, in: file, now: now) { isDirty = true }
+    services.metrics?.published(events)
+    return concernsOthers
+  }
+
+  private func isNotable(
+    _ events: [LedgerEvent], _ ledger: DomainLedger, _ id: String, _ now: Int64
+  ) -> Bool {
+    if events.contains(where: \.changesDocument) { mustSign = true }
+    return mustSign
+      || ledger.isWorthStoring(
+        over: stored.ledgers[id] ?? DomainLedger(), at: now, rule: settings.rule)
+  }
+
+  private func note(_ failure: KeeperFailure, at now: Int64) {
+    services.health.report(file, "\(failure)", as: failure.alert == .signing ? .signing : .store)
+    state.raise(ServerAlert(kind: failure.alert, message: "\(failure)", since: now))
+    services.log.event(.error, "document_not_stored", ["file": file, "reason": "\(failure)"])
+  }
+}

@@ -1,0 +1,222 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// Writes and signs format-1 documents.
+///
+///     { "payload": { "keys": [ … ] }, "signature": "<base64>" }
+///
+/// - The signature is RSA PKCS#1 v1.5 with SHA-512 over the RFC 8785 form of the payload, and the
+///   document is published in that form too, so that what is signed is what stands in it.
+/// - Nothing but the five known members goes into an entry: clients in the field re-encode the
+///   members they know before they check the signature.
+public struct DocumentSigner: Sendable {
+  /// How long after it was written a published pin expires, in seconds: 90 days. It is written anew with
+  /// other content, or once half of that is spent.
+  ///
+  /// The expiry is when a client stops believing a pin that nobody has renewed. Documents are signed
+  /// again daily, so a client that refreshes never comes near it; one that cannot, because this
+  /// server is down or unreachable, keeps its pins for a month and a half at least. All published keys get the same
+  /// expiry, an old key in its grace time too: half of a fleet may still use it, and a refreshing
+  /// client loses it with the document that leaves it out.
+  public static let horizon: Int64 = 90 * 86_400
+
+  /// How long a signed document is published before it is signed again unchanged, in seconds: a day.
+  public static let renewal: Int64 = 86_400
+
+  let key: SigningKey
+  let statements: StatementSigner?
+
+  /// A signer with this key.
+  ///
+  /// - Parameter statements: signs what format 1 cannot say; `nil` publishes format 1 alone.
+  init(key: SigningKey, statements: StatementSigner? = nil) {
+    self.key = key
+    self.statements = statements
+  }
+
+  /// Reads `prv.pem` in a directory, and checks that a `pub.pem` beside it is its public half:
+  /// clients that were given another one would refuse every document.
+  ///
+  /// - Throws: ``DocumentSignerError``.
+  public init(
+    directory: String, publishing: PublishingConfiguration = PublishingConfiguration()
+  ) throws(DocumentSignerError) {
+    let files = URL(filePath: directory, directoryHint: .isDirectory)
+    let privateFile = files.appending(path: "prv.pem")
+    let path = privateFile.path(percentEncoded: false)
+    let key: SigningKey
+    do throws(SigningKeyError) { key = try SigningKey(file: privateFile) } catch {
+      throw .signingKey(path: path, error)
+    }
+    try Self.check(files.appending(path: "pub.pem"), against: key)
+    self.init(
+      key: key,
+      statements: publishing.statements
+        ? try StatementSigner(directory: directory, publishing: publishing) : nil)
+  }
+
+  /// Where else a document is served; nowhere that clients would hear of without statements.
+  func mirrors(of file: String) -> [RegistryMirror] {
+    statements?.publishing.mirrors(of: file) ?? []
+  }
+
+  /// The key that clients need, in PEM.
+  public var publicKeyPEM: String { key.publicKeyPEM }
+
+  private static func check(
+    _ file: URL, against key: SigningKey
+  ) throws(DocumentSignerError) {
+    let path = file.path(percentEncoded: false)
+    guard FileManager.default.fileExists(atPath: path) else { return }
+    let published: VerificationKey
+    do throws(VerificationKeyError) {
+      published = try VerificationKey(bytes: (try? SmallFile.read(path, limit: 1 << 20)) ?? [])
+    } catch { throw .publicKey(path: path, error) }
+    // By a signature rather than by bytes: one key has several encodings.
+    let probe = [UInt8]("does pub.pem belong to prv.pem?".utf8)
+    let signature: [UInt8]
+    do throws(SigningKeyError) { signature = try key.sign(probe) } catch {
+      throw .signingKey(path: path, error)
+    }
+    guard published.isValid(signature: signature, over: probe) else {
+      throw .differentPublicKey(path: path)
+    }
+  }
+
+  /// Signs a document.
+  ///
+  /// - Parameter state: what was published before: its number, and the key sets in its document.
+  /// - Returns: `nil` where there is not one entry: an empty registry is never published.
+  /// - Throws: ``SigningProblem``.
+  func sign(
+    _ content: DocumentContent, file: String, after state: DocumentState, at now: Int64
+  ) throws(SigningProblem) -> PublishedDocument? {
+    guard !content.entries.isEmpty else { return nil }
+    let keys = content.entries.map { $0.json(expires: now + Self.horizon) }
+    var document = RegistryDocument(registry: file, payload: ["keys": .array(keys)])
+    let published = StatementSigner.published(in: state.document)
+    var onlineKeys: [TrustSigningKey] = []
+    if let statements {
+      let keySets = try statements.keySets(of: file, published: published)
+      onlineKeys = try statements.onlineKeys(for: keySets)
+      document.keySets = keySets.map(\.json)
+      let number = Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
+      var hosts: [HostSettings] = []
+      if number.epoch != state.number?.epoch {
+        let carried = CarriedHosts(
+          from: state.document, beside: content, expires: now + Self.horizon)
+        document.payload["keys"] = .array(keys + carried.entries)
+        hosts = carried.settings
+      }
+      document.terms = RegistryDocument.Terms(
+        number: number, issued: now, expires: now + Self.horizon, hosts: hosts,
+        denied: content.denied, removed: content.removed,
+        previous: StatementSigner.last(in: state.document, of: file), mirrors: content.mirrors)
+    } else if state.number != nil {
+      throw .statementsEnded
+    }
+    document.payload = Self.standing(document.payload, in: state.document, at: now)
+    do throws(SigningKeyError) {
+      let signed = try document.signed(format1Key: key, onlineKeys: onlineKeys)
+      return PublishedDocument(
+        file: file, bytes: JSONValue.object(signed).canonicalBytes, document: signed, signed: now)
+    } catch { throw .key(error) }
+  }
+
+  /// The payload of the last document where it says the same and lasts long enough; otherwise this one.
+  ///
+  /// So its bytes stay as they are while its content does: clients that ask for the statement alone fetch
+  /// no payload for a day's new signature. Half of the time is kept for clients of format 1, whose pins end
+  /// by it. One that lasts longer than is promised now was signed by a clock that was ahead.
+  private static func standing(
+    _ payload: JSONObject, in published: [UInt8], at now: Int64
+  ) -> JSONObject {
+    guard !published.isEmpty,
+      let last = (try? JSONValue(parsing: published))?.objectValue?["payload"]?.objectValue,
+      last.keys == ["keys"], let old = last["keys"]?.arrayValue,
+      let new = payload["keys"]?.arrayValue, old.count == new.count
+    else { return payload }
+    let lasting = (now + horizon / 2)...(now + horizon)
+    let isSame = zip(old, new).allSatisfy { old, new in
+      guard var entry = old.objectValue, let new = new.objectValue,
+        let expires = entry["expire"]?.integerValue, lasting.contains(expires)
+      else { return false }
+      entry["expire"] = new["expire"]
+      return entry == new
+    }
+    return isSame ? last : payload
+  }
+
+  /// Whether the key sets here go beyond those in the published document.
+  func hasNewKeySets(for file: String, after state: DocumentState) -> Bool {
+    guard let statements else { return false }
+    let published = StatementSigner.published(in: state.document)
+    guard let sets = try? statements.keySets(of: file, published: published) else { return false }
+    return sets.count > published.count
+  }
+
+  /// Why no statement could be signed now, or not under the newest complete key set; `nil` where one could.
+  func problem(of file: String, after state: DocumentState) -> SigningProblem? {
+    guard let statements else { return nil }
+    do throws(SigningProblem) {
+      let published = StatementSigner.published(in: state.document)
+      let used = try statements.keySets(of: file, published: published)
+      _ = try statements.onlineKeys(for: used)
+      return try statements.problem(of: file, behind: used)
+    } catch { return error }
+  }
+
+  /// A document that was signed before, here or by another server, if this key signed it.
+  func recognise(_ bytes: [UInt8], file: String, signed: Int64) -> PublishedDocument? {
+    guard !bytes.isEmpty,
+      let envelope = try? RegistryEnvelope(
+        parsing: bytes, limits: RegistryLimits(maximumBytes: 64 << 20)),
+      let verification = try? VerificationKey(bytes: [UInt8](key.publicKeyPEM.utf8)),
+      (try? envelope.verifiedPayload(by: verification)) != nil,
+      let document = (try? JSONValue(parsing: bytes))?.objectValue
+    else { return nil }
+    return PublishedDocument(file: file, bytes: bytes, document: document, signed: signed)
+  }
+
+  /// The number of the next statement: above the last one, and at least the time, so that a server
+  /// whose store was lost goes on above what clients have seen.
+  static func number(
+    epoch: Int64, after last: RegistryStamp.Version?, at now: Int64
+  ) -> RegistryStamp.Version {
+    guard let last, last.epoch >= epoch else {
+      return RegistryStamp.Version(epoch: epoch, version: max(1, now))
+    }
+    return RegistryStamp.Version(epoch: epoch, version: max(last.version + 1, now))
+  }
+}
+
+/// Why nothing can be signed.
+public enum DocumentSignerError: Error, Equatable, Sendable {
+  /// The signing key at this path cannot be used.
+  case signingKey(path: String, SigningKeyError)
+  /// The online key at this path cannot be used.
+  case onlineKey(path: String, SigningKeyError)
+  /// The public key at this path cannot be read.
+  case publicKey(path: String, VerificationKeyError)
+  /// The public key at this path belongs to another private key.
+  case differentPublicKey(path: String)
+}
+
+extension DocumentSignerError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .signingKey(_, .unreadable(let path, let reason)):
+      "cannot read \(path): \(reason); hint: ssl-pinning keys generate makes one"
+    case .onlineKey(let path, let error): "\(path): \(error)"
+    case .signingKey(let path, let error): "\(path): \(error)"
+    case .publicKey(let path, let error): "\(path): \(error)"
+    case .differentPublicKey(let path):
+      "\(path) is not the public half of prv.pem; hint: clients need the one that is"
+    }
+  }
+}
+
+extension DocumentSignerError: ExplainedError {}

@@ -1,0 +1,40 @@
+import SslPinningPlatform
+import SslPinningRules
+
+/// What the keepers of one server share.
+struct KeeperServices: Sendable {
+  /// Replaced when keys or key sets are read again.
+  let signing: Locked<DocumentSigner>
+  let store: any RegistryStore
+  let published: PublishedDocuments
+  let health: ServiceHealth
+  let log: ServerLog
+  /// Where looks and documents are counted.
+  var metrics: ServerMetrics?
+  /// Tells a sudden change of all endpoints, whatever their documents.
+  let gauge = Locked(ChangeGauge())
+
+  /// Signs by the keys in force.
+  var signer: DocumentSigner { signing.withLock { $0 } }
+}
+
+/// Why a change is not published.
+enum KeeperFailure: Error, CustomStringConvertible {
+  case store(StoreError)
+  case signing(SigningProblem)
+
+  /// What kind of alert it is for as long as it lasts.
+  var alert: ServerAlert.Kind {
+    switch self {
+    case .store: .storing
+    case .signing: .signing
+    }
+  }
+
+  var description: String {
+    switch self {
+    case .store(let error): error.description
+    case .signing(let problem): problem.description
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import CanonicalJSON
+import SslPinningRules
+
+/// A failure report of an app, read and cleaned: what of it is counted by, shown, or needed once.
+///
+/// - Not kept: what identifies a device (`app-vendor-id`), and what the sender merely says of itself and
+///   nobody can check (its time).
+struct CollectedReport: Sendable, Equatable {
+  /// With whom the app wanted to talk.
+  var host: HostName
+  /// What the server showed.
+  var chain: PresentedChain
+  /// What the chain is worth; found out after reading.
+  var standing = ChainStanding.unverified
+  /// The app's identifier, version and platform, cleaned; empty in reports as of RFC 7469.
+  var app = ""
+  var version = ""
+  var platform = ""
+  /// TrustKit's `TSKTrustEvaluationResult`: 1 no pin matched, 2 the chain is not trusted, 3 not judged;
+  /// `nil` in reports as of RFC 7469.
+  var result: Int64?
+  /// Whether the connection was refused; `nil` where the report does not say.
+  var isEnforced: Bool?
+  /// The rule that failed, in reports of our own clients; empty in others.
+  var rule = ""
+  /// How many failures it stands for.
+  var count: Int64 = 1
+  /// By which a sender repeats a report whose answer it did not get; `nil` in reports of others.
+  var id: String?
+
+  /// The most bytes of a report.
+  static let mostBytes = 128 * 1024
+  /// The most failures that one report counts for, whatever it says.
+  static let mostFailures: Int64 = 1_000_000
+  private static let limits = JSONLimits(maximumDepth: 16, maximumBytes: mostBytes)
+
+  /// A report with only what every one has.
+  init(host: HostName, chain: PresentedChain) {
+    self.host = host
+    self.chain = chain
+  }
+
+  /// Reads the body of a request: TrustKit's members, those of RFC 7469 section 3, or our own clients'.
+  /// Unknown members are passed over; known ones of another type are refused.
+  ///
+  /// - Throws: ``ReportRefusal``.
+  init(parsing body: [UInt8]) throws(ReportRefusal) {
+    guard body.count <= Self.mostBytes else { throw .tooLarge(limit: Self.mostBytes) }
+    let root: JSONValue
+    do throws(JSONError) { root = try JSONValue(parsing: body, limits: Self.limits) } catch {
+      throw .notJSON(error)
+    }
+    guard let object = root.objectValue else { throw .notAnObject }
+    let members = ReportMembers(object: object)
+    guard let hostname = try members.text("hostname") else { throw .missing(member: "hostname") }
+    do throws(HostNameError) { host = try HostName(hostname) } catch { throw .badHost(error) }
+    chain = try Self.chain(members)
+    app = try members.cleaned("app-bundle-id")
+    version = try members.cleaned("app-version")
+    platform = try members.cleaned("app-platform")
+    rule = try members.cleaned("rule")
+    result = try members.integer("validation-result", in: 0...99)
+    isEnforced = try members.truth("enforce-pinning")
+    count = min(
+      try members.integer("count", in: 1...JSONNumber.greatestInteger) ?? 1, Self.mostFailures)
+    id = try members.text("report-id").map { ReportText.cleaned($0, limit: 128) }
+    try Self.checkUncounted(members)
+  }
+
+  /// What was served counts; TrustKit names it `validated`, whatever it is. A report of our own clients
+  /// may have pins and no certificates.
+  private static func chain(_ members: ReportMembers) throws(ReportRefusal) -> PresentedChain {
+    var isSaid = false
+    for name in ["served-certificate-chain", "validated-certificate-chain"] {
+      guard let texts = try members.texts(name) else { continue }
+      isSaid = true
+      if !texts.isEmpty { return try PresentedChain(pem: texts, member: name) }
+    }
+    guard isSaid else { throw .missing(member: "validated-certificate-chain") }
+    guard let text = try members.texts("presented-pins")?.first else {
+      return PresentedChain(leafPin: nil)
+    }
+    guard let pin = try? SPKIPin(parsing: text) else {
+      throw .wrong(member: "presented-pins[0]", expected: "a pin")
+    }
+    return PresentedChain(leafPin: pin)
+  }
+
+  /// Members that nothing is counted by must be of their type too: a sender that gets them wrong may
+  /// have got others wrong.
+  private static func checkUncounted(_ members: ReportMembers) throws(ReportRefusal) {
+    for name in [
+      "app-vendor-id", "trustkit-version", "noted-hostname", "effective-expiration-date",
+      "date-time", "first-date-time", "known-pins-expiration-date",
+    ] {
+      _ = try members.text(name)
+    }
+    for name in ["known-pins", "presented-pins", "validated-certificate-chain"] {
+      _ = try members.texts(name)
+    }
+    _ = try members.truth("include-subdomains")
+    _ = try members.integer("port", in: 0...65_535)
+  }
+}

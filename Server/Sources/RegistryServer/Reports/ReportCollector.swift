@@ -1,0 +1,242 @@
+import SslPinningPlatform
+import SslPinningRules
+
+/// Takes failure reports of apps in, and keeps what they come to in the store.
+///
+/// - An answer does not wait for the store. What is counted is written within ``pauseSeconds`` or, where
+///   the record is large, as often as writing stays cheap; a server that is killed loses what it counted
+///   since. Documents are held to more; reports are counts.
+/// - Servers on one store add up; see ``ReportLedger``.
+/// - A record that nothing can read is set aside under ``asideName``, which the log and a metric tell, and a
+///   new one is begun. One of a newer program is left as it is: then reports are counted in memory only.
+///   A failing store is tried again with the next write. Neither keeps the server from its work.
+actor ReportCollector {
+  /// The record's name in the store.
+  static let recordName = ".reports"
+  /// Where a record goes that nothing can read; only the last such one is kept.
+  static let asideName = ".reports-unreadable"
+  /// Seconds from the first unwritten report to the write.
+  static let pauseSeconds: Int64 = 5
+  /// For each so many bytes of the record a write waits one second more.
+  static let bytesPerSecond = 256 * 1024
+  /// Seconds to wait after a store failed.
+  static let patienceSeconds: Int64 = 30
+  /// Seconds for which a summary does without what other servers wrote meanwhile.
+  static let freshness: Int64 = 10
+
+  private struct Base {
+    var version: Int64 = 0
+    var ledger: ReportLedger
+    var bytes = 0
+  }
+
+  private let store: any RegistryStore
+  private let limits: ReportLedger.Limits
+  private let writer: String
+  private let clock: any ServerClock
+  private let log: ServerLog
+  private let metrics: ServerMetrics?
+  private let judge: ReportedChainJudge?
+
+  private var listed: ListedHosts
+  private var memory = ReportMemory()
+  /// What the store had when it was last read or written.
+  private var base: Base
+  /// Whether the store must be read before the next write.
+  private var isStale = true
+  private var lastRead: Int64?
+  private var isReadable = true
+  /// Counted since the last write.
+  private var pending: ReportLedger
+  /// On its way to the store, under a number.
+  private var sending: (serial: Int64, ledger: ReportLedger)?
+  private var serial: Int64 = 0
+  private var lastWrite: Task<Void, Never>?
+  private let (wakes, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+
+  /// A collector.
+  ///
+  /// - Parameters:
+  ///   - listed: the hosts that documents speak of.
+  ///   - judge: finds out what reported chains are worth; without one they are all unverified.
+  ///   - writer: tells this process from every other, and from its own past: random.
+  init(
+    store: any RegistryStore, listed: ListedHosts, writer: String, clock: any ServerClock,
+    log: ServerLog, metrics: ServerMetrics? = nil, judge: ReportedChainJudge? = nil,
+    limits: ReportLedger.Limits = ReportLedger.Limits()
+  ) {
+    self.judge = judge
+    self.store = store
+    self.listed = listed
+    self.writer = writer
+    self.clock = clock
+    self.log = log
+    self.metrics = metrics
+    self.limits = limits
+    base = Base(ledger: ReportLedger(limits: limits))
+    pending = ReportLedger(limits: limits)
+  }
+
+  /// Reads what was counted before.
+  func open() async { await reload() }
+
+  /// The hosts that documents speak of from now on.
+  func configured(_ listed: ListedHosts) { self.listed = listed }
+
+  /// Takes the body of a POST in.
+  nonisolated func take(_ body: [UInt8]) async -> ReportAnswer {
+    do throws(ReportRefusal) {
+      var report = try CollectedReport(parsing: body)
+      if let judge { report.standing = await judge.standing(of: report) }
+      report.chain.certificates = []
+      let outcome = await count(report)
+      metrics?.reported(outcome)
+      if outcome == .accepted { metrics?.reported(chain: report.standing) }
+      return .accepted
+    } catch {
+      metrics?.reported(.refused)
+      return .refused(error)
+    }
+  }
+
+  /// What was counted by all servers on the store, as far as it is known here.
+  func summary() async -> ReportSummary {
+    let now = clock.now()
+    let isFresh = lastRead.map { (0..<Self.freshness).contains(now - $0) } ?? false
+    if !isFresh, sending == nil { await reload() }
+    var ledger = base.ledger
+    if let sending { ledger.merge(sending.ledger) }
+    ledger.merge(pending)
+    ledger.tidy(at: now)
+    return ReportSummary(of: ledger, at: now)
+  }
+
+  /// Writes whenever there is something to write, until the task is cancelled. What is unwritten then is
+  /// left to ``flush()``.
+  func run() async {
+    for await _ in wakes {
+      let pause = Self.pauseSeconds + Int64(base.bytes / Self.bytesPerSecond)
+      do { try await clock.sleep(milliseconds: pause * 1000) } catch { return }
+      await flush()
+      // What came meanwhile has woken it already.
+      guard isReadable, sending != nil || isStale else { continue }
+      do { try await clock.sleep(milliseconds: Self.patienceSeconds * 1000) } catch { return }
+      wake.yield()
+    }
+  }
+
+  /// Writes what is counted and not yet written, now.
+  func flush() async {
+    let previous = lastWrite
+    let task = Task {
+      await previous?.value
+      await self.write()
+    }
+    lastWrite = task
+    await task.value
+  }
+
+  private func count(_ report: CollectedReport) -> ReportOutcome {
+    guard let news = memory.news(of: report) else { return .repeated }
+    let isListed = listed.contains(report.host)
+    pending.add(report, as: news, isListed: isListed, at: clock.now())
+    wake.yield()
+    if news.reports == 0 { return .repeated }
+    return isListed ? .accepted : .unlisted
+  }
+
+  private func write() async {
+    for _ in 0..<8 {
+      if isStale { await reload() }
+      guard isReadable, !isStale else {
+        pending.tidy(at: clock.now())
+        return
+      }
+      if let sent = sending, base.ledger.has(writer, sent.serial) { sending = nil }
+      if sending == nil {
+        guard !pending.isEmpty else { return }
+        serial += 1
+        sending = (serial, pending)
+        pending = ReportLedger(limits: limits)
+      }
+      guard let sent = sending else { return }
+      var next = base.ledger
+      next.merge(sent.ledger, of: writer, serial: sent.serial, at: clock.now())
+      next.tidy(at: clock.now())
+      let bytes = next.encoded
+      do throws(StoreError) {
+        switch try await store.replace(Self.recordName, version: base.version, with: bytes) {
+        case .replaced(let version):
+          become(Base(version: version, ledger: next, bytes: bytes.count))
+          sending = nil
+          // What a write that failed left behind may not have been all.
+          guard !pending.isEmpty else { return }
+        case .conflict: isStale = true
+        }
+      } catch {
+        // It may have been replaced all the same: the next write reads first.
+        isStale = true
+        log.event(.warn, "reports_not_stored", ["reason": "\(error)"])
+        return
+      }
+    }
+    log.event(.warn, "store_contended", ["file": Self.recordName])
+  }
+
+  /// Reads what the store has. A reading that a write has overtaken meanwhile changes nothing.
+  private func reload() async {
+    guard isReadable else { return }
+    let record: StoredRecord?
+    do throws(StoreError) { record = try await store.record(named: Self.recordName) } catch {
+      log.event(.warn, "reports_not_read", ["reason": "\(error)"])
+      return
+    }
+    lastRead = clock.now()
+    guard isStale || record?.version ?? 0 > base.version else { return }
+    guard let record else {
+      become(Base(ledger: ReportLedger(limits: limits)))
+      isStale = false
+      return
+    }
+    do throws(ReportRecordFault) {
+      let ledger = try ReportLedger(decoding: record.bytes, limits: limits)
+      become(Base(version: record.version, ledger: ledger, bytes: record.bytes.count))
+      isStale = false
+    } catch {
+      switch error {
+      case .newer:
+        isReadable = false
+        metrics?.reportsReadable(false)
+        log.event(.error, "reports_not_read", ["reason": "\(error)"])
+      case .broken: await setAside(record, because: "\(error)")
+      }
+    }
+  }
+
+  /// Keeps a record that nothing can read under another name, and goes on without.
+  private func setAside(_ record: StoredRecord, because reason: String) async {
+    do throws(StoreError) {
+      let last = try await store.record(named: Self.asideName)
+      // Another server on the store that was faster has set the same aside.
+      _ = try await store.replace(
+        Self.asideName, version: last?.version ?? 0, with: record.bytes)
+    } catch {
+      log.event(
+        .error, "reports_not_read", ["reason": "\(reason); and it cannot be set aside: \(error)"])
+      return
+    }
+    become(Base(version: record.version, ledger: ReportLedger(limits: limits)))
+    isStale = false
+    metrics?.reportsSetAside()
+    log.event(
+      .error, "reports_set_aside",
+      ["reason": reason, "record": Self.asideName, "message": "reports are counted anew"])
+  }
+
+  private func become(_ base: Base) {
+    self.base = base
+    let dropped = ReportCount.sum(
+      base.ledger.listed.droppedGroups, base.ledger.unlisted.droppedGroups)
+    metrics?.reportsKept(bytes: base.bytes, droppedGroups: dropped)
+  }
+}

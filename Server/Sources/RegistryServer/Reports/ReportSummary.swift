@@ -1,0 +1,133 @@
+import CanonicalJSON
+import SslPinningRules
+
+/// Reports summed up for charts: by host, by presented chain, by app version, over time.
+///
+/// - Times are this server's and in Unix seconds. The whole line over time is kept by the hour. Everything
+///   else is by the hour within the last two days and by the day before that: a time that begins or
+///   ends within an hour, or a day, counts all of it.
+/// - Every list is bounded; what does not fit is summed up as `others`.
+struct ReportSummary: Sendable {
+  /// The steps of the line over time.
+  enum Bucket: String, Sendable, CaseIterable {
+    case hour
+    case day
+
+    var seconds: Int64 { self == .hour ? 3600 : 86_400 }
+  }
+
+  /// The most elements of each list.
+  static let mostElements = 100
+  /// How far back anything is kept, in seconds.
+  static let reach: Int64 = 30 * 86_400
+
+  private let ledger: ReportLedger
+  private let now: Int64
+
+  /// A summary of a ledger as it is at `now`.
+  init(of ledger: ReportLedger, at now: Int64) {
+    self.ledger = ledger
+    self.now = now
+  }
+
+  /// The sums of the reports that came from `since` to before `until`; both are brought within what is
+  /// kept.
+  ///
+  /// - Parameters:
+  ///   - bucket: the steps of the line; of one host beyond the last two days they are days.
+  ///   - host: only this one; all where it is `nil`.
+  func json(since: Int64, until: Int64, bucket: Bucket, host: HostName? = nil) -> JSONObject {
+    let since = min(max(since, now - Self.reach), now)
+    let until = min(max(until, since), now + 1)
+    let groups = counted(ledger.listed, since: since, until: until, host: host)
+    let isRecent = since >= ReportBuckets.recentHours.reach(at: now)
+    let steps = host == nil || isRecent ? bucket : .day
+    return [
+      "since": number(since), "until": number(until), "bucket": .string(steps.rawValue),
+      "reports": number(groups.reduce(0) { ReportCount.sum($0, $1.reports) }),
+      "timeline": timeline(
+        host == nil ? ledger.listed.hours : merged(groups, by: steps), since: since, until: until,
+        steps),
+      "hosts": sums(groups) { ["host": .string("\($0.key.host)")] },
+      "chains": sums(groups) {
+        $0.told.only(["leafPin", "chain", "subject", "issuer", "standing"])
+      },
+      "standings": sums(groups) { $0.told.only(["standing"]) },
+      "apps": sums(groups) { $0.told.only(["app", "version", "platform"]) },
+      "results": sums(groups) { $0.told.only(["result", "rule"]) },
+      "groups": .array(
+        groups.sorted { $0.group.last > $1.group.last }.prefix(Self.mostElements)
+          .map { .object($0.group.told) }),
+      "dropped": dropped(ledger.listed),
+      "unlisted": unlisted(since: since, until: until, host: host),
+    ]
+  }
+
+  private struct Counted {
+    let group: ReportGroup
+    let reports: Int64
+  }
+
+  private func counted(
+    _ table: ReportTable, since: Int64, until: Int64, host: HostName?
+  ) -> [Counted] {
+    table.groups.values.compactMap { group in
+      guard host == nil || group.key.host == host else { return nil }
+      let reports = group.count(since: since, until: until, at: now)
+      return reports > 0 ? Counted(group: group, reports: reports) : nil
+    }
+  }
+
+  private func sums(
+    _ groups: [Counted], most: Int = mostElements, by name: (ReportGroup) -> JSONObject
+  ) -> JSONValue {
+    var sums = ReportSums()
+    for counted in groups {
+      sums.add(counted.reports, of: counted.group, under: name(counted.group))
+    }
+    return sums.json(most: most)
+  }
+
+  private func merged(_ groups: [Counted], by bucket: Bucket) -> ReportBuckets {
+    groups.reduce(into: bucket == .hour ? .recentHours : .monthOfDays) { sum, counted in
+      sum.merge(bucket == .hour ? counted.group.hours : counted.group.days)
+    }
+  }
+
+  /// `[[start, reports], …]`, with the steps in which there were none.
+  private func timeline(
+    _ buckets: ReportBuckets, since: Int64, until: Int64, _ steps: Bucket
+  ) -> JSONValue {
+    var counts: [Int64: Int64] = [:]
+    for cell in buckets.cells {
+      counts[cell.start - cell.start % steps.seconds, default: 0] += cell.count
+    }
+    let first = since - since % steps.seconds
+    return .array(
+      stride(from: first, to: until, by: Int(steps.seconds)).map { start in
+        .array([number(start), number(counts[start] ?? 0)])
+      })
+  }
+
+  private func unlisted(since: Int64, until: Int64, host: HostName?) -> JSONValue {
+    let groups = counted(ledger.unlisted, since: since, until: until, host: host)
+    return .object([
+      "reports": number(groups.reduce(0) { ReportCount.sum($0, $1.reports) }),
+      "hosts": sums(groups, most: 20) { ["host": .string("\($0.key.host)")] },
+      "dropped": dropped(ledger.unlisted),
+    ])
+  }
+
+  private func dropped(_ table: ReportTable) -> JSONValue {
+    .object(["groups": number(table.droppedGroups), "reports": number(table.droppedReports)])
+  }
+
+  private func number(_ value: Int64) -> JSONValue { ReportLedger.number(value) }
+}
+
+extension JSONObject {
+  /// The members of these names.
+  fileprivate func only(_ names: [String]) -> JSONObject {
+    JSONObject(names.compactMap { name in self[name].map { (name, $0) } })
+  }
+}

@@ -1,0 +1,127 @@
+import SslPinningRules
+
+/// Groups of reports, so many and so many bytes at most, and how many reports came in each hour of all of
+/// them.
+///
+/// - The least recently seen leaves first. When the table is full, a fiftieth of it leaves at once: so a
+///   flood of new groups costs a sort now and then, not with each.
+/// - One host has its share, of groups and a quarter of the bytes: a flood about one host drops older groups of that host, not of others.
+/// - What left is counted; the hours keep counting it.
+struct ReportTable: Sendable, Equatable {
+  /// The most groups, in all and of one host.
+  let limit: Int
+  let hostLimit: Int
+  /// The most bytes that they take in the store, by ``ReportGroup/size``.
+  let byteLimit: Int
+  private(set) var groups: [ReportGroupKey: ReportGroup] = [:]
+  private(set) var bytes = 0
+  private var hosts: [HostName: Share] = [:]
+
+  /// What groups of one host take.
+  private struct Share: Sendable, Equatable {
+    var groups = 0
+    var bytes = 0
+  }
+
+  var hours = ReportBuckets.monthOfHours
+  /// Groups that had to leave, and the reports that were counted in them.
+  var droppedGroups: Int64 = 0
+  var droppedReports: Int64 = 0
+
+  init(limit: Int, hostLimit: Int, byteLimit: Int) {
+    self.byteLimit = byteLimit
+    self.limit = max(1, limit)
+    self.hostLimit = max(1, hostLimit)
+  }
+
+  var isEmpty: Bool { groups.isEmpty && hours.cells.isEmpty && droppedGroups == 0 }
+
+  /// Counts a report.
+  mutating func add(_ report: CollectedReport, as news: ReportNews, at now: Int64) {
+    if news.reports > 0 { hours.add(news.reports, at: now) }
+    let key = ReportGroupKey(report)
+    makeRoom(for: key)
+    change(key) { group in
+      var changed = group ?? ReportGroup(report, at: now)
+      changed.add(report, as: news, at: now)
+      group = changed
+    }
+    keepWithinBytes(after: key)
+  }
+
+  /// Adds a group that was counted elsewhere.
+  mutating func merge(_ group: ReportGroup) {
+    makeRoom(for: group.key)
+    change(group.key) { known in
+      if known?.merge(group) == nil { known = group }
+    }
+    keepWithinBytes(after: group.key)
+  }
+
+  /// Adds what another table counted.
+  mutating func merge(_ other: ReportTable) {
+    hours.merge(other.hours)
+    droppedGroups = ReportCount.sum(droppedGroups, other.droppedGroups)
+    droppedReports = ReportCount.sum(droppedReports, other.droppedReports)
+    // The oldest first: where there is no room for all, they are the ones to leave.
+    for group in other.groups.values.sorted(by: { $0.last < $1.last }) { merge(group) }
+  }
+
+  /// Forgets groups that no report came of for thirty days, and the oldest hours.
+  mutating func tidy(at now: Int64) {
+    hours.tidy(at: now)
+    let first = ReportBuckets.monthOfDays.reach(at: now)
+    for (key, group) in groups {
+      if group.last < first { remove(key) } else { change(key) { $0?.tidy(at: now) } }
+    }
+  }
+
+  private mutating func makeRoom(for key: ReportGroupKey) {
+    guard groups[key] == nil else { return }
+    if hosts[key.host]?.groups ?? 0 >= hostLimit { drop(hostLimit) { $0.key.host == key.host } }
+    if groups.count >= limit { drop(limit) { _ in true } }
+  }
+
+  /// The one place in which groups come, change and go, but for ``remove(_:)``.
+  private mutating func change(_ key: ReportGroupKey, _ body: (inout ReportGroup?) -> Void) {
+    let before = groups[key]?.size
+    body(&groups[key])
+    guard let after = groups[key]?.size else { return }
+    bytes += after - (before ?? 0)
+    hosts[key.host, default: Share()].bytes += after - (before ?? 0)
+    if before == nil { hosts[key.host, default: Share()].groups += 1 }
+  }
+
+  private mutating func keepWithinBytes(after key: ReportGroupKey) {
+    while let share = hosts[key.host], share.bytes > byteLimit / 4, share.groups > 1 {
+      drop(share.groups) { $0.key.host == key.host }
+    }
+    while bytes > byteLimit, groups.count > 1 { drop(groups.count) { _ in true } }
+  }
+
+  /// Drops a fiftieth of a limit, at least one, of the groups that are candidates.
+  ///
+  /// Only times are sorted: sorting the groups themselves took several times as long.
+  private mutating func drop(_ limit: Int, of isCandidate: (ReportGroup) -> Bool) {
+    let candidates = groups.values.filter(isCandidate)
+    let count = min(max(1, limit / 50), candidates.count)
+    guard count > 0 else { return }
+    let latest = candidates.map(\.last).sorted()[count - 1]
+    // Those of the very same second leave in no order.
+    let leaving =
+      candidates.filter { $0.last < latest } + candidates.filter { $0.last == latest }
+    for group in leaving.prefix(count) {
+      remove(group.key)
+      droppedGroups = ReportCount.sum(droppedGroups, 1)
+      droppedReports = ReportCount.sum(droppedReports, group.reports)
+    }
+  }
+
+  private mutating func remove(_ key: ReportGroupKey) {
+    guard let group = groups.removeValue(forKey: key) else { return }
+    bytes -= group.size
+    hosts[key.host]?.bytes -= group.size
+    hosts[key.host]?.groups -= 1
+    if hosts[key.host]?.groups == 0 { hosts[key.host] = nil }
+  }
+}

@@ -1,0 +1,468 @@
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// The registry server, assembled: watches, signs, stores, publishes.
+///
+///     let service = try RegistryService(configuration: configuration)
+///     try await service.run { print("listening on \($0)") }
+///
+/// Everything that an operator can get wrong fails in `init` or `start`, before the first request:
+/// the signing key, the anchors, the store, the address.
+public final class RegistryService: Sendable {
+  private let inForce: Locked<ServerConfiguration>
+  private let clock: any ServerClock
+  private let log: ServerLog
+  private let documents: PublishedDocuments
+  private let health = ServiceHealth()
+  private let store: any RegistryStore
+  private let metrics: ServerMetrics
+  /// What reported chains are judged by.
+  private let anchors: Locked<AnchorsInForce?>
+  /// What apps report; `nil` where nothing is collected.
+  private let reports: ReportCollector?
+  private let services: KeeperServices
+  private let duty: WatchDuty
+  /// What was passed in instead of looking over TLS.
+  private let observer: (any EndpointObserver)?
+  private let tokenKey: Locked<AdminTokenKey>
+  private let running = Locked<Running?>(nil)
+  private let files = Locked<StaticFiles?>(nil)
+  private let reloading = Locked<Task<Void, Never>?>(nil)
+
+  private struct Running {
+    var listeners: ServiceListeners
+    /// Watches while this server leads, and follows what others store.
+    let tasks: [Task<Void, Never>]
+  }
+
+  /// Checks the configuration against the machine: reads the signing key and the anchors, opens the
+  /// store. Listens nowhere yet.
+  ///
+  /// - Parameters:
+  ///   - clock: the time; tests pass their own.
+  ///   - log: where events go; standard error at the configured level by default.
+  ///   - observer: what looks at endpoints; TLS by default.
+  /// - Throws: ``RegistryServiceError``.
+  public init(
+    configuration: ServerConfiguration, clock: any ServerClock = SystemClock(),
+    log: ServerLog? = nil, observer: (any EndpointObserver)? = nil
+  ) throws(RegistryServiceError) {
+    let log =
+      log
+      ?? .standardError(
+        level: configuration.logLevel, format: configuration.logFormat,
+        isPretty: configuration.logPretty)
+    let signer: DocumentSigner
+    do throws(DocumentSignerError) {
+      signer = try DocumentSigner(
+        directory: configuration.tls.directory, publishing: configuration.publishing)
+    } catch { throw .signer(error) }
+    Self.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
+    let metrics = ServerMetrics(
+      version: ServerVersion.current, started: clock.now(), droppedLines: { log.droppedLines })
+    metrics.configured(configuration.documents)
+    let store: MeasuredStore
+    do throws(StoreError) {
+      store = MeasuredStore(try configuration.storage.open(), metrics: metrics)
+    } catch { throw .store(error) }
+    self.metrics = metrics
+    documents = PublishedDocuments(files: configuration.documents.map(\.file))
+    services = KeeperServices(
+      signing: Locked(signer), store: store, published: documents, health: health, log: log,
+      metrics: metrics)
+    let keepers = configuration.documents.map { [services] in
+      DocumentKeeper(KeeperSettings($0, tls: configuration.tls), services: services)
+    }
+    duty = WatchDuty(
+      WatchPlan(
+        keepers: keepers, observer: try Self.observing(observer, configuration.tls),
+        tls: configuration.tls),
+      store: store, clock: clock, health: health, log: log, metrics: metrics)
+    let anchors = Locked(try Self.anchors(configuration))
+    self.anchors = anchors
+    let known = KnownKeys(keepers: { [duty] in duty.keepers })
+    reports =
+      configuration.reports.isEnabled
+      ? ReportCollector(
+        store: store, listed: ListedHosts(configuration.documents), writer: UUID().uuidString,
+        clock: clock, log: log, metrics: metrics,
+        judge: ReportedChainJudge(
+          believes: { certificates, host in
+            let anchors = anchors.withLock { $0?.current() }
+            return anchors?.believe(certificates, for: host, at: clock.now()) ?? false
+          }, knows: { pin, host in await known.has(pin, of: host) }),
+        limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
+    inForce = Locked(configuration)
+    self.observer = observer
+    self.clock = clock
+    self.log = log
+    self.store = store
+    tokenKey = Locked(try AdminTokenKey(configuration, signer: signer, log: log))
+    publicKeyPEM = signer.publicKeyPEM
+  }
+
+  /// The public key that clients verify documents with, in PEM.
+  public let publicKeyPEM: String
+
+  /// Publishes what the store has, listens, and begins to watch. Returns as soon as requests are
+  /// answered; documents without a stored key follow with their endpoints' first look.
+  ///
+  /// - Throws: ``RegistryServiceError``. Calling it twice is ``RegistryServiceError/alreadyStarted``.
+  public func start() async throws(RegistryServiceError) {
+    guard address == nil else { throw .alreadyStarted }
+    do throws(StoreError) {
+      for keeper in duty.keepers { try await keeper.open() }
+      await shareDenials(among: duty.keepers)
+      for keeper in duty.keepers { await keeper.checkSigning(at: clock.now()) }
+    } catch { throw .store(error) }
+    if let warning = await store.warning {
+      log.event(.warn, "storage_may_lose", ["message": warning])
+    }
+    let configuration = inForce.withLock { $0 }
+    copyDocuments(to: configuration.publishing.directory)
+    UnusedKeySets.warn(in: configuration.keySetsDirectory, of: configuration.documents, log)
+    await reports?.open()
+    let site = RegistrySite(
+      documents: documents, health: health, administration: administrationSite(configuration),
+      console: configuration.administrationRefusal == nil ? ConsoleSite() : nil,
+      reports: reports.map { [metrics] in ReportsSite($0, metrics: metrics) },
+      metrics: MetricsPage(metrics: metrics, keepers: { [duty] in duty.keepers }, clock: clock),
+      hasMetrics: configuration.metricsListen == nil)
+    let listeners: ServiceListeners
+    do throws(HTTPServerError) { listeners = try ServiceListeners(configuration, site) } catch {
+      throw .listening(error)
+    }
+    var tasks = [Task { [duty] in await duty.lead() }, Task { [duty] in await duty.follow() }]
+    if let reports { tasks.append(Task { await reports.run() }) }
+    running.withLock { $0 = Running(listeners: listeners, tasks: tasks) }
+    log.event(
+      .info, "started",
+      [
+        "address": "\(listeners.documents.address)",
+        "metrics": "\(listeners.metrics?.address ?? listeners.documents.address)",
+        "documents": "\(configuration.documents.count)",
+        "endpoints": "\(configuration.documents.reduce(0) { $0 + $1.endpoints.count })",
+      ])
+    warnIfShared(configuration)
+    guard configuration.isAdministrationExposed else { return }
+    log.event(
+      .warn, "administration_off",
+      [
+        "message": "tokens would cross the network in clear text; documents are served; hint: "
+          + ServerConfiguration.exposureHint
+      ])
+  }
+
+  /// On loopback a proxy stands in front as a rule, and who calls through it cannot be told apart.
+  private func warnIfShared(_ configuration: ServerConfiguration) {
+    guard configuration.listen.isLoopback, configuration.server.trustedProxies.isEmpty else {
+      return
+    }
+    log.event(
+      .warn, "callers_share_limits",
+      [
+        "message": "behind a proxy all callers have one address here, and share its limits; "
+          + "hint: where there is one, set server.trusted_proxies, as to [127.0.0.1]"
+      ])
+  }
+
+  private func administrationSite(_ configuration: ServerConfiguration) -> AdministrationSite {
+    let routes = AdministrationRoutes(
+      administration: RegistryAdministration(
+        keepers: { [duty] in duty.keepers }, store: store, clock: clock,
+        changed: { [duty] _ in await duty.update() }),
+      services: services, isLeading: { [duty] in duty.isLeading },
+      reports: reports ?? NoReports(clock: clock),
+      version: ServerVersion.current)
+    return AdministrationSite(
+      routes: routes.all, refusal: configuration.administrationRefusal,
+      tokenKey: { [tokenKey] in tokenKey.withLock { $0 } }, now: { [clock] in clock.now() },
+      log: log)
+  }
+
+  /// Where it listens, with the port that the system chose where 0 was configured; `nil` while it
+  /// does not.
+  public var address: ListenAddress? {
+    running.withLock { $0?.listeners.documents.address }
+  }
+
+  /// Where metrics are served; as ``address`` where they have no listener of their own.
+  public var metricsAddress: ListenAddress? {
+    running.withLock { $0.map { ($0.listeners.metrics ?? $0.listeners.documents).address } }
+  }
+
+  /// The published document of a file, as every client gets it at this moment.
+  public func currentDocument(_ file: String) -> PublishedDocument? { documents.document(file) }
+
+  /// Whether no look is under way or due: until the clock moves on, nothing happens by itself.
+  package var isAtRest: Bool { duty.isAtRest }
+
+  /// Looks at the endpoints of this name now, in every document, until no key waits for
+  /// confirmation or the looks are used up. What was confirmed is published on return.
+  ///
+  /// - Returns: how many endpoints have the name.
+  @discardableResult
+  public func look(at fqdn: String) async -> Int {
+    guard let host = try? HostName(fqdn) else { return 0 }
+    var count = 0
+    for keeper in duty.keepers {
+      for endpoint in await keeper.endpoints where endpoint.fqdn == host {
+        count += 1
+        await duty.look(at: endpoint, of: keeper)
+      }
+    }
+    return count
+  }
+
+  /// Stops cleanly: no new connections, answers under way go out, looks end, everything known is
+  /// stored. Further calls do nothing.
+  public func stop() async {
+    guard let running = running.withLock({ $0.take() }) else { return }
+    health.stopping()
+    log.event(.info, "stopping")
+    for task in running.tasks { task.cancel() }
+    await running.listeners.stop()
+    for task in running.tasks { await task.value }
+    for keeper in duty.keepers { await keeper.close(at: clock.now()) }
+    await files.withLock { $0 }?.finish()
+    await reports?.flush()
+    await store.close()
+    log.event(.info, "stopped")
+  }
+
+  /// Takes another configuration in force, without a request that is dropped: documents, endpoints and
+  /// how they are watched, keys and key sets, the certificate, time-outs, the log. What needs a restart
+  /// stays as it is and is told.
+  ///
+  /// - Throws: ``RegistryServiceError``; then everything stays as it was.
+  public func reload(_ new: ServerConfiguration) async throws(RegistryServiceError) {
+    let old = inForce.withLock { $0 }
+    let next = try await prepare(new, over: old)
+    do throws(HTTPServerError) { try change(server: new.server, to: next.identity) } catch {
+      throw .listening(error)
+    }
+    services.signing.withLock { $0 = next.signer }
+    anchors.withLock { $0 = next.anchors }
+    tokenKey.withLock { $0 = next.tokenKey }
+    let settings = Dictionary(
+      new.documents.map { ($0.file, $0) }, uniquingKeysWith: { first, _ in first })
+    for keeper in next.keepers {
+      guard let document = settings[keeper.file] else { continue }
+      await keeper.reconfigure(KeeperSettings(document, tls: new.tls))
+    }
+    let known = duty.keepers
+    documents.serve(files: new.documents.map(\.file))
+    // What the store has of documents that have come.
+    for keeper in next.keepers where !known.contains(where: { $0 === keeper }) {
+      await keeper.refresh(at: clock.now())
+    }
+    await shareDenials(among: next.keepers + known)
+    for keeper in next.keepers { await keeper.checkSigning(at: clock.now()) }
+    metrics.configured(new.documents)
+    await reports?.configured(ListedHosts(new.documents))
+    log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
+    if new.publishing.directory != old.publishing.directory {
+      copyDocuments(to: new.publishing.directory)
+    }
+    inForce.withLock { $0 = new }
+    await duty.replace(WatchPlan(keepers: next.keepers, observer: next.observer, tls: new.tls))
+    // Where key sets are read from is in force until a restart.
+    UnusedKeySets.warn(in: old.keySetsDirectory, of: new.documents, log)
+    for change in new.changes(from: old) {
+      log.event(
+        change.effect == .afterRestart ? .warn : .info, "configuration_changed",
+        [
+          "key": change.setting.rawValue, "old": change.old, "new": change.new,
+          "effect": change.effect == .afterRestart ? "after a restart" : "in force",
+        ])
+    }
+  }
+
+  /// A denial counts in documents too that are configured after it.
+  private func shareDenials(among keepers: [DocumentKeeper]) async {
+    var denials: [DocumentState.Denial] = []
+    for keeper in keepers { denials += await keeper.state.denied }
+    for keeper in keepers { await keeper.takeOver(denials, at: clock.now()) }
+  }
+
+  /// What a configuration needs of the machine, before any of it is in force.
+  private struct Prepared {
+    let signer: DocumentSigner
+    let observer: any EndpointObserver
+    let anchors: AnchorsInForce?
+    let tokenKey: AdminTokenKey
+    let identity: ListenerIdentity?
+    let keepers: [DocumentKeeper]
+  }
+
+  private func prepare(
+    _ new: ServerConfiguration, over old: ServerConfiguration
+  ) async throws(RegistryServiceError) -> Prepared {
+    let signer: DocumentSigner
+    // What is read again without a restart.
+    var publishing = old.publishing
+    publishing.mirrors = new.publishing.mirrors
+    do throws(DocumentSignerError) {
+      signer = try DocumentSigner(directory: old.tls.directory, publishing: publishing)
+    } catch { throw .signer(error) }
+    let identity: ListenerIdentity?
+    do throws(HTTPServerError) { identity = try new.server.listenerIdentity() } catch {
+      throw .listening(error)
+    }
+    let observer = try Self.observing(observer, new.tls)
+    let tokenKey = try AdminTokenKey(new, signer: signer, log: log)
+    var keepers: [DocumentKeeper] = []
+    for document in new.documents {
+      if let keeper = duty.keepers.first(where: { $0.file == document.file }) {
+        keepers.append(keeper)
+      } else {
+        let keeper = DocumentKeeper(KeeperSettings(document, tls: new.tls), services: services)
+        do throws(StoreError) { try await keeper.check() } catch { throw .store(error) }
+        keepers.append(keeper)
+      }
+    }
+    return Prepared(
+      signer: signer, observer: observer, anchors: try Self.anchors(new), tokenKey: tokenKey,
+      identity: identity, keepers: keepers)
+  }
+
+  /// What reported chains are judged by; `nil` where no reports are taken.
+  private static func anchors(
+    _ configuration: ServerConfiguration
+  ) throws(RegistryServiceError) -> AnchorsInForce? {
+    guard configuration.reports.isEnabled else { return nil }
+    do throws(AnchorsError) { return try AnchorsInForce(file: configuration.tls.anchors) } catch {
+      throw .anchors(error)
+    }
+  }
+
+  /// Has the listener go by other time-outs, and show another certificate where that is another one.
+  private func change(
+    server configuration: HTTPConfiguration, to identity: ListenerIdentity?
+  ) throws(HTTPServerError) {
+    guard var listeners = running.withLock({ $0?.listeners }) else { return }
+    try listeners.change(configuration, to: identity)
+    running.withLock { $0?.listeners = listeners }
+  }
+
+  private func copyDocuments(to directory: String?) {
+    let copies = directory.map { directory in
+      StaticFiles(directory: directory) { [health, log] file, reason in
+        guard let reason else {
+          health.clear("files/" + file)
+          return
+        }
+        health.report("files/" + file, reason, as: .files)
+        log.event(.error, "file_not_written", ["file": file, "reason": reason])
+      }
+    }
+    files.withLock { $0 = copies }
+    documents.copy(to: copies)
+  }
+
+  /// Starts, runs until SIGTERM or SIGINT, and stops cleanly. A second signal ends the process at
+  /// once. A signal that comes while it starts counts too. SIGHUP reads the configuration again.
+  ///
+  /// - Parameters:
+  ///   - read: reads the configuration again; where it throws, everything stays as it was.
+  ///   - whenListening: is called once with the address, port included.
+  /// - Throws: what ``start()`` throws.
+  public func run(
+    reading read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)? = nil,
+    whenListening: (ListenAddress) -> Void = { _ in }
+  ) async throws(RegistryServiceError) {
+    DescriptorLimit.raise()
+    let signal = await listenForSignals(read)
+    // What the configuration was made of.
+    ProcessMemory.giveBack()
+    try await start()
+    if let address { whenListening(address) }
+    await stop(at: signal)
+  }
+
+  /// Waits for SIGTERM or SIGINT, then stops cleanly. A second signal ends the process at once.
+  ///
+  /// Hazard: a signal that comes between ``start()`` and this call ends the process; ``run(whenListening:)``
+  /// has no such gap.
+  /// - Parameter whenWaiting: is called once, when a signal would stop the service cleanly.
+  public func runUntilTerminated(whenWaiting: () -> Void = {}) async {
+    let signal = await listenForSignals()
+    whenWaiting()
+    await stop(at: signal)
+  }
+
+  private func listenForSignals(
+    _ read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)? = nil
+  ) async -> TerminationSignal {
+    await TerminationSignal { [self] in
+      // One after another, in the order of the signals.
+      reloading.withLock { last in
+        last = Task { [last] in
+          await last?.value
+          await readAgain(read)
+        }
+      }
+    }
+  }
+
+  /// Reads the configuration again, as SIGHUP has it.
+  package func readAgain(
+    _ read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)?
+  ) async {
+    guard let read else {
+      log.event(
+        .warn, "signal_ignored",
+        ["signal": "SIGHUP", "message": "there is no configuration to read again"])
+      return
+    }
+    let configuration: ServerConfiguration
+    do throws(ConfigurationError) { configuration = try read() } catch {
+      refuse("\(error)")
+      return
+    }
+    // What it was made of, and in the end what was in force before.
+    ProcessMemory.giveBack()
+    defer { ProcessMemory.giveBack() }
+    do throws(RegistryServiceError) { try await reload(configuration) } catch {
+      refuse("\(error)")
+      return
+    }
+    health.configuration(refused: nil)
+    metrics.reloaded(isInForce: true, at: clock.now())
+    log.event(.info, "configuration_read_again")
+  }
+
+  /// A configuration that was to be read again is no good.
+  private func refuse(_ reason: String) {
+    health.configuration(refused: reason)
+    metrics.reloaded(isInForce: false, at: clock.now())
+    log.event(
+      .error, "configuration_refused",
+      ["reason": reason, "message": "everything stays as it was"])
+  }
+
+  private func stop(at signal: TerminationSignal) async {
+    let name = await signal.wait()
+    log.event(.info, "signal", ["signal": name])
+    await stop()
+  }
+
+  static func warnIfExposed(_ path: String, _ log: ServerLog) {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return }
+    log.event(
+      .warn, "signing_key_exposed",
+      ["file": path, "message": "others can read the signing key; hint: chmod 600 \(path)"])
+  }
+
+  private static func observing(
+    _ given: (any EndpointObserver)?, _ tls: TLSConfiguration
+  ) throws(RegistryServiceError) -> any EndpointObserver {
+    if let given { return MeasuredObserver(base: given) }
+    do throws(AnchorsError) { return MeasuredObserver(base: try TLSEndpointObserver(tls)) } catch {
+      throw .anchors(error)
+    }
+  }
+}

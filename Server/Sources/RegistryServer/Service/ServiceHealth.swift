@@ -1,0 +1,52 @@
+import SslPinningPlatform
+
+/// What keeps the server from doing its work at this moment, for its probes.
+final class ServiceHealth: Sendable {
+  private struct State {
+    var failures: [String: HealthFacts.Failure] = [:]
+    var refusedConfiguration: String?
+    var missingFirstLooks: Int?
+    var isStopping = false
+  }
+
+  private let state = Locked(State())
+
+  /// A document could not be stored or signed.
+  func report(_ file: String, _ reason: String, as kind: HealthReport.Kind = .store) {
+    state.withLock { $0.failures[file] = HealthFacts.Failure(kind: kind, reason: reason) }
+  }
+
+  /// A configuration was read: why it is not in force, or `nil` where it is.
+  func configuration(refused reason: String?) {
+    state.withLock { $0.refusedConfiguration = reason }
+  }
+
+  /// A document could be stored.
+  func clear(_ file: String) { state.withLock { $0.failures[file] = nil } }
+
+  /// So many endpoints are to be looked at for the first time since the start.
+  func expect(firstLooks count: Int) { state.withLock { $0.missingFirstLooks = count } }
+
+  /// One of them was.
+  func finishedFirstLook() { state.withLock { $0.missingFirstLooks? -= 1 } }
+
+  /// The server is about to stop.
+  func stopping() { state.withLock { $0.isStopping = true } }
+
+  /// What is known at this moment.
+  func facts(of documents: PublishedDocuments) -> HealthFacts {
+    let (waiting, hasDocument) = (documents.waitingFiles, documents.hasDocument)
+    return state.withLock { state in
+      HealthFacts(
+        waitingFiles: waiting, hasDocument: hasDocument, missingFirstLooks: state.missingFirstLooks,
+        failures: state.failures, refusedConfiguration: state.refusedConfiguration,
+        isStopping: state.isStopping)
+    }
+  }
+
+  /// ``HealthFacts/readiness`` of what is known at this moment.
+  func readiness(of documents: PublishedDocuments) -> (isReady: Bool, reasons: [String]) {
+    let report = facts(of: documents).readiness
+    return (report.isGood, report.reasons)
+  }
+}

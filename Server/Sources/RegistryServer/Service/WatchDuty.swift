@@ -1,0 +1,214 @@
+import SslPinningPlatform
+
+/// Watches while this server leads, and follows what other servers store all the while.
+final class WatchDuty: Sendable {
+  private struct State {
+    var plan: WatchPlan
+    var watcher: Watcher
+    /// The watching under way; `nil` while another server leads.
+    var run: Task<Void, Never>?
+    var isLeading = false
+    /// Whether another server is known to lead.
+    var isFollowing = false
+    /// The last change of what is watched; the next one begins after it.
+    var updating: Task<Void, Never>?
+  }
+
+  private let store: any RegistryStore
+  private let clock: any ServerClock
+  private let health: ServiceHealth
+  private let log: ServerLog
+  private let metrics: ServerMetrics
+  private let state: Locked<State>
+
+  /// How often, in milliseconds, a store is asked for changes that it should have told.
+  private static let refreshInterval: Int64 = 60_000
+
+  init(
+    _ plan: WatchPlan, store: any RegistryStore, clock: any ServerClock, health: ServiceHealth,
+    log: ServerLog, metrics: ServerMetrics
+  ) {
+    self.metrics = metrics
+    self.store = store
+    self.clock = clock
+    self.health = health
+    self.log = log
+    state = Locked(
+      State(plan: plan, watcher: plan.watcher(clock: clock, health: health)))
+  }
+
+  /// The keepers of the documents in force, in the order configured.
+  var keepers: [DocumentKeeper] { state.withLock(\.plan.keepers) }
+
+  /// Whether this server watches.
+  var isLeading: Bool { state.withLock(\.isLeading) }
+
+  /// Whether no look is under way or due.
+  var isAtRest: Bool { state.withLock(\.watcher).isAtRest }
+
+  /// Looks at an endpoint now, whoever leads, until nothing waits for another look.
+  func look(at endpoint: WatchedEndpoint, of keeper: DocumentKeeper) async {
+    let (watcher, tls) = state.withLock { ($0.watcher, $0.plan.tls) }
+    await watcher.lookNow(Watcher.Target(endpoint, of: keeper, clock: clock, tls: tls))
+  }
+
+  /// Watches by another plan from now on: the configuration was read again.
+  func replace(_ plan: WatchPlan) async {
+    let watcher = plan.watcher(clock: clock, health: health)
+    let run = state.withLock { state in
+      (state.plan, state.watcher) = (plan, watcher)
+      return state.run
+    }
+    run?.cancel()
+    await begin()
+  }
+
+  /// Watches the endpoints as their documents have them now. Those that stay keep their place.
+  func update() async { await retarget { _ in } }
+
+  /// Watches the endpoints with a watcher that has seen none of them yet, or those of an earlier time as
+  /// leader.
+  private func begin() async {
+    await retarget { [health] unseen in health.expect(firstLooks: unseen) }
+  }
+
+  /// Has the watcher watch what the documents have. One after another: asking them all takes a while, and
+  /// the older list must not come last.
+  private func retarget(_ tell: @escaping @Sendable (_ unseen: Int) -> Void) async {
+    let task = state.withLock { state in
+      let last = state.updating
+      let task = Task { [self] in
+        await last?.value
+        let (plan, watcher) = self.state.withLock { ($0.plan, $0.watcher) }
+        let targets = await plan.targets(of: watcher, clock: clock)
+        metrics.watches(
+          Self.ids(of: targets.filter { !$0.isPaused }),
+          paused: Self.ids(of: targets.filter(\.isPaused)),
+          from: plan.tls.vantagePoints.map(\.name))
+        tell(watcher.update(endpoints: targets))
+      }
+      state.updating = task
+      return task
+    }
+    await task.value
+  }
+
+  /// The ids of their endpoints, by file.
+  private static func ids(of targets: [Watcher.Target]) -> [String: Set<String>] {
+    targets.reduce(into: [:]) { ids, target in
+      guard let kept = target.decision as? KeptEndpoint else { return }
+      ids[kept.keeper.file, default: []].insert(target.endpoint.id)
+    }
+  }
+
+  /// Watches while this server leads, and tries to lead while another does, until cancelled.
+  func lead() async {
+    while !Task.isCancelled {
+      var leadership: (any StoreLeadership)?
+      var isFollowing = false
+      do throws(StoreError) {
+        leadership = try await store.lead()
+        isFollowing = leadership == nil
+      } catch {
+        log.event(.warn, "leadership_unknown", ["reason": "\(error)"])
+      }
+      state.withLock { [isFollowing] in $0.isFollowing = isFollowing }
+      if let leadership {
+        await watch(under: leadership)
+      } else {
+        // A leader that dies is followed within 10 seconds, the store's own time to notice included.
+        // Not by the clock: nothing is decided by it, and a clock that is set changes nothing.
+        try? await Task.sleep(for: .seconds(1))
+      }
+    }
+  }
+
+  /// Takes over what other servers store, as the store tells of it and once in a while regardless,
+  /// until cancelled.
+  func follow() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [self] in
+        for await name in store.changes() {
+          await refresh(keepers.filter { name.isEmpty || $0.file == name })
+        }
+      }
+      group.addTask { [self] in
+        while !Task.isCancelled {
+          do { try await clock.sleep(milliseconds: Self.refreshInterval) } catch { return }
+          await refresh(keepers)
+        }
+      }
+    }
+  }
+
+  /// Takes over what other servers stored, and watches what people added, paused or took out there.
+  private func refresh(_ keepers: [DocumentKeeper]) async {
+    var hasNewEndpoints = false
+    for keeper in keepers {
+      await keeper.refresh(at: clock.now(), isFollowing: state.withLock(\.isFollowing))
+      if await keeper.takeNewEndpoints() { hasNewEndpoints = true }
+    }
+    if hasNewEndpoints { await update() }
+  }
+
+  private func watch(under leadership: any StoreLeadership) async {
+    state.withLock { $0.isLeading = true }
+    metrics.leads(true)
+    log.event(.info, "leading")
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [self] in
+        // What the one before stored last.
+        for keeper in keepers where !Task.isCancelled { await keeper.lead(at: clock.now()) }
+        guard !Task.isCancelled else { return }
+        await begin()
+        while !Task.isCancelled { await runOnce() }
+      }
+      group.addTask { await leadership.ended() }
+      await withTaskCancellationHandler {
+        _ = await group.next()
+      } onCancel: {
+        stepDown()
+        Task { await leadership.resign() }
+      }
+      // Now: what is under way may wait for a store that does not answer, and another server will lead
+      // by then.
+      stepDown()
+      group.cancelAll()
+      await leadership.resign()
+    }
+  }
+
+  /// Says that this server leads no more.
+  private func stepDown() {
+    let wasLeading = state.withLock { state in
+      defer { state.isLeading = false }
+      return state.isLeading
+    }
+    guard wasLeading else { return }
+    metrics.leads(false)
+    log.event(.info, "not_leading")
+  }
+
+  /// Runs by one plan, until it is replaced or the leadership ends.
+  private func runOnce() async {
+    let run = state.withLock { state in
+      let (watcher, plan) = (state.watcher, state.plan)
+      let upkeep = DocumentUpkeep(
+        keepers: plan.keepers, clock: clock, interval: plan.tls.interval)
+      let run = Task {
+        await withTaskGroup(of: Void.self) { group in
+          group.addTask { await watcher.run() }
+          group.addTask { await upkeep.run() }
+        }
+      }
+      state.run = run
+      return run
+    }
+    await withTaskCancellationHandler {
+      await run.value
+    } onCancel: {
+      run.cancel()
+    }
+    state.withLock { $0.run = nil }
+  }
+}

@@ -1,0 +1,80 @@
+import SslPinningRules
+
+/// A key that was seen and is not published. Times are Unix seconds.
+public struct CandidateKey: Sendable, Hashable {
+  /// Why a key that was seen often enough is not published by itself.
+  public enum HoldReason: String, Sendable, Hashable, CaseIterable, Comparable {
+    /// A quorum of vantage points answers, and sees other keys.
+    case vantagePoints = "vantage-points"
+    /// The CA behind it is neither known at this endpoint nor named, and no quorum vouches for it.
+    case newIssuer = "new-issuer"
+    /// Too many endpoints changed at once, no quorum vouches for it, and the operator asks for that.
+    case suddenChange = "sudden-change"
+    /// The endpoint's keys are approved by a person.
+    case manual
+
+    public static func < (left: HoldReason, right: HoldReason) -> Bool {
+      left.rawValue < right.rawValue
+    }
+  }
+
+  /// What one vantage point saw of it.
+  public struct Witness: Sendable, Hashable {
+    /// How many of its looks showed it.
+    public var looks: Int
+    /// When it last saw it.
+    public var lastSeen: Int64
+  }
+
+  /// When it was first seen.
+  public let firstSeen: Int64
+  /// When it was last seen.
+  public var lastSeen: Int64
+  /// How many looks showed it.
+  public var looks = 0
+  /// Who saw it, by the vantage points' names.
+  public var witnesses: [String: Witness] = [:]
+  /// The validated path that last showed it.
+  public var chain: SeenChain
+  /// Why it is held, sorted; empty while it needs more looks.
+  public var reasons: [HoldReason] = []
+  /// How many looks in a row have missed it, and the most that one followed which saw it.
+  var (missedLooks, longestGap) = (0, 0)
+
+  /// A key that was just seen.
+  public init(firstSeen: Int64, chain: SeenChain) {
+    (self.firstSeen, lastSeen, self.chain) = (firstSeen, firstSeen, chain)
+  }
+
+  /// Who saw it in the last look that showed it, sorted.
+  public var vantages: [String] {
+    witnesses.filter { $0.value.lastSeen == lastSeen }.keys.sorted()
+  }
+
+  /// Enters that a look showed it.
+  ///
+  /// - Parameter window: seconds after which a witness counts from the beginning again. What was shown once
+  ///   a day is never added up.
+  mutating func enter(_ sighting: Sighting, at now: Int64, window: Int64) {
+    looks += 1
+    (missedLooks, longestGap) = (0, max(longestGap, missedLooks))
+    chain = sighting.chain
+    lastSeen = now
+    for vantage in sighting.vantages {
+      var witness = witnesses[vantage] ?? Witness(looks: 0, lastSeen: now)
+      if now - witness.lastSeen > window { witness.looks = 0 }
+      witnesses[vantage] = Witness(looks: witness.looks + 1, lastSeen: now)
+    }
+  }
+
+  /// How many saw it so many times.
+  func vouching(_ needed: Int) -> Int { witnesses.values.count { $0.looks >= needed } }
+
+  /// How many of those who looked were shown other keys alone, now and ever since the window began.
+  func opposing(_ answers: Set<String>, at now: Int64, window: Int64) -> Int {
+    answers.count { vantage in witnesses[vantage].map { now - $0.lastSeen > window } ?? true }
+  }
+
+  /// Whether it waits for more than further looks.
+  public var isHeld: Bool { !reasons.isEmpty }
+}

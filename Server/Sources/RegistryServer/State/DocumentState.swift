@@ -1,0 +1,97 @@
+import SslPinningRules
+
+/// All that is known of one document: what was seen, what people decided, and what is published.
+///
+/// A value. The keeper stores it as a whole under compare and swap, and nothing of it is acknowledged or
+/// published before that.
+struct DocumentState: Sendable, Equatable {
+  /// A key that is refused wherever it stands.
+  struct Denial: Sendable, Equatable {
+    var pin: SPKIPin
+    var at: Int64
+    var by: String
+    var why: String
+  }
+
+  /// An endpoint that an administrator took out.
+  struct Tombstone: Sendable, Equatable {
+    var at: Int64
+    var by: String
+    var why: String
+  }
+
+  /// What an administrator changed about an endpoint, over its configuration.
+  struct Override: Sendable, Equatable {
+    var interval: Int64?
+    var approval: ApprovalMode?
+    var isPaused = false
+
+    var isEmpty: Bool { self == Override() }
+  }
+
+  /// By the endpoints' ids.
+  var ledgers: [String: DomainLedger] = [:]
+  /// Endpoints that administrators added, in the order in which they did.
+  var added: [WatchedEndpoint] = []
+  /// By the endpoints' ids.
+  var overrides: [String: Override] = [:]
+  /// By the endpoints' ids.
+  var tombstones: [String: Tombstone] = [:]
+  /// Newest last.
+  var denied: [Denial] = []
+  /// Hosts that clients may forget.
+  var removed: [HostPattern] = []
+  /// What lasts, by the endpoints' ids; under the empty one, what is about the whole document.
+  var alerts: [String: [ServerAlert]] = [:]
+  /// The signed document; empty before the first.
+  var document: [UInt8] = []
+  /// When it was signed, in Unix seconds.
+  var signed: Int64 = 0
+  /// The number of its statement; `nil` before the first.
+  var number: RegistryStamp.Version?
+
+  /// The endpoints in force: those configured and those added, without those taken out.
+  func endpoints(configured: [WatchedEndpoint]) -> [WatchedEndpoint] {
+    let ids = Set(configured.map(\.id))
+    return (configured + added.filter { !ids.contains($0.id) })
+      .filter { tombstones[$0.id] == nil }
+      .map { endpoint in
+        guard let override = overrides[endpoint.id] else { return endpoint }
+        var changed = endpoint
+        changed.interval = override.interval ?? endpoint.interval
+        changed.approval = override.approval ?? endpoint.approval
+        return changed
+      }
+  }
+
+  /// Whether nobody looks at an endpoint for now.
+  func isPaused(_ id: String) -> Bool { overrides[id]?.isPaused ?? false }
+
+  /// The denied keys.
+  var deniedPins: Set<SPKIPin> { Set(denied.map(\.pin)) }
+
+  /// Begins or renews an alert. What lasts keeps its beginning.
+  /// - Returns: whether it is new.
+  @discardableResult
+  mutating func raise(_ alert: ServerAlert) -> Bool {
+    let index = alerts[alert.endpoint]?.firstIndex { $0.kind == alert.kind && $0.pin == alert.pin }
+    guard let index else {
+      alerts[alert.endpoint, default: []].append(alert)
+      return true
+    }
+    alerts[alert.endpoint]?[index].message = alert.message
+    return false
+  }
+
+  /// Ends alerts about an endpoint.
+  mutating func settle(_ endpoint: String, where isOver: (ServerAlert) -> Bool) {
+    guard var list = alerts[endpoint] else { return }
+    list.removeAll(where: isOver)
+    alerts[endpoint] = list.isEmpty ? nil : list
+  }
+
+  /// Ends an alert about an endpoint; `pin` narrows it down.
+  mutating func settle(_ kind: ServerAlert.Kind, _ endpoint: String, pin: SPKIPin? = nil) {
+    settle(endpoint) { $0.kind == kind && (pin == nil || $0.pin == pin) }
+  }
+}

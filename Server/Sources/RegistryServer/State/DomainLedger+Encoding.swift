@@ -1,0 +1,143 @@
+import CanonicalJSON
+import SslPinningRules
+
+extension DomainLedger {
+  /// Its part of a record.
+  var json: JSONValue {
+    // In the order in which they are written.
+    var json: JSONObject = [:]
+    if !authorities.isEmpty {
+      json["authorities"] = .array(
+        authorities.sorted { $0.key < $1.key }.map { pin, seen in
+          .object(["lastSeen": .integer(seen), "pin": .string(pin.base64)])
+        })
+    }
+    if !candidates.isEmpty {
+      json["held"] = .array(
+        candidates.sorted { $0.key < $1.key }.map { .object($0.value.json) })
+    }
+    if !keys.isEmpty { json["keys"] = .array(keys.map(\.json)) }
+    return .object(json)
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    let keys =
+      reader.object["keys"] == nil ? [] : try reader.list("keys", KnownKey.init)
+    var held: [SPKIPin: CandidateKey] = [:]
+    if reader.object["held"] != nil {
+      for candidate in try reader.list("held", CandidateKey.init) {
+        held[candidate.chain.leaf.pin] = candidate
+      }
+    }
+    var authorities: [SPKIPin: Int64] = [:]
+    if reader.object["authorities"] != nil {
+      let read = try reader.list("authorities") { entry throws(StateFault) in
+        (try entry.pin("pin"), try entry.integer("lastSeen"))
+      }
+      for (pin, seen) in read { authorities[pin] = seen }
+    }
+    self.init(keys: keys, held: held, authorities: authorities)
+  }
+}
+
+extension KnownKey {
+  /// Its part of a record.
+  var json: JSONValue {
+    // In the order in which they are written.
+    var json: JSONObject = [:]
+    if let certificateExpires { json["expires"] = .integer(certificateExpires) }
+    json["firstSeen"] = .integer(firstSeen)
+    json["lastSeen"] = .integer(lastSeen)
+    if longestGap > 0 { json["longestGap"] = .integer(Int64(longestGap)) }
+    if missedLooks > 0 { json["missedLooks"] = .integer(Int64(missedLooks)) }
+    if let missedSince { json["missedSince"] = .integer(missedSince) }
+    json["pin"] = .string(pin.base64)
+    if let staged {
+      json["staged"] = .object([
+        "at": .integer(staged.at), "by": .string(staged.by), "note": .string(staged.note),
+      ])
+    }
+    if isUnannounced { json["unannounced"] = .bool(true) }
+    return .object(json)
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    var staged: Staging?
+    if let value = reader.object["staged"] {
+      let reader = try StateReader(value, "staged")
+      staged = Staging(
+        at: try reader.integer("at"), by: try reader.string("by"), note: try reader.string("note"))
+    }
+    self.init(
+      pin: try reader.pin("pin"), firstSeen: try reader.integer("firstSeen"),
+      lastSeen: try reader.integer("lastSeen"),
+      missedSince: reader.object["missedSince"]?.integerValue,
+      certificateExpires: reader.object["expires"]?.integerValue, staged: staged,
+      isUnannounced: reader.object["unannounced"]?.boolValue == true,
+      missedLooks: Int(clamping: reader.object["missedLooks"]?.integerValue ?? 0),
+      longestGap: Int(clamping: reader.object["longestGap"]?.integerValue ?? 0))
+  }
+}
+
+extension CandidateKey {
+  /// Its part of a record, and how it is shown.
+  var json: JSONObject {
+    [
+      "pin": .string(chain.leaf.pin.base64), "firstSeen": .integer(firstSeen),
+      "lastSeen": .integer(lastSeen), "looks": .integer(Int64(looks)),
+      "reasons": .array(reasons.map { .string($0.rawValue) }),
+      "witnesses": .array(
+        witnesses.sorted { $0.key < $1.key }.map { vantage, witness in
+          .object([
+            "vantage": .string(vantage), "looks": .integer(Int64(witness.looks)),
+            "lastSeen": .integer(witness.lastSeen),
+          ])
+        }),
+      "chain": .array(chain.path.map { .object($0.json) }),
+    ]
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    let path = try reader.list("chain", SeenCertificate.init)
+    guard let leaf = path.first else { throw reader.fault("chain") }
+    self.init(
+      firstSeen: try reader.integer("firstSeen"),
+      chain: SeenChain(leaf: leaf, above: Array(path.dropFirst())))
+    lastSeen = try reader.integer("lastSeen")
+    looks = Int(clamping: try reader.integer("looks"))
+    for (vantage, witness) in try reader.list("witnesses", Self.witness) {
+      witnesses[vantage] = witness
+    }
+    reasons = try reader.strings("reasons").compactMap(HoldReason.init(rawValue:))
+    // Whoever reads this does not know who else changed then.
+    if reasons.contains(.suddenChange) { looks = max(looks, DomainLedger.looksWhileHeld + 1) }
+  }
+}
+
+extension CandidateKey {
+  private static func witness(
+    _ reader: StateReader
+  ) throws(StateFault) -> (vantage: String, Witness) {
+    let looks = Int(clamping: try reader.integer("looks"))
+    return (
+      try reader.string("vantage"), Witness(looks: looks, lastSeen: try reader.integer("lastSeen"))
+    )
+  }
+}
+
+extension SeenCertificate {
+  /// Its part of a record, and how it is shown.
+  var json: JSONObject {
+    [
+      "pin": .string(pin.base64), "subject": .string(subject), "issuer": .string(issuer),
+      "notBefore": .integer(notBefore), "notAfter": .integer(notAfter),
+    ]
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    self.init(
+      pin: try reader.pin("pin"), subject: try reader.string("subject"),
+      issuer: try reader.string("issuer"), notBefore: try reader.integer("notBefore"),
+      notAfter: try reader.integer("notAfter"))
+  }
+}

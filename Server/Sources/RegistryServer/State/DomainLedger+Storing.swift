@@ -1,0 +1,71 @@
+import SslPinningRules
+
+extension DomainLedger {
+  /// What is kept across restarts: everything but keys that need more looks.
+  var kept: DomainLedger { DomainLedger(keys: keys, held: held, authorities: authorities) }
+
+  /// Whether anything of it is kept. A record says nothing of a ledger that has nothing to keep.
+  var hasKept: Bool { !keys.isEmpty || !authorities.isEmpty || !held.isEmpty }
+
+  /// Whether so much happened since `stored` was written that this ledger must be: other keys, or
+  /// times that moved by more than a 24th of the grace time. (Writing every look would cost a disk
+  /// flush per endpoint and minute for times that nobody acts on within hours.)
+  public func isWorthStoring(over stored: DomainLedger, at now: Int64, rule: ConfirmationRule)
+    -> Bool
+  {
+    guard keys.count == stored.keys.count, authorities.keys == stored.authorities.keys,
+      held.mapValues(\.reasons) == stored.held.mapValues(\.reasons)
+    else { return true }
+    let slack = max(1, rule.grace / 24)
+    guard authorities.allSatisfy({ abs($0.value - (stored.authorities[$0.key] ?? 0)) <= slack })
+    else { return true }
+    return zip(keys, stored.keys).contains { own, old in
+      own.pin != old.pin || own.staged != old.staged || own.isUnannounced != old.isUnannounced
+        || own.certificateExpires != old.certificateExpires
+        || abs(own.lastSeen - old.lastSeen) > slack
+        || abs((own.missedSince ?? now) - (old.missedSince ?? now)) > slack
+    }
+  }
+
+  /// This ledger after another server wrote `theirs`, both on top of `base`: what either published
+  /// since then is published, what either took away is gone, and keys were seen as late as either
+  /// saw them. Waiting keys stay this server's own.
+  public func merging(_ theirs: DomainLedger, base: DomainLedger) -> DomainLedger {
+    func has(_ ledger: DomainLedger, _ pin: SPKIPin) -> Bool {
+      ledger.keys.contains { $0.pin == pin }
+    }
+    var merged = self
+    merged.authorities.merge(theirs.authorities, uniquingKeysWith: max)
+    merged.keys = keys.filter { has(theirs, $0.pin) || !has(base, $0.pin) }
+    for key in theirs.keys {
+      guard let index = merged.keys.firstIndex(where: { $0.pin == key.pin }) else {
+        if !has(base, key.pin) { merged.keys.append(key) }
+        continue
+      }
+      let own = merged.keys[index]
+      // Where neither saw it since, what changed here since then, or else what they say.
+      let before = base.keys.first { $0.pin == key.pin }
+      let isOwnNewer =
+        own.lastSeen != key.lastSeen
+        ? own.lastSeen > key.lastSeen : before.map { own.missedSince != $0.missedSince } ?? true
+      merged.keys[index] = KnownKey(
+        pin: key.pin, firstSeen: min(own.firstSeen, key.firstSeen),
+        lastSeen: max(own.lastSeen, key.lastSeen),
+        missedSince: isOwnNewer ? own.missedSince : key.missedSince,
+        certificateExpires: isOwnNewer ? own.certificateExpires : key.certificateExpires,
+        staged: own.staged == nil || key.staged == nil ? nil : own.staged,
+        isUnannounced: own.isUnannounced && key.isUnannounced,
+        missedLooks: isOwnNewer ? own.missedLooks : key.missedLooks)
+    }
+    merged.keys = Self.sorted(merged.keys)
+    for (pin, candidate) in theirs.held {
+      guard let own = merged.candidates[pin], own.isHeld, own.lastSeen >= candidate.lastSeen else {
+        merged.candidates[pin] = candidate
+        continue
+      }
+    }
+    for pin in base.held.keys where theirs.held[pin] == nil { merged.candidates[pin] = nil }
+    for key in merged.keys { merged.candidates[key.pin] = nil }
+    return merged
+  }
+}

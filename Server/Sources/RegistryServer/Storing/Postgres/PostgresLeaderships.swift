@@ -1,0 +1,106 @@
+import Foundation
+import SslPinningPlatform
+
+/// The leadership of a store in PostgreSQL: a session's advisory lock, named after the table of
+/// records, so that two registries in one database have a leader each.
+///
+/// Whoever leads waits on the connection: its end is noticed at once, and silence by asking every
+/// second.
+final class PostgresLeaderships: Sendable {
+  private static let table = "'ssl_pinning_records'::regclass::oid::integer"
+
+  private let open: @Sendable () throws(StoreError) -> PostgresConnection
+  private let queue = WorkQueue("leadership")
+  private let state = Locked(State())
+
+  private struct State {
+    /// Kept between attempts, so that waiting for the leadership costs no connection each second.
+    var candidate: PostgresConnection?
+    var holding: Holding?
+    var isClosed = false
+  }
+
+  private struct Holding {
+    let term: LeadershipTerm
+    let wakeup: Wakeup
+  }
+
+  /// - Parameter open: makes a connection; may block.
+  init(open: @escaping @Sendable () throws(StoreError) -> PostgresConnection) { self.open = open }
+
+  deinit { state.withLock { $0.holding }?.wakeup.wake() }
+
+  /// Takes the leadership if nobody has it.
+  func take() async throws(StoreError) -> (any StoreLeadership)? {
+    try await queue.run { [self] () throws(StoreError) in
+      guard !state.withLock({ $0.isClosed }) else { throw .closed }
+      guard state.withLock({ $0.holding == nil }) else { return nil }
+      let connection = try candidate()
+      guard
+        try connection.query("SELECT pg_try_advisory_lock(1397969006, \(Self.table))")
+          .first?.integer(0) == 1
+      else {
+        state.withLock { $0.candidate = connection }
+        return nil
+      }
+      return hold(connection)
+    }
+  }
+
+  /// Resigns where it leads, and closes the connection.
+  func close() async {
+    let term = state.withLock { state in
+      state.isClosed = true
+      return state.holding?.term
+    }
+    await term?.resign()
+    try? await queue.run { self.state.withLock { $0.candidate = nil } }
+  }
+
+  private func candidate() throws(StoreError) -> PostgresConnection {
+    if let kept = state.withLock({ $0.candidate.take() }), kept.isUsable { return kept }
+    return try open()
+  }
+
+  private func hold(_ connection: PostgresConnection) -> LeadershipTerm {
+    let wakeup = Wakeup()
+    let gone = DispatchGroup()
+    let term = LeadershipTerm {
+      wakeup.wake()
+      await withCheckedContinuation { continuation in
+        gone.notify(queue: .global()) { continuation.resume() }
+      }
+    }
+    state.withLock { $0.holding = Holding(term: term, wakeup: wakeup) }
+    gone.enter()
+    BackgroundThread.start("leadership") { [weak self] in
+      let isGivenUp = Self.watch(connection, wakeup)
+      self?.letGo(of: connection, isGivenUp)
+      // After the lock was given back: whoever waits for the end may take it at once.
+      term.end()
+      gone.leave()
+    }
+    return term
+  }
+
+  private func letGo(of connection: PostgresConnection, _ isGivenUp: Bool) {
+    let isFree =
+      isGivenUp
+      && (try? connection.query("SELECT pg_advisory_unlock(1397969006, \(Self.table))")) != nil
+    state.withLock { state in
+      state.holding = nil
+      if isFree, !state.isClosed { state.candidate = connection }
+    }
+  }
+
+  /// - Returns: whether it was given up; false where it was lost.
+  private static func watch(_ connection: PostgresConnection, _ wakeup: Wakeup) -> Bool {
+    while true {
+      switch wakeup.wait(for: connection.socket, milliseconds: 1000) {
+      case .woken: return true
+      case .ready: guard connection.isUsable else { return false }
+      case .timedOut: guard (try? connection.query("SELECT 1")) != nil else { return false }
+      }
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import SslPinningPlatform
+
+/// A store in Redis (6.2 or newer). See ``RegistryStore`` for the contract.
+///
+/// - A replacement is one script: the record, its history entries and the message to the others are
+///   made together or not at all.
+/// - Changes come over a connection of their own (`SUBSCRIBE`). When it was lost, all records may
+///   have changed.
+/// - The leader holds a key with a random token that Redis forgets after 5 s, and renews it every
+///   second.
+/// - A cut network, a hanging server and a restart end in an error within seconds; the next call
+///   connects anew.
+///
+/// Hazards, all of them Redis' own: only with `appendonly yes` and `appendfsync always` is what was
+/// acknowledged kept when its machine fails; ``warning`` says what the settings mean. Replication is
+/// asynchronous, so a fail-over to a replica may lose the last changes, show readers an older
+/// version, and let two servers lead for up to 4 s (compare and swap still keeps records whole).
+/// Names are looked up by the system, which may take longer than the time-outs. A `FLUSHALL` takes everything. No Redis Cluster, no TLS. After an error, whether a replacement
+/// was made is unknown; read again.
+public final class RedisStore: RegistryStore {
+  private let keys: RedisKeys
+  private let dsn: RedisDSN
+  private let pool: ConnectionPool<RedisConnection>
+  private let hub = ChangeHub()
+  private let feed = Slot<DatabaseFeed>()
+  private let leaderships: RedisLeaderships
+  private let lossy = Slot<String>()
+
+  /// Reads where Redis is. It is reached with the first call.
+  ///
+  /// - Throws: ``StoreError/invalidDSN(reason:hint:)``.
+  public init(
+    dsn text: String, pool configuration: ConnectionPoolConfiguration = .init()
+  ) throws(StoreError) {
+    let dsn = try RedisDSN(text)
+    self.dsn = dsn
+    keys = RedisKeys(database: dsn.database)
+    pool = ConnectionPool(configuration) { [lossy] () throws(StoreError) in
+      let connection = try RedisConnection(dsn)
+      lossy.set(try RedisDurability.warning(connection))
+      return connection
+    }
+    leaderships = RedisLeaderships(key: keys.leader) { () throws(StoreError) in
+      try RedisConnection(dsn, patience: 1000)
+    }
+  }
+
+  public var warning: String? { lossy.value }
+
+  public func record(named name: String) async throws(StoreError) -> StoredRecord? {
+    try RecordName.check(name)
+    return try await pool.run { connection throws(StoreError) in
+      let fields = try connection.command(
+        "HMGET", RedisWord(RedisKeys.record(name)), "version", "bytes"
+      ).items
+      guard fields.count == 2, let version = fields[0].number, case .bytes(let bytes) = fields[1]
+      else { return nil }
+      return StoredRecord(version: version, bytes: bytes)
+    }
+  }
+
+  public func replace(
+    _ name: String, version: Int64, with bytes: [UInt8], history: [[UInt8]]
+  ) async throws(StoreError) -> StoreReplacement {
+    try RecordName.check(name)
+    return try await pool.run { [keys] connection throws(StoreError) in
+      let answer = try connection.run(
+        RedisScripts.replace, keys: [RedisKeys.record(name), RedisKeys.history(name)],
+        ["\(version)", RedisWord(bytes), "\(keys.channel)", "\(name)"] + history.map(RedisWord.init)
+      )
+      if case .integer(let new) = answer { return .replaced(version: new) }
+      return .conflict(version: answer.number ?? 0)
+    }
+  }
+
+  public func history(
+    of name: String, before: Int64?, limit: Int
+  ) async throws(StoreError) -> [StoredEntry] {
+    try RecordName.check(name)
+    return try await pool.run { connection throws(StoreError) in
+      let key = RedisWord(RedisKeys.history(name))
+      let count = try connection.command("LLEN", key).number ?? 0
+      // Entries are only ever added, so that these two commands see the same ones.
+      let end = min(count, max(1, before ?? .max) - 1)
+      let start = end - min(end, Int64(max(0, limit)))
+      guard start < end else { return [] }
+      let items = try connection.command("LRANGE", key, "\(start)", "\(end - 1)").items
+      return items.enumerated().reversed().map { index, item in
+        guard case .bytes(let bytes) = item else {
+          return StoredEntry(number: start + Int64(index) + 1, bytes: [])
+        }
+        return StoredEntry(number: start + Int64(index) + 1, bytes: bytes)
+      }
+    }
+  }
+
+  public func changes() -> AsyncStream<String> {
+    let stream = hub.stream()
+    guard !hub.isFinished else { return stream }
+    feed.setIfEmpty {
+      DatabaseFeed(hub: hub) { [dsn] () throws(StoreError) in try RedisListener(dsn) }
+    }
+    return stream
+  }
+
+  public func lead() async throws(StoreError) -> (any StoreLeadership)? {
+    guard !hub.isFinished else { throw .closed }
+    return try await leaderships.take()
+  }
+
+  public func close() async {
+    hub.finish()
+    feed.take()?.stop()
+    pool.close()
+    await leaderships.close()
+  }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import SslPinningPlatform
+
+/// A store in one SQLite file. See ``RegistryStore`` for the contract.
+///
+/// - Write-ahead log with `synchronous=FULL`: a commit is flushed to disk before it is acknowledged.
+///   (The default for WAL, NORMAL, survives `kill -9` but may lose the last commits with the power.)
+/// - Compare and swap is one conditional statement, so it holds between processes that share the
+///   file. Not for network file systems: SQLite's locks do not hold there.
+/// - A history entry is written in the transaction of the replacement that brings it.
+/// - Changes by other processes are noticed by looking at `PRAGMA data_version` four times a second.
+/// - The leader holds a lock on the file `<path>.leader`, which the kernel lets go of when it dies.
+/// - The directory is made with mode 0700 and the file with 0600.
+///
+/// Unchecked: the connection is touched on `queue` only.
+public final class SQLiteStore: RegistryStore, @unchecked Sendable {
+  private let queue = WorkQueue("registry store")
+  private let hub = ChangeHub()
+  private let leaderships: FileLeaderships
+  private let polling = Locked<RepeatingWork?>(nil)
+  private var connection: SQLiteConnection?
+  private var dataVersion: Int64
+
+  /// Opens a file, creating it with its directory where missing, and brings older schemas up to
+  /// date.
+  ///
+  /// - Throws: ``StoreError/cannotOpen(path:reason:)``, ``StoreError/foreign(path:)``,
+  ///   ``StoreError/newerSchema(path:found:known:)``, ``StoreError/busy``.
+  public init(path: String) throws(StoreError) {
+    try Self.prepareFile(path)
+    let connection = try SQLiteConnection(path: path)
+    try connection.execute("PRAGMA journal_mode=WAL")
+    try connection.execute("PRAGMA synchronous=FULL")
+    try SQLiteSchema.migrate(connection, path: path)
+    leaderships = FileLeaderships(path: path + ".leader")
+    dataVersion = try connection.dataVersion()
+    self.connection = connection
+  }
+
+  public func record(named name: String) async throws(StoreError) -> StoredRecord? {
+    try await run { connection throws(StoreError) in
+      try connection.query(
+        "SELECT version, bytes FROM records WHERE name = ?", [.text(name)]
+      ) { StoredRecord(version: $0.integer(0), bytes: $0.blob(1)) }.first
+    }
+  }
+
+  public func replace(
+    _ name: String, version: Int64, with bytes: [UInt8], history: [[UInt8]]
+  ) async throws(StoreError) -> StoreReplacement {
+    try await run { connection throws(StoreError) in
+      try connection.transaction { () throws(StoreError) in
+        let changed =
+          version == 0
+          ? try connection.change(
+            "INSERT INTO records (name, version, bytes) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",
+            [.text(name), .blob(bytes)])
+          : try connection.change(
+            "UPDATE records SET version = version + 1, bytes = ? WHERE name = ? AND version = ?",
+            [.blob(bytes), .text(name), .integer(version)])
+        guard changed == 1 else {
+          let current = try connection.query(
+            "SELECT version FROM records WHERE name = ?", [.text(name)]
+          ) { $0.integer(0) }
+          return .conflict(version: current.first ?? 0)
+        }
+        try Self.append(history, to: name, connection)
+        return .replaced(version: version + 1)
+      }
+    }
+  }
+
+  private static func append(
+    _ entries: [[UInt8]], to name: String, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    guard !entries.isEmpty else { return }
+    let last = try connection.query(
+      "SELECT coalesce(max(number), 0) FROM history WHERE name = ?", [.text(name)]
+    ) { $0.integer(0) }
+    for (number, entry) in zip(((last.first ?? 0) + 1)..., entries) {
+      _ = try connection.change(
+        "INSERT INTO history (name, number, bytes) VALUES (?, ?, ?)",
+        [.text(name), .integer(number), .blob(entry)])
+    }
+  }
+
+  public func history(
+    of name: String, before: Int64?, limit: Int
+  ) async throws(StoreError) -> [StoredEntry] {
+    try await run { connection throws(StoreError) in
+      try connection.query(
+        """
+        SELECT number, bytes FROM history WHERE name = ? AND number < ?
+        ORDER BY number DESC LIMIT ?
+        """, [.text(name), .integer(before ?? .max), .integer(Int64(max(0, limit)))]
+      ) { StoredEntry(number: $0.integer(0), bytes: $0.blob(1)) }
+    }
+  }
+
+  public func changes() -> AsyncStream<String> {
+    polling.withLock {
+      if $0 == nil { $0 = queue.every(250) { [weak self] in self?.poll() } }
+    }
+    return hub.stream()
+  }
+
+  public func lead() async throws(StoreError) -> (any StoreLeadership)? {
+    try await run { _ in }
+    return try await leaderships.take()
+  }
+
+  public func close() async {
+    polling.withLock { $0 = nil }
+    hub.finish()
+    await leaderships.end()
+    try? await queue.run { self.connection = nil }
+  }
+
+  /// Which record another process replaced, `data_version` does not say.
+  private func poll() {
+    guard let version = try? connection?.dataVersion(), version != dataVersion else { return }
+    dataVersion = version
+    hub.tell("")
+  }
+
+  private func run<Value: Sendable>(
+    _ work: @escaping @Sendable (SQLiteConnection) throws(StoreError) -> Value
+  ) async throws(StoreError) -> Value {
+    try await queue.run { () throws(StoreError) in
+      guard let connection = self.connection else { throw .closed }
+      return try work(connection)
+    }
+  }
+
+  private static func prepareFile(_ path: String) throws(StoreError) {
+    let directory = URL(filePath: path).deletingLastPathComponent()
+    do {
+      try FileManager.default.createDirectory(
+        at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw .cannotOpen(path: path, reason: "its directory cannot be made")
+    }
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw .cannotOpen(path: path, errno: errno) }
+    Foundation.close(descriptor)
+  }
+}

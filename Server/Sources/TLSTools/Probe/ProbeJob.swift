@@ -1,0 +1,46 @@
+import SslPinningPlatform
+
+/// What a probe was asked for.
+struct ProbeJob: Sendable {
+  /// What is to be found out, and who is told. Each is told exactly once, on the probe's thread.
+  enum Purpose: Sendable {
+    /// One server: its addresses in turn, until one answers.
+    case one(ProbeTarget, ChainJudge, @Sendable (Result<ProbeResult, ProbeError>) -> Void)
+    /// Every address on every route.
+    case survey([ProbeRoute], ChainReader, @Sendable ([ProbeFinding]) -> Void)
+  }
+
+  let id: UInt64
+  /// A name in lower case, or a numeric address.
+  let host: String
+  let port: UInt16
+  /// Where to dial instead of looking `host` up; empty: look it up.
+  let addresses: [Endpoint]
+  let limits: ProbeLimits
+  let deadline: Deadline
+  let purpose: Purpose
+
+  /// The routes that are taken.
+  var routes: [ProbeRoute] {
+    switch purpose {
+    case .one: [.direct]
+    case .survey(let routes, _, _): routes
+    }
+  }
+
+  /// What a proxy is asked for: the name, so that it looks it up where it stands; an address only
+  /// where that was given instead.
+  var tunnelTarget: String {
+    (addresses.first ?? Endpoint(address: host, port: port)).description
+  }
+
+  /// Ends the job with one failure for everything.
+  func fail(_ error: ProbeError) {
+    switch purpose {
+    case .one(_, _, let complete): complete(.failure(error))
+    case .survey(let routes, _, let complete):
+      complete(
+        routes.indices.map { ProbeFinding(route: $0, address: nil, outcome: .failure(error)) })
+    }
+  }
+}

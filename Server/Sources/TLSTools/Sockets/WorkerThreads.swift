@@ -1,0 +1,37 @@
+import Foundation
+
+/// Counts threads, so that whoever stops a server knows when the last one has left.
+package final class WorkerThreads: @unchecked Sendable {
+  private let changed = NSCondition()
+  private var running = 0
+
+  package init() {}
+
+  /// Runs `work` on a thread of its own.
+  package func start(_ name: String, _ work: @escaping @Sendable () -> Void) {
+    changed.withLock { running += 1 }
+    let thread = Thread { [self] in
+      work()
+      changed.withLock {
+        running -= 1
+        changed.broadcast()
+      }
+    }
+    thread.name = name
+    // Handlers are callers' code, and handshakes with large RSA keys need room.
+    thread.stackSize = 1 << 20
+    thread.start()
+  }
+
+  /// Waits for all of them; false when some still run after `seconds`.
+  @discardableResult
+  package func wait(seconds: Double) -> Bool {
+    let deadline = Date(timeIntervalSinceNow: seconds)
+    return changed.withLock {
+      while running > 0 {
+        if !changed.wait(until: deadline) { return running == 0 }
+      }
+      return true
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+
+/// A private key that signs key sets and statements: RSA, P-256 or Ed25519. Format-1 payloads are
+/// signed by ``SigningKey`` alone.
+///
+/// - The type of the key fixes the algorithm (``SignatureAlgorithm``).
+/// - Reads PKCS#8, PKCS#1 and SEC 1 in PEM, unencrypted: a server has nobody to ask for a pass phrase.
+/// - Whatever else a file with a key in it may be is told apart, because the wrong one of two files
+///   is the usual mistake.
+/// - A key whose public half clients would not read is refused before it signs anything.
+/// - The secret leaves only through ``write(to:)``; no message contains any of it.
+public struct TrustSigningKey: Sendable {
+  /// What to generate.
+  public enum Kind: Hashable, Sendable {
+    /// RSA with a modulus of so many bits; signatures are as long.
+    case rsa(bits: Int)
+    /// ECDSA on P-256: what hardware keys and key services have.
+    case p256
+    /// Ed25519: the smallest signatures, the same bytes each time.
+    case ed25519
+  }
+
+  /// How the key signs.
+  public let algorithm: SignatureAlgorithm
+  /// The public half as key sets carry it.
+  public let roleKey: RoleKey
+  /// The public half in PEM.
+  public let publicKeyPEM: String
+
+  /// The public half as SubjectPublicKeyInfo in DER.
+  public var publicKeyDER: [UInt8] { roleKey.spki }
+
+  let key: PrivateKey
+
+  /// Reads a private key.
+  ///
+  /// - Throws: ``SigningKeyError``.
+  public init(pem: String) throws(SigningKeyError) {
+    try Self.refuseOtherKinds(pem)
+    let key: PrivateKey
+    do throws(CertificateError) { key = try PrivateKey(pem: pem) } catch {
+      throw .malformed(Self.reason(error))
+    }
+    try self.init(key: key)
+  }
+
+  /// Reads a private key from a file.
+  ///
+  /// - Throws: ``SigningKeyError``.
+  public init(file: URL) throws(SigningKeyError) {
+    let path = file.path(percentEncoded: false)
+    let bytes: [UInt8]
+    do throws(SmallFile.Failure) { bytes = try SmallFile.read(path, limit: 1 << 20) } catch {
+      throw .unreadable(path: path, reason: "\(error)")
+    }
+    try self.init(pem: String(decoding: bytes, as: UTF8.self))
+  }
+
+  /// Makes a new key from the system's random source; RSA of 4096 bits takes around a second.
+  ///
+  /// - Throws: ``SigningKeyError/tooSmall(bits:)`` and ``SigningKeyError/malformed(_:)``.
+  public static func generate(_ kind: Kind) throws(SigningKeyError) -> TrustSigningKey {
+    let algorithm: PrivateKey.Algorithm
+    switch kind {
+    case .rsa(let bits):
+      guard bits >= PrivateKey.signingBits.lowerBound else { throw .tooSmall(bits: bits) }
+      algorithm = .rsa(bits: bits)
+    case .p256: algorithm = .p256
+    case .ed25519: algorithm = .ed25519
+    }
+    let key: PrivateKey
+    do throws(CertificateError) { key = try .generate(algorithm) } catch {
+      throw .malformed(reason(error))
+    }
+    return try TrustSigningKey(key: key)
+  }
+
+  private init(key: PrivateKey) throws(SigningKeyError) {
+    algorithm = try key.signatureAlgorithm
+    let spki: [UInt8]
+    do throws(CertificateError) {
+      spki = try key.publicKeyDER
+      publicKeyPEM = try key.publicKeyPEM
+    } catch { throw .malformed(Self.reason(error)) }
+    do throws(DocumentFault) {
+      roleKey = try RoleKey(
+        algorithm: algorithm.rawValue, spki: spki, crypto: PlatformRegistryCrypto())
+    } catch { throw .unreadableByClients }
+    self.key = key
+  }
+
+  /// The signature over `message`, as ``SignatureAlgorithm`` says that it looks.
+  ///
+  /// - Throws: ``SigningKeyError/malformed(_:)`` where the key does not add up.
+  public func sign(_ message: [UInt8]) throws(SigningKeyError) -> [UInt8] { try key.sign(message) }
+
+  /// The entry that goes beside a key set or a statement: the signature over its domain and its
+  /// canonical form, with the key's id.
+  ///
+  /// - Throws: ``SigningKeyError/malformed(_:)`` where the key does not add up.
+  public func signature(
+    _ domain: DocumentSignature.Domain, over document: JSONObject
+  ) throws(SigningKeyError) -> DocumentSignature {
+    DocumentSignature(by: roleKey.id, try sign(domain.bytes(over: document)))
+  }
+
+  /// Writes the key as PKCS#8 in PEM, readable by its owner alone. An existing file is kept.
+  ///
+  /// - Throws: ``SigningKeyError/cannotWrite(path:reason:)``.
+  public func write(to file: URL) throws(SigningKeyError) {
+    do throws(CertificateError) { try key.write(to: file) } catch { throw Self.cannotWrite(error) }
+  }
+
+  /// Writes the public half in PEM, readable by everybody. An existing file is kept.
+  ///
+  /// - Throws: ``SigningKeyError/cannotWrite(path:reason:)``.
+  public func writePublicKey(to file: URL) throws(SigningKeyError) {
+    do throws(CertificateError) {
+      try PEMFile.write(publicKeyPEM, to: file, mode: 0o644, replacing: false)
+    } catch { throw Self.cannotWrite(error) }
+  }
+
+  /// Tells what stands in the file from its PEM labels, before OpenSSL says only "no start line".
+  private static func refuseOtherKinds(_ pem: String) throws(SigningKeyError) {
+    if pem.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+      || pem.contains("Proc-Type: 4,ENCRYPTED")
+    {
+      throw .encrypted
+    }
+    guard !pem.contains("PRIVATE KEY-----") else { return }
+    if pem.contains("PUBLIC KEY-----") { throw .publicKey }
+    if pem.contains("-----BEGIN CERTIFICATE-----") { throw .certificate }
+    throw .noKey
+  }
+
+  private static func reason(_ error: CertificateError) -> String {
+    switch error {
+    case .malformed(_, let reason), .openSSL(_, let reason): reason
+    default: error.description
+    }
+  }
+
+  private static func cannotWrite(_ error: CertificateError) -> SigningKeyError {
+    if case .file(let path, let reason) = error { return .cannotWrite(path: path, reason: reason) }
+    return .cannotWrite(path: "the key", reason: error.description)
+  }
+}

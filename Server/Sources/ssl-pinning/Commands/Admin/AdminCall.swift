@@ -1,0 +1,142 @@
+import CanonicalJSON
+import Foundation
+import RegistryServer
+import SslPinningPlatform
+import SslPinningRules
+
+/// A call of the registry server's administration, as the `admin` commands make it.
+///
+/// - Without `--token-file` it is made with a token of a minute, from the server's own configuration:
+///   whoever can read that is an administrator (`token`).
+struct AdminCall {
+  private static let server = Flag.text(
+    "--server", "URL", "the registry server; by default where the configuration has it listen")
+  private static let tokenFile = Flag.text(
+    "--token-file", "FILE", "what ssl-pinning token printed; - is standard input")
+  private static let name = Flag.text(
+    "--name", "NAME", "who you are, as the history will say, without --token-file; admin by default"
+  )
+  private static let configFile = Flag.text(
+    "--config-file", "FILE", "the server's configuration; config.yaml by default")
+  private static let configPath = Flag.text(
+    "--config-path", "DIR", "where a relative FILE is, and tls; else here, or /etc/ssl-pinning")
+  private static let json = Flag("--json", "the answer as it came, one line of JSON")
+
+  static let flags = [
+    server.description, tokenFile.description, name.description, configFile.description,
+    configPath.description, TrustArguments.ca.description, json.description,
+  ]
+
+  private let base: String
+  private let token: String
+  private let caller: JSONCaller
+  private let printsJSON: Bool
+
+  init(_ invocation: Invocation) throws(CommandFailure) {
+    printsJSON = invocation[Self.json]
+    let (place, file) = (invocation[Self.server], invocation[Self.tokenFile])
+    let configuration =
+      place == nil || file == nil ? try Self.configuration(invocation) : nil
+    if let place { base = place } else { base = try Self.address(configuration) }
+    if let file {
+      let bytes = try InputFile.read(file, limit: 65_536)
+      token = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    } else {
+      token = try Self.token(configuration, for: invocation[Self.name] ?? "admin")
+    }
+    // What no header can hold would be sent as no token.
+    guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+      throw .usage("the token is none; hint: one line, as ssl-pinning token prints it")
+    }
+    let trust = try TrustArguments.read(invocation)
+    do throws(TrustError) { caller = try JSONCaller(trust: trust) } catch {
+      throw .couldNotFindOut("\(error)")
+    }
+  }
+
+  /// Makes a call.
+  ///
+  /// - Parameter path: below `/api/v1/admin/`, its names not yet escaped.
+  /// - Returns: what came; already printed where `--json` asks for that.
+  /// - Throws: what the server refused is "no", with its reason, its hint, and the hosts it is about.
+  func make(
+    _ path: [String], posting body: JSONValue? = nil
+  ) async throws(CommandFailure) -> JSONObject {
+    let root = base.hasSuffix("/") ? String(base.dropLast()) : base
+    let names = path.map { $0.addingPercentEncoding(withAllowedCharacters: Self.unreserved) ?? $0 }
+    let text = "\(root)/api/v1/admin/\(names.joined(separator: "/"))"
+    let url: RegistryURL
+    let unusable = CommandFailure.usage(
+      "\(base) cannot be used; hint: https://host, or http to this machine")
+    // With a query or a fragment in it, the path would be part of that.
+    guard !base.contains(where: { "?#".contains($0) }) else { throw unusable }
+    do throws(RegistryURL.Fault) { url = try RegistryURL(text) } catch { throw unusable }
+    let answer: JSONCaller.Answer
+    do throws(FetchError) {
+      answer = try await caller.call(
+        url, bearer: token, posting: body?.canonicalBytes, timeout: 30)
+    } catch { throw .couldNotFindOut("\(base): \(error); hint: does it run there?") }
+    guard let object = try? JSONValue(parsing: answer.body).objectValue else {
+      throw .couldNotFindOut("\(base): status \(answer.status), and no answer of a registry server")
+    }
+    guard answer.status == 200 else { throw Self.refusal(answer.status, object) }
+    if printsJSON { try Console.write(.object(object)) }
+    return object
+  }
+
+  /// Prints a line, unless JSON was printed.
+  func say(_ line: String) throws(CommandFailure) {
+    if !printsJSON { try Console.write(line: line) }
+  }
+
+  private static let unreserved = CharacterSet(
+    charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
+
+  private static func configuration(
+    _ invocation: Invocation
+  ) throws(CommandFailure) -> ServerConfiguration {
+    try ServerArguments.configuration(
+      ConfigurationSources(
+        file: invocation[configFile], directory: invocation[configPath], flags: [:])
+    ).configuration
+  }
+
+  private static func address(
+    _ configuration: ServerConfiguration?
+  ) throws(CommandFailure) -> String {
+    guard let server = configuration?.server else { return "" }
+    guard server.certificate == nil else {
+      throw .usage("the server speaks TLS, and its name is not known here; hint: pass --server")
+    }
+    // Every address is this machine's too.
+    let host =
+      switch server.listen.host {
+      case "0.0.0.0", "::": "127.0.0.1"
+      case let host: host.contains(":") ? "[\(host)]" : host
+      }
+    return "http://\(host):\(server.listen.port)"
+  }
+
+  private static func token(
+    _ configuration: ServerConfiguration?, for name: String
+  ) throws(CommandFailure) -> String {
+    guard let configuration else { return "" }
+    let issuer: AdminTokenIssuer
+    do throws(DocumentSignerError) { issuer = try AdminTokenIssuer(configuration) } catch {
+      throw .couldNotFindOut("\(error); hint: or pass --token-file")
+    }
+    do throws(AdminTokenError) {
+      return try issuer.token(for: name, at: Int64(Date().timeIntervalSince1970), ttl: 60)
+    } catch { throw .usage("--name \(name): \(error)") }
+  }
+
+  private static func refusal(_ status: Int, _ answer: JSONObject) -> CommandFailure {
+    let reason = answer["error"]?.stringValue ?? "status \(status)"
+    // The server speaks of the API's member, where this tool has a flag.
+    let hint = answer["hint"]?.stringValue.map {
+      $0.hasSuffix(", or force it") ? $0.dropLast("force it".count) + "pass --force" : $0
+    }
+    let text = reason + (hint.map { "; hint: \($0)" } ?? "")
+    return status == 429 || status >= 500 ? .couldNotFindOut(text) : .no(text)
+  }
+}

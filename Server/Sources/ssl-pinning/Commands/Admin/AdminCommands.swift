@@ -1,0 +1,142 @@
+import CanonicalJSON
+import Foundation
+import SslPinningRules
+
+/// `admin …`: what people decide about keys, over the running server's administration.
+enum AdminCommands {
+  private static let file = Flag.text(
+    "--file", "NAME", "the document that the endpoint is in", isRequired: true)
+  private static let endpoint = Flag.text(
+    "--endpoint", "HOST[:PORT]", "whose key it is, as the console calls it; port 443 by default",
+    isRequired: true)
+  private static let why = Flag.text("--why", "TEXT", "for the history and for whoever reads it")
+  private static let force = Flag(
+    "--force", "also where hosts are left without a key that their servers show")
+
+  static let all = [
+    Command(
+      "admin pending", "list the keys that wait for a person", flags: AdminCall.flags,
+      notes: [notes], run: pending),
+    Command(
+      "admin stage", "publish a key ahead of its use",
+      argument: Argument(
+        placeholder: "PIN|FILE", help: "the key: a pin, or a certificate, CSR or public key in PEM",
+        count: .one),
+      flags: [file.description, endpoint.description, why.description] + AdminCall.flags,
+      notes: [notes], run: stage),
+    Command(
+      "admin approve", "publish a key that waits for a person", argument: pin,
+      flags: [file.description, endpoint.description, why.description] + AdminCall.flags,
+      notes: [notes], run: approve),
+    Command(
+      "admin revoke", "publish a key no more, without denying it", argument: pin,
+      flags: [file.description, endpoint.description, why.description, force.description]
+        + AdminCall.flags,
+      notes: [notes], run: revoke),
+    Command(
+      "admin deny", "refuse a key wherever it stands", argument: pin,
+      flags: [requiredWhy.description, force.description] + AdminCall.flags,
+      notes: [
+        "Where hosts would be left without a key that their servers show, they are listed, nothing is\n"
+          + "changed, and the exit code is 1. --force does it all the same.", notes,
+      ], run: deny),
+  ]
+
+  private static let requiredWhy = Flag.text(
+    "--why", "TEXT", "for the history and for whoever reads it", isRequired: true)
+  private static let pin = Argument(
+    placeholder: "PIN", help: "the key's pin, in base64", count: .one)
+  private static let notes =
+    "Asks the server that runs, and returns when the change is published. Everything else of the\n"
+    + "administration is in the console and in the API (docs/administration.md)."
+
+  private static func pending(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let call = try AdminCall(invocation)
+    let items = try await call.make(["pending"])["items"]?.arrayValue ?? []
+    var table = TextTable(header: ["FILE", "ENDPOINT", "PIN", "BECAUSE"])
+    for item in items.compactMap(\.objectValue) {
+      let candidate = item["candidate"]?.objectValue
+      table.add([
+        item["file"]?.stringValue ?? "", item["endpoint"]?.stringValue ?? "",
+        candidate?["pin"]?.stringValue ?? "",
+        (candidate?["reasons"]?.arrayValue ?? []).compactMap { reason in
+          reason.stringValue ?? reason.objectValue?["reason"]?.stringValue
+        }.joined(separator: ", "),
+      ])
+    }
+    try call.say(items.isEmpty ? "no key waits" : table.text)
+    return .yes
+  }
+
+  private static func stage(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let text = invocation.arguments.first ?? ""
+    var body = JSONObject()
+    if let pin = try? SPKIPin(base64: text) {
+      body["pin"] = .string(pin.base64)
+    } else {
+      let pem = String(decoding: try InputFile.read(text, limit: 1 << 20), as: UTF8.self)
+      body[try member(for: pem, in: text)] = .string(pem)
+    }
+    body["note"] = invocation[why].map { .string($0) }
+    return try await change("stage", body, invocation) { "\($0) is published ahead of its use" }
+  }
+
+  private static func approve(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    try await change("approve", try decision(invocation), invocation) { "\($0) is published" }
+  }
+
+  private static func revoke(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    var body = try decision(invocation)
+    body["force"] = .bool(invocation[force])
+    return try await change("revoke", body, invocation) { "\($0) is published no more" }
+  }
+
+  private static func deny(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    var body = try decision(invocation)
+    body["why"] = .string(try invocation.require(requiredWhy))
+    body["force"] = .bool(invocation[force])
+    let call = try AdminCall(invocation)
+    let answer = try await call.make(["denials"], posting: .object(body))
+    let isNew = answer["changes"]?.arrayValue?.isEmpty == false
+    try call.say("\(answer["pin"]?.stringValue ?? "it") is denied\(isNew ? "" : " already")")
+    return .yes
+  }
+
+  private static func change(
+    _ action: String, _ body: JSONObject, _ invocation: Invocation,
+    _ told: (String) -> String
+  ) async throws(CommandFailure) -> ExitStatus {
+    var id = try invocation.require(endpoint)
+    if id.hasSuffix("]") || !id.contains(":") { id += ":443" }
+    let call = try AdminCall(invocation)
+    let answer = try await call.make(
+      ["documents", try invocation.require(file), "endpoints", id, action], posting: .object(body))
+    try call.say(told(answer["pin"]?.stringValue ?? "the key"))
+    return .yes
+  }
+
+  private static func decision(_ invocation: Invocation) throws(CommandFailure) -> JSONObject {
+    let text = invocation.arguments.first ?? ""
+    guard let pin = try? SPKIPin(base64: text) else {
+      throw .usage(
+        "\"\(text)\" is no pin; hint: 44 characters of base64, as admin pending prints them")
+    }
+    var body: JSONObject = ["pin": .string(pin.base64)]
+    body["why"] = invocation[why].map { .string($0) }
+    return body
+  }
+
+  /// What the administration calls the kind of key in a PEM text.
+  private static func member(for pem: String, in path: String) throws(CommandFailure) -> String {
+    // Before it leaves this machine.
+    guard !pem.contains("PRIVATE KEY-----") else {
+      throw .usage(
+        "\(path) holds a private key; hint: send its public half: openssl pkey -pubout")
+    }
+    if pem.contains("CERTIFICATE REQUEST-----") { return "csr" }
+    if pem.contains("-----BEGIN CERTIFICATE-----") { return "certificate" }
+    if pem.contains("PUBLIC KEY-----") { return "key" }
+    throw .usage(
+      "\(path) is neither a pin nor PEM; hint: a certificate, a CSR or a public key")
+  }
+}

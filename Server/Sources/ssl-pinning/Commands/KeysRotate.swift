@@ -1,0 +1,195 @@
+import Foundation
+import RegistryServer
+import SslPinningRules
+import TLSTools
+
+/// `keys rotate`: a new online key for one document of a server, under the next key set.
+///
+/// - Nothing that was is overwritten: the new key gets a file of its own, and the chain of key sets only
+///   grows. Clients walk the chain, so none of them notices.
+/// - The name is that of a document of the configuration at hand: under another one nothing would be rotated,
+///   and whoever did it to be rid of a stolen key would believe that he was.
+/// - Root keys may lie elsewhere: what still lacks signatures waits in the same file, and the server goes
+///   on under the set before until `keys sign-set` has completed it.
+enum KeysRotate {
+  private static let directory = Flag.text(
+    "--dir", "DIR", "the server's tls.dir, with prv.pem; the configuration's by default, or tls")
+  private static let algorithm = Flag<TrustSigningKey.Kind>(
+    "--algorithm", "NAME", "of the new online key: ed25519 (default), p256 or rsa-3072"
+  ) { text throws(FlagValueError) in
+    switch text {
+    case "ed25519": return .ed25519
+    case "p256": return .p256
+    case "rsa-3072": return .rsa(bits: 3072)
+    default: throw FlagValueError(wanted: "ed25519, p256 or rsa-3072")
+    }
+  }
+  private static let root = Flag.texts(
+    "--root", "PUB", "a root key of the new set; by default those of the set before, or prv.pem")
+  private static let rootThreshold = Flag.number(
+    "--root-threshold", "K", "so many root keys must sign; needed with several --root",
+    in: 1...1000)
+  private static let signWith = Flag.texts(
+    "--sign-with", "PRV", "a private root key; prv.pem signs by itself where it is one")
+
+  static let command = Command(
+    "keys rotate", "give one document of a server a new online key, under the next key set",
+    flags: [
+      RegistryNameArgument.flag.description, directory.description,
+    ] + ServerArguments.places + [
+      algorithm.description,
+      root.description, rootThreshold.description, signWith.description,
+    ],
+    notes: [
+      "Writes DIR/online/NAME-EPOCH.pem and extends DIR/keysets/NAME; NAME is the document's file.\n"
+        + "Then SIGHUP has the server sign under the new set. Where root signatures are missing, they\n"
+        + "are told: carry DIR/keysets/NAME to where the root keys are, let keys sign-set sign it, and\n"
+        + "put it back. Until then the server signs under the set before. There, compare the id of the\n"
+        + "online key with the one printed here, or say all that the hint says, from --registry-name to\n"
+        + "--online ID: the file may be changed on its way.",
+      "NAME must be a document of the configuration: the one that is named, or config.yaml here or in\n"
+        + "/etc/ssl-pinning if its tls.dir is DIR. Without one, nothing can say whether NAME is right.",
+      "Old online keys stay in DIR/online: delete one when its set is no longer the newest.",
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+    let name = try invocation.require(RegistryNameArgument.flag)
+    let place = try place(of: name, invocation)
+    let base = URL(filePath: place.keys, directoryHint: .isDirectory)
+    let chain = URL(filePath: place.keySets, directoryHint: .isDirectory).appending(path: name)
+    let path = chain.path(percentEncoded: false)
+    var list =
+      InputFile.exists(path)
+      ? try KeySetFile.read(path, name: name) : KeySetList(registry: name)
+    try KeySetReport.refuseToLoseAlso(of: list, path)
+    if let shortage = list.shortages.first {
+      throw .no("\(path): \(shortage); hint: let keys sign-set complete it first")
+    }
+    let shipped = try SigningKeyArgument.trustKey(
+      base.appending(path: "prv.pem").path(percentEncoded: false))
+    let epoch = list.sets.count + 1
+    let keyFile = base.appending(path: "online").appending(path: "\(name)-\(epoch).pem")
+    guard !InputFile.exists(keyFile.path(percentEncoded: false)) else {
+      throw .no(
+        "\(keyFile.path(percentEncoded: false)) is there, and no key set \(epoch); hint: delete the key"
+          + " if a rotation broke off, or put the newest \(path) back")
+    }
+    let key: TrustSigningKey
+    do throws(SigningKeyError) { key = try .generate(invocation[algorithm] ?? .ed25519) } catch {
+      throw .couldNotFindOut("\(error)")
+    }
+    let root = try rootRole(after: list, shipped, invocation)
+    let online = try role([key.roleKey], threshold: 1)
+    do throws(KeySetListError) { try list.append(root: root, online: online) } catch {
+      throw .no("\(error)")
+    }
+    if let fault = list.newest.flatMap({ KeySetReport.unusableKey(in: $0.keySet) }) {
+      throw .no("key set \(epoch) \(fault); hint: --root names the root keys anew")
+    }
+    // Set 1 is signed by the shipped key; later ones where it is among the roots.
+    let signers = try SigningKeyArgument.trustKeys(invocation[signWith] ?? []) + [shipped]
+    KeySetReport.say(of: list)
+    for signer in signers {
+      do throws(KeySetListError) { try list.sign(with: signer) } catch {
+        guard case .notARootKey = error, signer.roleKey.id == shipped.roleKey.id else {
+          throw .no("\(error)")
+        }
+      }
+    }
+    // The key first: a chain that names a key which is nowhere would stop the server's signing.
+    try makeDirectory(of: keyFile)
+    try makeDirectory(of: chain)
+    do throws(SigningKeyError) { try key.write(to: keyFile) } catch {
+      throw .couldNotFindOut("\(error)")
+    }
+    try OutputFile.replace(path, with: list.json.canonicalBytes + [0x0a], called: path)
+    try Console.write(line: "key set \(epoch) of \(name): online key \(key.roleKey.id.base64)")
+    for shortage in list.shortages { Console.say("warning: \(shortage)") }
+    let wanted = list.newest.map { KeySetReport.expectation(of: $0.keySet) } ?? ""
+    Console.say(
+      list.shortages.isEmpty
+        ? "hint: send the server SIGHUP, and it signs under the new set"
+        : "hint: keys sign-set \(wanted) signs it, and no other set in its place")
+    return .yes
+  }
+
+  /// The directories of the server that publishes a document.
+  private static func place(
+    of name: String, _ invocation: Invocation
+  ) throws(CommandFailure) -> (keys: String, keySets: String) {
+    // It names files here.
+    guard DocumentConfiguration.isSafe(file: name), !DocumentConfiguration.isTaken(file: name)
+    else {
+      throw .usage("--registry-name is the name of a document; hint: www.example.com.json")
+    }
+    let given = invocation[directory]
+    let atHand = try ServerArguments.configurationAtHand(invocation)
+    guard let atHand,
+      ServerArguments.isNamed(invocation) || given == nil
+        || isSame(given, atHand.configuration.tls.directory)
+    else {
+      Console.say(
+        "note: no configuration here says which documents there are; hint: with --config-file"
+          + " the name is checked")
+      let keys = given ?? "tls"
+      return (keys, keys + "/keysets")
+    }
+    let configuration = atHand.configuration
+    let files = configuration.documents.map(\.file)
+    guard files.contains(name) else {
+      let nearest = Suggestion.nearest(to: name, among: files)
+      throw .no(
+        "\(atHand.file ?? "the configuration") has no document \"\(name)\"; hint: "
+          + (nearest.map { "was \($0) meant?" }
+            ?? "there is \(files.prefix(5).joined(separator: ", "))"))
+    }
+    let keys = given ?? configuration.tls.directory
+    return (keys, configuration.publishing.keySets ?? keys + "/keysets")
+  }
+
+  private static func isSame(_ left: String?, _ right: String) -> Bool {
+    guard let left else { return false }
+    return URL(filePath: left).resolvingSymlinksInPath().standardizedFileURL.pathComponents
+      == URL(filePath: right).resolvingSymlinksInPath().standardizedFileURL.pathComponents
+  }
+
+  private static func rootRole(
+    after list: KeySetList, _ shipped: TrustSigningKey, _ invocation: Invocation
+  ) throws(CommandFailure) -> KeyRole {
+    let given = try KeyArgument.trustKeys(root, invocation)
+    guard !given.isEmpty else {
+      if let newest = list.newest { return newest.keySet.root }
+      return try role([shipped.roleKey], threshold: 1)
+    }
+    guard let threshold = invocation[rootThreshold] ?? (given.count == 1 ? 1 : nil) else {
+      throw .usage(
+        "missing \(rootThreshold.description.usage): \(rootThreshold.description.help)")
+    }
+    do throws(DocumentFault) {
+      var members: [RoleKey] = []
+      for key in given { members.append(try key.roleKey) }
+      return try KeyRole(keys: members, threshold: Int(threshold))
+    } catch { throw .usage("the root role cannot be: \(error)") }
+  }
+
+  private static func role(
+    _ keys: [RoleKey], threshold: Int
+  ) throws(CommandFailure) -> KeyRole {
+    do throws(DocumentFault) { return try KeyRole(keys: keys, threshold: threshold) } catch {
+      throw .no("\(error)")
+    }
+  }
+
+  private static func makeDirectory(of file: URL) throws(CommandFailure) {
+    let directory = file.deletingLastPathComponent()
+    do {
+      try FileManager.default.createDirectory(
+        at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw .couldNotFindOut(
+        "cannot make the directory \(directory.path(percentEncoded: false)):"
+          + " \(OutputFile.reason(error))")
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// `verify`: whether a registry is signed by a key, and what it says.
+enum Verify {
+  private static let at = Flag.unixTime("--at", "judge expiries at this moment instead of now")
+  private static let json = Flag("--json", "one line of JSON instead of a table")
+  private static let strict = Flag(
+    "--strict", "exit 1 where anything is warned of: entries or hosts that clients cannot use")
+  private static let timeout = Flag.seconds(
+    "--timeout", "for fetching a URL, in all; 10 by default")
+
+  static let command = Command(
+    "verify", "check a registry's signature and show what it says",
+    argument: Argument(
+      placeholder: "FILE|URL", help: "the document; https, or http to this machine", count: .one),
+    flags: RegistryTrustArguments.flags + [
+      at.description, strict.description, json.description, TrustArguments.ca.description,
+      timeout.description,
+    ],
+    notes: [
+      "A document of format 2 is judged as a client judges that starts for the first time: it walks\n"
+        + "the key sets from what the app ships, --key or --root-key, and believes the statement. The\n"
+        + "format-1 signature decides nothing then; whether it is good is told, if --key is there.",
+      "States: ok; expired (clients still count the key for 26 hours); denied (the statement has it\n"
+        + "refused; clients of format 1 take it); unreadable (no client can use the entry). Each host of\n"
+        + "the list is judged as a client judges it, with all patterns and CA pins that are for it.",
+      "Of a URL, URL/statement is fetched as well, which clients ask for first: one that is not the\n"
+        + "document's own is warned of. There may be none.",
+      "Warnings go to standard error and change nothing: the document is believed, and so are its other\n"
+        + "entries. For CI, --strict makes them a no.",
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let place = invocation.arguments.first ?? InputFile.standardInput
+    let trust = try TrustArguments.read(invocation)
+    let shipped = try RegistryTrustArguments(invocation, place: place)
+    let served =
+      place.contains("://")
+      ? try ServedRegistry(place, trust: trust, timeout: invocation[timeout] ?? 10) : nil
+    let bytes: [UInt8]
+    if let served {
+      bytes = try await served.document()
+    } else {
+      bytes = try InputFile.read(place, limit: RegistryLimits.standard.maximumBytes)
+    }
+    let now = invocation[at] ?? Int64(Date().timeIntervalSince1970)
+    let registryTrust = try shipped.trust(for: bytes)
+    let trusted: TrustedRegistry
+    do throws(RegistryError) {
+      trusted = try TrustedRegistry(accepting: bytes, under: registryTrust, at: now)
+    } catch {
+      if case .tooLarge = error { throw .couldNotFindOut("\(InputFile.name(of: place)): \(error)") }
+      if invocation[json] {
+        try Console.write(
+          .members(["valid": .bool(false), "reason": .string(error.toldToOperators)]))
+      }
+      throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)")
+    }
+    let elsewhere = await served?.statementProblem(of: bytes, trusted)
+    let report: RegistryReport
+    do throws(PolicyError) {
+      report = try RegistryReport(
+        trusted, at: now, Format1Signature(of: bytes, by: shipped.format1Key),
+        newestKeySet(of: bytes), elsewhere)
+    } catch { throw .no("\(InputFile.name(of: place)) makes no policy: \(error)") }
+    if invocation[json] {
+      try Console.write(report.json)
+    } else {
+      if let summary = report.summary { try Console.write(line: summary + "\n") }
+      try Console.write(line: report.table)
+      for problem in report.problems { Console.say("warning: \(problem)") }
+    }
+    return invocation[strict] && !report.problems.isEmpty ? .no : .yes
+  }
+
+  /// The newest key set of a document that was accepted: so all of them are believed.
+  private static func newestKeySet(of bytes: [UInt8]) -> KeySet? {
+    guard let sets = (try? JSONValue(parsing: bytes))?.objectValue?["keySets"] else { return nil }
+    return (try? KeySetList(sets))?.newest?.keySet
+  }
+}

@@ -1,0 +1,166 @@
+import FaultLab
+import Foundation
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+/// A server that watches the stage's site, where a person decides about new keys.
+private struct AdminStage {
+  let stage: GetStage
+  let server: ChildProcess
+  let address: String
+
+  init() async throws {
+    stage = try GetStage()
+    let keys = stage.directory.path("tls")
+    _ = try await Tool.run("keys", "generate", "--out", keys, "--algorithm", "rsa-2048")
+    try stage.directory.write(
+      """
+      keys: [{fqdn: localhost, file: all.json, port: \(stage.server.port), address: 127.0.0.1}]
+      storage: {type: memory}
+      tls: {dir: \(keys), anchors: \(stage.directory.path("ca.pem")), look_interval: 50ms,
+        dump_interval: 1s, approval: manual}
+      """, to: "config.yaml")
+    server = try Tool.start(
+      ["up", "--config-path", stage.directory.path(), "--listen", "127.0.0.1:0"])
+    let marker = "listening on "
+    try await server.waitForOutput(containing: marker)
+    try await server.waitForOutput(containing: "\n")
+    let line = try #require(server.stdout.split(separator: "\n").first { $0.hasPrefix(marker) })
+    address = String(line.dropFirst(marker.count))
+  }
+
+  func admin(_ arguments: String...) async throws -> ChildProcess.Outcome {
+    try await Tool.run(
+      ["admin"] + arguments
+        + ["--server", address, "--config-path", stage.directory.path(), "--name", "ada"])
+  }
+
+  var endpoint: [String] {
+    ["--file", "all.json", "--endpoint", "localhost:\(stage.server.port) at 127.0.0.1"]
+  }
+
+  /// The document as its server gives it.
+  func document() async throws -> String {
+    try await ChildProcess.run("curl", ["-s", "--noproxy", "*", address + "/api/v1/all.json"])
+      .stdout
+  }
+
+  func until(_ isSo: (String) -> Bool) async throws -> Bool {
+    for _ in 0..<600 {
+      if isSo(try await document()) { return true }
+      // why: the server looks at its endpoint in its own time, in another process.
+      try await Task.sleep(nanoseconds: 50_000_000)
+    }
+    return false
+  }
+}
+
+@Suite("admin", .timeLimit(.minutes(2)))
+struct AdminTests {
+  @Test("a key is staged from a certificate, another waits and is approved, one is revoked")
+  func decisions() async throws {
+    let stage = try await AdminStage()
+    let (site, pin) = (stage.stage, try stage.stage.pin)
+    #expect(try await stage.until { $0.contains(pin) })
+    #expect(try await stage.admin("pending").stdout == "no key waits\n")
+
+    let next = try site.authority.issue(names: ["localhost"])
+    let announced = try SPKIPin(certificateDER: next.leaf.der).base64
+    let file = try site.directory.write(next.leaf.pem, to: "next.pem").path(percentEncoded: false)
+    let staged = try await Tool.run(
+      [
+        "admin", "stage", file, "--why", "June", "--server", stage.address, "--config-path",
+        site.directory.path(),
+      ] + stage.endpoint)
+    #expect(staged.exitCode == 0, "\(staged.stderr)")
+    #expect(staged.stdout == "\(announced) is published ahead of its use\n")
+    #expect(try await stage.document().contains(announced))
+
+    let unknown = try site.authority.issue(names: ["localhost", "127.0.0.1"])
+    let waiting = try SPKIPin(certificateDER: unknown.leaf.der).base64
+    try site.server.replaceIdentity(unknown)
+    var pending = ""
+    for _ in 0..<600 where !pending.contains(waiting) {
+      // why: as above.
+      try await Task.sleep(nanoseconds: 50_000_000)
+      pending = try await stage.admin("pending").stdout
+    }
+    #expect(pending.contains("all.json") && pending.contains("manual"), "\(pending)")
+    #expect(try await !stage.document().contains(waiting))
+    let approved = try await Tool.run(
+      [
+        "admin", "approve", waiting, "--server", stage.address, "--config-path",
+        site.directory.path(),
+      ] + stage.endpoint)
+    #expect(approved.exitCode == 0, "\(approved.stderr)")
+    #expect(try await stage.document().contains(waiting))
+
+    let revoked = try await Tool.run(
+      [
+        "admin", "revoke", announced, "--server", stage.address, "--config-path",
+        site.directory.path(),
+      ] + stage.endpoint)
+    #expect(revoked.exitCode == 0, "\(revoked.stderr)")
+    #expect(try await !stage.document().contains(announced))
+    #expect(try await stage.server.terminate(seconds: 30).exitCode == 0)
+  }
+
+  @Test("denying the last key that a host shows lists the host, and needs --force")
+  func force() async throws {
+    let stage = try await AdminStage()
+    let pin = try stage.stage.pin
+    #expect(try await stage.until { $0.contains(pin) })
+    let refused = try await stage.admin("deny", pin, "--why", "leaked")
+    #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
+    #expect(refused.stderr.contains("localhost") && refused.stderr.contains("pass --force"))
+    #expect(try await !stage.document().contains("\"denied\":[\"\(pin)\"]"))
+    let forced = try await stage.admin("deny", pin, "--why", "leaked", "--force")
+    #expect(forced.exitCode == 0 && forced.stdout == "\(pin) is denied\n", "\(forced.stderr)")
+    #expect(try await stage.document().contains("\"denied\":[\"\(pin)\"]"))
+    #expect(
+      try await stage.admin("deny", pin, "--why", "again").stdout == "\(pin) is denied already\n")
+    #expect(try await stage.server.terminate(seconds: 30).exitCode == 0)
+  }
+
+  @Test("a token of another server, a private key and what is no pin go nowhere")
+  func refused() async throws {
+    let stage = try await AdminStage()
+    let directory = stage.stage.directory
+    let token = try directory.write("not.a.token", to: "token").path(percentEncoded: false)
+    let foreign = try await stage.admin("pending", "--token-file", token)
+    #expect(foreign.exitCode == 1 && !foreign.stderr.contains("not.a.token"))
+    let secret = try directory.write(
+      try PrivateKey.generate(.p256).pem, to: "secret.pem"
+    ).path(percentEncoded: false)
+    for key in [secret, "no-such-file", token] {
+      let outcome = try await Tool.run(
+        ["admin", "stage", key, "--server", stage.address, "--config-path", directory.path()]
+          + stage.endpoint)
+      #expect([2, 3].contains(outcome.exitCode), "\(outcome)")
+    }
+    #expect(try await stage.admin("deny", "pin", "--why", "x").exitCode == 2)
+    for text in ["", "two\nlines"] {
+      let bad = try directory.write(text, to: "bad").path(percentEncoded: false)
+      #expect(try await stage.admin("pending", "--token-file", bad).exitCode == 2)
+    }
+    for suffix in ["?a=b", "#f"] {
+      let outcome = try await Tool.run(
+        "admin", "pending", "--server", stage.address + suffix, "--token-file", token)
+      #expect(outcome.exitCode == 2)
+    }
+    let target = "\(stage.address)/api/v1/admin/pending"
+    let elsewhere = try LocalHTTPServer { _ in
+      HTTPResponse(status: 307, headers: [HTTPField("Location", target)])
+    }
+    let redirected = try await Tool.run(
+      "admin", "pending", "--server", "http://127.0.0.1:\(elsewhere.port)", "--config-path",
+      directory.path())
+    #expect(redirected.exitCode != 0 && redirected.stdout.isEmpty)
+    let away = try await Tool.run(
+      "admin", "pending", "--server", "http://pins.example.com", "--token-file", token)
+    #expect(away.exitCode == 2 && away.stderr.contains("https://"))
+    #expect(try await stage.server.terminate(seconds: 30).exitCode == 0)
+  }
+}

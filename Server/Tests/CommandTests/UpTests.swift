@@ -1,0 +1,248 @@
+import FaultLab
+import Foundation
+import FoundationNetworking
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("up")
+struct UpTests {
+  @Test("watches, signs and publishes what verify accepts and get goes by, until SIGTERM")
+  func wholeWay() async throws {
+    let stage = try GetStage()
+    let keys = stage.directory.path("tls")
+    let made = try await Tool.run("keys", "generate", "--out", keys, "--algorithm", "rsa-2048")
+    #expect(made.exitCode == 0)
+    try stage.directory.write(
+      """
+      keys:
+        - fqdn: localhost
+          port: \(stage.server.port)
+          address: 127.0.0.1
+      storage: {type: memory}
+      tls:
+        dir: \(keys)
+        anchors: \(stage.directory.path("ca.pem"))
+        look_interval: 50ms
+      """, to: "config.yaml")
+    let server = try Tool.start(
+      ["up", "--config-path", stage.directory.path(), "--listen", "127.0.0.1:0"])
+    let marker = "listening on "
+    try await server.waitForOutput(containing: marker)
+    try await server.waitForOutput(containing: "\n")
+    let line = try #require(
+      server.stdout.split(separator: "\n").first { $0.hasPrefix(marker) })
+    let url = "\(line.dropFirst(marker.count))/api/v1/localhost.json"
+
+    let verify = ["verify", "--key", keys + "/pub.pem", url]
+    var verified = try await Tool.run(verify)
+    for _ in 0..<200 where verified.exitCode != 0 {
+      // why: the server looks at its endpoint in its own time, in another process.
+      try await Task.sleep(nanoseconds: 50_000_000)
+      verified = try await Tool.run(verify)
+    }
+    #expect(verified.stdout.contains(try stage.pin), "\(verified.stderr)\(server.stderr)")
+
+    let served = try await Tool.run(
+      "get", stage.url(), "--registry", url, "--key", keys + "/pub.pem",
+      "--ca", stage.directory.path("ca.pem"))
+    #expect(served.stdout == "hello\n", "\(served.stderr)")
+
+    let ended = try await server.terminate(seconds: 30)
+    #expect(ended.exitCode == 0, "\(ended.stderr)")
+    #expect(ended.stderr.split(separator: "\n").allSatisfy { $0.hasPrefix("{") })
+  }
+
+  @Test("ends with 0 on a signal in the very moment it listens", arguments: [SIGTERM, SIGINT])
+  func earlySignal(signal: Int32) async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      let file = try directory.write(
+        "keys: [{fqdn: localhost, port: 1}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "c.yaml")
+      let server = try Tool.start(
+        ["up", "--config-file", file.path(percentEncoded: false), "--listen", "127.0.0.1:0"])
+      try await server.waitForOutput(containing: "listening on ")
+      #expect(try await server.terminate(signal: signal, seconds: 30).exitCode == 0)
+    }
+  }
+
+  @Test("goes on after SIGHUP, and ends on a SIGTERM that comes as soon as it listens")
+  func signals() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      let file = try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "c.yaml")
+      for _ in 0..<10 {
+        let server = try Tool.start(
+          ["up", "--config-file", file.path(percentEncoded: false), "--listen", "127.0.0.1:0"])
+        try await server.waitForOutput(containing: "listening on ")
+        server.send(SIGHUP)
+        let ended = try await server.terminate(seconds: 30)
+        #expect(ended.exitCode == 0, "\(ended.stderr)")
+        #expect(ended.stderr.contains("\"stopped\""))
+      }
+    }
+  }
+
+  @Test("serves, logs for nobody and ends on SIGTERM while whoever reads its log hangs")
+  func hangingLog() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      try directory.write(
+        "keys: [{fqdn: localhost, port: 1}]\ntls: {dir: \(directory.path())}\n"
+          + "storage: {type: memory}\nlog: {level: debug}", to: "config.yaml")
+      #expect(mkfifo(directory.path("log"), 0o600) == 0)
+      let log = open(directory.path("log"), O_RDWR | O_NONBLOCK)
+      defer { Foundation.close(log) }
+      let junk = [UInt8](repeating: 0x2e, count: 1024)
+      while write(log, junk, junk.count) > 0 {}
+      let server = try ChildProcess(
+        "sh", ["-c", "exec \"$0\" up --listen 127.0.0.1:0 2>log", try Tool.path()],
+        directory: directory.url)
+      let marker = "listening on "
+      try await server.waitForOutput(containing: marker)
+      try await server.waitForOutput(containing: "\n")
+      let line = try #require(
+        server.stdout.split(separator: "\n").first { $0.hasPrefix(marker) })
+      let url = try #require(URL(string: String(line.dropFirst(marker.count))))
+      let path = String(repeating: "a", count: 4000)
+      for _ in 0..<30 {
+        let (_, answer) = try await URLSession.shared.data(
+          from: url.appending(path: "api/v1/admin/\(path)"))
+        #expect([401, 429].contains((answer as? HTTPURLResponse)?.statusCode))
+      }
+      #expect(try await server.terminate(seconds: 30).exitCode == 0)
+    }
+  }
+
+  @Test("has descriptors left for looks when clients take all that they may")
+  func descriptors() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "config.yaml")
+      let server = try ChildProcess(
+        "sh", ["-c", "ulimit -S -n 256; exec \"$0\" up --listen 127.0.0.1:0", try Tool.path()],
+        directory: directory.url)
+      try await server.waitForOutput(containing: "listening on ")
+      let limits = try String(
+        contentsOfFile: "/proc/\(server.processIdentifier)/limits", encoding: .utf8)
+      let line = try #require(limits.split(separator: "\n").first { $0.contains("open files") })
+      #expect(try #require(line.split(separator: " ").compactMap { Int($0) }.first) > 1024 + 256)
+      _ = try await server.terminate(seconds: 30)
+    }
+  }
+
+  @Test(
+    "says what is wrong before it listens",
+    arguments: [
+      (nil, Int32(3), "config.yaml"),
+      ("", 1, "keys"),
+      ("keys: []", 1, "keys"),
+      ("keys: [{fqdn: localhost}]\nserverr: {}", 1, "server"),
+      ("keys: [", 1, "line"),
+      ("keys: [{fqdn: localhost}]\ntls: {dir: /no/such/directory}", 3, "prv.pem"),
+      ("keys: [{fqdn: localhost}]\ntls: {dir: DIR, anchors: /no/such/file}", 3, "/no/such/file"),
+      (
+        "keys: [{fqdn: localhost}]\ntls: {dir: DIR}\nstorage: {type: sqlite, dsn: /dev/null/x.db}",
+        3, "/dev/null/x.db"
+      ),
+    ] as [(String?, Int32, String)])
+  func misconfigured(configuration: String?, code: Int32, says: String) async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      if let configuration {
+        try directory.write(
+          configuration.replacingOccurrences(of: "DIR", with: directory.path()), to: "config.yaml")
+      }
+      let outcome = try await ChildProcess.run(
+        Tool.path(), ["up", "--listen", "127.0.0.1:0"], directory: directory.url, seconds: 20)
+      #expect(outcome.exitCode == code, "\(outcome.stderr)")
+      #expect(outcome.stderr.contains(says) && outcome.speaksProperly, "\(outcome.stderr)")
+      #expect(outcome.stdout.isEmpty)
+    }
+  }
+
+  @Test("says so where the port is taken")
+  func portTaken() async throws {
+    let other = try LocalHTTPServer { _ in .text("mine") }
+    defer { other.stop() }
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      let file = try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "c.yaml")
+      let outcome = try await Tool.run(
+        [
+          "up", "--config-file", file.path(percentEncoded: false), "--listen",
+          "127.0.0.1:\(other.port)",
+        ], seconds: 20)
+      #expect(outcome.exitCode == 3)
+      #expect(outcome.stderr.contains("in use"))
+    }
+  }
+
+  @Test("refuses an address that is none", arguments: ["7500", "example.com:7500", "127.0.0.1:"])
+  func badAddress(text: String) async throws {
+    let outcome = try await Tool.run("up", "--listen", text)
+    #expect(outcome.exitCode == 2)
+    #expect(outcome.stderr.contains("--listen: server.listen: \"\(text)\""), "\(outcome.stderr)")
+  }
+
+  @Test("refuses a signing key that is not RSA, with a hint", arguments: ["EC", "ED25519"])
+  func otherKey(algorithm: String) async throws {
+    try await withTemporaryDirectory { directory in
+      var make = ["genpkey", "-algorithm", algorithm, "-out", directory.path("prv.pem")]
+      if algorithm == "EC" { make += ["-pkeyopt", "ec_paramgen_curve:P-256"] }
+      #expect(try await ChildProcess.run("openssl", make).exitCode == 0)
+      try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "config.yaml")
+      let outcome = try await Tool.run(
+        "up", "--config-path", directory.path(), "--listen", "127.0.0.1:0")
+      #expect(outcome.exitCode == 1)
+      #expect(
+        outcome.stderr.contains(
+          "\(directory.path("prv.pem")): the key is \(algorithm), and registries are signed with RSA; "
+            + "hint: ssl-pinning keys generate"), "\(outcome.stderr)")
+      #expect(outcome.stdout.isEmpty)
+    }
+  }
+
+  @Test(
+    "starts with the field's documented configuration, unchanged but for what is this machine's",
+    arguments: ["memory", "fs"])
+  func documented(store: String) async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      // Flags stand before the command in the field, too.
+      let server = try Tool.start(
+        [
+          "--config-path",
+          Vectors.root.appending(path: "configuration").path(percentEncoded: false),
+          "--config-file=\(store).yaml", "--log-pretty=false", "--log-format", "text", "up",
+          "--listen=127.0.0.1:0",
+        ],
+        environment: [
+          "SSL_PINNING_TLS_DIR": directory.path(), "SSL_PINNING_SERVER_KEY": "hush",
+          "SSL_PINNING_STORAGE_DSN": "redis://u:hush@h",
+          "SSL_PINNING_STORAGE_DUMP_DIR": directory.path("dumps"),
+        ])
+      try await server.waitForOutput(containing: "listening on http://127.0.0.1:")
+      let ended = try await server.terminate(seconds: 30)
+      #expect(ended.exitCode == 0, "\(ended.stderr)")
+      let lines = ended.stderr.split(separator: "\n")
+      let effective = try #require(lines.first { $0.contains(" INFO  configuration ") })
+      #expect(effective.contains(" server.key=\"*** (SSL_PINNING_SERVER_KEY)\""))
+      #expect(effective.contains(" storage.type=\"\(store) (line 25)\""))
+      #expect(effective.contains(" tls.looks=3 "))
+      #expect(!ended.stderr.contains("hush"))
+      #expect(lines.allSatisfy { $0.contains("Z INFO  ") || $0.contains("Z WARN  ") })
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("Documents as files") struct StaticFilesTests {
+  private static let file = "localhost.json"
+
+  /// A document whose payload is told from others by a pin.
+  private func document(_ key: UInt8, version: Int64, hasStatement: Bool = true) throws
+    -> PublishedDocument
+  {
+    var document = RegistryDocument(
+      registry: Self.file,
+      keys: [
+        RegistryKey(pattern: try HostPattern("a.example"), pin: .success(pin(key)), expires: 2)
+      ])
+    if hasStatement {
+      document.terms = .init(number: .init(epoch: 0, version: version), issued: 1, expires: 2)
+    }
+    let json = try document.signed(format1Key: nil)
+    return PublishedDocument(
+      file: Self.file, bytes: JSONValue.object(json).canonicalBytes, document: json, signed: version
+    )
+  }
+
+  private func write(_ documents: PublishedDocument..., to directory: String) async {
+    let failures = Locked<[String]>([])
+    let files = StaticFiles(directory: directory) { _, reason in
+      if let reason { failures.withLock { $0.append(reason) } }
+    }
+    for document in documents { files.write(document) }
+    await files.finish()
+    #expect(failures.withLock { $0 } == [])
+  }
+
+  private func names(in directory: String) throws -> Set<String> {
+    Set(try FileManager.default.contentsOfDirectory(atPath: directory))
+  }
+
+  @Test("have their parts beside them; of older payloads the last one stays")
+  func parts() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    let payloads = place + "/" + Self.file + ".parts/payload"
+    let documents = try (1...3).map { try document(UInt8($0), version: Int64($0)) }
+    await write(documents[0], to: place)
+    #expect(try names(in: place) == [Self.file, Self.file + ".gz", Self.file + ".parts"])
+    #expect(try names(in: payloads) == [documents[0].parts.digest])
+    // The same payload again is no newer one.
+    await write(try document(2, version: 2), try document(2, version: 9), to: place)
+    #expect(try names(in: payloads) == Set(documents[...1].map(\.parts.digest)))
+    await write(documents[2], to: place)
+    #expect(try names(in: payloads) == Set(documents[1...].map(\.parts.digest)))
+    let statement = place + "/" + Self.file + ".parts/statement"
+    #expect(
+      try Data(contentsOf: URL(filePath: statement))
+        == Data(try #require(documents[2].parts.statement())))
+    #expect(
+      try Data(contentsOf: URL(filePath: payloads + "/" + documents[1].parts.digest))
+        == Data(documents[1].parts.payload))
+    // A statement of before is no part of a document without one.
+    await write(try document(3, version: 4, hasStatement: false), to: place)
+    #expect(try names(in: place + "/" + Self.file + ".parts") == ["payload"])
+  }
+
+  @Test("are of another second with each document, by which web servers tell statements apart")
+  func seconds() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    var seconds: [Int] = []
+    for version in 1...3 {
+      await write(try document(1, version: Int64(version)), to: place)
+      var status = stat()
+      #expect(stat(place + "/" + Self.file + ".parts/statement", &status) == 0)
+      seconds.append(status.st_mtim.tv_sec)
+    }
+    #expect(seconds[0] < seconds[1] && seconds[1] < seconds[2], "\(seconds)")
+  }
+
+  @Test("are served by nginx as it stands in the guide")
+  func nginx() async throws {
+    let guide = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../../docs/first-registry.md").standardized
+    let text = try String(contentsOf: guide, encoding: .utf8)
+    let block = try #require(text.components(separatedBy: "```nginx\n").last)
+    let directives = try #require(block.components(separatedBy: "\n```").first)
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    let document = try document(1, version: 1)
+    await write(document, to: place)
+    let nginx = try await Nginx.start([
+      .init(
+        directives: directives.replacing("/srv/registry/published", with: place))
+    ])
+    for (path, bytes, age) in [
+      ("", document.bytes, "max-age=60"),
+      ("/statement?epoch=0", try #require(document.parts.statement()), "max-age=60"),
+      (
+        "/payload/" + document.parts.digest, document.parts.payload,
+        "max-age=31536000, immutable"
+      ),
+    ] {
+      let url = "http://127.0.0.1:\(nginx.port)/api/v1/\(Self.file)\(path)"
+      let answer = try await ChildProcess.run("curl", ["-sS", "-i", "--noproxy", "*", url])
+      #expect(answer.stdout.hasPrefix("HTTP/1.1 200"), "\(path): \(answer.stdout)")
+      let body = String(decoding: bytes, as: UTF8.self)
+      #expect(answer.stdout.hasSuffix("\r\n\r\n\(body)"), "\(answer.stdout)")
+      #expect(answer.stdout.contains("Content-Type: application/json\r\n"))
+      #expect(answer.stdout.contains("Cache-Control: public, \(age)\r\n"))
+    }
+  }
+}

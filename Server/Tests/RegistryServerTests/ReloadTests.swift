@@ -1,0 +1,181 @@
+import Foundation
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("Reading the configuration again", .timeLimit(.minutes(2))) struct ReloadTests {
+  static let one = "[{fqdn: a.test, file: a.json}]"
+  static let two = "[{fqdn: a.test, file: a.json}, {fqdn: b.test, file: b.json}]"
+
+  @Test("serves a new document beside the old one, and no longer one that is gone")
+  func documents() async throws {
+    let server = try ScriptedService(keys: Self.one)
+    server.observer.show(.accepted(pin(1)), at: "a.test")
+    server.observer.show(.accepted(pin(2)), at: "b.test")
+    try await server.start()
+    let before = try await server.get("/api/v1/a.json").body
+    try await server.reload(keys: Self.two)
+    #expect(await eventually { server.service.currentDocument("b.json") != nil })
+    #expect(try await server.pins(in: "b.json") == ["b.test": [pin(2)], "*.b.test": [pin(2)]])
+    #expect(try await server.get("/api/v1/a.json").body == before)
+    try await server.reload(keys: "[{fqdn: b.test, file: b.json}]")
+    #expect(try await server.get("/api/v1/a.json").status == 404)
+    #expect(try await server.get("/api/v1/b.json").status == 200)
+    await server.service.stop()
+  }
+
+  @Test("warns at the start and at each reading of key sets that no document uses")
+  func unusedKeySets() async throws {
+    let server = try ScriptedService(keys: Self.one)
+    let directory = server.directory.file("keysets")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    try Data("[]".utf8).write(to: directory.appending(path: "b"))
+    func told() -> Int { server.log.events("key_sets_unused").count }
+    try await server.start()
+    #expect(told() == 1)
+    try await server.reload(keys: Self.two)
+    #expect(told() == 2)
+    let message = server.log.events("key_sets_unused").last?["message"]?.stringValue
+    #expect(message?.contains("no document is called b,") == true)
+    #expect(message?.contains("was b.json meant?") == true)
+    try FileManager.default.removeItem(at: directory.appending(path: "b"))
+    try await server.reload(keys: Self.one)
+    #expect(told() == 2)
+    await server.service.stop()
+  }
+
+  @Test("an endpoint that leaves keeps its history, and is an alert until it is back")
+  func left() async throws {
+    let both = "[{fqdn: a.test, file: all.json}, {fqdn: b.test, file: all.json}]"
+    let server = try ScriptedService(keys: both)
+    server.observer.show(.accepted(pin(1)), at: "a.test")
+    server.observer.show(.accepted(pin(2)), at: "b.test")
+    try await server.start()
+    #expect(server.service.currentDocument("all.json") != nil)
+    try await server.reload(keys: "[{fqdn: a.test, file: all.json}]")
+    #expect(
+      server.log.events("endpoint_left").compactMap { $0["endpoint"]?.stringValue }.count == 1)
+    #expect(try await server.alerts() == ["left-configuration"])
+    try await server.reload(keys: both)
+    var alerts = try await server.alerts()
+    for _ in 0..<200 where alerts != [] {
+      // why: the page of metrics is made once a second.
+      try await Task.sleep(nanoseconds: 50_000_000)
+      alerts = try await server.alerts()
+    }
+    #expect(alerts == [])
+    #expect(
+      await eventually {
+        let bytes = server.service.currentDocument("all.json")?.bytes ?? []
+        return String(decoding: bytes, as: UTF8.self).contains(pin(2).base64)
+      })
+    #expect(try await server.pins(in: "all.json")["b.test"] == [pin(2)])
+    await server.service.stop()
+  }
+
+  @Test(
+    "leaves everything as it was where anything in it cannot be used",
+    arguments: [
+      (server: ", certificate: DIR/none.pem, private_key: DIR/none.pem", more: "", damages: ""),
+      (server: ", certificate: DIR/pub.pem, private_key: DIR/prv.pem", more: "", damages: ""),
+      (server: "", more: "", damages: "prv.pem"),
+    ])
+  func unusable(_ trouble: (server: String, more: String, damages: String)) async throws {
+    let server = try ScriptedService(keys: Self.one)
+    server.observer.show(.accepted(pin(1)), at: "a.test")
+    server.observer.show(.accepted(pin(2)), at: "b.test")
+    try await server.start()
+    if !trouble.damages.isEmpty { try server.directory.write("no key", to: trouble.damages) }
+    await #expect(throws: RegistryServiceError.self) {
+      try await server.reload(keys: Self.two, server: trouble.server, more: trouble.more)
+    }
+    #expect(try await server.get("/api/v1/b.json").status == 404)
+    server.observer.show(.accepted(pin(3)), at: "a.test")
+    await server.service.look(at: "a.test")
+    #expect(try await server.pins(in: "a.json")["a.test"] == [pin(1), pin(3)])
+    #expect(server.log.events("configuration_changed").isEmpty)
+    await server.service.stop()
+  }
+
+  @Test("publishes nothing of a configuration that is refused, nor of a document that has gone")
+  func unserved() async throws {
+    let storage = "{type: fs, dump_dir: \"DIR/state\"}"
+    let server = try ScriptedService(keys: Self.two, storage: storage)
+    server.observer.show(.accepted(pin(1)), at: "a.test")
+    server.observer.show(.accepted(pin(2)), at: "b.test")
+    try await server.start()
+    #expect(try await server.get("/api/v1/b.json").status == 200)
+    try await server.reload(keys: Self.one, storage: storage)
+    #expect(try await server.get("/api/v1/b.json").status == 404)
+    try FileManager.default.createDirectory(
+      at: server.directory.file("state/records/c.json"), withIntermediateDirectories: true)
+    try server.directory.write("damaged", to: "state/records/c.json/record")
+    await #expect(throws: RegistryServiceError.self) {
+      try await server.reload(
+        keys: "[{fqdn: a.test, file: a.json}, {fqdn: b.test, file: b.json}, "
+          + "{fqdn: c.test, file: c.json}]", storage: storage)
+    }
+    #expect(try await server.get("/api/v1/b.json").status == 404)
+    #expect(server.service.currentDocument("b.json") == nil)
+    try await server.reload(keys: Self.two, storage: storage)
+    #expect(try await server.get("/api/v1/b.json").status == 200)
+    await server.service.stop()
+  }
+
+  @Test("shows the certificate that has come under the old name, and drops no connection")
+  func certificate() async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Listener Root")
+    let server = try ScriptedService(
+      keys: Self.one, server: ", certificate: DIR/site.pem, private_key: DIR/site.key")
+    func install() throws -> ServerIdentity {
+      let identity = try authority.issue(names: ["site.test"])
+      try server.directory.write(identity.certificateChainPEM, to: "site.pem")
+      try server.directory.write(identity.keyPEM, to: "site.key")
+      return identity
+    }
+    func shown() async throws -> SPKIPin? {
+      let port = try #require(server.service.address).port
+      let probe = try TLSProbe(anchors: try TrustAnchors([authority.root]))
+      let target = try ProbeTarget(host: "site.test", port: port, connectTo: [.loopback(port)])
+      return try await probe.probe(target).presented.first?.pin
+    }
+    let old = try install()
+    try await server.start()
+    #expect(try await shown() == SPKIPin(certificateDER: old.leaf.der))
+    let new = try install()
+    try await server.reload(
+      keys: Self.one, server: ", certificate: DIR/site.pem, private_key: DIR/site.key")
+    #expect(try await shown() == SPKIPin(certificateDER: new.leaf.der))
+    await server.service.stop()
+  }
+
+  @Test("goes by another read time-out from the next request on")
+  func readTimeout() async throws {
+    let server = try ScriptedService(keys: Self.one, server: ", read_timeout: 10m")
+    try await server.start()
+    let address = try #require(server.service.address)
+    try await server.reload(keys: Self.one, server: ", read_timeout: 200ms")
+    let slow = try RawConnection(address)
+    slow.send("GET /livez HTTP/1.1\r\n")
+    // Ten minutes, if the old one were in force: longer than this test may take.
+    #expect(try await slow.readToEnd() == "")
+    await server.service.stop()
+  }
+}
+
+extension ScriptedService {
+  /// The kinds of the alerts that last.
+  fileprivate func alerts() async throws -> [String] {
+    let page = String(decoding: try await get("/metrics").body, as: UTF8.self)
+    return page.split(separator: "\n").compactMap { line in
+      let parts = line.split(separator: "\"")
+      guard line.hasPrefix("ssl_pinning_alerts{"), parts.count == 3, parts[2] != "} 0" else {
+        return nil
+      }
+      return String(parts[1])
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import CanonicalJSON
+import Foundation
+import SslPinningRules
+import TLSTools
+import Testing
+
+@testable import RegistryServer
+
+@Suite("Reported chains are judged") struct ChainStandingTests {
+  private static let host = "www.example.com"
+
+  private static func report(_ identity: ServerIdentity, _ host: String = host) throws -> [UInt8] {
+    let chain = ([identity.leaf] + identity.intermediates).map(\.pem)
+    return JSONValue.object([
+      "hostname": .string(host), "validated-certificate-chain": .array(chain.map { .string($0) }),
+    ]).canonicalBytes
+  }
+
+  private static func standing(
+    _ body: [UInt8], _ anchors: TrustAnchors, known: [SPKIPin] = []
+  ) async throws -> ChainStanding {
+    let now = Int64(Date().timeIntervalSince1970)
+    let judge = ReportedChainJudge(
+      believes: { anchors.believe($0, for: $1, at: now) },
+      knows: { pin, host in known.contains(pin) && host.description == Self.host })
+    return await judge.standing(of: try CollectedReport(parsing: body))
+  }
+
+  @Test("verified is what the anchors believe for the host, and nothing else")
+  func verified() async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let below = try authority.issueIntermediate(name: "Below")
+    let anchors = try TrustAnchors([authority.root])
+    let good = try below.issue(names: [Self.host])
+    #expect(try await Self.standing(Self.report(good), anchors) == .verified)
+    #expect(try await Self.standing(Self.report(good, "api.example.com"), anchors) == .unverified)
+    let stranger = try CertificateAuthority.makeRoot(name: "Root").issue(names: [Self.host])
+    #expect(try await Self.standing(Self.report(stranger), anchors) == .unverified)
+    let past = Validity(notBefore: 1_600_000_000, notAfter: 1_700_000_000)
+    let expired = try below.issue(names: [Self.host], validity: past)
+    #expect(try await Self.standing(Self.report(expired), anchors) == .unverified)
+  }
+
+  @Test("seen is a key that this server knows for the host")
+  func seen() async throws {
+    let anchors = try TrustAnchors([])
+    let identity = try CertificateAuthority.makeRoot(name: "Root").issue(
+      names: [Self.host, "api.example.com"])
+    let pin = try SPKIPin(certificateDER: identity.leaf.der)
+    #expect(try await Self.standing(Self.report(identity), anchors, known: [pin]) == .seen)
+    #expect(
+      try await Self.standing(Self.report(identity, "api.example.com"), anchors, known: [pin])
+        == .unverified)
+    let bare = JSONValue.object([
+      "hostname": .string(Self.host), "validated-certificate-chain": .array([]),
+      "presented-pins": .array([.string(pin.base64)]),
+    ]).canonicalBytes
+    #expect(try await Self.standing(bare, anchors, known: [pin]) == .seen)
+    #expect(try await Self.standing(bare, anchors) == .unverified)
+  }
+
+  @Test("a group keeps the best that its chain ever was, over the store too")
+  func best() throws {
+    var ledger = ReportLedger()
+    for standing in [.unverified, .verified, .seen] as [ChainStanding] {
+      var report = try ReportFactory.report()
+      report.standing = standing
+      ledger.add(report, at: ReportFactory.now)
+    }
+    #expect(ledger.listed.groups.values.map(\.standing) == [.verified])
+    let read = try ReportLedger(decoding: ledger.encoded, limits: ReportLedger.Limits())
+    #expect(read.listed.groups.values.map(\.standing) == [.verified])
+  }
+
+  @Test("a server says of each reported chain what it is worth, and counts it so")
+  func shown() async throws {
+    let service = try await AdministeredService.running()
+    let address = try #require(service.scripted.service.address)
+    for known in [pin(1), pin(9)] {
+      let body = JSONValue.object([
+        "hostname": .string(Self.host), "validated-certificate-chain": .array([]),
+        "presented-pins": .array([.string(known.base64)]),
+      ]).canonicalBytes
+      let answer = try await HTTPProbe.fetch(
+        "http://\(address)\(ReportsSite.path)", method: "POST", body: body)
+      #expect(answer.status == 204)
+    }
+    let summary = try await service.call("GET", "/reports/summary")
+    let chains = summary["chains", "top"]?.arrayValue?.compactMap(\.objectValue) ?? []
+    let standings = chains.map { [$0["leafPin"]?.stringValue, $0["standing"]?.stringValue] }
+    #expect(Set(standings) == [[pin(1).base64, "seen"], [pin(9).base64, "unverified"]])
+    let page = String(
+      decoding: try await HTTPProbe.fetch("http://\(address)/metrics").body, as: UTF8.self)
+    for (standing, count) in [("verified", 0), ("seen", 1), ("unverified", 1)] {
+      #expect(page.contains("ssl_pinning_report_chains_total{chain=\"\(standing)\"} \(count)\n"))
+    }
+    await service.stop()
+  }
+}

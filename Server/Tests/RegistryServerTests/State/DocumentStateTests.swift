@@ -1,0 +1,357 @@
+import CanonicalJSON
+import Foundation
+import SslPinningRules
+import Testing
+
+@testable import RegistryServer
+
+@Suite("The state of a document") struct DocumentStateTests {
+  static let endpoints = ["a", "b"].map {
+    WatchedEndpoint(fqdn: HostName.literal("\($0).example"))
+  }
+  static let a = "a.example:443"
+  static let b = "b.example:443"
+  static let request = DocumentState.Request(who: "ada", at: 50, why: "because")
+
+  /// Two endpoints with a key each.
+  static func settled() -> DocumentState {
+    var state = DocumentState()
+    state.ledgers[a] = DomainLedger(keys: [KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 9)])
+    state.ledgers[b] = DomainLedger(keys: [KnownKey(pin: pin(2), firstSeen: 2, lastSeen: 9)])
+    state.document = [UInt8]("{}".utf8)
+    return state
+  }
+
+  /// A state with something of everything that is kept.
+  static func full() throws -> DocumentState {
+    var state = settled()
+    state.number = RegistryStamp.Version(epoch: 2, version: 1_780_000_000)
+    state.signed = 1_780_000_000
+    var candidate = CandidateKey(
+      firstSeen: 3,
+      chain: SeenChain(
+        leaf: SeenCertificate(
+          pin: pin(7), subject: "CN=a \"quoted\"", issuer: "CN=ca", notBefore: 1, notAfter: 2),
+        above: [SeenCertificate(pin: pin(100))]))
+    candidate.looks = 3
+    candidate.witnesses = ["direct": .init(looks: 3, lastSeen: candidate.lastSeen)]
+    candidate.reasons = [.manual, .newIssuer]
+    state.ledgers[a] = DomainLedger(
+      keys: [
+        KnownKey(
+          pin: pin(1), firstSeen: 1, lastSeen: 9, missedSince: 5, certificateExpires: 1_800_000_000)
+      ],
+      held: [pin(7): candidate], authorities: [pin(100): 9, pin(101): 8])
+    _ = try state.stage(pin(8), at: b, request)
+    _ = try state.deny(pin(99), configured: endpoints, force: false, request)
+    _ = try state.add(
+      WatchedEndpoint(
+        fqdn: HostName.literal("c.example"), port: 8443, patterns: [HostPattern("**.c.example")],
+        interval: 30_000, approval: .manual), configured: endpoints, request)
+    _ = try state.remove(b, configured: endpoints, request)
+    _ = state.change(a, interval: 10_000, approval: .manual, isPaused: true, request)
+    state.raise(ServerAlert(kind: .keyHeld, endpoint: a, pin: pin(7), message: "held", since: 3))
+    return state
+  }
+
+  @Test("survives being written and read")
+  func encoding() throws {
+    let state = try Self.full()
+    #expect(try DocumentState(decoding: state.encoded, file: "a.json") == state)
+  }
+
+  @Test("does not keep keys that only wait for more looks")
+  func transientCandidates() throws {
+    var state = Self.settled()
+    _ = state.ledgers[Self.a]?.enter(.accepted(pin(5)), at: 10, rule: ConfirmationRule())
+    #expect(state.ledgers[Self.a]?.candidates.count == 1)
+    let read = try DocumentState(decoding: state.encoded, file: "a.json")
+    #expect(read.ledgers[Self.a]?.candidates.isEmpty == true)
+  }
+
+  @Test("reads what the version before wrote")
+  func format1() throws {
+    let record = """
+      {"format":1,"signed":1779192131,"document":"{}","ledgers":{"a.example:443":[
+        {"pin":"\(pin(1).base64)","firstSeen":1,"lastSeen":9,"missedSince":5}]}}
+      """
+    let state = try DocumentState(decoding: [UInt8](record.utf8), file: "a.json")
+    #expect(state.signed == 1_779_192_131)
+    #expect(
+      state.ledgers[Self.a]?.keys
+        == [KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 9, missedSince: 5)])
+  }
+
+  @Test(
+    "refuses to read what it does not understand",
+    arguments: [
+      "", "[]", "{}", #"{"format":3,"signed":1,"document":""}"#,
+      #"{"format":2,"signed":1,"document":""}"#,
+      #"{"format":1,"signed":1,"document":"","ledgers":{"a":[{"pin":"short"}]}}"#,
+    ])
+  func unreadable(_ record: String) {
+    #expect(throws: StoreError.self) {
+      try DocumentState(decoding: [UInt8](record.utf8), file: "a.json")
+    }
+  }
+
+  // MARK: - Commands
+
+  @Test("a key that is denied is in no document, and cannot be staged or approved")
+  func deny() throws {
+    var state = Self.settled()
+    state.ledgers[Self.a]?.stage(pin(3), KnownKey.Staging(at: 1, by: "ada"))
+    let entries = try state.deny(
+      pin(3), configured: Self.endpoints, force: false, Self.request)
+    #expect(entries.map(\.event) == ["key_denied"])
+    let content = DocumentContent(state, endpoints: Self.endpoints)
+    #expect(Set(content.entries.map(\.pin)) == [pin(1), pin(2)])
+    #expect(content.denied == [pin(3)])
+    #expect(throws: AdministrationError.keyDenied(pin(3))) {
+      try state.stage(pin(3), at: Self.b, Self.request)
+    }
+    #expect(try state.allow(pin(3), Self.request).map(\.event) == ["key_allowed"])
+    #expect(DocumentContent(state, endpoints: Self.endpoints).denied.isEmpty)
+  }
+
+  @Test("denying lists the hosts that it leaves without a live pin, and then needs force")
+  func denyLast() throws {
+    var state = Self.settled()
+    // A staged key is no live one: no server shows it yet.
+    state.ledgers[Self.a]?.stage(pin(3), KnownKey.Staging(at: 1, by: "ada"))
+    let before = state
+    #expect(
+      throws: AdministrationError.leavesWithoutPin(["a.example", "*.a.example"], areStaged: true)
+    ) {
+      try state.deny(pin(1), configured: Self.endpoints, force: false, Self.request)
+    }
+    #expect(state == before)
+    _ = try state.deny(pin(1), configured: Self.endpoints, force: true, Self.request)
+    #expect(
+      Set(DocumentContent(state, endpoints: Self.endpoints).entries.map(\.pin)) == [pin(2), pin(3)])
+  }
+
+  @Test("the hint says what is missing: a staged key, or the probe that sees it")
+  func denialHints() {
+    let hosts = ["a.example"]
+    let nothing = "\(AdministrationError.leavesWithoutPin(hosts))"
+    #expect(nothing.hasSuffix("; hint: stage the next key first, or force it"))
+    let staged = "\(AdministrationError.leavesWithoutPin(hosts, areStaged: true))"
+    #expect(staged.hasSuffix("switch the servers to it, and wait for the next probe"))
+    #expect(!staged.contains("force") && !staged.contains("first"))
+  }
+
+  @Test("denying the last key that may be used needs force too, where no server shows it any more")
+  func denyLastUsable() throws {
+    var state = Self.settled()
+    state.ledgers[Self.a] = DomainLedger(keys: [
+      KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 5, missedSince: 6),
+      KnownKey(pin: pin(3), firstSeen: 2, lastSeen: 9),
+    ])
+    _ = try state.deny(pin(3), configured: Self.endpoints, force: true, Self.request)
+    #expect(throws: AdministrationError.leavesWithoutPin(["a.example", "*.a.example"])) {
+      try state.deny(pin(1), configured: Self.endpoints, force: false, Self.request)
+    }
+  }
+
+  @Test("denying everything leaves what was denied last, for an empty registry is never published")
+  func denyAll() throws {
+    var state = Self.settled()
+    for byte in UInt8(1)...2 {
+      _ = try state.deny(pin(byte), configured: Self.endpoints, force: true, Self.request)
+    }
+    let content = DocumentContent(state, endpoints: Self.endpoints)
+    // The first was out already: it does not come back.
+    #expect(Set(content.entries.map(\.pin)) == [pin(2)])
+    #expect(content.denied == [pin(1), pin(2)])
+  }
+
+  @Test("an endpoint that is taken out leaves a tombstone, and its hosts may be forgotten")
+  func remove() throws {
+    var state = Self.settled()
+    let entries = try state.remove(Self.b, configured: Self.endpoints, Self.request)
+    #expect(entries.map(\.event) == ["endpoint_removed"])
+    #expect(state.endpoints(configured: Self.endpoints).map(\.id) == [Self.a])
+    let content = DocumentContent(
+      state, endpoints: state.endpoints(configured: Self.endpoints))
+    #expect(content.removed.map(\.description) == ["b.example", "*.b.example"])
+    #expect(content.entries.map(\.pin).contains(pin(2)) == false)
+    // And can come back, with the hosts no longer forgotten.
+    _ = try state.add(Self.endpoints[1], configured: Self.endpoints, Self.request)
+    #expect(state.endpoints(configured: Self.endpoints).map(\.id) == [Self.a, Self.b])
+    #expect(state.removed.isEmpty)
+  }
+
+  @Test("a host that another endpoint speaks of is not forgotten")
+  func removeShared() throws {
+    var endpoints = Self.endpoints
+    endpoints[1].patterns = endpoints[0].patterns
+    var state = Self.settled()
+    _ = try state.remove(Self.b, configured: endpoints, Self.request)
+    #expect(state.removed.isEmpty)
+  }
+
+  @Test("the last endpoint with a key stays")
+  func removeLast() throws {
+    var state = Self.settled()
+    _ = try state.remove(Self.b, configured: Self.endpoints, Self.request)
+    #expect(throws: AdministrationError.wouldBeEmpty) {
+      try state.remove(Self.a, configured: Self.endpoints, Self.request)
+    }
+  }
+
+  @Test("only a held key is approved, and only a published one revoked")
+  func approveAndRevoke() throws {
+    var state = try Self.full()
+    #expect(throws: AdministrationError.noSuchKey(pin(55), .held)) {
+      try state.approve(pin(55), at: Self.a, Self.request)
+    }
+    _ = try state.approve(pin(7), at: Self.a, Self.request)
+    #expect(state.ledgers[Self.a]?.keys.map(\.pin) == [pin(1), pin(7)])
+    #expect(state.alerts[Self.a] == nil)
+    _ = try state.revoke(
+      pin(1), at: Self.a, configured: Self.endpoints, force: false, Self.request)
+    #expect(state.ledgers[Self.a]?.keys.map(\.pin) == [pin(7)])
+    #expect(throws: AdministrationError.self) {
+      try state.revoke(
+        pin(7), at: Self.a, configured: Self.endpoints, force: false, Self.request)
+    }
+  }
+
+  // MARK: - Merging
+
+  @Test("unites what two servers saw, and keeps what people decided")
+  func merging() throws {
+    let base = Self.settled()
+    var own = base
+    _ = own.ledgers[Self.a]?.enter(
+      .accepted(pin(5)), at: 10, rule: ConfirmationRule(looks: 1))
+    var theirs = base
+    _ = try theirs.deny(pin(99), configured: Self.endpoints, force: false, Self.request)
+    theirs.ledgers[Self.b]?.stage(pin(8), KnownKey.Staging(at: 1, by: "ada"))
+    let merged = own.merging(theirs, base: base)
+    #expect(merged.ledgers[Self.a]?.keys.map(\.pin) == [pin(1), pin(5)])
+    #expect(merged.ledgers[Self.b]?.keys.map(\.pin) == [pin(8), pin(2)])
+    #expect(merged.deniedPins == [pin(99)])
+  }
+
+  @Test("keeps what only one server was told, also where the record before said nothing of it")
+  func mergingUnmet() throws {
+    let base = Self.settled()
+    var (own, silent) = (base, base)
+    silent.ledgers["c.example:443"] = DomainLedger()
+    own.ledgers["c.example:443"] = DomainLedger(
+      keys: [KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 9)])
+    let theirs = try DocumentState(decoding: silent.encoded, file: "a.json")
+    for base in [base, silent] { #expect(own.merging(theirs, base: base).ledgers == own.ledgers) }
+  }
+
+  @Test("unites alerts one by one, and has none of endpoints that were taken out")
+  func mergingAlerts() throws {
+    func alert(_ kind: ServerAlert.Kind, _ id: String, _ text: String = "") -> ServerAlert {
+      ServerAlert(kind: kind, endpoint: id, message: text, since: 1)
+    }
+    var base = Self.settled()
+    for id in [Self.a, Self.b] { base.raise(alert(.unreachable, id, "refused")) }
+    var (own, theirs) = (base, base)
+    for id in [Self.a, Self.b] { own.raise(alert(.unreachable, id, "timed out")) }
+    own.raise(alert(.chainRefused, Self.a))
+    theirs.raise(alert(.keyHeld, Self.a))
+    _ = try theirs.remove(Self.b, configured: Self.endpoints, Self.request)
+    var merged = own.merging(theirs, base: base)
+    #expect(merged.alerts[Self.b] == nil)
+    #expect(merged.alerts[Self.a]?.map(\.kind) == [.unreachable, .keyHeld, .chainRefused])
+    own.settle(.unreachable, Self.a)
+    merged = own.merging(theirs, base: base)
+    #expect(merged.alerts[Self.a]?.map(\.kind) == [.keyHeld, .chainRefused])
+  }
+
+  @Test("on top of an older record has its decisions, every denial, and what looks showed since")
+  func goingOn() throws {
+    var older = Self.settled()
+    _ = try older.deny(pin(90), configured: Self.endpoints, force: false, Self.request)
+    _ = older.change(
+      Self.a, interval: 10_000, approval: nil, isPaused: nil, Self.request)
+    var state = Self.settled()
+    _ = try state.deny(pin(99), configured: Self.endpoints, force: false, Self.request)
+    state.ledgers[Self.a] = DomainLedger(keys: [KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 30)])
+    let next = state.goingOn(from: older)
+    #expect(next.deniedPins == [pin(90), pin(99)])
+    #expect(next.overrides == older.overrides)
+    #expect(next.ledgers[Self.a]?.keys.map(\.pin) == [pin(5)])
+  }
+
+  @Test("takes over what was denied while it was not kept, and nothing that was allowed here since")
+  func takingOver() throws {
+    var other = Self.settled()
+    for (number, time) in [(UInt8(90), Int64(50)), (91, 101)] {
+      let request = DocumentState.Request(who: "ada", at: time, why: "stolen")
+      _ = try other.deny(pin(number), configured: Self.endpoints, force: false, request)
+    }
+    var state = try Self.full()
+    (state.denied, state.signed) = ([], 100)
+    let candidate = try #require(state.ledgers[Self.a]?.candidates[pin(7)])
+    state.ledgers[Self.a]?.candidates[pin(91)] = candidate
+    let entries = state.takeOver(other.denied + other.denied, at: 200)
+    #expect(state.denied.map(\.pin) == [pin(91)])
+    #expect(
+      entries.map { "\($0.event) \($0.why) \($0.who) \($0.time)" } == ["key_denied stolen ada 200"])
+    #expect(state.ledgers[Self.a]?.candidates.keys.sorted() == [pin(7)])
+  }
+
+  @Test("keeps nothing of endpoints that are gone, nor of hosts that came back")
+  func leftovers() throws {
+    var state = Self.settled()
+    state.raise(
+      ServerAlert(kind: .unreachable, endpoint: "typo.example:443", message: "", since: 1))
+    state.raise(ServerAlert(kind: .storing, message: "", since: 1))
+    _ = try state.remove(Self.b, configured: Self.endpoints, Self.request)
+    #expect(state.removed == Self.endpoints[1].patterns)
+    let changed = state.forgetLeftovers(Self.endpoints.filter { $0.id == Self.a })
+    #expect(changed)
+    #expect(state.removed == Self.endpoints[1].patterns)
+    #expect(state.alerts.keys.sorted() == [""])
+    // The same host at another port.
+    let moved = WatchedEndpoint(
+      fqdn: HostName.literal("b.example"), port: 8443, patterns: Self.endpoints[1].patterns)
+    let changedAgain = state.forgetLeftovers([Self.endpoints[0], moved])
+    #expect(changedAgain)
+    #expect(state.removed.isEmpty)
+    let changedOnceMore = state.forgetLeftovers([Self.endpoints[0], moved])
+    #expect(!changedOnceMore)
+  }
+
+  @Test("says that a denied key is shown for as long as it is")
+  func deniedKeyGone() {
+    var state = Self.settled()
+    let seen = state.noteAlerts(of: [.deniedKeySeen(pin(99))], at: Self.a, failures: 0, now: 1)
+    #expect(seen)
+    let unreachable = state.noteAlerts(
+      of: [.unreachable(reason: "timed out")], at: Self.a, failures: 1, now: 2)
+    #expect(!unreachable)
+    #expect(state.alerts[Self.a]?.map(\.kind) == [.deniedKeySeen])
+    let gone = state.noteAlerts(of: [], at: Self.a, failures: 0, now: 3)
+    #expect(gone)
+    #expect(state.alerts.isEmpty)
+  }
+
+  @Test("brings nothing back that somebody took away")
+  func mergingRevoked() throws {
+    let base = Self.settled()
+    var theirs = base
+    theirs.ledgers[Self.a]?.stage(pin(8), KnownKey.Staging(at: 1, by: "ada"))
+    theirs.ledgers[Self.a]?.withdraw(pin(1))
+    _ = try theirs.remove(Self.b, configured: Self.endpoints, Self.request)
+    let merged = base.merging(theirs, base: base)
+    #expect(merged.ledgers[Self.a]?.keys.map(\.pin) == [pin(8)])
+    #expect(merged.ledgers[Self.b] == nil)
+  }
+}
+
+extension HostName {
+  /// A name that a test spells out.
+  static func literal(_ text: String) -> HostName {
+    guard let name = try? HostName(text) else { preconditionFailure("\(text) is no host name") }
+    return name
+  }
+}

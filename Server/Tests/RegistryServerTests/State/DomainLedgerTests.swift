@@ -1,0 +1,285 @@
+import RegistryServer
+import SslPinningRules
+import Testing
+
+@Suite("What a ledger of keys publishes") struct DomainLedgerTests {
+  /// One step: seconds since the previous one, and what the look showed.
+  struct Step: Sendable {
+    let wait: Int64
+    let look: Look
+
+    static func sees(_ byte: UInt8, after wait: Int64 = 2) -> Step {
+      Step(wait: wait, look: .accepted(pin(byte)))
+    }
+
+    static func isFooled(_ byte: UInt8, after wait: Int64 = 2) -> Step {
+      Step(wait: wait, look: .refused(reason: "self-signed", presented: pin(byte)))
+    }
+
+    static func fails(after wait: Int64 = 2) -> Step {
+      Step(wait: wait, look: .unreachable(reason: "timed out"))
+    }
+  }
+
+  struct Scenario: Sendable, CustomTestStringConvertible {
+    let name: String
+    let steps: [Step]
+    /// The published keys in the end.
+    let keys: Set<UInt8>
+    /// Whether another look should come soon.
+    var isWaiting = false
+    var testDescription: String { name }
+  }
+
+  static let day: Int64 = 86_400
+  static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * day)
+
+  /// A look every hour that shows this key, so many times.
+  static func hourly(_ byte: UInt8, _ count: Int) -> [Step] {
+    [Step](repeating: .sees(byte, after: 3600), count: count)
+  }
+
+  static let scenarios: [Scenario] = [
+    Scenario(name: "nothing before the first look", steps: [], keys: []),
+    Scenario(name: "the first good look publishes its key", steps: [.sees(1)], keys: [1]),
+    Scenario(
+      name: "a first look at a self-signed server publishes nothing", steps: [.isFooled(9)],
+      keys: []),
+    Scenario(
+      name: "a first look that fails publishes nothing", steps: [.fails()], keys: []),
+    Scenario(
+      name: "a server that was self-signed at first is published once it is good",
+      steps: [.isFooled(9), .sees(1)], keys: [1]),
+    Scenario(
+      name: "a changed key waits after one look", steps: [.sees(1), .sees(2)], keys: [1],
+      isWaiting: true),
+    Scenario(
+      name: "a changed key waits after two looks", steps: [.sees(1), .sees(2), .sees(2)], keys: [1],
+      isWaiting: true),
+    Scenario(
+      name: "a changed key is published beside the old one after three looks",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2)], keys: [1, 2]),
+    Scenario(
+      name: "three different new keys are not one key seen three times",
+      steps: [.sees(1), .sees(2), .sees(3), .sees(4)], keys: [1], isWaiting: true),
+    Scenario(
+      name: "a look that fails in between changes nothing",
+      steps: [.sees(1), .sees(2), .fails(), .sees(2), .fails(), .sees(2)], keys: [1, 2]),
+    Scenario(
+      name: "a bad chain in between starts the count again",
+      steps: [.sees(1), .sees(2), .sees(2), .isFooled(9), .sees(2), .sees(2)], keys: [1],
+      isWaiting: true),
+    Scenario(
+      name: "after a bad chain three looks are needed again",
+      steps: [.sees(1), .sees(2), .sees(2), .isFooled(9), .sees(2), .sees(2), .sees(2)],
+      keys: [1, 2]),
+    Scenario(
+      name: "a self-signed key never becomes a pin, however often it is seen",
+      steps: [.sees(1)] + [Step](repeating: .isFooled(9), count: 50), keys: [1]),
+    Scenario(
+      name: "a fleet that shows both keys in turn gets both",
+      steps: [.sees(1), .sees(2), .sees(1), .sees(2), .sees(1), .sees(2)], keys: [1, 2]),
+    Scenario(
+      name: "a fleet with two new keys in turn gets both",
+      steps: [.sees(1), .sees(2), .sees(3), .sees(2), .sees(3), .sees(2), .sees(3)],
+      keys: [1, 2, 3]),
+    Scenario(
+      name: "a key that shows up once a day is never added up",
+      steps: [.sees(1)] + (0..<10).flatMap { _ in [.sees(2, after: day), .sees(1)] }, keys: [1],
+      isWaiting: true),
+    Scenario(
+      name: "looks within the window are added up, across intervals",
+      steps: [.sees(1), .sees(2), .sees(1, after: 60), .sees(2, after: 60), .sees(2, after: 60)],
+      keys: [1, 2]),
+    Scenario(
+      name: "the old key is kept through its grace time",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2)] + hourly(2, 7 * 24 - 1), keys: [1, 2]),
+    Scenario(
+      name: "the old key leaves after its grace time",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2)] + hourly(2, 7 * 24 + 1), keys: [2]),
+    Scenario(
+      name: "a clock that jumps ahead retires nothing",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2), .sees(2, after: 400 * day)], keys: [1, 2]),
+    Scenario(
+      name: "half of a fleet is not retired by the first look after a long stop",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2), .sees(1), .sees(1, after: 30 * day)],
+      keys: [1, 2]),
+    Scenario(
+      name: "half of a fleet is not retired by the first look after a month of bad chains",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2)]
+        + [Step](repeating: .isFooled(9, after: day), count: 30) + [.sees(1)], keys: [1, 2]),
+    Scenario(
+      name: "a grace time that an outage interrupts goes on after it",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2)] + hourly(2, 4 * 24)
+        + [.sees(2, after: 30 * day)] + hourly(2, 3 * 24 + 1), keys: [2]),
+    Scenario(
+      name: "a rollback within the grace time needs no confirmation",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2), .sees(1, after: day)], keys: [1, 2]),
+    Scenario(
+      name: "a key that is seen again begins its grace time anew",
+      steps: [
+        .sees(1), .sees(2), .sees(2), .sees(2), .sees(1, after: 5 * day), .sees(2),
+        .sees(2, after: 5 * day),
+      ], keys: [1, 2]),
+    Scenario(
+      name: "flapping between two keys keeps both for ever",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2)]
+        + (0..<30).flatMap { _ in [.sees(1, after: day), .sees(2, after: day)] }, keys: [1, 2]),
+    Scenario(
+      name: "an endpoint that is down for a month keeps its keys",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2), .fails(after: 30 * day)], keys: [1, 2]),
+    Scenario(
+      name: "a bad chain for a month retires nothing",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2), .isFooled(9, after: 30 * day)], keys: [1, 2]),
+    Scenario(
+      name: "the only key stays, however long ago it was seen",
+      steps: [.sees(1), .fails(after: 400 * day), .sees(2, after: 60)], keys: [1], isWaiting: true),
+    Scenario(
+      name: "after a long outage the old key has its whole grace time",
+      steps: [.sees(1), .sees(2, after: 60 * day), .sees(2), .sees(2), .sees(2, after: 6 * day)],
+      keys: [1, 2]),
+    Scenario(
+      name: "a clock that was set back publishes and retires nothing",
+      steps: [.sees(1), .sees(2), .sees(2), .sees(2), .sees(1, after: -300 * day), .sees(2)],
+      keys: [1, 2]),
+  ]
+
+  @Test("follows its rules", arguments: scenarios)
+  func follows(_ scenario: Scenario) {
+    var ledger = DomainLedger()
+    var now: Int64 = 1_780_000_000
+    for step in scenario.steps {
+      now += step.wait
+      _ = ledger.enter(step.look, at: now, rule: Self.rule)
+    }
+    #expect(Set(ledger.keys.map(\.pin)) == Set(scenario.keys.map { pin($0) }))
+    #expect(ledger.isWaiting == scenario.isWaiting)
+  }
+
+  @Test(
+    "a failed look leaves the ledger as it was",
+    arguments: [
+      Look.unreachable(reason: "timed out"), .refused(reason: "expired", presented: pin(9)),
+    ])
+  func failedLookChangesNothing(_ look: Look) {
+    var ledger = DomainLedger(keys: [
+      KnownKey(pin: pin(1), firstSeen: 10, lastSeen: 1000),
+      KnownKey(pin: pin(2), firstSeen: 20, lastSeen: 900, missedSince: 901),
+    ])
+    let before = ledger
+    let events = ledger.enter(look, at: 900_000_000, rule: Self.rule)
+    #expect(ledger == before)
+    #expect(events.count == 1)
+  }
+
+  @Test("one configured look publishes a change at once")
+  func oneLook() {
+    var ledger = DomainLedger(keys: [KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 1)])
+    let events = ledger.enter(
+      .accepted(pin(2)), at: 5, rule: ConfirmationRule(looks: 1, window: 600, grace: 600))
+    #expect(events == [.published(pin(2), isFirst: false)])
+  }
+
+  @Test("says what came of each look")
+  func events() {
+    var ledger = DomainLedger()
+    func enter(_ look: Look, _ now: Int64) -> [LedgerEvent] {
+      ledger.enter(look, at: now, rule: Self.rule)
+    }
+    #expect(enter(.accepted(pin(1)), 0) == [.published(pin(1), isFirst: true)])
+    #expect(enter(.accepted(pin(1)), 1) == [])
+    #expect(enter(.accepted(pin(2)), 2) == [.waiting(pin(2), looks: 1, needed: 3)])
+    #expect(enter(.accepted(pin(1)), 700) == [.lapsed(pin(2))])
+    _ = enter(.accepted(pin(3)), 800)
+    _ = enter(.accepted(pin(3)), 802)
+    #expect(enter(.accepted(pin(3)), 804) == [.published(pin(3), isFirst: false)])
+    for hour in 1...(7 * 24) { #expect(enter(.accepted(pin(3)), 800 + Int64(hour) * 3600) == []) }
+    #expect(enter(.accepted(pin(3)), 801 + 7 * Self.day) == [.retired(pin(1))])
+    #expect(
+      enter(.refused(reason: "expired", presented: nil), 9 * Self.day)
+        == [.refused(reason: "expired", presented: nil)])
+  }
+
+  @Test("counts so many new keys at a time and no more")
+  func boundedCandidates() {
+    var ledger = DomainLedger(keys: [KnownKey(pin: pin(200), firstSeen: 0, lastSeen: 0)])
+    for byte in UInt8(1)...100 {
+      _ = ledger.enter(.accepted(pin(byte)), at: 10, rule: Self.rule)
+    }
+    #expect(ledger.candidates.count == DomainLedger.maximumCandidates)
+  }
+
+  @Test("unites what two servers know")
+  func merging() {
+    let own = DomainLedger(keys: [
+      KnownKey(pin: pin(1), firstSeen: 10, lastSeen: 50, missedSince: 60),
+      KnownKey(pin: pin(2), firstSeen: 30, lastSeen: 90),
+    ])
+    let other = DomainLedger(keys: [
+      KnownKey(pin: pin(1), firstSeen: 5, lastSeen: 80),
+      KnownKey(pin: pin(3), firstSeen: 20, lastSeen: 40),
+    ])
+    let both = [
+      KnownKey(pin: pin(1), firstSeen: 5, lastSeen: 80),
+      KnownKey(pin: pin(3), firstSeen: 20, lastSeen: 40),
+      KnownKey(pin: pin(2), firstSeen: 30, lastSeen: 90),
+    ]
+    #expect(own.merging(other, base: DomainLedger()).keys == both)
+    #expect(other.merging(own, base: DomainLedger()).keys == both)
+  }
+
+  @Test("takes over since when a key is missed, where that changed on the other side alone")
+  func mergingMissed() {
+    func ledger(_ missedSince: Int64?) -> DomainLedger {
+      DomainLedger(keys: [
+        KnownKey(pin: pin(1), firstSeen: 10, lastSeen: 50, missedSince: missedSince),
+        KnownKey(pin: pin(2), firstSeen: 30, lastSeen: 90),
+      ])
+    }
+    // Excused for time that nobody watched; missed for the first time; what changed here stays.
+    for (own, theirs, base, merged): (Int64?, Int64?, Int64?, Int64?) in [
+      (60, 700, 60, 700), (nil, 60, nil, 60), (700, 60, 60, 700), (60, nil, nil, 60),
+    ] {
+      #expect(
+        ledger(own).merging(ledger(theirs), base: ledger(base)).keys == ledger(merged).keys)
+    }
+  }
+
+  @Test("has watched where another server did, as far as it is known")
+  func watchedByAnother() {
+    let (day, rule) = (Int64(86_400), ConfirmationRule(looks: 1, grace: 7 * 86_400))
+    var own = DomainLedger(keys: [KnownKey(pin: pin(1), firstSeen: 0, lastSeen: 0)])
+    _ = own.enter(.accepted(pin(2)), at: 60, rule: rule)
+    // The other one looks for six days.
+    let theirs = DomainLedger(keys: [
+      KnownKey(pin: pin(1), firstSeen: 0, lastSeen: 0, missedSince: 60),
+      KnownKey(pin: pin(2), firstSeen: 60, lastSeen: 6 * day),
+    ])
+    own = own.merging(theirs, base: own)
+    _ = own.enter(.accepted(pin(2)), at: 6 * day + 60, rule: rule)
+    #expect(own.keys.map(\.missedSince) == [60, nil])
+    _ = own.enter(.accepted(pin(2)), at: 6 * day + 120, rule: rule)
+    for hour in Int64(1)...24 {
+      _ = own.enter(.accepted(pin(2)), at: 6 * day + 120 + hour * 3600, rule: rule)
+    }
+    #expect(own.keys.map(\.pin) == [pin(2)])
+  }
+
+  @Test("is written for other keys and for times that moved far, not for every look")
+  func storing() {
+    let stored = DomainLedger(keys: [
+      KnownKey(pin: pin(1), firstSeen: 0, lastSeen: 1000),
+      KnownKey(pin: pin(2), firstSeen: 1, lastSeen: 1000),
+    ])
+    func afterSeeing(_ byte: UInt8, at now: Int64) -> DomainLedger {
+      var ledger = stored
+      _ = ledger.enter(.accepted(pin(byte)), at: now, rule: Self.rule)
+      return ledger
+    }
+    let slack = Self.rule.grace / 24
+    #expect(!afterSeeing(1, at: 1060).isWorthStoring(over: stored, at: 1060, rule: Self.rule))
+    let later = 1001 + slack
+    #expect(afterSeeing(1, at: later).isWorthStoring(over: stored, at: later, rule: Self.rule))
+    #expect(DomainLedger().isWorthStoring(over: stored, at: 1060, rule: Self.rule))
+  }
+}

@@ -1,0 +1,310 @@
+import SslPinningRules
+import Testing
+
+@testable import RegistryServer
+
+/// What a new key has to show before it is published beside the old one.
+@Suite("A new key is held") struct HeldKeyTests {
+  static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * 86_400)
+  /// The CA that the endpoint's first key was seen under: an intermediate and a root.
+  static let intermediate = pin(101)
+  static let root = pin(100)
+
+  /// What one look shows: a key under a CA, to these vantage points.
+  struct Shown: Sendable {
+    var key: UInt8 = 2
+    var issuer = HeldKeyTests.intermediate
+    var anchor = HeldKeyTests.root
+    var vantages: [String] = [Observation.direct]
+    /// Vantage points that could not ask.
+    var silent: [String] = []
+    /// Vantage points that are shown another key.
+    var others: [String: UInt8] = [:]
+
+    var look: Look {
+      func chain(_ key: UInt8, _ issuer: SPKIPin, _ anchor: SPKIPin) -> SeenChain {
+        SeenChain(
+          leaf: SeenCertificate(pin: pin(key), notAfter: 1_800_000_000),
+          above: [SeenCertificate(pin: issuer), SeenCertificate(pin: anchor)])
+      }
+      var seen = vantages.map {
+        Observation(vantage: $0, outcome: .accepted(chain(key, issuer, anchor)))
+      }
+      seen += silent.map { Observation(vantage: $0, outcome: .unreachable(reason: "timed out")) }
+      seen += others.sorted { $0.key < $1.key }.map {
+        Observation(
+          vantage: $0.key,
+          outcome: .accepted(chain($0.value, HeldKeyTests.intermediate, HeldKeyTests.root)))
+      }
+      return Look(observations: seen)
+    }
+  }
+
+  struct Scenario: Sendable, CustomTestStringConvertible {
+    let name: String
+    var shown = Shown()
+    var vantages: Set<String> = [Observation.direct]
+    var approval = ApprovalMode.automatic
+    var isSudden = false
+    var isUnion = false
+    var quorum: Int?
+    var issuers: Set<SPKIPin> = []
+    var denied: Set<SPKIPin> = []
+    /// Why the key is held after three looks; `nil` where it is published, `[]` where it is neither.
+    let reasons: [CandidateKey.HoldReason]?
+    var testDescription: String { name }
+  }
+
+  static let here = Observation.direct
+  static let both: Set<String> = [here, "paris"]
+  static let all: Set<String> = [here, "paris", "rome", "oslo"]
+
+  static let scenarios: [Scenario] = [
+    Scenario(name: "not, where nothing speaks against it", reasons: nil),
+    Scenario(
+      name: "not, where another intermediate of the same root issued it",
+      shown: Shown(issuer: pin(102)), reasons: nil),
+    Scenario(
+      name: "not, where the same intermediate is under another root",
+      shown: Shown(anchor: pin(103)), reasons: nil),
+    Scenario(
+      name: "under a CA that was never seen here, with one vantage point",
+      shown: Shown(issuer: pin(102), anchor: pin(103)), reasons: [.newIssuer]),
+    Scenario(
+      name: "not, under a new CA that two vantage points see",
+      shown: Shown(issuer: pin(102), anchor: pin(103), vantages: [here, "paris"]),
+      vantages: both, reasons: nil),
+    Scenario(
+      name: "where one vantage point still sees the old key only",
+      shown: Shown(others: ["paris": 1]), vantages: both, reasons: [.vantagePoints]),
+    Scenario(
+      name: "where one vantage point sees a third key",
+      shown: Shown(others: ["paris": 3]), vantages: both, reasons: [.vantagePoints]),
+    Scenario(
+      name: "not, where a vantage point cannot ask: whoever cuts it off holds nothing",
+      shown: Shown(silent: ["paris"]), vantages: both, reasons: nil),
+    Scenario(
+      name: "not, where one of three vantage points sees another key",
+      shown: Shown(vantages: [here, "paris", "oslo"], others: ["rome": 1]), vantages: all,
+      reasons: nil),
+    Scenario(
+      name: "not, where one of three vantage points sees another key and the others are silent",
+      shown: Shown(silent: ["paris", "oslo"], others: ["rome": 1]), vantages: all, reasons: nil),
+    Scenario(
+      name: "where two of three vantage points see another key",
+      shown: Shown(vantages: [here, "oslo"], others: ["rome": 1, "paris": 1]), vantages: all,
+      reasons: [.vantagePoints]),
+    Scenario(
+      name: "not, where two of three see another key, and its regions are known to differ",
+      shown: Shown(silent: ["oslo"], others: ["rome": 1, "paris": 1]), vantages: all,
+      isUnion: true, reasons: nil),
+    Scenario(
+      name: "under a new CA that this server alone sees, while the vantage points are silent",
+      shown: Shown(issuer: pin(102), anchor: pin(103), silent: ["paris", "oslo", "rome"]),
+      vantages: all, reasons: [.newIssuer]),
+    Scenario(
+      name: "not, under a new CA that a quorum of two of four sees",
+      shown: Shown(
+        issuer: pin(102), anchor: pin(103), vantages: [here, "oslo"], silent: ["paris", "rome"]),
+      vantages: all, reasons: nil),
+    Scenario(
+      name: "under a new CA that two of four see, where three have to",
+      shown: Shown(
+        issuer: pin(102), anchor: pin(103), vantages: [here, "oslo"], silent: ["paris", "rome"]),
+      vantages: all, quorum: 3, reasons: [.newIssuer]),
+    Scenario(
+      name: "not, under a new CA whose root was named",
+      shown: Shown(issuer: pin(102), anchor: pin(103)), issuers: [pin(103)], reasons: nil),
+    Scenario(
+      name: "not, under a new CA whose intermediate was named",
+      shown: Shown(issuer: pin(102), anchor: pin(103)), issuers: [pin(102)], reasons: nil),
+    Scenario(
+      name: "under a new CA where the leaf's own key stands among those named",
+      shown: Shown(issuer: pin(102), anchor: pin(103)), issuers: [pin(2)], reasons: [.newIssuer]),
+    Scenario(
+      name: "where only the other vantage point sees it",
+      shown: Shown(vantages: ["paris"], others: [here: 1]), vantages: both,
+      reasons: [.vantagePoints]),
+    Scenario(
+      name: "not, where every vantage point sees it beside the old one",
+      shown: Shown(vantages: [here, "paris"], others: [here: 1]), vantages: both, reasons: nil),
+    Scenario(
+      name: "under a new CA that the other vantage point does not see",
+      shown: Shown(issuer: pin(102), anchor: pin(103), others: ["paris": 1]), vantages: both,
+      reasons: [.newIssuer, .vantagePoints]),
+    Scenario(name: "where a person decides", approval: .manual, reasons: [.manual]),
+    Scenario(name: "where too many changed at once", isSudden: true, reasons: [.suddenChange]),
+    Scenario(
+      name: "not, where too many changed at once and two vantage points see it",
+      shown: Shown(vantages: [here, "paris"]), vantages: both, isSudden: true, reasons: nil),
+    Scenario(
+      name: "where too many changed at once and one of two vantage points sees it",
+      shown: Shown(others: ["paris": 1]), vantages: both, isSudden: true,
+      reasons: [.suddenChange, .vantagePoints]),
+    Scenario(
+      name: "never, where it is denied: it does not even wait", denied: [pin(2)], reasons: []),
+  ]
+
+  private static func context(_ scenario: Scenario) -> DecisionContext {
+    var context = DecisionContext()
+    context.vantages = scenario.vantages
+    context.approval = scenario.approval
+    context.isSudden = scenario.isSudden
+    context.isUnion = scenario.isUnion
+    context.quorum = scenario.quorum ?? DecisionContext.quorum(of: scenario.vantages.count - 1)
+    context.issuers = scenario.issuers
+    context.denied = scenario.denied
+    return context
+  }
+
+  /// A ledger whose first key was seen under the CA.
+  private static func settled(_ context: DecisionContext = DecisionContext()) -> DomainLedger {
+    var ledger = DomainLedger()
+    var first = Shown(key: 1)
+    first.vantages = context.vantages.sorted()
+    _ = ledger.enter(first.look, at: 0, rule: rule, context: context)
+    return ledger
+  }
+
+  @Test("as the rules say", arguments: scenarios)
+  func held(_ scenario: Scenario) {
+    let context = Self.context(scenario)
+    var ledger = Self.settled(context)
+    #expect(ledger.keys.map(\.pin) == [pin(1)])
+    for second in 1...3 {
+      _ = ledger.enter(scenario.shown.look, at: Int64(second), rule: Self.rule, context: context)
+    }
+    #expect(ledger.keys.contains { $0.pin == pin(2) } == (scenario.reasons == nil))
+    #expect((ledger.held[pin(2)]?.reasons ?? []) == (scenario.reasons ?? []))
+    if scenario.reasons == [] { #expect(ledger.candidates.isEmpty) }
+  }
+
+  @Test("and published by itself once the vantage points show it, too")
+  func released() {
+    var context = DecisionContext()
+    context.vantages = Self.both
+    var ledger = Self.settled(context)
+    let disagreeing = Shown(others: ["paris": 1]).look
+    let agreeing = Shown(vantages: [Self.here, "paris"]).look
+    for second in 1...5 {
+      _ = ledger.enter(disagreeing, at: Int64(second), rule: Self.rule, context: context)
+    }
+    #expect(ledger.held[pin(2)]?.reasons == [.vantagePoints])
+    let events = ledger.enter(agreeing, at: 6, rule: Self.rule, context: context)
+    #expect(events == [.published(pin(2), isFirst: false)])
+    #expect(ledger.held.isEmpty)
+  }
+
+  @Test(
+    "for good where many changed at once, once the others had time to show that they did not",
+    arguments: [(11, true), (12, false)])
+  func decided(_ looks: Int, _ isReleased: Bool) {
+    var context = DecisionContext()
+    context.isSudden = true
+    var ledger = Self.settled()
+    for second in 1...looks {
+      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+    }
+    #expect(ledger.held[pin(2)]?.reasons == [.suddenChange])
+    context.isSudden = false
+    for second in looks..<looks + 3 {
+      _ = ledger.enter(Shown().look, at: Int64(second + 1), rule: Self.rule, context: context)
+    }
+    #expect(ledger.held.isEmpty == isReleased)
+    #expect(ledger.keys.map(\.pin) == (isReleased ? [pin(1), pin(2)] : [pin(1)]))
+  }
+
+  @Test("for good where many changed at once and whoever goes on has only what was stored")
+  func restored() throws {
+    var context = DecisionContext()
+    context.isSudden = true
+    var ledger = Self.settled()
+    for second in 1...3 {
+      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+    }
+    var state = DocumentState()
+    state.ledgers["a.test:443"] = ledger
+    var read = try #require(
+      try DocumentState(decoding: state.encoded, file: "a.json").ledgers["a.test:443"])
+    for second in 4...20 {
+      _ = read.enter(
+        Shown().look, at: Int64(second), rule: Self.rule, context: DecisionContext())
+    }
+    #expect(read.held[pin(2)]?.reasons == [.suddenChange])
+    #expect(read.keys.map(\.pin) == [pin(1)])
+  }
+
+  @Test("for good where many changed at once and it is shown again after a while")
+  func shownAgain() {
+    var context = DecisionContext()
+    context.isSudden = true
+    var ledger = Self.settled()
+    for second in 1...5 {
+      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+    }
+    for second in 700...705 {
+      _ = ledger.enter(
+        Shown().look, at: Int64(second), rule: Self.rule, context: DecisionContext())
+    }
+    #expect(ledger.held[pin(2)]?.reasons == [.suddenChange])
+  }
+
+  @Test("with an event when it begins, and none while it lasts")
+  func told() {
+    var context = DecisionContext()
+    context.approval = .manual
+    var ledger = Self.settled()
+    var events: [[LedgerEvent]] = []
+    for second in 1...5 {
+      events.append(
+        ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context))
+    }
+    #expect(
+      events == [
+        [.waiting(pin(2), looks: 1, needed: 3)], [.waiting(pin(2), looks: 2, needed: 3)],
+        [.held(pin(2), [.manual])], [], [],
+      ])
+    #expect(!ledger.isWaiting)
+  }
+
+  @Test(
+    "through a look at nothing but bad chains, which begins a count anew and forgets no decision")
+  func survivesRefusals() {
+    var context = DecisionContext()
+    context.approval = .manual
+    var ledger = Self.settled()
+    for second in 1...3 {
+      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+    }
+    _ = ledger.enter(
+      .refused(reason: "self-signed", presented: pin(9)), at: 4, rule: Self.rule, context: context)
+    #expect(ledger.held[pin(2)] != nil)
+    #expect(ledger.candidates[pin(9)] == nil)
+  }
+
+  @Test("until it was not seen for the grace time")
+  func lapses() {
+    var context = DecisionContext()
+    context.approval = .manual
+    var ledger = Self.settled()
+    for second in 1...3 {
+      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+    }
+    let week = Int64(7 * 86_400)
+    #expect(ledger.enter(Shown(key: 1).look, at: week, rule: Self.rule, context: context) == [])
+    #expect(
+      ledger.enter(Shown(key: 1).look, at: week + 4, rule: Self.rule, context: context)
+        == [.lapsed(pin(2))])
+  }
+
+  @Test("for the first key of an endpoint never: there is no list that it could break into")
+  func firstKey() {
+    var context = DecisionContext()
+    context.approval = .manual
+    context.isSudden = true
+    var ledger = DomainLedger()
+    #expect(
+      ledger.enter(Shown(key: 1).look, at: 0, rule: Self.rule, context: context)
+        == [.published(pin(1), isFirst: true)])
+  }
+}

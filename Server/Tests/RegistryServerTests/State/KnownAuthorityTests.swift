@@ -1,0 +1,91 @@
+import SslPinningRules
+import Testing
+
+@testable import RegistryServer
+
+/// Under which CAs a new key needs no person.
+@Suite("A CA that is known") struct KnownAuthorityTests {
+  static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * 86_400)
+  private static let week = rule.grace
+
+  private static func look(_ key: UInt8, under ca: UInt8) -> Look {
+    Look(observations: [
+      Observation(
+        outcome: .accepted(
+          SeenChain(leaf: SeenCertificate(pin: pin(key)), above: [SeenCertificate(pin: pin(ca))])))
+    ])
+  }
+
+  /// Shows a key three times, and says whether it is held.
+  private static func isHeld(
+    _ ledger: inout DomainLedger, _ key: UInt8, under ca: UInt8, at now: Int64
+  ) -> Bool {
+    for second in 0..<3 {
+      _ = ledger.enter(look(key, under: ca), at: now + Int64(second), rule: rule)
+    }
+    return ledger.held[pin(key)] != nil
+  }
+
+  /// Approves a key under another CA, and watches that for so long, an hour at a time.
+  private static func moved(to ca: UInt8, watched seconds: Int64) -> DomainLedger {
+    var ledger = DomainLedger()
+    _ = ledger.enter(look(1, under: 100), at: 0, rule: rule)
+    let isNew = isHeld(&ledger, 2, under: ca, at: 10)
+    #expect(isNew)
+    ledger.publish(pin(2), at: 20)
+    for now in stride(from: Int64(20), through: 20 + seconds, by: 3600) {
+      _ = ledger.enter(look(2, under: ca), at: now, rule: rule)
+    }
+    return ledger
+  }
+
+  @Test("is still known within the grace time after it was left")
+  func withinGrace() {
+    var ledger = Self.moved(to: 101, watched: Self.week - 7200)
+    let isHeld = Self.isHeld(&ledger, 3, under: 100, at: Self.week - 3600)
+    #expect(!isHeld)
+  }
+
+  @Test("is new again once it was left for the grace time")
+  func left() {
+    var ledger = Self.moved(to: 101, watched: Self.week + 7200)
+    #expect(ledger.keys.map(\.pin) == [pin(2)])
+    let isHeld = Self.isHeld(&ledger, 3, under: 100, at: Self.week + 8000)
+    #expect(isHeld)
+  }
+
+  @Test("is known after however long an outage")
+  func outage() {
+    var ledger = DomainLedger()
+    _ = ledger.enter(Self.look(1, under: 100), at: 0, rule: Self.rule)
+    let isHeld = Self.isHeld(&ledger, 2, under: 100, at: 10 * Self.week)
+    #expect(!isHeld)
+  }
+
+  @Test("is known while nothing but a held key is shown, however long")
+  func besideHeld() {
+    var ledger = DomainLedger()
+    _ = ledger.enter(Self.look(1, under: 100), at: 0, rule: Self.rule)
+    let isHeld = Self.isHeld(&ledger, 2, under: 101, at: 5)
+    #expect(isHeld)
+    for now in stride(from: Int64(10), through: 3 * Self.week, by: 1800) {
+      _ = ledger.enter(Self.look(2, under: 101), at: now, rule: Self.rule)
+    }
+    #expect(ledger.held[pin(2)] != nil)
+    #expect(ledger.keys.map(\.pin) == [pin(1)])
+  }
+
+  @Test("is the 33rd as well; who was not seen for longest gives way")
+  func many() {
+    var ledger = DomainLedger()
+    _ = ledger.enter(Self.look(1, under: 100), at: 0, rule: Self.rule)
+    for number in 1...UInt8(DomainLedger.maximumAuthorities) {
+      let now = Int64(number) * 100
+      _ = Self.isHeld(&ledger, 1 + number, under: 100 + number, at: now)
+      ledger.publish(pin(1 + number), at: now + 10)
+    }
+    #expect(ledger.authorities.count == DomainLedger.maximumAuthorities)
+    #expect(ledger.authorities[pin(100)] == nil)
+    #expect(ledger.authorities[pin(132)] != nil)
+  }
+}

@@ -1,0 +1,70 @@
+import RegistryServer
+import SslPinningPlatform
+
+/// A clock that stands still until the test moves it.
+final class SteppedClock: ServerClock {
+  private struct State {
+    var milliseconds: Int64 = 0
+    var next = 0
+    var sleepers: [Int: (due: Int64, continuation: CheckedContinuation<Void, any Error>)] = [:]
+  }
+
+  private let state = Locked(State())
+
+  func now() -> Int64 { 1_780_000_000 + uptime() / 1000 }
+
+  /// How often anybody went to sleep.
+  var sleeps: Int { state.withLock { $0.next } }
+
+  func uptime() -> Int64 { state.withLock { $0.milliseconds } }
+
+  func sleep(milliseconds: Int64) async throws {
+    let id = state.withLock { state in
+      state.next += 1
+      return state.next
+    }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        state.withLock { state in
+          state.sleepers[id] = (state.milliseconds + milliseconds, continuation)
+        }
+        if Task.isCancelled { cancel(id) }
+      }
+    } onCancel: {
+      cancel(id)
+    }
+  }
+
+  /// Moves on, one millisecond of it at a time where somebody wakes, and returns when the watcher has
+  /// nothing left to do.
+  func advance(milliseconds: Int64, _ watcher: Watcher) async throws {
+    let end = uptime() + milliseconds
+    try await untilAtRest(watcher)
+    while true {
+      let due = state.withLock { state in
+        let next = state.sleepers.values.map(\.due).min() ?? end
+        state.milliseconds = max(state.milliseconds, min(end, next))
+        let due = state.sleepers.filter { $0.value.due <= state.milliseconds }
+        for id in due.keys { state.sleepers[id] = nil }
+        return due.values.map(\.continuation)
+      }
+      for continuation in due { continuation.resume() }
+      try await untilAtRest(watcher)
+      if due.isEmpty, uptime() == end { return }
+    }
+  }
+
+  /// Waits until no look is under way or due, and the watcher sleeps.
+  func untilAtRest(_ watcher: Watcher) async throws {
+    // In this order: before it rests, whoever slept for it before is gone.
+    while !watcher.isAtRest || state.withLock({ $0.sleepers.isEmpty }) {
+      // why: polls for the moment at which other tasks sleep.
+      try await Task.sleep(for: .milliseconds(1))
+    }
+  }
+
+  private func cancel(_ id: Int) {
+    let sleeper = state.withLock { $0.sleepers.removeValue(forKey: id) }
+    sleeper?.continuation.resume(throwing: CancellationError())
+  }
+}

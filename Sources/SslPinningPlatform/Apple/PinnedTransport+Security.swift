@@ -1,0 +1,100 @@
+import SslPinningRules
+
+#if canImport(Security)
+  import Foundation
+  import SslPinningRules
+  import Security
+
+  /// Verdicts for connections that are made elsewhere: one's own delegates, Alamofire, WKWebView.
+  extension PinnedTransport {
+    /// Judges a server's trust object for `host`.
+    ///
+    /// - The trust object is evaluated under the transport's trust mode, in place: its policies and
+    ///   anchors are set. Then its validated path is held against the pins.
+    /// - Does not wait for newer pins. A refusal that they could turn starts to fetch them, so that
+    ///   the next handshake meets them; ``respond(to:)`` waits.
+    ///
+    /// - Important: blocks while the system evaluates, which may take a round trip on the network.
+    ///   Call it off the main thread.
+    public func evaluate(_ trust: SecTrust, host: String) -> PinEvaluation {
+      let evaluation: PinEvaluation
+      do throws(HostNameError) {
+        let name = try HostName(host)
+        let evidence = validator.store.evidence(
+          handshake: trust, host: name, at: judge.time?.dates ?? [])
+        evaluation = judge.evaluate(evidence, host: name)
+      } catch {
+        evaluation = PinEvaluation(
+          host: host, outcome: .unreadableHost(error), decision: .refuse)
+      }
+      if evaluation.decision == .refuse { _ = judge.wantsRefresh(after: evaluation) }
+      judge.record(
+        evaluation,
+        of: ConnectionFacts(certificates: PlatformTrustStore.certificates(of: trust)))
+      return evaluation
+    }
+
+    /// Answers an authentication challenge as a pinned session would, its wait for newer pins
+    /// included. Return what it returns.
+    ///
+    /// Challenges about anything but a server's trust, and those of a proxy, get
+    /// `.performDefaultHandling`.
+    ///
+    /// - Important: a task's own delegate (`URLSessionTask.delegate`) that answers challenges takes
+    ///   them away from the pinned session. It has to answer with this.
+    public func respond(
+      to challenge: URLAuthenticationChallenge
+    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+      let space = challenge.protectionSpace
+      guard space.authenticationMethod == NSURLAuthenticationMethodServerTrust, !space.isProxy()
+      else { return (.performDefaultHandling, nil) }
+      guard let trust = space.serverTrust else { return (.cancelAuthenticationChallenge, nil) }
+      let handed = HandedOver(trust)
+      let judgement = TrustJudgement(transport: self, acceptsUnlisted: true)
+      let (evaluation, _) = await judgement.verdict(
+        on: handed, host: space.host, port: space.port)
+      guard evaluation.decision == .accept else { return (.cancelAuthenticationChallenge, nil) }
+      return (.useCredential, URLCredential(trust: handed.value))
+    }
+
+    /// ``respond(to:)`` for delegates with a completion handler: pass it on.
+    public func respond(
+      to challenge: URLAuthenticationChallenge,
+      completionHandler:
+        @escaping @Sendable (
+          URLSession.AuthChallengeDisposition, URLCredential?
+        ) -> Void
+    ) {
+      let handed = HandedOver(challenge)
+      Task {
+        let (disposition, credential) = await respond(to: handed.value)
+        completionHandler(disposition, credential)
+      }
+    }
+  }
+
+  extension PinnedTransportOwner {
+    /// Judges a server's trust object; see ``PinnedTransport/evaluate(_:host:)``.
+    public func evaluate(_ trust: SecTrust, host: String) -> PinEvaluation {
+      transport.evaluate(trust, host: host)
+    }
+
+    /// Answers an authentication challenge; see ``PinnedTransport/respond(to:)``.
+    public func respond(
+      to challenge: URLAuthenticationChallenge
+    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+      await transport.respond(to: challenge)
+    }
+
+    /// Answers an authentication challenge; see ``PinnedTransport/respond(to:completionHandler:)``.
+    public func respond(
+      to challenge: URLAuthenticationChallenge,
+      completionHandler:
+        @escaping @Sendable (
+          URLSession.AuthChallengeDisposition, URLCredential?
+        ) -> Void
+    ) {
+      transport.respond(to: challenge, completionHandler: completionHandler)
+    }
+  }
+#endif

@@ -1,0 +1,194 @@
+import SslPinningRules
+
+#if os(Linux)
+  import CSslPinningCurl
+  import CSslPinningShims
+  import Foundation
+  import FoundationNetworking
+  import SslPinningRules
+
+  /// One hop of a request while it is on the loop.
+  ///
+  /// Unchecked: until it is submitted its maker owns it, from then on the loop's thread.
+  final class ClientRequest: @unchecked Sendable {
+    enum Body {
+      case none
+      case bytes(Data)
+      case feed(BodyFeed)
+    }
+
+    enum Phase { case made, waiting, active, parked, done }
+
+    /// What was decided about a connection that this request may not use.
+    enum Verdict {
+      case undecided
+      case refused(PinEvaluation)
+      /// A kept connection that does not pass any more: a fresh one decides.
+      case retry(PinEvaluation?)
+      /// Newer pins could turn this refusal.
+      case refresh(PinEvaluation)
+    }
+
+    let target: RequestTarget
+    let place: RequestOrigin.Place
+    let method: String
+    let headers: [String: String]
+    let body: Body
+    /// Milliseconds without a byte, or without a turn, after which it fails.
+    let timeout: Int64
+    /// When it fails whatever happens, by the loop's clock, in milliseconds.
+    let deadline: Int64
+    /// Takes the body as it comes; `nil`: the whole of it is the answer's.
+    let feed: ResponseFeed?
+
+    var phase = Phase.made
+    var isCancelled = false
+    var verdict = Verdict.undecided
+    var slot: TransferSlot?
+    /// Where in the loop's list it stands.
+    var index = 0
+    /// When bytes moved last, or since when it waits for its turn.
+    var lastActivity: Int64 = 0
+    var resumeAt: Int64 = 0
+    var needsFreshConnection = false
+    var wasRetried = false
+    /// Whether it was taken from behind somebody else's dial. It has waited, and gets no more patience.
+    var wasMoved = false
+    /// Whether it opens a connection rather than wait for one that somebody else opens.
+    var dialsItself = false
+    /// Whether it is to, once it is begun again.
+    var dialsNext = false
+    /// Whether its own dial hangs, and others were taken from behind it.
+    var isLeft = false
+    /// When it was begun last.
+    var begunAt: Int64 = 0
+    var wasRefreshed = false
+    /// Its origin's mark when it was begun last.
+    var mark: Int64 = 0
+
+    private var continuation: UnsafeContinuation<ClientAnswer, any Error>?
+
+    init(
+      target: RequestTarget, place: RequestOrigin.Place, method: String, headers: [String: String],
+      body: Body,
+      timeout: Int64, deadline: Int64, feed: ResponseFeed?
+    ) {
+      self.target = target
+      self.place = place
+      self.method = method
+      self.headers = headers
+      self.body = body
+      self.timeout = timeout
+      self.deadline = deadline
+      self.feed = feed
+    }
+
+    func whenAnswered(_ continuation: UnsafeContinuation<ClientAnswer, any Error>) {
+      self.continuation = continuation
+    }
+
+    var isAnswered: Bool { continuation == nil }
+
+    func answer(_ answer: ClientAnswer) {
+      continuation?.resume(returning: answer)
+      continuation = nil
+    }
+
+    /// Its transfer is over, however it ended: others may have its place.
+    func end() {
+      guard phase != .done else { return }
+      phase = .done
+      place.leave()
+    }
+
+    /// Ends the request, or the body that somebody is reading.
+    func fail(_ error: any Error) {
+      if let continuation {
+        self.continuation = nil
+        continuation.resume(throwing: error)
+      } else {
+        feed?.finish(throwing: error)
+      }
+    }
+
+    /// libcurl sends it again: its connection is gone, and it needs another one like a request that begins.
+    func beginsAgain(at now: Int64) {
+      begunAt = now
+      isLeft = false
+    }
+
+    /// Whether libcurl may send it again when a kept connection turns out to be dead before a byte
+    /// of an answer: safe methods without a body (RFC 9112 section 9.3.1). Nothing else is ever sent
+    /// twice.
+    var mayRepeat: Bool {
+      guard case .none = body else { return false }
+      return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE"
+    }
+
+    /// Whether somebody else's connection ended without a byte of its answer, and it does no harm twice: one
+    /// that the server closes takes no more requests (RFC 9113 section 6.8). libcurl before 8 sends such a
+    /// request again itself.
+    func wasRefused(by exchange: UnsafeMutablePointer<pp_exchange>, _ code: CURLcode) -> Bool {
+      let lost = TransferFailure.code(code, begun: false, osError: 0) == .networkConnectionLost
+      return code != CURLE_OK && lost && mayRepeat && !exchange.pointee.dials
+        && exchange.pointee.head.count == 0
+    }
+
+    /// Whether it may be started anew after its handle was refused a connection: nothing of it has left,
+    /// or it does no harm twice.
+    var mayStartAnew: Bool { mayRepeat || slot?.raw.pointee.begun != true }
+  }
+
+  /// What the loop hands back; read further by whoever asked.
+  struct ClientAnswer: Sendable {
+    /// Known where the head repeats an earlier one; else `head` is to be read.
+    var response: HTTPURLResponse?
+    var head: [UInt8]
+    var body: Data
+    /// Whether nothing comes after it.
+    var isWhole = true
+    /// Whether its connection carried nothing else meanwhile (HTTP/1.1).
+    var hadOwnConnection = true
+  }
+
+  /// An easy handle and the URL that is set on it. Belongs to the loop's thread.
+  final class TransferSlot {
+    let raw: UnsafeMutablePointer<pp_exchange>
+    var target: RequestTarget?
+    /// The newest response on this handle, and its head: most heads repeat, and looking here takes
+    /// no lock.
+    private var newest: (target: RequestTarget, head: [UInt8], response: HTTPURLResponse)?
+
+    init(_ raw: UnsafeMutablePointer<pp_exchange>) { self.raw = raw }
+
+    /// Makes the handle ready for another request; false: out of memory.
+    func renew() -> Bool {
+      guard pp_exchange_is_spent(raw) else { return true }
+      target = nil
+      return pp_exchange_renew(raw)
+    }
+
+    func answer(for target: RequestTarget, body: Data) -> ClientAnswer {
+      let head = UnsafeRawBufferPointer(
+        start: raw.pointee.head.bytes, count: raw.pointee.head.count)
+      // `HTTP/1.1 200 OK`, `HTTP/2 200`.
+      let hadOwnConnection = head.count > 5 && head[5] == UInt8(ascii: "1")
+      if let newest, newest.target === target, ResponseInterner.areEqual(newest.head, head) {
+        return ClientAnswer(
+          response: newest.response, head: [], body: body, hadOwnConnection: hadOwnConnection)
+      }
+      let bytes = Array(head)
+      let known = target.responses.response(repeating: bytes)
+      if let known { newest = (target, bytes, known) }
+      return ClientAnswer(
+        response: known, head: bytes, body: body, hadOwnConnection: hadOwnConnection)
+    }
+  }
+
+  extension ClientRequest {
+    /// The answer as it stands on the request's handle.
+    func answer(body: Data) -> ClientAnswer {
+      slot?.answer(for: target, body: body) ?? ClientAnswer(response: nil, head: [], body: body)
+    }
+  }
+#endif

@@ -1,0 +1,171 @@
+import SslPinningRules
+
+#if os(Linux)
+  import CSslPinningCurl
+  import CSslPinningShims
+  import Foundation
+  import SslPinningRules
+
+  /// One transfer on a libcurl handle of its own, on a thread of its own: a fetch is what a refused
+  /// request waits for, so it must not wait for others' jobs. Its time-out counts from the call.
+  enum PlatformFetch {
+    private static let threads = OwnThreads(limit: 64)
+
+    static func perform(
+      _ exchange: HTTPExchange, validator: ChainValidator
+    ) async -> Result<HTTPAnswer, FetchError> {
+      guard !Task.isCancelled else { return .failure(.cancelled) }
+      let cancelled = Locked(false)
+      let asked = ContinuousClock.now
+      return await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+          threads.run {
+            let left = exchange.timeout - (ContinuousClock.now - asked) / .seconds(1)
+            continuation.resume(
+              returning: Transfer(exchange, validator: validator, cancelled: cancelled)
+                .run(within: left))
+          }
+        }
+      } onCancel: {
+        cancelled.withLock { $0 = true }
+      }
+    }
+  }
+
+  /// The state that libcurl's callbacks write to.
+  private final class Transfer {
+    private let exchange: HTTPExchange
+    private let cancelled: Locked<Bool>
+    private var answer = HTTPAnswer(status: 0, body: [])
+    private var isTooLarge = false
+    private let validator: ChainValidator
+    /// Why the server's chain was not valid, where that ended the transfer.
+    private var fault: ChainFault?
+
+    init(_ exchange: HTTPExchange, validator: ChainValidator, cancelled: Locked<Bool>) {
+      self.exchange = exchange
+      self.validator = validator
+      self.cancelled = cancelled
+    }
+
+    func run(within seconds: Double) -> Result<HTTPAnswer, FetchError> {
+      // Made before the handle and freed after it: libcurl may write here until its cleanup is over.
+      let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+      text.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+      defer { text.deallocate() }
+      let trust = UnsafeMutablePointer<pp_fetch_trust>.allocate(capacity: 1)
+      trust.initialize(
+        to: pp_fetch_trust(
+          store: validator.storePointer, is_valid: Self.isValid,
+          context: Unmanaged.passUnretained(self).toOpaque()))
+      defer { trust.deallocate() }
+      guard let easy = curl_easy_init() else { return .failure(.unreachable("out of memory")) }
+      defer { curl_easy_cleanup(easy) }
+      var headers: UnsafeMutablePointer<curl_slist>?
+      defer { curl_slist_free_all(headers) }
+      for (name, value) in exchange.headers {
+        headers = curl_slist_append(headers, "\(name): \(value)") ?? headers
+      }
+      let me = Unmanaged.passUnretained(self).toOpaque()
+      var addresses: UnsafeMutablePointer<curl_slist>?
+      defer { curl_slist_free_all(addresses) }
+      var code = pp_easy_prepare_fetch(
+        easy, exchange.url.description, exchange.url.isClearText, headers,
+        Self.milliseconds(seconds), trust)
+      if code == CURLE_OK {
+        code = pp_easy_find_localhost(easy, exchange.url.description, &addresses)
+      }
+      if code == CURLE_OK, case .post(let bytes) = exchange.kind {
+        code = bytes.withUnsafeBytes { pp_easy_prepare_post(easy, $0.baseAddress, $0.count) }
+      }
+      if code == CURLE_OK, case .getHere = exchange.kind { code = pp_easy_stay(easy) }
+      if code == CURLE_OK {
+        code = pp_easy_set_callbacks(
+          easy, me, Self.receiveBody, Self.receiveHeader, Self.shouldStop, text)
+      }
+      if code == CURLE_OK { code = curl_easy_perform(easy) }
+      answer.status = pp_easy_status(easy)
+      // A body has begun, so its head is whole, and whose head it is, is certain too: what a proxy
+      // says for itself has no body here.
+      if case .post = exchange.kind, isTooLarge || !answer.body.isEmpty { return .success(answer) }
+      if isTooLarge { return .failure(.tooLarge(limit: exchange.maximumBytes)) }
+      guard code == CURLE_OK else {
+        if let fault, let clock = exchange.time?.clock, fault.isEarly {
+          return .failure(.notYetValid(clock: clock))
+        }
+        if code == CURLE_ABORTED_BY_CALLBACK { return .failure(.cancelled) }
+        let detail = String(cString: text)
+        return .failure(
+          .unreachable(detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail))
+      }
+      return .success(answer)
+    }
+
+    /// Zero would mean for ever to libcurl, and what is no number or beyond its range is a trap.
+    private static func milliseconds(_ seconds: Double) -> Int {
+      Int(max(1, min(seconds * 1000, Double(Int32.max))))
+    }
+
+    private func receive(_ name: String, _ value: String) {
+      switch name {
+      // A tag that cannot be sent back names nothing: a later 304 would answer no question.
+      case "etag": answer.etag = value.isEmpty || !HTTPExchange.isSendable(value) ? nil : value
+      case "retry-after": answer.retryAfter = value
+      default: break
+      }
+    }
+
+    private static let isValid: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Bool =
+      { store, context in
+        guard let store, let context else { return false }
+        let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        me.fault = me.validator.faultOfFetch(storeContext: store, at: me.exchange.time)
+        return me.fault == nil
+      }
+
+    private static let receiveBody:
+      @convention(c) (
+        UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?
+      ) -> Int = { bytes, size, count, context in
+        guard let bytes, let context else { return 0 }
+        let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        let length = size * count
+        guard me.answer.body.count + length <= me.exchange.maximumBytes else {
+          me.isTooLarge = true
+          return 0
+        }
+        bytes.withMemoryRebound(to: UInt8.self, capacity: length) {
+          me.answer.body.append(contentsOf: UnsafeBufferPointer(start: $0, count: length))
+        }
+        return length
+      }
+
+    private static let receiveHeader:
+      @convention(c) (
+        UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?
+      ) -> Int = { bytes, size, count, context in
+        guard let bytes, let context else { return 0 }
+        let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        let length = size * count
+        let line = String(
+          decoding: UnsafeRawBufferPointer(start: bytes, count: length), as: UTF8.self)
+        // A redirect's or a proxy's header block comes first; only the last one counts.
+        if line.hasPrefix("HTTP/") {
+          me.answer = HTTPAnswer(status: 0, body: [])
+        } else if let colon = line.firstIndex(of: ":") {
+          let value = line[line.index(after: colon)...]
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+          me.receive(line[..<colon].lowercased(), value)
+        }
+        return length
+      }
+
+    private static let shouldStop:
+      @convention(c) (UnsafeMutableRawPointer?, curl_off_t, curl_off_t, curl_off_t, curl_off_t)
+        -> Int32 = { context, _, _, _, _ in
+          guard let context else { return 1 }
+          let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+          return me.cancelled.withLock { $0 } ? 1 : 0
+        }
+  }
+#endif

@@ -1,0 +1,111 @@
+import SslPinningRules
+
+#if os(Linux)
+  import CSslPinningCurl
+  import CSslPinningOpenSSL
+  import CSslPinningShims
+  import Foundation
+  import FoundationNetworking
+  import SslPinningRules
+
+  /// Makes pinned `URLSession`s on Linux: Foundation's own, on its own libcurl, with the hook on
+  /// its multi handle.
+  enum PlatformSession {
+    /// Sessions keep their own state, in the hook.
+    struct State: Sendable {}
+
+    static func make(
+      for transport: PinnedTransport, configuration: URLSessionConfiguration,
+      delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue?
+    ) -> URLSession {
+      do throws(PlatformError) {
+        try selfTest()
+        let hook = SessionHook(
+          transport: transport, requestTimeout: configuration.timeoutIntervalForRequest,
+          cookieStorage: configuration.httpShouldSetCookies
+            ? configuration.httpCookieStorage : nil)
+        return try pinned(
+          by: hook, configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
+      } catch {
+        return RefusingProtocol.session(
+          cause: error, configuration: configuration, delegate: delegate,
+          delegateQueue: delegateQueue)
+      }
+    }
+
+    /// Whether libraries and linkage are what pinning stands on; asked once for each process.
+    static func selfTest() throws(PlatformError) { try verdict.get() }
+
+    /// Every request asks for the generation itself.
+    static func pinsChanged(for transport: PinnedTransport) {}
+
+    /// Refusals are found by their texts: ``RefusalLog`` does that.
+    static func refusal(for error: any Error, of transport: PinnedTransport) -> PinEvaluation? {
+      nil
+    }
+
+    private static let verdict: Result<Void, PlatformError> = {
+      do throws(PlatformError) { try bindHook() } catch { return .failure(error) }
+      if let option = pp_hook_missing_option() {
+        return .failure(
+          .cannotPin(
+            reason: "libcurl knows no \(String(cString: option)); hint: version 7.80 or newer"))
+      }
+      guard let backend = pp_curl_tls_backend() else {
+        return .failure(.cannotPin(reason: "libcurl has no TLS"))
+      }
+      // The hook reads libcurl's SSL objects with the OpenSSL that is linked here. Of two different
+      // libraries the texts differ; two copies of one version have one layout.
+      let name = String(cString: backend)
+      guard let version = OpenSSL_version(OPENSSL_VERSION_STRING),
+        name == "OpenSSL/" + String(cString: version)
+      else {
+        return .failure(
+          .cannotPin(
+            reason: "libcurl's TLS is \(name); hint: install the OpenSSL flavour, libcurl4"))
+      }
+      guard Digest.isAvailable else {
+        return .failure(.cannotPin(reason: "OpenSSL has no SHA-2"))
+      }
+      guard PinnedConfiguration.native.count == 1 else {
+        return .failure(.cannotPin(reason: "Foundation's HTTP transport has another name"))
+      }
+      return .success(())
+    }()
+
+    /// Has Foundation call the hook; asked again for every session, since another thread's first call
+    /// into libcurl may have turned an address back.
+    private static func bindHook() throws(PlatformError) {
+      // Where the class lies, there lies the code: a library's image, or the program's own.
+      let inside = unsafeBitCast(URLSession.self as AnyClass, to: UnsafeRawPointer.self)
+      var reason = [CChar](repeating: 0, count: Int(PP_MESSAGE_SIZE))
+      guard pp_hook_bind(inside, &reason) else {
+        throw .cannotPin(
+          reason: String(
+            decoding: reason.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
+      }
+    }
+
+    static func pinned(
+      by hook: SessionHook, configuration: URLSessionConfiguration,
+      delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue?
+    ) throws(PlatformError) -> URLSession {
+      try bindHook()
+      let pinned = PinnedConfiguration.pinning(configuration)
+      pp_capture_begin()
+      let session = URLSession(
+        configuration: pinned, delegate: delegate, delegateQueue: delegateQueue)
+      guard let multi = pp_capture_end() else {
+        throw .cannotPin(reason: "a URLSession was made without exactly one libcurl handle")
+      }
+      let validator = hook.transport.validator
+      var options = HookCallbacks.options(
+        for: hook, store: validator.storePointer, checkHost: validator.trust != .pinnedKeysOnly)
+      guard pp_session_adopt(multi, &options) != 0 else {
+        options.release(options.context)
+        throw .cannotPin(reason: "out of memory")
+      }
+      return session
+    }
+  }
+#endif

@@ -1,0 +1,42 @@
+import SslPinningRules
+
+/// Verdicts for connections that another stack makes: one's own TLS client, gRPC, a WebSocket
+/// library.
+extension PinnedTransport {
+  /// Judges a chain as a server sent it.
+  ///
+  /// - The chain is validated under the transport's trust mode, for `host`, before any pin is looked
+  ///   at; other valid paths to the same leaf are tried where the first is refused for a CA.
+  /// - Does not wait for newer pins. A refusal that they could turn starts to fetch them, so that
+  ///   the next handshake meets them.
+  /// - The verdict is told like that of any other connection.
+  ///
+  /// - Important: let the connection live only where the decision is `accept`, send nothing before,
+  ///   and ask again for every connection and after every change of pins. A TLS session that is
+  ///   resumed shows no certificates: switch resumption off.
+  ///
+  /// - Parameters:
+  ///   - presented: the certificates in DER, leaf first.
+  ///   - host: the host as the request names it, not the SNI.
+  public func evaluate(presented: [[UInt8]], host: String) -> PinEvaluation {
+    let evaluation: PinEvaluation
+    do throws(HostNameError) {
+      evaluation =
+        validator.verdict(
+          presented: presented, host: try HostName(host), judge: judge
+        ).evaluation
+    } catch {
+      evaluation = PinEvaluation(host: host, outcome: .unreadableHost(error), decision: .refuse)
+    }
+    if evaluation.decision == .refuse { _ = judge.wantsRefresh(after: evaluation) }
+    judge.record(evaluation, of: ConnectionFacts(certificates: presented))
+    return evaluation
+  }
+}
+
+extension PinnedTransportOwner {
+  /// Judges a chain as a server sent it; see ``PinnedTransport/evaluate(presented:host:)``.
+  public func evaluate(presented: [[UInt8]], host: String) -> PinEvaluation {
+    transport.evaluate(presented: presented, host: host)
+  }
+}

@@ -1,0 +1,89 @@
+#if os(Linux)
+  import CSslPinningOpenSSL
+  import SslPinningRules
+
+  /// The paths from a leaf to an anchor that names and key identifiers allow: which of them are valid
+  /// is not asked here.
+  ///
+  /// - Made of what the server sent and of anchors alone. An anchor may stand below another one.
+  /// - Shortest first, then by fingerprint and in the order sent: the same chain gives the same paths
+  ///   in the same order, whatever the order in which anchors were added.
+  /// - No path holds one key under one name twice, so none goes in circles.
+  /// - Bounded: a chain made to have a million paths, or one very long one, is given up early, which
+  ///   can only refuse.
+  /// - A path with a certificate that the trust store rejects by name is none.
+  struct CandidatePaths {
+    /// The most certificates whose issuers are looked for.
+    static let mostSteps = 64
+
+    /// Leaf first, anchor last.
+    typealias Path = [OpaquePointer]
+
+    private let sent: [OpaquePointer]
+    private let anchors: AnchorLookup
+    private let settings: VerifySettings
+
+    init(sent: [OpaquePointer], anchors: AnchorLookup, settings: VerifySettings) {
+      self.sent = sent
+      self.anchors = anchors
+      self.settings = settings
+    }
+
+    /// The first `count` paths, `known` left out.
+    func first(_ count: Int, besides known: Path) -> [Path] {
+      guard let leaf = sent.first else { return [] }
+      var found: [Path] = []
+      func add(_ path: Path) {
+        guard found.count < count, !Self.areSame(path, known),
+          !path.contains(where: anchors.rejects)
+        else { return }
+        found.append(path)
+      }
+      if let own = anchors.copy(of: leaf), canEnd(at: own) { add([own]) }
+      var waiting: [Path] = [[leaf]]
+      var steps = 0
+      while steps < min(waiting.count, Self.mostSteps), found.count < count {
+        let path = waiting[steps]
+        steps += 1
+        guard let last = path.last, path.count <= Int(settings.mostIntermediates) + 1,
+          !Self.issued(last, by: last)
+        else {
+          continue
+        }
+        let trusted = anchors.named(X509_get_issuer_name(last)).filter {
+          Self.issued(last, by: $0) && !Self.holds(path, $0)
+        }
+        for anchor in trusted where canEnd(at: anchor) { add(path + [anchor]) }
+        var above = sent.dropFirst().filter {
+          Self.issued(last, by: $0) && !Self.holds(path, $0)
+        }
+        above += trusted.filter { anchor in
+          !above.contains { X509_cmp($0, anchor) == 0 }
+        }
+        for next in above where !Self.issued(next, by: next) { waiting.append(path + [next]) }
+      }
+      return found
+    }
+
+    /// Whether OpenSSL ends a path there, under the settings that all paths are held to.
+    private func canEnd(at anchor: OpaquePointer) -> Bool {
+      settings.endsAtAnyAnchor || Self.issued(anchor, by: anchor)
+    }
+
+    /// By name, key identifier and key usage, as OpenSSL looks for issuers; no signature is checked.
+    private static func issued(_ subject: OpaquePointer, by issuer: OpaquePointer) -> Bool {
+      X509_check_issued(issuer, subject) == X509_V_OK
+    }
+
+    private static func holds(_ path: Path, _ certificate: OpaquePointer) -> Bool {
+      path.contains { other in
+        X509_NAME_cmp(X509_get_subject_name(other), X509_get_subject_name(certificate)) == 0
+          && EVP_PKEY_eq(X509_get0_pubkey(other), X509_get0_pubkey(certificate)) == 1
+      }
+    }
+
+    private static func areSame(_ one: Path, _ other: Path) -> Bool {
+      one.count == other.count && zip(one, other).allSatisfy { X509_cmp($0, $1) == 0 }
+    }
+  }
+#endif

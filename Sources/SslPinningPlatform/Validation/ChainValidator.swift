@@ -1,0 +1,53 @@
+import SslPinningRules
+
+/// Judges chains under one trust mode: is there a valid path to an anchor, and is the certificate
+/// for this host? The only maker of a ``SslPinningRules/ValidatedChain``.
+///
+/// - The path is validated in full, then the name is checked, then pins are taken over the path
+///   that was found, anchor included: never over what the server merely sent.
+/// - Names stand in subjectAltName only. A common name is not a host name (RFC 9525 §2): it is free
+///   text that CAs never checked as one, and no platform's own validation takes it any more.
+/// - A wildcard is a whole first label; `w*.example.com` matches nothing (RFC 9525 §6.3).
+/// - For TLS servers: certificates for another purpose are refused. Keys and signatures below 112
+///   bits of security (RSA below 2048 bits, SHA-1) are refused, the anchor's own signature excepted.
+/// - At most a hundred certificates stand between the leaf and the anchor (on Linux; the system's own
+///   limit on Apple's).
+/// - One's own anchors may be an intermediate or a server's own certificate: a path ends there.
+///   Where all of them are roots, as among the system's, only a sound root ends a path.
+/// - Without anchors nothing is trusted. There is no fallback to the system's.
+/// - A certificate that cannot be read makes the whole chain unreadable, as in a TLS handshake.
+///
+/// Revocation is not checked. The anchors are read once, when the validator is made; it can be used
+/// from any number of threads.
+public struct ChainValidator: Sendable {
+  /// Who vouches for servers.
+  public let trust: TrustMode
+
+  let store: PlatformTrustStore
+
+  /// Reads the anchors of a trust mode.
+  ///
+  /// On Linux the system's anchors are OpenSSL's (`SSL_CERT_FILE` and `SSL_CERT_DIR` included) or,
+  /// where it has none, the bundle file that distributions install for libcurl.
+  ///
+  /// - Throws: ``TrustError``.
+  public init(trust: TrustMode) throws(TrustError) {
+    self.trust = trust
+    store = try PlatformTrustStore(trust: trust)
+  }
+
+  /// Judges a chain of DER certificates, leaf first, as a server sent them for `host`.
+  ///
+  /// Under ``SslPinningRules/TrustMode/pinnedKeysOnly`` no path is validated and the evidence says so; its
+  /// ``SslPinningRules/ChainEvidence/presented`` pins are what such a policy judges.
+  ///
+  /// - Parameters:
+  ///   - presented: the certificates, each in DER, leaf first.
+  ///   - host: the host as the request names it.
+  ///   - unixSeconds: Unix time in seconds at which the certificates must be valid; `nil` means now.
+  public func evidence(
+    presented: [[UInt8]], host: HostName, at unixSeconds: Int64? = nil
+  ) -> ChainEvidence {
+    store.evidence(presented: presented, host: host, at: unixSeconds.map { [$0] } ?? [])
+  }
+}

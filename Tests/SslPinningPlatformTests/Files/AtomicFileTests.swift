@@ -1,0 +1,178 @@
+import Foundation
+import SslPinningPlatform
+import TestSupport
+import Testing
+
+@Suite("Files of state")
+struct AtomicFileTests {
+  private let directory: TemporaryDirectory
+  private let file: AtomicFile
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    file = AtomicFile(path: directory.path("deep/er/state.json"), patience: 60_000)
+  }
+
+  private func mode(_ name: String) throws -> Int {
+    let attributes = try FileManager.default.attributesOfItem(atPath: directory.path(name))
+    return try #require(attributes[.posixPermissions] as? Int)
+  }
+
+  @Test("what was written is read back, by anybody who names the same path")
+  func roundTrip() throws {
+    #expect(try file.read(limit: 10) == nil)
+    try file.write([1, 2, 3])
+    #expect(try AtomicFile(path: file.path).read(limit: 10) == [1, 2, 3])
+    try file.write([])
+    #expect(try file.read(limit: 10) == [])
+    let large = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 * 7) }
+    try file.write(large)
+    #expect(try file.read(limit: 300_000) == large)
+  }
+
+  @Test("a file of exactly the limit is read, one byte more is not")
+  func limit() throws {
+    try file.write([UInt8](repeating: 7, count: 100))
+    #expect(try file.read(limit: 100)?.count == 100)
+    #expect(throws: FileError.tooLarge(path: file.path, limit: 99)) { try file.read(limit: 99) }
+  }
+
+  @Test("only the owner may look")
+  func permissions() throws {
+    try file.write([1])
+    #expect(try mode("deep") == 0o700)
+    #expect(try mode("deep/er") == 0o700)
+    #expect(try mode("deep/er/state.json") == 0o600)
+    #expect(try mode("deep/er/state.json.lock") == 0o600)
+  }
+
+  @Test("what a process that died half-way left beside is never read, and written over")
+  func leftover() throws {
+    try file.write([1])
+    try directory.write([9, 9, 9, 9], to: "deep/er/state.json.new")
+    #expect(try file.read(limit: 10) == [1])
+    try file.write([2])
+    #expect(try file.read(limit: 10) == [2])
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path("deep/er"))
+    #expect(names.sorted() == ["state.json", "state.json.lock"])
+  }
+
+  @Test("a write never goes through a link that lies where the new file is written")
+  func link() throws {
+    try file.write([1])
+    let target = try directory.write("precious", to: "target")
+    try FileManager.default.createSymbolicLink(
+      atPath: file.path + ".new", withDestinationPath: target.path)
+    #expect(throws: FileError.self) { try file.write([2]) }
+    #expect(try String(contentsOf: target, encoding: .utf8) == "precious")
+    #expect(try file.read(limit: 10) == [1])
+  }
+
+  /// How a call ends that may find a pipe at `path`; `nil`: it waited for the pipe's other end.
+  private func end(
+    of call: @escaping @Sendable () throws(FileError) -> [UInt8]?, pipe path: String
+  ) async -> Result<[UInt8]?, FileError>? {
+    let end = Locked<Result<[UInt8]?, FileError>?>(nil)
+    Thread.detachNewThread {
+      let result = Result<[UInt8]?, FileError> { () throws(FileError) in try call() }
+      end.withLock { $0 = result }
+    }
+    if await eventually(within: 20, { end.withLock { $0 != nil } }) { return end.withLock { $0 } }
+    // With both ends open, whoever waits goes on.
+    let both = open(path, O_RDWR | O_NONBLOCK)
+    _ = await eventually { end.withLock { $0 != nil } }
+    close(both)
+    return nil
+  }
+
+  @Test("a pipe in a file's place is refused instead of waited for, and replaced by a write")
+  func pipe() async throws {
+    try file.write([1])
+    #expect(unlink(file.path) == 0)
+    #expect(mkfifo(file.path, 0o600) == 0)
+    let refusal = FileError.failed(.read, path: file.path, reason: "not a regular file")
+    let read = await end(
+      of: { [file] () throws(FileError) in try file.read(limit: 8) }, pipe: file.path)
+    #expect(read == .failure(refusal))
+    try file.write([2])
+    #expect(try file.read(limit: 8) == [2])
+    let beside = file.path + ".new"
+    #expect(mkfifo(beside, 0o600) == 0)
+    let write = await end(
+      of: { [file] () throws(FileError) in
+        try file.write([3])
+        return nil
+      }, pipe: beside)
+    guard case .failure = write else {
+      Issue.record("\(String(describing: write))")
+      return
+    }
+    #expect(try file.read(limit: 8) == [2])
+  }
+
+  @Test("a path that cannot be a file says so")
+  func unusable() throws {
+    try directory.write("a file", to: "plain")
+    let below = AtomicFile(path: directory.path("plain/state.json"))
+    #expect(try below.read(limit: 10) == nil)
+    #expect(throws: FileError.self) { try below.write([1]) }
+    let folder = AtomicFile(path: directory.path())
+    #expect(throws: FileError.self) { _ = try folder.read(limit: 10) }
+  }
+
+  @Test("under the lock, no update of several threads is lost")
+  func threads() async throws {
+    let file = file
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          try await offTheCooperativePool {
+            for _ in 0..<50 {
+              try file.withLock { (held) throws(FileError) in
+                let old = try held.read(limit: 8)?.first ?? 0
+                try held.write([old + 1])
+              }
+            }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try file.read(limit: 8) == [200])
+  }
+
+  @Test("another process waits for the lock, and its death gives it back")
+  func processes() async throws {
+    try file.write([1])
+    let lock = file.path + ".lock"
+    let holder = try ChildProcess(
+      "flock", ["--no-fork", lock, "sh", "-c", "echo held; exec sleep 600"])
+    try await holder.waitForOutput(containing: "held")
+    let isDone = Locked(false)
+    let file = file
+    async let written: Void = offTheCooperativePool {
+      try file.write([2])
+      isDone.withLock { $0 = true }
+    }
+    // Nobody can wait for something not to happen; a try of our own shows that the lock is taken.
+    let tried = try await ChildProcess.run("flock", ["-n", lock, "true"], seconds: 60)
+    #expect(tried.exitCode == 1)
+    #expect(try file.read(limit: 8) == [1])
+    #expect(!isDone.withLock { $0 })
+    // Whoever is less patient gives up: a stopped process must not keep an app from starting.
+    let impatient = AtomicFile(path: file.path, patience: 20)
+    do throws(FileError) {
+      try impatient.write([3])
+      Issue.record("written without the lock")
+    } catch {
+      guard case .failed(.lock, _, _) = error else {
+        Issue.record("\(error)")
+        return
+      }
+    }
+    #expect(try impatient.read(limit: 8) == [1])
+    holder.send(SIGKILL)
+    try await written
+    #expect(try file.read(limit: 8) == [2])
+  }
+}

@@ -1,0 +1,31 @@
+import SslPinningPlatform
+import Testing
+
+@Suite("Where state is kept")
+struct StateDirectoryTests {
+  @Test(
+    "follows the XDG Base Directory Specification",
+    arguments: [
+      (["XDG_STATE_HOME": "/x", "HOME": "/h"], "/x/app"),
+      (["HOME": "/h"], "/h/.local/state/app"),
+      // A relative path is invalid there and must be ignored.
+      (["XDG_STATE_HOME": "x", "HOME": "/h"], "/h/.local/state/app"),
+      (["XDG_STATE_HOME": "", "HOME": "/h"], "/h/.local/state/app"),
+      (["HOME": "h"], nil),
+      ([:], nil),
+    ] as [([String: String], String?)])
+  func places(environment: [String: String], path: String?) {
+    #expect(StateDirectory.standard(app: "app", environment: environment) == path)
+  }
+
+  @Test(
+    "an app's name is one component of the path, whatever it says",
+    arguments: [
+      ("com.example.App-1_2", "com.example.App-1_2"), ("../../etc", "_._.._etc"), ("..", "_."),
+      ("a/b c", "a_b_c"), ("", "_"), ("é", "__"),
+    ])
+  func names(app: String, component: String) {
+    #expect(
+      StateDirectory.standard(app: app, environment: ["XDG_STATE_HOME": "/x"]) == "/x/" + component)
+  }
+}

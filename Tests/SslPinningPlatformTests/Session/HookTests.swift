@@ -1,0 +1,198 @@
+import CSslPinningShims
+import FaultLab
+import Foundation
+import FoundationNetworking
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@testable import SslPinningPlatform
+
+@Suite("The hook under URLSession")
+struct HookTests {
+  @Test("takes libcurl's names from nobody", arguments: FoundationSlots.hooked)
+  func names(name: String) throws {
+    try PinnedTransport.selfTest()
+    #expect(try MappedFile.path(at: dlsym(nil, name))?.contains("/libcurl.so") == true)
+  }
+
+  @Test("stands in all of Foundation's references to these functions, and in no others")
+  func references() async throws {
+    try PinnedTransport.selfTest()
+    let slots = try await FoundationSlots()
+    let hook = unsafeBitCast(pp_hook_bind as Bind, to: UnsafeRawPointer.self)
+    let own = try #require(try MappedFile.path(at: hook))
+    for name in FoundationSlots.hooked + ["curl_easy_cleanup", "curl_slist_append"] {
+      let target = try MappedFile.path(at: try #require(slots.target(of: name)))
+      #expect((target == own) == FoundationSlots.hooked.contains(name), "\(name)")
+    }
+  }
+
+  @Test("is put back for the next session, where another thread's first call took it away")
+  func turnedBack() async {
+    await #expect(processExitsWith: .success) {
+      let site = try PinnedSite()
+      let url = try site.url()
+      _ = try await site.session().data(from: url)
+      let slots = try await FoundationSlots()
+      for name in FoundationSlots.hooked { try slots.turnBack(name) }
+      let session = site.session()
+      _ = try await session.data(from: url)
+      try site.server.replaceIdentity(site.rogueIdentity())
+      site.server.closeConnections()
+      guard await site.refusal(of: url, over: site.session())?.rule == "leaf-pin" else { exit(3) }
+    }
+  }
+
+  @Test("refuses a session where somebody else's hook stands in its place")
+  func othersHook() async {
+    await #expect(processExitsWith: .success) {
+      let site = try PinnedSite()
+      let url = try site.url()
+      _ = try await site.session().data(from: url)
+      try await FoundationSlots().put(dlsym(nil, "getpid"), at: "curl_multi_assign")
+      do {
+        _ = try await site.session().data(from: url)
+        exit(3)
+      } catch {
+        guard "\(error)".contains("curl_multi_assign was hooked by another library") else {
+          exit(4)
+        }
+      }
+    }
+  }
+
+  /// Clear text, because nothing but the hook refuses it.
+  @Test("taken away under a living session, lets nothing pass")
+  func takenAway() async throws {
+    let plain = try LocalHTTPServer { _ in .text("clear") }
+    let port = plain.port
+    let outcome = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) { [port = port as UInt16] in
+      let site = try PinnedSite()
+      let session = site.session()
+      _ = try await session.data(from: site.url())
+      try await FoundationSlots().turnBack("curl_multi_add_handle")
+      guard let url = URL(string: "http://localhost:\(port)/") else { return }
+      try FileHandle.standardError.write(contentsOf: Data("taken away\n".utf8))
+      // Foundation ends the process where libcurl takes no request.
+      _ = try await session.data(from: url)
+    }
+    let said = String(decoding: outcome?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(said.contains("taken away"))
+    #expect(plain.counts.connections == 0)
+  }
+
+  @Test("keeps no verdict for a transfer that could not be parked")
+  func notParked() async {
+    await #expect(processExitsWith: .success) {
+      let site = try PinnedSite()
+      site.judge.onRefresh { _ in }
+      let starving = StarvingJudge(site.judge)
+      let transport = try PinnedTransport(
+        trust: .anchors([site.authority.root.der]), judge: starving, longestRefresh: 60)
+      let hook = SessionHook(transport: transport, requestTimeout: 60)
+      let session = try PlatformSession.pinned(
+        by: hook, configuration: .ephemeral, delegate: nil, delegateQueue: nil)
+      let url = try site.url()
+      try site.server.replaceIdentity(site.rogueIdentity())
+      let refusal: PinEvaluation?
+      do {
+        _ = try await session.data(from: url)
+        exit(3)
+      } catch { refusal = transport.refusal(for: error) }
+      starving.end()
+      guard refusal?.rule == "leaf-pin", site.judge.refreshes.isEmpty else { exit(4) }
+      guard await eventually({ hook.waitingCount == 0 }) else { exit(5) }
+    }
+  }
+
+  @Test("leaves no descriptor behind, however a parked request ends")
+  func descriptors() async {
+    await #expect(processExitsWith: .success) {
+      func round() async throws {
+        let site = try PinnedSite(longestRefresh: 1)
+        try site.server.replaceIdentity(site.rogueIdentity())
+        let isOver = Locked(false)
+        defer { isOver.withLock { $0 = true } }
+        site.judge.onRefresh { _ in _ = await eventually { isOver.withLock { $0 } } }
+        let session = site.session()
+        let url = try site.url()
+        let tasks = (0..<3).map { _ in Task { try await session.data(from: url) } }
+        guard await eventually({ site.judge.refreshes.count == 3 }) else { exit(3) }
+        tasks[0].cancel()
+        _ = await tasks[0].result
+        session.invalidateAndCancel()
+        for task in tasks { _ = await task.result }
+      }
+      try await round()
+      let before = try Self.eventCounters()
+      for _ in 0..<10 { try await round() }
+      guard await eventually({ (try? Self.eventCounters()) ?? .max <= before }) else { exit(5) }
+    }
+  }
+
+  private static func eventCounters() throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter {
+      let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+      return target == "anon_inode:[eventfd]"
+    }.count
+  }
+
+  @Test("gives a descriptor that is still watched to the next session, and never closes it")
+  func watchedDescriptor() {
+    let first = pp_wake_take()
+    var count = UInt64(1)
+    #expect(write(first, &count, 8) == 8)
+    pp_wake_give(first, true)
+    #expect(read(first, &count, 8) == -1 && errno == EAGAIN, "it is open, and wakes nobody")
+    let second = pp_wake_take()
+    #expect(second == first)
+    pp_wake_give(second, false)
+    #expect(fcntl(first, F_GETFD) != -1)
+    #expect(pp_wake_take() == first)
+    let unwatched = pp_wake_take()
+    #expect(unwatched != first)
+    pp_wake_give(unwatched, false)
+    pp_wake_give(first, true)
+  }
+}
+
+private typealias Bind =
+  @convention(c) (UnsafeRawPointer?, UnsafeMutablePointer<CChar>?) -> Bool
+
+/// A judge under whom the process has no descriptor left from the moment it wants a refresh on.
+private final class StarvingJudge: PinJudge {
+  private let judge: ScriptedJudge
+  private let usual: rlimit
+
+  init(_ judge: ScriptedJudge) {
+    self.judge = judge
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    usual = limit
+  }
+
+  func end() {
+    var limit = usual
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+  }
+
+  var generation: UInt64 { judge.generation }
+  var time: TrustTime? { judge.time }
+
+  func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
+    judge.evaluate(evidence, host: host)
+  }
+
+  func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {}
+
+  func wantsRefresh(after refusal: PinEvaluation) -> Bool {
+    var limit = rlimit(rlim_cur: 0, rlim_max: usual.rlim_max)
+    return setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+  }
+
+  func refresh(after refusal: PinEvaluation) async { await judge.refresh(after: refusal) }
+}

@@ -1,0 +1,130 @@
+import FaultLab
+import Foundation
+import FoundationNetworking
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("A pinned URLSession and nginx")
+struct NginxTests {
+  private let site: PinnedSite
+
+  init() throws { site = try PinnedSite() }
+
+  /// nginx under the site's identity.
+  private func nginx(
+    http2: Bool, protocols: String = "TLSv1.2 TLSv1.3",
+    directives: String = "location / { return 200 \"nginx\"; }", files: [String: String] = [:]
+  ) async throws -> Nginx {
+    try await Nginx.start(
+      Nginx.Site(
+        site.identity, name: "localhost", http2: http2, protocols: protocols,
+        directives: directives),
+      files: files)
+  }
+
+  private func text(_ session: URLSession, _ url: URL) async throws -> String {
+    String(decoding: try await session.data(from: url).0, as: UTF8.self)
+  }
+
+  @Test(
+    "is served over every protocol that both speak",
+    arguments: [
+      (false, "TLSv1.2", "HTTP/1.1"), (false, "TLSv1.3", "HTTP/1.1"),
+      (true, "TLSv1.2", "HTTP/2.0"), (true, "TLSv1.3", "HTTP/2.0"),
+    ])
+  func protocols(http2: Bool, protocols: String, version: String) async throws {
+    let nginx = try await nginx(http2: http2, protocols: protocols)
+    #expect(try await text(site.session(), site.url(port: nginx.port)) == "nginx")
+    let access = try #require(try await nginx.accesses(waitingFor: 1).last)
+    #expect(access.version == version)
+    #expect(access.tlsVersion == protocols)
+    try await nginx.stop()
+  }
+
+  @Test("multiplexes pinned requests over one HTTP/2 connection")
+  func multiplexed() async throws {
+    let nginx = try await nginx(http2: true)
+    let session = site.session()
+    let url = try site.url(port: nginx.port)
+    _ = try await text(session, url)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<20 { group.addTask { _ = try await session.data(from: url) } }
+      try await group.waitForAll()
+    }
+    let accesses = try await nginx.accesses(waitingFor: 21)
+    #expect(accesses.count == 21)
+    #expect(Set(accesses.map(\.connection)).count == 1)
+    try await nginx.stop()
+  }
+
+  @Test("sends nothing more over an HTTP/2 connection whose pin is removed, and comes back")
+  func removedOverHTTP2() async throws {
+    let nginx = try await nginx(http2: true)
+    let session = site.session()
+    let url = try site.url(port: nginx.port)
+    _ = try await text(session, url)
+    try site.judge.pin(["localhost": site.rogueIdentity()])
+    for _ in 0..<3 { #expect(await site.refusal(of: url, over: session)?.rule == "leaf-pin") }
+    #expect(try await nginx.accesses(waitingFor: 1).count == 1)
+    try site.judge.pin(["localhost": site.identity])
+    #expect(try await text(session, url) == "nginx")
+    #expect(try await nginx.accesses(waitingFor: 2).count == 2)
+    try await nginx.stop()
+  }
+
+  @Test("follows a rotation over HTTP/2: parked, refreshed, replayed with its body")
+  func rotatedOverHTTP2() async throws {
+    let upstream = try LocalHTTPServer { .text("\($0.method) \($0.body.count)") }
+    let nginx = try await nginx(
+      http2: true,
+      directives: "location / { proxy_pass http://127.0.0.1:\(upstream.port); }")
+    let session = site.session()
+    let url = try site.url(port: nginx.port)
+    _ = try await text(session, url)
+    let next = try site.rogueIdentity()
+    try await nginx.replaceIdentity(with: next)
+    try site.judge.pin(["localhost": site.rogueIdentity()])
+    site.judge.onRefresh { judge in try? judge.pin(["localhost": next]) }
+    var post = URLRequest(url: url)
+    post.httpMethod = "POST"
+    post.httpBody = Data(repeating: 65, count: 100_000)
+    let (body, _) = try await session.data(for: post)
+    #expect(String(decoding: body, as: UTF8.self) == "POST 100000")
+    #expect(try await nginx.accesses(waitingFor: 2).map(\.method) == ["GET", "POST"])
+    try await nginx.stop()
+  }
+
+  @Test("answers nginx's Basic challenge, and gives nothing to a man in the middle")
+  func basicAuthentication() async throws {
+    let nginx = try await nginx(
+      http2: false,
+      directives: """
+        auth_basic "members";
+        auth_basic_user_file passwords;
+        """,
+      files: [
+        "passwords": Nginx.passwords(["user": "pass"]), "html/page.txt": "members only",
+      ])
+    let credential = URLCredential(user: "user", password: "pass", persistence: .forSession)
+    let delegate = RecordingDelegate(credential: credential)
+    let url = try site.url("/page.txt", port: nginx.port)
+    let record = await delegate.run(site.session(delegate: delegate).dataTask(with: url))
+    #expect(record.events.contains("challenge NSURLAuthenticationMethodHTTPBasic"))
+    // Foundation hands its delegate the 401 answer's body too.
+    #expect(String(decoding: record.body, as: UTF8.self).hasSuffix("members only"))
+    let attacker = try LocalTLSServer(identity: site.rogueIdentity()) { _ in
+      HTTPResponse(
+        status: 401, headers: [HTTPField("WWW-Authenticate", "Basic realm=\"members\"")])
+    }
+    let attacked = RecordingDelegate(credential: credential)
+    let refused = try await attacked.run(
+      site.session(delegate: attacked).dataTask(with: site.url(port: attacker.port)))
+    #expect(site.transport.refusal(for: try #require(refused.error))?.rule == "leaf-pin")
+    #expect(await attacker.waitUntilIdle())
+    #expect(attacker.counts.applicationBytesReceived == 0)
+    try await nginx.stop()
+  }
+}

@@ -1,0 +1,164 @@
+import FaultLab
+import Foundation
+import FoundationNetworking
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("A mismatch that a refresh can turn")
+struct ParkAndReplayTests {
+  /// A site whose server has rotated; a refresh brings the new pins.
+  private func rotatedSite(
+    handler: @escaping LocalHTTPServer.Handler = { .text("\($0.method) \($0.body.count)") },
+    pausing milliseconds: UInt64 = 100
+  ) throws -> PinnedSite {
+    let site = try PinnedSite(handler: handler)
+    let next = try site.rogueIdentity()
+    try site.server.replaceIdentity(next)
+    site.judge.onRefresh { judge in
+      // why: a registry takes its time; the request is parked meanwhile.
+      try? await Task.sleep(nanoseconds: milliseconds * 1_000_000)
+      try? judge.pin(["**.localhost": next])
+    }
+    return site
+  }
+
+  @Test("is parked, refreshed and replayed: the app sees one answer")
+  func data() async throws {
+    let site = try rotatedSite()
+    let (body, _) = try await site.session().data(from: site.url())
+    #expect(String(decoding: body, as: UTF8.self) == "GET 0")
+    #expect(site.judge.refreshes.map(\.rule) == ["leaf-pin"])
+    #expect(site.server.requests.count == 1)
+  }
+
+  @Test("replays a body, an upload, a stream and a download from their beginning")
+  func bodies() async throws {
+    let payload = Data(repeating: 65, count: 300_000)
+    for kind in ["body", "upload", "stream", "download"] {
+      let site = try rotatedSite()
+      let session = site.session()
+      var request = URLRequest(url: try site.url())
+      request.httpMethod = "POST"
+      let answer: Data
+      switch kind {
+      case "body":
+        request.httpBody = payload
+        answer = try await session.data(for: request).0
+      case "upload": answer = try await session.upload(for: request, from: payload).0
+      case "stream":
+        request.httpBodyStream = InputStream(data: payload)
+        answer = try await session.data(for: request).0
+      default:
+        request.httpBody = payload
+        let file = try await session.download(for: request).0
+        answer = try Data(contentsOf: file)
+        try FileManager.default.removeItem(at: file)
+      }
+      #expect(String(decoding: answer, as: UTF8.self) == "POST 300000", "\(kind)")
+      #expect(site.server.requests.count == 1, "\(kind)")
+    }
+  }
+
+  @Test("serves sixty-four parked requests, and other hosts meanwhile")
+  func many() async throws {
+    let site = try rotatedSite(pausing: 300)
+    let other = try PinnedSite()
+    let otherSession = other.session()
+    let session = site.session()
+    let url = try site.url()
+    let otherURL = try other.url()
+    let served = try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<64 { group.addTask { try await session.data(from: url).0.count } }
+      for _ in 0..<20 { _ = try await otherSession.data(from: otherURL) }
+      return try await group.reduce(0) { $0 + ($1 > 0 ? 1 : 0) }
+    }
+    #expect(served == 64)
+    #expect(other.server.requests.count == 20)
+  }
+
+  @Test("is refused for good where the refresh brings nothing: the second verdict is final")
+  func final() async throws {
+    let site = try PinnedSite()
+    try site.server.replaceIdentity(site.rogueIdentity())
+    site.judge.onRefresh { _ in }
+    let refusal = await site.refusal(of: try site.url(), over: site.session())
+    #expect(refusal?.rule == "leaf-pin")
+    #expect(site.judge.refreshes.count == 1)
+    #expect(await site.server.waitUntilIdle())
+    #expect(site.server.counts.connections == 2)
+    #expect(site.server.counts.applicationBytesReceived == 0)
+  }
+
+  @Test("goes on without a refresh that never ends")
+  func endless() async throws {
+    let isOver = Locked(false)
+    defer { isOver.withLock { $0 = true } }
+    let site = try PinnedSite(longestRefresh: 1)
+    try site.server.replaceIdentity(site.rogueIdentity())
+    // Outlives the transport's patience, and not the test: what waits on is a leak.
+    site.judge.onRefresh { _ in _ = await eventually { isOver.withLock { $0 } } }
+    #expect(await site.refusal(of: try site.url(), over: site.session())?.rule == "leaf-pin")
+  }
+
+  @Test("can be cancelled while parked, and leaves the session usable")
+  func cancelled() async throws {
+    let site = try PinnedSite()
+    let next = try site.rogueIdentity()
+    try site.server.replaceIdentity(next)
+    site.judge.onRefresh { _ in
+      // why: keeps the request parked until it is cancelled.
+      try? await Task.sleep(nanoseconds: 1_000_000_000)
+    }
+    let session = site.session()
+    let url = try site.url()
+    let task = Task { try await session.data(from: url) }
+    #expect(await eventually { !site.judge.refreshes.isEmpty })
+    task.cancel()
+    await #expect(throws: (any Error).self) { try await task.value }
+    try site.judge.pin(["localhost": next])
+    _ = try await session.data(from: url)
+  }
+
+  @Test("times out while parked as any request does")
+  func timeout() async throws {
+    let isOver = Locked(false)
+    defer { isOver.withLock { $0 = true } }
+    let site = try PinnedSite()
+    try site.server.replaceIdentity(site.rogueIdentity())
+    // Outlives the request's time-out.
+    site.judge.onRefresh { _ in _ = await eventually { isOver.withLock { $0 } } }
+    var request = URLRequest(url: try site.url())
+    request.timeoutInterval = 1
+    do {
+      _ = try await site.session().data(for: request)
+      Issue.record("served")
+    } catch {
+      // A refusal is a URLError as well.
+      #expect((error as? URLError)?.code == .timedOut)
+      #expect(site.transport.refusal(for: error) == nil)
+    }
+  }
+
+  @Test("survives a session that is invalidated while requests are parked")
+  func invalidated() async throws {
+    let site = try PinnedSite()
+    try site.server.replaceIdentity(site.rogueIdentity())
+    site.judge.onRefresh { _ in
+      // why: the resume comes after the session is gone.
+      try? await Task.sleep(nanoseconds: 300_000_000)
+    }
+    let session = site.session()
+    let url = try site.url()
+    let task = Task { try await session.data(from: url) }
+    #expect(await eventually { !site.judge.refreshes.isEmpty })
+    session.invalidateAndCancel()
+    await #expect(throws: (any Error).self) { try await task.value }
+    // why: lets the late resume run into the vanished session.
+    try await Task.sleep(nanoseconds: 500_000_000)
+    let other = try PinnedSite()
+    _ = try await other.session().data(from: other.url())
+  }
+}

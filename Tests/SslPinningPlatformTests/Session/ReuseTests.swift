@@ -1,0 +1,84 @@
+import Foundation
+import FoundationNetworking
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+import Testing
+
+@Suite("Connections that outlive a change of pins")
+struct ReuseTests {
+  @Test("are reused while the pins stand, and after a change that they still pass")
+  func reused() async throws {
+    let site = try PinnedSite()
+    let session = site.session()
+    for _ in 0..<3 { _ = try await session.data(from: site.url()) }
+    #expect(site.server.counts.connections == 1)
+    try site.judge.pin(["localhost": site.identity])
+    for _ in 0..<2 { _ = try await session.data(from: site.url()) }
+    #expect(site.server.counts.connections == 1)
+    #expect(site.server.requests.count == 5)
+  }
+
+  @Test("carry no further request once their pin is removed")
+  func removed() async throws {
+    let site = try PinnedSite()
+    let session = site.session()
+    _ = try await session.data(from: site.url())
+    try site.judge.pin(["localhost": site.rogueIdentity()])
+    for _ in 0..<2 {
+      let refusal = await site.refusal(of: try site.url(), over: session)
+      #expect(refusal?.rule == "leaf-pin")
+    }
+    var post = URLRequest(url: try site.url())
+    post.httpMethod = "POST"
+    post.httpBody = Data(repeating: 65, count: 100_000)
+    await #expect(throws: (any Error).self) { try await session.data(for: post) }
+    #expect(await site.server.waitUntilIdle())
+    #expect(site.server.requests.count == 1)
+    try site.judge.pin(["localhost": site.identity])
+    _ = try await session.data(from: site.url())
+  }
+
+  @Test("carry no further request once their key is denied")
+  func denied() async throws {
+    let site = try PinnedSite()
+    let session = site.session()
+    _ = try await session.data(from: site.url())
+    try site.judge.pin(["localhost": site.identity], denied: [site.identity])
+    #expect(await site.refusal(of: try site.url(), over: session)?.rule == "denied-key")
+    #expect(site.server.requests.count == 1)
+  }
+
+  @Test("are left for a fresh one where the server has the new key already")
+  func rotated() async throws {
+    let site = try PinnedSite()
+    let session = site.session()
+    _ = try await session.data(from: site.url())
+    let next = try site.rogueIdentity()
+    // The old connection stays open at the server; only new handshakes show the new key.
+    try site.server.replaceIdentity(next)
+    try site.judge.pin(["localhost": next])
+    var post = URLRequest(url: try site.url())
+    post.httpMethod = "POST"
+    post.httpBody = Data(repeating: 66, count: 50_000)
+    let (body, _) = try await session.data(for: post)
+    #expect(String(decoding: body, as: UTF8.self) == "hello")
+    #expect(site.server.requests.last?.body.count == 50_000)
+    #expect(site.server.requests.count == 2)
+    #expect(site.server.counts.connections == 2)
+  }
+
+  @Test("are left for a fresh one, and that one parked for newer pins, where both keys are unknown")
+  func rotatedTwice() async throws {
+    let site = try PinnedSite()
+    let session = site.session()
+    _ = try await session.data(from: site.url())
+    let next = try site.rogueIdentity()
+    try site.server.replaceIdentity(next)
+    try site.judge.pin(["localhost": site.rogueIdentity()])
+    site.judge.onRefresh { judge in try? judge.pin(["localhost": next]) }
+    _ = try await session.data(from: site.url())
+    #expect(site.judge.refreshes.count == 1)
+    #expect(site.server.requests.count == 2)
+  }
+}

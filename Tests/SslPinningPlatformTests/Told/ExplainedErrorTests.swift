@@ -1,0 +1,38 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import Testing
+
+@Suite("What alerts and crash reporters read of an error")
+struct ExplainedErrorTests {
+  static let errors: [any ExplainedError] = [
+    JSONError.unexpectedByte(UInt8(ascii: "<"), offset: 0),
+    CertificateSyntaxError.trailingData(offset: 3), ChainFault.wrongHost,
+    DocumentFault.notSigned(by: .onlineKeys(epoch: 0)), HostNameError.empty,
+    PolicyError.unlistedHostsWithoutPath, PolicyError.reportOnlyWithoutPath(nil),
+    PinSyntaxError.notBase64, RegistryError.statementExpired(at: 1_782_592_000),
+    PinEvaluation(host: "a.example", outcome: .unlisted, decision: .refuse),
+    FetchError.unreachable("no route"), FetchError.cancelled,
+    PlatformError.cannotPin(reason: "no TLS; hint: install one"), RegistryURL.Fault.unreadable,
+  ]
+
+  @Test("is the text itself: the cause, and the hint apart", arguments: errors)
+  func localized(_ error: any ExplainedError) {
+    let told = error as any Error
+    let parts = "\(error)".split(separator: "; hint: ", maxSplits: 1)
+    #expect(told.localizedDescription == String(parts[0]))
+    #expect(
+      (told as NSError).localizedRecoverySuggestion == parts.dropFirst().first.map(String.init))
+    #expect(!told.localizedDescription.contains("error "))
+    #expect(!told.localizedDescription.contains("hint:"))
+  }
+
+  @Test("says when, as a date")
+  func dates() {
+    let error = RegistryError.statementExpired(at: 1_782_592_000)
+    #expect(error.localizedDescription == "the statement expired on 2026-06-27T20:26:40Z")
+    #expect(error.recoverySuggestion == "does the registry's server still sign?")
+    #expect("\(RegistryError.keySetExpired(epoch: 1, at: 0))".contains("1970-01-01T00:00:00Z"))
+  }
+}

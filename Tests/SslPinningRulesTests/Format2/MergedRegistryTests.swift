@@ -1,0 +1,137 @@
+import SslPinningPlatform
+import SslPinningRules
+import Testing
+
+@Suite("What two registries know together")
+struct MergedRegistryTests {
+  private static let start = RegistrySimulator.start
+  private static let day = RegistrySimulator.day
+
+  /// Merged both ways: it must not matter who asks.
+  private func merged(_ a: TrustedRegistry, _ b: TrustedRegistry) throws -> TrustedRegistry {
+    let one = a.merged(with: b, at: Self.start + 100)
+    let other = b.merged(with: a, at: Self.start + 100)
+    #expect(one.state.encoded == other.state.encoded)
+    return one
+  }
+
+  @Test("the highest epoch and version wins, whichever is asked")
+  func versions() throws {
+    var registry = RegistrySimulator()
+    try registry.beginEpoch(online: 1)
+    let first = try registry.client()
+    registry.version = 2
+    registry.pins = [("a.example", 2)]
+    let second = try registry.client()
+    #expect(try merged(first, second).accepts(leaf: 2))
+    try registry.beginEpoch(online: 3)
+    registry.pins = [("a.example", 3)]
+    let third = try registry.client()
+    #expect(third.stamp.version == .init(epoch: 2, version: 1))
+    #expect(try merged(second, third).accepts(leaf: 3))
+    #expect(try merged(second, third).update(with: registry).refusal == nil)
+  }
+
+  @Test("of the same number, the one that was confirmed later counts")
+  func confirmed() throws {
+    let registry = try RegistrySimulator().client()
+    let later = registry.confirmed(at: Self.start + 50)
+    #expect(try merged(registry, later).stamp.confirmed == Self.start + 50)
+  }
+
+  @Test(
+    "in format 1, what was confirmed under a clock that ran ahead does not win over what is newer")
+  func clockPutBack() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    let old = try registry.client().confirmed(at: Self.start + 400 * Self.day)
+    registry.pins = [("a.example", 2)]
+    let newer = try registry.client(at: Self.start + 50)
+    #expect(try merged(old, newer).accepts(leaf: 2))
+  }
+
+  @Test("a registry with a statement wins over one without, and is never without again")
+  func statement() throws {
+    var registry = RegistrySimulator()
+    let stated = try registry.client()
+    registry.isStripped = true
+    let bare = try registry.client(at: Self.start + 9)
+    let both = try merged(bare, stated)
+    #expect(both.statement != nil)
+    #expect(try both.update(with: registry).refusal == .statementStripped)
+  }
+
+  @Test("in format 1, a host whose vanishing only one of them saw keeps its pins for its 30 days")
+  func vanishedInFormat1() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    let other = try registry.client()
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    var knowing = try registry.client()
+    registry.pins = [("a.example", 1)]
+    knowing = try knowing.update(with: registry, at: Self.start + 50).registry
+    let later = try other.update(with: registry, at: Self.start + 90).registry
+    #expect(try merged(knowing, later).accepts("b.example", leaf: 2))
+    let over = Self.start + 50 + 30 * Self.day + 1
+    let late = knowing.merged(with: later.confirmed(at: over), at: over)
+    #expect(try late.verdict("b.example", at: over).outcome == .unlisted)
+  }
+
+  @Test("key sets that one of them has seen stay seen: withdrawn keys do not come back")
+  func keySets() throws {
+    var registry = RegistrySimulator()
+    try registry.beginEpoch(online: 1)
+    registry.version = 7
+    let ahead = try registry.client()
+    registry.version = 5
+    var knowing = try registry.client()
+    var next = registry
+    try next.beginEpoch(online: 2)
+    // The document is refused, its key sets are believed.
+    var refused = next
+    refused.online = [9]
+    knowing = try knowing.update(with: refused).registry
+    #expect(knowing.keySetEpoch == 2)
+    let both = try merged(ahead, knowing)
+    #expect(both.stamp.version == .init(epoch: 1, version: 7))
+    registry.version = 8
+    #expect(try ahead.update(with: registry).refusal == nil)
+    #expect(try both.update(with: registry).refusal != nil)
+    #expect(try both.update(with: next).refusal == nil)
+  }
+
+  @Test("within an epoch hosts and enforcement of the older one stay; the time is the newer one's")
+  func tightening() throws {
+    var registry = RegistrySimulator()
+    registry.pins = [("a.example", 1), ("b.example", 2), ("c.example", 3)]
+    registry.hosts = [HostSettings(try HostPattern("a.example"), enforces: true)]
+    registry.issued = Self.start + 20
+    let older = try registry.client()
+    registry.version = 2
+    registry.issued = Self.start + 10
+    registry.pins = [("a.example", 1)]
+    registry.hosts = []
+    registry.removed = ["c.example"]
+    let newer = try registry.client()
+    let both = try merged(older, newer)
+    #expect(both.time(at: 0).floor == Self.start + 10)
+    #expect(try both.accepts("b.example", leaf: 2))
+    #expect(try both.verdict("c.example", path: [3, 90, 91]).outcome == .unlisted)
+    let reporting = try both.verdict(path: [8, 90, 91], enforcement: .reportOnly)
+    #expect(reporting.decision == .refuse)
+    #expect(try newer.verdict(path: [8, 90, 91], enforcement: .reportOnly).decision == .accept)
+    #expect(both.registry.problems.count == 1)
+  }
+
+  @Test("across epochs nothing of the older one is kept, for its keys may be stolen")
+  func epochs() throws {
+    var registry = RegistrySimulator()
+    try registry.beginEpoch(online: 1)
+    registry.pins = [("a.example", 1), ("evil.example", 66)]
+    let stolen = try registry.client()
+    try registry.beginEpoch(online: 2)
+    registry.pins = [("a.example", 1)]
+    let both = try merged(stolen, try registry.client())
+    #expect(try both.verdict("evil.example", path: [66, 90, 91]).outcome == .unlisted)
+  }
+}

@@ -1,0 +1,215 @@
+import SslPinningRules
+import Testing
+
+/// What a thief listed, and how long it outlives him.
+@Suite("The first statement of an epoch")
+struct RecoveryTests {
+  private static let start = RegistrySimulator.start
+  private static let day = RegistrySimulator.day
+
+  /// A genuine registry of epoch 1 and a client that believes it.
+  private func scene() throws -> (registry: RegistrySimulator, client: TrustedRegistry) {
+    var registry = RegistrySimulator()
+    try registry.beginEpoch(online: 1)
+    return (registry, try registry.client())
+  }
+
+  /// The root keys begin epoch 2, whose first statement lists every host. On its first day nothing of
+  /// the thief's counts, in the process that met him and after a restart.
+  private func expectHealed(
+    _ client: TrustedRegistry, by genuine: RegistrySimulator, at clock: Int64 = start
+  ) throws {
+    var next = genuine
+    try next.beginEpoch(online: 2)
+    let update = try client.update(with: next, at: clock)
+    #expect(update.refusal == nil)
+    let restarted = try TrustedRegistry(
+      restoring: update.registry.state, under: RegistrySimulator.trust(), at: clock)
+    for healed in [update.registry, restarted] {
+      #expect(try healed.accepts(leaf: 1, at: clock))
+      #expect(try !healed.accepts(leaf: 66, at: clock))
+      #expect(try healed.verdict("evil.example", path: [66, 66, 66]).outcome == .unlisted)
+    }
+  }
+
+  @Test("a thief of the online key retires nothing: the root keys alone do")
+  func retiredByOnlineKey() throws {
+    let (genuine, client) = try scene()
+    var thief = genuine
+    (thief.version, thief.isRetired, thief.root) = (2, true, [1])
+    let update = try client.update(with: thief)
+    #expect(update.refusal == .invalidStatement(.notSigned(by: .root(epoch: 1))))
+    // Nor do the root keys sign what is not retired.
+    var other = genuine
+    (other.version, other.online) = (2, [0])
+    #expect(
+      try client.update(with: other).refusal
+        == .invalidStatement(.notSigned(by: .onlineKeys(epoch: 1))))
+    // The control.
+    thief.root = [0]
+    #expect(try client.update(with: thief).refusal == nil)
+  }
+
+  @Test("of copies of one statement the first stays, with its signatures")
+  func copies() throws {
+    var registry = RegistrySimulator()
+    try registry.add(
+      root: SimulatedKeys.role([0]), online: SimulatedKeys.role([2, 4]), signedBy: [0])
+    (registry.epoch, registry.online) = (1, [2, 4])
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    let both = registry
+    registry.online = [2]
+    let client = try both.client()
+    let stripped = try client.update(with: registry)
+    #expect(stripped.refusal == nil)
+    #expect(stripped.registry.state.encoded == client.state.encoded)
+    // The next epoch is of the other key alone: what it had signed too is vouched for.
+    var next = both
+    try next.beginEpoch(online: 4)
+    next.pins = [("a.example", 1)]
+    let after = try stripped.registry.update(with: next)
+    #expect(after.refusal == nil)
+    #expect(try after.registry.accepts("b.example", leaf: 2))
+    // The control: the stripped one alone.
+    let other = try registry.client().update(with: next)
+    #expect(try !other.registry.accepts("b.example", leaf: 2))
+  }
+
+  @Test("ends what stood in a retired statement")
+  func retired() throws {
+    let (genuine, client) = try scene()
+    var thief = genuine
+    thief.version = 2
+    thief.isRetired = true
+    thief.hosts = [HostSettings(try HostPattern("**.example"), ca: [.test(66)])]
+    let poisoned = try client.update(with: thief).registry
+    // The control: the thief locks the genuine host out.
+    #expect(try !poisoned.accepts(leaf: 1))
+    try expectHealed(poisoned, by: genuine)
+  }
+
+  @Test("ends it also where the pattern vanished under a date far ahead")
+  func retiredAhead() throws {
+    let (genuine, client) = try scene()
+    var thief = genuine
+    (thief.version, thief.isRetired, thief.issued) = (2, true, Self.start + 4000 * Self.day)
+    thief.hosts = [HostSettings(try HostPattern("**.example"), ca: [.test(66)])]
+    let first = try client.update(with: thief).registry
+    (thief.version, thief.hosts) = (3, [])
+    let poisoned = try first.update(with: thief).registry
+    #expect(try poisoned.verdict("evil.example", path: [66, 66, 66]).outcome != .unlisted)
+    try expectHealed(poisoned, by: genuine)
+  }
+
+  @Test("ends what a thief of the format-1 key listed beside a retired statement")
+  func retiredList() throws {
+    let (genuine, client) = try scene()
+    var thief = genuine
+    (thief.version, thief.isRetired) = (2, true)
+    thief.pins = [("a.example", 1), ("**.example", 66)]
+    let poisoned = try client.update(with: thief).registry
+    #expect(try poisoned.accepts(leaf: 66))
+    try expectHealed(poisoned, by: genuine)
+  }
+
+  @Test("ends what a stripped list said to a client that believed no statement yet")
+  func stripped() throws {
+    let (genuine, _) = try scene()
+    var thief = RegistrySimulator()
+    thief.isStripped = true
+    thief.pins = [("a.example", 1), ("**.example", 66)]
+    let poisoned = try thief.client()
+    #expect(try poisoned.accepts(leaf: 66))
+    try expectHealed(poisoned, by: genuine)
+    // The first statement of all does it, too.
+    let believed = try poisoned.update(with: genuine).registry
+    #expect(try !believed.accepts(leaf: 66))
+    #expect(try believed.verdict("evil.example", path: [66, 66, 66]).outcome == .unlisted)
+  }
+
+  @Test("a pattern that vanished says nothing of hosts that a listed one matches")
+  func vanishedBeside() throws {
+    var (registry, client) = try scene()
+    registry.version = 2
+    registry.pins = [("a.example", 1), ("**.example", 7)]
+    registry.hosts = [HostSettings(try HostPattern("**.example"), ca: [.test(90)])]
+    client = try client.update(with: registry).registry
+    #expect(try client.accepts(leaf: 7) && !client.verdict(path: [1, 80]).isAccepted)
+    (registry.version, registry.pins, registry.hosts) = (3, [("a.example", 1)], [])
+    client = try client.update(with: registry).registry
+    // Neither its pins nor its terms.
+    #expect(try !client.accepts(leaf: 7))
+    #expect(try client.verdict(path: [1, 80]).isAccepted)
+    // The control: its own hosts keep both.
+    #expect(try client.accepts("b.example", leaf: 7))
+    #expect(try !client.verdict("b.example", path: [7, 80]).isAccepted)
+  }
+
+  @Test("in format 1, the time since when a host is missing is never later than now")
+  func since() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    var client = try registry.client()
+    registry.pins = [("a.example", 1)]
+    client = try client.update(with: registry, at: Self.start + 4000 * Self.day).registry
+    // The clock is put right.
+    client = client.confirmed(at: Self.start)
+    #expect(try client.accepts("b.example", leaf: 2))
+    client = client.confirmed(at: Self.start + 30 * Self.day + 1)
+    #expect(try client.verdict("b.example", path: [2, 90]).outcome == .unlisted)
+  }
+
+  @Test("in format 1, a clock that was behind once ends no 30 days: the list has a date")
+  func behindOnce() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    registry.entryMembers = ",\"date\":\"2027-01-15T08:00:00Z\""
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    var client = try registry.client()
+    registry.pins = [("a.example", 1)]
+    client = try client.update(with: registry, at: Self.start).registry
+    client = client.confirmed(at: Self.start - 31 * Self.day)
+    client = client.confirmed(at: Self.start + Self.day)
+    #expect(try client.accepts("b.example", leaf: 2))
+    client = client.confirmed(at: Self.start + 30 * Self.day + 1)
+    #expect(try client.verdict("b.example", path: [2, 90]).outcome == .unlisted)
+  }
+
+  @Test(
+    "a host that the payload lists must show a leaf pin that counts, whatever its key is",
+    arguments: [
+      ("expired", [("a.example", SPKIPin.test(1).base64, Int64?.some(1_700_000_000))], false),
+      ("unreadable", [("a.example", "sha384/AAAA", nil)], false),
+      ("denied", [("a.example", SPKIPin.test(9).base64, nil)], false),
+      (
+        "pinned by another entry",
+        [("a.example", "sha384/AAAA", nil), ("*.example", SPKIPin.test(1).base64, nil)], true
+      ),
+    ])
+  func leafDemanded(
+    _ name: String, entries: [(String, String, Int64?)], isAccepted: Bool
+  ) throws {
+    for match in [PolicyEntry.Match.all, .any] {
+      let keys = try entries.map { host, key, expires in
+        RegistryKey(
+          pattern: try HostPattern(host),
+          pin: Result { () throws(PinSyntaxError) in try SPKIPin(base64: key) }, expires: expires)
+      }
+      let registry = Registry(
+        keys: keys,
+        settings: [HostSettings(try HostPattern("a.example"), ca: [.test(90)], match: match)])
+      let policy = try PinningPolicy(entries: registry.policyEntries, denied: [.test(9)])
+      let host = try HostName("a.example")
+      let path = [SPKIPin.test(1), .test(90)]
+      let chain = try #require(ValidatedChain(host: host, path: path))
+      let verdict = policy.evaluate(
+        ChainEvidence(presented: path, validation: .success(chain)), host: host, at: Self.start)
+      #expect(verdict.isAccepted == (isAccepted || match == .any), "\(name), \(match)")
+    }
+  }
+}
+
+extension PinEvaluation {
+  fileprivate var isAccepted: Bool { decision == .accept }
+}
