@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The README's Swift")
 struct SnippetTests {
-  private static let root = Vectors.root.deletingLastPathComponent()
+  private static let root = Vectors.package
 
   /// The block of Swift in the README that an app begins with.
   private static func snippet() throws -> String {

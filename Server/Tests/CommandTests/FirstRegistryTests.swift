@@ -11,7 +11,7 @@ import Testing
 struct FirstRegistryTests {
   /// What stands in the blocks for a shell, up to a heading.
   private static func lines(of name: String, before heading: String? = nil) throws -> [String] {
-    let page = Vectors.root.deletingLastPathComponent().appending(path: "docs/\(name)")
+    let page = Vectors.package.appending(path: "docs/\(name)")
     var text = try String(contentsOf: page, encoding: .utf8)
     if let heading { text = text.components(separatedBy: "\n## \(heading)\n")[0] }
     return text.components(separatedBy: "```sh\n").dropFirst()

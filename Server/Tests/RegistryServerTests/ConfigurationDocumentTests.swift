@@ -6,7 +6,7 @@ import Testing
 @Suite("docs/configuration.md") struct ConfigurationDocumentTests {
   /// The cells of the table, by key.
   private static func rows() throws -> [String: [String]] {
-    let file = Vectors.root.deletingLastPathComponent().appending(path: "docs/configuration.md")
+    let file = Vectors.package.appending(path: "docs/configuration.md")
     var rows: [String: [String]] = [:]
     for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
     where line.hasPrefix("| `") {

@@ -3,9 +3,12 @@ import Foundation
 /// Test data of other projects, kept unmodified under `Vectors/` with its licence and source.
 public enum Vectors {
   /// The `Vectors` directory at the root of the package.
-  public static let root = URL(filePath: #filePath)
+  public static let root = package.appending(path: "Vectors", directoryHint: .isDirectory)
+
+  /// The root of the package.
+  public static let package = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .appending(path: "Vectors", directoryHint: .isDirectory)
+    .deletingLastPathComponent()
 
   /// The bytes of one file, named relative to `Vectors/`.
   public static func bytes(_ path: String) throws -> [UInt8] {

@@ -16,7 +16,7 @@ struct Mitmproxy {
   /// - Parameter upstreamCA: the file with the CA that it trusts servers by.
   /// - Throws: ``Missing`` where it is not installed: without it nothing is proved.
   init(upstreamCA: String) async throws {
-    let program = Vectors.root.deletingLastPathComponent()
+    let program = Vectors.package
       .appending(path: ".build/tools/mitmproxy/bin/mitmdump").path(percentEncoded: false)
     guard FileManager.default.isExecutableFile(atPath: program) else {
       throw Missing(description: "no \(program); hint: make deps-test installs it")

@@ -3,9 +3,7 @@ import TestSupport
 
 extension ConsolePage {
   /// Where pictures of the pages are kept for whoever wants to look at them.
-  private static let folder = URL(filePath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent()
+  private static let folder = Vectors.package
     .appending(path: ".build/screenshots", directoryHint: .isDirectory)
 
   /// Takes a picture of the whole page in both schemes.

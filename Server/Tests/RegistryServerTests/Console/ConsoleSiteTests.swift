@@ -1,13 +1,12 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import RegistryServer
 
 @Suite("The console's files")
 struct ConsoleSiteTests {
-  private static let folder = URL(filePath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent()
+  private static let folder = Vectors.package
     .appending(path: "Server/Sources/RegistryServer/Console/Files", directoryHint: .isDirectory)
 
   private static func names() throws -> [String] {

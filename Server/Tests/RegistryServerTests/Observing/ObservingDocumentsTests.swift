@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Alert rules, dashboard and documentation speak of metrics that there are")
 struct ObservingDocumentsTests {
-  private static let documents = Vectors.root.deletingLastPathComponent().appending(path: "docs")
+  private static let documents = Vectors.package.appending(path: "docs")
 
   private static func bytes(_ file: String) throws -> [UInt8] {
     [UInt8](try Data(contentsOf: documents.appending(path: file)))

@@ -85,8 +85,7 @@ import Testing
 
   @Test("are served by nginx as it stands in the guide")
   func nginx() async throws {
-    let guide = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../../../docs/first-registry.md").standardized
+    let guide = Vectors.package.appending(path: "docs/first-registry.md")
     let text = try String(contentsOf: guide, encoding: .utf8)
     let block = try #require(text.components(separatedBy: "```nginx\n").last)
     let directives = try #require(block.components(separatedBy: "\n```").first)

@@ -20,7 +20,7 @@ struct OpenAPIDocument: Sendable {
   static let shared = Result { try OpenAPIDocument() }
 
   private init() throws {
-    let file = Vectors.root.deletingLastPathComponent().appending(path: "docs/openapi.yaml")
+    let file = Vectors.package.appending(path: "docs/openapi.yaml")
     guard let root = try YAMLValue.parse([UInt8](try Data(contentsOf: file))).objectValue else {
       throw CocoaError(.fileReadCorruptFile)
     }
