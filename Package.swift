@@ -104,10 +104,11 @@ var targets: [Target] = [
     library("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
 
     server("TLSTools", sdk + ["CSslPinningOpenSSL", "CSslPinningShims"]),
+    server("HTTPServing", sdk + ["TLSTools", "CMicroHTTPD"]),
     server(
       "RegistryServer",
       sdk + [
-        "TLSTools", "CMicroHTTPD", "CSQLite", "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
+        "TLSTools", "HTTPServing", "CSQLite", "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
       ],
       // In the program itself: a bundle would have to be installed beside it.
       resources: [.embedInCode("Console/Files")]),
@@ -118,7 +119,7 @@ var targets: [Target] = [
     server("FaultLab", in: "Lab", sdk + ["TLSTools", "CSslPinningOpenSSL"]),
     program(
       "ssl-pinning-lab", in: "Server/Lab",
-      sdk + ["SslPinning", "TLSTools", "RegistryServer", "FaultLab", "TestSupport"]),
+      sdk + ["SslPinning", "TLSTools", "HTTPServing", "RegistryServer", "FaultLab", "TestSupport"]),
 
     // `make bench-scan`: a round of probes beside a peer. `make bench-bytes`: what a day costs a client.
     program("scan", in: "Benchmarks/Sources", ["SslPinningRules", "RegistryServer"]),
@@ -139,7 +140,8 @@ var targets: [Target] = [
       sdk + ["SslPinning", "SslPinningTesting", "TLSTools", "FaultLab"]),
     tests("TLSToolsTests", in: "Server/Tests", sdk + ["TLSTools", "FaultLab"]),
     tests(
-      "RegistryServerTests", in: "Server/Tests", sdk + ["TLSTools", "RegistryServer", "FaultLab"]),
+      "RegistryServerTests", in: "Server/Tests",
+      sdk + ["TLSTools", "HTTPServing", "RegistryServer", "FaultLab"]),
     tests("CommandTests", in: "Server/Tests", sdk + ["TLSTools", "FaultLab", "ssl-pinning"]),
     tests(
       "LabTests", in: "Server/Tests",

@@ -21,19 +21,22 @@ RULES = {
     "SslPinning": {"SslPinningRules", "SslPinningPlatform"} | FOUNDATION,
     "SslPinningTesting": SDK | {"SslPinning"} | FOUNDATION,
     "TLSTools": SDK | {"CSslPinningOpenSSL", "CSslPinningShims"} | THREADS | FOUNDATION,
+    "HTTPServing": SDK | {"TLSTools", "CMicroHTTPD"} | THREADS | FOUNDATION,
     "RegistryServer": SDK | {
-        "TLSTools", "CMicroHTTPD", "CSQLite", "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
+        "TLSTools", "HTTPServing", "CSQLite", "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
     } | THREADS | FOUNDATION,
     "ssl-pinning": SDK | {"SslPinning", "TLSTools", "RegistryServer"} | THREADS | FOUNDATION,
     "FaultLab": SDK | {"TLSTools", "CSslPinningOpenSSL"} | THREADS | FOUNDATION,
     "ssl-pinning-lab": SDK | {
-        "SslPinning", "TLSTools", "RegistryServer", "FaultLab", "TestSupport"} | THREADS | FOUNDATION,
+        "SslPinning", "TLSTools", "HTTPServing", "RegistryServer", "FaultLab", "TestSupport",
+    } | THREADS | FOUNDATION,
 }
 
 # Tests start the real components, so they may import every target, but no system
 # library (CSslPinningOpenSSL excepted: certificates no tool would make) and no other test library.
 TESTS = {
-    "SslPinning", "SslPinningTesting", "TLSTools", "RegistryServer", "FaultLab", "ssl_pinning",
+    "SslPinning", "SslPinningTesting", "TLSTools", "HTTPServing", "RegistryServer", "FaultLab",
+    "ssl_pinning",
     "ssl_pinning_lab", "TestSupport", "Testing", "CSslPinningOpenSSL", "CSslPinningShims",
 } | SDK | THREADS | FOUNDATION
 
@@ -88,7 +91,7 @@ checklib.main(
         {"Sources/SslPinningRules/A.swift": "import CanonicalJSON\n// import Foundation\n"},
         {"Sources/SslPinningRules/A.swift": 'let a = """\nimport Foundation\n"""\n'},
         {"Sources/SslPinningPlatform/A.swift": "import CSslPinningCurl\nimport struct Foundation.Data\n"},
-        {"Server/Sources/RegistryServer/A.swift": "import CSQLite\nimport CYAML\nimport CMicroHTTPD\n"},
+        {"Server/Sources/RegistryServer/A.swift": "import CSQLite\nimport CYAML\nimport HTTPServing\n"},
         {"Tests/SslPinningRulesTests/A.swift": "@testable import SslPinningRules\nimport Testing\n"},
         {"Package.swift": "import PackageDescription\n"},
     ])

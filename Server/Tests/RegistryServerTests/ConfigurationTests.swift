@@ -1,4 +1,5 @@
 import Foundation
+import HTTPServing
 import RegistryServer
 import SslPinningRules
 import TestSupport

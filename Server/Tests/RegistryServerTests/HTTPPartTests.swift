@@ -6,6 +6,7 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("Parts of a document over HTTP") struct HTTPPartTests {

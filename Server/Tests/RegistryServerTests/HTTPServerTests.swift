@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("The HTTP server bounds what a client may take", .timeLimit(.minutes(2)))

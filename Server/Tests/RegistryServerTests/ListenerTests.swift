@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("Listeners, and what strangers are told", .timeLimit(.minutes(2))) struct ListenerTests {

@@ -1,7 +1,7 @@
 import SslPinningRules
 
 /// One request outside of all sessions, as each platform's ``PlatformFetch`` carries it out.
-struct HTTPExchange: Sendable {
+package struct HTTPExchange: Sendable {
   /// What is asked.
   enum Kind: Hashable, Sendable {
     /// GET. Redirects are followed to `https` only, at most five; a longer answer is a failure.
@@ -52,7 +52,7 @@ struct HTTPExchange: Sendable {
 }
 
 /// What a server answered.
-struct HTTPAnswer: Hashable, Sendable {
+package struct HTTPAnswer: Hashable, Sendable {
   var status: Int
   /// The entity tag, if it is one that can be sent back.
   var etag: String?

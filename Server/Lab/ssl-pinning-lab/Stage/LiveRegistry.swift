@@ -1,5 +1,6 @@
 import FaultLab
 import Foundation
+import HTTPServing
 import RegistryServer
 import SslPinning
 import SslPinningPlatform

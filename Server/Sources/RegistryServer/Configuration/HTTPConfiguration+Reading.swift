@@ -1,3 +1,5 @@
+import HTTPServing
+
 extension HTTPConfiguration {
   /// Reads `server`.
   init(_ server: ConfigurationSection) throws(ConfigurationError) {

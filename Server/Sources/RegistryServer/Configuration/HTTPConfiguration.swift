@@ -1,3 +1,5 @@
+import HTTPServing
+
 /// Where the server listens, and how. Durations are milliseconds.
 public struct HTTPConfiguration: Sendable, Equatable {
   /// Where to listen: 127.0.0.1:7500.

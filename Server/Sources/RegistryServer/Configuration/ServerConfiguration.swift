@@ -1,3 +1,5 @@
+import HTTPServing
+
 /// Everything an operator can set: what to watch, where to keep it, how to sign, where to listen.
 ///
 /// Values only; every one was checked when it was read, so nothing later in the server has to ask

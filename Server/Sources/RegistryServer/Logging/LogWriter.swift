@@ -1,4 +1,5 @@
 import Foundation
+import SslPinningPlatform
 
 /// Writes lines to a file descriptor on a thread of its own: nobody who logs waits for whoever reads the log.
 ///

@@ -1,3 +1,5 @@
+import HTTPServing
+
 /// An answer that caches may keep, finished: with the body, and without for who has it.
 struct CachedAnswer: Sendable {
   private let entityTag: String

@@ -1,4 +1,5 @@
 import CanonicalJSON
+import HTTPServing
 import SslPinningRules
 
 /// A signed document, finished: the bytes that every client gets until the next one.

@@ -1,3 +1,4 @@
+import HTTPServing
 import SslPinningPlatform
 
 /// What is published at this moment. Written once per change, read by every request.

@@ -1,3 +1,4 @@
+import HTTPServing
 import SslPinningPlatform
 
 /// The finished answers for a document and its parts. Those for parts are made when first asked for, once

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import HTTPServing
 import SslPinningPlatform
 
 /// Tries what a configuration names, as a start would, and starts nothing: keys and key sets, anchors and

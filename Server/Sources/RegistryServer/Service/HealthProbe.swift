@@ -1,3 +1,5 @@
+import HTTPServing
+
 /// A question about the server's health, and the paths that ask it: those that are usual, and the reference
 /// server's.
 enum HealthProbe {

@@ -1,3 +1,4 @@
+import HTTPServing
 import SslPinningPlatform
 
 /// Why the server does not start.

@@ -1,3 +1,5 @@
+import HTTPServing
+
 /// Where a service listens: for everybody and, where that is configured, once more for metrics and probes.
 struct ServiceListeners: Sendable {
   let documents: HTTPServer

@@ -1,3 +1,4 @@
+import HTTPServing
 import SslPinningRules
 import TLSTools
 

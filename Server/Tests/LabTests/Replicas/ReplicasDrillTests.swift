@@ -12,7 +12,7 @@ struct ReplicasDrillTests {
   /// its own: it lays wires, and every browser on the machine that learns of one gives up what it was
   /// loading (Chromium's `ERR_NETWORK_CHANGED`), those of other tests among them.
   private static func command(_ arguments: [String]) async throws -> (String, [String]) {
-    let drill = [try program(), "replicas"] + arguments
+    let drill = [try program(), "drill", "replicas"] + arguments
     guard getuid() == 0, await PrivateMachine.isPermitted.value else {
       return (drill[0], Array(drill[1...]))
     }

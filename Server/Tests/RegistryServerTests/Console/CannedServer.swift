@@ -3,6 +3,7 @@ import SslPinningPlatform
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 /// The console over an administration that answers what a test says: for what no server shows in a

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("Requests with bodies", .timeLimit(.minutes(2))) struct HTTPBodyTests {

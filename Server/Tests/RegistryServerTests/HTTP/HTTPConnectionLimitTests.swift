@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("Limits on connections", .timeLimit(.minutes(2))) struct HTTPConnectionLimitTests {

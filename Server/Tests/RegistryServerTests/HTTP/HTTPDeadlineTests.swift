@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("Deadlines that no traffic moves", .timeLimit(.minutes(2))) struct HTTPDeadlineTests {

@@ -2,6 +2,7 @@ import SslPinningPlatform
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("Answers that come later", .timeLimit(.minutes(2))) struct HTTPLaterAnswerTests {

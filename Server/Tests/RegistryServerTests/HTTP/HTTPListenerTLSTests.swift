@@ -4,6 +4,7 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("A listener with TLS", .timeLimit(.minutes(2))) struct HTTPListenerTLSTests {

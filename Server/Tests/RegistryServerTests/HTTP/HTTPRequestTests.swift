@@ -2,6 +2,7 @@ import SslPinningPlatform
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("What a handler is told of a request", .timeLimit(.minutes(2))) struct HTTPRequestTests {

@@ -2,6 +2,7 @@ import SslPinningPlatform
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("Strangers do not starve readers", .timeLimit(.minutes(2))) struct HTTPStrangerTests {

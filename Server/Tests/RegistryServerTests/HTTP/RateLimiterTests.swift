@@ -1,5 +1,6 @@
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("A rate limit per address") struct RateLimiterTests {

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("Who called, behind proxies that are trusted") struct TrustedProxiesTests {

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("How often reports are taken") struct ReportLimitTests {

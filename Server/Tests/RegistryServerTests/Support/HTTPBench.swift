@@ -3,6 +3,7 @@ import SslPinningPlatform
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 /// A server with one path of each kind.
@@ -33,7 +34,7 @@ enum HTTPBench {
     }
   }
 
-  static func answer(_ request: HTTPRequest) -> HTTPAnswer {
+  static func answer(_ request: HTTPRequest) -> HTTPReply {
     switch request.path {
     case "/ok", "/next": .now(text("ok"))
     case "/body", "/large": .now(HTTPResponse(status: 200, headers: [], body: request.body))

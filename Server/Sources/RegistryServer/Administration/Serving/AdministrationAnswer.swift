@@ -1,4 +1,5 @@
 import CanonicalJSON
+import HTTPServing
 
 /// What a call is answered with.
 struct AdministrationAnswer: Sendable {

@@ -1,4 +1,5 @@
 import CanonicalJSON
+import HTTPServing
 
 /// Why a call is not answered with what it asked for.
 struct AdministrationRefusal: Error, Equatable {

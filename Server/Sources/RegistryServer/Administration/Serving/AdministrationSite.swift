@@ -1,3 +1,4 @@
+import HTTPServing
 import SslPinningPlatform
 import SslPinningRules
 
@@ -52,7 +53,7 @@ struct AdministrationSite: Sendable {
   }
 
   /// Answers a request below ``prefix``.
-  func answer(_ request: HTTPRequest) -> HTTPAnswer {
+  func answer(_ request: HTTPRequest) -> HTTPReply {
     let administrator: Administrator
     let route: AdministrationRoute
     let parameters: [String: String]

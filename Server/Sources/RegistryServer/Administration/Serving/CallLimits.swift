@@ -1,3 +1,4 @@
+import HTTPServing
 import SslPinningPlatform
 
 /// How often each address may call.

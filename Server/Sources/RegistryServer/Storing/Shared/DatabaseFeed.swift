@@ -1,3 +1,5 @@
+import SslPinningPlatform
+
 /// A connection that tells of changed records.
 protocol ChangeSource: AnyObject {
   /// Its socket; -1 once it has none.

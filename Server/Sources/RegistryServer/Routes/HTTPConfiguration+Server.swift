@@ -1,3 +1,5 @@
+import HTTPServing
+
 extension HTTPConfiguration {
   /// What the operator's time-outs mean for a server: the first counts for a request's header and
   /// again for its body. Where they are 0, the server's own limits remain: no client may hold a

@@ -8,7 +8,7 @@ public struct AddressNetwork: Hashable, Sendable {
   public let prefix: Int
 
   /// Why a text is none.
-  enum Fault: Error, Equatable {
+  package enum Fault: Error, Equatable {
     /// It is no address, or its prefix is none.
     case unreadable
     /// Bits behind the prefix are set: this is the network that the address is in.
@@ -23,7 +23,7 @@ public struct AddressNetwork: Hashable, Sendable {
   }
 
   /// Reads a text.
-  init(_ text: String) throws(Fault) {
+  package init(_ text: String) throws(Fault) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard let bytes = parts.first.flatMap({ ClientAddress.bytes(String($0)) }),
       let address = IPAddress(bytes: bytes), parts.count <= 2

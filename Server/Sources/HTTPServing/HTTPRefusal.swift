@@ -1,7 +1,7 @@
 import CanonicalJSON
 
 /// The answers that need no handler, finished once.
-enum HTTPRefusal {
+package enum HTTPRefusal {
   static let bodyRefused = response(413, "a request with a body is not served here")
   static let bodyTooLarge = response(413, "the body is too large")
   static let badPath = response(400, "the path is malformed")
@@ -54,7 +54,7 @@ enum HTTPRefusal {
   }
 
   /// An error as JSON, which no cache keeps.
-  static func response(
+  package static func response(
     _ status: UInt32, _ message: String, hint: String? = nil,
     headers: [(name: String, value: String)] = []
   ) -> HTTPResponse {
@@ -67,8 +67,8 @@ enum HTTPRefusal {
 }
 
 /// The header lines of JSON answers.
-enum JSONHeaders {
-  static let uncached: [(name: String, value: String)] = [
+package enum JSONHeaders {
+  package static let uncached: [(name: String, value: String)] = [
     ("Content-Type", "application/json"), ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
   ]

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPServing
 import SslPinningPlatform
 
 /// `POST /api/v1/reports`: where apps send what their pins refused.
@@ -21,7 +22,7 @@ struct ReportsSite: Sendable {
     self.metrics = metrics
   }
 
-  func answer(_ request: HTTPRequest) -> HTTPAnswer {
+  func answer(_ request: HTTPRequest) -> HTTPReply {
     let now = MonotonicReading.now()
     let milliseconds = Int64(now / .milliseconds(1))
     let limiter = request.isShared ? fleetLimiter : limiter

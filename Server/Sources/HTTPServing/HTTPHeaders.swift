@@ -1,7 +1,7 @@
 /// The header lines of a request.
 ///
 /// One buffer holds them all, because most handlers look at one line or none.
-struct HTTPHeaders: Sendable {
+package struct HTTPHeaders: Sendable {
   /// Name, NUL, blanks, value, blanks, two NULs, and so on: neither part can have a NUL.
   private var bytes: [UInt8] = []
 
@@ -19,7 +19,7 @@ struct HTTPHeaders: Sendable {
 
   /// The value under a name, whatever its letter case; several lines are joined by `, `
   /// (RFC 9110 §5.3). `nil` where there is no such line. Bytes that are no UTF-8 are replaced.
-  subscript(name: String) -> String? {
+  package subscript(name: String) -> String? {
     var found: String?
     var rest = bytes[...]
     while let line = Self.next(&rest) {

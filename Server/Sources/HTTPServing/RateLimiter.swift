@@ -6,8 +6,8 @@
 ///   bucket. So whoever has many addresses cannot push anybody's bucket out and start afresh.
 /// - An IPv6 client has at least a /64 to itself, so that is what counts. What is no address counts
 ///   as it is written.
-struct RateLimiter: Sendable {
-  enum Verdict: Sendable, Equatable {
+package struct RateLimiter: Sendable {
+  package enum Verdict: Sendable, Equatable {
     case allowed
     /// There is a token again after so many milliseconds.
     case limited(retryAfter: Int64)
@@ -25,14 +25,14 @@ struct RateLimiter: Sendable {
   ///   - burst: how often at once, 1 at least.
   ///   - interval: milliseconds in which one token comes back, 1 at least.
   ///   - capacity: how many addresses are told apart.
-  init(burst: Int, interval: Int64, capacity: Int = 10_000) {
+  package init(burst: Int, interval: Int64, capacity: Int = 10_000) {
     self.burst = Int64(max(burst, 1))
     self.interval = max(interval, 1)
     self.capacity = max(capacity, 1)
   }
 
   /// Takes a token of this address, where it has one.
-  mutating func ask(_ address: String, at now: Int64) -> Verdict {
+  package mutating func ask(_ address: String, at now: Int64) -> Verdict {
     let key = ClientAddress.bucket(address)
     if let time = full[key] {
       let (verdict, time) = take(full: time, at: now)

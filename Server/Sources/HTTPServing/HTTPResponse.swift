@@ -4,17 +4,17 @@ import CMicroHTTPD
 ///
 /// libmicrohttpd counts references: a response that is dropped while it is being sent lives until
 /// the last byte is out.
-final class HTTPResponse: @unchecked Sendable {
+package final class HTTPResponse: @unchecked Sendable {
   /// The status code.
-  let status: UInt32
+  package let status: UInt32
   /// The body.
-  let body: [UInt8]
+  package let body: [UInt8]
   /// The header lines.
-  let headers: [(name: String, value: String)]
+  package let headers: [(name: String, value: String)]
   /// Unchecked: libmicrohttpd locks its responses, and this one is never changed again.
   let pointer: OpaquePointer?
 
-  init(status: UInt32, headers: [(name: String, value: String)], body: [UInt8] = []) {
+  package init(status: UInt32, headers: [(name: String, value: String)], body: [UInt8] = []) {
     self.status = status
     self.headers = headers
     self.body = body

@@ -1,9 +1,9 @@
 import Foundation
 
 /// Ends the wait of a thread for a socket, from another thread. Once used it stays.
-final class Wakeup: Sendable {
+package final class Wakeup: Sendable {
   /// What a wait ended with.
-  enum Reason {
+  package enum Reason {
     case woken
     case ready
     case timedOut
@@ -12,7 +12,7 @@ final class Wakeup: Sendable {
   private let reading: Int32
   private let writing: Int32
 
-  init() {
+  package init() {
     var ends: [Int32] = [-1, -1]
     if pipe(&ends) == 0 {
       for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -26,14 +26,14 @@ final class Wakeup: Sendable {
   }
 
   /// Ends the wait that is under way, and every later one.
-  func wake() {
+  package func wake() {
     var byte: UInt8 = 0
     _ = write(writing, &byte, 1)
   }
 
   /// Waits until a socket has something to read (or has ended), for a wake-up, or so many
   /// milliseconds.
-  func wait(for socket: Int32 = -1, milliseconds: Int) -> Reason {
+  package func wait(for socket: Int32 = -1, milliseconds: Int) -> Reason {
     let end = ContinuousClock.now + .milliseconds(milliseconds)
     while true {
       var files = [
@@ -51,7 +51,7 @@ final class Wakeup: Sendable {
 
 extension Duration {
   /// In whole milliseconds, rounded up.
-  var milliseconds: Int64 {
+  package var milliseconds: Int64 {
     let (seconds, attoseconds) = components
     return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
   }

@@ -1,5 +1,5 @@
 /// Percent-encoding (RFC 3986 §2.1).
-enum PercentEncoding {
+package enum PercentEncoding {
   /// The bytes that a text stands for; `nil` where an escape is not two hexadecimal digits.
   static func decoded(_ text: some Collection<UInt8>) -> [UInt8]? {
     var out: [UInt8] = []
@@ -19,7 +19,7 @@ enum PercentEncoding {
   }
 
   /// A text as one segment of a path: all but unreserved characters (RFC 3986 §2.3) escaped.
-  static func encoded(segment text: String) -> String {
+  package static func encoded(segment text: String) -> String {
     var out: [UInt8] = []
     for byte in text.utf8 {
       switch byte {

@@ -105,7 +105,7 @@ final class HTTPSite: Sendable {
   }
 
   /// The answer to a request whose last byte is in.
-  func answer(to request: HTTPConnection) -> HTTPAnswer {
+  func answer(to request: HTTPConnection) -> HTTPReply {
     switch request.body.fault {
     case .tooLarge, .endless: return .now(HTTPRefusal.bodyTooLarge)
     case .overloaded: return .now(HTTPRefusal.overloaded)
@@ -129,7 +129,7 @@ final class HTTPSite: Sendable {
     guard let observer, let began = request.began else { return }
     request.began = nil
     observer(
-      HTTPExchange(
+      ServedRequest(
         method: request.method, path: request.path.isEmpty ? nil : request.path,
         status: Int(status), duration: began.duration(to: .now)))
   }

@@ -2,8 +2,8 @@ import Foundation
 
 /// A thread for work that waits for ever. It takes no signals: those are for the thread that watches
 /// for them, and a broken connection must not end the process by SIGPIPE.
-enum BackgroundThread {
-  static func start(_ name: String, _ work: @escaping @Sendable () -> Void) {
+package enum BackgroundThread {
+  package static func start(_ name: String, _ work: @escaping @Sendable () -> Void) {
     let thread = Thread {
       var all = sigset_t()
       sigfillset(&all)

@@ -1,3 +1,4 @@
+import HTTPServing
 import SslPinningPlatform
 
 /// `/metrics`, in Prometheus' text format.
@@ -19,7 +20,7 @@ struct MetricsPage: Sendable {
     (self.metrics, self.keepers, self.clock, self.ticks) = (metrics, keepers, clock, ticks)
   }
 
-  func answer() -> HTTPAnswer {
+  func answer() -> HTTPReply {
     .later {
       let now = ticks()
       let page = newest.withLock { newest in

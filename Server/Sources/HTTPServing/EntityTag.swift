@@ -2,15 +2,17 @@ import SslPinningPlatform
 import SslPinningRules
 
 /// Makes and compares entity tags (RFC 9110 §8.8.3, §13.1.2).
-enum EntityTag {
+package enum EntityTag {
   /// A strong tag with its quotes: equal tags mean equal bytes.
-  static func of(_ bytes: [UInt8]) -> String { "\"\(StrictBase64.encode(Digest.sha256(bytes)))\"" }
+  package static func of(_ bytes: [UInt8]) -> String {
+    "\"\(StrictBase64.encode(Digest.sha256(bytes)))\""
+  }
 
   /// Whether an `If-None-Match` value names `tag`, under the weak comparison that this header asks
   /// for. `*` names every tag. What is malformed names nothing: the client then gets the document.
   ///
   /// - Parameter tag: a strong tag with its quotes.
-  static func matches(ifNoneMatch: String, _ tag: String) -> Bool {
+  package static func matches(ifNoneMatch: String, _ tag: String) -> Bool {
     var rest = ifNoneMatch.utf8[...]
     rest.skip { $0 == 0x20 || $0 == 0x09 || $0 == UInt8(ascii: ",") }
     if rest.first == UInt8(ascii: "*") {

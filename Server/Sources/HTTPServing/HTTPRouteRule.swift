@@ -1,5 +1,5 @@
 /// What a path takes, said before a body is read.
-enum HTTPRouteRule: Sendable, Hashable {
+package enum HTTPRouteRule: Sendable, Hashable {
   /// The method is served, without a body: one that comes all the same is refused (413).
   case noBody
   /// The method is served, with a body of at most this many bytes (413 beyond).
@@ -12,4 +12,4 @@ enum HTTPRouteRule: Sendable, Hashable {
 
 /// The rule for a method and a decoded path. Asked as soon as the header is in, on the server's
 /// threads. HEAD is asked for as GET.
-typealias HTTPRouting = @Sendable (_ method: String, _ path: String) -> HTTPRouteRule
+package typealias HTTPRouting = @Sendable (_ method: String, _ path: String) -> HTTPRouteRule

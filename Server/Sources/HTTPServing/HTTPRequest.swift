@@ -1,26 +1,26 @@
 /// What a handler is told of a request, once all of it is in.
 ///
 /// HEAD arrives as GET: the server leaves the body out (RFC 9110 §9.3.2).
-struct HTTPRequest: Sendable {
+package struct HTTPRequest: Sendable {
   /// As sent: methods are case-sensitive (RFC 9110 §9.1).
-  var method: String
+  package var method: String
   /// The path, percent-decoded once, without the query.
-  var path: String
+  package var path: String
   /// The query's pairs in their order, percent-decoded once, `+` read as a space. A piece without
   /// `=` has an empty value.
-  var query: [(name: String, value: String)] = []
+  package var query: [(name: String, value: String)] = []
   /// The header lines.
-  var headers = HTTPHeaders()
+  package var headers = HTTPHeaders()
   /// The body, whole and without its framing; empty where the path takes none.
-  var body: [UInt8] = []
+  package var body: [UInt8] = []
   /// The caller's numeric address, without a port: the other side's, or where that is a trusted proxy, the
   /// one that it names.
   ///
   /// Hazard: behind a reverse proxy that nobody named it is the proxy's.
-  var peer: String
+  package var peer: String
   /// Whether all clients may have this address: it is this machine's own, and no proxy is named.
-  var isShared = false
+  package var isShared = false
 
   /// The first value of a query name.
-  func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
+  package func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
 }

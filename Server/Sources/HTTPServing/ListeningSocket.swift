@@ -3,9 +3,9 @@ import Foundation
 /// Opens the socket that a server listens on.
 ///
 /// Done here rather than by libmicrohttpd, which says of a failure only that there was one.
-enum ListeningSocket {
+package enum ListeningSocket {
   /// A bound, listening, non-blocking socket and the address with the port the system chose.
-  static func open(
+  package static func open(
     _ address: ListenAddress
   ) throws(HTTPServerError) -> (descriptor: Int32, address: ListenAddress) {
     let family = address.isIPv6 ? AF_INET6 : AF_INET

@@ -4,10 +4,12 @@
 ///   as long as whoever wrote the next entry is one of these; what stands left of that is a stranger's.
 /// - A caller that is none of these is who it is, whatever it forwards.
 /// - An entry that is no address ends the reading: the last address that could be believed counts.
-struct TrustedProxies: Sendable, Equatable {
+package struct TrustedProxies: Sendable, Equatable {
   static let field = "X-Forwarded-For"
 
-  var networks: [AddressNetwork] = []
+  let networks: [AddressNetwork]
+
+  package init(networks: [AddressNetwork] = []) { self.networks = networks }
 
   var isEmpty: Bool { networks.isEmpty }
 

@@ -37,7 +37,7 @@ public struct ListenAddress: Hashable, Sendable {
       self.init(host: "::", port: port)
       return
     }
-    guard !Spelling.isSame(host, "localhost") else {
+    guard host.lowercased() != "localhost" else {
       self.init(host: "127.0.0.1", port: port)
       return
     }

@@ -1,5 +1,5 @@
 /// What a handler gives for a request.
-enum HTTPAnswer: Sendable {
+package enum HTTPReply: Sendable {
   /// A finished answer.
   case now(HTTPResponse)
   /// An answer that somebody waits for: the connection is set aside, and no thread with it.
@@ -16,7 +16,7 @@ enum HTTPAnswer: Sendable {
 
 /// Answers requests. Called on the server's threads, so it must not block: it reads what is ready,
 /// or gives an answer for later.
-typealias HTTPHandler = @Sendable (HTTPRequest) -> HTTPAnswer
+package typealias HTTPHandler = @Sendable (HTTPRequest) -> HTTPReply
 
 /// Whether the header of a request shows a good token. Asked before a body is read, on the server's threads.
-typealias HTTPTrust = @Sendable (_ path: String, _ headers: HTTPHeaders) -> Bool
+package typealias HTTPTrust = @Sendable (_ path: String, _ headers: HTTPHeaders) -> Bool

@@ -3,10 +3,10 @@ import TLSTools
 /// The certificate that a server shows, and its key.
 ///
 /// Hazard: it holds the private key in clear text; nothing prints it.
-struct ListenerIdentity: Sendable, Equatable {
+package struct ListenerIdentity: Sendable, Equatable {
   /// The certificate and its chain, leaf first.
-  let certificatePEM: String
-  let keyPEM: String
+  package let certificatePEM: String
+  package let keyPEM: String
 
   /// No file of either kind comes near.
   private static let limit = 1 << 20
@@ -24,7 +24,7 @@ struct ListenerIdentity: Sendable, Equatable {
   }
 
   /// Reads PEM files that belong together.
-  init(certificateFile: String, keyFile: String) throws(HTTPServerError) {
+  package init(certificateFile: String, keyFile: String) throws(HTTPServerError) {
     try self.init(certificatePEM: Self.text(certificateFile), keyPEM: Self.text(keyFile))
   }
 

@@ -1,4 +1,6 @@
 import CanonicalJSON
+import HTTPServing
+import SslPinningPlatform
 
 /// What each path answers.
 ///
@@ -50,7 +52,7 @@ struct RegistrySite: Sendable {
   }
 
   /// Counts an answer that went out, whoever gave it.
-  func count(_ exchange: HTTPExchange) {
+  func count(_ exchange: ServedRequest) {
     metrics.metrics.answered(
       kind(of: exchange.path), code: exchange.status, taking: exchange.duration)
   }
@@ -67,7 +69,7 @@ struct RegistrySite: Sendable {
   }
 
   /// Answers a request that the rules let through.
-  func answer(_ request: HTTPRequest) -> HTTPAnswer {
+  func answer(_ request: HTTPRequest) -> HTTPReply {
     if AdministrationSite.has(request.path) { return administration.answer(request) }
     let path = request.path
     if let reports, path == ReportsSite.path { return reports.answer(request) }

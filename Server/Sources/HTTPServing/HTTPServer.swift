@@ -7,7 +7,7 @@ import Synchronization
 /// - What a path takes is known before a body is read: see ``HTTPRouteRule``. What it does not take
 ///   is refused as soon as the header is in (404, 405, 413), and the connection is closed.
 /// - An answer is finished, or comes later: then the connection is suspended, and no thread waits.
-///   See ``HTTPAnswer``.
+///   See ``HTTPReply``.
 /// - Requests are read strictly (RFC 9112): what two parsers could read differently is refused and
 ///   the connection closed. See ``HeaderReader``, ``RequestFraming``, ``TargetPath``. A chunked
 ///   request is its connection's last, since libmicrohttpd reads chunks with more patience than
@@ -17,9 +17,9 @@ import Synchronization
 ///   reading. Where all connections are taken, idle and slow ones give way to new ones, those of whoever has
 ///   most first; and strangers wait for answers on a quarter of them at most.
 /// - With TLS 1.2 and later where it is given a certificate, which can be replaced while it runs.
-final class HTTPServer: Sendable {
+package final class HTTPServer: Sendable {
   /// The address with the port that the system chose where 0 was asked for.
-  let address: ListenAddress
+  package let address: ListenAddress
 
   private let site: HTTPSite
   private let running: Locked<Running?>
@@ -39,7 +39,7 @@ final class HTTPServer: Sendable {
   ///
   /// - Parameter tls: the certificate to show; `nil` means clear text.
   /// - Throws: ``HTTPServerError``.
-  init(
+  package init(
     listen: ListenAddress, tls identity: ListenerIdentity? = nil,
     limits: HTTPLimits = HTTPLimits(), proxies: TrustedProxies = TrustedProxies(),
     routing: @escaping HTTPRouting, isTrusted: HTTPTrust? = nil, observer: HTTPObserver? = nil,
@@ -103,7 +103,7 @@ final class HTTPServer: Sendable {
   var suspendedConnections: Int { site.suspended.count }
 
   /// Bytes that request bodies under way take.
-  var bodyBytes: Int { site.bodyBytes }
+  package var bodyBytes: Int { site.bodyBytes }
 
   /// Shows another certificate from now on. No connection is dropped: those that are open end with
   /// their next answer, or when they have asked nothing for ``HTTPLimits/idle``.
@@ -111,7 +111,7 @@ final class HTTPServer: Sendable {
   /// A second daemon takes new connections over. A server of clear text must not be given a certificate.
   ///
   /// - Throws: ``HTTPServerError``; the server then goes on as it was.
-  func reload(_ identity: ListenerIdentity) throws(HTTPServerError) {
+  package func reload(_ identity: ListenerIdentity) throws(HTTPServerError) {
     let taken: Bool? = running.withLock { running in
       guard var current = running else { return nil }
       guard
@@ -132,17 +132,17 @@ final class HTTPServer: Sendable {
   }
 
   /// Goes by these times from now on; all other limits stay as they are.
-  func change(times limits: HTTPLimits) { site.deadlines.change(limits) }
+  package func change(times limits: HTTPLimits) { site.deadlines.change(limits) }
 
   /// Believes these proxies from now on.
-  func change(proxies: TrustedProxies) { site.change(proxies) }
+  package func change(proxies: TrustedProxies) { site.change(proxies) }
 
   /// Stops accepting, lets answers that are under way go out, and closes. Further calls do nothing.
   ///
   /// Who has connected is answered, also from the kernel's queue, and told that the connection ends
   /// with the answer. Work on later answers is cancelled, and what it gives is sent. Connections
   /// that ask nothing for half a second are hung up.
-  func stop() async {
+  package func stop() async {
     site.isStopping.store(true, ordering: .relaxed)
     await intake.closed()
     guard let running = running.withLock({ $0.take() }) else { return }
