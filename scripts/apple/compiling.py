@@ -24,11 +24,13 @@ STANDARD = ["Swift", "_Concurrency", "_StringProcessing", "Synchronization"]
 # In the order in which they import each other; a folder or a file of stubs each.
 FRAMEWORKS = ["Darwin", "ObjectiveC", "Dispatch", "CoreFoundation", "Security", "Foundation",
               "CryptoKit", "Combine", "SwiftUI", "WebKit", "Alamofire"]
-# What an app and its tests link, in the order of Package.swift, and the sample app and the listings,
+# What an app and its tests link, in the order of Package.swift, and the sample app, the listings and the
+# probe of the first day,
 # which are no part of the package and see only what is public.
 TARGETS = ["CanonicalJSON", "Pinning", "PinningPlatform", "SslPinning", "SslPinningTesting", "App",
-           "Listings"]
-OUTSIDE = {"App": Path("App/Sources"), "Listings": Path(".build/apple/listings")}
+           "Listings", "Probe"]
+OUTSIDE = {"App": Path("App/Sources"), "Listings": Path(".build/apple/listings"),
+           "Probe": Path("scripts/apple/probe/Sources")}
 # What is not for every system: the sample app is one for iOS, and some systems lack a framework.
 ONLY = {"App": ["ios"]}
 LACKING = {"tvos": ["WebKit"], "watchos": ["WebKit"]}
