@@ -18,7 +18,6 @@ that they use against what Apple declares of it.
 Everything generated lands under .build/apple.
 """
 
-import collections
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,7 +27,7 @@ import compiling  # noqa: E402
 import facts  # noqa: E402
 import listings  # noqa: E402
 import selftest  # noqa: E402
-from compiling import OUT, OUTSIDE, ROOT, Failed  # noqa: E402
+from compiling import OUT, OUTSIDE, ROOT, TARGETS, Failed  # noqa: E402
 
 
 def checked(triple):
@@ -52,7 +51,7 @@ def compare(uses):
     compiling.declared(first, OUT / first / "modules", OUT / "declared")
     rows = facts.rows(facts.FACTS.read_text())
     symbols = facts.symbols(OUT / "declared")
-    used = facts.by_symbol(uses, ROOT, compiling.FRAMEWORKS, symbols)
+    used = facts.by_symbol(uses, ROOT, compiling.FRAMEWORKS, TARGETS, symbols)
     faults, unused = facts.judge(rows, symbols, used, compiling.minimums())
     for fault in faults:
         print(f"check-apple: facts: {fault}")

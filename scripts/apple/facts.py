@@ -17,7 +17,7 @@ from pathlib import Path
 FACTS = Path(__file__).resolve().parent / "facts.tsv"
 SYSTEMS = {"ios": "iOS", "macos": "macOS", "tvos": "tvOS", "watchos": "watchOS",
            "visionos": "visionOS"}
-COLUMNS = ["module", "symbol", "declaration", *SYSTEMS, "source", "note"]
+COLUMNS = ["module", "symbol", "declaration", *SYSTEMS, "source", "stub", "note"]
 NONE = "-"
 # Where an availability names iOS alone, visionOS follows it (clang's rule): its first version has
 # what iOS 17.1 has.
@@ -46,9 +46,11 @@ class Row:
         self.line = line
         for name, cell in zip(COLUMNS, cells):
             setattr(self, name, cell)
-        self.key = (self.module, self.symbol)
+        # What the stub says instead, if it cannot say what Apple does: "Module: declaration".
+        module, declaration = re.fullmatch(r"(?:(\w+):(?: |$))?(.*)", self.stub).groups()
+        self.key = (module or self.module, self.symbol)
         self.since = {system: since(getattr(self, system), line) for system in SYSTEMS}
-        self.compared = canonical(self.declaration)
+        self.compared = canonical(declaration or self.declaration)
 
 
 class Symbol:
@@ -61,7 +63,7 @@ class Symbol:
 
     def row(self):
         """The row that this declaration would have; what only Apple knows is left as `?`."""
-        cells = [*self.key, self.declaration, *["?" for _ in SYSTEMS], "?", ""]
+        cells = [*self.key, self.declaration, *["?" for _ in SYSTEMS], "?", "", ""]
         return "\t".join(cells)
 
 
@@ -96,9 +98,11 @@ def rows(text):
         if line.startswith("#"):
             continue
         cells = line.split("\t")
-        if len(cells) != len(COLUMNS) or not all(cells[:-1]):
+        if len(cells) != len(COLUMNS) or not all(cells[:-2]):
             raise Malformed(f"facts.tsv:{number}: a row has {len(COLUMNS)} cells, "
-                            "and only the note may be empty")
+                            "and only stub and note may be empty")
+        if cells[-2] and not cells[-1]:
+            raise Malformed(f"facts.tsv:{number}: the note must say why the stub differs")
         if cells == COLUMNS:
             continue
         row = Row(number, cells)
@@ -174,15 +178,17 @@ def symbol_of(usr, declared, parents, inherits):
                   place.get("position", {}).get("line", -1) + 1)
 
 
-def by_symbol(uses, root, modules, declared):
+def by_symbol(uses, root, modules, extending, declared):
     """The files that use each symbol of the modules, by USR, relative to `root`: what a stub
-    declares, and what looks as if one did."""
+    declares, and what looks as if one did, save for what modules that extend its types add."""
+    ours = re.compile("|".join(f"{len(name)}{name}E" for name in extending))
     own = tuple(f"s:{len(name)}{name}" for name in modules) + tuple(
         f"c:@M@{name}@" for name in modules)
     found = collections.defaultdict(set)
     for use in uses:
         path = Path(use.file)
-        if use.usr in declared or use.usr.startswith(own) and not ACCESSOR.search(use.usr):
+        if use.usr in declared or (use.usr.startswith(own) and not ACCESSOR.search(use.usr)
+                                   and not ours.search(use.usr)):
             found[use.usr].add(str(path.relative_to(root) if path.is_relative_to(root) else path))
     return found
 

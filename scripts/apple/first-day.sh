@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What can be scripted of docs/first-day-on-a-mac.md. It has never run on a Mac; its servers and its probe
-# run on Linux (first-day-selftest.sh).
+# run on Linux (first-day-selftest.py).
 #
 #   first-day.sh --dry-run   print the plan: a line for each of the 24 tests, its step or "by hand"
 #   first-day.sh             run every step; needs macOS, Xcode 26, brew's nginx and openssl@3

@@ -36,13 +36,11 @@ UNLISTED = ("Foundation", "URLSession.shared")
 # Errors of other kinds: target, file, text, what takes its place.
 FLAWS = [
     # What the oldest promised system does not have.
-    ("PinningPlatform", "Apple/SessionDelegate+Tasks.swift", "@available(macOS 13.0, iOS 16.0,",
-     "@available(macOS 12.0, iOS 15.0,"),
     ("PinningPlatform", "Locked.swift", "import Foundation\n", "import Foundation\n\n"
      "private func planted() async throws { try await Task.sleep(for: .seconds(1)) }\n"),
     # A value that two threads would share.
-    ("PinningPlatform", "Apple/TrustJudgement.swift", "on trust: HandedOver<SecTrust>",
-     "on trust: SecTrust"),
+    ("PinningPlatform", "Locked.swift", "import Foundation\n", "import Foundation\nimport Security\n\n"
+     "private func planted(_ trust: SecTrust) { Task.detached { _ = trust } }\n"),
     ("App", "ContentView.swift", "Form {", "NavigationStack {"),
     # What no app may use: a symbol of the package's own.
     ("App", "Sessions.swift", "client.refusal(for: error)",
@@ -105,7 +103,7 @@ def planted(trial, rows, symbols):
                 continue
             uses = facts.by_symbol(
                 compiling.indexed(name, TRIPLE, trial.copy, MODULES, trial.copy / "index"),
-                trial.copy, compiling.FRAMEWORKS, symbols)
+                trial.copy, compiling.FRAMEWORKS, TARGETS, symbols)
             faults, _ = facts.judge(rows, symbols, uses, compiling.minimums())
             seen = {file for fault in faults if fault.key == UNLISTED for file in fault.files}
             for path in files:
@@ -174,7 +172,7 @@ def flaws(trial):
             said = str(failure)
         # An error of isolation is told where the value crosses over, which may be another file.
         trial.expect(old in text and str(trial.copy / home(name)) in said,
-                     f"{old.strip()!r} changed in {file}")
+                     f"{(new or old).strip()[-60:]!r} in {file}")
         trial.fresh(name)
     compiling.check(TRIPLE, ROOT, only=["App"], keep=True)
     for triple, system in compiling.triples().items():
@@ -292,6 +290,25 @@ def stubs_differ(trial, rows, used, symbols):
         trial.expect(False, f"a stub that differs for {file}")
 
 
+def malformed(trial):
+    """Rows that nothing can be compared with."""
+    good = facts.FACTS.read_text()
+    row = good.rstrip("\n").split("\n")[-1]
+    cells = row.split("\t")
+    for what, bad in [
+            ("a row that stands twice", row),
+            ("a row without a source", "\t".join([*cells[:8], "", *cells[9:]])),
+            ("a version that is none", "\t".join([*cells[:3], "?", *cells[4:]])),
+            ("a row that is cut off", "\t".join(cells[:9])),
+            ("a stub that differs without a why",
+             "\t".join([*cells[:9], "Foundation: let other: Int", ""]))]:
+        try:
+            facts.rows(good + bad + "\n")
+            trial.expect(False, what)
+        except facts.Malformed:
+            trial.expect(True, what)
+
+
 def run():
     """Exit code 0 where every planted error was found."""
     compiling.check(TRIPLE, ROOT)
@@ -300,7 +317,7 @@ def run():
     compiling.declared(TRIPLE, MODULES, OUT / "declared")
     rows, symbols = facts.rows(facts.FACTS.read_text()), facts.symbols(OUT / "declared")
     used = facts.by_symbol([use for found in uses.values() for use in found], ROOT,
-                           compiling.FRAMEWORKS, symbols)
+                           compiling.FRAMEWORKS, TARGETS, symbols)
     with tempfile.TemporaryDirectory() as copy:
         trial = Trial(copy)
         planted(trial, rows, symbols)
@@ -308,6 +325,7 @@ def run():
         flaws(trial)
         rows_taken(trial, rows, symbols, used)
         stubs_differ(trial, rows, used, symbols)
+        malformed(trial)
     for what in trial.missed:
         print(f"check-apple: self-test: not found: {what}")
     if not trial.missed:

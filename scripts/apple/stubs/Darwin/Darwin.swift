@@ -1,7 +1,6 @@
 // A stub of Darwin: the used calls, as Swift sees them on Apple's systems. Only ever type-checked.
 
 public typealias mode_t = UInt16
-public typealias useconds_t = UInt32
 
 public var errno: Int32 {
   get { fatalError() }
@@ -45,6 +44,7 @@ public func fstat(_ descriptor: Int32, _ status: UnsafeMutablePointer<stat>!) ->
 }
 public func fsync(_ descriptor: Int32) -> Int32 { fatalError() }
 public func flock(_ descriptor: Int32, _ operation: Int32) -> Int32 { fatalError() }
+public typealias useconds_t = UInt32
 public func usleep(_ microseconds: useconds_t) -> Int32 { fatalError() }
 public func rename(_ from: UnsafePointer<CChar>!, _ to: UnsafePointer<CChar>!) -> Int32 {
   fatalError()
