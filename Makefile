@@ -74,7 +74,7 @@ check: deps-test check-fast check-apple docs check-linking check-consumer ## eve
 check-fast: deps-test ## the part of check that compiles nothing
 	@scripts/check-all.sh
 
-check-apple: deps-test ## type-check what an app links, and App, for Apple's systems, against stubs
+check-apple: deps-test ## type-check what an app links, and App, for Apple's systems, against stubs that say what Apple declares
 	@scripts/apple/check.py --self-test
 	@scripts/apple/check.py
 

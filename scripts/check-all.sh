@@ -25,17 +25,18 @@ for check in platform-door imports constructs errors own-words manifest version 
 done
 run "mutants runner self-test" /usr/bin/env python3 scripts/mutants.py --self-test
 run "deps self-test" scripts/deps-selftest.sh
+run "first day self-test" /usr/bin/env python3 scripts/apple/first-day-selftest.py
 # The C shims, under the compiler they are built with: the toolchain's own.
 resources=$("$swift" -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')
 run "C shims" "$resources/../../bin/clang" -std=gnu17 -fsyntax-only -Wall -Wextra -Werror \
   -ISources/CSslPinningShims/include Sources/CSslPinningShims/*.c
 if command -v shellcheck >/dev/null; then
-  run "shell scripts" shellcheck scripts/*.sh Benchmarks/*.sh .ci/run
+  run "shell scripts" shellcheck scripts/*.sh scripts/apple/*.sh Benchmarks/*.sh .ci/run
 else
   printf 'check: shell scripts: skipped, shellcheck is not installed\n'
 fi
 run "format" "$swift" format lint --strict -r Package.swift Sources Tests Server App Benchmarks \
-  scripts/linking scripts/consumer
+  scripts/linking scripts/consumer scripts/apple/probe
 
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'check: %d failed: %s\n' ${#failed[@]} "${failed[*]}"

@@ -2,7 +2,17 @@
 // Only ever type-checked, never run, linked or shipped.
 
 @available(macOS 10.15, iOS 13.0, tvOS 13.0, watchOS 6.0, *)
-public protocol ObservableObject: AnyObject {}
+public class ObservableObjectPublisher {}
+
+@available(macOS 10.15, iOS 13.0, tvOS 13.0, watchOS 6.0, *)
+public protocol ObservableObject: AnyObject {
+  associatedtype ObjectWillChangePublisher = ObservableObjectPublisher
+  var objectWillChange: ObjectWillChangePublisher { get }
+}
+@available(macOS 10.15, iOS 13.0, tvOS 13.0, watchOS 6.0, *)
+extension ObservableObject where ObjectWillChangePublisher == ObservableObjectPublisher {
+  public var objectWillChange: ObservableObjectPublisher { fatalError() }
+}
 
 @available(macOS 10.15, iOS 13.0, tvOS 13.0, watchOS 6.0, *)
 @propertyWrapper public struct Published<Value> {

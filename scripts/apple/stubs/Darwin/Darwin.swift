@@ -44,7 +44,8 @@ public func fstat(_ descriptor: Int32, _ status: UnsafeMutablePointer<stat>!) ->
 }
 public func fsync(_ descriptor: Int32) -> Int32 { fatalError() }
 public func flock(_ descriptor: Int32, _ operation: Int32) -> Int32 { fatalError() }
-public func usleep(_ microseconds: UInt32) -> Int32 { fatalError() }
+public typealias useconds_t = UInt32
+public func usleep(_ microseconds: useconds_t) -> Int32 { fatalError() }
 public func rename(_ from: UnsafePointer<CChar>!, _ to: UnsafePointer<CChar>!) -> Int32 {
   fatalError()
 }

@@ -16,18 +16,31 @@ public struct DispatchQoS: Sendable {
   public static let unspecified = DispatchQoS()
 }
 
-public class DispatchQueue: NSObject, @unchecked Sendable {
+public struct DispatchWorkItemFlags: OptionSet, Sendable {
+  public let rawValue: UInt
+  public init(rawValue: UInt) { self.rawValue = rawValue }
+}
+
+open class DispatchObject: NSObject {}
+public class DispatchGroup: DispatchObject, @unchecked Sendable {}
+public class DispatchQueue: DispatchObject, @unchecked Sendable {
   public struct Attributes: OptionSet, Sendable {
     public let rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
     public static let concurrent = Attributes(rawValue: 1)
   }
+  public enum AutoreleaseFrequency: Sendable { case inherit, workItem, never }
   public convenience init(
-    label: String, qos: DispatchQoS = .unspecified, attributes: Attributes = []
+    label: String, qos: DispatchQoS = .unspecified, attributes: Attributes = [],
+    autoreleaseFrequency: AutoreleaseFrequency = .inherit, target: DispatchQueue? = nil
   ) { fatalError() }
   public class func global(qos: DispatchQoS.QoSClass = .default) -> DispatchQueue { fatalError() }
-  @preconcurrency public func async(execute work: @escaping @Sendable @convention(block) () -> Void) {}
+  @preconcurrency public func async(
+    group: DispatchGroup? = nil, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
+    execute work: @escaping @Sendable @convention(block) () -> Void
+  ) {}
   @preconcurrency public func asyncAfter(
-    deadline: DispatchTime, execute work: @escaping @Sendable @convention(block) () -> Void
+    deadline: DispatchTime, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
+    execute work: @escaping @Sendable @convention(block) () -> Void
   ) {}
 }

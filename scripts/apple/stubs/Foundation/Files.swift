@@ -20,7 +20,7 @@
   }
   public typealias ReadOptions = MutabilityOptions
   open class func propertyList(
-    from data: Data, options: ReadOptions = [],
+    from data: Data, options opt: ReadOptions = [],
     format: UnsafeMutablePointer<PropertyListFormat>?
   ) throws -> Any { fatalError() }
 }

@@ -1,13 +1,17 @@
 // A stub of Apple's Foundation: requests, answers, challenges, protocols. Only ever type-checked.
 
-public struct URLRequest: Hashable, Sendable {
-  public enum CachePolicy: UInt, Sendable {
+@objc open class NSURLRequest: NSObject {
+  @objc public enum CachePolicy: UInt, Sendable {
     case useProtocolCachePolicy = 0
     case reloadIgnoringLocalCacheData = 1
   }
-  public enum NetworkServiceType: UInt, Sendable { case `default` = 0 }
+  @objc public enum NetworkServiceType: UInt, Sendable { case `default` = 0 }
+}
+public struct URLRequest: Hashable, Sendable {
+  public typealias CachePolicy = NSURLRequest.CachePolicy
+  public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
   public init(
-    url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy, timeoutInterval: TimeInterval = 60
+    url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy, timeoutInterval: TimeInterval = 60.0
   ) {}
   public var url: URL?
   public var httpMethod: String?
@@ -27,6 +31,7 @@ public struct URLRequest: Hashable, Sendable {
 @objc open class HTTPURLResponse: URLResponse, @unchecked Sendable {
   open var statusCode: Int { fatalError() }
   open var allHeaderFields: [AnyHashable: Any] { fatalError() }
+  @available(macOS 10.15, iOS 13.0, tvOS 13.0, watchOS 6.0, *)
   open func value(forHTTPHeaderField field: String) -> String? { fatalError() }
 }
 
@@ -44,11 +49,14 @@ public let NSURLAuthenticationMethodServerTrust: String = ""
   open var port: Int { fatalError() }
   open var authenticationMethod: String { fatalError() }
   open func isProxy() -> Bool { fatalError() }
+  open var serverTrust: SecTrust? { fatalError() }
 }
-@objc open class URLAuthenticationChallenge: NSObject {
+@objc open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
   open var protectionSpace: URLProtectionSpace { fatalError() }
 }
-@objc open class URLCredential: NSObject, @unchecked Sendable {}
+@objc open class URLCredential: NSObject, @unchecked Sendable {
+  public convenience init(trust: SecTrust) { fatalError() }
+}
 
 @objc public protocol URLProtocolClient: NSObjectProtocol {
   func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)

@@ -1,6 +1,5 @@
 // A stub of Apple's Foundation: URL sessions. Only ever type-checked.
-// The delegate protocols are `@objc` with optional members, as Apple declares them; what Apple marks
-// as Sendable is marked here only where the documentation says so, so that nothing leans on it.
+// The delegate protocols are `@objc` with optional members, as Apple declares them.
 
 @objc open class URLSession: NSObject, @unchecked Sendable {
   @objc public enum AuthChallengeDisposition: Int, Sendable {
@@ -51,15 +50,15 @@
 @objc open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {}
 @objc open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {}
 
-@objc open class URLSessionConfiguration: NSObject {
+@objc open class URLSessionConfiguration: NSObject, @unchecked Sendable {
   open class var `default`: URLSessionConfiguration { fatalError() }
   open class var ephemeral: URLSessionConfiguration { fatalError() }
   open var identifier: String? { fatalError() }
-  open var requestCachePolicy: URLRequest.CachePolicy {
+  open var requestCachePolicy: NSURLRequest.CachePolicy {
     get { fatalError() }
     set {}
   }
-  open var networkServiceType: URLRequest.NetworkServiceType {
+  open var networkServiceType: NSURLRequest.NetworkServiceType {
     get { fatalError() }
     set {}
   }
@@ -145,24 +144,21 @@
   }
 }
 
-// In the SDK: an enumeration of Security, which Foundation re-exports on Apple's systems.
-public enum tls_protocol_version_t: UInt16, Sendable { case TLSv12 = 0x0303, TLSv13 = 0x0304 }
-
 @objc open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
+  open var request: URLRequest { fatalError() }
+  open var response: URLResponse? { fatalError() }
+  open var requestStartDate: Date? { fatalError() }
+  open var isProxyConnection: Bool { fatalError() }
+  open var isReusedConnection: Bool { fatalError() }
+  open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { fatalError() }
+}
+@objc open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
   @objc public enum ResourceFetchType: Int, Sendable {
     case unknown = 0
     case networkLoad = 1
     case serverPush = 2
     case localCache = 3
   }
-  open var request: URLRequest { fatalError() }
-  open var response: URLResponse? { fatalError() }
-  open var requestStartDate: Date? { fatalError() }
-  open var isProxyConnection: Bool { fatalError() }
-  open var isReusedConnection: Bool { fatalError() }
-  open var resourceFetchType: ResourceFetchType { fatalError() }
-}
-@objc open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
   open var transactionMetrics: [URLSessionTaskTransactionMetrics] { fatalError() }
 }
 
@@ -174,6 +170,7 @@ public enum tls_protocol_version_t: UInt16, Sendable { case TLSv12 = 0x0303, TLS
     completionHandler: @escaping @Sendable (
       URLSession.AuthChallengeDisposition, URLCredential?
     ) -> Void)
+  @available(macOS 11.0, iOS 7.0, tvOS 9.0, watchOS 2.0, *)
   @objc optional func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 

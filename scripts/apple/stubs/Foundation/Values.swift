@@ -1,13 +1,17 @@
 // A stub of Apple's Foundation: the used part, declared by hand from Apple's public documentation.
 // Only ever type-checked, never run, linked or shipped.
 
+@_exported import CoreFoundation
 @_exported import Darwin
 @_exported import Dispatch
 @_exported import ObjectiveC
+@_exported import Security
 
-@objc open class NSString: NSObject, @unchecked Sendable {}
-@objc open class NSData: NSObject, @unchecked Sendable {}
-@objc open class NSDate: NSObject, @unchecked Sendable {}
+public typealias NSString = CFString
+public typealias NSData = CFData
+public typealias NSDate = CFDate
+public typealias NSArray = CFArray
+public typealias NSDictionary = CFDictionary
 @objc open class NSNumber: NSObject, @unchecked Sendable {
   open var objCType: UnsafePointer<CChar> { fatalError() }
   open var boolValue: Bool { fatalError() }
@@ -15,10 +19,8 @@
   open var int64Value: Int64 { fatalError() }
   open var doubleValue: Double { fatalError() }
 }
-@objc open class NSArray: NSObject {}
-@objc open class NSDictionary: NSObject {}
 @objc open class NSURL: NSObject, @unchecked Sendable {}
-@objc open class NSURLRequest: NSObject {}
+public func NSSelectorFromString(_ aSelectorName: String) -> Selector { fatalError() }
 @objc open class Stream: NSObject {
   open func open() {}
   open func close() {}
@@ -47,11 +49,14 @@
 }
 @objc open class ProcessInfo: NSObject, @unchecked Sendable {
   open class var processInfo: ProcessInfo { fatalError() }
-  open var systemUptime: Double { fatalError() }
+  open var systemUptime: TimeInterval { fatalError() }
   open var operatingSystemVersion: OperatingSystemVersion { fatalError() }
   open var activeProcessorCount: Int { fatalError() }
   open var environment: [String: String] { fatalError() }
-  open var processName: String { fatalError() }
+  open var processName: String {
+    get { fatalError() }
+    set {}
+  }
 }
 
 public struct OperatingSystemVersion: Hashable, Sendable {
@@ -83,9 +88,9 @@ public struct Data: DataProtocol, RangeReplaceableCollection, MutableCollection,
     set {}
   }
   public func index(after index: Int) -> Int { fatalError() }
-  public func withUnsafeBytes<Result>(
-    _ body: (UnsafeRawBufferPointer) throws -> Result
-  ) rethrows -> Result { fatalError() }
+  public func withUnsafeBytes<ResultType>(
+    _ body: (UnsafeRawBufferPointer) throws -> ResultType
+  ) rethrows -> ResultType { fatalError() }
   public mutating func append(_ other: Data) {}
   public mutating func replaceSubrange<C: Collection>(_ range: Range<Int>, with bytes: C)
   where C.Element == UInt8 {}
@@ -125,11 +130,22 @@ public struct URLComponents: Hashable, Sendable {
   public var url: URL? { fatalError() }
 }
 
+extension NSString {
+  public struct CompareOptions: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+  }
+}
+extension String { public typealias CompareOptions = NSString.CompareOptions }
+public struct Locale: Hashable, Sendable {}
 public struct CharacterSet: Sendable {
   public static var whitespacesAndNewlines: CharacterSet { fatalError() }
 }
 extension StringProtocol {
-  public func range<T: StringProtocol>(of text: T) -> Range<String.Index>? { fatalError() }
+  public func range<T: StringProtocol>(
+    of aString: T, options: String.CompareOptions = [], range: Range<Index>? = nil,
+    locale: Locale? = nil
+  ) -> Range<Index>? { fatalError() }
   public func components<T: StringProtocol>(separatedBy separator: T) -> [String] { fatalError() }
   public func trimmingCharacters(in set: CharacterSet) -> String { fatalError() }
 }

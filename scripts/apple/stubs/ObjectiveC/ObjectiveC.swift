@@ -32,4 +32,3 @@ public struct ObjCBool: ExpressibleByBooleanLiteral, Sendable {
 }
 public func _convertBoolToObjCBool(_ value: Bool) -> ObjCBool { fatalError() }
 public func _convertObjCBoolToBool(_ value: ObjCBool) -> Bool { fatalError() }
-public func NSSelectorFromString(_ name: String) -> Selector { fatalError() }

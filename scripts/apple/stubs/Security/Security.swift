@@ -1,26 +1,16 @@
-// A stub of Apple's Security framework and of what it takes from CoreFoundation: the used part,
-// declared by hand from Apple's public documentation. Only ever type-checked, never run, linked or
-// shipped. CoreFoundation's types stand here as the classes they are bridged with.
+// A stub of Apple's Security framework: the used part, declared by hand from Apple's public
+// documentation. Only ever type-checked, never run, linked or shipped.
 
-@_exported import Foundation
-
-public typealias CFTypeRef = AnyObject
-public typealias CFString = NSString
-public typealias CFData = NSData
-public typealias CFDate = NSDate
-public typealias CFArray = NSArray
-public typealias CFDictionary = NSDictionary
-public typealias CFIndex = Int
-@objc public final class CFAllocator: NSObject {}
-@objc public final class CFError: NSObject, Error, @unchecked Sendable {}
-public func CFErrorGetCode(_ error: CFError!) -> CFIndex { fatalError() }
-public func CFErrorCopyDescription(_ error: CFError!) -> CFString! { fatalError() }
+@_exported import CoreFoundation
+import Dispatch
 
 // Not Sendable here: whether they are depends on the SDK's version, and nothing may lean on it.
-@objc public final class SecTrust: NSObject {}
-@objc public final class SecCertificate: NSObject {}
-@objc public final class SecKey: NSObject {}
-@objc public final class SecPolicy: NSObject {}
+public final class SecTrust {}
+public final class SecCertificate {}
+public final class SecKey {}
+public final class SecPolicy {}
+
+private func named() -> CFString { fatalError() }
 
 public typealias OSStatus = Int32
 public var errSecSuccess: OSStatus { fatalError() }
@@ -61,15 +51,15 @@ public func SecCertificateCreateWithData(
 ) -> SecCertificate? { fatalError() }
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { fatalError() }
 
-public struct SecKeyAlgorithm: RawRepresentable, Hashable, Sendable {
+public struct SecKeyAlgorithm: RawRepresentable, Hashable, @unchecked Sendable {
   public let rawValue: CFString
   public init(rawValue: CFString) { self.rawValue = rawValue }
-  public static var rsaSignatureMessagePKCS1v15SHA512: SecKeyAlgorithm { fatalError() }
+  public static let rsaSignatureMessagePKCS1v15SHA512 = SecKeyAlgorithm(rawValue: named())
 }
-nonisolated(unsafe) public let kSecAttrKeyType: CFString = NSString()
-nonisolated(unsafe) public let kSecAttrKeyTypeRSA: CFString = NSString()
-nonisolated(unsafe) public let kSecAttrKeyClass: CFString = NSString()
-nonisolated(unsafe) public let kSecAttrKeyClassPublic: CFString = NSString()
+nonisolated(unsafe) public let kSecAttrKeyType: CFString = named()
+nonisolated(unsafe) public let kSecAttrKeyTypeRSA: CFString = named()
+nonisolated(unsafe) public let kSecAttrKeyClass: CFString = named()
+nonisolated(unsafe) public let kSecAttrKeyClassPublic: CFString = named()
 public func SecKeyCreateWithData(
   _ data: CFData, _ attributes: CFDictionary,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -79,9 +69,12 @@ public func SecKeyVerifySignature(
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> Bool { fatalError() }
 
-extension URLProtectionSpace {
-  public var serverTrust: SecTrust? { fatalError() }
-}
-extension URLCredential {
-  public convenience init(trust: SecTrust) { fatalError() }
+@available(macOS 10.15, iOS 13.0, tvOS 13.0, watchOS 6.0, *)
+public enum tls_protocol_version_t: UInt16, Sendable {
+  case TLSv10 = 0x0301
+  case TLSv11 = 0x0302
+  case TLSv12 = 0x0303
+  case TLSv13 = 0x0304
+  case DTLSv10 = 0xfeff
+  case DTLSv12 = 0xfefd
 }

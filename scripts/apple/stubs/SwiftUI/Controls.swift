@@ -32,9 +32,9 @@ public struct ButtonRole: Equatable, Sendable {
 }
 public struct Button<Label: View>: View { public var body: Never { fatalError() } }
 extension Button where Label == Text {
-  public init(_ titleKey: LocalizedStringKey, action: @escaping @MainActor () -> Void) {
-    fatalError()
-  }
+  @preconcurrency nonisolated public init(
+    _ titleKey: LocalizedStringKey, action: @escaping @MainActor () -> Void
+  ) { fatalError() }
   @available(macOS 12.0, iOS 15.0, tvOS 15.0, watchOS 8.0, *)
   public init(
     _ titleKey: LocalizedStringKey, role: ButtonRole?, action: @escaping @MainActor () -> Void
@@ -47,7 +47,7 @@ extension Toggle where Label == Text {
 }
 public struct TextField<Label: View>: View { public var body: Never { fatalError() } }
 extension TextField where Label == Text {
-  public init(_ titleKey: LocalizedStringKey, text: Binding<String>) { fatalError() }
+  nonisolated public init(_ titleKey: LocalizedStringKey, text: Binding<String>) { fatalError() }
 }
 @available(macOS 11.0, iOS 14.0, tvOS 14.0, watchOS 7.0, *)
 public struct ProgressView<Label: View, CurrentValueLabel: View>: View {

@@ -4,14 +4,14 @@ import Foundation
 
 public enum HorizontalAlignment: Sendable { case leading, center, trailing }
 public struct VStack<Content: View>: View {
-  nonisolated public init(
-    alignment: HorizontalAlignment = .center, spacing: Double? = nil,
+  public init(
+    alignment: HorizontalAlignment = .center, spacing: CGFloat? = nil,
     @ViewBuilder content: () -> Content
   ) {}
   public var body: Never { fatalError() }
 }
 public struct Form<Content: View>: View {
-  nonisolated public init(@ViewBuilder content: () -> Content) {}
+  public init(@ViewBuilder content: () -> Content) {}
   public var body: Never { fatalError() }
 }
 // Not used: what the self-test of the check tries in its place, which the oldest system lacks.
@@ -25,7 +25,7 @@ public struct Section<Parent: View, Content: View, Footer: View>: View {
 }
 extension Section where Parent == Text, Footer == EmptyView {
   @available(macOS 12.0, iOS 15.0, tvOS 15.0, watchOS 8.0, *)
-  nonisolated public init(_ titleKey: LocalizedStringKey, @ViewBuilder content: () -> Content) {
+  public init(_ titleKey: LocalizedStringKey, @ViewBuilder content: () -> Content) {
     fatalError()
   }
 }
@@ -58,7 +58,13 @@ public struct Font: Hashable, Sendable {
 @available(tvOS, unavailable)
 @available(watchOS, unavailable)
 public protocol TextSelectability {}
+@available(macOS 12.0, iOS 15.0, *)
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
 public struct EnabledTextSelectability: TextSelectability {}
+@available(macOS 12.0, iOS 15.0, *)
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
 extension TextSelectability where Self == EnabledTextSelectability {
   public static var enabled: EnabledTextSelectability { fatalError() }
 }
@@ -75,6 +81,6 @@ extension View {
   nonisolated public func textSelection<S: TextSelectability>(_ selectability: S) -> some View { self }
   @available(macOS 12.0, iOS 15.0, tvOS 15.0, watchOS 8.0, *)
   nonisolated public func task(
-    priority: TaskPriority = .userInitiated, _ action: sending @escaping @isolated(any) () async -> Void
+    priority: TaskPriority = .userInitiated, @_inheritActorContext _ action: @escaping () async -> Void
   ) -> some View { self }
 }

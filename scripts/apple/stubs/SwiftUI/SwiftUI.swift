@@ -45,7 +45,7 @@ extension Never: Scene {}
   public static func buildBlock<Content: Scene>(_ content: Content) -> Content { fatalError() }
 }
 public struct WindowGroup<Content: View>: Scene {
-  nonisolated public init(@ViewBuilder content: () -> Content) {}
+  public init(@ViewBuilder content: () -> Content) {}
   public var body: Never { fatalError() }
 }
 

@@ -2,10 +2,8 @@
 
 import Foundation
 
-public struct CGRect: Sendable {
-  public static let zero = CGRect()
-}
-
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
 @objc @MainActor public protocol WKNavigationDelegate: NSObjectProtocol {
   @objc optional func webView(
     _ webView: WKWebView, didReceive challenge: URLAuthenticationChallenge,
@@ -13,10 +11,14 @@ public struct CGRect: Sendable {
       @escaping @MainActor @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 }
 
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
 @objc @MainActor open class WKWebsiteDataStore: NSObject {
   open class func nonPersistent() -> WKWebsiteDataStore { fatalError() }
 }
 
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
 @objc @MainActor open class WKWebViewConfiguration: NSObject {
   open var websiteDataStore: WKWebsiteDataStore {
     get { fatalError() }
@@ -24,6 +26,8 @@ public struct CGRect: Sendable {
   }
 }
 
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
 @objc @MainActor open class WKWebView: NSObject {
   public init(frame: CGRect, configuration: WKWebViewConfiguration) { fatalError() }
   open weak var navigationDelegate: (any WKNavigationDelegate)?
