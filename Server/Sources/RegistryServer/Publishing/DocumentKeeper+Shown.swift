@@ -42,9 +42,12 @@ extension DocumentKeeper {
   }
 
   /// What a decision about an endpoint takes into account.
-  func context(of endpoint: WatchedEndpoint, _ ledger: DomainLedger) -> DecisionContext {
+  func context(
+    of endpoint: WatchedEndpoint, _ ledger: DomainLedger, _ look: Look
+  ) -> DecisionContext {
     var context = DecisionContext()
     context.isListed = ledger.keys.isEmpty && listed.overlaps(endpoint.id, endpoint.patterns)
+    if context.isListed { addListed(look, of: endpoint, to: &context) }
     context.approval = endpoint.approval ?? settings.approval
     context.vantages = settings.vantages
     context.quorum = settings.quorum
@@ -53,6 +56,22 @@ extension DocumentKeeper {
     context.denied = state.deniedPins
     context.isSudden = settings.massChange == .hold && services.gauge.withLock(\.isSudden)
     return context
+  }
+
+  /// What other endpoints for the same hosts have of what a look shows.
+  private func addListed(
+    _ look: Look, of endpoint: WatchedEndpoint, to context: inout DecisionContext
+  ) {
+    func isListed(_ has: (DomainLedger) -> Bool) -> Bool {
+      listed.overlaps(endpoint.id, endpoint.patterns) { state.ledgers[$0].map(has) ?? false }
+    }
+    let sightings = Sighting.all(in: look)
+    context.listedPins = Set(
+      sightings.map(\.pin).filter { pin in isListed { $0.keys.contains { $0.pin == pin } } })
+    context.listedAuthorities = Set(
+      sightings.flatMap(\.chain.authorities).filter { pin in
+        isListed { $0.authorities[pin] != nil }
+      })
   }
 
   var hasKeys: Bool { state.ledgers.values.contains { !$0.keys.isEmpty } }

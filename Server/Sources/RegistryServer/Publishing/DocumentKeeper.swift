@@ -79,8 +79,9 @@ actor DocumentKeeper {
     guard inForce.contains(id) else { return EnteredLook() }
     var ledger = state.ledgers[id] ?? DomainLedger()
     let group = ledger.keys.map(\.pin)
-    let context = context(of: endpoint, ledger)
-    let events = ledger.enter(look, at: now, rule: settings.rule, context: context)
+    let context = context(of: endpoint, ledger, look)
+    let rule = settings.rule.spanning(endpoint.interval)
+    let events = ledger.enter(look, at: now, rule: rule, context: context)
     state.ledgers[id] = ledger
     proof.enter(look, at: now)
     if !ledger.keys.isEmpty { listed.insert(id, endpoint.patterns) }

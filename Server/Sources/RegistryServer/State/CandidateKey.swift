@@ -4,7 +4,7 @@ import SslPinningRules
 public struct CandidateKey: Sendable, Hashable {
   /// Why a key that was seen often enough is not published by itself.
   public enum HoldReason: String, Sendable, Hashable, CaseIterable, Comparable {
-    /// A quorum of vantage points answers, and sees other keys.
+    /// A quorum of vantage points answers and sees other keys, or this server does and no quorum sees it.
     case vantagePoints = "vantage-points"
     /// The CA behind it is neither known at this endpoint nor named, and no quorum vouches for it.
     case newIssuer = "new-issuer"
@@ -40,6 +40,10 @@ public struct CandidateKey: Sendable, Hashable {
   public var reasons: [HoldReason] = []
   /// How many looks in a row have missed it, and the most that one followed which saw it.
   var (missedLooks, longestGap) = (0, 0)
+  /// For how many seconds it was seen in all, as in ``KnownKey/shownFor``.
+  var shownFor: Int64 = 0
+  /// Where the last look saw it that showed it.
+  var places: Set<Place> = []
 
   /// A key that was just seen.
   public init(firstSeen: Int64, chain: SeenChain) {
@@ -57,6 +61,8 @@ public struct CandidateKey: Sendable, Hashable {
   ///   a day is never added up.
   mutating func enter(_ sighting: Sighting, at now: Int64, window: Int64) {
     looks += 1
+    shownFor += KnownKey.vouched(since: lastSeen, missed: missedLooks, at: now, window: window)
+    places = sighting.places
     (missedLooks, longestGap) = (0, max(longestGap, missedLooks))
     chain = sighting.chain
     lastSeen = now
@@ -67,12 +73,13 @@ public struct CandidateKey: Sendable, Hashable {
     }
   }
 
-  /// How many saw it so many times.
-  func vouching(_ needed: Int) -> Int { witnesses.values.count { $0.looks >= needed } }
-
-  /// How many of those who looked were shown other keys alone, now and ever since the window began.
-  func opposing(_ answers: Set<String>, at now: Int64, window: Int64) -> Int {
-    answers.count { vantage in witnesses[vantage].map { now - $0.lastSeen > window } ?? true }
+  /// Who of these saw it so many times within the window, and did so now or within the window before.
+  func witnesses(
+    among vantages: Set<String>, looks needed: Int = 1, at now: Int64, window: Int64
+  ) -> Set<String> {
+    vantages.filter { vantage in
+      witnesses[vantage].map { $0.looks >= needed && now - $0.lastSeen <= window } ?? false
+    }
   }
 
   /// Whether it waits for more than further looks.

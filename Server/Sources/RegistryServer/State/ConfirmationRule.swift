@@ -21,4 +21,9 @@ public struct ConfirmationRule: Sendable, Hashable {
     let window = max(600_000, 3 * tls.interval, 10 * Int64(tls.looks) * tls.lookInterval)
     self.init(looks: tls.looks, window: window / 1000, grace: tls.grace / 1000)
   }
+
+  /// The rule for an endpoint that is looked at every `interval` milliseconds, `nil` for as often as all.
+  func spanning(_ interval: Int64?) -> ConfirmationRule {
+    ConfirmationRule(looks: looks, window: max(window, 3 * (interval ?? 0) / 1000), grace: grace)
+  }
 }

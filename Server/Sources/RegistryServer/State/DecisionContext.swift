@@ -5,6 +5,10 @@ public struct DecisionContext: Sendable {
   /// Whether the hosts that the endpoint speaks of have published keys of other endpoints: then its
   /// first key joins a list, and must be confirmed as if it had changed.
   public var isListed = false
+  /// Which of the keys that were just seen those endpoints have: one of these is no new key for the hosts.
+  public var listedPins: Set<SPKIPin> = []
+  /// Under which of the CAs that were just seen those endpoints' keys are.
+  public var listedAuthorities: Set<SPKIPin> = []
   /// Who decides about a new key.
   public var approval = ApprovalMode.automatic
   /// Who looks: the vantage points that are configured, and this server itself.
@@ -27,10 +31,18 @@ public struct DecisionContext: Sendable {
   /// alone is this server, and whoever stands before it.
   public static func quorum(of vantagePoints: Int) -> Int { max(2, (vantagePoints + 1) / 2) }
 
-  /// Whether so many answered with other keys alone that a key waits. Silence says nothing: whoever cuts
-  /// the vantage points off, or a vantage point that is down, holds no key.
-  func isOutvoted(by others: Int) -> Bool {
+  /// Whether a key waits because others are shown: a quorum of vantage points answers with other keys alone, or
+  /// this server does and no quorum sees the key. Silence says nothing: whoever cuts the vantage points off, or
+  /// a vantage point that is down, holds no key.
+  ///
+  /// - Parameters:
+  ///   - others: who answers, and was shown other keys alone.
+  ///   - witnesses: who saw the key.
+  func isOutvoted(by others: Set<String>, against witnesses: Set<String>) -> Bool {
     let points = vantages.count - 1
-    return points > 0 && !isUnion && others >= min(quorum, points)
+    let needed = min(quorum, points)
+    guard points > 0, !isUnion else { return false }
+    return others.count >= needed
+      || others.contains(Observation.direct) && witnesses.count < needed
   }
 }

@@ -24,8 +24,11 @@ extension DocumentState {
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
     let held = ledgers[endpoint]?.held ?? [:]
     let keys = Set(ledgers[endpoint]?.keys.map(\.pin) ?? [])
+    let unasked = Set(
+      ledgers[endpoint]?.keys.filter { $0.unaskedSince != nil }.map(\.pin) ?? [])
     settle(endpoint) { alert in
       switch alert.kind {
+      case .keyUndecided: alert.pin.map { !unasked.contains($0) } ?? true
       case .keyHeld: alert.pin.map { held[$0] == nil } ?? true
       case .unannouncedKey:
         alert.isOver(at: now) || alert.pin.map { !keys.contains($0) } ?? true
@@ -35,7 +38,11 @@ extension DocumentState {
     return identities(of: endpoint) != before
   }
 
-  /// Has one alert stand for all endpoints that changed at once.
+  /// How many keys one alert lists. What is beyond keeps an alert of its own.
+  static let mostListed = 200
+
+  /// Has one alert list the keys of all endpoints that changed at once. A key that it does not list keeps the
+  /// alert of its own that ``noteAlerts(of:at:failures:now:)`` raised.
   ///
   /// - Parameter changed: those that did, by file and id; empty where they were few.
   /// - Returns: whether an alert began or ended.
@@ -52,25 +59,55 @@ extension DocumentState {
       }
     }
     if !changed.isEmpty, isDecided {
-      for id in Array(alerts.keys) where changed.contains("\(file) \(id)") {
-        settle(.unannouncedKey, id)
-      }
       let names = changed.prefix(20).joined(separator: ", ")
+      let keys = listKeys(of: Set(changed), in: file, now)
       raise(
         ServerAlert(
           kind: .massChange,
           message: "\(changed.count) endpoints show new keys within ten minutes: \(names)"
             + (changed.count > 20 ? " and others" : "")
+            + (keys.isEmpty ? "" : "; published without an announcement: ")
+            + keys.joined(separator: ", ")
             + "; hint: if nobody renewed them, somebody stands between; deny the keys",
           since: now))
     }
     return identities(of: "") != before
   }
 
-  /// Whether an event is that of the last look again: a denied key that is still shown.
+  /// The keys of the last day that nobody announced and that have no alert of their own, each with its
+  /// endpoint. Those of `changed` lose theirs as long as there is room on the list.
+  private mutating func listKeys(
+    of changed: Set<String>, in file: String, _ now: Int64
+  ) -> [String] {
+    var listed: [String] = []
+    var candidates: [(id: String, pin: SPKIPin)] = []
+    for (id, ledger) in ledgers.sorted(by: { $0.key < $1.key }) {
+      for key in ledger.keys where key.isUnannounced && now - key.firstSeen <= ServerAlert.day {
+        let hasOwn = alerts[id]?.contains { $0.kind == .unannouncedKey && $0.pin == key.pin }
+        if hasOwn != true {
+          listed.append("\(id) \(key.pin.base64)")
+        } else if changed.contains("\(file) \(id)") {
+          candidates.append((id, key.pin))
+        }
+      }
+    }
+    for (id, pin) in candidates.prefix(max(0, Self.mostListed - listed.count)) {
+      settle(.unannouncedKey, id, pin: pin)
+      listed.append("\(id) \(pin.base64)")
+    }
+    return listed
+  }
+
+  /// Whether an event is that of the last look again: a denied key that is still shown, or still too many new
+  /// keys at once.
   func isTold(_ event: LedgerEvent, at endpoint: String) -> Bool {
-    guard case .deniedKeySeen(let pin) = event else { return false }
-    return alerts[endpoint]?.contains { $0.kind == .deniedKeySeen && $0.pin == pin } == true
+    alerts[endpoint]?.contains { alert in
+      switch event {
+      case .deniedKeySeen(let pin): alert.kind == .deniedKeySeen && alert.pin == pin
+      case .tooManyCandidates: alert.kind == .tooManyKeys
+      default: false
+      }
+    } == true
   }
 
   /// What is said of an endpoint that nobody watches any longer.
@@ -91,7 +128,7 @@ extension DocumentState {
   }
 
   private func identities(of endpoint: String) -> [String] {
-    (alerts[endpoint] ?? []).map { $0.kind.rawValue + ($0.pin?.base64 ?? "") }
+    (alerts[endpoint] ?? []).map(\.identity)
   }
 
   private mutating func raiseAlert(
@@ -102,11 +139,11 @@ extension DocumentState {
     switch event {
     case .refused: kind = .chainRefused
     case .held(let key, _): (kind, pin) = (.keyHeld, key)
-    case .published(let key, isFirst: false):
-      // The one that lists them all says it.
-      guard !(alerts[""] ?? []).contains(where: { $0.kind == .massChange }) else { return }
-      (kind, pin) = (.unannouncedKey, key)
+    case .published(let key, isFirst: false): (kind, pin) = (.unannouncedKey, key)
     case .withdrawn(let key): (kind, pin) = (.keyWithdrawn, key)
+    case .undecided(let key): (kind, pin) = (.keyUndecided, key)
+    // One for all of them: an attacker can show any number.
+    case .tooManyCandidates: kind = .tooManyKeys
     case .deniedKeySeen(let key): (kind, pin) = (.deniedKeySeen, key)
     case .unreachable where failures >= Self.failuresBeforeAlert: kind = .unreachable
     default: return

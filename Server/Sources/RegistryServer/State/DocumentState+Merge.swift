@@ -27,7 +27,8 @@ extension DocumentState {
       alerts.contains { $0.kind == alert.kind && $0.pin == alert.pin }
     }
     settle(id) { has(base, $0) && !has(own, $0) }
-    for alert in own where !has(base, alert) { raise(alert) }
+    // With those of a moment that began anew.
+    for alert in own where !base.contains(where: { $0.identity == alert.identity }) { raise(alert) }
   }
 
   /// What is said where a store went back.
@@ -80,9 +81,12 @@ extension DocumentState {
     return true
   }
 
-  /// A key that is denied waits for nothing any more.
+  /// A key that is denied waits for nothing any more, and its CA is no longer known for it.
   mutating func forgetCandidate(_ pin: SPKIPin) {
-    for id in Array(ledgers.keys) { ledgers[id]?.candidates[pin] = nil }
+    for id in Array(ledgers.keys) {
+      ledgers[id]?.candidates[pin] = nil
+      ledgers[id]?.disown(pin)
+    }
     for id in Array(alerts.keys) { settle(.keyHeld, id, pin: pin) }
   }
 }

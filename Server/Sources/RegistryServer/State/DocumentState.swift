@@ -70,7 +70,7 @@ struct DocumentState: Sendable, Equatable {
   /// The denied keys.
   var deniedPins: Set<SPKIPin> { Set(denied.map(\.pin)) }
 
-  /// Begins or renews an alert. What lasts keeps its beginning.
+  /// Begins or renews an alert. What lasts keeps its beginning; a moment that comes again begins anew.
   /// - Returns: whether it is new.
   @discardableResult
   mutating func raise(_ alert: ServerAlert) -> Bool {
@@ -79,7 +79,7 @@ struct DocumentState: Sendable, Equatable {
       alerts[alert.endpoint, default: []].append(alert)
       return true
     }
-    alerts[alert.endpoint]?[index].message = alert.message
+    alerts[alert.endpoint]?[index].renew(alert)
     return false
   }
 

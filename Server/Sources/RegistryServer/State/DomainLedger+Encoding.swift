@@ -45,6 +45,9 @@ extension KnownKey {
   var json: JSONValue {
     // In the order in which they are written.
     var json: JSONObject = [:]
+    if !authorities.isEmpty {
+      json["authorities"] = .array(authorities.map { .string($0.base64) })
+    }
     if let certificateExpires { json["expires"] = .integer(certificateExpires) }
     json["firstSeen"] = .integer(firstSeen)
     json["lastSeen"] = .integer(lastSeen)
@@ -52,13 +55,29 @@ extension KnownKey {
     if missedLooks > 0 { json["missedLooks"] = .integer(Int64(missedLooks)) }
     if let missedSince { json["missedSince"] = .integer(missedSince) }
     json["pin"] = .string(pin.base64)
+    if !seenAt.isEmpty { json["seenAt"] = seenAtJSON }
+    if shownFor != lastSeen - firstSeen { json["shownFor"] = .integer(shownFor) }
     if let staged {
       json["staged"] = .object([
         "at": .integer(staged.at), "by": .string(staged.by), "note": .string(staged.note),
       ])
     }
     if isUnannounced { json["unannounced"] = .bool(true) }
+    if let unaskedSince { json["unaskedSince"] = .integer(unaskedSince) }
     return .object(json)
+  }
+
+  /// By vantage point, then by address.
+  private var seenAtJSON: JSONValue {
+    let byVantage = Dictionary(grouping: seenAt, by: \.key.vantage)
+    return .object(
+      JSONObject(
+        byVantage.sorted { $0.key < $1.key }.map { vantage, seen in
+          let times = seen.sorted { $0.key < $1.key }.map {
+            ($0.key.address, JSONValue.integer($0.value))
+          }
+          return (vantage, .object(JSONObject(times)))
+        }))
   }
 
   init(_ reader: StateReader) throws(StateFault) {
@@ -75,7 +94,20 @@ extension KnownKey {
       certificateExpires: reader.object["expires"]?.integerValue, staged: staged,
       isUnannounced: reader.object["unannounced"]?.boolValue == true,
       missedLooks: Int(clamping: reader.object["missedLooks"]?.integerValue ?? 0),
-      longestGap: Int(clamping: reader.object["longestGap"]?.integerValue ?? 0))
+      longestGap: Int(clamping: reader.object["longestGap"]?.integerValue ?? 0),
+      shownFor: reader.object["shownFor"]?.integerValue)
+    unaskedSince = reader.object["unaskedSince"]?.integerValue
+    for (vantage, times) in reader.object["seenAt"]?.objectValue ?? [:] {
+      for (address, time) in times.objectValue ?? [:] {
+        seenAt[Place(vantage: vantage, address: address)] = time.integerValue
+      }
+    }
+    for text in reader.object["authorities"]?.arrayValue ?? [] {
+      guard let text = text.stringValue, let pin = try? SPKIPin(base64: text) else {
+        throw reader.fault("authorities")
+      }
+      authorities.append(pin)
+    }
   }
 }
 

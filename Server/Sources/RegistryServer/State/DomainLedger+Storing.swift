@@ -48,14 +48,7 @@ extension DomainLedger {
       let isOwnNewer =
         own.lastSeen != key.lastSeen
         ? own.lastSeen > key.lastSeen : before.map { own.missedSince != $0.missedSince } ?? true
-      merged.keys[index] = KnownKey(
-        pin: key.pin, firstSeen: min(own.firstSeen, key.firstSeen),
-        lastSeen: max(own.lastSeen, key.lastSeen),
-        missedSince: isOwnNewer ? own.missedSince : key.missedSince,
-        certificateExpires: isOwnNewer ? own.certificateExpires : key.certificateExpires,
-        staged: own.staged == nil || key.staged == nil ? nil : own.staged,
-        isUnannounced: own.isUnannounced && key.isUnannounced,
-        missedLooks: isOwnNewer ? own.missedLooks : key.missedLooks)
+      merged.keys[index] = own.united(with: key, isNewer: isOwnNewer)
     }
     merged.keys = Self.sorted(merged.keys)
     for (pin, candidate) in theirs.held {
@@ -67,5 +60,25 @@ extension DomainLedger {
     for pin in base.held.keys where theirs.held[pin] == nil { merged.candidates[pin] = nil }
     for key in merged.keys { merged.candidates[key.pin] = nil }
     return merged
+  }
+}
+
+extension KnownKey {
+  /// This key as two servers know it.
+  ///
+  /// - Parameter isNewer: whether this side saw last how it stands.
+  fileprivate func united(with theirs: KnownKey, isNewer: Bool) -> KnownKey {
+    let newer = isNewer ? self : theirs
+    var united = KnownKey(
+      pin: pin, firstSeen: min(firstSeen, theirs.firstSeen),
+      lastSeen: max(lastSeen, theirs.lastSeen), missedSince: newer.missedSince,
+      certificateExpires: newer.certificateExpires,
+      staged: staged == nil || theirs.staged == nil ? nil : staged,
+      isUnannounced: isUnannounced && theirs.isUnannounced, missedLooks: newer.missedLooks,
+      longestGap: max(longestGap, theirs.longestGap), shownFor: max(shownFor, theirs.shownFor))
+    united.unaskedSince = newer.unaskedSince
+    united.authorities = newer.authorities
+    united.seenAt = seenAt.merging(theirs.seenAt, uniquingKeysWith: max)
+    return united
   }
 }

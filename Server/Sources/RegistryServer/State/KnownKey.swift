@@ -23,11 +23,21 @@ public struct KnownKey: Sendable, Hashable {
   public let firstSeen: Int64
   /// When it was last seen; for a staged key, when it was announced.
   public var lastSeen: Int64
+  /// For how many seconds it was seen in all: whole as long as no look missed it between two that saw it,
+  /// a minute at most for each time that it was seen again.
+  public var shownFor: Int64
+  /// Where it was seen, and when it last was there; of more than ``maximumPlaces`` those where it was last.
+  public var seenAt: [Place: Int64] = [:]
+  /// The keys of the issuer and of the anchor that it was last seen under.
+  public var authorities: [SPKIPin] = []
   /// Since when looks succeed without showing it; its grace time counts from here.
   ///
   /// Not from ``lastSeen``: while nobody looked (this server was down, or the endpoint was) a key
   /// was not missed, and retiring it on the first look afterwards could cut off half of a fleet.
   public var missedSince: Int64?
+  /// Since when looks cannot tell whether it is gone: it is not seen, and a place that showed it does not
+  /// answer (``LookCoverage``). That time is no part of its grace time.
+  public var unaskedSince: Int64?
   /// Until when the certificate that last showed it is valid; `nil` where it was never seen.
   public var certificateExpires: Int64?
   /// Set while the key was announced and never seen.
@@ -35,7 +45,7 @@ public struct KnownKey: Sendable, Hashable {
   /// Whether looks alone spoke for it, beside keys that were published before: nobody announced it, and
   /// nobody approved it.
   public var isUnannounced: Bool
-  /// How many looks at every address succeeded without showing it since it was last seen.
+  /// How many looks have missed it since it was last seen.
   public var missedLooks: Int
   /// The most looks in a row that missed it and were followed by one that saw it.
   public var longestGap: Int
@@ -44,11 +54,13 @@ public struct KnownKey: Sendable, Hashable {
   public init(
     pin: SPKIPin, firstSeen: Int64, lastSeen: Int64, missedSince: Int64? = nil,
     certificateExpires: Int64? = nil, staged: Staging? = nil, isUnannounced: Bool = false,
-    missedLooks: Int = 0, longestGap: Int = 0
+    missedLooks: Int = 0, longestGap: Int = 0,
+    shownFor: Int64? = nil
   ) {
     self.pin = pin
     self.firstSeen = firstSeen
     self.lastSeen = lastSeen
+    self.shownFor = shownFor ?? (lastSeen - firstSeen)
     self.missedSince = missedSince
     self.certificateExpires = certificateExpires
     self.staged = staged
@@ -68,8 +80,10 @@ extension KnownKey {
   /// For how many seconds a key is short-lived that nobody announced. What lasts longer is no middleman's
   /// moment, and leaves by its grace time.
   static let shortLife: Int64 = 3600
-  /// How many looks at every address must miss it before it is withdrawn, at least.
+  /// How many looks must miss it before it is withdrawn, at least.
   static let leastLooksToWithdraw = 30
+  /// How many, at most: whoever shows a key now and then stretches the gaps, and must not keep it for days.
+  static let mostLooksToWithdraw = 210
   /// For how many seconds, at least.
   static let timeToWithdraw: Int64 = 600
   /// For how many times as long as it was there, and for how many times as many looks as ever missed it while it
@@ -77,13 +91,21 @@ extension KnownKey {
   /// connection, come and go at a pace that they have shown: seven times that is missed once in a thousand
   /// times (e^-7).
   static let spansToWithdraw: Int64 = 7
+  /// For how many seconds a look vouches that found the key again after others had missed it.
+  static let moment: Int64 = 60
+  /// For how long the places that showed it must have answered without it before their silence is no matter.
+  static let settled: Int64 = 86_400
+  /// How many places are remembered.
+  static let maximumPlaces = 32
 
   /// Whether nobody announced it, and it has been there for less than an hour in all.
-  var isShortLived: Bool { isUnannounced && lastSeen - firstSeen < Self.shortLife }
+  var isShortLived: Bool { isUnannounced && shownFor < Self.shortLife }
 
   /// How many looks must miss it before it is withdrawn.
   var looksToWithdraw: Int {
-    max(Self.leastLooksToWithdraw, Int(Self.spansToWithdraw) * (longestGap + 1))
+    min(
+      Self.mostLooksToWithdraw,
+      max(Self.leastLooksToWithdraw, Int(Self.spansToWithdraw) * (longestGap + 1)))
   }
 
   /// Whether it was there for a moment and is gone: published by looks alone, seen for less than an hour, and then
@@ -91,9 +113,64 @@ extension KnownKey {
   ///
   /// - Parameter now: Unix time in seconds.
   func isPassing(at now: Int64) -> Bool {
-    guard isShortLived, missedLooks >= looksToWithdraw, let missedSince else { return false }
-    return now - missedSince
-      >= max(Self.timeToWithdraw, Self.spansToWithdraw * (lastSeen - firstSeen))
+    guard isShortLived, unaskedSince == nil, missedLooks >= looksToWithdraw, let missedSince
+    else { return false }
+    return now - missedSince >= max(Self.timeToWithdraw, Self.spansToWithdraw * shownFor)
+  }
+
+  /// Whether the next looks may lead to its withdrawal.
+  var isDoubtful: Bool {
+    isShortLived && unaskedSince == nil && missedSince != nil && missedLooks < looksToWithdraw
+  }
+
+  /// After how many seconds of silence somebody is told that nobody knows whether it is gone.
+  func patience(_ rule: ConfirmationRule) -> Int64 {
+    isShortLived ? Self.timeToWithdraw : rule.grace
+  }
+
+  /// Who saw it within the last `window` seconds, by the vantage points' names.
+  func vantages(at now: Int64, window: Int64) -> Set<String> {
+    Set(seenAt.filter { now - $0.value <= window }.map(\.key.vantage))
+  }
+
+  /// Enters that a look showed it.
+  mutating func note(_ sighting: Sighting, at now: Int64, window: Int64) {
+    shownFor += Self.vouched(since: lastSeen, missed: missedLooks, at: now, window: window)
+    longestGap = max(longestGap, missedLooks)
+    (lastSeen, missedLooks, missedSince, unaskedSince) = (now, 0, nil, nil)
+    staged = nil
+    certificateExpires = sighting.chain.leaf.expiry
+    authorities = sighting.chain.authorities
+    remember(sighting.places, at: now)
+  }
+
+  /// Remembers where it was seen.
+  mutating func remember(_ places: Set<Place>, at now: Int64) {
+    for place in places { seenAt[place] = now }
+    guard seenAt.count > Self.maximumPlaces else { return }
+    let newest = seenAt.sorted { ($0.value, $0.key) > ($1.value, $1.key) }
+    seenAt = Dictionary(uniqueKeysWithValues: newest.prefix(Self.maximumPlaces).map { ($0, $1) })
+  }
+
+  /// Enters that a look did not show it.
+  ///
+  /// - Parameters:
+  ///   - isMissed: whether the look can tell that.
+  ///   - last: when the look before succeeded: what passed since is no part of the grace time if not.
+  mutating func miss(_ isMissed: Bool, at now: Int64, since last: Int64) {
+    if isMissed || missedSince.map({ now - $0 >= Self.settled }) == true {
+      (missedSince, unaskedSince) = (missedSince ?? now, nil)
+      missedLooks += 1
+    } else {
+      unaskedSince = unaskedSince ?? now
+      missedSince = missedSince.map { max($0, min(now, $0 + now - last)) }
+    }
+  }
+
+  /// For how many seconds a look vouches that shows a key again.
+  static func vouched(since last: Int64, missed: Int, at now: Int64, window: Int64) -> Int64 {
+    let gap = max(0, now - last)
+    return missed == 0 && gap <= window ? gap : min(gap, moment)
   }
 }
 

@@ -14,13 +14,15 @@ public enum LedgerEvent: Sendable, Hashable {
   case deniedKeySeen(SPKIPin)
   /// A waiting key was not seen again in time and is forgotten.
   case lapsed(SPKIPin)
-  /// A new key that is not even counted, because too many others wait.
+  /// A new key that is not counted, or no longer, because too many others wait.
   case tooManyCandidates(SPKIPin)
   /// An old key whose grace time is over; it is published no more.
   case retired(SPKIPin)
   /// A key that nobody announced was there for a moment and is gone; it is published no more, and not
   /// denied: if it returns it is confirmed anew.
   case withdrawn(SPKIPin)
+  /// A published key is not seen, and cannot leave: a place that showed it does not answer.
+  case undecided(SPKIPin)
   /// The endpoint's chain proves nothing; nothing changes.
   case refused(reason: String, presented: SPKIPin?)
   /// The endpoint could not be asked; nothing changes.
@@ -32,7 +34,7 @@ public enum LedgerEvent: Sendable, Hashable {
     switch self {
     case .published(_, isFirst: true), .retired, .activated: .info
     case .published, .held, .deniedKeySeen, .waiting, .lapsed, .tooManyCandidates, .refused,
-      .unreachable, .withdrawn:
+      .unreachable, .withdrawn, .undecided:
       .warn
     }
   }
@@ -49,6 +51,7 @@ public enum LedgerEvent: Sendable, Hashable {
     case .tooManyCandidates: "key_ignored"
     case .retired: "key_retired"
     case .withdrawn: "key_withdrawn"
+    case .undecided: "key_undecided"
     case .refused: "look_refused"
     case .unreachable: "look_failed"
     }
@@ -73,9 +76,11 @@ public enum LedgerEvent: Sendable, Hashable {
   /// Whether it changes what is known about keys, and so belongs into the history.
   var isHistoric: Bool {
     switch self {
-    case .published, .held, .activated, .retired, .withdrawn, .lapsed, .deniedKeySeen: true
+    case .published, .held, .activated, .retired, .withdrawn, .undecided, .lapsed, .deniedKeySeen,
+      .tooManyCandidates:
+      true
     case .waiting(_, let looks, _): looks == 1
-    case .tooManyCandidates, .refused, .unreachable: false
+    case .refused, .unreachable: false
     }
   }
 
@@ -83,7 +88,8 @@ public enum LedgerEvent: Sendable, Hashable {
   var pin: SPKIPin? {
     switch self {
     case .published(let pin, _), .waiting(let pin, _, _), .held(let pin, _), .lapsed(let pin),
-      .retired(let pin), .withdrawn(let pin), .tooManyCandidates(let pin), .activated(let pin),
+      .retired(let pin), .withdrawn(let pin), .undecided(let pin), .tooManyCandidates(let pin),
+      .activated(let pin),
       .deniedKeySeen(let pin):
       pin
     case .refused(_, let presented): presented
@@ -104,11 +110,16 @@ extension LedgerEvent: CustomStringConvertible {
     case .activated: "a staged key is in use"
     case .deniedKeySeen: "the endpoint shows a key that is denied; it is not published"
     case .lapsed: "a new key was not seen often enough and is forgotten"
-    case .tooManyCandidates: "too many new keys at once; this one is not counted"
+    case .tooManyCandidates:
+      "too many new keys wait at once; this one is not counted: an endpoint that shows so many may be in the"
+        + " wrong hands"
     case .retired: "an old key was not seen for its grace time and is published no more"
     case .withdrawn:
-      "a new key that nobody announced was there for a moment only and is published no more: somebody may"
-        + " have stood between this server and the endpoint"
+      "a new key that nobody announced was there for a moment only, or that others do not see, is"
+        + " published no more: somebody may have stood between this server and the endpoint"
+    case .undecided:
+      "a published key is not seen, and an address or vantage point that showed it does not answer: nobody"
+        + " knows whether it is gone, so it stays"
     case .refused(let reason, _): "the endpoint is not believed: \(reason); nothing changes"
     case .unreachable(let reason): "the endpoint cannot be asked: \(reason); nothing changes"
     }
@@ -119,7 +130,8 @@ extension CandidateKey.HoldReason {
   /// The reason, for people.
   public var explanation: String {
     switch self {
-    case .vantagePoints: "a quorum of vantage points answers and sees other keys"
+    case .vantagePoints:
+      "a quorum of vantage points answers and sees other keys, or this server does and no quorum sees the key"
     case .newIssuer:
       "its CA is neither known here nor named in issuers, and no quorum of vantage points vouches for it"
     case .suddenChange:

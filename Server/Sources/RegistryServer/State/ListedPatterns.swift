@@ -26,18 +26,25 @@ struct ListedPatterns: Sendable {
     }
   }
 
-  /// Whether another endpoint than `id` is entered for a host that these patterns speak of.
-  func overlaps(_ id: String, _ patterns: [HostPattern]) -> Bool {
+  /// Whether another endpoint than `id` is entered for a host that these patterns speak of, and is one of
+  /// those that are meant.
+  func overlaps(
+    _ id: String, _ patterns: [HostPattern], where isMeant: (String) -> Bool = { _ in true }
+  ) -> Bool {
+    func isMet(_ other: String) -> Bool { other != id && isMeant(other) }
     for pattern in patterns {
       if case .anyDepth = pattern {
-        let isMet = all.contains { $0.key != id && $0.value.contains { $0.overlaps(pattern) } }
-        if isMet { return true }
+        if all.contains(where: { $0.value.contains { $0.overlaps(pattern) } && isMet($0.key) }) {
+          return true
+        }
         continue
       }
-      for handle in Self.questions(of: pattern)
-      where ids[handle]?.contains(where: { $0 != id }) == true { return true }
-      let isMet = deep.contains { $0.key != id && $0.value.contains { $0.overlaps(pattern) } }
-      if isMet { return true }
+      for handle in Self.questions(of: pattern) where ids[handle]?.contains(where: isMet) == true {
+        return true
+      }
+      if deep.contains(where: { $0.value.contains { $0.overlaps(pattern) } && isMet($0.key) }) {
+        return true
+      }
     }
     return false
   }

@@ -14,7 +14,12 @@ public struct ServerAlert: Sendable, Hashable {
     case unannouncedKey = "unannounced-key"
     /// A key that nobody announced was there for a moment and is published no more; for a day.
     case keyWithdrawn = "key-withdrawn"
-    /// Many endpoints changed at once; for a day, in place of an alert for each.
+    /// A key that is published is not seen, and a place that showed it does not answer.
+    case keyUndecided = "key-undecided"
+    /// More new keys at once than are counted; for a day.
+    case tooManyKeys = "too-many-keys"
+    /// Many endpoints changed at once; for a day since the last of them, in place of an alert for each key
+    /// that it lists.
     case massChange = "mass-change"
     /// An endpoint shows a key that is denied.
     case deniedKeySeen = "denied-key-seen"
@@ -29,12 +34,26 @@ public struct ServerAlert: Sendable, Hashable {
   /// For how many seconds alerts stand that tell of a moment.
   static let day: Int64 = 86_400
 
-  /// Whether it told of a moment that is long over.
-  func isOver(at now: Int64) -> Bool {
+  /// Whether it tells of a moment. One that comes again begins it anew.
+  var isOfMoment: Bool {
     switch kind {
-    case .unannouncedKey, .keyWithdrawn, .massChange: now - since > Self.day
+    case .unannouncedKey, .keyWithdrawn, .tooManyKeys, .massChange: true
     default: false
     }
+  }
+
+  /// Whether it told of a moment that is long over.
+  func isOver(at now: Int64) -> Bool { isOfMoment && now - since > Self.day }
+
+  /// Says what the same alert says now.
+  mutating func renew(_ other: ServerAlert) {
+    message = other.message
+    if isOfMoment { since = max(since, other.since) }
+  }
+
+  /// What tells it from other alerts about the same endpoint, and from itself before it began anew.
+  var identity: String {
+    kind.rawValue + (pin?.base64 ?? "") + (isOfMoment ? " \(since)" : "")
   }
 
   /// What kind of trouble.

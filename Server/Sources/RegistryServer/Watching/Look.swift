@@ -65,6 +65,11 @@ public struct SeenChain: Sendable, Hashable {
 
   /// The key that issued the leaf; `nil` where the leaf itself is the anchor.
   public var issuer: SPKIPin? { path.count > 1 ? path[1].pin : nil }
+
+  /// The keys of the issuer and of the anchor, for which its CA is known; none where the leaf is the anchor.
+  var authorities: [SPKIPin] {
+    path.count > 1 ? [path[1].pin, path[path.count - 1].pin] : []
+  }
 }
 
 /// One certificate of a validated path. Times are Unix seconds.
@@ -97,23 +102,6 @@ public struct SeenCertificate: Sendable, Hashable {
 }
 
 extension Look {
-  /// Whether every address answered with a key under a chain that counts, so that a key which nobody showed
-  /// was not missed by chance.
-  ///
-  /// - What a vantage point did not ask itself, or all of it if it is silent as a whole, takes nothing from
-  ///   what this server saw: whoever could cut one off would keep his key listed.
-  /// - Addresses that were remembered are not all that the name may have by now.
-  var coversEveryAddress: Bool {
-    let asked = observations.filter { $0.vantage == Observation.direct || $0.cause != .vantage }
-    let byVantage = Dictionary(grouping: asked, by: \.vantage)
-    return byVantage[Observation.direct] != nil && !asked.contains(where: \.isRemembered)
-      && byVantage.allSatisfy { vantage, seen in
-        let accepted = seen.count { if case .accepted = $0.outcome { true } else { false } }
-        let isSilent = seen.allSatisfy { if case .unreachable = $0.outcome { true } else { false } }
-        return accepted == seen.count || isSilent && vantage != Observation.direct
-      }
-  }
-
   /// From when to when the accepted chains are valid as wholes, in Unix seconds; an end that is not known
   /// is the last there is.
   var validities: [(from: Int64, to: Int64)] {

@@ -228,6 +228,23 @@ import Testing
     #expect(other.merging(own, base: DomainLedger()).keys == both)
   }
 
+  @Test("unites how long a key was seen, how it came and went, and where")
+  func mergingPresence() {
+    func ledger(_ gap: Int, _ shown: Int64, at places: [String: Int64]) -> DomainLedger {
+      var key = KnownKey(
+        pin: pin(1), firstSeen: 10, lastSeen: 50, isUnannounced: true, longestGap: gap,
+        shownFor: shown)
+      for (address, time) in places {
+        key.seenAt[Place(vantage: "direct", address: address)] = time
+      }
+      return DomainLedger(keys: [key])
+    }
+    let (one, other) = (ledger(7, 20, at: ["a": 50, "b": 20]), ledger(3, 30, at: ["b": 50]))
+    let both = ledger(7, 30, at: ["a": 50, "b": 50])
+    #expect(one.merging(other, base: DomainLedger()).keys == both.keys)
+    #expect(other.merging(one, base: DomainLedger()).keys == both.keys)
+  }
+
   @Test("takes over since when a key is missed, where that changed on the other side alone")
   func mergingMissed() {
     func ledger(_ missedSince: Int64?) -> DomainLedger {

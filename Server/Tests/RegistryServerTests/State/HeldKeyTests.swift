@@ -297,6 +297,13 @@ import Testing
         == [.lapsed(pin(2))])
   }
 
+  @Test("for as long as three looks take at the endpoint's own pace")
+  func ownPace() {
+    #expect(Self.rule.spanning(nil) == Self.rule)
+    #expect(Self.rule.spanning(30_000) == Self.rule)
+    #expect(Self.rule.spanning(900_000).window == 2700)
+  }
+
   @Test("for the first key of an endpoint never: there is no list that it could break into")
   func firstKey() {
     var context = DecisionContext()

@@ -54,6 +54,17 @@ import Testing
     #expect(isHeld)
   }
 
+  @Test("is new again once the only key under it is denied")
+  func denied() throws {
+    var state = DocumentState()
+    state.ledgers["a"] = Self.moved(to: 101, watched: 3600)
+    _ = try state.deny(pin(2), configured: [], force: true, .init(who: "ada", at: 4000, why: ""))
+    var ledger = try #require(state.ledgers["a"])
+    #expect(ledger.authorities[pin(100)] != nil)
+    let isHeld = Self.isHeld(&ledger, 3, under: 101, at: 4000)
+    #expect(isHeld)
+  }
+
   @Test("is known after however long an outage")
   func outage() {
     var ledger = DomainLedger()

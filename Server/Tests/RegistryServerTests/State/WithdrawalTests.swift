@@ -15,6 +15,8 @@ import Testing
     var looks = 31
     /// Seconds between those.
     var pause: Int64 = 20
+    /// Where it is shown, and the older key before.
+    var places: [Place] = [Place(vantage: Observation.direct, address: "")]
     /// What they show; the older key by default.
     var instead: Look = .accepted(pin(1))
     var isApproved = false
@@ -27,22 +29,18 @@ import Testing
     Look(observations: outcomes.map { Observation(vantage: $0, address: $1, outcome: $2) })
   }
 
-  /// As above, each address with the cause of its failure, and whether it was remembered.
-  private static func look(
-    here: [(Observation.Outcome, isRemembered: Bool)],
-    paris: [(Observation.Outcome, LookFailureCause?)]
-  ) -> Look {
-    Look(
-      observations: here.enumerated().map { index, seen in
-        var observation = Observation(address: "\(index)", outcome: seen.0)
-        observation.isRemembered = seen.isRemembered
-        return observation
-      }
-        + paris.enumerated().map {
-          Observation(vantage: "paris", address: "\($0)", outcome: $1.0, cause: $1.1)
-        })
+  /// What this server sees at an address that it remembers.
+  private static var remembered: Look {
+    var observation = Observation(address: "a", outcome: old)
+    observation.isRemembered = true
+    return Look(observations: [observation])
   }
 
+  private static let a = Place(vantage: here, address: "a")
+  private static let both = [a, Place(vantage: here, address: "b")]
+  private static let paris = [
+    Place(vantage: "paris", address: "a"), Place(vantage: "paris", address: "b"),
+  ]
   private static let old = Observation.Outcome.accepted(
     SeenChain(leaf: SeenCertificate(pin: pin(1))))
   private static let silence = Observation.Outcome.unreachable(reason: "timed out")
@@ -64,32 +62,39 @@ import Testing
     Scenario(name: "stays if a person approved it", isApproved: true, isWithdrawn: false),
     Scenario(name: "stays if it was announced", isAnnounced: true, isWithdrawn: false),
     Scenario(
-      name: "stays while one address is silent",
+      name: "stays while an address is silent that showed it", places: both,
       instead: look([(here, "a", old), (here, "b", silence)]), isWithdrawn: false),
     Scenario(
-      name: "stays while one address shows a chain that proves nothing",
+      name: "leaves though an address is silent that never showed it", places: [a],
+      instead: look([(here, "a", old), (here, "b", silence)]), isWithdrawn: true),
+    Scenario(
+      name: "stays while an address that showed it shows a chain that proves nothing", places: both,
       instead: look([(here, "a", old), (here, "b", .refused(reason: "expired", presented: nil))]),
       isWithdrawn: false),
     Scenario(
-      name: "leaves though a vantage point is silent as a whole",
-      instead: look([(here, "a", old), ("paris", "a", silence), ("paris", "b", silence)]),
+      name: "leaves though a vantage point is silent as a whole that saw it", places: both + paris,
+      instead: look([
+        (here, "a", old), (here, "b", old), ("paris", "a", silence), ("paris", "b", silence),
+      ]), isWithdrawn: true),
+    Scenario(
+      name: "leaves though a vantage point that saw it did not ask one of two addresses",
+      places: both + paris,
+      instead: look([
+        (here, "a", old), (here, "b", old), ("paris", "a", old), ("paris", "b", silence),
+      ]), isWithdrawn: true),
+    Scenario(
+      name: "leaves though a vantage point that saw it shows a chain that proves nothing",
+      places: [a] + paris,
+      instead: look([(here, "a", old), ("paris", "a", .refused(reason: "expired", presented: nil))]
+      ),
       isWithdrawn: true),
     Scenario(
-      name: "leaves though a vantage point did not ask one of two addresses",
-      instead: look(
-        here: [(old, false), (old, false)], paris: [(old, nil), (silence, .vantage)]),
-      isWithdrawn: true),
+      name: "stays while the resolver is silent and addresses are remembered", places: [a],
+      instead: remembered, isWithdrawn: false),
     Scenario(
-      name: "stays while a vantage point asked and one of two addresses did not answer it",
-      instead: look(
-        here: [(old, false), (old, false)], paris: [(old, nil), (silence, .timeout)]),
+      name: "stays while this server itself cannot look", places: both + paris,
+      instead: look([(here, "", silence), ("paris", "a", old), ("paris", "b", old)]),
       isWithdrawn: false),
-    Scenario(
-      name: "stays while the resolver is silent and addresses are remembered",
-      instead: look(here: [(old, true)], paris: []), isWithdrawn: false),
-    Scenario(
-      name: "stays while this server itself cannot look",
-      instead: look([(here, "", silence), ("paris", "", old)]), isWithdrawn: false),
     Scenario(
       name: "stays where a third key took its place", instead: .accepted(pin(3)),
       isWithdrawn: false),
@@ -99,12 +104,21 @@ import Testing
   func withdrawn(_ scenario: Scenario) throws {
     var state = DocumentState()
     var ledger = DomainLedger()
-    _ = ledger.enter(.accepted(pin(1)), at: 0, rule: Self.rule)
+    var context = DecisionContext()
+    context.vantages = [Self.here, "paris"]
+    func enter(_ look: Look, _ now: Int64) -> [LedgerEvent] {
+      ledger.enter(look, at: now, rule: Self.rule, context: context)
+    }
+    func shows(_ key: UInt8) -> Look {
+      let chain = SeenChain(leaf: SeenCertificate(pin: pin(key)))
+      return Self.look(scenario.places.map { ($0.vantage, $0.address, .accepted(chain)) })
+    }
+    _ = enter(shows(1), 0)
     if scenario.isAnnounced { ledger.stage(pin(2), .init(at: 0, by: "ada")) }
     var now: Int64 = 100
     for second in stride(from: 0, through: scenario.shown, by: 2) {
       now = 100 + second
-      _ = ledger.enter(.accepted(pin(2)), at: now, rule: Self.rule)
+      _ = enter(shows(2), now)
     }
     #expect(ledger.keys.map(\.pin) == [pin(1), pin(2)])
     state.ledgers["a"] = ledger
@@ -115,7 +129,7 @@ import Testing
     var events: [LedgerEvent] = []
     for _ in 0..<scenario.looks {
       now += scenario.pause
-      events += ledger.enter(scenario.instead, at: now, rule: Self.rule)
+      events += enter(scenario.instead, now)
     }
     #expect(events.contains(.withdrawn(pin(2))) == scenario.isWithdrawn)
     #expect(ledger.keys.contains { $0.pin == pin(2) } != scenario.isWithdrawn)

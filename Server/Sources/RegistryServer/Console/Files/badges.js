@@ -33,6 +33,8 @@ export const alertKinds = {
   storing: ["bad", "Cannot store"],
   "mass-change": ["bad", "Many endpoints changed at once"],
   "key-withdrawn": ["bad", "Key was there for a moment"],
+  "too-many-keys": ["bad", "Too many new keys at once"],
+  "key-undecided": ["care", "Key that may be gone"],
   "key-held": ["care", "Key waits for a decision"],
   "unannounced-key": ["care", "Key that nobody announced"],
   "left-configuration": ["care", "Left the configuration"],

@@ -7,7 +7,7 @@ import { table } from "./tables.js";
 const names = {
   key_published: "Key published", key_waiting: "New key seen", key_held: "Key held", key_activated: "Staged key in use",
   denied_key_seen: "Denied key seen", key_lapsed: "New key forgotten", key_retired: "Key retired",
-  key_withdrawn: "Key withdrawn",
+  key_withdrawn: "Key withdrawn", key_undecided: "Key may be gone", key_ignored: "Too many new keys",
   key_staged: "Key staged", key_approved: "Key approved", key_revoked: "Key revoked", key_denied: "Key denied",
   key_allowed: "Key allowed again", endpoint_added: "Endpoint added", endpoint_changed: "Endpoint changed",
   endpoint_paused: "Endpoint paused", endpoint_resumed: "Endpoint resumed", endpoint_removed: "Endpoint taken out",

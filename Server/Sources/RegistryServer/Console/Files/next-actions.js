@@ -30,6 +30,14 @@ export function nextActions({ alerts, expiries, documents, time, leader }) {
     add("bad", `${alert.endpoint} showed another key for a moment, and apps took it. Find out who stood between.`,
       endpointAddress(alert.file, alert.endpoint), "See when");
   }
+  for (const alert of few(ofKind("too-many-keys"))) {
+    add("bad", `${alert.endpoint} shows too many new keys at once. Find out who answers for its name.`,
+      endpointAddress(alert.file, alert.endpoint), "See which");
+  }
+  for (const alert of few(ofKind("key-undecided"))) {
+    add("care", `${alert.endpoint} has a key that may be gone: what showed it does not answer. Repair that, or deny the key.`,
+      endpointAddress(alert.file, alert.endpoint), "See where");
+  }
   if (held > 0) {
     add("care", `${held === 1 ? "A new key waits" : `${held} new keys wait`} for a decision. Approve or deny.`, "#/pending", "Decide");
   }

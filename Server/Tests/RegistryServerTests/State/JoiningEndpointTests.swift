@@ -1,0 +1,80 @@
+import SslPinningRules
+import Testing
+
+@testable import RegistryServer
+
+/// The first key of an endpoint whose hosts have keys of others.
+@Suite("A first key that joins a list") struct JoiningEndpointTests {
+  struct Scenario: Sendable, CustomTestStringConvertible {
+    let name: String
+    var listedPins: Set<SPKIPin> = []
+    var listedAuthorities: Set<SPKIPin> = []
+    var issuers: Set<SPKIPin> = []
+    /// What the third look led to.
+    let event: LedgerEvent
+    var testDescription: String { name }
+  }
+
+  static let scenarios: [Scenario] = [
+    Scenario(
+      name: "under a CA that none of them has waits for a person",
+      event: .held(pin(2), [.newIssuer])),
+    Scenario(
+      name: "under their CA is published, and told as one that nobody announced",
+      listedAuthorities: [pin(101)], event: .published(pin(2), isFirst: false)),
+    Scenario(
+      name: "under a CA that was named is published, and told as one that nobody announced",
+      issuers: [pin(101)], event: .published(pin(2), isFirst: false)),
+  ]
+
+  @Test("is judged by their CAs", arguments: scenarios)
+  func joins(_ scenario: Scenario) {
+    var bench = LedgerBench()
+    bench.context.isListed = true
+    bench.context.listedPins = scenario.listedPins
+    bench.context.listedAuthorities = scenario.listedAuthorities
+    bench.context.issuers = scenario.issuers
+    bench.see([(LedgerBench.here, "", .key(2, under: 101))], 2)
+    #expect(bench.keys == [])
+    bench.see([(LedgerBench.here, "", .key(2, under: 101))])
+    #expect(bench.events.last == scenario.event)
+    #expect(scenario.event == .held(pin(2), [.newIssuer]) || bench.ledger.keys[0].isUnannounced)
+  }
+
+  @Test("and is one of theirs is no new key for the hosts")
+  func theirs() {
+    var bench = LedgerBench()
+    bench.context.isListed = true
+    bench.context.listedPins = [pin(2)]
+    bench.context.listedAuthorities = [pin(101)]
+    bench.see([(LedgerBench.here, "", .key(2, under: 101))])
+    #expect(bench.events == [.published(pin(2), isFirst: true)])
+  }
+
+  @Test("is compared with what the other endpoints of the document have")
+  func inService() async throws {
+    let server = try ScriptedService(
+      keys: """
+        [{fqdn: a.test, domainName: x.test, file: all.json},
+         {fqdn: b.test, domainName: x.test, file: all.json},
+         {fqdn: c.test, domainName: x.test, file: all.json}]
+        """)
+    func show(_ key: UInt8, under authority: UInt8, at host: String) async {
+      server.observer.show(
+        LedgerBench.look([(LedgerBench.here, "", .key(key, under: authority))]), at: host)
+      await server.service.look(at: host)
+    }
+    server.observer.show(
+      LedgerBench.look([(LedgerBench.here, "", .key(1))]), at: "a.test")
+    try await server.start()
+    await show(1, under: 100, at: "a.test")
+    await show(2, under: 101, at: "b.test")
+    await show(3, under: 100, at: "c.test")
+    let document = try #require(server.service.currentDocument("all.json"))
+    let text = String(decoding: document.bytes, as: UTF8.self)
+    #expect(text.contains(pin(1).base64) && text.contains(pin(3).base64))
+    #expect(!text.contains(pin(2).base64))
+    #expect(server.log.events("key_held").count == 1)
+    await server.service.stop()
+  }
+}

@@ -1,0 +1,246 @@
+import SslPinningRules
+import Testing
+
+@testable import RegistryServer
+
+/// When a key leaves that is not seen any more, with several addresses and vantage points.
+@Suite("A key that is not seen") struct LeavingKeyTests {
+  typealias View = LedgerBench.View
+
+  /// Looks that show the same, one after the other.
+  struct Stretch: Sendable {
+    let view: View
+    var times = 1
+    var pause: Int64 = 60
+
+    init(_ view: View, _ times: Int = 1, every pause: Int64 = 60) {
+      (self.view, self.times, self.pause) = (view, times, pause)
+    }
+  }
+
+  struct Scenario: Sendable, CustomTestStringConvertible {
+    let name: String
+    var points: [String] = []
+    var isUnion = false
+    let steps: [Stretch]
+    /// The published keys in the end.
+    let keys: Set<UInt8>
+    /// The keys that somebody was told of: nobody knows whether they are gone.
+    var told: Set<UInt8> = []
+    var testDescription: String { name }
+  }
+
+  private static let here = LedgerBench.here
+  private static let day = 24 * 60
+
+  /// What two addresses show to this server.
+  private static func at(_ a: LedgerBench.Answer, _ b: LedgerBench.Answer) -> View {
+    [(here, "a", a), (here, "b", b)]
+  }
+
+  /// What this server and Oslo see at one address.
+  private static func from(_ direct: LedgerBench.Answer, oslo: LedgerBench.Answer) -> View {
+    [(here, "a", direct), ("oslo", "", oslo)]
+  }
+
+  static let scenarios: [Scenario] = [
+    Scenario(
+      name: "stays for however long the only address that shows it is down",
+      steps: [
+        Stretch(at(.key(1), .key(2)), 4), Stretch(at(.key(1), .silent), 8 * day),
+      ], keys: [1, 2], told: [2]),
+    Scenario(
+      name: "stays for however long the address shows a chain that proves nothing",
+      steps: [
+        Stretch(at(.key(1), .key(2)), 90), Stretch(at(.key(1), .refused), 8 * day),
+      ], keys: [1, 2], told: [2]),
+    Scenario(
+      name: "has its whole grace time left when the address answers with another one",
+      steps: [
+        Stretch(at(.key(1), .key(2)), 90), Stretch(at(.key(1), .silent), 8 * day),
+        Stretch(at(.key(1), .key(1)), 7 * day - 1),
+      ], keys: [1, 2], told: [2]),
+    Scenario(
+      name: "leaves after that",
+      steps: [
+        Stretch(at(.key(1), .key(2)), 90), Stretch(at(.key(1), .silent), 8 * day),
+        Stretch(at(.key(1), .key(1)), 7 * day + 2),
+      ], keys: [1], told: [2]),
+    Scenario(
+      name: "leaves although an address goes down that showed another one for a day",
+      steps: [
+        Stretch(at(.key(1), .key(1)), 90), Stretch(at(.key(2), .key(2)), day + 10),
+        Stretch(at(.key(2), .silent), 6 * day + 10),
+      ], keys: [2]),
+    Scenario(
+      name: "leaves although the name has an address that never answered",
+      steps: [
+        Stretch(at(.key(1), .silent), 90), Stretch(at(.key(2), .silent), 7 * day + 10),
+      ], keys: [2]),
+    Scenario(
+      name: "leaves if the name has its address no more",
+      steps: [
+        Stretch(at(.key(1), .key(2)), 90), Stretch([(here, "a", .key(1))], 7 * day + 2),
+      ], keys: [1]),
+    Scenario(
+      name: "of a region stays while its vantage point is silent",
+      points: ["oslo"], isUnion: true,
+      steps: [
+        Stretch(from(.key(1), oslo: .key(2)), 90), Stretch(from(.key(1), oslo: .silent), 8 * day),
+      ], keys: [1, 2], told: [2]),
+    Scenario(
+      name: "of a region stays while its vantage point is silent that showed it for two minutes",
+      points: ["oslo"], isUnion: true,
+      steps: [
+        Stretch(from(.key(1), oslo: .key(2)), 90),
+        Stretch(from(.key(1), oslo: .key(3)), 60, every: 2),
+        Stretch(from(.key(1), oslo: .silent), 8 * day, every: 20),
+      ], keys: [1, 2, 3], told: [3]),
+    Scenario(
+      name: "of a region stays though this server saw it, too, while the vantage point is silent",
+      points: ["oslo"], isUnion: true,
+      steps: [
+        Stretch(from(.key(1), oslo: .key(1)), 90), Stretch(from(.key(2), oslo: .silent), 8 * day),
+      ], keys: [1, 2], told: [1]),
+    Scenario(
+      name: "that this server saw leaves though a vantage point is silent",
+      points: ["oslo"],
+      steps: [
+        Stretch(from(.key(1), oslo: .key(1)), 90),
+        Stretch(from(.key(2), oslo: .silent), 7 * day + 10),
+      ], keys: [2]),
+    Scenario(
+      name: "that a silent vantage point alone saw stays",
+      points: ["oslo", "rome", "bern"],
+      steps: [
+        Stretch([(here, "a", .silent), ("oslo", "", .key(1)), ("rome", "", .key(1))], 90),
+        Stretch([(here, "a", .key(2)), ("oslo", "", .silent), ("rome", "", .silent)], 8 * day),
+      ], keys: [1, 2], told: [1]),
+    Scenario(
+      name: "that a vantage point alone saw leaves if that is no longer configured",
+      points: [],
+      steps: [
+        Stretch(from(.key(1), oslo: .key(2)), 90),
+        Stretch(from(.key(1), oslo: .silent), 7 * day + 10),
+      ], keys: [1]),
+    Scenario(
+      name: "and was a moment's is withdrawn though another address never answers",
+      steps: [
+        Stretch(at(.key(1), .silent), 3), Stretch(at(.key(9), .silent), 12, every: 2),
+        Stretch(at(.key(1), .silent), 32, every: 20),
+      ], keys: [1]),
+    Scenario(
+      name: "and was a moment's stays while its address is silent, and that is told",
+      steps: [
+        Stretch(at(.key(1), .key(1)), 3), Stretch(at(.key(1), .key(9)), 12, every: 2),
+        Stretch(at(.key(1), .silent), 90, every: 20),
+      ], keys: [1, 9], told: [9]),
+    Scenario(
+      name:
+        "and was a moment's is withdrawn though a vantage point shows a chain that proves nothing",
+      points: ["oslo", "rome", "bern"],
+      steps: [
+        Stretch(from(.key(1), oslo: .key(1)), 3),
+        Stretch(from(.key(9), oslo: .key(9)), 12, every: 2),
+        Stretch(from(.key(1), oslo: .refused), 32, every: 20),
+      ], keys: [1]),
+    Scenario(
+      name: "and was a moment's is withdrawn beside a key that took its place, an hour old",
+      steps: [
+        Stretch([(here, "", .key(1))]), Stretch([(here, "", .key(9))], 6, every: 2),
+        Stretch([(here, "", .key(2))], 64),
+      ], keys: [1, 2]),
+    Scenario(
+      name: "and was a moment's stays beside a key that took its place, for less than an hour",
+      steps: [
+        Stretch([(here, "", .key(1))]), Stretch([(here, "", .key(9))], 6, every: 2),
+        Stretch([(here, "", .key(2))], 58),
+      ], keys: [1, 2, 9]),
+    Scenario(
+      name: "and was shown for a moment now and then leaves soon after the last one",
+      steps: [
+        Stretch([(here, "", .key(1))]), Stretch([(here, "", .key(9))], 3, every: 2),
+        Stretch([(here, "", .key(1))], 26, every: 20), Stretch([(here, "", .key(9))], every: 16),
+        Stretch([(here, "", .key(1))], 152, every: 20), Stretch([(here, "", .key(9))], every: 10),
+        Stretch([(here, "", .key(1))], 152, every: 20), Stretch([(here, "", .key(9))], every: 10),
+        Stretch([(here, "", .key(1))], 211, every: 20),
+      ], keys: [1]),
+  ]
+
+  @Test("leaves or stays", arguments: scenarios)
+  func leaves(_ scenario: Scenario) {
+    var bench = LedgerBench(points: scenario.points, isUnion: scenario.isUnion)
+    for step in scenario.steps { bench.see(step.view, step.times, every: step.pause) }
+    #expect(bench.keys == scenario.keys)
+    let told = bench.events.compactMap { if case .undecided(let pin) = $0 { pin } else { nil } }
+    #expect(Set(told) == Set(scenario.told.map { pin($0) }))
+    #expect(told.count == scenario.told.count, "each is told once")
+  }
+
+  @Test("is told as an alert for as long as nobody knows whether it is gone")
+  func alert() throws {
+    var bench = LedgerBench()
+    var state = DocumentState()
+    func enter(_ view: View, _ times: Int) {
+      for _ in 0..<times {
+        let count = bench.events.count
+        bench.see(view, every: 60)
+        state.ledgers["a"] = bench.ledger
+        _ = state.noteAlerts(
+          of: Array(bench.events[count...]), at: "a", failures: 0, now: bench.now)
+      }
+    }
+    enter(Self.at(.key(1), .key(2)), 90)
+    enter(Self.at(.key(1), .silent), 8 * Self.day)
+    #expect(state.alerts["a"]?.map(\.kind) == [.keyUndecided])
+    #expect(state.alerts["a"]?.first?.pin == pin(2))
+    enter(Self.at(.key(1), .key(2)), 1)
+    #expect(state.alerts["a"] == nil)
+  }
+
+  @Test("stays whoever goes on with what was stored")
+  func restored() throws {
+    var bench = LedgerBench()
+    bench.see(Self.at(.key(1), .key(2)), 90, every: 60)
+    bench.see(Self.at(.key(1), .silent), 90, every: 60)
+    var state = DocumentState()
+    state.ledgers["a"] = bench.ledger
+    bench.ledger = try #require(
+      try DocumentState(decoding: state.encoded, file: "a.json").ledgers["a"])
+    #expect(bench.ledger.keys == state.ledgers["a"]?.keys)
+    bench.see(Self.at(.key(1), .silent), 8 * Self.day, every: 60)
+    #expect(bench.keys == [1, 2])
+  }
+
+  @Test("keeps its CA known while its address is silent")
+  func authority() {
+    var bench = LedgerBench()
+    bench.ledger = DomainLedger(keys: [], authorities: [pin(100): bench.now, pin(101): bench.now])
+    bench.see(Self.at(.key(1), .key(2, under: 101)), 90, every: 60)
+    bench.see(Self.at(.key(1), .silent), 8 * Self.day, every: 60)
+    bench.see(Self.at(.key(1), .key(3, under: 101)), 3)
+    #expect(bench.keys == [1, 2, 3])
+  }
+
+  @Test("of an older record stays until every address answers without it")
+  func olderRecord() {
+    for (answer, keys) in [(LedgerBench.Answer.silent, [1, 2] as Set<UInt8>), (.key(1), [1])] {
+      var bench = LedgerBench()
+      let now = bench.now
+      bench.ledger = DomainLedger(keys: [
+        KnownKey(pin: pin(1), firstSeen: now - 90_000, lastSeen: now),
+        KnownKey(pin: pin(2), firstSeen: now - 90_000, lastSeen: now),
+      ])
+      bench.see(Self.at(.key(1), answer), 8 * Self.day, every: 60)
+      #expect(bench.keys == keys)
+    }
+  }
+
+  @Test("is seen at no more places than are remembered")
+  func manyPlaces() {
+    var bench = LedgerBench()
+    let places = 2 * KnownKey.maximumPlaces
+    bench.see((0..<places).map { (LedgerBench.here, "\($0)", .key(1)) })
+    #expect(bench.ledger.keys[0].seenAt.count == KnownKey.maximumPlaces)
+  }
+}

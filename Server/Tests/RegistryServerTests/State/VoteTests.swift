@@ -1,0 +1,97 @@
+import SslPinningRules
+import Testing
+
+@testable import RegistryServer
+
+/// What vantage points settle, and what they do not.
+@Suite("Vantage points") struct VoteTests {
+  private static let here = LedgerBench.here
+  private static let points = ["fra", "osl", "syd"]
+
+  /// What this server sees, then what each of the points does, in the order of their names.
+  private static func view(
+    _ direct: LedgerBench.Answer, _ others: LedgerBench.Answer...
+  ) -> LedgerBench.View {
+    [(here, "", direct)] + zip(points, others).map { ($0, "", $1) }
+  }
+
+  private static func settled(quorum: Int? = nil) -> LedgerBench {
+    var bench = LedgerBench(points: points, quorum: quorum)
+    bench.see(view(.key(1), .key(1), .key(1), .key(1)), 3, every: 60)
+    return bench
+  }
+
+  @Test("vouch for a new CA within the window, never over days")
+  func vouchTogether() {
+    let new = LedgerBench.Answer.key(2, under: 101)
+    var bench = Self.settled(quorum: 3)
+    bench.see(Self.view(new, new, .key(1), .key(1)), 4)
+    bench.see(Self.view(.key(1), .key(1), .key(1), .key(1)), 24 * 60, every: 60)
+    bench.see(Self.view(.key(1), .key(1), new, new), 4)
+    #expect(bench.keys == [1])
+    #expect(bench.ledger.held[pin(2)]?.reasons.contains(.newIssuer) == true)
+    bench.see(Self.view(new, new, new, .key(1)), 4)
+    #expect(bench.keys == [1, 2])
+  }
+
+  @Test("that are no longer configured vouch for nothing")
+  func leftPoint() {
+    let new = LedgerBench.Answer.key(2, under: 101)
+    var bench = Self.settled(quorum: 3)
+    bench.see(Self.view(new, new, .silent, .silent), 3)
+    bench.context.vantages.remove("fra")
+    bench.see(Self.view(.silent, .silent, new, .silent), 3)
+    #expect(bench.keys == [1])
+    bench.see(Self.view(.silent, .silent, .silent, new), 3)
+    #expect(bench.keys == [1, 2])
+  }
+
+  @Test(
+    "cannot have a key published that this server does not see, if they are fewer than a quorum")
+  func oneLyingPoint() {
+    var bench = Self.settled()
+    bench.see(Self.view(.key(1), .key(9), .silent, .silent), 12)
+    #expect(bench.keys == [1])
+    #expect(bench.ledger.held[pin(9)]?.reasons == [.vantagePoints])
+    bench.see(Self.view(.key(1), .key(9), .key(1), .key(1)), 60, every: 60)
+    #expect(bench.keys == [1])
+    // Two of the three: fewer than a quorum are left that see other keys alone.
+    bench.see(Self.view(.key(1), .key(9), .key(9), .silent))
+    #expect(bench.keys == [1, 9])
+  }
+
+  @Test("hold nothing that this server sees while they are silent")
+  func silentPoints() {
+    var bench = Self.settled()
+    bench.see(Self.view(.key(2), .key(1), .silent, .silent), 3)
+    #expect(bench.keys == [1, 2])
+  }
+
+  @Test(
+    "that were silent when a key was published are asked when they answer",
+    arguments: [true, false])
+  func askedAgain(_ isSeenHere: Bool) {
+    var bench = Self.settled()
+    func view(_ others: LedgerBench.Answer) -> LedgerBench.View {
+      isSeenHere
+        ? Self.view(.key(9), others, others, others)
+        : Self.view(others, .key(9), others, others)
+    }
+    bench.see(view(.silent), 3)
+    #expect(bench.keys == [1, 9])
+    bench.see(view(.key(1)), 10, every: 20)
+    #expect(bench.keys == [1, 9])
+    bench.see(view(.key(1)), 60, every: 20)
+    #expect(bench.keys == [1])
+    #expect(bench.events.contains(.withdrawn(pin(9))))
+    #expect(bench.ledger.held[pin(9)]?.reasons == [.vantagePoints])
+  }
+
+  @Test("that see another key do not withdraw one that was shown for an hour")
+  func hourOld() {
+    var bench = Self.settled()
+    bench.see(Self.view(.key(2), .silent, .silent, .silent), 64, every: 60)
+    bench.see(Self.view(.key(2), .key(1), .key(1), .key(1)), 600, every: 60)
+    #expect(bench.keys == [1, 2])
+  }
+}

@@ -1,0 +1,65 @@
+import SslPinningRules
+
+@testable import RegistryServer
+
+/// Looks at one endpoint, entered into its ledger one after the other.
+struct LedgerBench {
+  /// What one address shows to one vantage point.
+  enum Answer: Sendable {
+    /// A key under a chain that counts.
+    case key(UInt8, under: UInt8 = 100)
+    /// A chain that proves nothing.
+    case refused
+    /// Nothing.
+    case silent
+  }
+
+  /// What one look shows, and where.
+  typealias View = [(vantage: String, address: String, answer: Answer)]
+
+  static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * 86_400)
+  static let here = Observation.direct
+
+  var ledger = DomainLedger()
+  var context = DecisionContext()
+  var now: Int64 = 1_780_000_000
+  var events: [LedgerEvent] = []
+
+  /// - Parameter points: the vantage points beside this server.
+  init(points: [String] = [], isUnion: Bool = false, quorum: Int? = nil) {
+    context.vantages.formUnion(points)
+    context.isUnion = isUnion
+    context.quorum = quorum ?? DecisionContext.quorum(of: points.count)
+  }
+
+  static func look(_ view: View) -> Look {
+    Look(
+      observations: view.map { vantage, address, answer in
+        let outcome: Observation.Outcome =
+          switch answer {
+          case .key(let key, let authority):
+            .accepted(
+              SeenChain(
+                leaf: SeenCertificate(pin: pin(key)),
+                above: [SeenCertificate(pin: pin(authority))]))
+          case .refused: .refused(reason: "self-signed", presented: nil)
+          case .silent: .unreachable(reason: "timed out")
+          }
+        return Observation(vantage: vantage, address: address, outcome: outcome)
+      })
+  }
+
+  /// Enters so many looks that all show the same.
+  mutating func see(_ view: View, _ times: Int = 1, every pause: Int64 = 2) {
+    for _ in 0..<times {
+      now += pause
+      events += ledger.enter(Self.look(view), at: now, rule: Self.rule, context: context)
+    }
+  }
+
+  /// The published keys, among those of one byte.
+  var keys: Set<UInt8> {
+    let pins = Set(ledger.keys.map(\.pin))
+    return Set((UInt8.min...UInt8.max).filter { pins.contains(pin($0)) })
+  }
+}
