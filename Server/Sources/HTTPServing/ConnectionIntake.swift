@@ -1,5 +1,6 @@
 import Foundation
 import SslPinningPlatform
+import TLSTools
 
 /// Accepts a server's connections, on a thread of its own.
 ///

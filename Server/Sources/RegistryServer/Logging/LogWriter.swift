@@ -1,5 +1,6 @@
 import Foundation
 import SslPinningPlatform
+import TLSTools
 
 /// Writes lines to a file descriptor on a thread of its own: nobody who logs waits for whoever reads the log.
 ///

@@ -1,5 +1,6 @@
 import Foundation
 import SslPinningPlatform
+import TLSTools
 
 /// The leadership of a store in PostgreSQL: a session's advisory lock, named after the table of
 /// records, so that two registries in one database have a leader each.

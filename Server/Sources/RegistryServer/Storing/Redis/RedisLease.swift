@@ -1,5 +1,6 @@
 import Foundation
 import SslPinningPlatform
+import TLSTools
 
 /// A leadership that lasts as long as it is renewed: a key with a random token that Redis forgets
 /// after 5 s.

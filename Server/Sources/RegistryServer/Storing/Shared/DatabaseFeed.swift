@@ -1,4 +1,5 @@
 import SslPinningPlatform
+import TLSTools
 
 /// A connection that tells of changed records.
 protocol ChangeSource: AnyObject {
