@@ -42,6 +42,10 @@ actor DocumentKeeper {
   private var hasNewEndpoints = false
   private var watchedPauses: Set<String> = []
   private var writing: Task<Void, Never>?
+  /// When ``checkSigning(at:)`` was called last, in Unix seconds.
+  private var signingChecked: Int64 = 0
+  /// How often it is, in seconds.
+  private static let signingCheck: Int64 = 3600
 
   init(_ settings: KeeperSettings, services: KeeperServices) {
     file = settings.configuration.file
@@ -132,6 +136,7 @@ actor DocumentKeeper {
   /// document is a day old.
   func upkeep(at now: Int64) async {
     await refresh(at: now)
+    if now - signingChecked >= Self.signingCheck { checkSigning(at: now) }
     await settle(at: now)
   }
 
@@ -176,12 +181,15 @@ actor DocumentKeeper {
     (isDirty, isAhead, mustSign) = (true, true, true)
   }
 
-  /// Tells of keys that do not fit the key sets before the next change needs them.
+  /// Tells of keys that do not fit the key sets, and of a set that ends, before the next change needs them.
   func checkSigning(at now: Int64) {
-    if let problem = services.signer.problem(of: file, after: state) {
+    signingChecked = now
+    if let problem = services.signer.problem(of: file, after: state, at: now) {
       services.health.report(file, "\(problem)", as: .signing)
       state.raise(ServerAlert(kind: .signing, message: "\(problem)", since: now))
-      services.log.event(.error, "signing_impossible", ["file": file, "reason": "\(problem)"])
+      services.log.event(
+        problem.isAhead ? .warn : .error, problem.isAhead ? "key_set_ends" : "signing_impossible",
+        ["file": file, "reason": "\(problem)"])
     } else if state.alerts[""]?.contains(where: { $0.kind == .signing }) == true {
       state.settle(.signing, "")
       services.health.clear(file)
@@ -245,7 +253,7 @@ actor DocumentKeeper {
   ) async throws(KeeperFailure) -> Bool {
     var next = next
     // Alerts of what is over once this is stored.
-    let isOver = alertsThatEnd(signing: signing && mayPublish, after: next)
+    let isOver = alertsThatEnd(signing: signing && mayPublish, after: next, at: now)
     for kind in isOver { next.settle(kind, "") }
     // Of now: what is read while the parts are awaited is not in them, and this write is refused.
     let base = version
@@ -340,6 +348,7 @@ actor DocumentKeeper {
     services.metrics?.published(
       DocumentFacts(
         file: file, version: document.number?.version, epoch: document.number?.epoch,
+        keySetEnd: document.keySetExpires,
         signed: document.signed, entries: services.published.content(file)?.entries ?? []))
     services.log.event(
       .info, "document_published",
