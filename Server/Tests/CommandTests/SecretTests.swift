@@ -19,16 +19,39 @@ struct SecretTests {
     let file = directory.path("p.json")
     try Keys.signing.get().writePublicKey(to: directory.file("pub.pem"))
     let pub = directory.path("pub.pem")
-    let admin = ["--file", "a.json", "--endpoint", "a.example", "--server", "http://127.0.0.1:1", "--token-file", file]
+    let admin = [
+      "--file", "a.json", "--endpoint", "a.example", "--server", "http://127.0.0.1:1",
+      "--token-file", file,
+    ]
     for (secret, words) in [
       (key, ["admin", "approve", key] + admin), (key, ["admin", "revoke", key] + admin),
       (key, ["admin", "deny", key, "--why", "x", "--server", "http://127.0.0.1:1"]),
-      (key, ["admin", "stage", key] + admin), (key, ["sign", "--online-key", directory.path("prv.pem"), "--first", "--registry-name", "a", "--deny", key, file]),
-      (key, ["sign", "--online-key", directory.path("prv.pem"), "--first", "--registry-name", "a", "--mirror", key, file]),
-      (key, ["get", key, "--registry", file, "--key", pub]), (key, ["pin", key]), (key, ["pin", "--json", key]),
+      (key, ["admin", "stage", key] + admin),
+      (
+        key,
+        [
+          "sign", "--online-key", directory.path("prv.pem"), "--first", "--registry-name", "a",
+          "--deny", key, file,
+        ]
+      ),
+      (
+        key,
+        [
+          "sign", "--online-key", directory.path("prv.pem"), "--first", "--registry-name", "a",
+          "--mirror", key, file,
+        ]
+      ),
+      (key, ["get", key, "--registry", file, "--key", pub]), (key, ["pin", key]),
+      (key, ["pin", "--json", key]),
       (token, ["admin", "pending", "--server", "http://127.0.0.1:1", "--token-file", token]),
-      (token, ["admin", "pending", "--server", "http://127.0.0.1:1?token=\(token)", "--token-file", file]),
-      ("s3cret", ["admin", "pending", "--server", "http://127.0.0.1:1?token=s3cret", "--token-file", file]),
+      (
+        token,
+        ["admin", "pending", "--server", "http://127.0.0.1:1?token=\(token)", "--token-file", file]
+      ),
+      (
+        "s3cret",
+        ["admin", "pending", "--server", "http://127.0.0.1:1?token=s3cret", "--token-file", file]
+      ),
       ("hunter2", ["verify", "--key", pub, url + "/app.json"]),
       ("hunter2", ["verify", "--key", pub, "https://ada:hun/hunter2@127.0.0.1:1/app.json"]),
       ("hunter2", ["get", url, "--registry", url + "/app.json", "--key", pub]),
@@ -51,7 +74,8 @@ struct SecretTests {
     #expect(file.stderr.contains("cannot read \(path): "))
     let repeated = try await Tool.run("get", "\(pin):80", "--registry", "x", "--key", "y")
     #expect(repeated.stderr.contains(pin), "\(repeated.stderr)")
-    let port = try await Tool.run("admin", "pending", "--server", "http://127.0.0.1:1", "--token-file", "/dev/null")
+    let port = try await Tool.run(
+      "admin", "pending", "--server", "http://127.0.0.1:1", "--token-file", "/dev/null")
     #expect(port.exitCode == 2)
   }
 }

@@ -47,7 +47,8 @@ struct SignChangeTests {
     }
   }
 
-  @Test("all leaf pins of a host are not replaced at once, unless that is meant", arguments: formats)
+  @Test(
+    "all leaf pins of a host are not replaced at once, unless that is meant", arguments: formats)
   func replaced(first: String, next: String) async throws {
     let stage = try Format2Stage()
     let (old, new) = (Format2Stage.pin, Format2Stage.otherPin)
@@ -71,7 +72,10 @@ struct SignChangeTests {
     let (old, new) = (Format2Stage.pin, Format2Stage.otherPin)
     let now = Int64(Date().timeIntervalSince1970)
     for (before, after, flags) in [
-      (["a.example \(old) \(now - 5 * 86_400)", "b.example \(old)"], ["a.example \(new)", "b.example \(old)"], ""),
+      (
+        ["a.example \(old) \(now - 5 * 86_400)", "b.example \(old)"],
+        ["a.example \(new)", "b.example \(old)"], ""
+      ),
       (["a.example \(old)"], ["a.example \(new)", "*.example \(old)", "**.example \(old)"], ""),
       (["a.example \(old)"], ["a.example \(new)"], "--deny \(old)"),
     ] as [([String], [String], String)] {
@@ -118,7 +122,8 @@ struct SignChangeTests {
     try write(["a.example \(Format2Stage.pin)", "b.example \(Format2Stage.pin)"], to: stage)
     try await stage.must("sign --key prv.pem payload.json --out app.json")
     try write(["b.example \(Format2Stage.pin)"], to: stage)
-    try await warn(stage, "sign --key prv.pem payload.json --out app.json", "the payload leaves out a.example: ")
+    try await warn(
+      stage, "sign --key prv.pem payload.json --out app.json", "the payload leaves out a.example: ")
     try await warn(stage, "sign --key prv.pem payload.json --out app.json", nil)
   }
 
@@ -130,7 +135,8 @@ struct SignChangeTests {
     let line = "sign --key other.pem payload.json --out app.json"
     try await refuse(stage, line, "clients of that one would refuse another key's list")
     try await stage.must(line + " --first")
-    try await refuse(stage, "sign --key prv.pem payload.json --out app.json", "--first says that nobody has it")
+    try await refuse(
+      stage, "sign --key prv.pem payload.json --out app.json", "--first says that nobody has it")
   }
 
   @Test("a retirement tells of last pins that it ends soon, and of CA pins that go with it")
@@ -138,14 +144,18 @@ struct SignChangeTests {
     let stage = try Format2Stage()
     let (first, next) = Self.formats[1]
     let now = Int64(Date().timeIntervalSince1970)
-    try write(["a.example \(Format2Stage.pin) \(now + 86_400)", "b.example \(Format2Stage.pin)"], to: stage)
+    try write(
+      ["a.example \(Format2Stage.pin) \(now + 86_400)", "b.example \(Format2Stage.pin)"], to: stage)
     try stage.directory.write(
       #"{"hosts":[{"domainName":"b.example","ca":["\#(Self.ca)"]}]}"#, to: "settings.json")
     try await stage.must("sign \(first) payload.json --statement settings.json --out app.json")
     try stage.directory.write(#"{"hosts":[]}"#, to: "none.json")
     let retired = try await stage.run("sign \(next) --retired app.json --statement none.json")
     #expect(retired.exitCode == 0)
-    for says in ["the last pin of a.example ends on ", "CA pins and enforce of b.example end with the retirement"] {
+    for says in [
+      "the last pin of a.example ends on ",
+      "CA pins and enforce of b.example end with the retirement",
+    ] {
       #expect(retired.stderr.contains("warning: " + says), "\(retired.stderr)")
     }
   }

@@ -25,7 +25,8 @@ struct KeySetEndTests {
     try directory.write(list.json.canonicalBytes, to: "keysets/" + Self.file)
   }
 
-  @Test("is told 30 days ahead, and once it is over nothing is signed under it and everybody is told")
+  @Test(
+    "is told 30 days ahead, and once it is over nothing is signed under it and everybody is told")
   func ends() async throws {
     let directory = try makeKeyDirectory()
     let log = LogCollector()
@@ -93,7 +94,9 @@ struct KeySetEndTests {
     }
   }
 
-  @Test("is told of a directory of keys or key sets that may not be looked at", arguments: ["online", "keysets"])
+  @Test(
+    "is told of a directory of keys or key sets that may not be looked at",
+    arguments: ["online", "keysets"])
   func unreadable(name: String) throws {
     let directory = try makeKeyDirectory()
     // A file in the place of a directory: to root, too, that is neither absent nor readable.

@@ -228,7 +228,9 @@ import Testing
       try signer.sign(content(), file: Self.file, after: DocumentState(), at: Self.now))
     #expect(document.number?.epoch == epoch)
     _ = try TrustedRegistry(accepting: document.bytes, under: try trust(), at: Self.now)
-    let problem = signer.problem(of: Self.file, after: state(after: document), at: Self.now).map { "\($0)" }
+    let problem = signer.problem(of: Self.file, after: state(after: document), at: Self.now).map {
+      "\($0)"
+    }
     #expect(
       isUsed
         ? problem == nil

@@ -42,10 +42,8 @@ actor DocumentKeeper {
   private var hasNewEndpoints = false
   private var watchedPauses: Set<String> = []
   private var writing: Task<Void, Never>?
-  /// When ``checkSigning(at:)`` was called last, in Unix seconds.
+  /// When ``checkSigning(at:)`` was called last, in Unix seconds. It is called once an hour.
   private var signingChecked: Int64 = 0
-  /// How often it is, in seconds.
-  private static let signingCheck: Int64 = 3600
 
   init(_ settings: KeeperSettings, services: KeeperServices) {
     file = settings.configuration.file
@@ -136,7 +134,7 @@ actor DocumentKeeper {
   /// document is a day old.
   func upkeep(at now: Int64) async {
     await refresh(at: now)
-    if now - signingChecked >= Self.signingCheck { checkSigning(at: now) }
+    if now - signingChecked >= 3600 { checkSigning(at: now) }
     await settle(at: now)
   }
 
@@ -208,8 +206,6 @@ actor DocumentKeeper {
     if state.ledgers.mapValues(\.kept) != stored.ledgers { isDirty = !state.ledgers.isEmpty }
     await settle(at: now)
   }
-
-  // MARK: - Writing
 
   /// Waits until memory, store and published document agree, or the store fails. One writer at a
   /// time: looks that come in while it writes are written together afterwards.
@@ -359,8 +355,6 @@ actor DocumentKeeper {
       ])
   }
 
-  // MARK: - Reading
-
   private func reloading() async throws(KeeperFailure) {
     do throws(StoreError) { _ = try await reload() } catch { throw .store(error) }
   }
@@ -446,8 +440,6 @@ actor DocumentKeeper {
       listed.insert(endpoint.id, endpoint.patterns)
     }
   }
-
-  // MARK: - Looks
 
   /// Takes down what a look led to.
   ///

@@ -141,7 +141,9 @@ enum KeysRotate {
     if let directory = configuration.publishing.directory,
       let copy = try? InputFile.json(directory + "/" + name).objectValue, copy["keySets"] != nil
     {
-      throw .no("\(name) has key sets, as \(directory)/\(name) tells, and this would be another set 1; \(hint)")
+      throw .no(
+        "\(name) has key sets, as \(directory)/\(name) tells, and this would be another set 1; \(hint)"
+      )
     }
     let sets: Int
     do throws(StoreError) {
@@ -152,7 +154,8 @@ enum KeysRotate {
           "--first says that it had none"))
     }
     guard sets == 0 else {
-      throw .no("\(name) has key set \(sets), as the store tells, and this would be another set 1; \(hint)")
+      throw .no(
+        "\(name) has key set \(sets), as the store tells, and this would be another set 1; \(hint)")
     }
   }
 

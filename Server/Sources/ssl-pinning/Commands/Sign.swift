@@ -130,7 +130,8 @@ enum Sign {
       after: last, format1Key: format1Key, onlineKeys: onlineKeys, chain: keySets, at: now)
     if let statement {
       try RetiredList.check(
-        payload, under: statement, after: before, at: now, loosens: StatementArguments.loosens(invocation))
+        payload, under: statement, after: before, at: now,
+        loosens: StatementArguments.loosens(invocation))
     } else if onlinePaths.isEmpty {
       try RetiredList.check(
         payload, after: before, at: now, loosens: StatementArguments.loosens(invocation))

@@ -45,6 +45,17 @@ struct HostChanges {
     }.sorted { $0.description < $1.description }
   }
 
+  /// Refuses to replace leaf pins, unless that is meant.
+  func refuseReplaced(unless isMeant: Bool) throws(CommandFailure) {
+    let names = replaced.map(\.description).joined(separator: ", ")
+    guard names.isEmpty || isMeant else {
+      throw .no(
+        "the payload replaces all leaf pins of \(names): servers that show one of them would be refused at once;"
+          + " hint: list both, switch the servers, then leave the old one out; or --allow-loosening"
+      )
+    }
+  }
+
   /// Tells of those that need one more.
   func warnOfGrown() {
     let names = grown.map(\.description).joined(separator: ", ")

@@ -87,7 +87,8 @@ enum InputFile {
   private static func unreadable(_ path: String, _ code: Int32) -> CommandFailure {
     guard !isText(path) else {
       return .usage(
-        "the text of a key or a token stands where a file is named; hint: put it into a file, and name that")
+        "the text of a key or a token stands where a file is named; hint: put it into a file, and name that"
+      )
     }
     return .couldNotFindOut("cannot read \(path): \(Console.reason(code))")
   }

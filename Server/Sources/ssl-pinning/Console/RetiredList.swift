@@ -35,10 +35,12 @@ enum RetiredList {
     let changes = HostChanges(
       before: before, settingsBefore: statement.hosts, list: list, denied: denied, time: clock,
       living: LivingPins(before, open: [], denied: denied, at: clock))
-    try refuse(changes, loosens)
+    changes.warnOfGrown()
+    try changes.refuseReplaced(unless: loosens)
     changes.warnOfGone(
       Set(statement.removed),
-      hint: "list the pins once more, or --retired signs the retirement anew, with the host in removed")
+      hint:
+        "list the pins once more, or --retired signs the retirement anew, with the host in removed")
     let lost = ForgottenLeaves(
       before: before, list: list, removed: Set(statement.removed), denied: denied, time: clock)
     lost.warnOfNarrower(than: list.patterns)
@@ -78,7 +80,8 @@ enum RetiredList {
       "list the keys that its servers show under the host, too, or sign a statement, --online-key"
     let changes = HostChanges(
       before: before, settingsBefore: [], list: list, denied: [], time: clock, living: living)
-    try refuse(changes, loosens)
+    changes.warnOfGrown()
+    try changes.refuseReplaced(unless: loosens)
     changes.warnOfGone(hint: hint)
     let lost = ForgottenLeaves(
       before: before, list: list, removed: [], denied: [], time: clock, living: living)
@@ -90,16 +93,6 @@ enum RetiredList {
           + " pins at once, and go by those of the wider one alone; hint: \(hint)")
     }
     warn(ofShortened: lost, hint: hint)
-  }
-
-  private static func refuse(_ changes: HostChanges, _ loosens: Bool) throws(CommandFailure) {
-    changes.warnOfGrown()
-    let names = changes.replaced.map(\.description).joined(separator: ", ")
-    guard names.isEmpty || loosens else {
-      throw .no(
-        "the payload replaces all leaf pins of \(names): servers that show one of them would be refused at once;"
-          + " hint: list both, switch the servers, then leave the old one out; or --allow-loosening")
-    }
   }
 
   private static func warn(ofShortened lost: ForgottenLeaves, hint: String) {

@@ -25,7 +25,8 @@ enum Secrets {
 
   /// Whether a text is one, and so neither a path nor a name.
   static func isOne(_ text: String) -> Bool {
-    text.contains("PRIVATE KEY") || text.split(whereSeparator: { "/?#&=:".contains($0) }).contains(where: isToken)
+    text.contains("PRIVATE KEY")
+      || text.split(whereSeparator: { "/?#&=:".contains($0) }).contains(where: isToken)
       || isKey(text[...])
   }
 
@@ -40,10 +41,13 @@ enum Secrets {
     let place = rest[..<(query ?? rest.endIndex)]
     // A password that has a slash in it makes no URL, and is one all the same.
     let authority = place.prefix { $0 != "/" }
-    let hasPort = authority.split(separator: ":").dropFirst().allSatisfy { $0.allSatisfy(\.isNumber) }
+    let hasPort = authority.split(separator: ":").dropFirst().allSatisfy {
+      $0.allSatisfy(\.isNumber)
+    }
     let user = (hasPort && !authority.contains("@") ? authority : place).lastIndex(of: "@")
     let end = query != nil && rest.last == ":" ? ":" : ""
-    return word[..<scheme.upperBound] + hidden(run: user.map { place[place.index(after: $0)...] } ?? place)
+    return word[..<scheme.upperBound]
+      + hidden(run: user.map { place[place.index(after: $0)...] } ?? place)
       + end
   }
 
@@ -69,8 +73,11 @@ enum Secrets {
 
   /// Base64 of DER or of PEM, be it cut short.
   private static func isKey(_ word: Substring) -> Bool {
-    let digits = word.drop { "=:".contains($0) }.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+/".contains($0)) }
-    guard digits.utf8.count >= 54, word[digits.endIndex...].allSatisfy({ "=:.".contains($0) }) else {
+    let digits = word.drop { "=:".contains($0) }.prefix {
+      $0.isASCII && ($0.isLetter || $0.isNumber || "+/".contains($0))
+    }
+    guard digits.utf8.count >= 54, word[digits.endIndex...].allSatisfy({ "=:.".contains($0) })
+    else {
       return false
     }
     let bytes = Data(base64Encoded: String(digits.prefix(4)))

@@ -28,14 +28,16 @@ enum StatementArguments {
     "--deny", "PIN", "a key that is refused from now on, besides those that were denied before")
   private static let allowLoosening = Flag(
     "--allow-loosening",
-    "mean it where denials, CA pins, match all, enforce, removed hosts or leaf pins are taken back or replaced")
+    "mean it where denials, CA pins, match all, enforce, removed hosts or leaf pins are taken back or replaced"
+  )
 
   private static let mirror = Flag.texts(
     "--mirror", "URL",
     "where else the document is served; those given take the place of those before")
 
   private static let first = Flag(
-    "--first", "say that this registry never had a statement, or in format 1 that nobody has the list before;"
+    "--first",
+    "say that this registry never had a statement, or in format 1 that nobody has the list before;"
       + " not for cron")
 
   static let flags = [

@@ -137,8 +137,7 @@ struct StatementPlan {
     }
     changes?.warnOfGrown()
     try checkLoosening(
-      terms, now: Set(keys.map(\.pattern)), (lost ?? []).filter { listing.contains($0) },
-      changes?.replaced ?? [])
+      terms, now: Set(keys.map(\.pattern)), (lost ?? []).filter { listing.contains($0) })
     let denied = Set(terms.denied)
     let pins = LivingPins(
       keys, open: terms.hosts.open(beside: listing, denied: denied), denied: denied,
@@ -172,6 +171,7 @@ struct StatementPlan {
           + " on \(dateText(terms.issued)): it would end at once; hint: a later expire, or an"
           + " earlier --issued, or leave the entry out")
     }
+    try changes?.refuseReplaced(unless: loosens)
     return RegistryDocument(
       registry: self.registry, payload: payload, terms: terms,
       keySets: keySets?.json.arrayValue ?? [])
@@ -251,23 +251,18 @@ struct StatementPlan {
 
   /// Refuses to take back quietly what clients go by.
   private func checkLoosening(
-    _ terms: RegistryDocument.Terms, now patterns: Set<HostPattern>, _ forgotten: [HostPattern],
-    _ replaced: [HostPattern]
+    _ terms: RegistryDocument.Terms, now patterns: Set<HostPattern>, _ forgotten: [HostPattern]
   ) throws(CommandFailure) {
     guard !loosens else { return }
     let said = last.map { Loosening.texts(from: $0, to: terms, listed: listed, now: patterns) }
-    let lost =
-      (said ?? []) + forgotten.map { "the leaf pins of \($0)" }.sorted()
-      + replaced.map { "the leaf pins of \($0), all of them" }
+    let lost = (said ?? []) + forgotten.map { "the leaf pins of \($0)" }.sorted()
     guard !lost.isEmpty else { return }
     let before = last.map { "\($0.number.epoch).\($0.number.version)" } ?? "the list before"
     throw .no(
       "the statement would take back what \(before) says:"
         + " \(lost.joined(separator: ", ")); hint: "
         + (said?.isEmpty ?? true
-          ? (replaced.isEmpty
-            ? "list the pins once more, or --allow-loosening if that is meant"
-            : "list both keys until the servers show the new one, or --allow-loosening if that is meant")
+          ? "list the pins once more, or --allow-loosening if that is meant"
           : "a member of --statement lists all that is to stay, the payload all pins, and --deny adds a denial")
     )
   }
@@ -296,11 +291,14 @@ struct StatementPlan {
       Console.say("warning: hosts stay in force although retired; hint: --statement, \"hosts\": []")
     }
     let kept = Set(statement.hosts.map(\.pattern))
-    let ended = (last?.hosts ?? []).filter { !kept.contains($0.pattern) && (!$0.ca.isEmpty || $0.enforces) }
+    let ended = (last?.hosts ?? []).filter {
+      !kept.contains($0.pattern) && (!$0.ca.isEmpty || $0.enforces)
+    }
     if isRetired, !ended.isEmpty {
       Console.say(
         "warning: CA pins and enforce of \(ended.map(\.pattern.description).sorted().joined(separator: ", ")) end with"
-          + " the retirement, and --end-retirement does not bring them back; hint: keep the hosts for --statement")
+          + " the retirement, and --end-retirement does not bring them back; hint: keep the hosts for --statement"
+      )
     }
     return RegistryDocument.Terms(
       number: statement.number, issued: issued, expires: statement.expires,

@@ -13,7 +13,8 @@ struct DeniedAuthorityTests {
     Observation(
       outcome: .accepted(
         SeenChain(
-          leaf: SeenCertificate(pin: pin(1)), above: (11...13).map { SeenCertificate(pin: pin($0)) })))
+          leaf: SeenCertificate(pin: pin(1)), above: (11...13).map { SeenCertificate(pin: pin($0)) }
+        )))
   ])
 
   private func running() async throws -> AdministeredService {
@@ -27,7 +28,9 @@ struct DeniedAuthorityTests {
     #"{"pin":"\#(pin.base64)","why":"x","force":\#(force)}"#
   }
 
-  @Test("whose key stands in an endpoint's path is refused, with its hosts, unless it is forced", arguments: 11...13 as ClosedRange<UInt8>)
+  @Test(
+    "whose key stands in an endpoint's path is refused, with its hosts, unless it is forced",
+    arguments: 11...13 as ClosedRange<UInt8>)
   func inUse(key: UInt8) async throws {
     let service = try await running()
     let refused = try await service.call("POST", "/denials", denial(pin(key)))
@@ -43,7 +46,9 @@ struct DeniedAuthorityTests {
     await service.stop()
   }
 
-  @Test("is refused as well while the endpoint does not answer, by the path before", arguments: [11, 13] as [UInt8])
+  @Test(
+    "is refused as well while the endpoint does not answer, by the path before",
+    arguments: [11, 13] as [UInt8])
   func silent(key: UInt8) async throws {
     let service = try await running()
     service.scripted.observer.show(.unreachable(reason: "down"), at: "www.example.com")
@@ -56,7 +61,8 @@ struct DeniedAuthorityTests {
   func notInUse() async throws {
     let service = try await running()
     let next = SeenChain(
-      leaf: SeenCertificate(pin: pin(1)), above: [SeenCertificate(pin: pin(21)), SeenCertificate(pin: pin(13))])
+      leaf: SeenCertificate(pin: pin(1)),
+      above: [SeenCertificate(pin: pin(21)), SeenCertificate(pin: pin(13))])
     service.scripted.observer.show(
       Look(observations: [Observation(outcome: .accepted(next))]), at: "www.example.com")
     service.scripted.clock.advance(60)
@@ -66,7 +72,8 @@ struct DeniedAuthorityTests {
     let unknown = try await service.call("POST", "/denials", denial(pin(99)))
     #expect(unknown.status == 200)
     #expect(
-      unknown["warnings", "0"]?.stringValue?.contains("no endpoint has shown \(pin(99).base64)") == true)
+      unknown["warnings", "0"]?.stringValue?.contains("no endpoint has shown \(pin(99).base64)")
+        == true)
     await service.stop()
   }
 
@@ -76,7 +83,10 @@ struct DeniedAuthorityTests {
     let authority = try CertificateAuthority.makeRoot(name: "Root")
     for (pem, warning) in [
       (authority.root.pem, "the certificate is a CA's"),
-      (try authority.issue(names: ["other.example"]).leaf.pem, "for other names than www.example.com"),
+      (
+        try authority.issue(names: ["other.example"]).leaf.pem,
+        "for other names than www.example.com"
+      ),
       (try authority.issue(names: ["www.example.com"]).leaf.pem, nil),
     ] {
       let body = JSONValue.object(["certificate": .string(pem)]).canonicalBytes

@@ -96,7 +96,8 @@ extension AdministrationRoutes {
       .deny(pin, force: try body.boolean("force") ?? false), call, why: why,
       ["pin": .string(pin.base64)],
       warnings: isKnown
-        ? [] : ["no endpoint has shown \(pin.base64), as its key or above it: is it the right one?"])
+        ? [] : ["no endpoint has shown \(pin.base64), as its key or above it: is it the right one?"]
+    )
   }
 
   func allowKey(

@@ -49,7 +49,9 @@ struct AnnouncedKey {
   func warnings(for host: HostName) -> [String] {
     guard let certificate else { return [] }
     guard !certificate.isAuthority else {
-      return ["the certificate is a CA's, and what is staged is the key of a server: is it the right file?"]
+      return [
+        "the certificate is a CA's, and what is staged is the key of a server: is it the right file?"
+      ]
     }
     return certificate.isFor(host)
       ? [] : ["the certificate is for other names than \(host): is it the right file?"]
