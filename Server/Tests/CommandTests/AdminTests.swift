@@ -163,4 +163,54 @@ struct AdminTests {
     #expect(away.exitCode == 2 && away.stderr.contains("https://"))
     #expect(try await stage.server.terminate(seconds: 30).exitCode == 0)
   }
+
+  @Test("denying the CA that the hosts are under lists them, and is taken back with allow")
+  func authority() async throws {
+    let stage = try await AdminStage()
+    let pin = try stage.stage.pin
+    #expect(try await stage.until { $0.contains(pin) })
+    for certificate in [stage.stage.authority.certificate, stage.stage.authority.root] {
+      let ca = try SPKIPin(certificateDER: certificate.der).base64
+      let refused = try await stage.admin("deny", ca, "--why", "x")
+      #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
+      #expect(
+        refused.stderr.contains(
+          "localhost; hint: move their servers to another CA first, or pass --force"))
+      #expect(try await stage.admin("denials").stdout == "no key is denied\n")
+      #expect(try await stage.admin("deny", ca, "--why", "leaked", "--force").exitCode == 0)
+      let denials = try await stage.admin("denials").stdout
+      #expect(denials.contains(ca) && denials.contains("leaked"))
+      let allowed = try await stage.admin("allow", ca)
+      #expect(allowed.exitCode == 0 && allowed.stdout == "\(ca) is denied no more\n")
+      #expect(try await stage.admin("allow", ca).exitCode == 1)
+    }
+    let unseen = try await stage.admin("deny", SignWiderTests.thirdPin, "--why", "x")
+    #expect(unseen.exitCode == 0 && unseen.stderr.hasPrefix("warning: no endpoint has shown "))
+    #expect(try await stage.server.terminate(seconds: 30).exitCode == 0)
+  }
+
+  @Test("a page that answers with an object is no registry server, and a URL is no endpoint")
+  func noServer() async throws {
+    let page = try LocalHTTPServer { _ in .text("{}") }
+    let directory = try TemporaryDirectory()
+    let token = try directory.write("a.b.c", to: "token").path(percentEncoded: false)
+    let call = ["--server", "http://127.0.0.1:\(page.port)", "--token-file", token]
+    let pin = SignWiderTests.thirdPin
+    let endpoint = ["--file", "a.json", "--endpoint", "a.example"]
+    for words in [
+      ["deny", pin, "--why", "x"], ["allow", pin], ["denials"], ["pending"],
+      ["stage", pin] + endpoint,
+      ["approve", pin] + endpoint, ["revoke", pin] + endpoint,
+    ] {
+      let outcome = try await Tool.run(["admin"] + words + call)
+      #expect(outcome.exitCode == 3 && outcome.stdout.isEmpty, "\(words): \(outcome.stderr)")
+      #expect(outcome.stderr.contains("no answer of a registry server"))
+    }
+    let url = try await Tool.run(
+      ["admin", "stage", pin, "--file", "a.json", "--endpoint", "https://a.example"] + call)
+    #expect(url.exitCode == 2 && url.stderr.contains("--endpoint is no URL"))
+    let keyless = try await Tool.run(
+      "admin", "pending", "--server", "http://127.0.0.1:1", "--config-path", directory.path())
+    #expect(keyless.stderr.components(separatedBy: "hint:").count == 2, "\(keyless.stderr)")
+  }
 }

@@ -1,6 +1,7 @@
 import CanonicalJSON
 import FaultLab
 import Foundation
+import SslPinningRules
 import TLSTools
 import TestSupport
 import Testing
@@ -70,8 +71,8 @@ struct ConfigTrialTests {
     ("", ("tls/prv.pem", "no key"), 1, "prv.pem"),
     ("tls: {anchors: DIR/ca.pem}", nil, 3, "ca.pem"),
     ("tls: {anchors: DIR/ca.pem}", ("ca.pem", "no certificate"), 3, "ca.pem"),
-    ("storage: {type: redis, dsn: 'rediss://127.0.0.1:1'}", nil, 3, "Redis over TLS"),
-    ("storage: {type: redis, dsn: 'unix:///tmp/redis'}", nil, 3, "is no Redis"),
+    ("storage: {type: redis, dsn: 'rediss://127.0.0.1:1'}", nil, 1, "Redis over TLS"),
+    ("storage: {type: redis, dsn: 'unix:///tmp/redis'}", nil, 1, "is no Redis"),
     (
       "storage: {type: redis, dsn: 'redis://127.0.0.1:1/0'}", nil, 3, "no connection to 127.0.0.1:1"
     ),
@@ -117,5 +118,64 @@ struct ConfigTrialTests {
     }
     let warnings = try outcome.json.objectValue?["warnings"]?.arrayValue ?? []
     #expect(warnings.count == outcome.stderr.split(separator: "\n").count)
+  }
+
+  @Test(
+    "warns of copies that could not be written or would lie beside prv.pem, and of key sets that nobody signs under",
+    arguments: [
+      (
+        "publish: {dir: DIR/config.yaml/copies}",
+        "publish.dir: DIR/config.yaml/copies cannot be made: "
+      ),
+      ("publish: {dir: DIR/config.yaml}", "publish.dir: DIR/config.yaml is no directory: no copy"),
+      ("publish: {dir: DIR/tls}", "tls.dir with prv.pem is in it"),
+      ("publish: {dir: DIR}", "tls.dir with prv.pem is in it"),
+      ("publish: {dir: DIR/copies}", nil),
+      ("publish: {statements: false}", "publish.statements is false, and "),
+    ] as [(String, String?)])
+  func publishing(more: String, says: String?) async throws {
+    let directory = try stage(more + "\ntls: {dir: DIR/tls}")
+    if more.contains("statements") {
+      try writeSet(by: Keys.signing.get(), to: directory)
+    }
+    let outcome = try await check(directory)
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    #expect(outcome.stderr.isEmpty == (says == nil), "\(outcome.stderr)")
+    if let says {
+      #expect(
+        outcome.stderr.contains(says.replacing("DIR", with: directory.path())), "\(outcome.stderr)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: directory.path("copies")))
+  }
+
+  @Test("warns of a set 1 that prv.pem did not sign, and of one that ends or has ended")
+  func keySets() async throws {
+    let now = Int64(Date().timeIntervalSince1970)
+    for (key, end, says) in [
+      (Keys.other, nil, "prv.pem did not sign key set 1 of a.json"),
+      (Keys.signing, nil, nil), (Keys.signing, now + 40 * 86_400, nil),
+      (Keys.signing, now + 20 * 86_400, "clients take nothing new under key set 1 from "),
+      (Keys.signing, now - 60, "cannot be signed as it should be: key set 1 is expired since "),
+    ] as [(Result<SigningKey, any Error>, Int64?, String?)] {
+      let directory = try stage()
+      try writeSet(by: key.get(), to: directory, expires: end)
+      let outcome = try await check(directory)
+      #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+      #expect(outcome.stderr.isEmpty == (says == nil), "\(outcome.stderr)")
+      if let says { #expect(outcome.stderr.contains(says), "\(outcome.stderr)") }
+    }
+  }
+
+  /// Set 1 of the document, whose online key is the server's.
+  private func writeSet(
+    by key: SigningKey, to directory: TemporaryDirectory, expires: Int64? = nil
+  ) throws {
+    let online = try Keys.signing.get().trustKey.roleKey
+    var list = KeySetList(registry: "a.json")
+    try list.append(
+      root: KeyRole(keys: [key.trustKey.roleKey], threshold: 1),
+      online: KeyRole(keys: [online], threshold: 1), expires: expires)
+    try list.sign(with: key.trustKey)
+    try directory.write(list.json.canonicalBytes, to: "tls/keysets/a.json")
   }
 }

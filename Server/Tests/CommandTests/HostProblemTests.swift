@@ -30,6 +30,9 @@ struct HostProblemTests {
     /// Those with leaf pins alone, for which a wider pattern demands a CA pin.
     var bound: [String] = []
 
+    /// Those that list one pin as leaf and as CA.
+    var twice: [String] = []
+
     func bytes() throws -> [UInt8] {
       let pin = try SPKIPin(base64: Format2Stage.pin)
       let end = issued - 10 * Format2Stage.day
@@ -55,7 +58,7 @@ struct HostProblemTests {
 
   private static let lists = Result {
     let denied = [Format2Stage.otherPin]
-    let good = [Format2Stage.pin]
+    let good = [SignWiderTests.thirdPin]
     return [
       List(
         testDescription: "nothing wrong", live: ["a.example", "*.b.example", "**.c.example"],
@@ -173,6 +176,13 @@ struct HostProblemTests {
         hosts: [try settings("a.example", ca: good)],
         problems: ["*.example has no key that counts", "a.example has no key that counts"]),
       List(
+        testDescription: "one pin as leaf and as CA", live: ["a.example"],
+        hosts: [try settings("a.example", ca: [Format2Stage.pin])],
+        twice: ["a.example"]),
+      List(
+        testDescription: "the same with match any", live: ["a.example"],
+        hosts: [try settings("a.example", ca: [Format2Stage.pin], .any)]),
+      List(
         testDescription: "judged not before the statement", live: ["b.example"],
         dead: ["a.example"],
         at: -20 * Format2Stage.day, problems: ["a.example has no key that counts"]),
@@ -207,6 +217,10 @@ struct HostProblemTests {
     }
     let all =
       list.problems.map { $0 + "; clients refuse it" } + shadowed + closed + tightened + bound
+      + list.twice.map {
+        "\($0) lists \(Format2Stage.pin) as leaf and as CA, and no server's key is its CA's; hint: take it out of the one"
+          + " that is not meant"
+      }
     #expect(problems == .array(all.map(JSONValue.string)), "\(outcome.stdout)")
     #expect(outcome.exitCode == (all.isEmpty ? 0 : 1))
   }

@@ -191,4 +191,65 @@ struct RotateTests {
     let unnamed = try await Tool.run(["keys", "rotate"])
     #expect(unnamed.exitCode == 2 && unnamed.stderr.contains("--registry-name"))
   }
+
+  @Test("makes no second set 1 of a document that has one in the store or in publish.dir")
+  func secondFirst() async throws {
+    let directory = try stage()
+    try Keys.signing.get().writePublicKey(to: directory.file("tls/pub.pem"))
+    try directory.write(
+      """
+      keys: [{fqdn: a.example.com, file: a.json}]
+      storage: {type: fs, dump_dir: \(directory.path("state"))}
+      publish: {dir: \(directory.path("copies"))}
+      tls: {dir: \(directory.path("tls"))}
+      """, to: "config.yaml")
+    let place = ["--config-path", directory.path()]
+    func rotate(_ more: String...) async throws -> ChildProcess.Outcome {
+      try await Tool.run(["keys", "rotate", "--registry-name", "a.json"] + place + more)
+    }
+    #expect(try await rotate().exitCode == 0)
+    let chain = try JSONValue(
+      parsing: [UInt8](Data(contentsOf: directory.file("tls/keysets/a.json"))))
+    let document = JSONValue.object(["payload": .object([:]), "keySets": chain]).canonicalBytes
+    func lose() throws {
+      for name in ["keysets", "online"] {
+        try FileManager.default.removeItem(at: directory.file("tls/" + name))
+      }
+    }
+    try lose()
+    try FileManager.default.createDirectory(
+      at: directory.file("copies"), withIntermediateDirectories: true)
+    try directory.write(document, to: "copies/a.json")
+    let refused = try await rotate()
+    #expect(refused.exitCode == 1, "\(refused.stderr)")
+    #expect(refused.stderr.contains("would be another set 1; hint: put a good copy of "))
+    #expect(!FileManager.default.fileExists(atPath: directory.path("tls/online")))
+    #expect(try await rotate("--first").exitCode == 0)
+    try lose()
+    try FileManager.default.removeItem(at: directory.file("copies"))
+    // A store that cannot be asked is no store that has nothing.
+    try directory.write("in the way", to: "state")
+    let unknown = try await rotate()
+    #expect(unknown.exitCode == 3, "\(unknown.stderr)")
+    #expect(unknown.stderr.contains("--first says that it had none"))
+  }
+
+  @Test(
+    "gives what it makes to the owner of tls.dir, who runs the server", .enabled(if: geteuid() == 0)
+  )
+  func owner() async throws {
+    let directory = try stage()
+    let tls = directory.path("tls")
+    #expect(chown(tls, 12_345, 23_456) == 0)
+    #expect(try await rotate(directory).exitCode == 0)
+    for name in ["", "/keysets", "/keysets/" + Self.file, "/online", "/online/\(Self.file)-1.pem"] {
+      var status = stat()
+      #expect(stat(tls + name, &status) == 0)
+      #expect(status.st_uid == 12_345 && status.st_gid == 23_456, "\(name)")
+    }
+    // What is there keeps its owner.
+    #expect(try await rotate(directory).exitCode == 0)
+    var status = stat()
+    #expect(stat(tls + "/keysets/" + Self.file, &status) == 0 && status.st_uid == 12_345)
+  }
 }

@@ -54,7 +54,7 @@ struct SignServedTests {
     try stage.directory.write("old", to: "app.json.gz")
     for pin in [Format2Stage.otherPin, Format2Stage.pin, SignWiderTests.thirdPin] {
       try stage.writePayload(pin)
-      try await stage.must("\(Self.daily) --out app.json")
+      try await stage.must("\(Self.daily) --allow-loosening --out app.json")
       try expectWhole(stage, hasStatement: true)
       let unpacked = try await ChildProcess.run("gzip", ["-dc", stage.path("app.json.gz")])
       #expect(try Array(unpacked.stdout.utf8) == bytes(stage, "app.json"))
@@ -75,15 +75,15 @@ struct SignServedTests {
     let stage = try Format2Stage()
     try await stage.makeDocument()
     try makeParts(stage)
-    try await stage.must("\(Self.daily) --out app.json")
+    try await stage.must("\(Self.daily) --allow-loosening --out app.json")
     try expectWhole(stage, hasStatement: true)
     try await stage.must(
       "sign --key prv.pem --online-key root0.pem --retired app.json --out app.json")
     try expectWhole(stage, hasStatement: false)
     try stage.writePayload(Format2Stage.otherPin)
-    try await stage.must("sign --key prv.pem payload.json --out app.json")
+    try await stage.must("sign --key prv.pem payload.json --out app.json --allow-loosening")
     try expectWhole(stage, hasStatement: false)
-    try await stage.must("\(Self.daily) --end-retirement --out app.json")
+    try await stage.must("\(Self.daily) --allow-loosening --end-retirement --out app.json")
     try expectWhole(stage, hasStatement: true)
   }
 
@@ -97,7 +97,7 @@ struct SignServedTests {
     let statement = stage.directory.file("app.json.parts/statement")
     try FileManager.default.createDirectory(at: statement, withIntermediateDirectories: true)
     for _ in 0..<2 {
-      let refused = try await stage.run("\(Self.daily) --out app.json")
+      let refused = try await stage.run("\(Self.daily) --allow-loosening --out app.json")
       #expect(refused.exitCode == 3 && refused.speaksProperly, "\(refused.stderr)")
       #expect(refused.stderr.contains("cannot write "), "\(refused.stderr)")
       #expect(try bytes(stage, "app.json") == before)
@@ -169,7 +169,7 @@ struct SignServedTests {
       atPath: stage.path("app.json"), withDestinationPath: "pub/app.json")
     var seconds: [Int] = []
     for version: JSONNumber in [2, 3, 4] {
-      try await stage.must("\(Self.daily) --out app.json")
+      try await stage.must("\(Self.daily) --allow-loosening --out app.json")
       #expect(try stage.statement()["version"] == .number(version))
       for place in ["pub", "store"] {
         let served = try stage.json("\(place)/app.json.parts/statement")
@@ -209,7 +209,7 @@ struct SignServedTests {
     try stage.directory.write("foreign", to: foreign)
     for pin in [Format2Stage.pin, Format2Stage.otherPin, SignWiderTests.thirdPin] {
       try stage.writePayload(pin)
-      try await stage.must("\(Self.daily) --out app.json")
+      try await stage.must("\(Self.daily) --allow-loosening --out app.json")
       try expectWhole(stage, hasStatement: true)
     }
     #expect(try bytes(stage, "prv.pem") == key)
@@ -222,9 +222,9 @@ struct SignServedTests {
     let stage = try Format2Stage()
     try await stage.makeDocument()
     try makeParts(stage)
-    try await stage.must("\(Self.daily) --out app.json")
+    try await stage.must("\(Self.daily) --allow-loosening --out app.json")
     let old = try bytes(stage, "app.json.parts/statement")
-    try await stage.must("\(Self.daily) --out app.json")
+    try await stage.must("\(Self.daily) --allow-loosening --out app.json")
     let document = try bytes(stage, "app.json")
     let own = try bytes(stage, "app.json.parts/statement")
     for (answer, says) in [
@@ -254,11 +254,11 @@ struct SignServedTests {
     let stage = try Format2Stage()
     try await stage.makeDocument()
     try makeParts(stage)
-    try await stage.must("\(Self.daily) --out app.json")
+    try await stage.must("\(Self.daily) --allow-loosening --out app.json")
     let (old, oldStatement) = try (
       bytes(stage, "app.json"), bytes(stage, "app.json.parts/statement")
     )
-    try await stage.must("\(Self.daily) --out app.json")
+    try await stage.must("\(Self.daily) --allow-loosening --out app.json")
     let (document, statement) = try (
       bytes(stage, "app.json"), bytes(stage, "app.json.parts/statement")
     )
@@ -289,7 +289,9 @@ struct SignServedTests {
     let pins = (10..<16).map { SPKIPin(computed: Digest.sha256([$0])) }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for pin in pins {
-        group.addTask { try await stage.must("\(Self.daily) --out app.json --deny \(pin)") }
+        group.addTask {
+          try await stage.must("\(Self.daily) --allow-loosening --out app.json --deny \(pin)")
+        }
       }
       try await group.waitForAll()
     }

@@ -228,12 +228,14 @@ import Testing
       try signer.sign(content(), file: Self.file, after: DocumentState(), at: Self.now))
     #expect(document.number?.epoch == epoch)
     _ = try TrustedRegistry(accepting: document.bytes, under: try trust(), at: Self.now)
-    let problem = signer.problem(of: Self.file, after: state(after: document)).map { "\($0)" }
+    let problem = signer.problem(of: Self.file, after: state(after: document), at: Self.now).map {
+      "\($0)"
+    }
     #expect(
       isUsed
         ? problem == nil
         : problem?.contains("with the algorithm \"EdDSA \", and clients would refuse") == true)
-    let shown = KeySetsView(signer: signer).json(of: [(Self.file, document.bytes)])
+    let shown = KeySetsView(signer: signer, now: Self.now).json(of: [(Self.file, document.bytes)])
     #expect(shown["documents"]?.arrayValue?.first?.objectValue?["problem"] == .nullable(problem))
     let keeper = DocumentKeeper(
       KeeperSettings(
@@ -244,7 +246,8 @@ import Testing
         signing: Locked(signer), store: MemoryStore(),
         published: PublishedDocuments(files: [Self.file]), health: ServiceHealth(), log: .silent))
     #expect(
-      await keeper.alertsThatEnd(signing: true, after: state(after: document)).contains(.signing)
+      await keeper.alertsThatEnd(signing: true, after: state(after: document), at: Self.now)
+        .contains(.signing)
         == isUsed)
     // What was published is left by nobody: then nothing is signed, and that is told.
     guard !isUsed else { return }

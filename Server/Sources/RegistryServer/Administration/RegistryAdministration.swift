@@ -71,6 +71,11 @@ struct RegistryAdministration: Sendable {
       }
     }
     guard bare.isEmpty else { throw .leavesWithoutPin(bare, areStaged: areStaged) }
+    if case .deny(let pin, force: false) = command {
+      let hosts = await snapshots().filter { !$0.state.deniedPins.contains(pin) }
+        .flatMap { $0.hosts(under: pin) }
+      guard hosts.isEmpty else { throw .locksOut(hosts) }
+    }
     var entries: [HistoryEntry] = []
     var failure: AdministrationError?
     for keeper in keepers() {

@@ -12,6 +12,9 @@ final class DocumentMetrics: Sendable {
   private let epoch = document("epoch", help: "The number of the key set that signed the statement")
   private let signed = document(
     "signed_timestamp_seconds", help: "When the document in force was signed, in Unix time")
+  private let keySetEnd = document(
+    "key_set_expires_timestamp_seconds",
+    help: "From when on clients take nothing new under the key set, in Unix time; none if never")
   private let keys = document("keys", help: "How many entries the document in force has")
 
   private let keysPublished = MetricFamily(
@@ -36,7 +39,7 @@ final class DocumentMetrics: Sendable {
     ) { Gauge() }
   }
 
-  private var gauges: [MetricFamily<Gauge>] { [version, epoch, signed, keys] }
+  private var gauges: [MetricFamily<Gauge>] { [version, epoch, signed, keySetEnd, keys] }
 
   var all: [any ExposedMetric] { gauges + [errors, keysPublished, keysWithdrawn] }
 
@@ -90,7 +93,9 @@ final class DocumentMetrics: Sendable {
   func published(_ document: DocumentFacts) {
     keys.cell(document.file).set(Double(document.keys))
     signed.cell(document.file).set(Double(document.signed))
-    for (gauge, value) in [(version, document.version), (epoch, document.epoch)] {
+    for (gauge, value) in [
+      (version, document.version), (epoch, document.epoch), (keySetEnd, document.keySetEnd),
+    ] {
       if let value {
         gauge.cell(document.file).set(Double(value))
       } else {

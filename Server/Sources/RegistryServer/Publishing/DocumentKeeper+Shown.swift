@@ -30,8 +30,10 @@ extension DocumentKeeper {
 
   /// The kinds of alerts of the whole document that are over once it is stored. That a newer key set cannot be
   /// used lasts although the document is signed: under the set before.
-  func alertsThatEnd(signing: Bool, after state: DocumentState) -> [ServerAlert.Kind] {
-    signing && services.signer.problem(of: file, after: state) == nil
+  func alertsThatEnd(
+    signing: Bool, after state: DocumentState, at now: Int64
+  ) -> [ServerAlert.Kind] {
+    signing && services.signer.problem(of: file, after: state, at: now) == nil
       ? [.storing, .signing] : [.storing]
   }
 

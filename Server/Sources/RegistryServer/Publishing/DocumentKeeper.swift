@@ -42,6 +42,8 @@ actor DocumentKeeper {
   private var hasNewEndpoints = false
   private var watchedPauses: Set<String> = []
   private var writing: Task<Void, Never>?
+  /// When ``checkSigning(at:)`` was called last, in Unix seconds. It is called once an hour.
+  private var signingChecked: Int64 = 0
 
   init(_ settings: KeeperSettings, services: KeeperServices) {
     file = settings.configuration.file
@@ -133,6 +135,7 @@ actor DocumentKeeper {
   /// document is a day old.
   func upkeep(at now: Int64) async {
     await refresh(at: now)
+    if now - signingChecked >= 3600 { checkSigning(at: now) }
     await settle(at: now)
   }
 
@@ -177,12 +180,15 @@ actor DocumentKeeper {
     (isDirty, isAhead, mustSign) = (true, true, true)
   }
 
-  /// Tells of keys that do not fit the key sets before the next change needs them.
+  /// Tells of keys that do not fit the key sets, and of a set that ends, before the next change needs them.
   func checkSigning(at now: Int64) {
-    if let problem = services.signer.problem(of: file, after: state) {
+    signingChecked = now
+    if let problem = services.signer.problem(of: file, after: state, at: now) {
       services.health.report(file, "\(problem)", as: .signing)
       state.raise(ServerAlert(kind: .signing, message: "\(problem)", since: now))
-      services.log.event(.error, "signing_impossible", ["file": file, "reason": "\(problem)"])
+      services.log.event(
+        problem.isAhead ? .warn : .error, problem.isAhead ? "key_set_ends" : "signing_impossible",
+        ["file": file, "reason": "\(problem)"])
     } else if state.alerts[""]?.contains(where: { $0.kind == .signing }) == true {
       state.settle(.signing, "")
       services.health.clear(file)
@@ -201,8 +207,6 @@ actor DocumentKeeper {
     if state.ledgers.mapValues(\.kept) != stored.ledgers { isDirty = !state.ledgers.isEmpty }
     await settle(at: now)
   }
-
-  // MARK: - Writing
 
   /// Waits until memory, store and published document agree, or the store fails. One writer at a
   /// time: looks that come in while it writes are written together afterwards.
@@ -246,7 +250,7 @@ actor DocumentKeeper {
   ) async throws(KeeperFailure) -> Bool {
     var next = next
     // Alerts of what is over once this is stored.
-    let isOver = alertsThatEnd(signing: signing && mayPublish, after: next)
+    let isOver = alertsThatEnd(signing: signing && mayPublish, after: next, at: now)
     for kind in isOver { next.settle(kind, "") }
     // Of now: what is read while the parts are awaited is not in them, and this write is refused.
     let base = version
@@ -341,6 +345,7 @@ actor DocumentKeeper {
     services.metrics?.published(
       DocumentFacts(
         file: file, version: document.number?.version, epoch: document.number?.epoch,
+        keySetEnd: document.keySetExpires,
         signed: document.signed, entries: services.published.content(file)?.entries ?? []))
     services.log.event(
       .info, "document_published",
@@ -350,8 +355,6 @@ actor DocumentKeeper {
         "version": document.number.map { "\($0.epoch).\($0.version)" } ?? "",
       ])
   }
-
-  // MARK: - Reading
 
   private func reloading() async throws(KeeperFailure) {
     do throws(StoreError) { _ = try await reload() } catch { throw .store(error) }
@@ -438,8 +441,6 @@ actor DocumentKeeper {
       listed.insert(endpoint.id, endpoint.patterns)
     }
   }
-
-  // MARK: - Looks
 
   /// Takes down what a look led to.
   ///

@@ -101,7 +101,7 @@ public struct DocumentSigner: Sendable {
     var onlineKeys: [TrustSigningKey] = []
     if let statements {
       let keySets = try statements.keySets(of: file, published: published)
-      onlineKeys = try statements.onlineKeys(for: keySets)
+      onlineKeys = try statements.onlineKeys(for: keySets, at: now)
       document.keySets = keySets.map(\.json)
       let number = Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
       var hosts: [HostSettings] = []
@@ -158,14 +158,15 @@ public struct DocumentSigner: Sendable {
     return sets.count > published.count
   }
 
-  /// Why no statement could be signed now, or not under the newest complete key set; `nil` where one could.
-  func problem(of file: String, after state: DocumentState) -> SigningProblem? {
+  /// Why no statement could be signed now or before long, or not under the newest complete key set; `nil` where one
+  /// could.
+  func problem(of file: String, after state: DocumentState, at now: Int64) -> SigningProblem? {
     guard let statements else { return nil }
     do throws(SigningProblem) {
       let published = StatementSigner.published(in: state.document)
       let used = try statements.keySets(of: file, published: published)
-      _ = try statements.onlineKeys(for: used)
-      return try statements.problem(of: file, behind: used)
+      _ = try statements.onlineKeys(for: used, at: now)
+      return try statements.problem(of: file, behind: used, at: now)
     } catch { return error }
   }
 
@@ -209,7 +210,9 @@ extension DocumentSignerError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .signingKey(_, .unreadable(let path, let reason)):
-      "cannot read \(path): \(reason); hint: ssl-pinning keys generate makes one"
+      "cannot read \(path): \(reason); hint: is this the server's working directory, and tls.dir right? a lost"
+        + " prv.pem comes back from its offline copy: apps trust no other. ssl-pinning keys generate is for a first"
+        + " registry"
     case .onlineKey(let path, let error): "\(path): \(error)"
     case .signingKey(let path, let error): "\(path): \(error)"
     case .publicKey(let path, let error): "\(path): \(error)"

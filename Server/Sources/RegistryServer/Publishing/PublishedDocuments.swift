@@ -40,6 +40,9 @@ final class PublishedDocuments: Sendable {
     for document in documents { staticFiles.write(document) }
   }
 
+  /// Waits until the copies are written of all that was published.
+  func finishCopies() async { await files.withLock { $0 }?.finish() }
+
   /// Serves these files from now on; those that are new wait for their first document.
   func serve(files names: [String]) {
     pages.withLock { pages in

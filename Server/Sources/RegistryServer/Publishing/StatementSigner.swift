@@ -27,7 +27,11 @@ struct StatementSigner: Sendable {
   ) throws(DocumentSignerError) {
     let base = directory.hasSuffix("/") ? directory : directory + "/"
     var keys: [TrustSigningKey] = []
-    for path in [base + "prv.pem"] + Self.rotated(in: base + "online") + publishing.onlineKeys {
+    let rotated: [String]
+    do throws(SigningKeyError) { rotated = try Self.rotated(in: base + "online") } catch {
+      throw .onlineKey(path: base + "online", error)
+    }
+    for path in [base + "prv.pem"] + rotated + publishing.onlineKeys {
       do throws(SigningKeyError) {
         keys.append(try TrustSigningKey(file: URL(filePath: path)))
       } catch { throw .onlineKey(path: path, error) }
@@ -38,7 +42,11 @@ struct StatementSigner: Sendable {
   }
 
   /// The keys that `ssl-pinning keys rotate` made.
-  private static func rotated(in directory: String) -> [String] {
+  private static func rotated(in directory: String) throws(SigningKeyError) -> [String] {
+    guard access(directory, R_OK | X_OK) == 0 else {
+      guard errno != ENOENT else { return [] }
+      throw .unreadable(path: directory, reason: String(cString: strerror(errno)).lowercased())
+    }
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return names.filter { $0.hasSuffix(".pem") }.sorted().map { directory + "/" + $0 }
   }
@@ -52,7 +60,7 @@ struct StatementSigner: Sendable {
     guard var complete = try completeKeySets(of: file) else { return published }
     for (own, old) in zip(complete, published)
     where own.keySet.signedBytes != old.keySet.signedBytes {
-      throw .keySetsDiffer(epoch: own.keySet.epoch)
+      throw .keySetsDiffer(epoch: own.keySet.epoch, path: path(of: file))
     }
     while complete.count > published.count, let newest = complete.last,
       unusableOnlineKey(of: newest.keySet) != nil
@@ -62,15 +70,24 @@ struct StatementSigner: Sendable {
     return complete.count >= published.count ? complete : published
   }
 
-  /// Why a set in the file for a document is not used although it is complete.
+  /// Why a set in the file for a document is not used although it is complete, or that the one in use ends soon.
   ///
   /// - Throws: ``SigningProblem/keySets(path:reason:)``.
-  func problem(of file: String, behind used: [SignedKeySet]) throws(SigningProblem)
-    -> SigningProblem?
-  {
-    try completeKeySets(of: file)?.dropFirst(used.count).last
-      .flatMap { unusableOnlineKey(of: $0.keySet) }
+  func problem(
+    of file: String, behind used: [SignedKeySet], at now: Int64
+  ) throws(SigningProblem) -> SigningProblem? {
+    if let waiting = try completeKeySets(of: file)?.dropFirst(used.count).last,
+      let problem = unusableOnlineKey(of: waiting.keySet)
+    {
+      return problem
+    }
+    guard let newest = used.last?.keySet, let end = newest.expires,
+      end < now + SigningProblem.warningTime
+    else { return nil }
+    return .keySetEnds(epoch: newest.epoch, at: end)
   }
+
+  private func path(of file: String) -> String { keySetDirectory + "/" + file }
 
   private func completeKeySets(of file: String) throws(SigningProblem) -> [SignedKeySet]? {
     guard let list = try storedKeySets(of: file) else { return nil }
@@ -97,8 +114,9 @@ struct StatementSigner: Sendable {
   ///
   /// - Throws: ``SigningProblem/keySets(path:reason:)``.
   func storedKeySets(of file: String) throws(SigningProblem) -> KeySetList? {
-    let path = keySetDirectory + "/" + file
-    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    let path = path(of: file)
+    // What may not be looked at is not absent: the old key would stay in force, and nobody would know.
+    guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
     let bytes: [UInt8]
     do throws(SmallFile.Failure) { bytes = try SmallFile.read(path, limit: 4 << 20) } catch {
       throw .keySets(path: path, reason: "\(error)")
@@ -117,10 +135,16 @@ struct StatementSigner: Sendable {
   ///
   /// Those that it asks for besides sign, too, where clients count them that know as much as this program.
   ///
-  /// - Throws: ``SigningProblem/onlineKeysMissing(epoch:held:threshold:)`` and
+  /// - Throws: ``SigningProblem/keySetExpired(epoch:since:)``,
+  ///   ``SigningProblem/onlineKeysMissing(epoch:held:threshold:)`` and
   ///   ``SigningProblem/onlineKeyUnusable(epoch:_:algorithm:)``.
-  func onlineKeys(for keySets: [SignedKeySet]) throws(SigningProblem) -> [TrustSigningKey] {
+  func onlineKeys(
+    for keySets: [SignedKeySet], at now: Int64
+  ) throws(SigningProblem) -> [TrustSigningKey] {
     guard let newest = keySets.last?.keySet else { return Array(keys.prefix(1)) }
+    if let end = newest.expires, newest.isExpired(at: now) {
+      throw .keySetExpired(epoch: newest.epoch, since: end)
+    }
     if let problem = unusableOnlineKey(of: newest) { throw problem }
     let quorums = newest.online.quorums.map {
       (ids: Set($0.keys.filter(Self.isKnown).map(\.id)), $0.threshold)

@@ -4,7 +4,7 @@ import HTTPServing
 import SslPinningPlatform
 
 /// Tries what a configuration names, as a start would, and starts nothing: keys and key sets, anchors and
-/// vantage points, the listener's certificate and address, the store.
+/// vantage points, the listener's certificate and address, the store, the directory of copies.
 ///
 /// - What would keep the server from starting is thrown; what it would warn of is kept in ``warnings``.
 /// - Nothing is made and nothing is changed. Of a store on disk that is not there yet the place is looked at; a
@@ -16,8 +16,11 @@ public struct ConfigurationTrial: Sendable {
 
   /// Tries a configuration out. Waits for a database, a few seconds at most.
   ///
+  /// - Parameter now: Unix time in seconds.
   /// - Throws: ``RegistryServiceError``, what ``RegistryService`` would throw.
-  public init(_ configuration: ServerConfiguration) throws(RegistryServiceError) {
+  public init(
+    _ configuration: ServerConfiguration, at now: Int64
+  ) async throws(RegistryServiceError) {
     let told = Locked<[String]>([])
     let log = ServerLog(
       level: .warn, now: { 0 },
@@ -32,7 +35,11 @@ public struct ConfigurationTrial: Sendable {
         directory: configuration.tls.directory, publishing: configuration.publishing)
     } catch { throw .signer(error) }
     RegistryService.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
-    do throws(StoreError) { try configuration.storage.tryOut() } catch { throw .store(error) }
+    let states: [String: DocumentState]
+    do throws(StoreError) {
+      states = try await StoredDocuments.states(
+        of: configuration.documents.map(\.file), in: configuration.storage)
+    } catch { throw .store(error) }
     do throws(AnchorsError) { _ = try TLSEndpointObserver(configuration.tls) } catch {
       throw .anchors(error)
     }
@@ -44,10 +51,15 @@ public struct ConfigurationTrial: Sendable {
     UnusedKeySets.warn(
       in: configuration.keySetsDirectory, of: configuration.documents, log)
     for document in configuration.documents {
-      if let problem = signer.problem(of: document.file, after: DocumentState()) {
-        warnings.append("\(document.file) cannot be signed as it should be: \(problem)")
+      let state = states[document.file] ?? DocumentState()
+      if let problem = signer.problem(of: document.file, after: state, at: now) {
+        warnings.append(
+          problem.isAhead
+            ? "\(document.file): \(problem)"
+            : "\(document.file) cannot be signed as it should be: \(problem)")
       }
     }
+    warnings += PublishingTrial.warnings(configuration, signer)
     self.warnings = told.withLock { $0 } + warnings
   }
 
@@ -70,28 +82,40 @@ public struct ConfigurationTrial: Sendable {
 
 extension StorageConfiguration {
   /// Whether the store could be opened, without making anything.
-  func tryOut() throws(StoreError) {
+  ///
+  /// - Returns: whether it is there, and of this version: so that opening it changes nothing.
+  func tryOut() throws(StoreError) -> Bool {
     switch self {
-    case .memory: return
+    case .memory: return false
     case .sqlite(let path):
-      guard access(path, F_OK) == 0 else { return try Self.checkPlace(of: path) }
+      guard access(path, F_OK) == 0 else {
+        try Self.checkPlace(of: path)
+        return false
+      }
       guard access(path, R_OK | W_OK) == 0 else { throw .cannotOpen(path: path, errno: errno) }
-      try SQLiteSchema.check(try SQLiteConnection(path: path), path: path)
+      return try SQLiteSchema.check(try SQLiteConnection(path: path), path: path)
+        == SQLiteSchema.newest
     case .fileSystem(let directory):
       let records = directory + "/records"
-      guard access(records, F_OK) == 0 else { return try Self.checkPlace(of: records) }
+      guard access(records, F_OK) == 0 else {
+        try Self.checkPlace(of: records)
+        return false
+      }
       guard access(records, R_OK | W_OK | X_OK) == 0 else {
         throw .cannotOpen(path: records, errno: errno)
       }
+      return true
     case .postgres(let dsn, _):
       let dsn = try PostgresDSN(dsn)
-      try PostgresSchema().check(try PostgresConnection(dsn), place: dsn.place)
-    case .redis(let dsn, _): _ = try RedisConnection(try RedisDSN(dsn))
+      return try PostgresSchema().isNewest(try PostgresConnection(dsn), place: dsn.place)
+    case .redis(let dsn, _):
+      _ = try RedisConnection(try RedisDSN(dsn))
+      return true
     }
   }
 
   /// Whether what is not there could be made: in the nearest directory above that is.
-  private static func checkPlace(of path: String) throws(StoreError) {
+  static func checkPlace(of path: String) throws(StoreError) {
     var place = URL(filePath: path).standardizedFileURL
     var name: String
     repeat {

@@ -24,6 +24,9 @@ final class ServiceHealth: Sendable {
   /// A document could be stored.
   func clear(_ file: String) { state.withLock { $0.failures[file] = nil } }
 
+  /// Why it could not; `nil` where it could.
+  func reason(of file: String) -> String? { state.withLock { $0.failures[file]?.reason } }
+
   /// So many endpoints are to be looked at for the first time since the start.
   func expect(firstLooks count: Int) { state.withLock { $0.missingFirstLooks = count } }
 

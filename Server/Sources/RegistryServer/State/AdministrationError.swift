@@ -18,6 +18,9 @@ public enum AdministrationError: Error, Equatable, Sendable {
   /// Hosts would be left without a key that their servers show; `force` does it all the same. Whether
   /// each of them has a staged key, which no probe has seen its server show yet.
   case leavesWithoutPin([String], areStaged: Bool = false)
+  /// The key stands above the leaf in the last validated paths of these hosts, so that clients would refuse every
+  /// connection there; `force` does it all the same.
+  case locksOut([String])
   /// The document would be left without an entry.
   case wouldBeEmpty
   /// The store did not take it; whether it was made is to be read again.
@@ -43,6 +46,9 @@ extension AdministrationError: CustomStringConvertible {
           ? "; hint: the next key is staged and was not seen yet: switch the servers to it, and wait"
             + " for the next probe"
           : "; hint: stage the next key first, or force it")
+    case .locksOut(let hosts):
+      "the key stands above the leaf in the paths of these hosts, and clients would refuse every connection there:"
+        + " \(hosts.joined(separator: ", ")); hint: move their servers to another CA first, or force it"
     case .wouldBeEmpty: "the document would be empty; hint: add another endpoint first"
     case .notStored(let reason): "the change is not stored: \(reason)"
     }

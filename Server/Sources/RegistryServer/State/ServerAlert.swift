@@ -25,7 +25,7 @@ public struct ServerAlert: Sendable, Hashable {
     case deniedKeySeen = "denied-key-seen"
     /// An endpoint with published keys is no longer configured; clients keep its last pins.
     case leftConfiguration = "left-configuration"
-    /// The newest document could not be signed.
+    /// The newest document could not be signed, or soon no other can be.
     case signing
     /// The newest document could not be stored.
     case storing

@@ -85,7 +85,7 @@ package final class NameResolver: Sendable {
         code == EAI_SYSTEM ? strerror(errno) : UnsafeMutablePointer(mutating: gai_strerror(code))
       return .failure(
         Failure(
-          reason: text.map { String(cString: $0) } ?? "error \(code)",
+          reason: text.map { String(cString: $0).lowercased() } ?? "error \(code)",
           isFinal: code != EAI_AGAIN && code != EAI_SYSTEM && code != EAI_MEMORY))
     }
     var found: [Endpoint] = []

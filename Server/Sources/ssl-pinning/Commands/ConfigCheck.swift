@@ -1,4 +1,5 @@
 import CanonicalJSON
+import Foundation
 import RegistryServer
 
 /// `config check`: what the server would go by, and where each of its values was set.
@@ -19,13 +20,15 @@ enum ConfigCheck {
     ],
     run: run)
 
-  private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+  private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let effective = try ServerArguments.configuration(ServerArguments.sources(invocation))
     var warnings = effective.warnings
     var failure: CommandFailure?
     if !invocation[offline] {
       do throws(RegistryServiceError) {
-        warnings += try ConfigurationTrial(effective.configuration).warnings
+        warnings += try await ConfigurationTrial(
+          effective.configuration, at: Int64(Date().timeIntervalSince1970)
+        ).warnings
       } catch { failure = Up.failure(error) }
     }
     if invocation[json] {

@@ -31,6 +31,8 @@ enum KeysRotate {
     in: 1...1000)
   private static let signWith = Flag.texts(
     "--sign-with", "PRV", "a private root key; prv.pem signs by itself where it is one")
+  private static let first = Flag(
+    "--first", "say that the document never had a key set, where that cannot be found out")
 
   static let command = Command(
     "keys rotate", "give one document of a server a new online key, under the next key set",
@@ -38,7 +40,7 @@ enum KeysRotate {
       RegistryNameArgument.flag.description, directory.description,
     ] + ServerArguments.places + [
       algorithm.description,
-      root.description, rootThreshold.description, signWith.description,
+      root.description, rootThreshold.description, signWith.description, first.description,
     ],
     notes: [
       "Writes DIR/online/NAME-EPOCH.pem and extends DIR/keysets/NAME; NAME is the document's file.\n"
@@ -53,9 +55,12 @@ enum KeysRotate {
     ],
     run: run)
 
-  private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+  private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let name = try invocation.require(RegistryNameArgument.flag)
     let place = try place(of: name, invocation)
+    if !InputFile.exists(place.keySets + "/" + name) {
+      try await refuseAnotherFirst(of: name, place, invocation)
+    }
     let base = URL(filePath: place.keys, directoryHint: .isDirectory)
     let chain = URL(filePath: place.keySets, directoryHint: .isDirectory).appending(path: name)
     let path = chain.path(percentEncoded: false)
@@ -98,12 +103,15 @@ enum KeysRotate {
       }
     }
     // The key first: a chain that names a key which is nowhere would stop the server's signing.
-    try makeDirectory(of: keyFile)
-    try makeDirectory(of: chain)
+    try makeDirectory(of: keyFile, like: place.keys)
+    try makeDirectory(of: chain, like: place.keys)
     do throws(SigningKeyError) { try key.write(to: keyFile) } catch {
       throw .couldNotFindOut("\(error)")
     }
+    try giveAway(keyFile.path(percentEncoded: false), like: place.keys)
+    let isNew = list.sets.count == 1
     try OutputFile.replace(path, with: list.json.canonicalBytes + [0x0a], called: path)
+    if isNew { try giveAway(path, like: place.keys) }
     try Console.write(line: "key set \(epoch) of \(name): online key \(key.roleKey.id.base64)")
     for shortage in list.shortages { Console.say("warning: \(shortage)") }
     let wanted = list.newest.map { KeySetReport.expectation(of: $0.keySet) } ?? ""
@@ -114,10 +122,47 @@ enum KeysRotate {
     return .yes
   }
 
+  /// Where a server keeps what belongs to a document, and what it published.
+  private struct Place {
+    let keys: String
+    let keySets: String
+    /// `nil` where no configuration is at hand.
+    var configuration: ServerConfiguration?
+  }
+
+  /// Refuses a second set 1: clients that hold the first one believe nothing that is signed under another.
+  private static func refuseAnotherFirst(
+    of name: String, _ place: Place, _ invocation: Invocation
+  ) async throws(CommandFailure) {
+    guard let configuration = place.configuration, !invocation[first] else { return }
+    let hint =
+      "hint: put a good copy of \(place.keySets)/\(name) and of tls.dir/online back; the published document has the"
+      + " chain, too, as keySets"
+    if let directory = configuration.publishing.directory,
+      let copy = try? InputFile.json(directory + "/" + name).objectValue, copy["keySets"] != nil
+    {
+      throw .no(
+        "\(name) has key sets, as \(directory)/\(name) tells, and this would be another set 1; \(hint)"
+      )
+    }
+    let sets: Int
+    do throws(StoreError) {
+      sets = try await StoredDocuments.keySets(of: name, in: configuration.storage).count
+    } catch {
+      throw .couldNotFindOut(
+        "cannot find out whether \(name) had a key set 1: \(error)".addingHint(
+          "--first says that it had none"))
+    }
+    guard sets == 0 else {
+      throw .no(
+        "\(name) has key set \(sets), as the store tells, and this would be another set 1; \(hint)")
+    }
+  }
+
   /// The directories of the server that publishes a document.
   private static func place(
     of name: String, _ invocation: Invocation
-  ) throws(CommandFailure) -> (keys: String, keySets: String) {
+  ) throws(CommandFailure) -> Place {
     // It names files here.
     guard DocumentConfiguration.isSafe(file: name), !DocumentConfiguration.isTaken(file: name)
     else {
@@ -133,7 +178,7 @@ enum KeysRotate {
         "note: no configuration here says which documents there are; hint: with --config-file"
           + " the name is checked")
       let keys = given ?? "tls"
-      return (keys, keys + "/keysets")
+      return Place(keys: keys, keySets: keys + "/keysets")
     }
     let configuration = atHand.configuration
     let files = configuration.documents.map(\.file)
@@ -145,7 +190,9 @@ enum KeysRotate {
             ?? "there is \(files.prefix(5).joined(separator: ", "))"))
     }
     let keys = given ?? configuration.tls.directory
-    return (keys, configuration.publishing.keySets ?? keys + "/keysets")
+    return Place(
+      keys: keys, keySets: configuration.publishing.keySets ?? keys + "/keysets",
+      configuration: configuration)
   }
 
   private static func isSame(_ left: String?, _ right: String) -> Bool {
@@ -181,8 +228,21 @@ enum KeysRotate {
     }
   }
 
-  private static func makeDirectory(of file: URL) throws(CommandFailure) {
+  /// The server reads what is made here, and may be another user: only root makes files for others.
+  private static func giveAway(_ path: String, like directory: String) throws(CommandFailure) {
+    var owner = stat()
+    guard geteuid() == 0, stat(directory, &owner) == 0 else { return }
+    guard chown(path, owner.st_uid, owner.st_gid) == 0 else {
+      throw .couldNotFindOut(
+        "cannot give \(path) to the owner of \(directory): \(Console.reason(errno))")
+    }
+  }
+
+  private static func makeDirectory(
+    of file: URL, like keys: String
+  ) throws(CommandFailure) {
     let directory = file.deletingLastPathComponent()
+    guard !InputFile.exists(directory.path(percentEncoded: false)) else { return }
     do {
       try FileManager.default.createDirectory(
         at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -191,5 +251,6 @@ enum KeysRotate {
         "cannot make the directory \(directory.path(percentEncoded: false)):"
           + " \(OutputFile.reason(error))")
     }
+    try giveAway(directory.path(percentEncoded: false), like: keys)
   }
 }

@@ -39,7 +39,11 @@ enum PinCommand {
         }
       } catch {
         Console.say(error.message)
-        reports.append(.members(["target": .string(target), "error": .string(error.message)]))
+        reports.append(
+          .members([
+            "target": .string(Secrets.hidden(in: target)),
+            "error": .string(Secrets.hidden(in: error.message)),
+          ]))
         status = status.worse(error.status)
       }
     }
@@ -57,7 +61,9 @@ enum PinCommand {
     do throws(ProbeError) { server = try ProbeTarget(parsing: target) } catch {
       // `invalidTarget` quotes what was parsed, with the port added: the user's own words are better.
       if case .invalidTarget = error {
-        throw .usage("no file of this name, and \(ProbeError.invalidTarget(target.shortened))")
+        let told = "no file of this name, and \(ProbeError.invalidTarget(target.shortened))"
+        let isASCII = target.utf8.allSatisfy { $0 < 0x80 }
+        throw .usage(isASCII ? told : told.addingHint("names with other letters begin with xn--"))
       }
       throw .usage("no file of this name, and \(error)")
     }

@@ -40,6 +40,9 @@ enum Sign {
         + "removed, or list its key for the wider pattern. Where a wider pattern demands leaf pins, a host with\n"
         + "CA pins alone needs the leaf keys that its servers show as well, even the same ones: sign warns of that\n"
         + "when it is new, and verify each time.",
+      "Refused is a list, of any format, that replaces all leaf pins of a host at once, unless --allow-loosening\n"
+        + "says that this is meant: list both keys, switch the servers, then leave the old one out. So is one that\n"
+        + "another key than --key signed where --out stands, unless --first says that nobody has it.",
       "With --retired the registry goes back to format 1. The retired statement stays beside each list that\n"
         + "--key alone signs from then on, until --end-retirement; believed if --key signed it or the first of\n"
         + "its key sets, or with --key-sets. Its hosts and denied stay in force: a list without the pins of a\n"
@@ -82,6 +85,9 @@ enum Sign {
       try input?.check(format1Key: format1Key)
       let replaced = try PublishedDocuments.replaced(
         invocation, hint: "put a good copy of it there, or remove it if it never was a document")
+      if let replaced, !StatementArguments.isFirst(invocation) {
+        try refuse(replaced, unlessSignedBy: format1Key)
+      }
       retired = try retiredStatement(beside: input, replacing: replaced)
       keySets = try StatementArguments.chain(invocation, behind: retired, format1Key: format1Key)
       statement = try retired?.statement(of: retired?.registry ?? "")
@@ -123,9 +129,12 @@ enum Sign {
     try PublishedDocument(.object(signed), place ?? "the document")?.checkAsClients(
       after: last, format1Key: format1Key, onlineKeys: onlineKeys, chain: keySets, at: now)
     if let statement {
-      try RetiredList.check(payload, under: statement, after: before, at: now)
+      try RetiredList.check(
+        payload, under: statement, after: before, at: now,
+        loosens: StatementArguments.loosens(invocation))
     } else if onlinePaths.isEmpty {
-      RetiredList.warn(of: payload, after: before, at: now)
+      try RetiredList.check(
+        payload, after: before, at: now, loosens: StatementArguments.loosens(invocation))
     }
     try OutputFile.write(.object(signed), invocation)
     return .yes
@@ -163,6 +172,18 @@ enum Sign {
       "warning: clients that hold the statement of \(stated.place) will refuse a document"
         + " without one; hint: --online-key")
     return nil
+  }
+
+  /// Clients of the list that is replaced trust the key that signed it, and would refuse every other one.
+  private static func refuse(
+    _ replaced: PublishedDocument, unlessSignedBy key: SigningKey?
+  ) throws(CommandFailure) {
+    do throws(CommandFailure) { try replaced.check(format1Key: key) } catch {
+      let cause = error.message.components(separatedBy: "; hint: ")[0]
+      throw .no(
+        "\(cause), and clients of that one would refuse another key's list; hint: the key that signed it, or a good"
+          + " copy in its place; --first says that nobody has it")
+    }
   }
 
   private static func payload(

@@ -39,7 +39,8 @@ enum Up {
   static func failure(_ error: RegistryServiceError) -> CommandFailure {
     switch error {
     case .signer(.signingKey(_, .unreadable)): .couldNotFindOut("\(error)")
-    case .signer: .no("\(error)")
+    // It was read, and no database can be there.
+    case .signer, .store(.invalidDSN): .no("\(error)")
     case .anchors, .store, .listening, .alreadyStarted: .couldNotFindOut("\(error)")
     }
   }

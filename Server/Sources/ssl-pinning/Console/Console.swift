@@ -53,9 +53,9 @@ enum Console {
   }
 
   /// Says something to the user. What the text quotes may come from anybody: it cannot move the
-  /// cursor.
+  /// cursor. A secret that stands in it is hidden.
   static func say(_ text: String) {
-    try? write(Array("\(text.printable)\n".utf8), to: STDERR_FILENO)
+    try? write(Array("\(Secrets.hidden(in: text).printable)\n".utf8), to: STDERR_FILENO)
   }
 
   /// The system's words for an errno, in our case.
@@ -87,7 +87,7 @@ enum Console {
 extension String {
   /// As much of it as a message needs to quote; of a private key nothing.
   var shortened: String {
-    guard InputFile.isQuotable(self) else { return "…" }
+    guard !InputFile.isText(self) else { return "…" }
     return unicodeScalars.count <= 100 ? self : "\(prefix(100))…"
   }
 

@@ -28,7 +28,19 @@ enum HostProblems {
     let shadows = shadows(of: registry, under: policy, at: time).filter { shadow in
       !known.contains { $0.hides(shadow) }
     }
-    return refused + shadows.map(\.text)
+    return refused + shadows.map(\.text) + twice(registry)
+  }
+
+  /// A key is a server's or a CA's: one pin in both roles asks for a chain that has it twice.
+  private static func twice(_ registry: Registry) -> [String] {
+    registry.settings.filter { $0.match == .all }.flatMap { own in
+      let leaves = Set(
+        registry.keys.filter { $0.pattern.covers(own.pattern) }.compactMap(\.readablePin))
+      return own.ca.filter(leaves.contains).map {
+        "\(own.pattern) lists \($0) as leaf and as CA, and no server's key is its CA's; hint: take it out of the one"
+          + " that is not meant"
+      }
+    }
   }
 
   /// A pattern whose servers need more than its own entry or a wider one says alone.

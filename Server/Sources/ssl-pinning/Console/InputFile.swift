@@ -85,20 +85,16 @@ enum InputFile {
   }
 
   private static func unreadable(_ path: String, _ code: Int32) -> CommandFailure {
-    guard isQuotable(path) else {
+    guard !isText(path) else {
       return .usage(
-        "the text of a key stands where a file is named; hint: put it into a file, and name that")
+        "the text of a key or a token stands where a file is named; hint: put it into a file, and name that"
+      )
     }
     return .couldNotFindOut("cannot read \(path): \(Console.reason(code))")
   }
 
-  /// Whether a text may be a path, and no private key: those belong in no terminal and no log.
-  static func isQuotable(_ text: String) -> Bool {
-    guard text.utf8.count < PATH_MAX, !text.contains("PRIVATE KEY"),
-      !text.contains(where: \.isNewline)
-    else { return false }
-    // Base64 of DER or of PEM.
-    guard let bytes = Data(base64Encoded: text), bytes.count >= 40 else { return true }
-    return bytes.first != 0x30 && bytes.first != UInt8(ascii: "-")
+  /// Whether it cannot be a path that somebody meant: a key's own text, or a token's.
+  static func isText(_ path: String) -> Bool {
+    path.utf8.count >= PATH_MAX || path.contains(where: \.isNewline) || Secrets.isOne(path)
   }
 }

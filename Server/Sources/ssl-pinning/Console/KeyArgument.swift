@@ -83,7 +83,7 @@ enum KeyArgument {
       }
     }
     do throws(VerificationKeyError) { return try fromText(argument) } catch {
-      guard argument.utf8.count >= shortest || !InputFile.isQuotable(argument) else {
+      guard argument.utf8.count >= shortest || InputFile.isText(argument) else {
         throw .couldNotFindOut(
           "cannot read \(argument): no such file; hint: \(flag) takes pub.pem or the base64 in it")
       }

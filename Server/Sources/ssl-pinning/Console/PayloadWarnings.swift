@@ -21,7 +21,9 @@ enum PayloadWarnings {
       let hosts = HostProblems.texts(
         of: registry, under: draft.policy, at: draft.time, known: documents.flatMap(shadows))
       let removed = HostProblems.texts(of: registry, removed: statement?.removed ?? [])
-      for problem in registry.problems.map(\.description) + hosts + removed {
+      let pins = PinStates(
+        registry: registry, statement: statement, denied: draft.policy.denied, time: draft.time)
+      for problem in registry.problems.map(\.description) + hosts + removed + pins.warnings {
         Console.say("warning: \(problem)")
       }
     }

@@ -28,6 +28,11 @@ struct RegistryReport {
     self.elsewhere = elsewhere
   }
 
+  private var pins: PinStates {
+    PinStates(
+      registry: trusted.registry, statement: trusted.statement, denied: policy.denied, time: time)
+  }
+
   /// What a statement says, and what it rests on; nothing for a document of format 1.
   var summary: String? {
     guard let statement = trusted.statement else { return nil }
@@ -45,6 +50,7 @@ struct RegistryReport {
     table.add(["minimum", minimum])
     let end = trusted.keySetExpires.map { ", expires \(dateText($0))" } ?? ""
     table.add(["key set", trusted.keySetEpoch == 0 ? "none" : "\(trusted.keySetEpoch)\(end)"])
+    for key in keySet?.online.keys ?? [] { table.add(["online key", key.id.base64]) }
     table.add([
       "hosts",
       "\(Set(trusted.registry.keys.map(\.pattern) + statement.hosts.map(\.pattern)).count)",
@@ -71,47 +77,9 @@ struct RegistryReport {
     trusted.registry.problems.map(\.description)
       + HostProblems.texts(of: trusted.registry, under: policy, at: time)
       + HostProblems.texts(of: trusted.registry, removed: trusted.statement?.removed ?? [])
-      + endingPins
+      + pins.problems
       + [format1.problem, elsewhere, statementProblem, keySetProblem].compactMap { $0 }
       + unusableKeys
-  }
-
-  /// Seconds before an end in which it is told; a statement of 30 days is always that near to its own.
-  private func warningTime(of statement: Statement) -> Int64 {
-    min(30 * 86_400, (statement.expires - statement.issued) / 2)
-  }
-
-  /// Once its last pin is over, a host is in no statement that is signed, unless a wider pattern lists the same
-  /// key. Another one serves other servers.
-  private var endingPins: [String] {
-    guard let statement = trusted.statement, !statement.isRetired else { return [] }
-    let open = statement.hosts.open(beside: trusted.registry.patterns, denied: policy.denied)
-    let limit = time.clock + warningTime(of: statement)
-    let usable = trusted.registry.keys.filter { isReadable($0) && !isDenied($0) }
-    let lasting = usable.filter { $0.expires.map { $0 >= limit } ?? true }
-    let counting = usable.filter(counts)
-    let living = Set(counting.map(\.pattern))
-    let ending = Dictionary(grouping: usable, by: \.pattern).filter { pattern, keys in
-      guard !open.contains(pattern), keys.allSatisfy({ $0.expires.map { $0 < limit } ?? false }),
-        // One without any key that counts is told already.
-        living.contains(where: { $0.covers(pattern) })
-      else { return false }
-      return !lasting.contains { wider in
-        wider.pattern.covers(pattern) && keys.contains { $0.readablePin == wider.readablePin }
-      }
-    }
-    return ending.map { pattern, keys in
-      // Its own, or those of a wider pattern with one of its keys.
-      let serving = counting.filter { wider in
-        wider.pattern.covers(pattern) && keys.contains { $0.readablePin == wider.readablePin }
-      }
-      let ends = (serving.isEmpty ? keys : serving).compactMap(\.expires)
-      let end = dateText(ends.max() ?? 0)
-      return serving.isEmpty
-        ? "the last pin of its own of \(pattern) is over since \(end), and servers that show its key are"
-          + " refused; hint: a later expire, or leave the entry out where a wider pattern's keys are shown"
-        : "the last pin of \(pattern) ends on \(end); hint: a later expire"
-    }.sorted()
   }
 
   /// Signed daily, a statement never comes near its end, and one that lives shorter than the format asks for leaves
@@ -123,7 +91,7 @@ struct RegistryReport {
         "the statement ends on \(dateText(statement.expires)), less than 30 days after it was issued: clients refuse"
         + " every connection once nobody signs for as long; hint: sign --expires-days"
     }
-    guard statement.expires < time.clock + warningTime(of: statement) else { return nil }
+    guard statement.expires < time.clock + PinStates.warningTime(of: statement) else { return nil }
     return
       "the statement ends on \(dateText(statement.expires)), and signed daily it never comes near;"
       + " hint: is it still signed?"
@@ -153,7 +121,7 @@ struct RegistryReport {
     for key in trusted.registry.keys {
       table.add([
         key.pattern.description, (try? key.pin.get())?.base64 ?? "-",
-        key.expires.map(dateText) ?? "never", state(key),
+        key.expires.map(dateText) ?? "never", pins.state(key),
       ])
     }
     return table.text
@@ -166,7 +134,7 @@ struct RegistryReport {
         "domainName": .string(key.pattern.description),
         "key": .optional((try? key.pin.get())?.base64),
         "expire": key.expires.map(JSONValue.integer) ?? .null,
-        "state": .string(state(key)), "counts": .bool(isReadable(key) && counts(key)),
+        "state": .string(pins.state(key)), "counts": .bool(pins.counts(key)),
         "fqdn": .optional(key.fqdn),
       ])
     }
@@ -176,36 +144,12 @@ struct RegistryReport {
       "statement": statement.map { .object($0.json) } ?? .null,
       "mirrors": .array((statement?.mirrors ?? []).map { .string($0.description) }),
       "keySetEpoch": .integer(trusted.keySetEpoch),
+      "onlineKeys": .array((keySet?.online.keys ?? []).map { .string($0.id.base64) }),
       "keySetExpires": trusted.keySetExpires.map(JSONValue.integer) ?? .null,
       "format1Signature": .string(format1.rawValue),
       "valid": .bool(true), "at": .integer(time.clock), "keys": .array(keys),
       "payloadDigest": .string(trusted.stamp.payloadDigest),
       "problems": .array(problems.map(JSONValue.string)),
     ])
-  }
-
-  private func isReadable(_ key: RegistryKey) -> Bool { (try? key.pin.get()) != nil }
-
-  private func isDenied(_ key: RegistryKey) -> Bool {
-    (try? key.pin.get()).map(policy.denied.contains) ?? false
-  }
-
-  private func counts(_ key: RegistryKey) -> Bool {
-    guard let spki = try? key.pin.get(), !isDenied(key) else { return false }
-    return PinSet([Pin(spki, expires: expires(key))]).contains(spki, at: time.later)
-  }
-
-  private func state(_ key: RegistryKey) -> String {
-    guard isReadable(key) else { return "unreadable" }
-    if isDenied(key) { return "denied" }
-    return expires(key).map { time.later > $0 } == true ? "expired" : "ok"
-  }
-
-  /// A pin that was active when its statement was issued lives as long as the statement.
-  private func expires(_ key: RegistryKey) -> Int64? {
-    guard let statement = trusted.statement, !statement.isRetired, let own = key.expires,
-      own >= statement.issued
-    else { return key.expires }
-    return max(own, statement.expires)
   }
 }

@@ -10,9 +10,10 @@ enum RetiredList {
   /// - Parameters:
   ///   - documents: what was published before.
   ///   - clock: Unix time in seconds.
+  ///   - loosens: whether the operator means it where all leaf pins of a host are replaced.
   static func check(
     _ payload: JSONObject, under statement: Statement, after documents: [PublishedDocument],
-    at clock: Int64
+    at clock: Int64, loosens: Bool
   ) throws(CommandFailure) {
     // A list without a usable key is refused as a whole.
     guard let list = try? Registry(payload: payload, settings: statement.hosts) else { return }
@@ -29,9 +30,19 @@ enum RetiredList {
           + " more, or --retired signs the retirement anew, with a --statement that has no match any there, or names"
           + " the host in removed")
     }
+    let before = lists.flatMap(\.keys)
+    let denied = Set(statement.denied)
+    let changes = HostChanges(
+      before: before, settingsBefore: statement.hosts, list: list, denied: denied, time: clock,
+      living: LivingPins(before, open: [], denied: denied, at: clock))
+    changes.warnOfGrown()
+    try changes.refuseReplaced(unless: loosens)
+    changes.warnOfGone(
+      Set(statement.removed),
+      hint:
+        "list the pins once more, or --retired signs the retirement anew, with the host in removed")
     let lost = ForgottenLeaves(
-      before: lists.flatMap(\.keys), list: list,
-      removed: Set(statement.removed), denied: Set(statement.denied), time: clock)
+      before: before, list: list, removed: Set(statement.removed), denied: denied, time: clock)
     lost.warnOfNarrower(than: list.patterns)
     warn(ofShortened: lost, hint: "list the pins once more")
     let gone = lost.patterns
@@ -57,17 +68,24 @@ enum RetiredList {
         + " leaves it out of hosts and names it in removed")
   }
 
-  /// Warns of a list of format 1 that forgets leaf pins of hosts which a wider pattern matches. It is signed: format 1
-  /// has nothing that would say that this is meant.
-  static func warn(of payload: JSONObject, after documents: [PublishedDocument], at clock: Int64) {
+  /// Refuses a list of format 1 that replaces all leaf pins of a host, and warns of one that forgets hosts, or leaf
+  /// pins of those which a wider pattern matches. That is signed: format 1 has nothing that would say that it is meant.
+  static func check(
+    _ payload: JSONObject, after documents: [PublishedDocument], at clock: Int64, loosens: Bool
+  ) throws(CommandFailure) {
     guard let list = try? Registry(payload: payload, settings: []) else { return }
     let before = documents.compactMap { $0.list(under: nil) }.flatMap(\.keys)
-    let lost = ForgottenLeaves(
-      before: before, list: list, removed: [], denied: [], time: clock,
-      living: LivingPins(before, open: [], denied: [], at: clock))
-    lost.warnOfNarrower(than: list.patterns)
+    let living = LivingPins(before, open: [], denied: [], at: clock)
     let hint =
       "list the keys that its servers show under the host, too, or sign a statement, --online-key"
+    let changes = HostChanges(
+      before: before, settingsBefore: [], list: list, denied: [], time: clock, living: living)
+    changes.warnOfGrown()
+    try changes.refuseReplaced(unless: loosens)
+    changes.warnOfGone(hint: hint)
+    let lost = ForgottenLeaves(
+      before: before, list: list, removed: [], denied: [], time: clock, living: living)
+    lost.warnOfNarrower(than: list.patterns)
     let forgotten = lost.patterns.map(\.description).sorted().joined(separator: ", ")
     if !forgotten.isEmpty {
       Console.say(

@@ -84,6 +84,10 @@ struct ServedRegistry {
   }
 
   private func told(_ error: FetchError) -> String {
+    if case .status(404, _) = error {
+      return "\(error)".addingHint(
+        "the URL is that of one document, as https://host/api/v1/app.json")
+    }
     guard case .unreachable(let reason) = error else { return "\(error)" }
     return "no answer: \(TransportReason.text(reason, at: place))"
   }

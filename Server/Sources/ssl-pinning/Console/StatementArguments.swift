@@ -28,14 +28,17 @@ enum StatementArguments {
     "--deny", "PIN", "a key that is refused from now on, besides those that were denied before")
   private static let allowLoosening = Flag(
     "--allow-loosening",
-    "mean it where denials, CA pins, match all, enforce, removed hosts or leaf pins are taken back")
+    "mean it where denials, CA pins, match all, enforce, removed hosts or leaf pins are taken back or replaced"
+  )
 
   private static let mirror = Flag.texts(
     "--mirror", "URL",
     "where else the document is served; those given take the place of those before")
 
   private static let first = Flag(
-    "--first", "say that this registry never had a statement; not for cron, which goes on from one")
+    "--first",
+    "say that this registry never had a statement, or in format 1 that nobody has the list before;"
+      + " not for cron")
 
   static let flags = [
     RegistryNameArgument.flag.description, keySets.description, settings.description,
@@ -44,13 +47,19 @@ enum StatementArguments {
     allowLoosening.description, mirror.description,
   ]
 
+  /// Whether the operator means it where something is taken back.
+  static func loosens(_ invocation: Invocation) -> Bool { invocation[allowLoosening] }
+
+  /// Whether the operator says that nothing was published before.
+  static func isFirst(_ invocation: Invocation) -> Bool { invocation[first] }
+
   /// Refuses flags that say nothing without an online key.
   static func refuse(_ invocation: Invocation) throws(CommandFailure) {
     let texts = [RegistryNameArgument.flag, settings, previous].filter {
       invocation[$0] != nil
     }.map(\.description.name)
     let numbers = [version, issued, days].filter { invocation[$0] != nil }.map(\.description.name)
-    let switches = [first, retired, endRetirement, allowLoosening].filter { invocation[$0] }
+    let switches = [retired, endRetirement].filter { invocation[$0] }
       .map(\.description.name)
     let lists = [mirror, deny].filter { invocation[$0] != nil }.map(\.description.name)
     guard let name = (texts + numbers + switches + lists).first else { return }

@@ -85,6 +85,11 @@ struct StatementPlan {
     guard !newest.isExpired(at: issued) else {
       throw .no("key set \(newest.epoch) is expired; hint: keys sign-set makes the next")
     }
+    if let end = newest.expires, end < issued + 30 * 86_400 {
+      Console.say(
+        "warning: nothing new is accepted under key set \(newest.epoch) from \(dateText(end)) on; hint: keys sign-set"
+          + " makes the next")
+    }
     if let format1Key, !keySets.isSigned(by: format1Key) {
       Console.say(
         "warning: --key did not sign key set 1: apps that ship it alone refuse the statement;"
@@ -125,6 +130,12 @@ struct StatementPlan {
     let keys = registry?.keys ?? []
     // A payload without a usable key is refused with the document.
     let lost = try registry.map { (list) throws(CommandFailure) in try forgotten(by: list, terms) }
+    let changes = registry.map { list in
+      HostChanges(
+        before: listedKeys, settingsBefore: last?.hosts ?? [], list: list,
+        denied: Set(terms.denied), time: terms.issued, living: self.livingBefore)
+    }
+    changes?.warnOfGrown()
     try checkLoosening(
       terms, now: Set(keys.map(\.pattern)), (lost ?? []).filter { listing.contains($0) })
     let denied = Set(terms.denied)
@@ -160,6 +171,7 @@ struct StatementPlan {
           + " on \(dateText(terms.issued)): it would end at once; hint: a later expire, or an"
           + " earlier --issued, or leave the entry out")
     }
+    try changes?.refuseReplaced(unless: loosens)
     return RegistryDocument(
       registry: self.registry, payload: payload, terms: terms,
       keySets: keySets?.json.arrayValue ?? [])
@@ -267,7 +279,7 @@ struct StatementPlan {
     }
     let statement: Statement
     do throws(DocumentFault) { statement = try Statement(json, registry: registry) } catch {
-      throw .no("the statement cannot be: \(error)")
+      throw .no("the statement cannot be: \(error)\(Self.culprit(json))")
     }
     // A host is written without what this version does not know, and clients would take it again.
     if let host = statement.hosts.first(where: { !$0.unknownCritical.isEmpty }) {
@@ -278,10 +290,34 @@ struct StatementPlan {
     if isRetired, !statement.hosts.isEmpty {
       Console.say("warning: hosts stay in force although retired; hint: --statement, \"hosts\": []")
     }
+    let kept = Set(statement.hosts.map(\.pattern))
+    let ended = (last?.hosts ?? []).filter {
+      !kept.contains($0.pattern) && (!$0.ca.isEmpty || $0.enforces)
+    }
+    if isRetired, !ended.isEmpty {
+      Console.say(
+        "warning: CA pins and enforce of \(ended.map(\.pattern.description).sorted().joined(separator: ", ")) end with"
+          + " the retirement, and --end-retirement does not bring them back; hint: keep the hosts for --statement"
+      )
+    }
     return RegistryDocument.Terms(
       number: statement.number, issued: issued, expires: statement.expires,
       hosts: statement.hosts, denied: statement.denied, removed: statement.removed,
       isRetired: isRetired, previous: statement.previous, mirrors: statement.mirrors)
+  }
+
+  /// The host that cannot be one, which the reader of a statement does not name.
+  private static func culprit(_ json: JSONObject) -> String {
+    let hosts = json["hosts"]?.arrayValue ?? []
+    for (index, host) in hosts.enumerated() {
+      guard let name = host.objectValue?["domainName"]?.stringValue else {
+        return "; hint: entry \(index + 1) of hosts has no domainName"
+      }
+      if (try? HostPattern(name)) == nil {
+        return "; hint: entry \(index + 1) of hosts is \"\(name.shortened)\""
+      }
+    }
+    return ""
   }
 
   private func number() throws(CommandFailure) -> RegistryStamp.Version {

@@ -26,7 +26,9 @@ enum TransportReason {
       return "\(endpoint(url)) is not trusted: \(text.lowercased())"
         + (lacksAnchor ? "; hint: --ca FILE names a CA of your own" : "")
     }
-    return text
+    // libcurl's sentences begin with a capital; an abbreviation stays.
+    let second = text.dropFirst().first
+    return second?.isLowercase == true ? text.prefix(1).lowercased() + text.dropFirst() : text
   }
 
   private static func endpoint(_ url: String) -> String {

@@ -110,7 +110,7 @@ import Testing
     #expect(throws: SigningProblem.self) {
       try signer().sign(content, file: Self.file, after: DocumentState(), at: Self.now)
     }
-    #expect(try signer().problem(of: Self.file, after: DocumentState()) != nil)
+    #expect(try signer().problem(of: Self.file, after: DocumentState(), at: Self.now) != nil)
     try FileManager.default.createDirectory(
       at: directory.file("online"), withIntermediateDirectories: true)
     try other.write(to: directory.file("online/1.pem"))

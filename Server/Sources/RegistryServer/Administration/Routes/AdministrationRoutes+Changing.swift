@@ -52,10 +52,12 @@ extension AdministrationRoutes {
   ) async throws(AdministrationRefusal) -> AdministrationAnswer {
     _ = try call.query([])
     let body = try call.body(AnnouncedKey.members + ["note"])
-    let pin = try AnnouncedKey(body).pin
+    let (key, id) = (try AnnouncedKey(body), try call.path("id"))
+    let host = try await snapshot(call).endpoints.first { $0.id == id }?.fqdn
     return try await perform(
-      .stage(file: try call.path("file"), id: try call.path("id"), pin), call,
-      why: try body.reason("note") ?? "", ["pin": .string(pin.base64)])
+      .stage(file: try call.path("file"), id: id, key.pin), call,
+      why: try body.reason("note") ?? "", ["pin": .string(key.pin.base64)],
+      warnings: host.map(key.warnings) ?? [])
   }
 
   func approveKey(
@@ -90,9 +92,13 @@ extension AdministrationRoutes {
     let pin = try body.requiredPin()
     guard let why = try body.reason("why") else { throw .missing("why") }
     guard !why.isEmpty else { throw .badRequest("why is empty", hint: "say why it is denied") }
+    let isKnown = await administration.snapshots().contains { $0.knows(pin) }
     return try await perform(
       .deny(pin, force: try body.boolean("force") ?? false), call, why: why,
-      ["pin": .string(pin.base64)])
+      ["pin": .string(pin.base64)],
+      warnings: isKnown
+        ? [] : ["no endpoint has shown \(pin.base64), as its key or above it: is it the right one?"]
+    )
   }
 
   func allowKey(
@@ -105,5 +111,16 @@ extension AdministrationRoutes {
         "the path has no pin", hint: "32 bytes in base64url, 43 characters without padding")
     }
     return try await perform(.allow(pin), call, why: why, ["pin": .string(pin.base64)])
+  }
+
+  /// The same for callers that can only POST.
+  func allowNamedKey(
+    _ call: AdministrationCall
+  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ = try call.query([])
+    let body = try call.body(["pin", "why"])
+    let pin = try body.requiredPin()
+    return try await perform(
+      .allow(pin), call, why: try body.reason("why") ?? "", ["pin": .string(pin.base64)])
   }
 }

@@ -97,7 +97,7 @@ extension AdministrationRoutes {
   ) async throws(AdministrationRefusal) -> AdministrationAnswer {
     _ = try call.query([])
     let documents = await administration.snapshots().map { ($0.file, $0.published?.bytes ?? []) }
-    let view = KeySetsView(signer: services.signer)
+    let view = KeySetsView(signer: services.signer, now: administration.clock.now())
     let body = await withCheckedContinuation { continuation in
       DispatchQueue.global().async { continuation.resume(returning: view.json(of: documents)) }
     }

@@ -29,6 +29,7 @@ struct AdministrationRoutes: Sendable {
       AdministrationRoute(.get, "/denials", denials),
       AdministrationRoute(.post, "/denials", denyKey),
       AdministrationRoute(.delete, "/denials/{pin}", allowKey),
+      AdministrationRoute(.post, "/allowances", allowNamedKey),
       AdministrationRoute(.get, "/tombstones", tombstones),
       AdministrationRoute(.get, "/pending", pending),
       AdministrationRoute(.get, "/keysets", keySets),
@@ -36,18 +37,32 @@ struct AdministrationRoutes: Sendable {
     ]
   }
 
-  /// Makes a change, and shows what was done.
+  /// Makes a change, and shows what was done, and what of it does not reach everybody.
+  ///
+  /// - Parameter warnings: what is odd about it, though it was asked for.
   func perform(
     _ command: AdministrationCommand, _ call: AdministrationCall, why: String,
-    status: UInt32 = 200, _ members: JSONObject = [:]
+    status: UInt32 = 200, _ members: JSONObject = [:], warnings: [String] = []
   ) async throws(AdministrationRefusal) -> AdministrationAnswer {
     do throws(AdministrationError) {
       let changes = try await administration.perform(
         command, by: call.administrator.name, why: why)
       var body = members
       body["changes"] = .array(changes.map { .object($0.shown) })
+      body["warnings"] = .texts(warnings + (await copyFailures(of: command.file)))
       return AdministrationAnswer(status: status, body: body)
     } catch { throw AdministrationRefusal(error) }
+  }
+
+  /// Whoever reads the copies would go on with the document before.
+  private func copyFailures(of file: String?) async -> [String] {
+    await services.published.finishCopies()
+    let files = file.map { [$0] } ?? administration.keepers().map(\.file)
+    return files.compactMap { file in
+      services.health.reason(of: "files/" + file).map {
+        "the copy of \(file) in publish.dir is as it was: \($0)"
+      }
+    }
   }
 
   /// A document, as the path names it.

@@ -9,6 +9,8 @@ import TLSTools
 /// - Exactly one of the four, with exactly one PEM block: of a chain nobody could say which is meant.
 struct AnnouncedKey {
   let pin: SPKIPin
+  /// Where one was sent.
+  private let certificate: Certificate?
 
   /// The members that say which key.
   static let members = ["pin", "key", "csr", "certificate"]
@@ -21,10 +23,11 @@ struct AnnouncedKey {
         hint: "send exactly one of \(Self.members.joined(separator: ", "))")
     }
     if let pin = try body.pin("pin") {
-      self.pin = pin
+      (self.pin, certificate) = (pin, nil)
       return
     }
     let block = try Self.block(of: member, try body.string(member) ?? "")
+    certificate = member == "certificate" ? try? Certificate(der: block.bytes) : nil
     do {
       pin =
         switch (member, block.label) {
@@ -40,6 +43,18 @@ struct AnnouncedKey {
     } catch let refusal as AdministrationRefusal { throw refusal } catch {
       throw AdministrationRefusal(400, describing: "\(member): \(error)")
     }
+  }
+
+  /// Why the server of a host would hardly show it.
+  func warnings(for host: HostName) -> [String] {
+    guard let certificate else { return [] }
+    guard !certificate.isAuthority else {
+      return [
+        "the certificate is a CA's, and what is staged is the key of a server: is it the right file?"
+      ]
+    }
+    return certificate.isFor(host)
+      ? [] : ["the certificate is for other names than \(host): is it the right file?"]
   }
 
   private static func block(

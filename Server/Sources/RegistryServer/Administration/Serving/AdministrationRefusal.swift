@@ -43,7 +43,7 @@ struct AdministrationRefusal: Error, Equatable {
     case .noSuchDocument, .noSuchEndpoint, .noSuchKey: self.init(404, describing: error)
     case .endpointExists, .keyExists, .keyDenied, .wouldBeEmpty:
       self.init(409, describing: error)
-    case .leavesWithoutPin(let hosts, _):
+    case .leavesWithoutPin(let hosts, _), .locksOut(let hosts):
       self.init(409, describing: error)
       self.hosts = hosts
     case .notStored:

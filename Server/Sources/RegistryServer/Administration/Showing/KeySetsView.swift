@@ -5,6 +5,8 @@ import TLSTools
 /// Who may sign each document: public facts alone. Reads the files with the key sets, so it blocks.
 struct KeySetsView {
   let signer: DocumentSigner
+  /// Unix time in seconds.
+  let now: Int64
 
   private var held: [TrustSigningKey] { signer.statements?.keys ?? [] }
 
@@ -28,8 +30,8 @@ struct KeySetsView {
         epoch = Int64(complete.count)
         let stored = try statements.storedKeySets(of: file)?.sets ?? []
         sets = stored.count > complete.count ? stored : complete
-        _ = try statements.onlineKeys(for: complete)
-        problem = try statements.problem(of: file, behind: complete).map { "\($0)" }
+        _ = try statements.onlineKeys(for: complete, at: now)
+        problem = try statements.problem(of: file, behind: complete, at: now).map { "\($0)" }
       } catch { problem = "\(error)" }
     }
     return [

@@ -33,9 +33,9 @@ final class PostgresSchema: Sendable {
     isReady.withLock { $0 = true }
   }
 
-  /// Whether the tables there are, if any, are none of a newer program.
-  func check(_ connection: PostgresConnection, place: String) throws(StoreError) {
-    _ = try applied(connection, place: place)
+  /// Whether the tables are there as this version has them. None may be, but none of a newer program.
+  func isNewest(_ connection: PostgresConnection, place: String) throws(StoreError) -> Bool {
+    try applied(connection, place: place) == Self.migrations.count
   }
 
   /// Has the next connection look for the tables again: they were gone.

@@ -56,11 +56,15 @@ struct AdminCall {
 
   /// Makes a call.
   ///
-  /// - Parameter path: below `/api/v1/admin/`, its names not yet escaped.
+  /// What the server finds odd about a change is said on standard error.
+  ///
+  /// - Parameters:
+  ///   - path: below `/api/v1/admin/`, its names not yet escaped.
+  ///   - members: what the answer of a registry server has.
   /// - Returns: what came; already printed where `--json` asks for that.
   /// - Throws: what the server refused is "no", with its reason, its hint, and the hosts it is about.
   func make(
-    _ path: [String], posting body: JSONValue? = nil
+    _ path: [String], posting body: JSONValue? = nil, expecting members: [String]
   ) async throws(CommandFailure) -> JSONObject {
     let root = base.hasSuffix("/") ? String(base.dropLast()) : base
     let names = path.map { $0.addingPercentEncoding(withAllowedCharacters: Self.unreserved) ?? $0 }
@@ -75,11 +79,20 @@ struct AdminCall {
     do throws(FetchError) {
       answer = try await caller.call(
         url, bearer: token, posting: body?.canonicalBytes, timeout: 30)
-    } catch { throw .couldNotFindOut("\(base): \(error); hint: does it run there?") }
+    } catch {
+      throw .couldNotFindOut("\(base): \(error)".addingHint("does it run there?"))
+    }
     guard let object = try? JSONValue(parsing: answer.body).objectValue else {
       throw .couldNotFindOut("\(base): status \(answer.status), and no answer of a registry server")
     }
     guard answer.status == 200 else { throw Self.refusal(answer.status, object) }
+    // Any page that answers with an object would do else, and nothing was changed.
+    guard members.allSatisfy({ object[$0] != nil }) else {
+      throw .couldNotFindOut("\(base): status 200, and no answer of a registry server")
+    }
+    for warning in object["warnings"]?.arrayValue?.compactMap(\.stringValue) ?? [] {
+      Console.say("warning: \(warning)")
+    }
     if printsJSON { try Console.write(.object(object)) }
     return object
   }
@@ -123,7 +136,7 @@ struct AdminCall {
     guard let configuration else { return "" }
     let issuer: AdminTokenIssuer
     do throws(DocumentSignerError) { issuer = try AdminTokenIssuer(configuration) } catch {
-      throw .couldNotFindOut("\(error); hint: or pass --token-file")
+      throw .couldNotFindOut("\(error)".addingHint("pass --token-file"))
     }
     do throws(AdminTokenError) {
       return try issuer.token(for: name, at: Int64(Date().timeIntervalSince1970), ttl: 60)

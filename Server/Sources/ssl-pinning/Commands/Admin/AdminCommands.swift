@@ -37,9 +37,16 @@ enum AdminCommands {
       "admin deny", "refuse a key wherever it stands", argument: pin,
       flags: [requiredWhy.description, force.description] + AdminCall.flags,
       notes: [
-        "Where hosts would be left without a key that their servers show, they are listed, nothing is\n"
-          + "changed, and the exit code is 1. --force does it all the same.", notes,
+        "Where hosts would be left without a key that their servers show, or the key is that of a CA above\n"
+          + "it, they are listed, nothing is changed, and the exit code is 1. --force does it all the same.",
+        notes,
       ], run: deny),
+    Command(
+      "admin allow", "refuse a key no more", argument: pin,
+      flags: [why.description] + AdminCall.flags, notes: [notes], run: allow),
+    Command(
+      "admin denials", "list the keys that are refused", flags: AdminCall.flags, notes: [notes],
+      run: denials),
   ]
 
   private static let requiredWhy = Flag.text(
@@ -52,7 +59,7 @@ enum AdminCommands {
 
   private static func pending(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let call = try AdminCall(invocation)
-    let items = try await call.make(["pending"])["items"]?.arrayValue ?? []
+    let items = try await call.make(["pending"], expecting: ["items"])["items"]?.arrayValue ?? []
     var table = TextTable(header: ["FILE", "ENDPOINT", "PIN", "BECAUSE"])
     for item in items.compactMap(\.objectValue) {
       let candidate = item["candidate"]?.objectValue
@@ -96,21 +103,52 @@ enum AdminCommands {
     body["why"] = .string(try invocation.require(requiredWhy))
     body["force"] = .bool(invocation[force])
     let call = try AdminCall(invocation)
-    let answer = try await call.make(["denials"], posting: .object(body))
+    let answer = try await call.make(
+      ["denials"], posting: .object(body), expecting: changed)
     let isNew = answer["changes"]?.arrayValue?.isEmpty == false
     try call.say("\(answer["pin"]?.stringValue ?? "it") is denied\(isNew ? "" : " already")")
     return .yes
   }
+
+  private static func allow(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let body = try decision(invocation)
+    let call = try AdminCall(invocation)
+    let answer = try await call.make(
+      ["allowances"], posting: .object(body), expecting: changed)
+    try call.say("\(answer["pin"]?.stringValue ?? "it") is denied no more")
+    return .yes
+  }
+
+  private static func denials(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let call = try AdminCall(invocation)
+    let denials = try await call.make(["denials"], expecting: ["denials"])["denials"]?.arrayValue
+    var table = TextTable(header: ["PIN", "SINCE", "BY", "WHY"])
+    for denial in denials?.compactMap(\.objectValue) ?? [] {
+      table.add([
+        denial["pin"]?.stringValue ?? "", denial["at"]?.integerValue.map(dateText) ?? "",
+        denial["by"]?.stringValue ?? "", denial["why"]?.stringValue ?? "",
+      ])
+    }
+    try call.say(denials?.isEmpty ?? true ? "no key is denied" : table.text)
+    return .yes
+  }
+
+  /// What the answer to a change has.
+  private static let changed = ["pin", "changes", "warnings"]
 
   private static func change(
     _ action: String, _ body: JSONObject, _ invocation: Invocation,
     _ told: (String) -> String
   ) async throws(CommandFailure) -> ExitStatus {
     var id = try invocation.require(endpoint)
+    guard !id.contains("/") else {
+      throw .usage("--endpoint is no URL; hint: HOST[:PORT], as the console calls it")
+    }
     if id.hasSuffix("]") || !id.contains(":") { id += ":443" }
     let call = try AdminCall(invocation)
     let answer = try await call.make(
-      ["documents", try invocation.require(file), "endpoints", id, action], posting: .object(body))
+      ["documents", try invocation.require(file), "endpoints", id, action], posting: .object(body),
+      expecting: changed)
     try call.say(told(answer["pin"]?.stringValue ?? "the key"))
     return .yes
   }

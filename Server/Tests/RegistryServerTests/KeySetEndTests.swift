@@ -1,0 +1,114 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("A key set that ends", .timeLimit(.minutes(2)))
+struct KeySetEndTests {
+  private static let file = "a.json"
+  private static let day: Int64 = 86_400
+
+  /// Set 1 of a document, by the key that apps ship, in the server's directory.
+  private func writeSet(in directory: TemporaryDirectory, expires: Int64) throws {
+    let shipped = try TrustSigningKey(file: directory.file("prv.pem"))
+    let role = try KeyRole(keys: [shipped.roleKey], threshold: 1)
+    var list = KeySetList(registry: Self.file)
+    try list.append(root: role, online: role, expires: expires)
+    try list.sign(with: shipped)
+    try FileManager.default.createDirectory(
+      at: directory.file("keysets"), withIntermediateDirectories: true)
+    try directory.write(list.json.canonicalBytes, to: "keysets/" + Self.file)
+  }
+
+  @Test(
+    "is told 30 days ahead, and once it is over nothing is signed under it and everybody is told")
+  func ends() async throws {
+    let directory = try makeKeyDirectory()
+    let log = LogCollector()
+    let begun: Int64 = 1_780_000_000
+    let end = begun + 40 * Self.day
+    try writeSet(in: directory, expires: end)
+    let document = try #require(
+      try configuration("keys: [{fqdn: a.test, file: a.json}]").documents.first)
+    let endpoint = try #require(document.endpoints.first)
+    let published = PublishedDocuments(files: [Self.file])
+    let health = ServiceHealth()
+    let keeper = DocumentKeeper(
+      KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
+      services: KeeperServices(
+        signing: Locked(try DocumentSigner(directory: directory.path())), store: MemoryStore(),
+        published: published, health: health, log: log.log))
+    try await keeper.open()
+    await keeper.checkSigning(at: begun)
+    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: begun)
+    #expect(published.document(Self.file)?.keySetEpoch == 1)
+    #expect(log.events("key_set_ends").isEmpty)
+    await keeper.upkeep(at: begun + 11 * Self.day)
+    #expect(log.events("key_set_ends").count == 1)
+    #expect(await keeper.state.alerts[""]?.map(\.kind) == [.signing])
+    #expect(published.document(Self.file)?.signed == begun + 11 * Self.day)
+    #expect(log.events("signing_impossible").isEmpty)
+    await keeper.upkeep(at: end)
+    #expect(log.events("signing_impossible").count == 1)
+    #expect(published.document(Self.file)?.signed == begun + 11 * Self.day)
+    #expect(health.reason(of: Self.file)?.hasPrefix("key set 1 is expired since ") == true)
+    let state = await keeper.state
+    await #expect(throws: AdministrationError.self) {
+      try await keeper.perform(at: end) { next, _ throws(AdministrationError) in
+        try next.stage(pin(2), at: endpoint.id, .init(who: "ada", at: end, why: ""))
+      }
+    }
+    #expect(await keeper.state.ledgers == state.ledgers)
+  }
+
+  @Test(
+    "keeps the server from signing from its last second on",
+    arguments: [(-1, false, true), (0, false, true), (1, true, true), (40 * day, true, false)]
+      as [(Int64, Bool, Bool)])
+  func expired(left: Int64, signs: Bool, isTold: Bool) throws {
+    let directory = try makeKeyDirectory()
+    let now: Int64 = 1_780_000_000
+    try writeSet(in: directory, expires: now + left)
+    let signer = try DocumentSigner(directory: directory.path())
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.test"))
+    var state = DocumentState()
+    state.ledgers[endpoint.id] = DomainLedger(
+      keys: [KnownKey(pin: pin(1), firstSeen: now, lastSeen: now)])
+    let content = DocumentContent(state, endpoints: [endpoint])
+    let problem = signer.problem(of: Self.file, after: DocumentState(), at: now)
+    #expect((problem != nil) == isTold)
+    #expect(problem.map(\.isAhead) ?? true == signs)
+    if signs {
+      let document = try #require(
+        try signer.sign(content, file: Self.file, after: DocumentState(), at: now))
+      #expect(document.keySetExpires == now + left)
+    } else {
+      #expect(throws: SigningProblem.self) {
+        try signer.sign(content, file: Self.file, after: DocumentState(), at: now)
+      }
+    }
+  }
+
+  @Test(
+    "is told of a directory of keys or key sets that may not be looked at",
+    arguments: ["online", "keysets"])
+  func unreadable(name: String) throws {
+    let directory = try makeKeyDirectory()
+    // A file in the place of a directory: to root, too, that is neither absent nor readable.
+    try directory.write("x", to: name)
+    if name == "online" {
+      #expect(throws: DocumentSignerError.self) {
+        try DocumentSigner(directory: directory.path(), publishing: PublishingConfiguration())
+      }
+    } else {
+      let signer = try DocumentSigner(directory: directory.path())
+      let problem = signer.problem(of: Self.file, after: DocumentState(), at: 1)
+      #expect(problem.map { "\($0)" }?.contains("keysets/a.json cannot be used") == true)
+    }
+  }
+}
