@@ -143,7 +143,7 @@
       switch message {
       case .start:
         if request.isCancelled {
-          finish(request, throwing: TransferFailure.error(.cancelled, request.target.url))
+          finish(request, throwing: URLError.failing(.cancelled, request.target.url))
         } else {
           request.phase = .waiting
           submit(request)
@@ -153,7 +153,7 @@
         if request.phase == .made {
           request.isCancelled = true
         } else {
-          finish(request, throwing: TransferFailure.error(.cancelled, request.target.url))
+          finish(request, throwing: URLError.failing(.cancelled, request.target.url))
         }
       case .resume:
         if let slot = request.slot { pp_exchange_resume(slot.raw, taken) }
@@ -340,7 +340,7 @@
         deliver(exchange, to: request)
         guard request.isAnswered else {
           return finish(
-            request, throwing: TransferFailure.error(.badServerResponse, request.target.url))
+            request, throwing: URLError.failing(.badServerResponse, request.target.url))
         }
         request.end()
         leave(request)
@@ -445,7 +445,7 @@
         {
           ConnectionColours.change(request.target.origin, from: request.mark, at: now)
         }
-        finish(request, throwing: TransferFailure.error(.timedOut, request.target.url))
+        finish(request, throwing: URLError.failing(.timedOut, request.target.url))
       }
       for lane in lanes { admitNext(lane) }
       leaveHangingDials()
