@@ -6,6 +6,9 @@ package struct ContinuousWait: Sendable {
   /// Seconds after which a device that woke up finds out what it is late for, at most.
   package static let longestNap = 30.0
 
+  /// Seconds that one wait takes at most: a day.
+  package static let longest = 86_400.0
+
   /// The clocks of the system.
   package static let system = ContinuousWait(
     wall: { Int64(Date().timeIntervalSince1970) }, steady: continuousSeconds)
@@ -29,7 +32,7 @@ package struct ContinuousWait: Sendable {
   /// - Parameter nap: waits for so many seconds of time awake.
   /// - Throws: what `nap` throws: `CancellationError` once the task is cancelled.
   package func wait(_ seconds: Double, nap: (Double) async throws -> Void = Self.nap) async throws {
-    let end = seconds < 86400 ? max(0, seconds) : 86400
+    let end = seconds < Self.longest ? max(0, seconds) : Self.longest
     let (wall, steady) = (self.wall(), self.steady())
     var awake = 0.0
     while true {
@@ -41,6 +44,19 @@ package struct ContinuousWait: Sendable {
       try await nap(next)
       awake += next
     }
+  }
+
+  /// Waits for more than a day, too; for ever, if that is asked for.
+  ///
+  /// - Throws: as ``wait(_:nap:)``.
+  package func waitOut(
+    _ seconds: Double, nap: (Double) async throws -> Void = Self.nap
+  ) async throws {
+    var left = seconds
+    repeat {
+      try await wait(left, nap: nap)
+      left -= Self.longest
+    } while left > 0
   }
 
   /// The system's wait.

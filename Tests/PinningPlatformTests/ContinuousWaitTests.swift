@@ -50,6 +50,14 @@ struct ContinuousWaitTests {
     #expect(device.naps.withLock { $0.count } == 3)
   }
 
+  @Test("the time of a request may be longer than a day")
+  func longerThanADay() async throws {
+    let device = Device()
+    try await device.clocks.waitOut(200_000) { device.nap($0) }
+    #expect(device.passed.withLock { $0.awake } == 200_000)
+    try await device.clocks.waitOut(-1) { _ in Issue.record("waits") }
+  }
+
   @Test("a clock that is set back makes no wait longer, and what is no number is a day")
   func odd() async throws {
     let device = Device()

@@ -42,7 +42,7 @@
       return await withTaskCancellationHandler {
         // The system's own time-out for resources is checked now and then only.
         let timer = Task {
-          guard (try? await ContinuousWait.ofRequests.wait(seconds)) != nil else { return }
+          guard (try? await ContinuousWait.ofRequests.waitOut(seconds)) != nil else { return }
           transfer.answer.give(.failure(.unreachable("no whole answer within \(seconds) s")))
         }
         defer { timer.cancel() }

@@ -106,8 +106,9 @@ final class TaskTransfer: Sendable {
   }
 
   private func startTimer(_ seconds: Double) {
+    guard seconds < .infinity else { return }
     let timer = Task { [weak self] in
-      guard (try? await ContinuousWait.ofRequests.wait(seconds)) != nil else { return }
+      guard (try? await ContinuousWait.ofRequests.waitOut(seconds)) != nil else { return }
       self?.stop(.late)
     }
     self.timer.withLock { $0 = timer }

@@ -190,7 +190,8 @@ struct TransferTests {
             return requests.count - 1
           }
           let transfer = TaskTransfer(hop, over: CountingTask(), feed: nil, unread: 1)
-          answers[number](transfer)
+          // A hop too many ends, too.
+          number < answers.count ? answers[number](transfer) : transfer.stop(.cancelled)
           return transfer
         })
     }
