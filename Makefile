@@ -77,6 +77,7 @@ check-fast: deps-test ## the part of check that compiles nothing
 check-apple: deps-test ## type-check what an app links, and App, for Apple's systems, against stubs that say what Apple declares
 	@scripts/apple/check.py --self-test
 	@scripts/apple/check.py
+	@scripts/apple/narrow.py
 
 check-linking: deps-test ## build and run a pinned program linked in four ways, beside other libcurls
 	@scripts/linking/run.py

@@ -19,7 +19,7 @@ run() { # name, command...
 }
 
 for check in platform-door imports constructs errors own-words manifest version threat-model app-project \
-  mutants; do
+  apple-apps mutants; do
   run "$check self-test" /usr/bin/env python3 "scripts/checks/$check.py" --self-test
   run "$check" /usr/bin/env python3 "scripts/checks/$check.py"
 done

@@ -41,7 +41,7 @@ struct CanonicalWriter {
   }
 
   /// Writes the whole document, without recursion.
-  mutating func write(_ tape: borrowing JSONTape, _ document: Span<UInt8>) {
+  mutating func write(_ tape: borrowing JSONTape, _ document: Bytes) {
     var open = ContiguousArray<Container>()
     var index = 0
     while true {
@@ -73,7 +73,7 @@ struct CanonicalWriter {
 
   /// Writes one token; for an array or object that is its bracket, and what must follow is returned.
   private mutating func write(
-    scalarOrOpening index: Int, of tape: borrowing JSONTape, _ document: Span<UInt8>
+    scalarOrOpening index: Int, of tape: borrowing JSONTape, _ document: Bytes
   ) -> Container? {
     let token = tape.tokens[index]
     switch token.kind {
@@ -84,7 +84,9 @@ struct CanonicalWriter {
     case .double: NumberLayout.write(token.double, to: &bytes)
     case .plainString: append(document.extracting(Int(token.first) - 1..<Int(token.second) + 1))
     case .decodedString:
-      tape.decoded.span.extracting(token.range).withUnsafeBufferPointer { writeEscaped($0) }
+      tape.decoded.withUnsafeBufferPointer { decoded in
+        Bytes(decoded).extracting(token.range).withUnsafeBufferPointer { writeEscaped($0) }
+      }
     case .array:
       bytes.append(UInt8(ascii: "["))
       return Container(
@@ -106,7 +108,7 @@ struct CanonicalWriter {
     text.withUTF8Buffer { bytes.append(contentsOf: $0) }
   }
 
-  private mutating func append(_ text: Span<UInt8>) {
+  private mutating func append(_ text: Bytes) {
     text.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
   }
 
@@ -156,7 +158,7 @@ extension JSONObject {
 
   private static func isBefore(_ left: Member, _ right: Member) -> Bool {
     left.key.withBytes { one in
-      right.key.withBytes { other in UTF16Order.compare(one.span, other.span) < 0 }
+      right.key.withBytes { other in UTF16Order.compare(Bytes(one), Bytes(other)) < 0 }
     }
   }
 }

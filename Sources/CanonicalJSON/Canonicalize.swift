@@ -12,10 +12,10 @@ public func canonicalize(
 ) throws(JSONError) -> [UInt8] {
   try bytes.withUnsafeBufferPointer { (buffer) throws(JSONError) in
     var parser = JSONParser(limits: limits)
-    try parser.parse(buffer.span)
+    try parser.parse(Bytes(buffer))
     // A double's text has 24 bytes at most and need not be longer in the document than three.
     var writer = CanonicalWriter(reserving: buffer.count + 24 * parser.tape.doubles)
-    writer.write(parser.tape, buffer.span)
+    writer.write(parser.tape, Bytes(buffer))
     return writer.bytes
   }
 }

@@ -45,10 +45,11 @@ extension JSONNumber {
   }
 
   /// An integer of at most fifteen digits, checked by the parser.
-  init(shortInteger digits: Span<UInt8>) {
-    var magnitude = 0
-    for index in digits.indices where digits[index] != UInt8(ascii: "-") {
-      magnitude = magnitude * 10 + Int(digits[index] - UInt8(ascii: "0"))
+  init(shortInteger digits: Bytes) {
+    // Not `Int`, which has 32 bits on some watches.
+    var magnitude: Int64 = 0
+    for index in 0..<digits.count where digits[index] != UInt8(ascii: "-") {
+      magnitude = magnitude * 10 + Int64(digits[index] - UInt8(ascii: "0"))
     }
     let isNegative = !digits.isEmpty && digits[0] == UInt8(ascii: "-")
     self.value = Double(isNegative ? -magnitude : magnitude)

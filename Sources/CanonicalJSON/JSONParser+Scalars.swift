@@ -1,14 +1,14 @@
 extension JSONParser {
   /// Skips white space and returns the byte after it, without taking it.
   @inline(__always)
-  mutating func nextByte(_ document: Span<UInt8>) throws(JSONError) -> UInt8 {
+  mutating func nextByte(_ document: Bytes) throws(JSONError) -> UInt8 {
     skipWhiteSpace(document)
     guard position < document.count else { throw .unexpectedEnd(offset: position) }
     return document[position]
   }
 
   @inline(__always)
-  mutating func skipWhiteSpace(_ document: Span<UInt8>) {
+  mutating func skipWhiteSpace(_ document: Bytes) {
     while position < document.count {
       switch document[position] {
       case 0x20, 0x0A, 0x0D, 0x09: position += 1
@@ -19,7 +19,7 @@ extension JSONParser {
 
   /// Reads `true`, `false` or `null`, whose first byte has been seen.
   mutating func literal(
-    _ text: StaticString, _ kind: JSONTape.Kind, _ document: Span<UInt8>
+    _ text: StaticString, _ kind: JSONTape.Kind, _ document: Bytes
   ) throws(JSONError) {
     let start = position
     for index in 0..<text.utf8CodeUnitCount {
@@ -33,7 +33,7 @@ extension JSONParser {
   }
 
   /// Reads a number, RFC 8259 section 6, whose first byte has been seen.
-  mutating func number(_ document: Span<UInt8>) throws(JSONError) {
+  mutating func number(_ document: Bytes) throws(JSONError) {
     let start = position
     let isNegative = document[position] == UInt8(ascii: "-")
     if isNegative { position += 1 }
@@ -74,7 +74,7 @@ extension JSONParser {
   }
 
   /// Takes digits, at least one, and says how many.
-  private mutating func digits(_ document: Span<UInt8>) throws(JSONError) -> Int {
+  private mutating func digits(_ document: Bytes) throws(JSONError) -> Int {
     let start = position
     while position < document.count, document[position] &- UInt8(ascii: "0") < 10 { position += 1 }
     guard position > start else {

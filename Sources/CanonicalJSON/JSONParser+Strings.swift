@@ -1,7 +1,7 @@
 extension JSONParser {
   /// Reads a string whose opening quote has been seen. Text without escapes stays where it stands;
   /// only text with escapes is copied.
-  mutating func string(_ document: Span<UInt8>) throws(JSONError) {
+  mutating func string(_ document: Bytes) throws(JSONError) {
     let source = position
     position += 1
     let start = position
@@ -24,12 +24,12 @@ extension JSONParser {
     position += 1
   }
 
-  private mutating func copy(_ range: Range<Int>, _ document: Span<UInt8>) {
+  private mutating func copy(_ range: Range<Int>, _ document: Bytes) {
     document.extracting(range).withUnsafeBufferPointer { tape.decoded.append(contentsOf: $0) }
   }
 
   /// Moves on to the next quote or backslash; everything up to there is well-formed UTF-8.
-  private mutating func plainText(_ document: Span<UInt8>) throws(JSONError) {
+  private mutating func plainText(_ document: Bytes) throws(JSONError) {
     while true {
       position = Self.endOfPrintableASCII(from: position, in: document)
       guard position < document.count else { throw .unexpectedEnd(offset: position) }
@@ -46,14 +46,12 @@ extension JSONParser {
 
   /// The place of the first byte that is not plain ASCII: a quote, a backslash, a control character
   /// or part of a longer character. Looks at eight bytes at a time while there are so many.
-  private static func endOfPrintableASCII(from start: Int, in document: Span<UInt8>) -> Int {
+  private static func endOfPrintableASCII(from start: Int, in document: Bytes) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101
-    let (bytes, count) = (document.bytes, document.count)
+    let count = document.count
     var position = start
     while count - position >= 8 {
-      // Bounds-checked in spite of its name, and any eight bytes are a number.
-      let word = UInt64(
-        littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self))
+      let word = document.word(at: position)
       let quote = word ^ (ones &* 0x22)
       let backslash = word ^ (ones &* 0x5C)
       // Subtracting borrows into the top bit of the bytes that are too small; above the first such
@@ -74,7 +72,7 @@ extension JSONParser {
 
   /// The length of the well-formed character of more than one byte at this place, 0 if there is none
   /// (the table of RFC 3629 section 4).
-  static func characterLength(at start: Int, in document: Span<UInt8>) -> Int {
+  static func characterLength(at start: Int, in document: Bytes) -> Int {
     let length: Int
     var second: ClosedRange<UInt8> = 0x80...0xBF
     switch document[start] {
@@ -95,7 +93,7 @@ extension JSONParser {
   }
 
   /// What to report for a byte that cannot stand here: bad UTF-8 is named as such outside strings too.
-  func offence(at offset: Int, in document: Span<UInt8>) -> JSONError {
+  func offence(at offset: Int, in document: Bytes) -> JSONError {
     let byte = document[offset]
     if byte >= 0x80, Self.characterLength(at: offset, in: document) == 0 {
       return .invalidUTF8(offset: offset)
@@ -104,7 +102,7 @@ extension JSONParser {
   }
 
   /// Takes one escape and appends what it stands for.
-  private mutating func escape(_ document: Span<UInt8>) throws(JSONError) {
+  private mutating func escape(_ document: Bytes) throws(JSONError) {
     let backslash = position
     position += 1
     guard position < document.count else { throw .unexpectedEnd(offset: position) }
@@ -127,7 +125,7 @@ extension JSONParser {
 
   /// Reads the digits after `\u`, and the second escape of a surrogate pair.
   private mutating func escapedScalar(
-    after backslash: Int, _ document: Span<UInt8>
+    after backslash: Int, _ document: Bytes
   ) throws(JSONError) -> Unicode.Scalar {
     let unit = try codeUnit(after: backslash, document)
     if let scalar = Unicode.Scalar(unit) { return scalar }
@@ -147,7 +145,7 @@ extension JSONParser {
   }
 
   private mutating func codeUnit(
-    after backslash: Int, _ document: Span<UInt8>
+    after backslash: Int, _ document: Bytes
   ) throws(JSONError) -> UInt16 {
     var unit: UInt16 = 0
     for _ in 0..<4 {

@@ -1,6 +1,6 @@
 /// The one grammar: strict I-JSON (RFC 7493) bytes to a ``JSONTape``.
 ///
-/// - Every byte is read through a bounds-checked span.
+/// - Every byte is read through bounds-checked ``Bytes``.
 /// - Open arrays and objects stand on a stack of the parser's own, so no document exhausts the thread's.
 /// - Work is near-linear in the document's size, whatever it holds: duplicates are found by sorting.
 struct JSONParser {
@@ -31,7 +31,7 @@ struct JSONParser {
   }
 
   /// Reads one whole document; afterwards `tape` holds it.
-  mutating func parse(_ document: Span<UInt8>) throws(JSONError) {
+  mutating func parse(_ document: Bytes) throws(JSONError) {
     guard document.count <= limits.maximumBytes else {
       throw .tooLarge(limit: limits.maximumBytes, offset: limits.maximumBytes)
     }
@@ -46,7 +46,7 @@ struct JSONParser {
   }
 
   /// Reads one scalar, or opens arrays and objects down to the first that is empty or holds a scalar.
-  private mutating func value(_ document: Span<UInt8>) throws(JSONError) {
+  private mutating func value(_ document: Bytes) throws(JSONError) {
     while true {
       switch try nextByte(document) {
       case UInt8(ascii: "\""):
@@ -76,7 +76,7 @@ struct JSONParser {
   }
 
   /// After a value: closes what ends here; true when another value must follow.
-  private mutating func another(_ document: Span<UInt8>) throws(JSONError) -> Bool {
+  private mutating func another(_ document: Bytes) throws(JSONError) -> Bool {
     while let container = open.last {
       let byte = try nextByte(document)
       if byte == UInt8(ascii: ",") {
@@ -107,7 +107,7 @@ struct JSONParser {
   }
 
   /// Reads a member's name and its colon.
-  private mutating func name(_ document: Span<UInt8>) throws(JSONError) {
+  private mutating func name(_ document: Bytes) throws(JSONError) {
     guard document[position] == UInt8(ascii: "\"") else {
       throw offence(at: position, in: document)
     }
@@ -124,14 +124,14 @@ struct JSONParser {
     position += 1
   }
 
-  private mutating func close(_ document: Span<UInt8>) throws(JSONError) {
+  private mutating func close(_ document: Bytes) throws(JSONError) {
     guard let container = open.popLast() else { return }
     tape.tokens[container.token].first = UInt32(tape.tokens.count)
     if container.isObject, !container.isSorted { try sortNames(of: container.token, document) }
   }
 
   /// Lists an object's names in canonical order; equal ones come to stand side by side.
-  private mutating func sortNames(of object: Int, _ document: Span<UInt8>) throws(JSONError) {
+  private mutating func sortNames(of object: Int, _ document: Bytes) throws(JSONError) {
     var names = ranked
     ranked = []
     names.removeAll(keepingCapacity: true)
@@ -162,7 +162,7 @@ struct JSONParser {
     ranked = names
   }
 
-  private func duplicate(_ token: Int, _ document: Span<UInt8>) -> JSONError {
+  private func duplicate(_ token: Int, _ document: Bytes) -> JSONError {
     .duplicateMember(
       name: tape.string(token, in: document), offset: Int(tape.tokens[token].source))
   }

@@ -51,25 +51,30 @@ struct JSONTape {
   }
 
   /// Compares two strings' content in the order of RFC 8785 section 3.2.3.
-  func compare(_ left: Int, _ right: Int, in document: Span<UInt8>) -> Int {
-    let (one, other) = (tokens[left], tokens[right])
-    return UTF16Order.compare(
-      (one.kind == .decodedString ? decoded.span : document).extracting(one.range),
-      (other.kind == .decodedString ? decoded.span : document).extracting(other.range))
+  func compare(_ left: Int, _ right: Int, in document: Bytes) -> Int {
+    content(left, document) { one in
+      content(right, document) { other in UTF16Order.compare(one, other) }
+    }
   }
 
   /// ``UTF16Order/prefix(_:)`` of a string's content.
-  func prefix(_ index: Int, in document: Span<UInt8>) -> UInt64 {
-    let token = tokens[index]
-    return UTF16Order.prefix(
-      (token.kind == .decodedString ? decoded.span : document).extracting(token.range))
+  func prefix(_ index: Int, in document: Bytes) -> UInt64 {
+    content(index, document, UTF16Order.prefix)
   }
 
   /// A string's content.
-  func string(_ index: Int, in document: Span<UInt8>) -> String {
+  func string(_ index: Int, in document: Bytes) -> String {
+    content(index, document) {
+      $0.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+    }
+  }
+
+  /// Hands over the bytes of a string's content.
+  @inline(__always)
+  private func content<R>(_ index: Int, _ document: Bytes, _ body: (Bytes) -> R) -> R {
     let token = tokens[index]
-    return (token.kind == .decodedString ? decoded.span : document).extracting(token.range)
-      .withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+    guard token.kind == .decodedString else { return body(document.extracting(token.range)) }
+    return decoded.withUnsafeBufferPointer { body(Bytes($0).extracting(token.range)) }
   }
 }
 

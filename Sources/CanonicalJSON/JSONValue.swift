@@ -16,9 +16,9 @@ public enum JSONValue: Sendable {
   public init(parsing bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
     self = try bytes.withUnsafeBufferPointer { (buffer) throws(JSONError) in
       var parser = JSONParser(limits: limits)
-      try parser.parse(buffer.span)
+      try parser.parse(Bytes(buffer))
       var reader = TreeReader(tape: parser.tape)
-      return reader.value(buffer.span)
+      return reader.value(Bytes(buffer))
     }
   }
 

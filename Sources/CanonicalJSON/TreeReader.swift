@@ -8,7 +8,7 @@ struct TreeReader {
   }
 
   /// The value at the next token.
-  mutating func value(_ document: Span<UInt8>) -> JSONValue {
+  mutating func value(_ document: Bytes) -> JSONValue {
     let (start, token) = (index, tape.tokens[index])
     index += 1
     switch token.kind {

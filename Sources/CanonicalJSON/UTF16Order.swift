@@ -7,7 +7,7 @@
 enum UTF16Order {
   /// Negative, zero or positive as the left text comes before, is, or comes after the right one.
   /// Both must be well-formed UTF-8.
-  static func compare(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
+  static func compare(_ left: Bytes, _ right: Bytes) -> Int {
     let shared = min(left.count, right.count)
     var index = 0
     while index < shared {
@@ -20,7 +20,7 @@ enum UTF16Order {
 
   /// A text's first eight bytes as a number: of two texts with different numbers, the one with the
   /// smaller comes first. Equal numbers decide nothing.
-  static func prefix(_ text: Span<UInt8>) -> UInt64 {
+  static func prefix(_ text: Bytes) -> UInt64 {
     var prefix: UInt64 = 0
     for index in 0..<min(text.count, 8) { prefix = prefix << 8 | UInt64(rank(text[index])) }
     return text.count < 8 ? prefix << (8 * UInt64(8 - text.count)) : prefix

@@ -36,32 +36,6 @@ package struct Clocks: Sendable {
 
   /// A real wait; what is no number or longer than a day is a day. Time that the device sleeps counts.
   package static let systemSleep: @Sendable (Double) async throws -> Void = { seconds in
-    try await wait(seconds, by: system) {
-      try await Task.sleep(nanoseconds: UInt64($0 * 1_000_000_000))
-    }
+    try await ContinuousWait.system.wait(seconds)
   }
-
-  /// Waits in naps of at most ``longestNap`` and looks at the clocks after each: the system's own wait
-  /// stands still while the device sleeps, and a schedule must not be late by a night.
-  ///
-  /// - Parameter nap: waits for so many seconds of time awake.
-  static func wait(
-    _ seconds: Double, by clocks: Clocks, nap: (Double) async throws -> Void
-  ) async throws {
-    let end = seconds < 86400 ? max(0, seconds) : 86400
-    let (wall, steady) = (clocks.wall(), clocks.steady())
-    var awake = 0.0
-    while true {
-      // The clocks count whole seconds: what they say is at least a second less than what passed.
-      let asleep = max(clocks.wall() - wall, clocks.steady() - steady) - 1
-      let left = end - max(awake, Double(asleep))
-      guard left > 0 else { return }
-      let next = min(left, longestNap)
-      try await nap(next)
-      awake += next
-    }
-  }
-
-  /// Seconds after which a device that woke up finds out what it is late for, at most.
-  static let longestNap = 30.0
 }

@@ -63,8 +63,8 @@ extension PinnedTransportOwner {
     try await transport.upload(for: request, from: body, within: seconds)
   }
 
-  /// Sends chunks as they come, each asked for once the last was taken; nothing is asked for before
-  /// the connection was accepted.
+  /// Sends chunks as they come, each asked for once the last was taken. On Linux nothing is asked for before
+  /// the connection was accepted; on Apple's systems the first 64 KiB are, and leave after the verdict.
   ///
   /// - Parameters:
   ///   - request: its `timeoutInterval` is the longest silence, in seconds.

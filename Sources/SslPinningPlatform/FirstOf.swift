@@ -2,23 +2,15 @@
 package func firstOf(
   _ first: @escaping @Sendable () async -> Void, _ second: @escaping @Sendable () async -> Void
 ) async {
-  await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-    let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
-    let goOn: @Sendable () -> Void = {
-      let first = waiting.withLock { waiting in
-        defer { waiting = nil }
-        return waiting
-      }
-      first?.resume()
-    }
-    let other = Task {
-      await second()
-      goOn()
-    }
-    Task {
-      await first()
-      other.cancel()
-      goOn()
-    }
+  let done = Once<Void>()
+  let other = Task {
+    await second()
+    done.give(())
   }
+  Task {
+    await first()
+    other.cancel()
+    done.give(())
+  }
+  await done.value
 }

@@ -1,6 +1,7 @@
 import Foundation
 import SslPinningPlatform
 import SslPinningRules
+import TLSTools
 import TestSupport
 import Testing
 
@@ -208,11 +209,34 @@ struct CryptoVerificationKeyTests {
     for (name, bytes) in refused {
       #expect(throws: VerificationKeyError.self, "\(name)") { try VerificationKey(bytes: bytes) }
     }
-    let largest = [0, 0x80] + [UInt8](repeating: 0, count: 2046) + [1]
-    #expect(try VerificationKey(bytes: key(largest, [3])).bits == 16384)
-    #expect(throws: VerificationKeyError.tooLarge(bits: 16392)) {
+    let largest = [0, 0x80] + [UInt8](repeating: 0, count: 1022) + [1]
+    #expect(try VerificationKey(bytes: key(largest, [3])).bits == 8192)
+    // Apple's systems refuse it, so every platform does.
+    #expect(throws: VerificationKeyError.tooLarge(bits: 8200)) {
       try VerificationKey(bytes: key(largest + [1], [3]))
     }
+  }
+
+  @Test("private keys that Apple's systems would not verify with sign nothing")
+  func signingKeyTooLarge() throws {
+    func pem(bytes: Int) -> String {
+      let modulus = [0, 0x80] + [UInt8](repeating: 0, count: bytes - 2) + [1]
+      let numbers = [[0], modulus, [3]] + [[UInt8]](repeating: [1], count: 6)
+      let base64 = StrictBase64.encode(sequence(numbers.flatMap { element(0x02, $0) }))
+      var lines = base64[...]
+      var text = "-----BEGIN RSA PRIVATE KEY-----\n"
+      while !lines.isEmpty {
+        text += lines.prefix(64) + "\n"
+        lines = lines.dropFirst(64)
+      }
+      return text + "-----END RSA PRIVATE KEY-----\n"
+    }
+    let largest = VerificationKey.maximumBits / 8
+    #expect(SigningKey.maximumBits == VerificationKey.maximumBits)
+    #expect(throws: SigningKeyError.tooLarge(bits: 8 * largest + 8)) {
+      try SigningKey(pem: pem(bytes: largest + 1))
+    }
+    #expect("\(SigningKeyError.tooLarge(bits: 8200))".contains("Apple"))
   }
 
   @Test("takes a SubjectPublicKeyInfo in one spelling only")

@@ -16,6 +16,8 @@ public enum SigningKeyError: Error, Equatable, Sendable {
   case unsupportedAlgorithm(String)
   /// An RSA key with fewer bits than clients accept.
   case tooSmall(bits: Int)
+  /// An RSA key with more bits than clients accept.
+  case tooLarge(bits: Int)
   /// A key block that cannot be read or used; the reason is OpenSSL's.
   case malformed(String)
   /// Clients would not read the public half: a compressed point, for example.
@@ -41,6 +43,9 @@ extension SigningKeyError: CustomStringConvertible {
       "the key is \(name); hint: key sets take RSA, EC on P-256 and Ed25519"
     case .tooSmall(let bits):
       "the key has \(bits) bits, and clients refuse less than \(SigningKey.minimumBits)"
+    case .tooLarge(let bits):
+      "the key has \(bits) bits, and clients refuse more than \(SigningKey.maximumBits), because Apple's "
+        + "systems take no longer ones; hint: ssl-pinning keys generate"
     case .malformed(let reason): "the private key cannot be used: \(reason); hint: is it cut off?"
     case .unreadableByClients:
       "clients would not read the key's public half; hint: ssl-pinning keys generate"

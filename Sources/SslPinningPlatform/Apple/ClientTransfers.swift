@@ -1,20 +1,36 @@
 #if canImport(Security)
   import Foundation
 
-  /// The tasks of one of ``PlatformClient``'s sessions: hands what the session says of a task to its
-  /// transfer.
-  final class ClientTransfers: NSObject, URLSessionDataDelegate {
-    private let byTask = Locked<[Int: ClientTransfer]>([:])
+  extension URLSessionTask: TransferTask {}
 
-    func add(_ transfer: ClientTransfer, as task: URLSessionTask) {
+  /// The tasks of one of ``PlatformClient``'s sessions: hands what the session says of a task to its
+  /// ``TaskTransfer``.
+  final class ClientTransfers: NSObject, URLSessionDataDelegate {
+    private let byTask = Locked<[Int: TaskTransfer]>([:])
+
+    /// A hop's transfer over a new task of `session`, whose delegate this is.
+    func start(
+      _ hop: Hop, feed: ResponseFeed?, unread: Int, on session: URLSession
+    ) throws -> TaskTransfer {
+      var request = hop.request
+      let body = hop.feed
+      let pump = try body.map(StreamPump.init)
+      if case .data(let data) = hop.body { request.httpBody = data }
+      if let pump { request.httpBodyStream = pump.input }
+      let task = session.dataTask(with: request)
+      let transfer = TaskTransfer(hop, over: task, body: body, feed: feed, unread: unread) {
+        pump?.end()
+      }
       byTask.withLock { $0[task.taskIdentifier] = transfer }
+      pump?.start { [weak transfer] in transfer?.stop(.body($0)) }
+      return transfer
     }
 
-    private func transfer(of task: URLSessionTask) -> ClientTransfer? {
+    private func transfer(of task: URLSessionTask) -> TaskTransfer? {
       byTask.withLock { $0[task.taskIdentifier] }
     }
 
-    /// Whoever asked decides over the next hop; the answer that leads there is an answer.
+    /// The head decides over the next hop; the answer that leads there is an answer.
     func urlSession(
       _ session: URLSession, task: URLSessionTask,
       willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
@@ -24,20 +40,17 @@
     func urlSession(
       _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
       completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
-    ) {
-      transfer(of: dataTask)?.received(response)
-      completionHandler(.allow)
-    }
+    ) { completionHandler(transfer(of: dataTask)?.head(response) == true ? .allow : .cancel) }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-      transfer(of: dataTask)?.received(data)
+      transfer(of: dataTask)?.data(data)
     }
 
     func urlSession(
       _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
     ) {
       let transfer = byTask.withLock { $0.removeValue(forKey: task.taskIdentifier) }
-      transfer?.ended(error)
+      transfer?.ended(error, response: task.response)
     }
   }
 #endif

@@ -10,7 +10,8 @@
     case p256(P256.Signing.PublicKey)
     case ed25519(Curve25519.Signing.PublicKey)
 
-    /// - Returns: `nil` where CryptoKit does not take the key: the point is not on the curve.
+    /// - Returns: `nil` where CryptoKit does not take the key: the point is not on the curve. For Ed25519 no document
+    ///   says that it looks; a key that is none would be taken then, and verify nothing.
     init?(_ der: CurveKeyDER) {
       switch der.algorithm {
       case .es256:

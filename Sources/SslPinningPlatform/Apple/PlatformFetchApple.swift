@@ -5,7 +5,7 @@
   ///
   /// - The chain and the host name are judged by the fetcher's own validator; pins are not asked.
   /// - Redirects of a fetch go to `https` only, at most five; those of a post are not followed.
-  /// - The body is counted as it arrives; one byte too many ends the transfer.
+  /// - The body is counted as it arrives; one byte too many ends the transfer (``FetchState``).
   enum PlatformFetch {
     static func perform(
       _ exchange: HTTPExchange, validator: ChainValidator
@@ -20,6 +20,8 @@
       configuration.httpCookieStorage = nil
       configuration.urlCredentialStorage = nil
       configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+      // Clear text stays on this machine: no proxy sees it.
+      if exchange.url.isClearText { configuration.connectionProxyDictionary = [:] }
       configuration.timeoutIntervalForRequest = seconds
       configuration.timeoutIntervalForResource = seconds
       var outgoing = URLRequest(
@@ -34,22 +36,20 @@
       let transfer = FetchTransfer(exchange, validator: validator)
       let session = URLSession(
         configuration: configuration, delegate: transfer, delegateQueue: nil)
-      // The session holds its delegate until then.
+      // Cancels the task, and lets go of the delegate, which the session holds until then.
       defer { session.invalidateAndCancel() }
       let task = session.dataTask(with: outgoing)
       return await withTaskCancellationHandler {
-        await withCheckedContinuation { continuation in
-          transfer.whenDone { continuation.resume(returning: $0) }
-          // The system's own time-out for resources is checked now and then only.
-          DispatchQueue.global().asyncAfter(deadline: .now() + seconds) {
-            transfer.end(.failure(.unreachable("no whole answer within \(seconds) s")))
-            task.cancel()
-          }
-          task.resume()
+        // The system's own time-out for resources is checked now and then only.
+        let timer = Task {
+          guard (try? await ContinuousWait.ofRequests.waitOut(seconds)) != nil else { return }
+          transfer.answer.give(.failure(.unreachable("no whole answer within \(seconds) s")))
         }
+        defer { timer.cancel() }
+        task.resume()
+        return await transfer.answer.value
       } onCancel: {
-        transfer.end(.failure(.cancelled))
-        task.cancel()
+        transfer.answer.give(.failure(.cancelled))
       }
     }
   }

@@ -40,7 +40,7 @@ import SslPinningRules
       transport.platform.recent.refusal(for: error, at: uptime)
     }
 
-    /// Seconds of a clock that never goes back.
-    static var uptime: Int64 { Int64(ProcessInfo.processInfo.systemUptime) }
+    /// Seconds of a clock that never goes back and goes on while the device sleeps.
+    static var uptime: Int64 { continuousSeconds() }
   }
 #endif

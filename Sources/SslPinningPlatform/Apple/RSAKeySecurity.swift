@@ -4,7 +4,8 @@
 
   /// An RSA public key inside Security.
   ///
-  /// Its DER was read by ``RSAKeyDER``: what is refused there never comes here.
+  /// Its DER was read by ``RSAKeyDER``: what is refused there never comes here. Security takes no modulus beyond
+  /// 8192 bits, which is why ``VerificationKey/maximumBits`` says so for all platforms.
   final class PlatformRSAKey: @unchecked Sendable {
     // Immutable once made; Security allows its use from several threads at a time.
     private let key: SecKey

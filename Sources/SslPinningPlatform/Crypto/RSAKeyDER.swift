@@ -8,7 +8,7 @@ import SslPinningRules
 ///
 /// - One key has one SubjectPublicKeyInfo and so one key id: DER in its only spelling, the NULL
 ///   required, integers minimal and positive, nothing behind any of it.
-/// - 1024 to 16384 bits. An even modulus is not RSA; the exponent is odd, at least 3 and below
+/// - 1024 to 8192 bits. An even modulus is not RSA; the exponent is odd, at least 3 and below
 ///   2^64: with 1 every message is its own signature, and libraries refuse to compute larger ones.
 struct RSAKeyDER {
   /// Bits of the modulus.

@@ -11,9 +11,9 @@ public struct VerificationKey: SignatureVerifier {
   /// The shortest modulus that is accepted, in bits. Registries in the field are signed with as
   /// little; new keys should have at least 3072.
   public static let minimumBits = 1024
-  /// The longest modulus that is accepted, in bits: verifying under longer ones takes so long that
-  /// the libraries refuse.
-  public static let maximumBits = 16384
+  /// The longest modulus that is accepted, in bits, on every platform: Apple's systems take no longer ones, and
+  /// a key that some apps cannot read must not get as far as the apps.
+  public static let maximumBits = 8192
 
   /// Bits of the modulus.
   public let bits: Int

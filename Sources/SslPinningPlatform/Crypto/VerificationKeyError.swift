@@ -52,7 +52,8 @@ extension VerificationKeyError: CustomStringConvertible {
     case .tooSmall(let bits):
       "an RSA key of \(bits) bits; at least \(VerificationKey.minimumBits) are required"
     case .tooLarge(let bits):
-      "an RSA key of \(bits) bits; at most \(VerificationKey.maximumBits) are supported"
+      "an RSA key of \(bits) bits; at most \(VerificationKey.maximumBits) are supported, because Apple's "
+        + "systems take no longer ones"
     case .unusableNumbers(let reason): "the RSA key is not usable: \(reason)"
     case .malformed(let reason): "the signing key is damaged: \(reason)"
     case .trailingData: "data behind the signing key"

@@ -54,8 +54,23 @@ package struct HTTPExchange: Sendable {
 /// What a server answered.
 package struct HTTPAnswer: Hashable, Sendable {
   var status: Int
-  /// The entity tag, if it is one that can be sent back.
-  var etag: String?
+  /// The entity tag, if it is one that can be sent back: another names nothing, and a later 304 would answer no
+  /// question.
+  var etag: String? {
+    didSet { etag = Self.sendable(etag) }
+  }
   var retryAfter: String?
   var body: [UInt8]
+
+  init(status: Int, etag: String? = nil, retryAfter: String? = nil, body: [UInt8]) {
+    self.status = status
+    self.etag = Self.sendable(etag)
+    self.retryAfter = retryAfter
+    self.body = body
+  }
+
+  private static func sendable(_ tag: String?) -> String? {
+    guard let tag, !tag.isEmpty, HTTPExchange.isSendable(tag) else { return nil }
+    return tag
+  }
 }

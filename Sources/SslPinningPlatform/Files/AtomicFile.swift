@@ -44,7 +44,7 @@ package struct AtomicFile: Hashable, Sendable {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw failure(.open)
     }
-    guard descriptor.isRegularFile else {
+    guard descriptor.hasPlaces else {
       throw .failed(.read, path: path, reason: "not a regular file")
     }
     var bytes: [UInt8] = []

@@ -16,11 +16,10 @@ struct Descriptor: ~Copyable {
 
   var isOpen: Bool { number >= 0 }
 
-  /// Whether it is a file of bytes: no directory, pipe or device.
-  var isRegularFile: Bool {
-    var status = stat()
-    return fstat(number, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-  }
+  /// Whether it has places to read from: no pipe, socket or terminal. (A directory has some, and fails to be read.)
+  ///
+  /// Not by `fstat`: Apple has apps give a reason for it, because it tells times.
+  var hasPlaces: Bool { lseek(number, 0, SEEK_CUR) >= 0 }
 
   /// Up to `limit` bytes from where the file stands; none at its end, `nil` and `errno` on failure.
   borrowing func bytes(limit: Int) -> [UInt8]? {

@@ -108,8 +108,7 @@ import SslPinningRules
 
     private func receive(_ name: String, _ value: String) {
       switch name {
-      // A tag that cannot be sent back names nothing: a later 304 would answer no question.
-      case "etag": answer.etag = value.isEmpty || !HTTPExchange.isSendable(value) ? nil : value
+      case "etag": answer.etag = value
       case "retry-after": answer.retryAfter = value
       default: break
       }

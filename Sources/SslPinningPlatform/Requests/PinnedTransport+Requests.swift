@@ -62,14 +62,15 @@ extension PinnedTransport {
     return try await client.data(for: request, body: body, within: seconds, transport: self)
   }
 
-  /// Sends chunks as they come, each asked for once the last was taken; nothing is asked for before
-  /// the connection was accepted.
+  /// Sends chunks as they come, each asked for once the last was taken. On Linux nothing is asked for before
+  /// the connection was accepted; on Apple's systems the first 64 KiB are, and leave after the verdict.
   ///
   /// - Parameters:
   ///   - request: its `timeoutInterval` is the longest silence, in seconds.
   ///   - chunks: the body.
   ///   - seconds: how long everything may take, redirects and waiting included; `nil`: any time.
-  /// - Throws: as ``data(for:within:)``, and what the sequence throws. A 307 or 308 fails with
+  /// - Throws: as ``data(for:within:)``, and what the sequence throws: then the request breaks off, so that no
+  ///   server takes what came for the whole. A 307 or 308 fails with
   ///   `URLError.requestBodyStreamExhausted`: chunks that are gone cannot be sent again.
   public func upload<Chunks: AsyncSequence & Sendable>(
     for request: URLRequest, from chunks: Chunks, within seconds: Double? = nil

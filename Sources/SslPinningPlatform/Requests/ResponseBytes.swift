@@ -2,7 +2,8 @@ import Foundation
 
 /// A response's body as it comes, in chunks.
 ///
-/// - A slow reader slows the server down: at most a quarter of a megabyte waits for it.
+/// - A slow reader slows the server down: where a quarter of a megabyte waits for it, the transfer pauses. What
+///   the system has read by then still comes.
 /// - For one reader. Iterating ends with the error that ended the transfer, if one did; letting go of
 ///   the sequence, or cancelling the reader's task, ends the transfer.
 public struct ResponseBytes: AsyncSequence, Sendable {

@@ -21,7 +21,7 @@ public final class PinnedTransport: Sendable {
   /// The verdicts behind the platform's errors.
   let refusals: RefusalLog
   /// What the platform keeps of this transport's sessions.
-  let platform = PlatformSession.State()
+  let platform: PlatformSession.State
   /// Runs the requests that need no session.
   let client: PlatformClient
 
@@ -48,7 +48,24 @@ public final class PinnedTransport: Sendable {
     validator = try ChainValidator(trust: trust)
     self.judge = judge
     refusals = RefusalLog()
+    platform = PlatformSession.State()
   }
+
+  private init(sharing other: PinnedTransport) {
+    judge = other.judge
+    validator = other.validator
+    refusals = other.refusals
+    platform = other.platform
+    longestRefresh = other.longestRefresh
+    settings = other.settings
+    client = PlatformClient(settings: other.settings)
+  }
+
+  /// The same judge, settings and books, without this transport's client.
+  ///
+  /// For the delegates of sessions that the client owns: a session keeps its delegate until it is invalidated, and
+  /// one that held this transport would keep its client, whose end invalidates the session.
+  func withoutClient() -> PinnedTransport { PinnedTransport(sharing: self) }
 
   /// Checks that this process can pin at all.
   ///

@@ -22,4 +22,26 @@ enum RegistryDates {
     else { return nil }
     return beginning
   }
+
+  /// The judgement of a server that a library makes whole, at a list of times: at those that everybody is judged
+  /// at, and, if the chain fails for its dates alone, at the last moment.
+  ///
+  /// - Parameters:
+  ///   - presented: the certificates in DER, leaf first.
+  ///   - judge: judges at these times (Unix seconds); none means the system's clock.
+  static func evidence(
+    at time: TrustTime?, presented: () -> [[UInt8]], judging judge: ([Int64]) -> ChainEvidence
+  ) -> ChainEvidence {
+    let evidence = judge(time?.dates ?? [])
+    guard case .failure(.outOfDate) = evidence.validation,
+      let last = lastMoment(for: presented(), at: time)
+    else { return evidence }
+    return judge([last])
+  }
+
+  /// What a fetch is told of a chain that is not valid.
+  static func error(for fault: ChainFault, at time: TrustTime?) -> FetchError {
+    guard fault.isEarly, let time else { return .unreachable("\(fault)") }
+    return .notYetValid(clock: time.clock)
+  }
 }

@@ -4,7 +4,7 @@ import SslPinningRules
 /// Signing, in the one way that the type of the key fixes (``SignatureAlgorithm``).
 extension PrivateKey {
   /// The sizes of RSA keys that clients take, in bits.
-  static let signingBits = 1024...16384
+  static let signingBits = 1024...8192
 
   /// What OpenSSL calls the type, such as `EC`.
   var typeName: String {
@@ -21,7 +21,7 @@ extension PrivateKey {
       if EVP_PKEY_is_a(pointer, "RSA") == 1 {
         guard bits >= Self.signingBits.lowerBound else { throw .tooSmall(bits: bits) }
         guard bits <= Self.signingBits.upperBound else {
-          throw .malformed("a modulus of \(bits) bits")
+          throw .tooLarge(bits: bits)
         }
         return .rs512
       }

@@ -145,7 +145,7 @@ import SslPinningRules
       switch message {
       case .start:
         if request.isCancelled {
-          finish(request, throwing: TransferFailure.error(.cancelled, request.target.url))
+          finish(request, throwing: URLError.failing(.cancelled, request.target.url))
         } else {
           request.phase = .waiting
           submit(request)
@@ -155,7 +155,7 @@ import SslPinningRules
         if request.phase == .made {
           request.isCancelled = true
         } else {
-          finish(request, throwing: TransferFailure.error(.cancelled, request.target.url))
+          finish(request, throwing: URLError.failing(.cancelled, request.target.url))
         }
       case .resume:
         if let slot = request.slot { pp_exchange_resume(slot.raw, taken) }
@@ -342,7 +342,7 @@ import SslPinningRules
         deliver(exchange, to: request)
         guard request.isAnswered else {
           return finish(
-            request, throwing: TransferFailure.error(.badServerResponse, request.target.url))
+            request, throwing: URLError.failing(.badServerResponse, request.target.url))
         }
         request.end()
         leave(request)
@@ -447,7 +447,7 @@ import SslPinningRules
         {
           ConnectionColours.change(request.target.origin, from: request.mark, at: now)
         }
-        finish(request, throwing: TransferFailure.error(.timedOut, request.target.url))
+        finish(request, throwing: URLError.failing(.timedOut, request.target.url))
       }
       for lane in lanes { admitNext(lane) }
       leaveHangingDials()

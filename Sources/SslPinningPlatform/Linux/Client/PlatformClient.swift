@@ -60,12 +60,9 @@
       transport: PinnedTransport, started: (ClientLoop, ClientRequest) -> Void
     ) async throws -> (ClientAnswer, HTTPURLResponse) {
       let deadline = Self.deadline(seconds)
-      var request = first
-      var body = body
-      var followed = 0
+      var way = Hop(first, body: body)
       while true {
-        let hop = try self.hop(
-          request, body: body, deadline: deadline, feed: feed, transport: transport)
+        let hop = try self.hop(way, deadline: deadline, feed: feed, transport: transport)
         let loop: ClientLoop
         do { loop = try self.loop(hop.place.number, for: transport) } catch {
           hop.end()
@@ -80,27 +77,18 @@
         guard
           let response = answer.response
             ?? hop.target.responses.response(head: answer.head, url: hop.target.url)
-        else { throw TransferFailure.error(.badServerResponse, hop.target.url) }
+        else { throw URLError.failing(.badServerResponse, hop.target.url) }
         // What is read as it comes is the answer, whatever its head says: two hops never share a reader.
         guard (300..<400).contains(response.statusCode), answer.isWhole else {
           return (answer, response)
         }
-        var canRepeat = true
-        if case .feed = hop.body { canRepeat = false }
-        switch RedirectRule.decide(
-          status: response.statusCode,
-          location: response.value(forHTTPHeaderField: "Location"), after: request,
-          followed: followed, canRepeatBody: canRepeat)
-        {
+        switch way.decide(response) {
         case .deliver: return (answer, response)
-        case .follow(let next):
-          if (next.httpMethod ?? "GET") != hop.method { body = nil }
-          request = next
-          followed += 1
+        case .follow(let next): way.follow(next)
         case .refuse(let evaluation):
           transport.judge.record(evaluation)
           throw evaluation
-        case .fail(let code): throw TransferFailure.error(code, hop.target.url)
+        case .fail(let code): throw URLError.failing(code, hop.target.url)
         }
       }
     }
@@ -120,9 +108,9 @@
     }
 
     private func hop(
-      _ request: URLRequest, body: RequestBody?, deadline: Int64, feed: ResponseFeed?,
-      transport: PinnedTransport
+      _ way: Hop, deadline: Int64, feed: ResponseFeed?, transport: PinnedTransport
     ) throws -> ClientRequest {
+      let request = way.request
       guard let url = request.url else { throw URLError(.badURL) }
       let target: RequestTarget
       do throws(RequestTarget.Fault) { target = try targets.target(for: url) } catch {
@@ -131,35 +119,28 @@
           transport.judge.record(evaluation)
           throw evaluation
         case .unreadable:
-          throw TransferFailure.error(
+          throw URLError.failing(
             .badURL, url, "the URL names no host that can be read; hint: https://host/path")
-        case .unsupported: throw TransferFailure.error(.unsupportedURL, url)
+        case .unsupported: throw URLError.failing(.unsupportedURL, url)
         }
       }
-      let headers = request.allHTTPHeaderFields ?? [:]
-      for (name, value) in headers where !HeaderRule.isSendable(name: name, value: value) {
-        throw TransferFailure.error(.badURL, url, "the header field \"\(name)\" cannot be sent")
-      }
-      let method = request.httpMethod ?? "GET"
-      guard HeaderRule.isToken(method) else {
-        throw TransferFailure.error(.badURL, url, "the method cannot be sent")
+      let (method, headers) = (request.httpMethod ?? "GET", request.allHTTPHeaderFields ?? [:])
+      if let fault = HeaderRule.fault(method: method, headers: headers) {
+        throw URLError.failing(.badURL, url, fault)
       }
       return ClientRequest(
         target: target, place: target.origin.enter(streams: feed != nil), method: method,
         headers: headers,
-        body: Self.body(of: request, body),
+        body: Self.body(of: way),
         timeout: Self.milliseconds(request.timeoutInterval), deadline: deadline, feed: feed)
     }
 
-    private static func body(of request: URLRequest, _ body: RequestBody?) -> ClientRequest.Body {
+    private static func body(of way: Hop) -> ClientRequest.Body {
+      let request = way.request
       // Only an empty one has come this far: `PinnedTransport` refuses another.
       if request.httpMethod == "HEAD" { return .none }
-      switch body {
-      case .data(let data): return .bytes(data)
-      case .chunks(let source):
-        return .feed(BodyFeed { feed in try await source { await feed.put($0) } })
-      case nil: break
-      }
+      if case .data(let data) = way.body { return .bytes(data) }
+      if let feed = way.feed { return .feed(feed) }
       if let data = request.httpBody { return .bytes(data) }
       if let stream = request.httpBodyStream {
         let chunks = StreamChunks(stream)

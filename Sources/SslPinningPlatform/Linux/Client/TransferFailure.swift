@@ -16,7 +16,7 @@
       let text = withUnsafeBytes(of: &exchange.pointee.error) {
         String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
       }
-      return error(
+      return URLError.failing(
         self.code(
           code, begun: exchange.pointee.begun, osError: pp_exchange_os_error(exchange)),
         request.target.url,
@@ -24,20 +24,13 @@
     }
 
     static func lostConnection(_ request: ClientRequest) -> URLError {
-      error(.networkConnectionLost, request.target.url, "the kept connection was dead")
+      .failing(.networkConnectionLost, request.target.url, "the kept connection was dead")
     }
 
     static func cutAnswer(_ request: ClientRequest) -> URLError {
-      error(
+      .failing(
         .networkConnectionLost, request.target.url,
         "the connection ended without a close_notify, and the answer does not say how long it is")
-    }
-
-    static func error(_ code: URLError.Code, _ url: URL?, _ text: String? = nil) -> URLError {
-      var details: [String: Any] = [:]
-      details[NSURLErrorFailingURLErrorKey] = url
-      details[NSLocalizedDescriptionKey] = text
-      return URLError(code, userInfo: details)
     }
 
     static func code(_ code: CURLcode, begun: Bool, osError: Int) -> URLError.Code {

@@ -42,8 +42,9 @@
         code = data.withUnsafeBytes {
           pp_exchange_set_body(raw, request.method, $0.baseAddress, $0.count)
         }
-      case .feed(let feed):
-        code = pp_exchange_set_streamed_body(raw, request.method, feed.count)
+      case .feed:
+        // How many bytes will come is not known.
+        code = pp_exchange_set_streamed_body(raw, request.method, -1)
       }
       guard code == CURLE_OK else { return false }
       return request.headers.isEmpty && !hasBody || setHeaders(of: request, hasBody: hasBody)

@@ -1,6 +1,7 @@
 // A stub of Darwin: the used calls, as Swift sees them on Apple's systems. Only ever type-checked.
 
 public typealias mode_t = UInt16
+public typealias off_t = Int64
 
 public var errno: Int32 {
   get { fatalError() }
@@ -18,8 +19,7 @@ public var O_TRUNC: Int32 { fatalError() }
 public var O_CLOEXEC: Int32 { fatalError() }
 public var O_NOFOLLOW: Int32 { fatalError() }
 public var O_NONBLOCK: Int32 { fatalError() }
-public var S_IFMT: mode_t { fatalError() }
-public var S_IFREG: mode_t { fatalError() }
+public var SEEK_CUR: Int32 { fatalError() }
 public var LOCK_EX: Int32 { fatalError() }
 public var LOCK_NB: Int32 { fatalError() }
 public var EWOULDBLOCK: Int32 { fatalError() }
@@ -35,13 +35,7 @@ public func read(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer!, _ count
 public func write(_ descriptor: Int32, _ bytes: UnsafeRawPointer!, _ count: Int) -> Int {
   fatalError()
 }
-public struct stat {
-  public var st_mode: mode_t
-  public init() { fatalError() }
-}
-public func fstat(_ descriptor: Int32, _ status: UnsafeMutablePointer<stat>!) -> Int32 {
-  fatalError()
-}
+public func lseek(_ descriptor: Int32, _ offset: off_t, _ whence: Int32) -> off_t { fatalError() }
 public func fsync(_ descriptor: Int32) -> Int32 { fatalError() }
 public func flock(_ descriptor: Int32, _ operation: Int32) -> Int32 { fatalError() }
 public typealias useconds_t = UInt32

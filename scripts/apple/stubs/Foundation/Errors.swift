@@ -34,6 +34,7 @@ public struct URLError: Error, Sendable {
     public static var badURL: Code { fatalError() }
     public static var timedOut: Code { fatalError() }
     public static var httpTooManyRedirects: Code { fatalError() }
+    public static var resourceUnavailable: Code { fatalError() }
     public static var requestBodyStreamExhausted: Code { fatalError() }
     public static var dataLengthExceedsMaximum: Code { fatalError() }
     public static var cancelled: Code { fatalError() }

@@ -22,6 +22,18 @@ public typealias NSDictionary = CFDictionary
 @objc open class NSURL: NSObject, @unchecked Sendable {}
 public func NSSelectorFromString(_ aSelectorName: String) -> Selector { fatalError() }
 @objc open class Stream: NSObject {
+  // In the SDK a structure of C, which no protocol of a stub can name.
+  @objc public enum Event: UInt, Sendable {
+    case openCompleted = 1
+    case hasBytesAvailable = 2
+    case hasSpaceAvailable = 4
+    case errorOccurred = 8
+    case endEncountered = 16
+  }
+  open unowned(unsafe) var delegate: (any StreamDelegate)? {
+    get { fatalError() }
+    set {}
+  }
   open func open() {}
   open func close() {}
   open class func getBoundStreams(
@@ -31,7 +43,13 @@ public func NSSelectorFromString(_ aSelectorName: String) -> Selector { fatalErr
   ) {}
 }
 @objc open class InputStream: Stream {}
+@objc public protocol StreamDelegate: NSObjectProtocol {
+  @objc optional func stream(_ aStream: Stream, handle eventCode: Stream.Event)
+}
+public typealias CFWriteStream = OutputStream
+public func CFWriteStreamSetDispatchQueue(_ stream: CFWriteStream!, _ q: DispatchQueue!) {}
 @objc open class OutputStream: Stream {
+  open var hasSpaceAvailable: Bool { fatalError() }
   open func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int { fatalError() }
 }
 
