@@ -72,8 +72,8 @@ FLAWS = [
     ("PinningPlatform", "Locked.swift", "import Foundation\n", "import Foundation\n\n"
      "private func planted() async throws { try await Task.sleep(for: .seconds(1)) }\n"),
     # A value that two threads would share.
-    ("PinningPlatform", "Apple/TrustJudgement.swift", "on trust: HandedOver<SecTrust>",
-     "on trust: SecTrust"),
+    ("PinningPlatform", "Apple/TrustStoreSecurity.swift", "_ trust: HandedOver<SecTrust>, at",
+     "_ trust: SecTrust, at"),
     ("App", "ContentView.swift", "Form {", "NavigationStack {"),
     # What no app may use: a symbol of the package's own.
     ("App", "Sessions.swift", "client.refusal(for: error)",

@@ -26,7 +26,7 @@
       self.stack = stack
       self.certificates = certificates
       presented = certificates.map { CertificateStack.der(of: $0) ?? [] }
-      pins = Self.pins(of: presented)
+      pins = SPKIPin.readable(presented)
       owner = nil
     }
 
@@ -44,17 +44,8 @@
       stack = owner.pointer
       certificates = CertificateStack.certificates(in: owner.pointer)
       self.presented = presented
-      pins = Self.pins(of: presented)
+      pins = SPKIPin.readable(presented)
       self.owner = owner
-    }
-
-    static func pins(of presented: [[UInt8]]) -> [SPKIPin] {
-      var pins: [SPKIPin] = []
-      for certificate in presented {
-        guard let pin = try? SPKIPin(certificateDER: certificate) else { break }
-        pins.append(pin)
-      }
-      return pins
     }
   }
 #endif
