@@ -1,6 +1,5 @@
 #if canImport(Security)
   import Foundation
-  import ObjectiveC
 
   /// The configuration of a pinned session: the app's, with its escapes closed (``ConfigurationEscapes``).
   ///
@@ -20,11 +19,8 @@
     }
   }
 
-  /// Fails every request of a session that cannot pin, with the cause, before anything is dialled.
-  ///
-  /// A second lock, as is its subclass: no document says that a session asks such classes first, WebSockets and stream
-  /// tasks never do, and watchOS hardly. The first is the session's delegate.
-  class RefusingProtocol: URLProtocol {
+  /// The second lock of a session that cannot pin: fails every request that it is asked about, with the cause.
+  final class RefusingProtocol: FailingProtocol {
     static let reason =
       "background sessions run in another process; hint: use an ephemeral configuration"
 
@@ -35,31 +31,8 @@
       return refusing
     }
 
-    fileprivate var failure: (URLError.Code, text: String) {
-      (.secureConnectionFailed, PlatformError.cannotPin(reason: Self.reason).description)
-    }
-
-    override class func canInit(with request: URLRequest) -> Bool { true }
-    override class func canInit(with task: URLSessionTask) -> Bool { true }
-    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
-    override func stopLoading() {}
-
-    override func startLoading() {
-      var details: [String: Any] = [NSLocalizedDescriptionKey: failure.text]
-      details[NSURLErrorFailingURLErrorKey] = request.url
-      client?.urlProtocol(self, didFailWithError: URLError(failure.0, userInfo: details))
-    }
-  }
-
-  /// Fails every request of a pinned session that would go out in clear text, first or redirected.
-  final class ClearTextProtocol: RefusingProtocol {
-    override fileprivate var failure: (URLError.Code, text: String) {
-      (.unsupportedURL, "only https goes over a pinned session")
-    }
-
-    override class func canInit(with request: URLRequest) -> Bool { !TaskRule.allows(request.url) }
-    override class func canInit(with task: URLSessionTask) -> Bool {
-      !TaskRule.allows(task.currentRequest?.url)
+    override class var failure: (code: URLError.Code, text: String) {
+      (.secureConnectionFailed, PlatformError.cannotPin(reason: reason).description)
     }
   }
 #endif

@@ -16,8 +16,7 @@
     let door: SessionDoor
     let app: (any URLSessionDelegate)?
 
-    /// The same object for its tasks' methods. A class in Objective-C may have them without declaring the protocol;
-    /// each call asks whether it does.
+    /// The same object for its tasks' methods. A class in Objective-C may have them without declaring the protocol.
     var appTasks: (any URLSessionDataDelegate)? {
       app.map { unsafeBitCast($0, to: (any URLSessionDataDelegate).self) }
     }

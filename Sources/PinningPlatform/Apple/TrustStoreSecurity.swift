@@ -46,16 +46,14 @@
     ) -> ChainEvidence {
       let pins = SPKIPin.readable(presented)
       guard validates else { return .notValidated(presented: pins) }
-      var certificates: [SecCertificate] = []
-      for (index, der) in presented.enumerated() {
-        guard let certificate = SecCertificateCreateWithData(nil, Data(der) as CFData) else {
-          let fault = "certificate \(index + 1) of \(presented.count) cannot be read"
-          return .unreadable(fault, presented: pins)
-        }
-        certificates.append(certificate)
-      }
-      guard !certificates.isEmpty else {
+      guard !presented.isEmpty else {
         return .unreadable("the server sent no certificate", presented: [])
+      }
+      let certificates = presented.compactMap {
+        SecCertificateCreateWithData(nil, Data($0) as CFData)
+      }
+      guard certificates.count == presented.count else {
+        return .unreadable("a certificate cannot be read", presented: pins)
       }
       var made: SecTrust?
       let policy = SecPolicyCreateSSL(true, host.description as CFString)
