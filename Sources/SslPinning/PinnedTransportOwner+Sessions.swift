@@ -31,7 +31,7 @@ extension PinnedTransportOwner {
   /// A `URLSession` without pins, for hosts that are none of the app's own.
   ///
   /// - Warning: every CA that the system trusts can vouch for a man in the middle here.
-  /// - Warning: never for a host that is listed (``lists(host:)``). Apple's systems may resume its TLS session for a
+  /// - Warning: never for a host that is listed (`lists(host:)`). Apple's systems may resume its TLS session for a
   ///   pinned session of the same process, and ask for no verdict then.
   public func createPlainSession() -> URLSession { URLSession(configuration: .ephemeral) }
 
