@@ -5,6 +5,9 @@ import SslPinning
 ///
 /// - There is no plain session without a client either: where the registry could not be verified,
 ///   the app sends nothing.
+/// - The plain session asks no host that the list has: the system may resume its TLS session for the pinned one,
+///   which is then not asked for a verdict.
+/// - Both live as long as the app, so neither is ever invalidated.
 struct Sessions: Sendable {
   let client: SslPinningClient
   private let pinned: URLSession
@@ -18,6 +21,10 @@ struct Sessions: Sendable {
 
   /// Sends a GET request. A refusal is a result like any other, never thrown.
   func send(to url: URL, over kind: SessionKind) async -> LogEntry.Result {
+    if kind == .plain, client.lists(host: url.host ?? "") {
+      return .failed(
+        reason: "this host is on the list; hint: the plain session is for hosts that are not")
+    }
     let session = kind == .pinned ? pinned : plain
     do {
       let (body, response) = try await session.data(from: url)

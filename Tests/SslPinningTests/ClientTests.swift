@@ -75,9 +75,31 @@ struct ClientTests {
     #expect(await refusal(client, session, host: "b.localhost")?.rule == "leaf-pin")
   }
 
+  @Test("tells of a request that left unjudged, and not of one that was refused for it")
+  func unjudged() async throws {
+    let client = try await client()
+    var events = client.events.makeAsyncIterator()
+    for (reason, decision) in [
+      ("refused", PinEvaluation.Decision.refuse), ("it resumed a TLS session", .accept),
+    ] {
+      client.transport.judge.record(
+        PinEvaluation(host: "localhost", outcome: .unjudged(reason), decision: decision),
+        of: ConnectionFacts())
+    }
+    while let event = await events.next() {
+      guard case .unjudgedReuse(let told) = event else { continue }
+      #expect(told.outcome == .unjudged("it resumed a TLS session"))
+      return
+    }
+  }
+
   @Test("refuses unlisted hosts by default, and reaches them over the plain session only")
   func unlisted() async throws {
     let client = try await client()
+    for (host, isListed) in [
+      ("localhost", true), ("LOCALHOST.", true), ("127.0.0.1", false), ("a.localhost", false),
+      ("", false),
+    ] { #expect(client.lists(host: host) == isListed, "\(host)") }
     #expect(
       await refusal(client, client.createPinnedSession(), host: "127.0.0.1")?.outcome == .unlisted)
     // The plain session does not know the test CA: it fails as any session would.

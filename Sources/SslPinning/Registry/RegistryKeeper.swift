@@ -166,7 +166,9 @@ final class RegistryKeeper: PinJudge {
   func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
     evaluations.send(evaluation)
     reporter?.report(evaluation, of: connection)
-    if case .unjudged = evaluation.outcome { events.send(.unjudgedReuse(evaluation)) }
+    if case .unjudged = evaluation.outcome, evaluation.decision == .accept {
+      events.send(.unjudgedReuse(evaluation))
+    }
   }
 
   func wantsRefresh(after refusal: PinEvaluation) -> Bool {

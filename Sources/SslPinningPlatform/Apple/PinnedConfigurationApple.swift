@@ -1,43 +1,38 @@
 #if canImport(Security)
   import Foundation
 
-  /// The configuration of a pinned session: a fresh ephemeral one with the app's settings.
+  /// The configuration of a pinned session: the app's, with its escapes closed (``ConfigurationEscapes``).
   ///
-  /// - Ephemeral, so that it shares no cache and no TLS sessions with sessions that nobody judged; a
-  ///   cache in the app's configuration is left out, because an unpinned session may have filled it.
-  /// - The app's protocol classes are left out: they would carry requests past the pins. Ours refuses
-  ///   clear text.
-  /// - No early data: it leaves before the server is known. The property is set by name, because
-  ///   older SDKs do not declare it.
+  /// - Nothing is known of which sessions of a process share TLS sessions: an ephemeral configuration is no promise.
+  /// - No early data: it leaves before the server is known. From SDK 26 on an app can ask for it.
   enum PinnedConfiguration {
-    /// The same settings as `other`, with the escapes closed.
     static func pinning(_ other: URLSessionConfiguration) -> URLSessionConfiguration {
-      let copy = URLSessionConfiguration.ephemeral
-      copy.requestCachePolicy = .reloadIgnoringLocalCacheData
-      copy.timeoutIntervalForRequest = other.timeoutIntervalForRequest
-      copy.timeoutIntervalForResource = other.timeoutIntervalForResource
-      copy.networkServiceType = other.networkServiceType
-      copy.allowsCellularAccess = other.allowsCellularAccess
-      copy.allowsExpensiveNetworkAccess = other.allowsExpensiveNetworkAccess
-      copy.allowsConstrainedNetworkAccess = other.allowsConstrainedNetworkAccess
-      copy.waitsForConnectivity = other.waitsForConnectivity
-      copy.isDiscretionary = other.isDiscretionary
-      copy.httpShouldUsePipelining = other.httpShouldUsePipelining
-      copy.httpShouldSetCookies = other.httpShouldSetCookies
-      copy.httpCookieAcceptPolicy = other.httpCookieAcceptPolicy
-      copy.httpAdditionalHeaders = other.httpAdditionalHeaders
-      copy.httpMaximumConnectionsPerHost = other.httpMaximumConnectionsPerHost
-      copy.httpCookieStorage = other.httpCookieStorage
-      copy.urlCredentialStorage = other.urlCredentialStorage
-      copy.connectionProxyDictionary = other.connectionProxyDictionary
-      copy.tlsMinimumSupportedProtocolVersion = other.tlsMinimumSupportedProtocolVersion
-      copy.tlsMaximumSupportedProtocolVersion = other.tlsMaximumSupportedProtocolVersion
-      copy.urlCache = nil
-      copy.protocolClasses = [ClearTextProtocol.self]
-      if copy.responds(to: NSSelectorFromString("setEnablesEarlyData:")) {
-        copy.setValue(false, forKey: "enablesEarlyData")
+      let fresh = URLSessionConfiguration.ephemeral.protocolClasses ?? []
+      let closed = ConfigurationEscapes.closed(
+        other, refusing: [ClearTextProtocol.self],
+        fresh: fresh.map { ($0, class_getImageName($0).map { String(cString: $0) }) })
+      guard let closed else { return RefusingProtocol.configuration }
+      if #available(iOS 26.0, macOS 26.0, tvOS 26.0, watchOS 26.0, visionOS 26.0, *) {
+        closed.enablesEarlyData = false
       }
-      return copy
+      return closed
+    }
+  }
+
+  /// The second lock of a session that cannot pin: fails every request that it is asked about, with the cause.
+  final class RefusingProtocol: FailingProtocol {
+    static let reason =
+      "background sessions run in another process; hint: use an ephemeral configuration"
+
+    static var configuration: URLSessionConfiguration {
+      let refusing = URLSessionConfiguration.ephemeral
+      refusing.protocolClasses = [RefusingProtocol.self]
+      refusing.urlCache = nil
+      return refusing
+    }
+
+    override class var failure: (code: URLError.Code, text: String) {
+      (.secureConnectionFailed, PlatformError.cannotPin(reason: reason).description)
     }
   }
 #endif

@@ -1,5 +1,3 @@
-import SslPinningRules
-
 #if canImport(Security)
   import Foundation
   import SslPinningRules
@@ -17,21 +15,11 @@ import SslPinningRules
     /// - Important: blocks while the system evaluates, which may take a round trip on the network.
     ///   Call it off the main thread.
     public func evaluate(_ trust: SecTrust, host: String) -> PinEvaluation {
-      let evaluation: PinEvaluation
-      do throws(HostNameError) {
-        let name = try HostName(host)
+      told(of: host) { name in
         let evidence = validator.store.evidence(
           handshake: trust, host: name, at: judge.time?.dates ?? [])
-        evaluation = judge.evaluate(evidence, host: name)
-      } catch {
-        evaluation = PinEvaluation(
-          host: host, outcome: .unreadableHost(error), decision: .refuse)
+        return (judge.evaluate(evidence, host: name), PlatformTrustStore.certificates(of: trust))
       }
-      if evaluation.decision == .refuse { _ = judge.wantsRefresh(after: evaluation) }
-      judge.record(
-        evaluation,
-        of: ConnectionFacts(certificates: PlatformTrustStore.certificates(of: trust)))
-      return evaluation
     }
 
     /// Answers an authentication challenge as a pinned session would, its wait for newer pins
@@ -46,24 +34,25 @@ import SslPinningRules
       to challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
       let space = challenge.protectionSpace
-      guard space.authenticationMethod == NSURLAuthenticationMethodServerTrust, !space.isProxy()
-      else { return (.performDefaultHandling, nil) }
-      guard let trust = space.serverTrust else { return (.cancelAuthenticationChallenge, nil) }
-      let handed = HandedOver(trust)
-      let judgement = TrustJudgement(transport: self, acceptsUnlisted: true)
+      let step = ChallengeRule.step(
+        at: .session, about: SessionDelegate.method(of: space), isProxy: space.isProxy(),
+        hasTrust: space.serverTrust != nil, in: .unlisted)
+      guard step == .judge, let trust = space.serverTrust.map(HandedOver.init) else {
+        return (step == .cancel ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
+      }
+      let judgement = ConnectionJudgement(transport: self, acceptsUnlisted: true)
       let (evaluation, _) = await judgement.verdict(
-        on: handed, host: space.host, port: space.port)
+        host: space.host, port: space.port, challenged: 0
+      ) { await $0.store.evidence(of: trust, host: $1, at: $2) }
       guard evaluation.decision == .accept else { return (.cancelAuthenticationChallenge, nil) }
-      return (.useCredential, URLCredential(trust: handed.value))
+      return (.useCredential, URLCredential(trust: trust.value))
     }
 
     /// ``respond(to:)`` for delegates with a completion handler: pass it on.
     public func respond(
       to challenge: URLAuthenticationChallenge,
       completionHandler:
-        @escaping @Sendable (
-          URLSession.AuthChallengeDisposition, URLCredential?
-        ) -> Void
+        @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
       let handed = HandedOver(challenge)
       Task {
@@ -90,9 +79,7 @@ import SslPinningRules
     public func respond(
       to challenge: URLAuthenticationChallenge,
       completionHandler:
-        @escaping @Sendable (
-          URLSession.AuthChallengeDisposition, URLCredential?
-        ) -> Void
+        @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
       transport.respond(to: challenge, completionHandler: completionHandler)
     }

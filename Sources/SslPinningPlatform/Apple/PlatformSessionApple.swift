@@ -2,45 +2,33 @@ import SslPinningRules
 
 #if canImport(Security)
   import Foundation
-  import SslPinningRules
 
-  /// Makes pinned `URLSession`s on Apple's systems: the system's own, with a delegate of ours before
-  /// the app's.
+  /// Makes pinned `URLSession`s on Apple's systems: the system's own, with a delegate of ours before the app's.
   enum PlatformSession {
-    /// What a transport knows of its sessions.
-    struct State: Sendable {
-      let sessions = LiveSessions()
-      let recent = RecentRefusals()
-    }
-
+    /// - A background configuration gets a session that refuses everything: another process makes its
+    ///   connections, goes on after the app has ended, and follows redirects unasked.
     static func make(
       for transport: PinnedTransport, configuration: URLSessionConfiguration,
       delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue?
     ) -> URLSession {
       guard configuration.identifier == nil else {
-        return RefusingProtocol.session(delegate: delegate, delegateQueue: delegateQueue)
+        let door = SessionDoor(.refusing(reason: RefusingProtocol.reason)) {
+          [weak transport] in transport
+        }
+        return URLSession(
+          configuration: RefusingProtocol.configuration,
+          delegate: SessionDelegate(door, app: delegate), delegateQueue: delegateQueue)
       }
       let session = URLSession(
         configuration: PinnedConfiguration.pinning(configuration),
-        delegate: SessionDelegate(transport: transport, app: delegate),
+        delegate: SessionDelegate(SessionDoor(.pinned) { transport }, app: delegate),
         delegateQueue: delegateQueue)
       transport.platform.sessions.add(session)
-      transport.platform.sessions.follow(transport.judge.generation)
+      transport.followPins()
       return session
     }
 
     /// The libraries are the system's own: nothing can be missing.
     static func selfTest() throws(PlatformError) {}
-
-    static func pinsChanged(for transport: PinnedTransport) {
-      transport.platform.sessions.follow(transport.judge.generation)
-    }
-
-    static func refusal(for error: any Error, of transport: PinnedTransport) -> PinEvaluation? {
-      transport.platform.recent.refusal(for: error, at: uptime)
-    }
-
-    /// Seconds of a clock that never goes back and goes on while the device sleeps.
-    static var uptime: Int64 { continuousSeconds() }
   }
 #endif

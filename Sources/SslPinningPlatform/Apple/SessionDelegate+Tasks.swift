@@ -2,29 +2,18 @@ import SslPinningRules
 
 #if canImport(Security)
   import Foundation
-  import SslPinningRules
 
-  /// What the delegate sees of tasks: clear text is refused, and requests that went over a connection
-  /// without a verdict are found afterwards.
-  extension SessionDelegate: URLSessionTaskDelegate {
+  /// What the delegate sees of tasks. The app's delegate is asked as it would be by a session of its own.
+  extension SessionDelegate: URLSessionDataDelegate {
     func urlSession(
       _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-      completionHandler:
-        @escaping @Sendable (
-          URLSession.AuthChallengeDisposition, URLCredential?
-        ) -> Void
-    ) {
-      if answer(challenge, completionHandler) { return }
-      let answered: Void? = appTasks?.urlSession?(
-        session, task: task, didReceive: challenge, completionHandler: completionHandler)
-      if answered == nil { completionHandler(.performDefaultHandling, nil) }
-    }
+      completionHandler: @escaping Handler
+    ) { answer(challenge, at: .task, in: session, of: task, completionHandler) }
 
     @available(macOS 13.0, iOS 16.0, watchOS 9.0, tvOS 16.0, *)
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
-      // Before the task goes out, so that it meets no connection from before a change of pins.
-      transport.platform.sessions.follow(transport.judge.generation)
-      refuseIfClear(task.originalRequest, of: task)
+      let kind: TaskKind = task is URLSessionStreamTask ? .stream : .request
+      if !door.admits(kind, to: task.originalRequest?.url) { task.cancel() }
       appTasks?.urlSession?(session, didCreateTask: task)
     }
 
@@ -33,74 +22,50 @@ import SslPinningRules
       willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
       completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
+      let answer = OneShot(otherwise: nil, completionHandler)
       // Last, whatever the app made of it.
-      let goOn: @Sendable (URLRequest?) -> Void = { [self] request in
-        completionHandler(refuseIfClear(request, of: task) ? nil : request)
+      let check: @Sendable (URLRequest?) -> Void = { [door] request in
+        guard let request else { return answer.give(nil) }
+        if door.follows(to: request.url, from: task.currentRequest?.url) {
+          return answer.give(request)
+        }
+        answer.give(nil)
+        task.cancel()
       }
-      let answered: Void? = appTasks?.urlSession?(
+      let asked: Void? = appTasks?.urlSession?(
         session, task: task, willPerformHTTPRedirection: response, newRequest: request,
-        completionHandler: goOn)
-      if answered == nil { goOn(request) }
+        completionHandler: check)
+      if asked == nil { check(request) }
+    }
+
+    func urlSession(
+      _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+      completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+      let answer = OneShot(otherwise: .cancel, completionHandler)
+      // A stream outlives every change of pins.
+      let check: @Sendable (URLSession.ResponseDisposition) -> Void = {
+        answer.give($0 == .becomeStream ? .cancel : $0)
+      }
+      let asked: Void? = appTasks?.urlSession?(
+        session, dataTask: dataTask, didReceive: response, completionHandler: check)
+      if asked == nil { check(.allow) }
     }
 
     func urlSession(
       _ session: URLSession, task: URLSessionTask,
       didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
-      for transaction in metrics.transactionMetrics
-      where transaction.resourceFetchType == .networkLoad && transaction.response != nil {
-        audit(transaction)
+      let answered = metrics.transactionMetrics.filter {
+        $0.resourceFetchType == .networkLoad && $0.response != nil
       }
-      transport.platform.sessions.follow(transport.judge.generation)
+      door.finished(
+        answered.map {
+          TransactionFacts(
+            url: $0.request.url, isReused: $0.isReusedConnection,
+            secured: $0.secureConnectionStartDate?.timeIntervalSince1970)
+        })
       appTasks?.urlSession?(session, task: task, didFinishCollecting: metrics)
-    }
-
-    /// Cancels the task where `request` would leave in clear text; its error leads to the refusal.
-    @discardableResult
-    private func refuseIfClear(_ request: URLRequest?, of task: URLSessionTask) -> Bool {
-      guard let url = request?.url, !ClearTextProtocol.allows(url) else { return false }
-      let refusal = PinEvaluation(
-        host: url.host ?? "", outcome: .clearText(scheme: url.scheme?.lowercased() ?? ""),
-        decision: .refuse)
-      transport.judge.record(refusal)
-      // The error may name the URL that led here, or the one it led to.
-      for failing in [task.currentRequest?.url?.host, url.host] {
-        guard let failing, let host = try? HostName(failing) else { continue }
-        transport.platform.recent.note(refusal, failing: host, at: PlatformSession.uptime)
-      }
-      task.cancel()
-      return true
-    }
-
-    /// Finds out whether a request that was answered had a verdict: detection, not prevention. The
-    /// decision says `accept`, because the request did go out.
-    private func audit(_ transaction: URLSessionTaskTransactionMetrics) {
-      guard let url = transaction.request.url, let spelling = url.host,
-        let host = try? HostName(spelling)
-      else { return }
-      guard ClearTextProtocol.allows(url) else {
-        return report(host, .clearText(scheme: url.scheme?.lowercased() ?? ""))
-      }
-      guard let proof = proofs.withLock({ $0[host] }) else {
-        let kind = transaction.isReusedConnection ? "a reused connection" : "a connection"
-        return report(host, .unjudged("\(kind) was never challenged for this host"))
-      }
-      guard proof.generation != transport.judge.generation else { return }
-      let judgement = TrustJudgement(transport: transport, acceptsUnlisted: isForUnlisted)
-      let (evaluation, generation) = judgement.judged(proof.evidence, host: host)
-      guard evaluation.decision == .accept else {
-        // Forgotten, or every later request would be held against the old connection.
-        proofs.withLock { $0[host] = nil }
-        return report(host, .unjudged("it went over a connection from before a change of pins"))
-      }
-      let renewed = TrustJudgement.Proof(
-        host: host, evidence: proof.evidence, generation: generation)
-      proofs.withLock { $0[host] = renewed }
-    }
-
-    private func report(_ host: HostName, _ outcome: PinEvaluation.Outcome) {
-      transport.judge.record(
-        PinEvaluation(host: host.description, outcome: outcome, decision: .accept))
     }
   }
 #endif

@@ -2,35 +2,39 @@ import SslPinningRules
 
 #if canImport(Security)
   import Foundation
-  import SslPinningRules
   import Security
 
-  /// The delegate of a pinned session: judges every handshake and hands all else to the app's own.
+  /// The delegate of a transport's sessions: carries what the system asks to a ``SessionDoor``, and hands all else
+  /// to the app's own delegate.
   ///
-  /// - Server-trust challenges never reach the app's delegate, of whatever level. A proxy's own are
-  ///   left to the system: chain and name count there, pins never.
-  /// - Every other method that the app's delegate has is answered by it, those that this class does
-  ///   not know included: the session asks ``responds(to:)`` and is sent on.
-  /// - The session asks a *task's* own delegate first. One that answers server-trust challenges there
-  ///   takes the verdict away from this class; ``PinnedTransport/respond(to:)`` gives it back.
+  /// - Every other method that the app's delegate has is answered by it, those that this class does not know
+  ///   included: the session asks ``responds(to:)`` and is sent on.
+  /// - A *task's* own delegate is asked before this class for whatever it implements. If that is a challenge method,
+  ///   it takes the verdict away; ``PinnedTransport/respond(to:)`` gives it back.
   final class SessionDelegate: NSObject, URLSessionDelegate {
-    let transport: PinnedTransport
+    typealias Handler = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    private typealias Answer = OneShot<(URLSession.AuthChallengeDisposition, URLCredential?)>
+
+    let door: SessionDoor
     let app: (any URLSessionDelegate)?
-    /// Whether the session is the one for hosts without an entry; it takes no others. Pinned sessions
-    /// of apps are not.
-    let isForUnlisted: Bool
-    /// The hosts that handshakes of this session were accepted for.
-    let proofs = Locked<[HostName: TrustJudgement.Proof]>([:])
 
-    var appTasks: (any URLSessionTaskDelegate)? { app as? any URLSessionTaskDelegate }
+    /// The same object for its tasks' methods. A class in Objective-C may have them without declaring the protocol.
+    var appTasks: (any URLSessionDataDelegate)? {
+      app.map { unsafeBitCast($0, to: (any URLSessionDataDelegate).self) }
+    }
 
-    init(
-      transport: PinnedTransport, app: (any URLSessionDelegate)?, isForUnlisted: Bool = false
-    ) {
-      self.isForUnlisted = isForUnlisted
-      self.transport = transport
+    init(_ door: SessionDoor, app: (any URLSessionDelegate)?) {
+      self.door = door
       self.app = app
       super.init()
+    }
+
+    /// For one of the client's own sessions. The transport owns the session, which keeps this object.
+    convenience init(
+      transport: PinnedTransport, app: any URLSessionDelegate, isForUnlisted: Bool
+    ) {
+      let role = isForUnlisted ? SessionRole.unlisted : .pinned
+      self.init(SessionDoor(role) { [weak transport] in transport }, app: app)
     }
 
     override func responds(to aSelector: Selector!) -> Bool {
@@ -42,67 +46,93 @@ import SslPinningRules
       return super.forwardingTarget(for: aSelector)
     }
 
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+      door.ended(session)
+      app?.urlSession?(session, didBecomeInvalidWithError: error)
+    }
+
     func urlSession(
       _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
-      completionHandler:
-        @escaping @Sendable (
-          URLSession.AuthChallengeDisposition, URLCredential?
-        ) -> Void
+      completionHandler: @escaping Handler
+    ) { answer(challenge, at: .session, in: session, completionHandler) }
+
+    /// - Parameter task: the task that is challenged; `nil` if it is the session.
+    func answer(
+      _ challenge: URLAuthenticationChallenge, at level: ChallengeRule.Level,
+      in session: URLSession, of task: URLSessionTask? = nil, _ handler: @escaping Handler
     ) {
-      if answer(challenge, completionHandler) { return }
-      if app?.urlSession?(session, didReceive: challenge, completionHandler: completionHandler)
-        != nil
+      let answer = Answer(otherwise: (.cancelAuthenticationChallenge, nil)) { handler($0.0, $0.1) }
+      let space = challenge.protectionSpace
+      switch door.step(
+        at: level, about: Self.method(of: space), isProxy: space.isProxy(),
+        hasTrust: space.serverTrust != nil)
       {
-        return
-      }
-      guard let appTasks else { return completionHandler(.performDefaultHandling, nil) }
-      // An app's delegate with the task's method alone is asked there by a session of its own; this
-      // session asks here. Any task of that host will do: the answer is for the connection.
-      let handed = HandedOver(challenge)
-      let host = challenge.protectionSpace.host
-      session.getAllTasks { tasks in
-        let task = tasks.first { $0.currentRequest?.url?.host == host }
-        let answered: Void? = task.flatMap { task in
-          appTasks.urlSession?(
-            session, task: task, didReceive: handed.value, completionHandler: completionHandler)
+      case .judge: judge(space, answer)
+      case .cancel: answer.give((.cancelAuthenticationChallenge, nil))
+      case .leaveToSystem: answer.give((.performDefaultHandling, nil))
+      case .ask(let order):
+        let handed = HandedOver(challenge)
+        if let task { return ask(order, about: handed, in: session, of: [task], answer) }
+        let (host, isProxy) = (space.host, space.isProxy())
+        session.getAllTasks { [self] tasks in
+          let concerned = tasks.filter {
+            ChallengeRule.concerns($0.currentRequest?.url, host: host, isProxy: isProxy)
+          }
+          ask(order, about: handed, in: session, of: concerned, answer)
         }
-        if answered == nil { completionHandler(.performDefaultHandling, nil) }
       }
     }
 
-    /// Answers a challenge about a server's trust.
-    ///
-    /// - Returns: whether it was one.
-    func answer(
-      _ challenge: URLAuthenticationChallenge,
-      _ completionHandler:
-        @escaping @Sendable (
-          URLSession.AuthChallengeDisposition, URLCredential?
-        ) -> Void
-    ) -> Bool {
-      let space = challenge.protectionSpace
-      guard space.authenticationMethod == NSURLAuthenticationMethodServerTrust else { return false }
-      guard !space.isProxy() else {
-        completionHandler(.performDefaultHandling, nil)
-        return true
+    static func method(of space: URLProtectionSpace) -> ChallengeRule.Method {
+      switch space.authenticationMethod {
+      case NSURLAuthenticationMethodServerTrust: .serverTrust
+      case NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodNTLM,
+        NSURLAuthenticationMethodNegotiate:
+        .sessionWide
+      default: .perTask
       }
-      guard let trust = space.serverTrust else {
-        completionHandler(.cancelAuthenticationChallenge, nil)
-        return true
-      }
-      let handed = HandedOver(trust)
+    }
+
+    private func judge(_ space: URLProtectionSpace, _ answer: Answer) {
+      guard let trust = space.serverTrust.map(HandedOver.init) else { return }
       let (host, port) = (space.host, space.port)
-      Task {
-        let judgement = TrustJudgement(transport: transport, acceptsUnlisted: isForUnlisted)
-        let (_, proof) = await judgement.verdict(on: handed, host: host, port: port)
-        // Listed meanwhile: its connections belong to the other session.
-        guard let proof, !isForUnlisted || !transport.judge.lists(proof.host) else {
-          return completionHandler(.cancelAuthenticationChallenge, nil)
+      let now = Date().timeIntervalSince1970
+      Task { [door] in
+        let isAccepted = await door.accepts(host: host, port: port, challenged: now) {
+          await $0.store.evidence(of: trust, host: $1, at: $2)
         }
-        proofs.withLock { $0[proof.host] = proof }
-        completionHandler(.useCredential, URLCredential(trust: handed.value))
+        answer.give(
+          isAccepted
+            ? (.useCredential, URLCredential(trust: trust.value))
+            : (.cancelAuthenticationChallenge, nil))
       }
-      return true
+    }
+
+    private func ask(
+      _ order: [ChallengeRule.Asked], about challenge: HandedOver<URLAuthenticationChallenge>,
+      in session: URLSession, of tasks: [URLSessionTask], _ answer: Answer
+    ) {
+      let give: Handler = { answer.give(($0, $1)) }
+      for asked in order {
+        switch asked {
+        case .appSession:
+          if app?.urlSession?(session, didReceive: challenge.value, completionHandler: give) != nil
+          {
+            return
+          }
+        case .taskOwn, .appTask:
+          for task in tasks {
+            let delegate: (any URLSessionTaskDelegate)? =
+              asked == .taskOwn ? task.delegate : appTasks
+            if delegate?.urlSession?(
+              session, task: task, didReceive: challenge.value, completionHandler: give) != nil
+            {
+              return
+            }
+          }
+        }
+      }
+      give(.performDefaultHandling, nil)
     }
   }
 #endif

@@ -1,5 +1,3 @@
-import SslPinningRules
-
 #if canImport(Security)
   import Foundation
   import SslPinningRules
@@ -15,7 +13,11 @@ import SslPinningRules
   /// - Every setting is checked: one that the system does not take makes the chain invalid.
   /// - No anchor and not the system's: nothing is trusted. That is decided here, because an empty
   ///   list is easily taken for none.
+  /// - A trust object is not for two threads at once.
   final class PlatformTrustStore: @unchecked Sendable {
+    /// Evaluations of handshakes start and end here. They do not block it, so one serial queue is enough.
+    private static let queue = DispatchQueue(label: "ssl-pinning.trust", qos: .userInitiated)
+
     // Certificates are immutable.
     private let anchors: [SecCertificate]?
     private let trustsSystem: Bool
@@ -42,23 +44,16 @@ import SslPinningRules
     func evidence(
       presented: [[UInt8]], host: HostName, at moments: [Int64]
     ) -> ChainEvidence {
-      // Up to the first that has no key: the leaf's place is never taken by another certificate.
-      var pins: [SPKIPin] = []
-      for certificate in presented {
-        guard let pin = try? SPKIPin(certificateDER: certificate) else { break }
-        pins.append(pin)
-      }
+      let pins = SPKIPin.readable(presented)
       guard validates else { return .notValidated(presented: pins) }
       guard !presented.isEmpty else {
         return .unreadable("the server sent no certificate", presented: [])
       }
-      var certificates: [SecCertificate] = []
-      for (index, der) in presented.enumerated() {
-        guard let certificate = SecCertificateCreateWithData(nil, Data(der) as CFData) else {
-          let fault = "certificate \(index + 1) of \(presented.count) cannot be read"
-          return .unreadable(fault, presented: pins)
-        }
-        certificates.append(certificate)
+      let certificates = presented.compactMap {
+        SecCertificateCreateWithData(nil, Data($0) as CFData)
+      }
+      guard certificates.count == presented.count else {
+        return .unreadable("a certificate cannot be read", presented: pins)
       }
       var made: SecTrust?
       let policy = SecPolicyCreateSSL(true, host.description as CFString)
@@ -68,8 +63,9 @@ import SslPinningRules
         // What a server left out is not fetched: the caller may stand on any thread.
         SecTrustSetNetworkFetchAllowed(trust, false) == errSecSuccess
       else { return .unreadable("the system makes no trust object of it", presented: pins) }
+      let fault = anchorFault(of: trust) ?? Self.fault(of: trust, at: moments)
       return ChainEvidence(
-        presented: pins, validation: validation(of: trust, host: host, at: moments))
+        presented: pins, validation: Self.validation(of: trust, host: host, fault: fault))
     }
 
     /// The system's own path is the only one that is judged.
@@ -92,25 +88,80 @@ import SslPinningRules
     func evidence(
       handshake trust: SecTrust, host: HostName, at moments: [Int64]
     ) -> ChainEvidence {
-      guard validates else {
-        // Evaluated all the same: before that the system names no certificates. The answer is not
-        // asked for, because under this mode no path counts.
-        _ = SecTrustEvaluateWithError(trust, nil)
-        return .notValidated(presented: Self.pins(of: trust, whole: false) ?? [])
+      let setting = settingFault(of: trust, host: host)
+      let fault = Self.fault(of: trust, at: moments)
+      return evidence(of: trust, host: host, fault: setting ?? fault)
+    }
+
+    /// The same without blocking a thread, and the certificates of the path in DER, leaf first.
+    func evidence(
+      of trust: HandedOver<SecTrust>, host: HostName, at moments: [Int64]
+    ) async -> (evidence: ChainEvidence, certificates: [[UInt8]]) {
+      let setting = settingFault(of: trust.value, host: host)
+      let fault = await MomentWalk.fault(at: moments) { await Self.evaluate(trust, at: $0) }
+      return (
+        evidence(of: trust.value, host: host, fault: setting ?? fault),
+        Self.certificates(of: trust.value)
+      )
+    }
+
+    /// The system calls back on the queue that it was called on, and blocks it in between at no time.
+    private static func evaluate(
+      _ trust: HandedOver<SecTrust>, at moment: Int64?
+    ) async -> ChainFault? {
+      await withCheckedContinuation { continuation in
+        let answer = OneShot<ChainFault?>(otherwise: .unreadable("the system gives no answer")) {
+          continuation.resume(returning: $0)
+        }
+        queue.async {
+          guard set(moment, on: trust.value) else { return answer.give(untakenTime) }
+          let status = SecTrustEvaluateAsyncWithError(trust.value, queue) { _, isValid, error in
+            answer.give(isValid ? nil : fault(error))
+          }
+          guard status != errSecSuccess else { return }
+          answer.give(.unreadable("the system does not evaluate it: \(status)"))
+        }
       }
+    }
+
+    private func evidence(
+      of trust: SecTrust, host: HostName, fault: ChainFault?
+    ) -> ChainEvidence {
+      let presented = SPKIPin.readable(Self.certificates(of: trust))
+      guard validates else { return .notValidated(presented: presented) }
+      return ChainEvidence(
+        presented: presented, validation: Self.validation(of: trust, host: host, fault: fault))
+    }
+
+    /// Puts the policy and the anchors on the trust object of a handshake; says what the system does not take.
+    private func settingFault(of trust: SecTrust, host: HostName) -> ChainFault? {
+      guard validates else { return nil }
       var carried: CFArray?
       guard SecTrustCopyPolicies(trust, &carried) == errSecSuccess else {
-        return .unreadable("the system names no policy for it", presented: [])
+        return .unreadable("the system names no policy for it")
       }
       let own = SecPolicyCreateSSL(true, host.description as CFString)
       let policies = (carried as? [SecPolicy] ?? []) + [own]
       guard SecTrustSetPolicies(trust, policies as CFArray) == errSecSuccess else {
-        return .unreadable("the system does not take the policy for TLS servers", presented: [])
+        return .unreadable("the system does not take the policy for TLS servers")
       }
-      let validation = validation(of: trust, host: host, at: moments)
-      return ChainEvidence(
-        presented: Self.pins(of: trust, whole: false) ?? [], validation: validation)
+      return anchorFault(of: trust)
     }
+
+    private func anchorFault(of trust: SecTrust) -> ChainFault? {
+      guard let anchors else { return nil }
+      guard !anchors.isEmpty || trustsSystem else {
+        return .untrusted(code: 0, reason: "no anchor is trusted at all")
+      }
+      guard
+        anchors.isEmpty
+          || SecTrustSetAnchorCertificates(trust, anchors as CFArray) == errSecSuccess,
+        SecTrustSetAnchorCertificatesOnly(trust, !trustsSystem) == errSecSuccess
+      else { return .untrusted(code: 0, reason: "the system refuses the anchors") }
+      return nil
+    }
+
+    private static let untakenTime = ChainFault.unreadable("the system does not take the time")
 
     private static func set(_ unixSeconds: Int64?, on trust: SecTrust) -> Bool {
       guard let unixSeconds else { return true }
@@ -118,88 +169,46 @@ import SslPinningRules
       return SecTrustSetVerifyDate(trust, date as CFDate) == errSecSuccess
     }
 
-    private func validation(
-      of trust: SecTrust, host: HostName, at moments: [Int64]
-    ) -> Result<ValidatedChain, ChainFault> {
-      if let anchors {
-        guard !anchors.isEmpty || trustsSystem else {
-          return .failure(.untrusted(code: 0, reason: "no anchor is trusted at all"))
-        }
-        guard
-          anchors.isEmpty
-            || SecTrustSetAnchorCertificates(trust, anchors as CFArray) == errSecSuccess,
-          SecTrustSetAnchorCertificatesOnly(trust, !trustsSystem) == errSecSuccess
-        else { return .failure(.untrusted(code: 0, reason: "the system refuses the anchors")) }
-      }
-      if let fault = Self.fault(of: trust, at: moments) { return .failure(fault) }
-      guard let path = Self.pins(of: trust, whole: true),
-        let chain = ValidatedChain(
-          host: host, path: path,
-          certificates: Self.certificates(of: trust).map(CertificateFingerprint.init(hashing:)))
-      else {
-        return .failure(.unreadable("a key on the validated path cannot be read"))
-      }
-      return .success(chain)
-    }
-
-    /// Evaluates at each moment until all dates hold at one; nothing but a date is judged twice.
     private static func fault(of trust: SecTrust, at moments: [Int64]) -> ChainFault? {
-      var last: ChainFault?
-      for moment in moments.isEmpty ? [nil] : moments.map(Optional.some) {
-        guard set(moment, on: trust) else {
-          return .unreadable("the system does not take the time")
-        }
+      MomentWalk.fault(at: moments) { moment in
+        guard set(moment, on: trust) else { return untakenTime }
         var error: CFError?
-        guard !SecTrustEvaluateWithError(trust, &error) else { return nil }
-        let fault = fault(error)
-        last = fault
-        guard case .outOfDate = fault else { return fault }
+        return SecTrustEvaluateWithError(trust, &error) ? nil : fault(error)
       }
-      return last
     }
 
+    /// Of several faults the system names the one that it finds most serious; of dates it has one code for both
+    /// ends at times, so each may be early.
     private static func fault(_ error: CFError?) -> ChainFault {
       guard let error else { return .untrusted(code: 0, reason: "the system gives no reason") }
       let code = CFErrorGetCode(error)
       guard code != Int(errSecHostNameMismatch) else { return .wrongHost }
       let reason = CFErrorCopyDescription(error) as String? ?? "the system gives no reason"
-      // The system has one code for both, so both may be early.
       guard code != Int(errSecCertificateExpired), code != Int(errSecCertificateNotValidYet) else {
         return .outOfDate(code: code, reason: reason, mayBeEarly: true)
       }
       return .untrusted(code: code, reason: reason)
     }
 
+    private static func validation(
+      of trust: SecTrust, host: HostName, fault: ChainFault?
+    ) -> Result<ValidatedChain, ChainFault> {
+      if let fault { return .failure(fault) }
+      let path = certificates(of: trust)
+      let pins = SPKIPin.readable(path)
+      guard pins.count == path.count,
+        let chain = ValidatedChain(
+          host: host, path: pins, certificates: path.map(CertificateFingerprint.init(hashing:)))
+      else { return .failure(.unreadable("a key on the validated path cannot be read")) }
+      return .success(chain)
+    }
+
     /// The certificates of the path that the evaluation built, in DER, leaf first.
+    ///
+    /// - Hazard: if nothing was evaluated yet, current systems do it here, and block.
     static func certificates(of trust: SecTrust) -> [[UInt8]] {
       (SecTrustCopyCertificateChain(trust) as? [SecCertificate] ?? [])
         .map { [UInt8](SecCertificateCopyData($0) as Data) }
-    }
-
-    /// The pins of the path that the evaluation built, leaf first.
-    ///
-    /// - Parameter whole: whether one key that cannot be read makes it `nil`, or ends the list.
-    private static func pins(of trust: SecTrust, whole: Bool) -> [SPKIPin]? {
-      var pins: [SPKIPin] = []
-      for der in certificates(of: trust) {
-        guard let pin = try? SPKIPin(certificateDER: der) else { return whole ? nil : pins }
-        pins.append(pin)
-      }
-      return pins
-    }
-  }
-
-  extension ChainEvidence {
-    /// Evidence under ``TrustMode/pinnedKeysOnly``.
-    static func notValidated(presented: [SPKIPin]) -> ChainEvidence {
-      ChainEvidence(
-        presented: presented,
-        validation: .failure(
-          .untrusted(code: 0, reason: "no chain is validated where only pinned keys count")))
-    }
-
-    fileprivate static func unreadable(_ reason: String, presented: [SPKIPin]) -> ChainEvidence {
-      ChainEvidence(presented: presented, validation: .failure(.unreadable(reason)))
     }
   }
 #endif

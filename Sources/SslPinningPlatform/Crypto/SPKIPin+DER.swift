@@ -27,6 +27,17 @@ extension SPKIPin {
     self.init(hashing: sequence.whole)
   }
 
+  /// The pins of a chain's certificates, leaf first, up to the first that has no key: the leaf's place is
+  /// never taken by another certificate.
+  static func readable(_ certificates: [[UInt8]]) -> [SPKIPin] {
+    var pins: [SPKIPin] = []
+    for certificate in certificates {
+      guard let pin = try? SPKIPin(certificateDER: certificate) else { break }
+      pins.append(pin)
+    }
+    return pins
+  }
+
   private init(hashing bytes: ArraySlice<UInt8>) {
     self.init(computed: Digest.sha256(bytes))
   }

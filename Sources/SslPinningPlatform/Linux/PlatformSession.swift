@@ -1,5 +1,3 @@
-import SslPinningRules
-
 #if os(Linux)
   import CSslPinningCurl
   import CSslPinningOpenSSL
@@ -11,9 +9,6 @@ import SslPinningRules
   /// Makes pinned `URLSession`s on Linux: Foundation's own, on its own libcurl, with the hook on
   /// its multi handle.
   enum PlatformSession {
-    /// Sessions keep their own state, in the hook.
-    struct State: Sendable {}
-
     static func make(
       for transport: PinnedTransport, configuration: URLSessionConfiguration,
       delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue?
@@ -35,14 +30,6 @@ import SslPinningRules
 
     /// Whether libraries and linkage are what pinning stands on; asked once for each process.
     static func selfTest() throws(PlatformError) { try verdict.get() }
-
-    /// Every request asks for the generation itself.
-    static func pinsChanged(for transport: PinnedTransport) {}
-
-    /// Refusals are found by their texts: ``RefusalLog`` does that.
-    static func refusal(for error: any Error, of transport: PinnedTransport) -> PinEvaluation? {
-      nil
-    }
 
     private static let verdict: Result<Void, PlatformError> = {
       do throws(PlatformError) { try bindHook() } catch { return .failure(error) }

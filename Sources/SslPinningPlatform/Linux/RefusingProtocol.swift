@@ -4,7 +4,7 @@
 
   /// The transport of a session that cannot pin: fails every request with the cause, whatever its
   /// scheme, and sends nothing.
-  class RefusingProtocol: URLProtocol {
+  class RefusingProtocol: FailingProtocol {
     /// Why this process cannot pin. One for all sessions: the cause is the process's libraries, and
     /// a protocol object is not told which session it works for.
     private static let cause = Locked<PlatformError?>(nil)
@@ -26,15 +26,8 @@
         configuration: refusing, delegate: delegate, delegateQueue: delegateQueue)
     }
 
-    override class func canInit(with request: URLRequest) -> Bool { true }
-    override class func canInit(with task: URLSessionTask) -> Bool { true }
-    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
-    override func stopLoading() {}
-
-    override func startLoading() {
-      let error = URLError(
-        .secureConnectionFailed, userInfo: [NSLocalizedDescriptionKey: type(of: self).reason])
-      client?.urlProtocol(self, didFailWithError: error)
+    override class var failure: (code: URLError.Code, text: String) {
+      (.secureConnectionFailed, reason)
     }
   }
 

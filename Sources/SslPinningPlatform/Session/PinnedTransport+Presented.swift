@@ -19,17 +19,25 @@ extension PinnedTransport {
   ///   - presented: the certificates in DER, leaf first.
   ///   - host: the host as the request names it, not the SNI.
   public func evaluate(presented: [[UInt8]], host: String) -> PinEvaluation {
+    told(of: host) { name in
+      (validator.verdict(presented: presented, host: name, judge: judge).evaluation, presented)
+    }
+  }
+
+  /// Gives a verdict on a connection that another stack makes, tells it, and starts to fetch newer pins if
+  /// they could turn it. A host that cannot be read is refused.
+  func told(
+    of host: String, _ verdict: (HostName) -> (PinEvaluation, certificates: [[UInt8]])
+  ) -> PinEvaluation {
     let evaluation: PinEvaluation
+    var certificates: [[UInt8]] = []
     do throws(HostNameError) {
-      evaluation =
-        validator.verdict(
-          presented: presented, host: try HostName(host), judge: judge
-        ).evaluation
+      (evaluation, certificates) = verdict(try HostName(host))
     } catch {
       evaluation = PinEvaluation(host: host, outcome: .unreadableHost(error), decision: .refuse)
     }
     if evaluation.decision == .refuse { _ = judge.wantsRefresh(after: evaluation) }
-    judge.record(evaluation, of: ConnectionFacts(certificates: presented))
+    judge.record(evaluation, of: ConnectionFacts(certificates: certificates))
     return evaluation
   }
 }

@@ -9,7 +9,8 @@ import SslPinningRules
 /// judged by one ``PinJudge`` before a byte of a request leaves.
 ///
 /// - Every connection counts: redirects to another host, connections reused after a change of pins,
-///   HTTP/2 streams. TLS sessions are never resumed, because resumption skips the verdict.
+///   HTTP/2 streams. On Linux TLS sessions are never resumed, because resumption skips the verdict; Apple's
+///   systems resume them as they like, and a request without a verdict is told afterwards.
 /// - Clear text (`http`, `ws`, `ftp`) is refused, first or redirected, whatever the host.
 /// - Nothing is served from a cache: an unpinned session may have filled it.
 /// - A session that cannot pin fails every request with the cause; it never sends one unpinned.
@@ -20,8 +21,8 @@ public final class PinnedTransport: Sendable {
   let validator: ChainValidator
   /// The verdicts behind the platform's errors.
   let refusals: RefusalLog
-  /// What the platform keeps of this transport's sessions.
-  let platform: PlatformSession.State
+  /// What the platform's sessions of this transport share.
+  let platform = SessionState()
   /// Runs the requests that need no session.
   let client: PlatformClient
 
@@ -76,6 +77,9 @@ public final class PinnedTransport: Sendable {
 
   /// A `URLSession` of the platform's own kind that follows the judge.
   ///
+  /// - Important: `URLSession` keeps its delegate, and on Apple's systems so this transport and its judge, until
+  ///   it is invalidated. Invalidate a session that you give up.
+  ///
   /// - Parameters:
   ///   - configuration: kept, save for its cache and protocol classes.
   ///   - delegate: keeps every delegate method.
@@ -92,7 +96,7 @@ public final class PinnedTransport: Sendable {
   /// for another reason: a cancel, being offline, a time-out.
   public func refusal(for error: any Error) -> PinEvaluation? {
     error as? PinEvaluation ?? refusals.refusal(for: error)
-      ?? PlatformSession.refusal(for: error, of: self)
+      ?? platform.recent.refusal(for: error, at: continuousSeconds())
   }
 
   /// To be called when the judge's ``PinJudge/generation`` has grown, so that open connections are
@@ -102,7 +106,10 @@ public final class PinnedTransport: Sendable {
   /// systems only new connections are judged; sessions look at the generation with every handshake
   /// and every finished request, and a change that nobody calls out waits for the next of these.
   public func pinsChanged() {
-    PlatformSession.pinsChanged(for: self)
+    followPins()
     client.pinsChanged()
   }
+
+  /// Flushes the sessions if the pins in force are others than at the last call.
+  func followPins() { platform.sessions.follow(judge.generation) }
 }

@@ -12,6 +12,20 @@ package struct ChainVerdict: Sendable {
   package let presented: [[UInt8]]
 }
 
+extension ChainEvidence {
+  /// Evidence under ``SslPinningRules/TrustMode/pinnedKeysOnly``; the code is OpenSSL's for a fault without a name.
+  static func notValidated(presented: [SPKIPin]) -> ChainEvidence {
+    ChainEvidence(
+      presented: presented,
+      validation: .failure(
+        .untrusted(code: 1, reason: "no chain is validated where only pinned keys count")))
+  }
+
+  static func unreadable(_ reason: String, presented: [SPKIPin]) -> ChainEvidence {
+    ChainEvidence(presented: presented, validation: .failure(.unreadable(reason)))
+  }
+}
+
 extension ChainValidator {
   /// Judges a chain of DER certificates, leaf first, as a server sent them for `host`, by `judge`.
   ///

@@ -1,5 +1,3 @@
-import SslPinningRules
-
 #if os(Linux)
   import CSslPinningOpenSSL
   import SslPinningRules
@@ -28,7 +26,7 @@ import SslPinningRules
       self.stack = stack
       self.certificates = certificates
       presented = certificates.map { CertificateStack.der(of: $0) ?? [] }
-      pins = Self.pins(of: presented)
+      pins = SPKIPin.readable(presented)
       owner = nil
     }
 
@@ -46,17 +44,8 @@ import SslPinningRules
       stack = owner.pointer
       certificates = CertificateStack.certificates(in: owner.pointer)
       self.presented = presented
-      pins = Self.pins(of: presented)
+      pins = SPKIPin.readable(presented)
       self.owner = owner
-    }
-
-    static func pins(of presented: [[UInt8]]) -> [SPKIPin] {
-      var pins: [SPKIPin] = []
-      for certificate in presented {
-        guard let pin = try? SPKIPin(certificateDER: certificate) else { break }
-        pins.append(pin)
-      }
-      return pins
     }
   }
 #endif

@@ -1,5 +1,3 @@
-import SslPinningRules
-
 #if os(Linux)
   import CSslPinningOpenSSL
   import Foundation
@@ -95,7 +93,7 @@ import SslPinningRules
     }
 
     private func unreadable(_ presented: [[UInt8]], _ fault: ChainFault) -> ChainEvidence {
-      let pins = SentChain.pins(of: presented)
+      let pins = SPKIPin.readable(presented)
       return validates
         ? ChainEvidence(presented: pins, validation: .failure(fault))
         : .notValidated(presented: pins)
@@ -121,18 +119,6 @@ import SslPinningRules
         }
       }
       return !areRoots
-    }
-  }
-
-  extension ChainEvidence {
-    /// Evidence under ``TrustMode/pinnedKeysOnly``.
-    static func notValidated(presented: [SPKIPin]) -> ChainEvidence {
-      ChainEvidence(
-        presented: presented,
-        validation: .failure(
-          .untrusted(
-            code: Int(X509_V_ERR_UNSPECIFIED),
-            reason: "no chain is validated where only pinned keys count")))
     }
   }
 #endif

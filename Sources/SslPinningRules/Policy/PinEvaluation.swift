@@ -34,8 +34,8 @@ public struct PinEvaluation: Hashable, Sendable {
     case clearText(scheme: String)
     /// The host name cannot be read.
     case unreadableHost(HostNameError)
-    /// The connection was never judged, for this reason. On Linux nothing is sent over such a one;
-    /// Apple platforms tell of it afterwards, and then the decision says that it was let through.
+    /// The connection was never judged, for this reason. Where the decision is to refuse, nothing was sent. Apple
+    /// platforms tell of some afterwards, and then the decision says that it was let through.
     case unjudged(String)
   }
 

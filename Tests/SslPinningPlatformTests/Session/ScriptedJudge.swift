@@ -71,6 +71,8 @@ final class ScriptedJudge: PinJudge {
       .evaluate(evidence, host: host, at: Int64(Date().timeIntervalSince1970))
   }
 
+  func lists(_ host: HostName) -> Bool { state.withLock { $0.policy }.entry(for: host) != nil }
+
   func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
     state.withLock { $0.recorded.append(evaluation) }
   }

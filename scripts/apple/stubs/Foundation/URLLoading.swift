@@ -43,6 +43,9 @@ public struct URLRequest: Hashable, Sendable {
 }
 
 public let NSURLAuthenticationMethodServerTrust: String = ""
+public let NSURLAuthenticationMethodClientCertificate: String = ""
+public let NSURLAuthenticationMethodNTLM: String = ""
+public let NSURLAuthenticationMethodNegotiate: String = ""
 
 @objc open class URLProtectionSpace: NSObject, @unchecked Sendable {
   open var host: String { fatalError() }

@@ -42,6 +42,11 @@
   open var response: URLResponse? { fatalError() }
   open var error: (any Error)? { fatalError() }
   open var state: State { fatalError() }
+  @available(macOS 12.0, iOS 15.0, watchOS 8.0, tvOS 15.0, *)
+  open var delegate: (any URLSessionTaskDelegate)? {
+    get { fatalError() }
+    set {}
+  }
   open func cancel() {}
   open func resume() {}
   open func suspend() {}
@@ -142,12 +147,18 @@
     get { fatalError() }
     set {}
   }
+  @available(macOS 26.0, iOS 26.0, watchOS 26.0, tvOS 26.0, visionOS 26.0, *)
+  open var enablesEarlyData: Bool {
+    get { fatalError() }
+    set {}
+  }
 }
 
 @objc open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
   open var request: URLRequest { fatalError() }
   open var response: URLResponse? { fatalError() }
   open var requestStartDate: Date? { fatalError() }
+  open var secureConnectionStartDate: Date? { fatalError() }
   open var isProxyConnection: Bool { fatalError() }
   open var isReusedConnection: Bool { fatalError() }
   open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { fatalError() }

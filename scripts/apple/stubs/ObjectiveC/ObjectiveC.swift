@@ -32,3 +32,4 @@ public struct ObjCBool: ExpressibleByBooleanLiteral, Sendable {
 }
 public func _convertBoolToObjCBool(_ value: Bool) -> ObjCBool { fatalError() }
 public func _convertObjCBoolToBool(_ value: ObjCBool) -> Bool { fatalError() }
+public func class_getImageName(_ cls: AnyClass?) -> UnsafePointer<CChar>? { fatalError() }

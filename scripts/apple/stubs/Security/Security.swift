@@ -43,6 +43,11 @@ public func SecTrustSetVerifyDate(_ trust: SecTrust, _ date: CFDate) -> OSStatus
 public func SecTrustEvaluateWithError(
   _ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?
 ) -> Bool { fatalError() }
+public typealias SecTrustWithErrorCallback = (SecTrust, Bool, CFError?) -> Void
+@available(macOS 10.15, iOS 13.0, tvOS 13.0, watchOS 6.0, *)
+public func SecTrustEvaluateAsyncWithError(
+  _ trust: SecTrust, _ queue: DispatchQueue, _ result: @escaping SecTrustWithErrorCallback
+) -> OSStatus { fatalError() }
 @available(macOS 12.0, iOS 15.0, tvOS 15.0, watchOS 8.0, *)
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? { fatalError() }
 
