@@ -26,7 +26,7 @@
         session = URLSession(
           configuration: configuration,
           delegate: SessionDelegate(
-            transport: transport, app: transfers, isForUnlisted: !isListed),
+            SessionDoor(isListed ? .pinned : .unlisted) { [transport] in transport }, app: transfers),
           delegateQueue: nil)
         transport.platform.sessions.add(session)
       }
@@ -78,7 +78,7 @@
     }
 
     private func route(isListed: Bool, _ transport: PinnedTransport) -> Route {
-      transport.platform.sessions.follow(transport.judge.generation)
+      transport.followPins()
       return routes.withLock { routes in
         if let known = routes[isListed] { return known }
         let made = Route(isListed: isListed, for: transport)

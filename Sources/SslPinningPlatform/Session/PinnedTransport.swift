@@ -22,7 +22,7 @@ public final class PinnedTransport: Sendable {
   /// The verdicts behind the platform's errors.
   let refusals: RefusalLog
   /// What the platform's sessions of this transport share.
-  let platform = SessionState()
+  let platform: SessionState
   /// Runs the requests that need no session.
   let client: PlatformClient
 
@@ -49,7 +49,7 @@ public final class PinnedTransport: Sendable {
     validator = try ChainValidator(trust: trust)
     self.judge = judge
     refusals = RefusalLog()
-    platform = PlatformSession.State()
+    platform = SessionState()
   }
 
   private init(sharing other: PinnedTransport) {
