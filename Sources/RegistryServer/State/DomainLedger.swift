@@ -25,7 +25,8 @@ import Pinning
 /// - Time in which no look succeeded is no part of a grace time: after a long stop, an outage or a
 ///   clock that jumped ahead, the first look shows one server of a fleet, and the key of the others
 ///   was not missed meanwhile.
-/// - Time never runs backwards here: a clock that was set back keeps the newest time seen.
+/// - Time never runs backwards here: a clock that is less than an hour behind keeps the newest time seen. What is
+///   further ahead was written by a clock that was put right since, and is taken back (``endTimesToCome(at:)``).
 ///
 /// Pure: values in, values out, the time an argument in Unix seconds.
 public struct DomainLedger: Sendable, Hashable {
@@ -37,7 +38,7 @@ public struct DomainLedger: Sendable, Hashable {
   /// The issuers and anchors under which published keys were seen, and when they last were.
   public internal(set) var authorities: [SPKIPin: Int64]
   /// When a look last succeeded, in Unix seconds; `nil` before the first since this ledger was read.
-  private var lastSuccess: Int64?
+  var lastSuccess: Int64?
 
   /// How many keys can wait at once. More than a fleet has mid-rotation, few enough that a server
   /// which shows another key each time fills no memory.
@@ -67,6 +68,7 @@ public struct DomainLedger: Sendable, Hashable {
     _ look: Look, at clock: Int64, rule: ConfirmationRule,
     context: DecisionContext = DecisionContext()
   ) -> [LedgerEvent] {
+    endTimesToCome(at: clock)
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     let sightings = Sighting.all(in: look)
     guard !sightings.isEmpty else { return fail(look) }

@@ -2,7 +2,7 @@ import CanonicalJSON
 import Foundation
 import Pinning
 
-/// `admin …`: what people decide about keys, over the running server's administration.
+/// `admin …`: what people decide about keys, and about the server's clock, over the running server's administration.
 enum AdminCommands {
   private static let file = Flag.text(
     "--file", "NAME", "the document that the endpoint is in", isRequired: true)
@@ -40,6 +40,13 @@ enum AdminCommands {
         "Where hosts would be left without a key that their servers show, they are listed, nothing is\n"
           + "changed, and the exit code is 1. --force does it all the same.", notes,
       ], run: deny),
+    Command(
+      "admin adopt-clock", "say that the clock of the server's machine is right",
+      flags: [requiredWhy.description] + AdminCall.flags,
+      notes: [
+        "A server whose clock jumped goes on by its last time, until the kernel calls the clock\n"
+          + "synchronised or somebody says this. It is the clock of the one server that is asked."
+      ], run: adoptClock),
   ]
 
   private static let requiredWhy = Flag.text(
@@ -99,6 +106,19 @@ enum AdminCommands {
     let answer = try await call.make(["denials"], posting: .object(body))
     let isNew = answer["changes"]?.arrayValue?.isEmpty == false
     try call.say("\(answer["pin"]?.stringValue ?? "it") is denied\(isNew ? "" : " already")")
+    return .yes
+  }
+
+  private static func adoptClock(
+    _ invocation: Invocation
+  ) async throws(CommandFailure) -> ExitStatus {
+    let why = try invocation.require(requiredWhy)
+    let call = try AdminCall(invocation)
+    let answer = try await call.make(["clock", "adopt"], posting: .members(["why": .string(why)]))
+    func text(_ member: String) -> String {
+      answer[member]?.integerValue.map(RFC3339.text) ?? "?"
+    }
+    try call.say("the server goes by \(text("time")) now, and not by \(text("before")) any more")
     return .yes
   }
 
