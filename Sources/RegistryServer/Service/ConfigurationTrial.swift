@@ -82,10 +82,11 @@ extension StorageConfiguration {
       guard access(records, R_OK | W_OK | X_OK) == 0 else {
         throw .cannotOpen(path: records, errno: errno)
       }
-    case .postgres(let dsn, _):
-      let dsn = try PostgresDSN(dsn)
+    case .postgres(let dsn, _, let isInsecure):
+      let dsn = try PostgresDSN(dsn, isInsecure: isInsecure)
       try PostgresSchema().check(try PostgresConnection(dsn), place: dsn.place)
-    case .redis(let dsn, _): _ = try RedisConnection(try RedisDSN(dsn))
+    case .redis(let dsn, _, let isInsecure):
+      _ = try RedisConnection(try RedisDSN(dsn, isInsecure: isInsecure))
     }
   }
 
