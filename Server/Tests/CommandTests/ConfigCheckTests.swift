@@ -11,7 +11,7 @@ struct ConfigCheckTests {
       - {fqdn: api.example.com, domainName: api.example.com, file: www.example.com.json}
     storage:
       type: postgres
-      dsn: postgres://user:hush@db/registry
+      dsn: postgres://user:hush@db/registry?sslmode=verify-full
     log: {level: warn}
     """
 
@@ -36,7 +36,7 @@ struct ConfigCheckTests {
         "keys[1] fqdn=api.example.com domainName=api.example.com file=www.example.com.json \(path):3",
         "log.level debug --log-level", "log.pretty true --log-pretty", "log.format json default",
         "storage.type postgres \(path):5",
-        "storage.dsn postgres://user:***@db/registry \(path):6",
+        "storage.dsn postgres://user:***@db/registry?sslmode=verify-full \(path):6",
         "tls.timeout 3s SSL_PINNING_TLS_TIMEOUT", "tls.dir \(directory.path("tls")) default",
         "tls.vantage_points none default", "storage.max_open_conns 5 default",
       ] {
@@ -153,6 +153,25 @@ struct ConfigCheckTests {
     (
       "keys: [{fqdn: a.b}]\nstorage: {type: redis, dsn: 'postgres://u:hush@h'}", [:], [], 1,
       "DIR/config.yaml: line 2: storage.dsn: \"postgres://u:***@h\" is none of redis"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {type: redis, dsn: 'unix:///tmp/redis'}", [:], ["--offline"],
+      1, "DIR/config.yaml: line 2: storage.dsn: \"unix:///tmp/redis\" is none of redis"
+    ),
+    // What libpq would go by counts: its variables, and its service file.
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {type: postgres, dsn: dbname=x}", ["PGHOST": "db.example"],
+      ["--offline"], 1,
+      "DIR/config.yaml: line 2: storage.dsn: names a database on another machine, db.example, "
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {type: postgres, dsn: host=127.0.0.1 dbname=x}",
+      ["PGHOSTADDR": "192.0.2.1", "PGSSLMODE": "verify-ca"], ["--offline"], 1,
+      "DIR/config.yaml: line 2: storage.dsn: names a database on another machine, 192.0.2.1, "
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {type: postgres, dsn: service=nowhere}", [:], ["--offline"], 1,
+      "DIR/config.yaml: line 2: storage.dsn: cannot be used: definition of service \"nowhere\""
     ),
   ]
 

@@ -71,7 +71,11 @@ struct ConfigTrialTests {
     ("", ("tls/prv.pem", "no key"), 1, "prv.pem"),
     ("tls: {anchors: DIR/ca.pem}", nil, 3, "ca.pem"),
     ("tls: {anchors: DIR/ca.pem}", ("ca.pem", "no certificate"), 3, "ca.pem"),
-    ("storage: {type: redis, dsn: 'rediss://127.0.0.1:1'}", nil, 1, "Redis over TLS"),
+    ("storage: {type: redis, dsn: 'rediss://127.0.0.1:1'}", nil, 3, "no connection to 127.0.0.1:1"),
+    (
+      "storage: {type: redis, dsn: 'rediss://127.0.0.1:1?ca=DIR/ca.pem'}",
+      ("ca.pem", "no certificate"), 3, "ca.pem cannot be used"
+    ),
     ("storage: {type: redis, dsn: 'unix:///tmp/redis'}", nil, 1, "is no Redis"),
     (
       "storage: {type: redis, dsn: 'redis://127.0.0.1:1/0'}", nil, 3, "no connection to 127.0.0.1:1"

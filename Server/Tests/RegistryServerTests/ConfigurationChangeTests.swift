@@ -57,8 +57,12 @@ import Testing
     ("", "storage: {type: memory}", [], [.storageType, .storageDSN]),
     ("storage: {type: memory}", "storage: {type: memory, dsn: unused, max_open_conns: 1}", [], []),
     (
-      "storage: {type: redis, dsn: 'redis://u:one@h'}",
-      "storage: {type: redis, dsn: 'redis://u:two@h'}", [], [.storageDSN]
+      "storage: {type: redis, dsn: 'rediss://u:one@h'}",
+      "storage: {type: redis, dsn: 'rediss://u:two@h'}", [], [.storageDSN]
+    ),
+    (
+      "storage: {type: redis, dsn: 'rediss://h'}",
+      "storage: {type: redis, dsn: 'rediss://h', insecure: true}", [], [.storageInsecure]
     ),
     ("server: {key: one}", "server: {key: two}", [.serverKey], []),
   ]

@@ -95,6 +95,19 @@ import Testing
       "line 4: storage.dsn: \"postgres://u:***@h/d\" is none of redis; hint: write redis://"
     ),
     ("keys: [{fqdn: a.b}]\nstorage: {type: postgres, dsn: localhost}", "is none of postgres"),
+    (
+      "keys: [{fqdn: a.b}]\nstorage:\n  type: redis\n  dsn: redis://u:hush@h",
+      "line 4: storage.dsn: names a Redis on another machine, h, in clear text; hint: write rediss://"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nstorage:\n  type: postgres\n  dsn: postgres://u:hush@h/d",
+      "line 4: storage.dsn: names a database on another machine, h, without verified TLS"
+        + " (sslmode=prefer); hint: write sslmode=verify-full, and sslrootcert=FILE; or set"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {type: redis, dsn: 'redis://h', insecure: perhaps}",
+      "storage.insecure"
+    ),
     ("keys: [{fqdn: a.b}]\nstorage: {type: fs, dump_dir: [a]}", "storage.dump_dir is a list"),
     ("keys: [{fqdn: a.b}]\nstorage: {max_open_conns: -1}", "not within 0 to 10000"),
     ("keys: [{fqdn: a.b}]\nstorage: {max_idle_conns: many}", "a whole number is expected"),

@@ -20,7 +20,7 @@ import Testing
     var testDescription: String { setting.rawValue }
   }
 
-  private static let postgres = "type: postgres, dsn: 'postgres://h/d'"
+  private static let postgres = "type: postgres, dsn: 'postgres://127.0.0.1/d'"
   private static let pinned =
     "[{\"fqdn\": \"HOST\", \"domainName\": \"HOST\", \"file\": \"f.json\"}]"
   private static func keys(_ host: String) -> String { pinned.replacing("HOST", with: host) }
@@ -82,6 +82,9 @@ import Testing
       beside: postgres),
     Row(
       setting: .storageMaximumLifetime, standard: "30m", file: "1m", environment: "2m", flag: "3m",
+      beside: postgres),
+    Row(
+      setting: .storageInsecure, standard: "false", file: "true", environment: "false",
       beside: postgres),
     Row(setting: .tlsDirectory, standard: "tls", file: "/a", environment: "/b"),
     Row(
@@ -364,7 +367,7 @@ import Testing
     try directory.write("keys: [{fqdn: a.b}]", to: "config.yaml")
     var sources = ConfigurationSources(
       directory: directory.path(),
-      environment: ["SSL_PINNING_STORAGE_DSN": "redis://u:hush@h", "XDG_STATE_HOME": "/s"])
+      environment: ["SSL_PINNING_STORAGE_DSN": "redis://u:hush@localhost", "XDG_STATE_HOME": "/s"])
     let effective = try sources.effective()
     let warning = try #require(effective.warnings.first)
     #expect(warning.hasPrefix("SSL_PINNING_STORAGE_DSN: ") && !warning.contains("hush"))
@@ -381,14 +384,14 @@ import Testing
     let directory = try TemporaryDirectory()
     try directory.write("keys: [{fqdn: a.b}]\nserver: {key: hush}", to: "config.yaml")
     for (type, dsn) in [
-      ("redis", "redis://u:hush@h:6379/0?password=hush"),
+      ("redis", "redis://u:hush@h:6379/0"),
       ("postgres", "postgres://u:hush@h/d?password=hush&sslpassword=hush"),
       ("postgres", "host=h password=hush dbname=d"), ("postgres", "password = 'hu\\'sh hush'"),
       ("memory", "redis://u:hush@h"), ("fs", "host=h password=hush"),
     ] {
       let effective = try ConfigurationSources(
         directory: directory.path(), environment: [:],
-        flags: [.storageType: type, .storageDSN: dsn]
+        flags: [.storageType: type, .storageDSN: dsn, .storageInsecure: "true"]
       ).effective()
       for value in effective.values {
         #expect(!value.text.contains("hush") && !value.text.contains("sh hu"), "\(value.text)")

@@ -150,10 +150,10 @@ import Testing
     // The field's server has no type but memory by default, and starts.
     ("{dsn: 'postgres://u:p@h/d'}", .sqlite(path: "STATE/registry.db")),
     (
-      "{type: redis, dsn: 'redis://u:p@h:6379/0?maintnotifications=disabled'}",
+      "{type: redis, dsn: 'redis://u:p@h:6379/0?maintnotifications=disabled', insecure: true}",
       .redis(
         dsn: "redis://u:p@h:6379/0?maintnotifications=disabled",
-        pool: ConnectionPoolConfiguration())
+        pool: ConnectionPoolConfiguration(), isInsecure: true)
     ),
     (
       "{type: redis, dsn: 'REDISS://h', max_open_conns: 0, max_idle_conns: 0, conn_max_lifetime: 0s}",
@@ -162,15 +162,15 @@ import Testing
       )
     ),
     (
-      "{type: postgres, dsn: 'postgresql://h/d', max_open_conns: 7, max_idle_conns: 3, conn_max_idle_time: 1m, conn_max_lifetime: 1h}",
+      "{type: postgres, dsn: 'postgresql://h/d?sslmode=verify-full', max_open_conns: 7, max_idle_conns: 3, conn_max_idle_time: 1m, conn_max_lifetime: 1h}",
       .postgres(
-        dsn: "postgresql://h/d",
+        dsn: "postgresql://h/d?sslmode=verify-full",
         pool: ConnectionPoolConfiguration(
           maxOpen: 7, maxIdle: 3, maxIdleTime: 60_000, maxLifetime: 3_600_000))
     ),
     (
-      "{type: postgres, dsn: 'host=h password=p'}",
-      .postgres(dsn: "host=h password=p", pool: ConnectionPoolConfiguration())
+      "{type: postgres, dsn: 'host=::1 password=p'}",
+      .postgres(dsn: "host=::1 password=p", pool: ConnectionPoolConfiguration())
     ),
   ]
 

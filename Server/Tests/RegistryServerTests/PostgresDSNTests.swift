@@ -1,3 +1,4 @@
+import TLSTools
 import TestSupport
 import Testing
 
@@ -16,15 +17,90 @@ import Testing
       ("postgres://u:p@a,b:5/app?maintnotifications=x&target_session_attrs=any", "a,b:,5/app"),
     ])
   func forms(_ text: String, _ place: String) throws {
-    let dsn = try PostgresDSN(text)
+    let dsn = try PostgresDSN(text, isInsecure: true)
     #expect(dsn.place == place)
     #expect(dsn.parameters.contains { $0.keyword == "user" && $0.value == "u" })
+  }
+
+  @Test(
+    "leaves this machine under verified TLS alone, unless somebody says so",
+    arguments: [
+      ("postgres://db.example/d", "db.example"), ("postgres://192.0.2.1/d", "192.0.2.1"),
+      ("postgres://[2001:db8::1]/d", "2001:db8::1"), ("postgres://127.1/d", "127.1"),
+      ("postgres://db.example/d?sslmode=disable", "db.example"),
+      ("postgres://db.example/d?sslmode=require", "db.example"),
+      ("postgres://db.example/d?sslmode=verify-ca", "db.example"),
+      ("postgres://127.0.0.1,db.example/d", "db.example"),
+      ("host=127.0.0.1 hostaddr=192.0.2.1 dbname=d", "192.0.2.1"),
+      ("host=a,localhost hostaddr=127.0.0.1,192.0.2.1 dbname=d", "192.0.2.1"),
+      ("postgres://db.example/d?sslmode=verify-full", nil), ("postgres://127.9.9.9/d", nil),
+      ("postgres://[::1]/d", nil), ("postgres://localhost/d?sslmode=disable", nil),
+      ("dbname=d", nil), ("host=/run/postgresql dbname=d", nil),
+      ("host=db.example hostaddr=127.0.0.1 dbname=d", nil),
+    ] as [(String, String?)])
+  func links(_ text: String, _ host: String?) throws {
+    if let host {
+      let error = #expect(throws: StoreError.self) { try PostgresDSN(text) }
+      #expect(
+        "\(error, default: "")".hasPrefix(
+          "storage.dsn names a database on another machine, \(host), without verified TLS"))
+    } else {
+      let parameters = try PostgresDSN(text).parameters
+      // What libpq would take in place of TLS.
+      let isElsewhere = text.contains("verify-full")
+      #expect(
+        parameters.contains { $0.keyword == "gssencmode" && $0.value == "disable" } == isElsewhere)
+    }
+    _ = try PostgresDSN(text, isInsecure: true)
+  }
+
+  @Test("a server proves its name and its CA under verify-full")
+  func verified() async throws {
+    let server = try await PostgresServer.start()
+    let directory = try TemporaryDirectory()
+    let (own, other) = (
+      try CertificateAuthority.makeRoot(name: "Own"),
+      try CertificateAuthority.makeRoot(name: "Other")
+    )
+    let identity = try own.issue(names: ["db.test"])
+    // As the server's own user: it takes no key that others can read.
+    for (name, pem) in [("tls.crt", identity.leaf.pem), ("tls.key", try identity.key.pem)] {
+      try await server.run(
+        "COPY (SELECT unnest(string_to_array('\(pem)', chr(10))))"
+          + " TO PROGRAM 'umask 077; cat > \(name)'")
+    }
+    for setting in ["ssl_cert_file = 'tls.crt'", "ssl_key_file = 'tls.key'", "ssl = on"] {
+      try await server.run("ALTER SYSTEM SET \(setting)")
+    }
+    try await server.stop()
+    try await server.launch()
+    let base = server.dsn().replacing("sslmode=disable", with: "sslmode=verify-full")
+    func connect(_ name: String, _ authority: CertificateAuthority) throws {
+      let file = try directory.write(authority.root.pem, to: "ca.pem")
+      let dsn =
+        base.replacing("@127.0.0.1:", with: "@\(name):")
+        + "&hostaddr=127.0.0.1&sslrootcert=\(file.path(percentEncoded: false))"
+      let connection = try PostgresConnection(PostgresDSN(dsn))
+      let row = try connection.query(
+        "SELECT ssl::int::int8 FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+      ).first
+      #expect(row?.integer(0) == 1)
+    }
+    try connect("db.test", own)
+    for (name, authority, reason) in [
+      ("db.example", own, "does not match host name"), ("db.test", other, "verify failed"),
+    ] {
+      let error = #expect(throws: StoreError.self) { try connect(name, authority) }
+      let said = "\(error, default: "")"
+      #expect(said.contains(reason), "\(said)")
+    }
+    try await server.stop()
   }
 
   @Test("has times in which a cut network is noticed, unless it says other ones")
   func times() throws {
     func value(_ keyword: String, _ text: String) throws -> String? {
-      try PostgresDSN(text).parameters.first { $0.keyword == keyword }?.value
+      try PostgresDSN(text, isInsecure: true).parameters.first { $0.keyword == keyword }?.value
     }
     #expect(try value("connect_timeout", "postgres://h/d") == "3")
     #expect(try value("connect_timeout", "postgres://h/d?connect_timeout=9") == "9")

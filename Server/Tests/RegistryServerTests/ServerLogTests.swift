@@ -115,7 +115,7 @@ import Testing
     let effective = try ConfigurationSources(
       directory: directory.path(),
       environment: [
-        "SSL_PINNING_STORAGE_DSN": "redis://u:hush@h", "SSL_PINNING_STORAGE_TYPE": "redis",
+        "SSL_PINNING_STORAGE_DSN": "rediss://u:hush@h", "SSL_PINNING_STORAGE_TYPE": "redis",
       ], flags: [.tlsInterval: "5s"]
     ).effective()
     let written = Written()
@@ -127,7 +127,7 @@ import Testing
     #expect(event["file"]?.stringValue == directory.path("config.yaml"))
     #expect(event["keys"]?.stringValue == "endpoints: 1, documents: 1 (line 1)")
     #expect(event["server.key"]?.stringValue == "*** (line 2)")
-    #expect(event["storage.dsn"]?.stringValue == "redis://u:***@h (SSL_PINNING_STORAGE_DSN)")
+    #expect(event["storage.dsn"]?.stringValue == "rediss://u:***@h (SSL_PINNING_STORAGE_DSN)")
     #expect(event["tls.dump_interval"]?.stringValue == "5s (--tls-dump-interval)")
     #expect(event["tls.timeout"]?.stringValue == "5s")
   }

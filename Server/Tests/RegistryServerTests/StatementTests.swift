@@ -314,6 +314,17 @@ import Testing
     }
   }
 
+  @Test("a clock that is confirmed takes back what is more than an hour ahead, and needs no chain")
+  func confirmedClock() {
+    var proof = TimeProof()
+    proof.isClockConfirmed = true
+    for (ahead, time): (Int64, Int64) in [
+      (-60, 0), (0, 0), (3600, 3600), (3601, 0), (20 * 86_400, 0),
+    ] {
+      #expect(proof.time(after: Self.now + ahead, at: Self.now) == Self.now + time, "\(ahead)")
+    }
+  }
+
   private func look(begins: Int64, endsAfterDays days: Int64 = 90, _ key: UInt8 = 1) -> Look {
     let leaf = SeenCertificate(
       pin: pin(key), notBefore: Self.now + begins, notAfter: Self.now + days * 86_400)

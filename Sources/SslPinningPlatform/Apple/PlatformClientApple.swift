@@ -26,7 +26,8 @@
         session = URLSession(
           configuration: configuration,
           delegate: SessionDelegate(
-            SessionDoor(isListed ? .pinned : .unlisted) { [transport] in transport }, app: transfers),
+            SessionDoor(isListed ? .pinned : .unlisted) { [transport] in transport }, app: transfers
+          ),
           delegateQueue: nil)
         transport.platform.sessions.add(session)
       }

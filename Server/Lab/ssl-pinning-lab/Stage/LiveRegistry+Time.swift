@@ -20,7 +20,12 @@ extension LiveRegistry {
   }
 
   /// Sets the server's clock wrong. The devices' clocks are right.
-  func setClockWrong(bySeconds seconds: Int64) { clock.error.withLock { $0 = seconds } }
+  ///
+  /// - Parameter isKept: whether the kernel calls it synchronised.
+  func setClockWrong(bySeconds seconds: Int64, isKept: Bool = false) {
+    clock.error.withLock { $0 = seconds }
+    clock.isKept.withLock { $0 = isKept }
+  }
 
   private func pass(_ seconds: Int64) async throws {
     try await time.advance(milliseconds: seconds * 1000, leader, sleepers: sleepers)

@@ -25,6 +25,10 @@ final class VirtualTime: ServerClock {
 
   func now() -> Int64 { start + seconds }
 
+  func elapsed() -> Int64 { seconds }
+
+  var isSynchronized: Bool { false }
+
   func uptime() -> Int64 { state.withLock { $0.milliseconds } }
 
   func sleep(milliseconds: Int64) async throws {

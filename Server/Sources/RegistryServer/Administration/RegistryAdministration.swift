@@ -6,7 +6,7 @@ struct RegistryAdministration: Sendable {
   /// The keepers of the documents in force, in the order configured.
   let keepers: @Sendable () -> [DocumentKeeper]
   let store: any RegistryStore
-  let clock: any ServerClock
+  let clock: SteadyClock
   /// Is told which endpoints of a document changed, so that they are watched as they are now.
   let changed: @Sendable (_ file: String) async -> Void
 

@@ -56,7 +56,8 @@ extension ServerConfiguration {
         ? .whileRunning : .afterRestart
     case .serverListen, .storageType, .storageDSN, .storageDumpDirectory, .storageDumpInterval,
       .storageMaximumOpen, .storageMaximumIdle, .storageMaximumIdleTime, .storageMaximumLifetime,
-      .tlsDirectory, .publishStatements, .publishOnlineKeys, .publishKeySets, .uiEnabled,
+      .storageInsecure, .tlsDirectory, .publishStatements, .publishOnlineKeys, .publishKeySets,
+      .uiEnabled,
       .uiInsecure, .metricsListen,
       .reportsEnabled, .reportsMaximumGroups:
       .afterRestart

@@ -18,7 +18,8 @@ extension ServerConfiguration {
     case .serverKey: server.key.map { .string(isMasked ? "\($0)" : $0.revealed) }
     case .serverTrustedProxies: .array(server.trustedProxies.map { .string("\($0)") })
     case .storageType, .storageDSN, .storageDumpDirectory, .storageDumpInterval,
-      .storageMaximumOpen, .storageMaximumIdle, .storageMaximumIdleTime, .storageMaximumLifetime:
+      .storageMaximumOpen, .storageMaximumIdle, .storageMaximumIdleTime, .storageMaximumLifetime,
+      .storageInsecure:
       storage.value(of: setting, isMasked: isMasked)
     case .tlsDirectory, .tlsInterval, .tlsTimeout, .tlsLooks, .tlsLookInterval, .tlsAddresses,
       .tlsVantagePoints, .tlsAnchors, .tlsApproval, .tlsGrace, .tlsQuorum, .tlsIssuers,
@@ -69,10 +70,13 @@ extension StorageConfiguration {
     case (.storageType, .postgres): .string("postgres")
     case (.storageType, .redis): .string("redis")
     case (.storageDSN, .sqlite(let path)): .string(path)
-    case (.storageDSN, .postgres(let dsn, _)), (.storageDSN, .redis(let dsn, _)):
+    case (.storageDSN, .postgres(let dsn, _, _)), (.storageDSN, .redis(let dsn, _, _)):
       .string(isMasked ? "\(MaskedDSN(dsn))" : dsn)
     case (.storageDumpDirectory, .fileSystem(let directory)): .string(directory)
-    case (_, .postgres(_, let pool)), (_, .redis(_, let pool)): pool.value(of: setting)
+    case (.storageInsecure, .postgres(_, _, let isInsecure)),
+      (.storageInsecure, .redis(_, _, let isInsecure)):
+      .bool(isInsecure)
+    case (_, .postgres(_, let pool, _)), (_, .redis(_, let pool, _)): pool.value(of: setting)
     default: nil
     }
   }

@@ -21,6 +21,7 @@ public enum Setting: String, Sendable, CaseIterable {
   case storageMaximumIdle = "storage.max_idle_conns"
   case storageMaximumIdleTime = "storage.conn_max_idle_time"
   case storageMaximumLifetime = "storage.conn_max_lifetime"
+  case storageInsecure = "storage.insecure"
   case tlsDirectory = "tls.dir"
   case tlsInterval = "tls.dump_interval"
   case tlsTimeout = "tls.timeout"

@@ -8,8 +8,8 @@ extension StorageConfiguration: CustomStringConvertible, CustomDebugStringConver
     case .memory: "memory"
     case .sqlite(let path): "sqlite(\(path))"
     case .fileSystem(let directory): "fs(\(directory))"
-    case .postgres(let dsn, _): "postgres(\(MaskedDSN(dsn)))"
-    case .redis(let dsn, _): "redis(\(MaskedDSN(dsn)))"
+    case .postgres(let dsn, _, _): "postgres(\(MaskedDSN(dsn)))"
+    case .redis(let dsn, _, _): "redis(\(MaskedDSN(dsn)))"
     }
   }
 

@@ -1,6 +1,8 @@
 extension StorageConfiguration {
   /// Reads `storage`.
   ///
+  /// A database's address is read as its store reads it: what the store would refuse is refused here, with the line.
+  ///
   /// A setting beside a type that does not use it is tolerated: the environment of a container often
   /// carries all of them. So is a URL without a type, which the field's server reads as `memory`.
   init(_ tree: ConfigurationTree) throws(ConfigurationError) {
@@ -8,16 +10,23 @@ extension StorageConfiguration {
     let dsn = try storage.optionalString("dsn", orPlain: true) ?? ""
     let directory = try storage.nonEmpty("dump_dir")
     let pool = try ConnectionPoolConfiguration(storage)
+    let isInsecure = try storage.boolean("insecure") ?? false
     switch try storage.nonEmpty("type") {
     case "memory": self = .memory
     case "fs", "filesystem":
       self = .fileSystem(directory: directory ?? tree.stateDirectory + "/documents")
     case "postgres":
       try Self.check(dsn, of: storage, schemes: ["postgres", "postgresql"])
-      self = .postgres(dsn: dsn, pool: pool)
+      try Self.check(storage) { () throws(StoreError) in
+        _ = try PostgresDSN(dsn, isInsecure: isInsecure)
+      }
+      self = .postgres(dsn: dsn, pool: pool, isInsecure: isInsecure)
     case "redis":
-      try Self.check(dsn, of: storage, schemes: ["redis", "rediss", "unix"])
-      self = .redis(dsn: dsn, pool: pool)
+      try Self.check(dsn, of: storage, schemes: ["redis", "rediss"])
+      try Self.check(storage) { () throws(StoreError) in
+        _ = try RedisDSN(dsn, isInsecure: isInsecure)
+      }
+      self = .redis(dsn: dsn, pool: pool, isInsecure: isInsecure)
     case "sqlite":
       guard !dsn.hasPrefix(":"), !dsn.hasPrefix("file:"), !dsn.contains("://") else {
         throw storage.invalid(
@@ -35,6 +44,17 @@ extension StorageConfiguration {
       throw storage.invalid(
         "type", "no such storage: \"\(other)\"",
         hint: "sqlite, memory, fs, redis and postgres are known")
+    }
+  }
+
+  private static func check(
+    _ storage: ConfigurationSection, _ read: () throws(StoreError) -> Void
+  ) throws(ConfigurationError) {
+    do throws(StoreError) { try read() } catch {
+      guard case .invalidDSN(let reason, let hint) = error else {
+        throw storage.invalid("dsn", "\(error)")
+      }
+      throw storage.invalid("dsn", reason, hint: hint)
     }
   }
 

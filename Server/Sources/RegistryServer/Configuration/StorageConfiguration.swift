@@ -10,11 +10,12 @@ public enum StorageConfiguration: Sendable, Equatable {
   /// In files of a directory, created where missing.
   case fileSystem(directory: String)
   /// In a PostgreSQL database: `postgres://user:password@host:port/database?sslmode=…`, or libpq's
-  /// `key=value` form. The text may hold a password: it is never logged.
-  case postgres(dsn: String, pool: ConnectionPoolConfiguration)
-  /// In Redis: `redis://user:password@host:port/number`. The text may hold a password: it is never
-  /// logged.
-  case redis(dsn: String, pool: ConnectionPoolConfiguration)
+  /// `key=value` form. The text may hold a password: it is never logged. `isInsecure`: another machine may be
+  /// talked to without verified TLS.
+  case postgres(dsn: String, pool: ConnectionPoolConfiguration, isInsecure: Bool = false)
+  /// In Redis: `redis://user:password@host:port/number`, or `rediss`. The text may hold a password: it is never
+  /// logged. `isInsecure` as above.
+  case redis(dsn: String, pool: ConnectionPoolConfiguration, isInsecure: Bool = false)
 
   /// SQLite under ``dataDirectory(environment:)``.
   public static var standard: StorageConfiguration {

@@ -11,6 +11,7 @@ enum ConsoleFiles {
     ("/console/badges.js", PackageResources.badges_js),
     ("/console/chains.js", PackageResources.chains_js),
     ("/console/charts.js", PackageResources.charts_js),
+    ("/console/clock-panel.js", PackageResources.clock_panel_js),
     ("/console/denied-page.js", PackageResources.denied_page_js),
     ("/console/dialogs.js", PackageResources.dialogs_js),
     ("/console/document-page.js", PackageResources.document_page_js),

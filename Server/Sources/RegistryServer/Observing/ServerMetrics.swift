@@ -167,6 +167,13 @@ final class ServerMetrics: Sendable {
     vantages.forgetLooks()
   }
 
+  /// Whether the server goes by the machine's clock, and how far that is ahead of the time it goes by.
+  func clock(_ standing: ClockStanding) {
+    service.clockBelieved.set(standing.doubtedSince == nil ? 1 : 0)
+    service.clockSynchronized.set(standing.isSynchronized ? 1 : 0)
+    service.clockOffset.set(Double(standing.wall - standing.time))
+  }
+
   /// So many changes wait for a person.
   func pendingApprovals(_ count: Int) { service.pending.set(Double(count)) }
 

@@ -71,6 +71,21 @@ final class ServiceMetrics: Sendable {
     help: "When the configuration in force was read, in Unix time"
   ) { Gauge() }
 
+  private let clockBelief = MetricFamily(
+    "ssl_pinning_clock_believed", help: "1 while the server goes by the machine's clock, else 0"
+  ) { Gauge() }
+  private let clockSync = MetricFamily(
+    "ssl_pinning_clock_synchronized",
+    help: "1 while the kernel calls the machine's clock synchronised"
+  ) { Gauge() }
+  private let clockOffsets = MetricFamily(
+    "ssl_pinning_clock_offset_seconds",
+    help: "How far the machine's clock is ahead of the time that the server goes by"
+  ) { Gauge() }
+
+  let clockBelieved: Gauge
+  let clockSynchronized: Gauge
+  let clockOffset: Gauge
   let leader: Gauge
   let reloadSuccess: Gauge
   let reloadTime: Gauge
@@ -85,6 +100,9 @@ final class ServiceMetrics: Sendable {
   private let requestCells: [Histogram]
 
   init(version: String, started: Int64) {
+    (clockBelieved, clockOffset) = (clockBelief.cell(), clockOffsets.cell())
+    clockSynchronized = clockSync.cell()
+    clockBelieved.set(1)
     leader = leaders.cell()
     pending = approvals.cell()
     reloadSuccess = reloads.cell()
@@ -112,7 +130,7 @@ final class ServiceMetrics: Sendable {
       build, start, reloads, reloadTimes, leaders, approvals, open, requests, requestDuration,
       storeDuration, storeErrors,
       reports, reportChains, reportRecord, reportGroupsDropped, readableReports,
-      reportRecordsSetAside,
+      reportRecordsSetAside, clockBelief, clockSync, clockOffsets,
     ]
   }
 

@@ -212,6 +212,7 @@ actor DocumentKeeper {
   /// time: looks that come in while it writes are written together afterwards.
   private func settle(at now: Int64) async {
     while let running = writing { await running.value }
+    proof.isClockConfirmed = services.isClockConfirmed()
     guard isDue(at: now) else { return }
     let task = Task {
       await self.write(at: now)

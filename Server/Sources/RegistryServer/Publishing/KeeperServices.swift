@@ -11,6 +11,8 @@ struct KeeperServices: Sendable {
   let log: ServerLog
   /// Where looks and documents are counted.
   var metrics: ServerMetrics?
+  /// Whether the time is known to be right: then a statement of a time to come may be taken back.
+  var isClockConfirmed: @Sendable () -> Bool = { false }
   /// Tells a sudden change of all endpoints, whatever their documents.
   let gauge = Locked(ChangeGauge())
 

@@ -7,11 +7,14 @@
 ///   endpoint shows a chain that is valid by the clock as it is now and would have ended by the other. That
 ///   one is then the wrong one. A chain that is valid by both tells nothing: the clock may be behind now,
 ///   and what is signed far behind expires at once.
+/// - A clock that is confirmed (``SteadyTime``) needs no such chain, and takes back what is more than an hour ahead.
 struct TimeProof: Sendable {
   /// From when the newest chain that was accepted is valid.
   private var newestChain: Int64 = 0
   /// Of the chains that were accepted, the one that ends first: when it was shown, and its end.
   private var firstToEnd: (shown: Int64, ends: Int64)?
+  /// Whether the clock is known to be right.
+  var isClockConfirmed = false
 
   mutating func enter(_ look: Look, at now: Int64) {
     for chain in look.validities {
@@ -35,6 +38,7 @@ struct TimeProof: Sendable {
 
   /// The time to sign at, after a document that was signed at `last`.
   func time(after last: Int64, at now: Int64) -> Int64 {
+    if isClockConfirmed, last > now + SteadyTime.tolerance { return now }
     guard last > now + DocumentSigner.renewal, let proof = firstToEnd, proof.shown <= now,
       now <= proof.ends, proof.ends < last
     else { return max(now, last) }

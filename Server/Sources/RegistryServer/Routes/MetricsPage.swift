@@ -8,14 +8,14 @@ import SslPinningPlatform
 struct MetricsPage: Sendable {
   let metrics: ServerMetrics
   private let keepers: @Sendable () -> [DocumentKeeper]
-  private let clock: any ServerClock
+  private let clock: SteadyClock
   private let ticks: @Sendable () -> Int64
   private let newest = Locked<(made: Int64, page: Task<[UInt8], Never>)?>(nil)
 
   /// - Parameter ticks: milliseconds of a clock that is never set.
   init(
     metrics: ServerMetrics, keepers: @escaping @Sendable () -> [DocumentKeeper],
-    clock: any ServerClock, ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
+    clock: SteadyClock, ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
   ) {
     (self.metrics, self.keepers, self.clock, self.ticks) = (metrics, keepers, clock, ticks)
   }
@@ -46,8 +46,11 @@ struct MetricsPage: Sendable {
       // Of others nothing can be approved.
       held += snapshot.endpoints.reduce(0) { $0 + (state.ledgers[$1.id]?.held.count ?? 0) }
     }
+    let standing = clock.standing
+    if standing.doubtedSince != nil { alerts[ServerAlert.Kind.clock.rawValue] = 1 }
+    metrics.clock(standing)
     metrics.alerts(alerts)
     metrics.pendingApprovals(held)
-    return metrics.exposition(at: clock.now())
+    return metrics.exposition(at: standing.time)
   }
 }

@@ -105,11 +105,11 @@ extension StorageConfiguration {
         throw .cannotOpen(path: records, errno: errno)
       }
       return true
-    case .postgres(let dsn, _):
-      let dsn = try PostgresDSN(dsn)
+    case .postgres(let dsn, _, let isInsecure):
+      let dsn = try PostgresDSN(dsn, isInsecure: isInsecure)
       return try PostgresSchema().isNewest(try PostgresConnection(dsn), place: dsn.place)
-    case .redis(let dsn, _):
-      _ = try RedisConnection(try RedisDSN(dsn))
+    case .redis(let dsn, _, let isInsecure):
+      _ = try RedisConnection(try RedisDSN(dsn, isInsecure: isInsecure))
       return true
     }
   }

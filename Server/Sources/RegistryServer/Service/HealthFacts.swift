@@ -10,6 +10,8 @@ struct HealthFacts: Sendable, Equatable {
   var failures: [String: Failure] = [:]
   /// Why the configuration that was read last is not in force; `nil` where it is.
   var refusedConfiguration: String?
+  /// Why the server does not go by the machine's clock; `nil` if it does.
+  var clockTrouble: String?
   /// Whether the server is about to stop.
   var isStopping = false
 
@@ -53,6 +55,7 @@ struct HealthFacts: Sendable, Equatable {
     reasons += waiting
     reasons += failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.reason)" }
     reasons += refusedConfiguration.map { ["the configuration was not read again: \($0)"] } ?? []
+    reasons += clockTrouble.map { [$0] } ?? []
     return HealthReport(
       status: isReady ? "ready" : "not ready", isGood: isReady, reasons: reasons, kinds: kinds)
   }
@@ -62,6 +65,7 @@ struct HealthFacts: Sendable, Equatable {
     if isStopping { kinds.insert(.stopping) }
     if !waitingFiles.isEmpty { kinds.insert(.waiting) }
     if refusedConfiguration != nil { kinds.insert(.configuration) }
+    if clockTrouble != nil { kinds.insert(.clock) }
     return HealthReport.Kind.allCases.filter(kinds.contains)
   }
 

@@ -33,6 +33,8 @@ struct HealthReport: Sendable, Equatable {
     case files
     /// A configuration was refused; the one before is in force.
     case configuration
+    /// The machine's clock jumped; the server goes on by the time that passed.
+    case clock
   }
 
   /// The same without names.

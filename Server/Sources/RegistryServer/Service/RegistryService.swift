@@ -13,7 +13,7 @@ import TLSTools
 /// the signing key, the anchors, the store, the address.
 public final class RegistryService: Sendable {
   private let inForce: Locked<ServerConfiguration>
-  private let clock: any ServerClock
+  private let clock: SteadyClock
   private let log: ServerLog
   private let documents: PublishedDocuments
   private let health = ServiceHealth()
@@ -61,6 +61,10 @@ public final class RegistryService: Sendable {
         directory: configuration.tls.directory, publishing: configuration.publishing)
     } catch { throw .signer(error) }
     Self.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
+    let clock = SteadyClock(clock) { [health] change in
+      log.note(change)
+      health.doubts(clock: change)
+    }
     let metrics = ServerMetrics(
       version: ServerVersion.current, started: clock.now(), droppedLines: { log.droppedLines })
     metrics.configured(configuration.documents)
@@ -72,13 +76,13 @@ public final class RegistryService: Sendable {
     documents = PublishedDocuments(files: configuration.documents.map(\.file))
     services = KeeperServices(
       signing: Locked(signer), store: store, published: documents, health: health, log: log,
-      metrics: metrics)
+      metrics: metrics, isClockConfirmed: { clock.standing.isConfirmed })
     let keepers = configuration.documents.map { [services] in
       DocumentKeeper(KeeperSettings($0, tls: configuration.tls), services: services)
     }
     duty = WatchDuty(
       WatchPlan(
-        keepers: keepers, observer: try Self.observing(observer, configuration.tls),
+        keepers: keepers, observer: try Self.observing(observer, configuration.tls, clock),
         tls: configuration.tls),
       store: store, clock: clock, health: health, log: log, metrics: metrics)
     let anchors = Locked(try Self.anchors(configuration))
@@ -115,6 +119,7 @@ public final class RegistryService: Sendable {
     guard address == nil else { throw .alreadyStarted }
     do throws(StoreError) {
       for keeper in duty.keepers { try await keeper.open() }
+      await beginTime()
       await shareDenials(among: duty.keepers)
       for keeper in duty.keepers { await keeper.checkSigning(at: clock.now()) }
     } catch { throw .store(error) }
@@ -156,6 +161,16 @@ public final class RegistryService: Sendable {
       ])
   }
 
+  /// A clock that is wrong at the start is told by what was signed before.
+  private func beginTime() async {
+    var newest: Int64?
+    for keeper in duty.keepers {
+      let state = await keeper.state
+      if !state.document.isEmpty { newest = max(newest ?? state.signed, state.signed) }
+    }
+    clock.begin(after: newest)
+  }
+
   /// On loopback a proxy stands in front as a rule, and who calls through it cannot be told apart.
   private func warnIfShared(_ configuration: ServerConfiguration) {
     guard configuration.listen.isLoopback, configuration.server.trustedProxies.isEmpty else {
@@ -179,7 +194,8 @@ public final class RegistryService: Sendable {
       version: ServerVersion.current)
     return AdministrationSite(
       routes: routes.all, refusal: configuration.administrationRefusal,
-      tokenKey: { [tokenKey] in tokenKey.withLock { $0 } }, now: { [clock] in clock.now() },
+      tokenKey: { [tokenKey] in tokenKey.withLock { $0 } },
+      times: { [clock] in clock.standing.tokenTimes },
       log: log)
   }
 
@@ -312,7 +328,7 @@ public final class RegistryService: Sendable {
     do throws(HTTPServerError) { identity = try new.server.listenerIdentity() } catch {
       throw .listening(error)
     }
-    let observer = try Self.observing(observer, new.tls)
+    let observer = try Self.observing(observer, new.tls, clock)
     let tokenKey = try AdminTokenKey(new, signer: signer, log: log)
     var keepers: [DocumentKeeper] = []
     for document in new.documents {
@@ -459,11 +475,12 @@ public final class RegistryService: Sendable {
   }
 
   private static func observing(
-    _ given: (any EndpointObserver)?, _ tls: TLSConfiguration
+    _ given: (any EndpointObserver)?, _ tls: TLSConfiguration, _ clock: SteadyClock
   ) throws(RegistryServiceError) -> any EndpointObserver {
     if let given { return MeasuredObserver(base: given) }
-    do throws(AnchorsError) { return MeasuredObserver(base: try TLSEndpointObserver(tls)) } catch {
-      throw .anchors(error)
-    }
+    do throws(AnchorsError) {
+      return MeasuredObserver(
+        base: try TLSEndpointObserver(tls, judgingAt: { clock.standing.judgingTime }))
+    } catch { throw .anchors(error) }
   }
 }

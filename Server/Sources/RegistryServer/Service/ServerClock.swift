@@ -1,9 +1,16 @@
 import Foundation
+import SslPinningPlatform
 
-/// The server's time. Tests pass one that does not wait.
+/// A machine's time. Tests pass one that does not wait.
 public protocol ServerClock: Sendable {
-  /// Unix time in seconds.
+  /// Unix time in seconds, as the machine's clock has it: anybody may set that.
   func now() -> Int64
+
+  /// Seconds of a clock that nobody sets and that goes on while the machine sleeps; from any beginning.
+  func elapsed() -> Int64
+
+  /// Whether the kernel calls the machine's clock synchronised.
+  var isSynchronized: Bool { get }
 
   /// Milliseconds of a clock that never jumps, whatever is done to the machine's; from any beginning.
   func uptime() -> Int64
@@ -18,6 +25,10 @@ public struct SystemClock: ServerClock {
   public init() {}
 
   public func now() -> Int64 { Int64(time(nil)) }
+
+  public func elapsed() -> Int64 { continuousSeconds() }
+
+  public var isSynchronized: Bool { isClockSynchronized() }
 
   public func uptime() -> Int64 {
     var time = timespec()

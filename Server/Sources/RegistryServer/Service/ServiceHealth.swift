@@ -1,4 +1,5 @@
 import SslPinningPlatform
+import SslPinningRules
 
 /// What keeps the server from doing its work at this moment, for its probes.
 final class ServiceHealth: Sendable {
@@ -6,6 +7,7 @@ final class ServiceHealth: Sendable {
     var failures: [String: HealthFacts.Failure] = [:]
     var refusedConfiguration: String?
     var missingFirstLooks: Int?
+    var clockTrouble: String?
     var isStopping = false
   }
 
@@ -19,6 +21,18 @@ final class ServiceHealth: Sendable {
   /// A configuration was read: why it is not in force, or `nil` where it is.
   func configuration(refused reason: String?) {
     state.withLock { $0.refusedConfiguration = reason }
+  }
+
+  /// The machine's clock is doubted, or believed again.
+  func doubts(clock change: SteadyTime.Change) {
+    state.withLock { state in
+      if case .doubted(let wall, _) = change {
+        state.clockTrouble =
+          "the machine's clock is doubted: at first it said \(RFC3339.text(wall))"
+      } else {
+        state.clockTrouble = nil
+      }
+    }
   }
 
   /// A document could be stored.
@@ -43,7 +57,7 @@ final class ServiceHealth: Sendable {
       HealthFacts(
         waitingFiles: waiting, hasDocument: hasDocument, missingFirstLooks: state.missingFirstLooks,
         failures: state.failures, refusedConfiguration: state.refusedConfiguration,
-        isStopping: state.isStopping)
+        clockTrouble: state.clockTrouble, isStopping: state.isStopping)
     }
   }
 

@@ -27,7 +27,7 @@ public struct CandidateKey: Sendable, Hashable {
   }
 
   /// When it was first seen.
-  public let firstSeen: Int64
+  public internal(set) var firstSeen: Int64
   /// When it was last seen.
   public var lastSeen: Int64
   /// How many looks showed it.

@@ -11,6 +11,7 @@ extension DocumentState {
   mutating func noteAlerts(
     of events: [LedgerEvent], at endpoint: String, failures: Int, now: Int64
   ) -> Bool {
+    endTimesToCome(of: endpoint, at: now)
     let before = identities(of: endpoint)
     let isAnswered = !events.contains { if case .unreachable = $0 { true } else { false } }
     if isAnswered { settle(.unreachable, endpoint) }
@@ -49,6 +50,7 @@ extension DocumentState {
   mutating func noteMassChange(
     of events: [LedgerEvent], among changed: [String], in file: String, now: Int64
   ) -> Bool {
+    endTimesToCome(of: "", at: now)
     let before = identities(of: "")
     settle("") { $0.isOver(at: now) }
     // Not while a key waits for looks: the others are looked at meanwhile.
@@ -125,6 +127,14 @@ extension DocumentState {
         ServerAlert(kind: .leftConfiguration, endpoint: id, message: Self.leftMessage, since: last))
     }
     return marked
+  }
+
+  /// An alert of a time to come was raised by a clock that was ahead; it would stand until that time.
+  private mutating func endTimesToCome(of endpoint: String, at now: Int64) {
+    for index in alerts[endpoint, default: []].indices
+    where (alerts[endpoint]?[index].since ?? now) > now + SteadyTime.tolerance {
+      alerts[endpoint]?[index].since = now
+    }
   }
 
   private func identities(of endpoint: String) -> [String] {

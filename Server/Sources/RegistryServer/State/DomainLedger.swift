@@ -32,7 +32,8 @@ import SslPinningRules
 /// - Time in which no look succeeded is no part of a grace time: after a long stop, an outage or a
 ///   clock that jumped ahead, the first look shows one server of a fleet, and the key of the others
 ///   was not missed meanwhile.
-/// - Time never runs backwards here: a clock that was set back keeps the newest time seen.
+/// - Time never runs backwards here: a clock that is less than an hour behind keeps the newest time seen. What is
+///   further ahead was written by a clock that was put right since, and is taken back (``endTimesToCome(at:)``).
 ///
 /// Pure: values in, values out, the time an argument in Unix seconds.
 public struct DomainLedger: Sendable, Hashable {
@@ -74,6 +75,7 @@ public struct DomainLedger: Sendable, Hashable {
     _ look: Look, at clock: Int64, rule: ConfirmationRule,
     context: DecisionContext = DecisionContext()
   ) -> [LedgerEvent] {
+    endTimesToCome(at: clock)
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     let sightings = Sighting.all(in: look)
     guard !sightings.isEmpty else { return fail(look) }

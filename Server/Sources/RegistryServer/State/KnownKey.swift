@@ -20,7 +20,7 @@ public struct KnownKey: Sendable, Hashable {
   /// The SHA-256 of its SubjectPublicKeyInfo.
   public let pin: SPKIPin
   /// When it was first seen, or announced; published as `date`.
-  public let firstSeen: Int64
+  public internal(set) var firstSeen: Int64
   /// When it was last seen; for a staged key, when it was announced.
   public var lastSeen: Int64
   /// For how many seconds it was seen in all: whole as long as no look missed it between two that saw it,

@@ -29,6 +29,8 @@ public struct ServerAlert: Sendable, Hashable {
     case signing
     /// The newest document could not be stored.
     case storing
+    /// The machine's clock jumped, and the server does not go by it. About the server, of no document.
+    case clock
   }
 
   /// For how many seconds alerts stand that tell of a moment.

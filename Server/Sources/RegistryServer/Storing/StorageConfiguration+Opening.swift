@@ -5,8 +5,10 @@ extension StorageConfiguration {
     case .memory: MemoryStore()
     case .sqlite(let path): try SQLiteStore(path: path)
     case .fileSystem(let directory): try FileSystemStore(directory: directory)
-    case .postgres(let dsn, let pool): try PostgresStore(dsn: dsn, pool: pool)
-    case .redis(let dsn, let pool): try RedisStore(dsn: dsn, pool: pool)
+    case .postgres(let dsn, let pool, let isInsecure):
+      try PostgresStore(dsn: dsn, pool: pool, isInsecure: isInsecure)
+    case .redis(let dsn, let pool, let isInsecure):
+      try RedisStore(dsn: dsn, pool: pool, isInsecure: isInsecure)
     }
   }
 }

@@ -24,18 +24,26 @@ public struct TLSEndpointObserver: EndpointObserver {
   private let routes: [ProbeRoute]
   private let vantages: [String]
   private let cache = VerdictCache()
+  private let judgingTime: @Sendable () -> Int64?
   /// The keys that an endpoint showed from here when its name was last looked up.
   private let shown = Locked<[String: Set<SPKIPin>]>([:])
 
   /// An observer with the anchors, the vantage points and the time-out of a configuration.
   ///
+  /// - Parameter time: by which the endpoints' chains are judged, in Unix seconds; `nil`: the machine's clock.
   /// - Throws: ``AnchorsError``.
-  public init(_ tls: TLSConfiguration) throws(AnchorsError) {
-    try self.init(tls, resolver: NameResolver())
+  public init(
+    _ tls: TLSConfiguration, judgingAt time: @escaping @Sendable () -> Int64? = { nil }
+  ) throws(AnchorsError) {
+    try self.init(tls, resolver: NameResolver(), judgingAt: time)
   }
 
   /// As above, with a resolver of one's own.
-  package init(_ tls: TLSConfiguration, resolver: NameResolver) throws(AnchorsError) {
+  package init(
+    _ tls: TLSConfiguration, resolver: NameResolver,
+    judgingAt time: @escaping @Sendable () -> Int64? = { nil }
+  ) throws(AnchorsError) {
+    judgingTime = time
     anchors = try AnchorsInForce(file: tls.anchors)
     limits = ProbeLimits(total: tls.timeout)
     let direct: ProbeRoute = tls.addresses == .all ? .direct : .directInTurn
@@ -57,7 +65,7 @@ public struct TLSEndpointObserver: EndpointObserver {
     }
     let findings = await probe.survey(
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
-      limits: limits, trusting: anchors.current(), cache: cache)
+      limits: limits, trusting: anchors.current(), cache: cache, at: judgingTime())
     let known = note(findings, at: endpoint)
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
     return Look(

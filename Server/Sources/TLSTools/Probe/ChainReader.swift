@@ -12,6 +12,8 @@ struct ChainReader: Sendable {
   let host: HostName
   let anchors: TrustAnchors
   let cache: VerdictCache
+  /// Judges validity at this Unix time; `nil`: by the machine's clock.
+  let time: Int64?
 
   /// - Throws: `handshake` when the server showed no certificate at all.
   func read(_ session: OpaquePointer) throws(ProbeError) -> ProbeVerdict {
@@ -21,7 +23,7 @@ struct ChainReader: Sendable {
     let isNamed = HostCheck.matches(leaf, host)
     do throws(CertificateError) {
       let presented = try ChainJudge.certificates(in: SSL_get_peer_cert_chain(session))
-      let now = Int64(time(nil))
+      let now = time ?? Int64(Foundation.time(nil))
       let key = VerdictCache.Key(presented, anchors: anchors)
       let reason: String
       var isChainGood = true

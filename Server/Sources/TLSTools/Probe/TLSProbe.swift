@@ -79,12 +79,14 @@ public final class TLSProbe: Sendable {
   ///   - addresses: where to dial instead of looking the name up; a proxy is then asked for the
   ///     first of them.
   ///   - cache: what the process knows of chains already; shared by all that look.
+  ///   - time: judges validity at this Unix time instead of the machine's clock.
   /// - Returns: the findings in the order of the routes, and of the addresses as they were found.
   package func survey(
     _ host: HostName, port: UInt16, addresses: [Endpoint] = [], from routes: [ProbeRoute],
-    limits: ProbeLimits, trusting anchors: TrustAnchors, cache: VerdictCache
+    limits: ProbeLimits, trusting anchors: TrustAnchors, cache: VerdictCache,
+    at time: Int64? = nil
   ) async -> [ProbeFinding] {
-    let reader = ChainReader(host: host, anchors: anchors, cache: cache)
+    let reader = ChainReader(host: host, anchors: anchors, cache: cache, time: time)
     return await run(
       host: host.description, port: port, addresses: addresses, limits: limits
     ) { continuation in

@@ -137,6 +137,9 @@ enum CannedAnswers {
     [
       "version": text, "time": .integer(1), "leader": .bool(true),
       "readiness": .object(["ready": .bool(false), "reasons": .array([text])]),
+      "clock": .object([
+        "believed": .bool(false), "wall": .integer(1), "synchronized": .bool(false),
+      ]),
       "documents": .array([.object(document)]), "alertsTotal": .integer(1),
       "alerts": .array([.object(alert)]), "expiriesTotal": .integer(1),
       "expiries": .array([

@@ -43,6 +43,27 @@ extension ConsoleTests {
       await stage.stop()
     }
 
+    @Test("says that the clock is doubted, and asks before somebody says that it is right")
+    func clock() async throws {
+      let stage = try ConsoleStage(keys: "[{fqdn: www.example.com}]")
+      stage.prepare(pin(1), at: "www.example.com")
+      try await stage.start()
+      // Made before: the browser's clock is right.
+      let token = try stage.token(validFor: 86_400)
+      stage.clock.setWrong(by: 7200)
+      let page = try await ConsolePage.open(try stage.origin, token: token)
+      try await page.wait(for: "The machine's clock says", in: "[data-key=clock]")
+      #expect(try await page.text("[data-key=section-alerts]").contains("Clock not believed"))
+      try await page.press("The clock is right…")
+      try await page.fill("Why", with: "by my watch")
+      try await page.press("Believe it")
+      try await page.wait(for: "The server goes by the machine's clock again.", in: "#notice")
+      #expect(try await page.count("[data-key=clock]") == 0)
+      let troubles = try await page.troubles()
+      #expect(troubles == [])
+      await stage.stop()
+    }
+
     @Test("the colours are the system's until somebody chooses, and stay chosen")
     func colours() async throws {
       let server = try CannedServer()

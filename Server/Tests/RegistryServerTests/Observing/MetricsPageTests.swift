@@ -19,7 +19,7 @@ import Testing
   @Test("is made at most once a second, whoever asks")
   func onceASecond() async throws {
     let page = MetricsPage(
-      metrics: metrics, keepers: { [] }, clock: TestClock(),
+      metrics: metrics, keepers: { [] }, clock: SteadyClock(TestClock()),
       ticks: { [ticks] in ticks.withLock { $0 } })
     let first = try await text(page)
     metrics.leads(true)

@@ -142,6 +142,23 @@ import Testing
       name: "a clock that was set back publishes and retires nothing",
       steps: [.sees(1), .sees(2), .sees(2), .sees(2), .sees(1, after: -300 * day), .sees(2)],
       keys: [1, 2]),
+    Scenario(
+      name: "after a clock that was ahead single sightings are not added up either",
+      steps: [.sees(1), .sees(1, after: 400 * day), .sees(1, after: -400 * day)]
+        + (0..<10).flatMap { _ in [.sees(2, after: day), .sees(1)] }, keys: [1], isWaiting: true),
+    Scenario(
+      name: "after a clock that was ahead the old key leaves after its grace time",
+      steps: [
+        .sees(1, after: 400 * day), .sees(2), .sees(2), .sees(2), .sees(2, after: -400 * day),
+      ]
+        + hourly(2, 7 * 24 + 1), keys: [2]),
+    Scenario(
+      name: "looks that were counted by a clock that was ahead confirm nothing",
+      steps: [.sees(1), .sees(2, after: 400 * day), .sees(2), .sees(2, after: -400 * day)],
+      keys: [1], isWaiting: true),
+    Scenario(
+      name: "another server's clock may be an hour ahead",
+      steps: [.sees(1), .sees(2, after: 3600), .sees(2), .sees(2, after: -3600)], keys: [1, 2]),
   ]
 
   @Test("follows its rules", arguments: scenarios)

@@ -8,6 +8,8 @@ final class TestClock: ServerClock {
   private struct State {
     var milliseconds: Int64
     var uptime: Int64 = 0
+    var error: Int64 = 0
+    var isSynchronized = false
     var sleepers = 0
   }
 
@@ -15,7 +17,17 @@ final class TestClock: ServerClock {
 
   init(_ now: Int64 = 1_780_000_000) { state = Locked(State(milliseconds: now * 1000)) }
 
-  func now() -> Int64 { state.withLock { $0.milliseconds / 1000 } }
+  func now() -> Int64 { state.withLock { $0.milliseconds / 1000 + $0.error } }
+
+  /// What ``advance(_:)`` adds has passed; what ``setWrong(by:)`` says has not.
+  func elapsed() -> Int64 { state.withLock { $0.milliseconds / 1000 } }
+
+  var isSynchronized: Bool { state.withLock { $0.isSynchronized } }
+
+  /// Sets the clock wrong by so many seconds, and says what the kernel thinks of it.
+  func setWrong(by seconds: Int64, isSynchronized: Bool = false) {
+    state.withLock { ($0.error, $0.isSynchronized) = (seconds, isSynchronized) }
+  }
 
   func uptime() -> Int64 { state.withLock { $0.uptime } }
 

@@ -13,6 +13,10 @@ final class SteppedClock: ServerClock {
 
   func now() -> Int64 { 1_780_000_000 + uptime() / 1000 }
 
+  func elapsed() -> Int64 { uptime() / 1000 }
+
+  var isSynchronized: Bool { false }
+
   /// How often anybody went to sleep.
   var sleeps: Int { state.withLock { $0.next } }
 

@@ -123,7 +123,7 @@ final class ReplicaStage: Sendable {
     }
     return """
       server: {listen: "127.0.0.1:0"}
-      storage: {type: postgres, dsn: "\(dsn)"}
+      storage: {type: postgres, dsn: "\(dsn)", insecure: true}
       tls: {dir: tls, anchors: ca.pem, dump_interval: 1s, looks: 3, look_interval: 200ms}
       keys:
       \((rotating + others).joined(separator: "\n"))

@@ -101,6 +101,21 @@ extension AdministrationRoutes {
     )
   }
 
+  /// Says that the machine's clock is right. Of this server alone: others have clocks of their own.
+  func adoptClock(
+    _ call: AdministrationCall
+  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ = try call.query([])
+    guard let why = try call.body(["why"]).reason("why") else { throw .missing("why") }
+    guard !why.isEmpty else { throw .badRequest("why is empty", hint: "say how you know") }
+    guard let (time, before) = administration.clock.adopt() else {
+      throw AdministrationRefusal(409, "the server goes by the machine's clock already")
+    }
+    services.log.event(
+      .warn, "clock_vouched_for", ["who": call.administrator.name, "why": why])
+    return AdministrationAnswer(body: ["time": .integer(time), "before": .integer(before)])
+  }
+
   func allowKey(
     _ call: AdministrationCall
   ) async throws(AdministrationRefusal) -> AdministrationAnswer {

@@ -9,7 +9,7 @@ extension AdministrationRoutes {
     let limit = try call.query(["limit"]).limit()
     let overview = ServerOverview(
       documents: await administration.snapshots(), version: version,
-      now: administration.clock.now(), isLeader: isLeading(),
+      clock: administration.clock.standing, isLeader: isLeading(),
       readiness: services.health.readiness(of: services.published))
     return AdministrationAnswer(body: overview.json(limit: limit))
   }

@@ -16,6 +16,7 @@ struct AdministrationRoutes: Sendable {
     [
       AdministrationRoute(.get, "/overview", overview),
       AdministrationRoute(.get, "/session", session),
+      AdministrationRoute(.post, "/clock/adopt", adoptClock),
       AdministrationRoute(.get, "/documents", listDocuments),
       AdministrationRoute(.get, "/documents/{file}", document),
       AdministrationRoute(.get, "/documents/{file}/history", history),

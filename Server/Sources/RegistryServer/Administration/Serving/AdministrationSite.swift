@@ -21,25 +21,26 @@ struct AdministrationSite: Sendable {
   private let routes: [AdministrationRoute]
   private let refusal: AdministrationRefusal?
   private let tokenKey: @Sendable () -> AdminTokenKey
-  private let now: @Sendable () -> Int64
+  private let times: @Sendable () -> [Int64]
   private let log: ServerLog
   private let limits: CallLimits
 
   /// - Parameters:
   ///   - refusal: why nobody may administer; `nil` where those with a token may.
   ///   - tokenKey: the key in force.
-  ///   - now: Unix time in seconds.
+  ///   - times: Unix times in seconds, by one of which a token must be good: more than one while the clock
+  ///     is doubted.
   init(
     routes: [AdministrationRoute], refusal: AdministrationRefusal?,
     limits: CallLimits = CallLimits(),
-    tokenKey: @escaping @Sendable () -> AdminTokenKey, now: @escaping @Sendable () -> Int64,
+    tokenKey: @escaping @Sendable () -> AdminTokenKey, times: @escaping @Sendable () -> [Int64],
     log: ServerLog
   ) {
     self.routes = routes
     self.refusal = refusal
     self.limits = limits
     self.tokenKey = tokenKey
-    self.now = now
+    self.times = times
     self.log = log
   }
 
@@ -81,7 +82,7 @@ struct AdministrationSite: Sendable {
   /// Whether the header of a request has a good token. Counts and logs nothing.
   func isTrusted(_ headers: HTTPHeaders) -> Bool {
     guard refusal == nil, let token = Self.token(in: headers["Authorization"]) else { return false }
-    return (try? tokenKey().administrator(of: token, at: now())) != nil
+    return (try? administrator(of: token)) != nil
   }
 
   private func identify(_ request: HTTPRequest) throws(AdministrationRefusal) -> Administrator {
@@ -90,10 +91,18 @@ struct AdministrationSite: Sendable {
     }
     let administrator: Administrator
     do throws(AdminTokenError) {
-      administrator = try tokenKey().administrator(of: token, at: now())
+      administrator = try self.administrator(of: token)
     } catch { throw limits.refusalOfFailure(by: request.peer) ?? AdministrationRefusal(error) }
     if let refusal = limits.refusalOfCall(by: request.peer) { throw refusal }
     return administrator
+  }
+
+  private func administrator(of token: String) throws(AdminTokenError) -> Administrator {
+    let (key, times) = (tokenKey(), times())
+    for time in times.dropLast() {
+      if let found = try? key.administrator(of: token, at: time) { return found }
+    }
+    return try key.administrator(of: token, at: times.last ?? 0)
   }
 
   /// The token in an Authorization header (RFC 6750 §2.1); the scheme's letter case does not matter

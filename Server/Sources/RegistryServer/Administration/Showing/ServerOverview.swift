@@ -5,8 +5,7 @@ import SslPinningRules
 struct ServerOverview {
   let documents: [DocumentSnapshot]
   let version: String
-  /// Unix time in seconds.
-  let now: Int64
+  let clock: ClockStanding
   let isLeader: Bool
   let readiness: (isReady: Bool, reasons: [String])
 
@@ -35,13 +34,18 @@ struct ServerOverview {
   /// - Parameter limit: how many alerts and how many expiries are listed.
   func json(limit: Int) -> JSONObject {
     let views = documents.map(DocumentView.init)
-    let alerts = views.flatMap { view in view.alerts.map { (view.document.file, $0) } }
-      .sorted { $0.1.since < $1.1.since }
+    var alerts = views.flatMap { view in view.alerts.map { (view.document.file, $0) } }
+    if let alert = clock.alert { alerts.append(("", alert)) }
+    alerts.sort { $0.1.since < $1.1.since }
     let expiries = expiries
     return [
-      "version": .string(version), "time": .integer(now), "leader": .bool(isLeader),
+      "version": .string(version), "time": .integer(clock.time), "leader": .bool(isLeader),
       "readiness": .object([
         "ready": .bool(readiness.isReady), "reasons": .texts(readiness.reasons),
+      ]),
+      "clock": .object([
+        "believed": .bool(clock.doubtedSince == nil), "wall": .integer(clock.wall),
+        "synchronized": .bool(clock.isSynchronized),
       ]),
       "documents": .array(views.map { .object($0.summary) }),
       "alertsTotal": .count(alerts.count),

@@ -26,9 +26,13 @@ export function alertGroups(alerts) {
 export function alertList(alerts, isAtEndpoint = false) {
   return element("ul", { class: "alerts" }, alerts.map((alert) => element(
     "li", { "data-key": `${alert.file} ${alert.kind} ${alert.endpoint} ${alert.pin}` },
-    isAtEndpoint ? null : element("p", { class: "where" }, alert.endpoint === null
-      ? link(alert.file, documentAddress(alert.file))
-      : link(alert.endpoint, endpointAddress(alert.file, alert.endpoint))),
+    isAtEndpoint ? null : element("p", { class: "where" }, place(alert)),
     element("p", null, alert.message, element("span", { class: "muted" }, " since ", moment(alert.since))),
     alert.pin === null ? null : element("p", null, pinText(alert.pin)))));
+}
+
+/// What an alert is about; without a file, the server itself.
+function place({ file, endpoint }) {
+  if (file === "") return "This server";
+  return endpoint === null ? link(file, documentAddress(file)) : link(endpoint, endpointAddress(file, endpoint));
 }

@@ -81,5 +81,6 @@ export const api = {
   approve: (file, id, body) => call("POST", `${endpointPath(file, id)}/approve`, { body: filled(body) }),
   revoke: (file, id, body) => call("POST", `${endpointPath(file, id)}/revoke`, { body: filled(body) }),
   deny: (body) => call("POST", "denials", { body: filled(body) }),
+  adoptClock: (body) => call("POST", "clock/adopt", { body }),
   allow: (pin, why) => call("DELETE", `denials/${pathPin(pin)}`, { query: { why } }),
 };

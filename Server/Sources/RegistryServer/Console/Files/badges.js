@@ -31,6 +31,7 @@ export const alertKinds = {
   unreachable: ["bad", "Not reachable"],
   signing: ["bad", "Cannot sign"],
   storing: ["bad", "Cannot store"],
+  clock: ["bad", "Clock not believed"],
   "mass-change": ["bad", "Many endpoints changed at once"],
   "key-withdrawn": ["bad", "Key was there for a moment"],
   "too-many-keys": ["bad", "Too many new keys at once"],

@@ -1,6 +1,7 @@
 import { alertGroups } from "./alerts.js";
 import { api } from "./api.js";
 import { stateBadge } from "./badges.js";
+import { clockPanel } from "./clock-panel.js";
 import { documentsTable } from "./documents-table.js";
 import { element, link, nothing, section } from "./elements.js";
 import { moment } from "./moments.js";
@@ -15,6 +16,7 @@ export function overviewPage(parts, tools) {
     load: (settings, signal) => api.overview(signal),
     view: (data) => [
       healthPanel(data),
+      clockPanel(data, tools.refresh),
       actionsPanel(data),
       alertsPanel(data),
       expiriesPanel(data),

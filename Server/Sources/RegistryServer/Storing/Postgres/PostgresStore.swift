@@ -29,11 +29,13 @@ public final class PostgresStore: RegistryStore {
 
   /// Reads where the database is. It is reached, and its tables are made, with the first call.
   ///
+  /// - Parameter isInsecure: whether another machine may be talked to without verified TLS.
   /// - Throws: ``StoreError/invalidDSN(reason:hint:)``.
   public init(
-    dsn text: String, pool configuration: ConnectionPoolConfiguration = .init()
+    dsn text: String, pool configuration: ConnectionPoolConfiguration = .init(),
+    isInsecure: Bool = false
   ) throws(StoreError) {
-    let dsn = try PostgresDSN(text)
+    let dsn = try PostgresDSN(text, isInsecure: isInsecure)
     self.dsn = dsn
     pool = ConnectionPool(configuration) { [schema] () throws(StoreError) in
       let connection = try PostgresConnection(dsn)

@@ -1,5 +1,6 @@
 import CHiredis
 import Foundation
+import TLSTools
 
 /// One connection to Redis. Calls block, but none for ever: without an answer in time the call fails
 /// and the connection is of no further use.
@@ -16,18 +17,39 @@ final class RedisConnection: DatabaseConnection, @unchecked Sendable {
   /// - Throws: ``StoreError/unreachable(place:reason:)``, ``StoreError/denied(place:reason:)``.
   init(_ dsn: RedisDSN, patience: Int = 5000) throws(StoreError) {
     let time = timeval(tv_sec: patience / 1000, tv_usec: (patience % 1000) * 1000)
-    guard let opened = redisConnectWithTimeout(dsn.host, dsn.port, time) else {
+    let made =
+      dsn.isTLS
+      ? try Self.tunnel(dsn, patience) : redisConnectWithTimeout(dsn.host, dsn.port, time)
+    guard let opened = made else {
       throw .unreachable(place: dsn.place, reason: "out of memory")
     }
     (context, place) = (opened, dsn.place)
     guard opened.pointee.err == 0 else { throw broken() }
     redisSetTimeout(opened, time)
-    redisEnableKeepAlive(opened)
+    if !dsn.isTLS { redisEnableKeepAlive(opened) }
     if let password = dsn.password { try logIn(as: dsn.user, with: password) }
     if dsn.database != 0 { try command("SELECT", "\(dsn.database)") }
   }
 
   deinit { redisFree(context) }
+
+  /// A connection under TLS: Debian's hiredis knows none.
+  private static func tunnel(
+    _ dsn: RedisDSN, _ patience: Int
+  ) throws(StoreError) -> UnsafeMutablePointer<redisContext>? {
+    let anchors = try dsn.trustAnchors()
+    let socket: Int32
+    do throws(SocketError) {
+      socket = try TLSTunnel.open(
+        to: dsn.host, port: UInt16(clamping: dsn.port), trusting: anchors,
+        milliseconds: Int64(patience))
+    } catch { throw .unreachable(place: dsn.place, reason: "TLS: \(error)") }
+    guard let context = redisConnectFd(socket) else {
+      close(socket)
+      return nil
+    }
+    return context
+  }
 
   var isUsable: Bool {
     // What comes unasked is the end of the connection.

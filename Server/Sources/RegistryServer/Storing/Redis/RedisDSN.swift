@@ -1,8 +1,11 @@
 import Foundation
 
 /// Which Redis, as the field's configurations write it:
-/// `redis://user:password@host:port/number?…`. User, password, port and number may be left out.
+/// `redis://user:password@host:port/number?…`, and `rediss` for TLS. User, password, port and number may be left out.
 ///
+/// - `rediss` is TLS with a chain that ends in the system's anchors, or in those of the PEM file that the member `ca`
+///   names, and with the host's name. There is no way to leave that out.
+/// - In clear text Redis is on this machine, unless the operator says `storage.insecure`.
 /// - Query members of the field's client that are about its own connections are taken and ignored
 ///   (`maintnotifications`, `dial_timeout`, …); `db` is the number; others are refused.
 /// - The password is never in a message.
@@ -12,19 +15,22 @@ struct RedisDSN: Sendable, Equatable {
   var host: String
   var port: Int32
   var database: Int
+  /// Whether the connection is under TLS.
+  var isTLS: Bool
+  /// The PEM file with the anchors of its chain; `nil` for the system's.
+  var anchors: String?
 
   /// The database without user and password, for messages.
   var place: String { "\(host):\(port)/\(database)" }
 
+  /// - Parameter isInsecure: whether clear text may leave this machine.
   /// - Throws: ``StoreError/invalidDSN(reason:hint:)``.
-  init(_ text: String) throws(StoreError) {
-    if text.hasPrefix("rediss://") {
-      throw .invalidDSN(
-        reason: "asks for Redis over TLS, which is not built in",
-        hint: "let a tunnel such as stunnel do TLS, and write redis:// with its address")
-    }
-    guard text.hasPrefix("redis://") else { throw Self.unreadable }
-    let rest = text.dropFirst("redis://".count)
+  init(_ text: String, isInsecure: Bool = false) throws(StoreError) {
+    guard let scheme = text.firstRange(of: "://"),
+      case let name = text[..<scheme.lowerBound].lowercased(), ["redis", "rediss"].contains(name)
+    else { throw Self.unreadable }
+    isTLS = name == "rediss"
+    let rest = text[scheme.upperBound...]
     let authority = rest.prefix { $0 != "/" && $0 != "?" }
     let parts = rest[authority.endIndex...].split(
       separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -42,11 +48,19 @@ struct RedisDSN: Sendable, Equatable {
       let pair = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       switch pair[0] {
       case "db": database = try Self.number(pair.dropFirst().first ?? "")
+      case "ca" where isTLS:
+        anchors = pair.dropFirst().first.flatMap { $0.removingPercentEncoding }
       case let name where Self.foreign.contains(String(name)): continue
       case let name:
         throw .invalidDSN(
           reason: "has a member that is not known: \"\(name.prefix(40))\"", hint: "remove it")
       }
+    }
+    guard isTLS || isInsecure || DatabaseHost.isHere(self.host) else {
+      throw .invalidDSN(
+        reason: "names a Redis on another machine, \(self.host), in clear text",
+        hint: "write rediss://, with ?ca=FILE for a CA of your own; or set storage.insecure to true"
+      )
     }
   }
 

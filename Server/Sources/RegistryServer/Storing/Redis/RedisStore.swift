@@ -15,7 +15,7 @@ import SslPinningPlatform
 /// acknowledged kept when its machine fails; ``warning`` says what the settings mean. Replication is
 /// asynchronous, so a fail-over to a replica may lose the last changes, show readers an older
 /// version, and let two servers lead for up to 4 s (compare and swap still keeps records whole).
-/// Names are looked up by the system, which may take longer than the time-outs. A `FLUSHALL` takes everything. No Redis Cluster, no TLS. After an error, whether a replacement
+/// Names are looked up by the system, which may take longer than the time-outs. A `FLUSHALL` takes everything. No Redis Cluster. After an error, whether a replacement
 /// was made is unknown; read again.
 public final class RedisStore: RegistryStore {
   private let keys: RedisKeys
@@ -28,11 +28,13 @@ public final class RedisStore: RegistryStore {
 
   /// Reads where Redis is. It is reached with the first call.
   ///
+  /// - Parameter isInsecure: whether clear text may leave this machine.
   /// - Throws: ``StoreError/invalidDSN(reason:hint:)``.
   public init(
-    dsn text: String, pool configuration: ConnectionPoolConfiguration = .init()
+    dsn text: String, pool configuration: ConnectionPoolConfiguration = .init(),
+    isInsecure: Bool = false
   ) throws(StoreError) {
-    let dsn = try RedisDSN(text)
+    let dsn = try RedisDSN(text, isInsecure: isInsecure)
     self.dsn = dsn
     keys = RedisKeys(database: dsn.database)
     pool = ConnectionPool(configuration) { [lossy] () throws(StoreError) in

@@ -2,7 +2,7 @@ import CanonicalJSON
 import Foundation
 import SslPinningRules
 
-/// `admin …`: what people decide about keys, over the running server's administration.
+/// `admin …`: what people decide about keys, and about the server's clock, over the running server's administration.
 enum AdminCommands {
   private static let file = Flag.text(
     "--file", "NAME", "the document that the endpoint is in", isRequired: true)
@@ -47,6 +47,12 @@ enum AdminCommands {
     Command(
       "admin denials", "list the keys that are refused", flags: AdminCall.flags, notes: [notes],
       run: denials),
+      "admin adopt-clock", "say that the clock of the server's machine is right",
+      flags: [requiredWhy.description] + AdminCall.flags,
+      notes: [
+        "A server whose clock jumped goes on by its last time, until the kernel calls the clock\n"
+          + "synchronised or somebody says this. It is the clock of the one server that is asked."
+      ], run: adoptClock),
   ]
 
   private static let requiredWhy = Flag.text(
@@ -135,6 +141,19 @@ enum AdminCommands {
 
   /// What the answer to a change has.
   private static let changed = ["pin", "changes", "warnings"]
+
+  private static func adoptClock(
+    _ invocation: Invocation
+  ) async throws(CommandFailure) -> ExitStatus {
+    let why = try invocation.require(requiredWhy)
+    let call = try AdminCall(invocation)
+    let answer = try await call.make(["clock", "adopt"], posting: .members(["why": .string(why)]))
+    func text(_ member: String) -> String {
+      answer[member]?.integerValue.map(RFC3339.text) ?? "?"
+    }
+    try call.say("the server goes by \(text("time")) now, and not by \(text("before")) any more")
+    return .yes
+  }
 
   private static func change(
     _ action: String, _ body: JSONObject, _ invocation: Invocation,
