@@ -47,6 +47,7 @@ enum AdminCommands {
     Command(
       "admin denials", "list the keys that are refused", flags: AdminCall.flags, notes: [notes],
       run: denials),
+    Command(
       "admin adopt-clock", "say that the clock of the server's machine is right",
       flags: [requiredWhy.description] + AdminCall.flags,
       notes: [
