@@ -48,7 +48,7 @@ struct OneShotTests {
     let again = Locked<OneShot<Int>?>(nil)
     let answer = OneShot(otherwise: 0) { [heard] value in
       heard.hear(value)
-      again.withLock { $0 }?.give(value + 1)
+      if value < 3 { again.withLock { $0 }?.give(value + 1) }
     }
     again.withLock { $0 = answer }
     answer.give(1)
