@@ -1,3 +1,6 @@
+import CanonicalJSON
+import Pinning
+
 /// What others see of a document's keeper.
 extension DocumentKeeper {
   /// What the document is to say.
@@ -37,7 +40,13 @@ extension DocumentKeeper {
 
   /// Whether what the store has of this document can be read. Nothing of it is taken over.
   func check() async throws(StoreError) {
-    guard let record = try await services.store.record(named: file) else { return }
+    let record: StoredRecord?
+    do throws(StoreError) { record = try await services.store.record(named: file) } catch {
+      // Then nothing is decided for it, which is told once it is read.
+      if case .seal = error { return }
+      throw error
+    }
+    guard let record else { return }
     _ = try DocumentState(decoding: record.bytes, file: file)
   }
 
@@ -53,6 +62,42 @@ extension DocumentKeeper {
     context.denied = state.deniedPins
     context.isSudden = settings.massChange == .hold && services.gauge.withLock(\.isSudden)
     return context
+  }
+
+  /// Publishes a finished document, and tells of it.
+  func publish(_ document: PublishedDocument) {
+    guard services.published.publish(document) else { return }
+    services.metrics?.published(
+      DocumentFacts(
+        file: file, version: document.number?.version, epoch: document.number?.epoch,
+        signed: document.signed, entries: services.published.content(file)?.entries ?? []))
+    services.log.event(
+      .info, "document_published",
+      [
+        "file": file, "keys": "\(document.keyCount)", "etag": document.entityTag,
+        "signed": RFC3339.text(document.signed),
+        "version": document.number.map { "\($0.epoch).\($0.version)" } ?? "",
+      ])
+  }
+
+  /// Tells of keys that do not fit the key sets before the next change needs them.
+  func checkSigning(at now: Int64) {
+    guard fault == nil else { return }
+    if let problem = services.signer.problem(of: file, after: state) {
+      services.health.report(file, "\(problem)", as: .signing)
+      state.raise(ServerAlert(kind: .signing, message: "\(problem)", since: now))
+      services.log.event(.error, "signing_impossible", ["file": file, "reason": "\(problem)"])
+    } else if state.alerts[""]?.contains(where: { $0.kind == .signing }) == true {
+      state.settle(.signing, "")
+      services.health.clear(file)
+    }
+  }
+
+  /// What does not depend on what is signed. Not on the actor.
+  static func encode(
+    _ state: DocumentState, _ entries: [HistoryEntry]
+  ) async -> (domains: [UInt8], history: [[UInt8]]) {
+    (state.encodedDomains, entries.map { JSONValue.object($0.json).canonicalBytes })
   }
 
   var hasKeys: Bool { state.ledgers.values.contains { !$0.keys.isEmpty } }

@@ -11,6 +11,8 @@ struct KeeperServices: Sendable {
   let log: ServerLog
   /// Where looks and documents are counted.
   var metrics: ServerMetrics?
+  /// What is served while the store is not believed; `nil` serves nothing then.
+  var copies: LastCopies?
   /// Tells a sudden change of all endpoints, whatever their documents.
   let gauge = Locked(ChangeGauge())
 
@@ -26,6 +28,7 @@ enum KeeperFailure: Error, CustomStringConvertible {
   /// What kind of alert it is for as long as it lasts.
   var alert: ServerAlert.Kind {
     switch self {
+    case .store(.seal(let fault)): fault.alert
     case .store: .storing
     case .signing: .signing
     }

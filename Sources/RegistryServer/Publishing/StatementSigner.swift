@@ -38,7 +38,7 @@ struct StatementSigner: Sendable {
   }
 
   /// The keys that `ssl-pinning keys rotate` made.
-  private static func rotated(in directory: String) -> [String] {
+  static func rotated(in directory: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return names.filter { $0.hasSuffix(".pem") }.sorted().map { directory + "/" + $0 }
   }

@@ -16,7 +16,7 @@ public struct ConfigurationTrial: Sendable {
   /// Tries a configuration out. Waits for a database, a few seconds at most.
   ///
   /// - Throws: ``RegistryServiceError``, what ``RegistryService`` would throw.
-  public init(_ configuration: ServerConfiguration) throws(RegistryServiceError) {
+  public init(_ configuration: ServerConfiguration) async throws(RegistryServiceError) {
     let told = Locked<[String]>([])
     let log = ServerLog(
       level: .warn, now: { 0 },
@@ -30,8 +30,8 @@ public struct ConfigurationTrial: Sendable {
       signer = try DocumentSigner(
         directory: configuration.tls.directory, publishing: configuration.publishing)
     } catch { throw .signer(error) }
-    RegistryService.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
-    do throws(StoreError) { try configuration.storage.tryOut() } catch { throw .store(error) }
+    KeyCare.warn(of: configuration, signer: signer, log)
+    try await Self.tryStore(of: configuration, signer)
     do throws(AnchorsError) { _ = try TLSEndpointObserver(configuration.tls) } catch {
       throw .anchors(error)
     }
@@ -48,6 +48,28 @@ public struct ConfigurationTrial: Sendable {
       }
     }
     self.warnings = told.withLock { $0 } + warnings
+  }
+
+  /// Opens the store if it is there, and reads what is sealed in it.
+  private static func tryStore(
+    of configuration: ServerConfiguration, _ signer: DocumentSigner
+  ) async throws(RegistryServiceError) {
+    do throws(StoreError) {
+      guard try configuration.storage.tryOut() else { return }
+    } catch { throw .store(error) }
+    let keys = try RegistryService.sealKeys(of: signer, configuration)
+    do throws(StoreError) {
+      let store = SealedStore(try configuration.storage.open(), keys: keys)
+      do throws(StoreError) {
+        if let fault = try await store.fault(of: configuration.documents.map(\.file)) {
+          throw StoreError.seal(fault)
+        }
+      } catch {
+        await store.close()
+        throw error
+      }
+      await store.close()
+    } catch { throw .store(error) }
   }
 
   private static func tryListener(
@@ -69,23 +91,39 @@ public struct ConfigurationTrial: Sendable {
 
 extension StorageConfiguration {
   /// Whether the store could be opened, without making anything.
-  func tryOut() throws(StoreError) {
+  ///
+  /// - Returns: whether there is a store already, which opening would not have to make.
+  func tryOut() throws(StoreError) -> Bool {
     switch self {
-    case .memory: return
+    case .memory: return false
     case .sqlite(let path):
-      guard access(path, F_OK) == 0 else { return try Self.checkPlace(of: path) }
+      guard access(path, F_OK) == 0 else {
+        try Self.checkPlace(of: path)
+        return false
+      }
       guard access(path, R_OK | W_OK) == 0 else { throw .cannotOpen(path: path, errno: errno) }
-      try SQLiteSchema.check(try SQLiteConnection(path: path), path: path)
+      return try SQLiteSchema.check(try SQLiteConnection(path: path), path: path)
+        == SQLiteSchema.newest
     case .fileSystem(let directory):
       let records = directory + "/records"
-      guard access(records, F_OK) == 0 else { return try Self.checkPlace(of: records) }
+      guard access(records, F_OK) == 0 else {
+        try Self.checkPlace(of: records)
+        return false
+      }
       guard access(records, R_OK | W_OK | X_OK) == 0 else {
         throw .cannotOpen(path: records, errno: errno)
       }
+      return true
     case .postgres(let dsn, _):
       let dsn = try PostgresDSN(dsn)
-      try PostgresSchema().check(try PostgresConnection(dsn), place: dsn.place)
-    case .redis(let dsn, _): _ = try RedisConnection(try RedisDSN(dsn))
+      let connection = try PostgresConnection(dsn)
+      try PostgresSchema().check(connection, place: dsn.place)
+      let tables = try connection.query(
+        "SELECT 1 FROM pg_class WHERE relname = 'ssl_pinning_records' AND pg_table_is_visible(oid)")
+      return !tables.isEmpty
+    case .redis(let dsn, _):
+      _ = try RedisConnection(try RedisDSN(dsn))
+      return true
     }
   }
 

@@ -19,13 +19,13 @@ enum ConfigCheck {
     ],
     run: run)
 
-  private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+  private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let effective = try ServerArguments.configuration(ServerArguments.sources(invocation))
     var warnings = effective.warnings
     var failure: CommandFailure?
     if !invocation[offline] {
       do throws(RegistryServiceError) {
-        warnings += try ConfigurationTrial(effective.configuration).warnings
+        warnings += try await ConfigurationTrial(effective.configuration).warnings
       } catch { failure = Up.failure(error) }
     }
     if invocation[json] {

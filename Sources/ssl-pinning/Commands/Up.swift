@@ -39,7 +39,7 @@ enum Up {
   static func failure(_ error: RegistryServiceError) -> CommandFailure {
     switch error {
     case .signer(.signingKey(_, .unreadable)): .couldNotFindOut("\(error)")
-    case .signer: .no("\(error)")
+    case .signer, .store(.seal): .no("\(error)")
     case .anchors, .store, .listening, .alreadyStarted: .couldNotFindOut("\(error)")
     }
   }
