@@ -27,9 +27,10 @@ enum KeysGenerate {
     }
   }
   private static let root: Flag<String> = {
-    var flag = Flag.text(
-      "--root", "DIR", "a root key as well, in DIR (root beside --out), and an online key under it"
-    ).description
+    var flag = Flag<String>(
+      "--root", "DIR",
+      "a root key as well, in DIR (root beside --out), and an online key under it"
+    ) { text throws(FlagValueError) in text }.description
     flag.impliedValue = ""
     return Flag(description: flag)
   }()

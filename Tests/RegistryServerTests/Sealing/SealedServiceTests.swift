@@ -176,6 +176,37 @@ struct SealedServiceTests {
     await base.close()
   }
 
+  @Test("goes on where the store's own record was changed, and is found out anew")
+  func ownRecord() async throws {
+    let (server, base, yaml, _) = try await Self.stage(.sqlite)
+    await server.service.stop()
+    let identity = try #require(try await base.record(named: ".store"))
+    var bytes = identity.bytes
+    bytes[bytes.count - 5] ^= 1
+    _ = try await base.replace(".store", version: identity.version, with: bytes)
+    let second = try ScriptedService(storage: yaml, sharing: server)
+    second.observer.show(.accepted(pin(3)), at: Self.host)
+    try await second.start(isLeading: false)
+    #expect(second.log.events("store_not_believed").count == 1)
+    await second.service.look(at: Self.host)
+    try await Self.expectHeld(second, nil, kind: "seal", alert: "seal-broken")
+    let repair = try StoreRepair(second.configuration)
+    await #expect(throws: StoreRepairError.self) {
+      try await repair.reset(".store", to: .anew, at: 0)
+    }
+    await #expect(throws: StoreRepairError.self) {
+      try await repair.reset(Self.file, to: .take, at: 0)
+    }
+    _ = try await repair.reset(".store", to: .take, at: 0)
+    await repair.close()
+    #expect(await eventually { second.log.events("store_believed").count == 1 })
+    #expect(await eventually { second.log.events("leading").count == 1 })
+    #expect(try await second.pins(in: Self.file)[Self.host]?.contains(pin(1)) == true)
+    #expect(try await second.get("/readyz").status == 200)
+    await second.service.stop()
+    await base.close()
+  }
+
   @Test("takes a copy in publish.dir that is newer than what the store has for what was published")
   func behindItsCopy() async throws {
     let (server, base, yaml, _) = try await Self.stage(

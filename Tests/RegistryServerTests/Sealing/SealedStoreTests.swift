@@ -226,6 +226,27 @@ let otherSigningKey = Result { try SigningKey.generate(bits: 2048) }
     #expect(try await reader.lead() != nil)
   }
 
+  @Test(
+    "is one store to servers that start on it at the same moment", arguments: StoreKind.allCases)
+  func startedTogether(_ kind: StoreKind) async throws {
+    let place = try await kind.place()
+    let keys = try Self.keys()
+    let bases = try (0..<4).map { _ in try place.open() }
+    let ids = try await withThrowingTaskGroup(of: String?.self) { group in
+      for base in bases {
+        group.addTask {
+          let store = SealedStore(base, keys: keys)
+          let opening = try await store.open(documents: Self.names, hasMark: false)
+          #expect(opening == .new || opening == .known)
+          return store.id
+        }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(Set(ids).count == 1 && ids.first != .some(nil))
+    withExtendedLifetime(place) {}
+  }
+
   @Test("lists every record that is made, however many at once")
   func crowd() async throws {
     let base = MemoryStore()

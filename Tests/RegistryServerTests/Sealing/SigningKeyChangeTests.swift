@@ -17,7 +17,7 @@ struct SigningKeyChangeTests {
   /// A service that starts with another key on the store, and beside the files of this one.
   ///
   /// - Parameter former: whether the key before is there as `prv.old.pem`.
-  private func other(
+  static func other(
     than first: ScriptedService, _ yaml: String, former: Bool
   ) throws -> ScriptedService {
     let directory = first.directory
@@ -36,7 +36,7 @@ struct SigningKeyChangeTests {
     let (first, base, yaml, ground) = try await SealedServiceTests.stage(kind)
     let published = try await first.get("/api/v1/\(Self.file)").body
     await first.service.stop()
-    let second = try other(than: first, yaml, former: true)
+    let second = try Self.other(than: first, yaml, former: true)
     second.observer.show(.accepted(pin(3)), at: Self.host)
     try await second.start(isLeading: false)
     await second.service.look(at: Self.host)
@@ -99,7 +99,7 @@ struct SigningKeyChangeTests {
   func lostKey() async throws {
     let (first, base, yaml, _) = try await SealedServiceTests.stage(.sqlite)
     await first.service.stop()
-    let second = try other(than: first, yaml, former: false)
+    let second = try Self.other(than: first, yaml, former: false)
     let repair = try StoreRepair(second.configuration)
     let id = try Self.id(otherSigningKey)
     await #expect(throws: StoreRepairError.unverifiable(try Self.id(testSigningKey))) {
@@ -122,7 +122,7 @@ struct SigningKeyChangeTests {
     var bytes = record.bytes
     bytes[bytes.count - 20] ^= 1
     _ = try await base.replace(Self.file, version: record.version, with: bytes)
-    let second = try other(than: first, yaml, former: true)
+    let second = try Self.other(than: first, yaml, former: true)
     let repair = try StoreRepair(second.configuration)
     #expect(
       try await repair.adopt(Self.id(otherSigningKey), believingUnverified: true) == [])
@@ -138,7 +138,7 @@ struct SigningKeyChangeTests {
     arguments: StoreKind.shared)
   func midRotation(_ kind: StoreKind) async throws {
     let (old, base, yaml, ground) = try await SealedServiceTests.stage(kind)
-    let new = try other(than: old, yaml, former: true)
+    let new = try Self.other(than: old, yaml, former: true)
     new.observer.show(.accepted(pin(1)), at: Self.host)
     try await new.start(isLeading: false)
     #expect(try await new.get("/readyz").status == 503)
@@ -170,6 +170,57 @@ struct SigningKeyChangeTests {
     await old.service.stop()
     await base.close()
     withExtendedLifetime(ground) {}
+  }
+
+  @Test("tells at its start, and in what it shows, where the root key is on the server")
+  func rootOnServer() async throws {
+    let first = try ScriptedService()
+    first.observer.show(.accepted(pin(1)), at: Self.host)
+    try await first.start()
+    #expect(first.log.events("root_key_on_server").count == 1)
+    let shown = try await AdministeredService(scripted: first).call("GET", "/keysets")
+    #expect(shown["documents", "0", "rootHeld"] == true)
+    await first.service.stop()
+    // A root key that is nowhere here, and an online key that is.
+    let (root, online) = (
+      try TrustSigningKey.generate(.ed25519), try TrustSigningKey.generate(.p256)
+    )
+    var list = KeySetList(registry: Self.file)
+    try list.append(
+      root: KeyRole(keys: [root.roleKey], threshold: 1),
+      online: KeyRole(keys: [online.roleKey], threshold: 1))
+    for key in [root, try testSigningKey.get().trustKey] { try list.sign(with: key) }
+    for folder in ["keysets", "online"] {
+      try FileManager.default.createDirectory(
+        at: first.directory.file(folder), withIntermediateDirectories: true)
+    }
+    try online.write(to: first.directory.file("online/first.pem"))
+    try Data(list.json.canonicalBytes).write(to: first.directory.file("keysets/" + Self.file))
+    let second = try ScriptedService(sharing: first)
+    second.observer.show(.accepted(pin(1)), at: Self.host)
+    try await second.start()
+    #expect(second.log.events("root_key_on_server").isEmpty)
+    let apart = try await AdministeredService(scripted: second).call("GET", "/keysets")
+    #expect(apart["documents", "0", "rootHeld"] == false)
+    await second.service.stop()
+  }
+
+  @Test("private files that others can read are told at the start and at each reading")
+  func exposedFiles() async throws {
+    let server = try ScriptedService()
+    server.observer.show(.accepted(pin(1)), at: Self.host)
+    func told() -> Int { server.log.events("private_file_exposed").count }
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o644], ofItemAtPath: server.directory.path("prv.pem"))
+    try await server.start()
+    #expect(told() == 1)
+    await server.service.readAgain { () throws(ConfigurationError) in server.configuration }
+    #expect(told() == 2)
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o600], ofItemAtPath: server.directory.path("prv.pem"))
+    await server.service.readAgain { () throws(ConfigurationError) in server.configuration }
+    #expect(told() == 2)
+    await server.service.stop()
   }
 
   @Test("at SIGHUP another prv.pem is refused and said; the adopted one is taken")

@@ -36,6 +36,8 @@ final class SealedStore: RegistryStore {
     var fault: SealFault?
     /// Names that ``StoreIdentity/records`` lacks.
     var unlisted: Set<String> = []
+    /// The listing of them that is under way.
+    var listing: Task<Void, Never>?
     var leadership: (any StoreLeadership)?
   }
 
@@ -127,7 +129,7 @@ final class SealedStore: RegistryStore {
 
   func record(named name: String) async throws(StoreError) -> StoredRecord? {
     let record = try await read(name)
-    if record != nil, Self.isSealed(name) { try? await list(name) }
+    if record != nil, Self.isSealed(name) { await list(name) }
     return record
   }
 
@@ -159,7 +161,7 @@ final class SealedStore: RegistryStore {
     let sealed = try seal(bytes, name, version: version + 1)
     let outcome = try await base.replace(name, version: version, with: sealed, history: history)
     // Once it is made: a name whose record never came to be would look like one that vanished.
-    if case .replaced = outcome { try? await list(name) }
+    if case .replaced = outcome { await list(name) }
     return outcome
   }
 
@@ -320,17 +322,26 @@ final class SealedStore: RegistryStore {
     return fault
   }
 
-  /// Has the identity name a record that is there. Names that come at the same time are written together.
-  private func list(_ name: String) async throws(StoreError) {
-    let isListed = state.withLock { state in
-      guard state.identity?.records.contains(name) != true || state.version == 0 else {
-        return true
+  /// Has the identity name a record that is there; what fails is tried again when the record is next read. One
+  /// writer at a time: names that come meanwhile are written together afterwards.
+  private func list(_ name: String) async {
+    // One that is under way may have begun before this name came.
+    for _ in 0..<2 {
+      let listing = state.withLock { state -> Task<Void, Never>? in
+        let isListed = state.identity?.records.contains(name) ?? true
+        guard !isListed || state.version == 0 else { return nil }
+        state.unlisted.insert(name)
+        if let listing = state.listing { return listing }
+        let listing = Task {
+          try? await self.change { _ in }
+          self.state.withLock { $0.listing = nil }
+        }
+        state.listing = listing
+        return listing
       }
-      state.unlisted.insert(name)
-      return false
+      guard let listing else { return }
+      await listing.value
     }
-    if isListed { return }
-    try await change { _ in }
   }
 
   /// Changes the identity, and lists what it lacks.
