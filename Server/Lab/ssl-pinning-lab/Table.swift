@@ -7,10 +7,11 @@ enum Table {
     + LiveRotationRows.all + LiveRegistryRows.all + LiveOutageRows.all + LiveMishapRows.all
     + LiveClockRows.all
     + LiveCrowdRows.changes + LiveMomentRows.changes + LiveNameRows.all
+    + LiveStoreRows.changes
   static let attacks =
     MiddlemanRows.all + TimeRows.attacks + ClearTextRows.all + RegistryAttackRows.all
     + TamperingRows.all
     + BodyRows.all + RoadRows.attacks
     + ServerRows.attacks + LiveAttackRows.all + LiveForgeryRows.all
-    + LiveCrowdRows.attacks + LiveMomentRows.attacks
+    + LiveCrowdRows.attacks + LiveMomentRows.attacks + LiveStoreRows.attacks
 }

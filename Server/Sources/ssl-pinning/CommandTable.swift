@@ -7,6 +7,7 @@ extension Command {
       Get.command,
       PinCommand.command,
       Verify.command, Sign.command,
-      KeysGenerate.command, KeysRotate.command, KeysSignSet.command, Canonicalize.command,
+      KeysGenerate.command, KeysRotate.command, KeysSignSet.command, StoreCommands.adopt,
+      StoreCommands.reset, Canonicalize.command,
     ]
 }

@@ -100,6 +100,78 @@ struct ConfigTrialTests {
     #expect(try await check(directory, "--offline").exitCode == 0)
   }
 
+  @Test("says that the store goes by another prv.pem, and that a record was changed")
+  func store() async throws {
+    let directory = try stage()
+    #expect(try await start(directory).exitCode == 0)
+    #expect(try await check(directory).exitCode == 0)
+    try FileManager.default.removeItem(at: directory.file("tls/pub.pem"))
+    try FileManager.default.removeItem(at: directory.file("tls/prv.pem"))
+    let other = try SigningKey.generate(bits: 2048)
+    try other.write(to: directory.file("tls/prv.pem"))
+    let outcome = try await check(directory)
+    #expect(outcome.exitCode == 1)
+    let id = other.trustKey.roleKey.id.base64
+    #expect(outcome.stderr.contains("prv.pem is \(id)"), "\(outcome.stderr)")
+    #expect(try await check(directory, "--offline").exitCode == 0)
+    // A server starts, and is not ready.
+    #expect(try await start(directory).exitCode == 0)
+    let place = ["--config-path", directory.path()]
+    #expect(try await Tool.run(["keys", "adopt", "x"] + place).exitCode == 2)
+    let hesitant = try await Tool.run(["keys", "adopt", id] + place)
+    #expect(hesitant.exitCode == 1 && hesitant.stderr.contains("prv.old.pem"))
+    try Keys.signing.get().write(to: directory.file("tls/prv.old.pem"))
+    let adopted = try await Tool.run(["keys", "adopt", id] + place)
+    #expect(adopted.exitCode == 0, "\(adopted.stderr)")
+    #expect(adopted.stdout.hasPrefix("the store goes by \(id)"))
+    #expect(try await check(directory).exitCode == 0)
+    for arguments in [["a.json"], ["a.json", "--take", "--anew"]] {
+      #expect(try await Tool.run(["store", "reset"] + arguments + place).exitCode == 2)
+    }
+    let none = try await Tool.run(["store", "reset", "b.json", "--anew"] + place)
+    #expect(none.exitCode == 1 && none.stderr.contains("no document b.json is configured"))
+    let anew = try await Tool.run(["store", "reset", "a.json", "--anew"] + place)
+    #expect(anew.exitCode == 0 && anew.stdout.contains("first sight"), "\(anew.stderr)")
+    let own = try await Tool.run(["store", "reset", ".store", "--take"] + place)
+    #expect(own.exitCode == 0 && own.stdout.contains("1 of the documents"), "\(own.stderr)")
+    #expect(try await check(directory).exitCode == 0)
+  }
+
+  @Test(
+    "warns of every private file that others can read, of a weak key, and of a store that forgets")
+  func exposed() async throws {
+    let directory = try stage()
+    try directory.write(
+      """
+      keys: [{fqdn: a.invalid, file: a.json}]
+      server: {listen: "127.0.0.1:0", key: 0123456789abcdef0123456789}
+      storage: {type: memory}
+      """, to: "config.yaml")
+    try FileManager.default.createDirectory(
+      at: directory.file("tls/online"), withIntermediateDirectories: true)
+    try TrustSigningKey.generate(.ed25519).write(to: directory.file("tls/online/a.pem"))
+    for file in ["tls/prv.pem", "tls/pub.pem"] {
+      try FileManager.default.removeItem(at: directory.file(file))
+    }
+    try SigningKey.generate(bits: 1024).write(to: directory.file("tls/prv.pem"))
+    let files = ["tls/prv.pem", "tls/online/a.pem", "config.yaml"]
+    func warnings(_ mode: Int) async throws -> [String] {
+      for file in files {
+        try FileManager.default.setAttributes(
+          [.posixPermissions: mode], ofItemAtPath: directory.path(file))
+      }
+      return try await check(directory).stderr.split(separator: "\n").map(String.init)
+    }
+    let open = try await warnings(0o640)
+    for file in files {
+      #expect(open.contains { $0.contains("others can read \(directory.path(file));") }, "\(open)")
+    }
+    let closed = try await warnings(0o600)
+    #expect(closed.count == 2, "\(closed)")
+    #expect(closed.contains { $0.contains("prv.pem has 1024 bits") })
+    #expect(closed.contains { $0.contains("first sight") })
+  }
+
   @Test("warns of what up would log, and of an address that is in use, in JSON too")
   func warnings() async throws {
     let directory = try stage("ui: {enabled: true}")
@@ -115,7 +187,8 @@ struct ConfigTrialTests {
       ])
     #expect(outcome.exitCode == 0, "\(outcome.stderr)")
     for part in [
-      "others can read the signing key", "no document is called a,", "was a.json meant?",
+      "others can read", "the administration is off", "no document is called a,",
+      "was a.json meant?",
       "127.0.0.1:\(busy.port) is in use",
     ] {
       #expect(outcome.stderr.contains(part), "\(part) is not in\n\(outcome.stderr)")

@@ -42,6 +42,58 @@ struct KeysTests {
   }
 
   @Test(
+    "with --root makes a root key apart and an online key under it, and prints both lines for the app"
+  )
+  func root() async throws {
+    try await withTemporaryDirectory { directory in
+      let out = directory.path("tls")
+      let outcome = try await Tool.run([
+        "keys", "generate", "--out", out, "--algorithm", "rsa-2048", "--root", "--registry-name",
+        "a.json",
+      ])
+      #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+      let lines = outcome.stdout.split(separator: "\n").map(String.init)
+      func text(_ file: String) throws -> String {
+        try String(contentsOfFile: directory.path(file), encoding: .utf8)
+      }
+      let (key, root) = (try TrustKey(text("tls/pub.pem")), try TrustKey(text("root/pub.pem")))
+      #expect(
+        lines == [
+          "signingKeyBase64: \"\(StrictBase64.encode(key.spkiDER))\"",
+          "rootKeys: [\"\(StrictBase64.encode(root.spkiDER))\"]",
+        ])
+      #expect(outcome.stderr.contains("carry it off this machine"))
+      for file in ["tls/prv.pem", "root/prv.pem", "tls/online/first.pem"] {
+        let attributes = try FileManager.default.attributesOfItem(atPath: directory.path(file))
+        #expect(attributes[.posixPermissions] as? Int == 0o600, "\(file)")
+      }
+      // Nothing is overwritten, and nothing half made is left.
+      let again = try await Tool.run([
+        "keys", "generate", "--out", directory.path("other"), "--root=\(directory.path("root"))",
+      ])
+      #expect(again.exitCode == 3 && again.stderr.contains("exists and is kept"))
+      let left = FileManager.default.fileExists(atPath: directory.path("other/prv.pem"))
+      #expect(!left)
+      #expect(
+        try await Tool.run("keys", "generate", "--out", out, "--root=\(out)/root").exitCode != 0)
+      // What the server signs is what an app with either line believes.
+      let payload = try directory.write(
+        #"{"keys":[{"domainName":"a.test","key":"\#(StrictBase64.encode([UInt8](repeating: 1, count: 32)))"}]}"#,
+        to: "payload.json")
+      let signed = try await Tool.run([
+        "sign", "--first", "--key", out + "/prv.pem", "--online-key", out + "/online/first.pem",
+        "--key-sets", out + "/keysets/a.json", "--registry-name", "a.json",
+        payload.path(percentEncoded: false), "--out", directory.path("a.json"),
+      ])
+      #expect(signed.exitCode == 0, "\(signed.stderr)")
+      for trust in [["--root-key", directory.path("root/pub.pem")], ["--key", out + "/pub.pem"]] {
+        let verified = try await Tool.run(["verify"] + trust + [directory.path("a.json")])
+        #expect(verified.exitCode == 0, "\(trust): \(verified.stderr)")
+      }
+    }
+  }
+
+  @Test(
     "makes keys for statements, and says that format 1 does not take them",
     arguments: [("ed25519", "EdDSA"), ("p256", "ES256")])
   func curves(algorithm: String, name: String) async throws {

@@ -7,7 +7,9 @@ import Testing
   private static let file = "www.example.com.json"
 
   /// The YAML of `storage` for an empty store of this kind, and what must not go before the service.
-  private func storage(_ kind: StoreKind) async throws -> (yaml: String, ground: (any Sendable)?) {
+  static func storage(
+    _ kind: StoreKind
+  ) async throws -> (yaml: String, ground: (any Sendable)?) {
     switch kind {
     case .memory: return ("{type: memory}", nil)
     case .sqlite: return ("{type: sqlite, dsn: \"DIR/registry.db\"}", nil)
@@ -25,7 +27,7 @@ import Testing
   @Test(
     "publishes after a restart what it had published, without a look", arguments: StoreKind.shared)
   func restart(_ kind: StoreKind) async throws {
-    let (yaml, ground) = try await storage(kind)
+    let (yaml, ground) = try await Self.storage(kind)
     let first = try ScriptedService(storage: yaml)
     first.observer.show(.accepted(pin(1)), at: Self.host)
     try await first.start()

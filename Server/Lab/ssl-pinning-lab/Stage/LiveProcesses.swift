@@ -2,6 +2,7 @@ import FaultLab
 import Foundation
 import SslPinning
 import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import TestSupport
 
@@ -70,6 +71,25 @@ final class LiveProcesses: Sendable {
 
   /// Has the first server read its files again.
   func hangUp() { servers.withLock(\.first)?.process.send(SIGHUP) }
+
+  /// Puts another `prv.pem` where servers read theirs, and the one before beside it.
+  ///
+  /// - Returns: the new key's id.
+  func replaceSigningKey() throws -> SPKIPin {
+    let directory = keys.directory
+    try FileManager.default.moveItem(
+      at: directory.appending(path: "prv.pem"), to: directory.appending(path: "prv.old.pem"))
+    try FileManager.default.removeItem(at: directory.appending(path: "pub.pem"))
+    let key = try SigningKey.generate(bits: 2048)
+    try key.write(to: directory.appending(path: "prv.pem"))
+    try key.writePublicKey(to: directory.appending(path: "pub.pem"))
+    return key.trustKey.roleKey.id
+  }
+
+  /// Has the store go by the key of this id.
+  func adopt(_ id: SPKIPin) async throws {
+    try await SslPinningTool.run(["keys", "adopt", id.base64, "--config-file", configuration])
+  }
 
   /// Waits until the first server leads and has a document.
   func lead() async throws {

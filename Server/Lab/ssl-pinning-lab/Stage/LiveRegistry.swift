@@ -26,7 +26,7 @@ final class LiveRegistry: Sendable {
   private let store: URL
   private let backup: URL
   let clock: WrongClock
-  private let configuration: Locked<ServerConfiguration>
+  let configuration: Locked<ServerConfiguration>
   private let observer: any EndpointObserver
   private let names: Locked<[String: [Endpoint]]>
   /// The first one leads, the others follow.
@@ -168,6 +168,9 @@ final class LiveRegistry: Sendable {
     try leadWire()
     try await settle()
   }
+
+  /// The file of the store.
+  var storePath: String { store.appending(path: "registry.db").path(percentEncoded: false) }
 
   /// Copies the store, as a nightly copy does. No server may be up.
   func copyStore() throws { try Self.replace(backup, by: store) }

@@ -72,8 +72,24 @@ public struct ConfigurationSources: Sendable {
       try bytes.map(YAMLDocument.root) ?? .null(.standard), replacements: replacements,
       directory: directory,
       stateDirectory: stateDirectory)
-    return EffectiveConfiguration(
-      try ServerConfiguration(tree), tree: tree, file: bytes == nil ? nil : file)
+    var configuration = try ServerConfiguration(tree)
+    if Self.hasSecrets(configuration, in: tree) { configuration.secretsFile = file }
+    return EffectiveConfiguration(configuration, tree: tree, file: bytes == nil ? nil : file)
+  }
+
+  /// Whether the file, rather than the environment or a flag, has a secret.
+  private static func hasSecrets(
+    _ configuration: ServerConfiguration, in tree: ConfigurationTree
+  ) -> Bool {
+    func isInFile(_ setting: Setting) -> Bool {
+      if case .file = tree.origin(of: setting) { true } else { false }
+    }
+    if configuration.server.key != nil, isInFile(.serverKey) { return true }
+    switch configuration.storage {
+    case .postgres(let dsn, _), .redis(let dsn, _):
+      return isInFile(.storageDSN) && MaskedDSN(dsn).description != dsn
+    case .memory, .sqlite, .fileSystem: return false
+    }
   }
 
   private var stateDirectory: String {

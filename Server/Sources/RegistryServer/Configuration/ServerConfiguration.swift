@@ -27,6 +27,8 @@ public struct ServerConfiguration: Sendable, Equatable {
   public var reports: ReportsConfiguration
   /// Where metrics and probes are served apart; `nil` where they are beside the documents.
   public var metricsListen: ListenAddress?
+  /// The file that this was read from, if it has secrets in it: `server.key`, or a password in `storage.dsn`.
+  public var secretsFile: String?
 
   /// A configuration; the defaults are those of the configuration file.
   public init(

@@ -1,3 +1,6 @@
+import CanonicalJSON
+import SslPinningRules
+
 /// What others see of a document's keeper.
 extension DocumentKeeper {
   /// What the document is to say.
@@ -39,7 +42,13 @@ extension DocumentKeeper {
 
   /// Whether what the store has of this document can be read. Nothing of it is taken over.
   func check() async throws(StoreError) {
-    guard let record = try await services.store.record(named: file) else { return }
+    let record: StoredRecord?
+    do throws(StoreError) { record = try await services.store.record(named: file) } catch {
+      // Then nothing is decided for it, which is told once it is read.
+      if case .seal = error { return }
+      throw error
+    }
+    guard let record else { return }
     _ = try DocumentState(decoding: record.bytes, file: file)
   }
 
@@ -74,6 +83,46 @@ extension DocumentKeeper {
       sightings.flatMap(\.chain.authorities).filter { pin in
         isListed { $0.authorities[pin] != nil }
       })
+  }
+
+  /// Publishes a finished document, and tells of it.
+  func publish(_ document: PublishedDocument) {
+    guard services.published.publish(document) else { return }
+    services.metrics?.published(
+      DocumentFacts(
+        file: file, version: document.number?.version, epoch: document.number?.epoch,
+        keySetEnd: document.keySetExpires,
+        signed: document.signed, entries: services.published.content(file)?.entries ?? []))
+    services.log.event(
+      .info, "document_published",
+      [
+        "file": file, "keys": "\(document.keyCount)", "etag": document.entityTag,
+        "signed": RFC3339.text(document.signed),
+        "version": document.number.map { "\($0.epoch).\($0.version)" } ?? "",
+      ])
+  }
+
+  /// Tells of keys that do not fit the key sets, and of a set that ends, before the next change needs them.
+  func checkSigning(at now: Int64) {
+    signingChecked = now
+    guard fault == nil else { return }
+    if let problem = services.signer.problem(of: file, after: state, at: now) {
+      services.health.report(file, "\(problem)", as: .signing)
+      state.raise(ServerAlert(kind: .signing, message: "\(problem)", since: now))
+      services.log.event(
+        problem.isAhead ? .warn : .error, problem.isAhead ? "key_set_ends" : "signing_impossible",
+        ["file": file, "reason": "\(problem)"])
+    } else if state.alerts[""]?.contains(where: { $0.kind == .signing }) == true {
+      state.settle(.signing, "")
+      services.health.clear(file)
+    }
+  }
+
+  /// What does not depend on what is signed. Not on the actor.
+  static func encode(
+    _ state: DocumentState, _ entries: [HistoryEntry]
+  ) async -> (domains: [UInt8], history: [[UInt8]]) {
+    (state.encodedDomains, entries.map { JSONValue.object($0.json).canonicalBytes })
   }
 
   var hasKeys: Bool { state.ledgers.values.contains { !$0.keys.isEmpty } }

@@ -23,7 +23,7 @@ actor DocumentKeeper {
   /// The endpoints in force.
   private(set) var endpoints: [WatchedEndpoint] = []
 
-  private(set) var state = DocumentState()
+  var state = DocumentState()
   private var stored = DocumentState()
   private var version: Int64 = 0
   private var history = PendingHistory()
@@ -36,6 +36,8 @@ actor DocumentKeeper {
   /// Whether a write failed, or the store went back, so that the record lacks what is known here.
   private var isAhead = false
   private var mustSign = true
+  /// Why this document decides and signs nothing: the store is not believed.
+  var fault: SealFault?
   /// What accepted looks say of time.
   private var proof = TimeProof()
   /// Whether others are watched than were when somebody last asked.
@@ -56,8 +58,19 @@ actor DocumentKeeper {
 
   /// Reads what the store has and publishes it.
   ///
-  /// - Throws: ``StoreError``: a server that cannot read its past must not begin a new one.
-  func open() async throws(StoreError) { _ = try await reload() }
+  /// - Throws: ``StoreError``: a server that cannot read its past must not begin a new one. A seal that is not
+  ///   good is no reason not to start: what was published last is served (``hold(_:at:)``).
+  func open(at now: Int64 = 0) async throws(StoreError) {
+    do throws(StoreError) { _ = try await reload(at: now) } catch {
+      guard case .seal = error else { throw error }
+      return
+    }
+    guard let copy = copyAhead() else { return }
+    state = state.goingOn(from: copy, endpoints: endpoints)
+    (isDirty, isAhead, mustSign) = (true, true, true)
+    refreshEndpoints()
+    tell(of: copy, version: version)
+  }
 
   /// Takes over another configuration.
   func reconfigure(_ settings: KeeperSettings) {
@@ -78,7 +91,7 @@ actor DocumentKeeper {
   ///   unless the store failed.
   func enter(_ look: Look, of endpoint: WatchedEndpoint, at now: Int64) async -> EnteredLook {
     let id = endpoint.id
-    guard inForce.contains(id) else { return EnteredLook() }
+    guard inForce.contains(id), fault == nil else { return EnteredLook() }
     var ledger = state.ledgers[id] ?? DomainLedger()
     let group = ledger.keys.map(\.pin)
     let context = context(of: endpoint, ledger, look)
@@ -114,6 +127,7 @@ actor DocumentKeeper {
       end.finish()
     }
     for _ in 0..<8 {
+      if let fault { throw .notStored("\(fault)") }
       let (before, waiting) = (state, history.entries)
       var next = state
       let entries = try change(&next, settings.configuration.endpoints)
@@ -125,7 +139,7 @@ actor DocumentKeeper {
           refreshEndpoints()
           return entries
         }
-        try await reloading()
+        try await reloading(at: now)
       } catch { throw .notStored("\(error)") }
     }
     throw .notStored("others keep changing the document")
@@ -155,7 +169,7 @@ actor DocumentKeeper {
   func refresh(at now: Int64, isFollowing: Bool = false) async {
     while let running = writing { await running.value }
     do throws(StoreError) {
-      let isNewer = try await reload()
+      let isNewer = try await reload(at: now)
       if isFollowing, isNewer, isAhead, writing == nil {
         (state, history, isDirty, isAhead) = (stored, PendingHistory(), false, false)
         refreshEndpoints()
@@ -178,21 +192,6 @@ actor DocumentKeeper {
     guard !entries.isEmpty else { return }
     for entry in entries { history.append(entry) }
     (isDirty, isAhead, mustSign) = (true, true, true)
-  }
-
-  /// Tells of keys that do not fit the key sets, and of a set that ends, before the next change needs them.
-  func checkSigning(at now: Int64) {
-    signingChecked = now
-    if let problem = services.signer.problem(of: file, after: state, at: now) {
-      services.health.report(file, "\(problem)", as: .signing)
-      state.raise(ServerAlert(kind: .signing, message: "\(problem)", since: now))
-      services.log.event(
-        problem.isAhead ? .warn : .error, problem.isAhead ? "key_set_ends" : "signing_impossible",
-        ["file": file, "reason": "\(problem)"])
-    } else if state.alerts[""]?.contains(where: { $0.kind == .signing }) == true {
-      state.settle(.signing, "")
-      services.health.clear(file)
-    }
   }
 
   /// Whether others are watched, or paused, than the last time that this was asked: somebody else's change,
@@ -235,7 +234,7 @@ actor DocumentKeeper {
       do throws(KeeperFailure) {
         if try await write(state, entries, signing: isSigning, at: now) { return }
         (isDirty, mustSign) = (true, true)
-        try await reloading()
+        try await reloading(at: now)
       } catch {
         (isDirty, isAhead, mustSign) = (true, true, true)
         note(error, at: now)
@@ -268,6 +267,7 @@ actor DocumentKeeper {
         file, version: base, with: bytes, history: lines)
     } catch {
       history.failed()
+      if case .seal(let fault) = error { await hold(fault, at: now) }
       throw .store(error)
     }
     guard case .replaced(let version) = outcome else {
@@ -289,13 +289,6 @@ actor DocumentKeeper {
     (state.document, state.signed, state.number) = (next.document, next.signed, next.number)
     publish(document)
     return true
-  }
-
-  /// What does not depend on what is signed. Not on the actor.
-  private static func encode(
-    _ state: DocumentState, _ entries: [HistoryEntry]
-  ) async -> (domains: [UInt8], history: [[UInt8]]) {
-    (state.encodedDomains, entries.map { JSONValue.object($0.json).canonicalBytes })
   }
 
   /// Signs what a state says where that is something else than was published, or is a day old.
@@ -329,7 +322,7 @@ actor DocumentKeeper {
   }
 
   private func isDue(at now: Int64) -> Bool {
-    guard mayPublish else { return false }
+    guard mayPublish, fault == nil else { return false }
     return isDirty || isOld(at: now) || (mustSign && hasKeys)
   }
 
@@ -341,33 +334,29 @@ actor DocumentKeeper {
   /// Whether there is a document already, or every endpoint was looked at.
   private var mayPublish: Bool { !state.document.isEmpty || awaited.isEmpty }
 
-  private func publish(_ document: PublishedDocument) {
-    guard services.published.publish(document) else { return }
-    services.metrics?.published(
-      DocumentFacts(
-        file: file, version: document.number?.version, epoch: document.number?.epoch,
-        keySetEnd: document.keySetExpires,
-        signed: document.signed, entries: services.published.content(file)?.entries ?? []))
-    services.log.event(
-      .info, "document_published",
-      [
-        "file": file, "keys": "\(document.keyCount)", "etag": document.entityTag,
-        "signed": RFC3339.text(document.signed),
-        "version": document.number.map { "\($0.epoch).\($0.version)" } ?? "",
-      ])
-  }
+  // MARK: - Reading
 
-  private func reloading() async throws(KeeperFailure) {
-    do throws(StoreError) { _ = try await reload() } catch { throw .store(error) }
+  private func reloading(at now: Int64) async throws(KeeperFailure) {
+    do throws(StoreError) { _ = try await reload(at: now) } catch { throw .store(error) }
   }
 
   /// Takes over the record in force: what it says of looks is united with what is known here, and
   /// its document is published if this server's key signed it.
   ///
   /// - Returns: whether it was newer than what was known.
-  private func reload() async throws(StoreError) -> Bool {
+  private func reload(at now: Int64) async throws(StoreError) -> Bool {
     let known = version
-    let record = try await services.store.record(named: file)
+    let record: StoredRecord?
+    do throws(StoreError) { record = try await services.store.record(named: file) } catch {
+      guard case .seal(let fault) = error else { throw error }
+      // What vanished while this server runs it knows.
+      guard fault == .vanished(record: file), known > 0 else {
+        await hold(fault, at: now)
+        throw error
+      }
+      record = nil
+    }
+    release()
     guard let record, record.version > version else {
       // Nobody was faster: the question was asked when the newer version was known already.
       if version == known, record?.version ?? 0 < known { try goBack(to: record) }
@@ -492,6 +481,8 @@ actor DocumentKeeper {
   }
 
   private func note(_ failure: KeeperFailure, at now: Int64) {
+    // Told where it was found out.
+    if case .store(.seal) = failure { return }
     services.health.report(file, "\(failure)", as: failure.alert == .signing ? .signing : .store)
     state.raise(ServerAlert(kind: failure.alert, message: "\(failure)", since: now))
     services.log.event(.error, "document_not_stored", ["file": file, "reason": "\(failure)"])

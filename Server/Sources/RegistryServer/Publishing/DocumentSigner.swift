@@ -27,17 +27,28 @@ public struct DocumentSigner: Sendable {
   public static let renewal: Int64 = 86_400
 
   let key: SigningKey
+  /// The key of `prv.old.pem`, which `key` takes the place of. It signs nothing: what was sealed under it is
+  /// read by it.
+  let formerKey: SigningKey?
   let statements: StatementSigner?
 
   /// A signer with this key.
   ///
   /// - Parameter statements: signs what format 1 cannot say; `nil` publishes format 1 alone.
-  init(key: SigningKey, statements: StatementSigner? = nil) {
+  init(key: SigningKey, formerKey: SigningKey? = nil, statements: StatementSigner? = nil) {
     self.key = key
+    self.formerKey = formerKey
     self.statements = statements
   }
 
-  /// Reads `prv.pem` in a directory, and checks that a `pub.pem` beside it is its public half:
+  /// What records of the store are sealed under.
+  ///
+  /// - Throws: ``SigningKeyError`` if a key does not add up.
+  var sealKeys: SealKeys {
+    get throws(SigningKeyError) { try SealKeys(key, former: formerKey) }
+  }
+
+  /// Reads `prv.pem` in a directory, and `prv.old.pem` if it is there, and checks that a `pub.pem` beside it is its public half:
   /// clients that were given another one would refuse every document.
   ///
   /// - Throws: ``DocumentSignerError``.
@@ -52,8 +63,15 @@ public struct DocumentSigner: Sendable {
       throw .signingKey(path: path, error)
     }
     try Self.check(files.appending(path: "pub.pem"), against: key)
+    let formerFile = files.appending(path: "prv.old.pem")
+    var formerKey: SigningKey?
+    if FileManager.default.fileExists(atPath: formerFile.path(percentEncoded: false)) {
+      do throws(SigningKeyError) { formerKey = try SigningKey(file: formerFile) } catch {
+        throw .signingKey(path: formerFile.path(percentEncoded: false), error)
+      }
+    }
     self.init(
-      key: key,
+      key: key, formerKey: formerKey?.publicKeyDER == key.publicKeyDER ? nil : formerKey,
       statements: publishing.statements
         ? try StatementSigner(directory: directory, publishing: publishing) : nil)
   }
@@ -158,6 +176,16 @@ public struct DocumentSigner: Sendable {
     return sets.count > published.count
   }
 
+  /// Whether the key that apps ship, which is on this server, signs key sets: then whoever steals it is the
+  /// registry, and nothing but a release of the app helps. Without statements it is all there is.
+  func isRoot(of file: String, after state: DocumentState) -> Bool {
+    guard let statements else { return true }
+    let published = StatementSigner.published(in: state.document)
+    let sets = (try? statements.keySets(of: file, published: published)) ?? published
+    guard let newest = sets.last else { return true }
+    return newest.keySet.root.keys.contains { $0.id == key.trustKey.roleKey.id }
+  }
+
   /// Why no statement could be signed now or before long, or not under the newest complete key set; `nil` where one
   /// could.
   func problem(of file: String, after state: DocumentState, at now: Int64) -> SigningProblem? {
@@ -172,14 +200,7 @@ public struct DocumentSigner: Sendable {
 
   /// A document that was signed before, here or by another server, if this key signed it.
   func recognise(_ bytes: [UInt8], file: String, signed: Int64) -> PublishedDocument? {
-    guard !bytes.isEmpty,
-      let envelope = try? RegistryEnvelope(
-        parsing: bytes, limits: RegistryLimits(maximumBytes: 64 << 20)),
-      let verification = try? VerificationKey(bytes: [UInt8](key.publicKeyPEM.utf8)),
-      (try? envelope.verifiedPayload(by: verification)) != nil,
-      let document = (try? JSONValue(parsing: bytes))?.objectValue
-    else { return nil }
-    return PublishedDocument(file: file, bytes: bytes, document: document, signed: signed)
+    LastCopies.document(bytes, file, signedBy: key.publicKeyPEM, at: signed)
   }
 
   /// The number of the next statement: above the last one, and at least the time, so that a server

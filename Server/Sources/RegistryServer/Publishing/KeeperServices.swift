@@ -13,6 +13,8 @@ struct KeeperServices: Sendable {
   var metrics: ServerMetrics?
   /// Whether the time is known to be right: then a statement of a time to come may be taken back.
   var isClockConfirmed: @Sendable () -> Bool = { false }
+  /// What is served while the store is not believed; `nil` serves nothing then.
+  var copies: LastCopies?
   /// Tells a sudden change of all endpoints, whatever their documents.
   let gauge = Locked(ChangeGauge())
 
@@ -28,6 +30,7 @@ enum KeeperFailure: Error, CustomStringConvertible {
   /// What kind of alert it is for as long as it lasts.
   var alert: ServerAlert.Kind {
     switch self {
+    case .store(.seal(let fault)): fault.alert
     case .store: .storing
     case .signing: .signing
     }

@@ -42,7 +42,7 @@ struct StatementSigner: Sendable {
   }
 
   /// The keys that `ssl-pinning keys rotate` made.
-  private static func rotated(in directory: String) throws(SigningKeyError) -> [String] {
+  static func rotated(in directory: String) throws(SigningKeyError) -> [String] {
     guard access(directory, R_OK | X_OK) == 0 else {
       guard errno != ENOENT else { return [] }
       throw .unreadable(path: directory, reason: String(cString: strerror(errno)).lowercased())

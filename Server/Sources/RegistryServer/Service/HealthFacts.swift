@@ -48,9 +48,12 @@ struct HealthFacts: Sendable, Equatable {
   ///   documents of all others out of service, but one that was merely not looked at yet should not
   ///   be answered for.
   /// - A store that fails does not make it unready: the last documents are still right.
+  /// - One that is not believed does, by another signing key or a broken seal: nothing is decided here, so no
+  ///   changed key is published, and who rolls out a wrong key is stopped by it.
   var readiness: HealthReport {
     let isComplete = waitingFiles.isEmpty || hasLookedEverywhere
-    let isReady = hasDocument && isComplete && !isStopping
+    let isBelieved = !failures.values.contains { $0.kind == .key || $0.kind == .seal }
+    let isReady = hasDocument && isComplete && isBelieved && !isStopping
     var reasons = isStopping ? ["the server is stopping"] : []
     reasons += waiting
     reasons += failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.reason)" }

@@ -29,6 +29,10 @@ struct HealthReport: Sendable, Equatable {
     case store
     /// Documents cannot be signed.
     case signing
+    /// The store goes by another signing key.
+    case key
+    /// Records of the store are not as a server with the key wrote them.
+    case seal
     /// Copies of documents cannot be written.
     case files
     /// A configuration was refused; the one before is in force.

@@ -14,16 +14,16 @@ import TLSTools
 public final class RegistryService: Sendable {
   private let inForce: Locked<ServerConfiguration>
   private let clock: SteadyClock
-  private let log: ServerLog
+  let log: ServerLog
   private let documents: PublishedDocuments
   private let health = ServiceHealth()
-  private let store: any RegistryStore
+  let store: SealedStore
   private let metrics: ServerMetrics
   /// What reported chains are judged by.
   private let anchors: Locked<AnchorsInForce?>
   /// What apps report; `nil` where nothing is collected.
   private let reports: ReportCollector?
-  private let services: KeeperServices
+  let services: KeeperServices
   private let duty: WatchDuty
   /// What was passed in instead of looking over TLS.
   private let observer: (any EndpointObserver)?
@@ -60,7 +60,6 @@ public final class RegistryService: Sendable {
       signer = try DocumentSigner(
         directory: configuration.tls.directory, publishing: configuration.publishing)
     } catch { throw .signer(error) }
-    Self.warnIfExposed(configuration.tls.directory + "/prv.pem", log)
     let clock = SteadyClock(clock) { [health] change in
       log.note(change)
       health.doubts(clock: change)
@@ -68,15 +67,16 @@ public final class RegistryService: Sendable {
     let metrics = ServerMetrics(
       version: ServerVersion.current, started: clock.now(), droppedLines: { log.droppedLines })
     metrics.configured(configuration.documents)
-    let store: MeasuredStore
-    do throws(StoreError) {
-      store = MeasuredStore(try configuration.storage.open(), metrics: metrics)
-    } catch { throw .store(error) }
+    let store = try Self.store(configuration, signer: signer, metrics: metrics)
     self.metrics = metrics
     documents = PublishedDocuments(files: configuration.documents.map(\.file))
+    let signing = Locked(signer)
     services = KeeperServices(
-      signing: Locked(signer), store: store, published: documents, health: health, log: log,
-      metrics: metrics, isClockConfirmed: { clock.standing.isConfirmed })
+      signing: signing, store: store, published: documents, health: health, log: log,
+      metrics: metrics, isClockConfirmed: { clock.standing.isConfirmed },
+      copies: LastCopies(
+        store: store, directory: configuration.publishing.directory,
+        signer: { signing.withLock { $0 } }))
     let keepers = configuration.documents.map { [services] in
       DocumentKeeper(KeeperSettings($0, tls: configuration.tls), services: services)
     }
@@ -117,8 +117,10 @@ public final class RegistryService: Sendable {
   /// - Throws: ``RegistryServiceError``. Calling it twice is ``RegistryServiceError/alreadyStarted``.
   public func start() async throws(RegistryServiceError) {
     guard address == nil else { throw .alreadyStarted }
+    let configuration = inForce.withLock { $0 }
     do throws(StoreError) {
-      for keeper in duty.keepers { try await keeper.open() }
+      try await openStore(configuration)
+      for keeper in duty.keepers { try await keeper.open(at: clock.now()) }
       await beginTime()
       await shareDenials(among: duty.keepers)
       for keeper in duty.keepers { await keeper.checkSigning(at: clock.now()) }
@@ -126,9 +128,9 @@ public final class RegistryService: Sendable {
     if let warning = await store.warning {
       log.event(.warn, "storage_may_lose", ["message": warning])
     }
-    let configuration = inForce.withLock { $0 }
     copyDocuments(to: configuration.publishing.directory)
-    UnusedKeySets.warn(in: configuration.keySetsDirectory, of: configuration.documents, log)
+    warn(of: configuration, services.signer)
+    await tellRoots(of: duty.keepers)
     await reports?.open()
     let site = RegistrySite(
       documents: documents, health: health, administration: administrationSite(configuration),
@@ -193,7 +195,11 @@ public final class RegistryService: Sendable {
       reports: reports ?? NoReports(clock: clock),
       version: ServerVersion.current)
     return AdministrationSite(
-      routes: routes.all, refusal: configuration.administrationRefusal,
+      routes: routes.all,
+      refusal: { [inForce] in
+        // Whether it is on, and served in the clear, is in force until a restart.
+        configuration.administrationRefusal ?? inForce.withLock { $0.shortKeyRefusal }
+      },
       tokenKey: { [tokenKey] in tokenKey.withLock { $0 } },
       times: { [clock] in clock.standing.tokenTimes },
       log: log)
@@ -261,6 +267,11 @@ public final class RegistryService: Sendable {
       throw .listening(error)
     }
     services.signing.withLock { $0 = next.signer }
+    if await store.use(next.sealKeys) {
+      // What was signed by the key before is signed anew, and what could not be read by it is read.
+      documents.forgetContents()
+      for keeper in duty.keepers { await keeper.refresh(at: clock.now()) }
+    }
     anchors.withLock { $0 = next.anchors }
     tokenKey.withLock { $0 = next.tokenKey }
     let settings = Dictionary(
@@ -285,8 +296,11 @@ public final class RegistryService: Sendable {
     }
     inForce.withLock { $0 = new }
     await duty.replace(WatchPlan(keepers: next.keepers, observer: next.observer, tls: new.tls))
-    // Where key sets are read from is in force until a restart.
-    UnusedKeySets.warn(in: old.keySetsDirectory, of: new.documents, log)
+    // Where keys and key sets are read from is in force until a restart.
+    var read = new
+    (read.tls.directory, read.publishing.keySets) = (old.tls.directory, old.publishing.keySets)
+    (read.publishing.onlineKeys, read.storage) = (old.publishing.onlineKeys, old.storage)
+    warn(of: read, next.signer)
     for change in new.changes(from: old) {
       log.event(
         change.effect == .afterRestart ? .warn : .info, "configuration_changed",
@@ -307,6 +321,7 @@ public final class RegistryService: Sendable {
   /// What a configuration needs of the machine, before any of it is in force.
   private struct Prepared {
     let signer: DocumentSigner
+    let sealKeys: SealKeys
     let observer: any EndpointObserver
     let anchors: AnchorsInForce?
     let tokenKey: AdminTokenKey
@@ -324,6 +339,10 @@ public final class RegistryService: Sendable {
     do throws(DocumentSignerError) {
       signer = try DocumentSigner(directory: old.tls.directory, publishing: publishing)
     } catch { throw .signer(error) }
+    let sealKeys = try Self.sealKeys(of: signer, old)
+    do throws(StoreError) {
+      if let fault = try await store.refusal(of: sealKeys) { throw StoreError.seal(fault) }
+    } catch { throw .store(error) }
     let identity: ListenerIdentity?
     do throws(HTTPServerError) { identity = try new.server.listenerIdentity() } catch {
       throw .listening(error)
@@ -341,7 +360,8 @@ public final class RegistryService: Sendable {
       }
     }
     return Prepared(
-      signer: signer, observer: observer, anchors: try Self.anchors(new), tokenKey: tokenKey,
+      signer: signer, sealKeys: sealKeys, observer: observer, anchors: try Self.anchors(new),
+      tokenKey: tokenKey,
       identity: identity, keepers: keepers)
   }
 
@@ -464,14 +484,6 @@ public final class RegistryService: Sendable {
     let name = await signal.wait()
     log.event(.info, "signal", ["signal": name])
     await stop()
-  }
-
-  static func warnIfExposed(_ path: String, _ log: ServerLog) {
-    var status = stat()
-    guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return }
-    log.event(
-      .warn, "signing_key_exposed",
-      ["file": path, "message": "others can read the signing key; hint: chmod 600 \(path)"])
   }
 
   private static func observing(

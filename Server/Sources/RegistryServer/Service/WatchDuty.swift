@@ -130,6 +130,8 @@ final class WatchDuty: Sendable {
       group.addTask { [self] in
         for await name in store.changes() {
           await refresh(keepers.filter { name.isEmpty || $0.file == name })
+          // What was not believed may be now.
+          if name == StoreIdentity.recordName { await refresh(held) }
         }
       }
       group.addTask { [self] in
@@ -138,6 +140,15 @@ final class WatchDuty: Sendable {
           await refresh(keepers)
         }
       }
+    }
+  }
+
+  /// The keepers of documents that decide nothing because the store is not believed.
+  private var held: [DocumentKeeper] {
+    get async {
+      var held: [DocumentKeeper] = []
+      for keeper in keepers where await keeper.fault != nil { held.append(keeper) }
+      return held
     }
   }
 

@@ -31,6 +31,11 @@ public struct ServerAlert: Sendable, Hashable {
     case storing
     /// The machine's clock jumped, and the server does not go by it. About the server, of no document.
     case clock
+    /// The store goes by another signing key than this server's: nothing is decided or signed.
+    case otherSigningKey = "other-signing-key"
+    /// What the store has of the document is not as a server with the key wrote it, or is gone: nothing is
+    /// decided or signed for it.
+    case sealBroken = "seal-broken"
   }
 
   /// For how many seconds alerts stand that tell of a moment.

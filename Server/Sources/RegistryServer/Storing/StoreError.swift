@@ -25,6 +25,8 @@ public enum StoreError: Error, Equatable, Sendable {
   case busy
   /// Reading or writing failed; `reason` is the store's.
   case failed(operation: String, reason: String)
+  /// What the store has is not as a server with the signing key wrote it; it decides nothing.
+  case seal(SealFault)
   /// The store was closed.
   case closed
 }
@@ -56,6 +58,7 @@ extension StoreError: CustomStringConvertible {
       "\"\(name)\" cannot be a record's name; hint: letters, digits, '.', '_' and '-'"
     case .busy: "the store is held by another process; hint: is a backup running?"
     case .failed(let operation, let reason): "\(operation) failed: \(reason)"
+    case .seal(let fault): fault.description
     case .closed: "the store is closed"
     }
   }

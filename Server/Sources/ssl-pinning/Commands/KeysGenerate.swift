@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryServer
 import SslPinningRules
 import TLSTools
 
@@ -25,20 +26,39 @@ enum KeysGenerate {
     default: throw FlagValueError(wanted: "rsa-4096, rsa-3072, rsa-2048, p256 or ed25519")
     }
   }
+  private static let root: Flag<String> = {
+    var flag = Flag<String>(
+      "--root", "DIR",
+      "a root key as well, in DIR (root beside --out), and an online key under it"
+    ) { text throws(FlagValueError) in text }.description
+    flag.impliedValue = ""
+    return Flag(description: flag)
+  }()
+  private static let names = Flag.texts(
+    "--registry-name", "NAME",
+    "with --root: a document that gets a key set; else the configuration's")
   private static let json = Flag("--json", "one line of JSON instead: key, its id, the files")
 
   static let command = Command(
     "keys generate", "make the keys that a registry is signed and verified with",
-    flags: [out.description, algorithm.description, json.description],
+    flags: [
+      out.description, algorithm.description, root.description, names.description, json.description,
+    ] + ServerArguments.places,
     notes: [
       "Writes prv.pem (PKCS#8, mode 0600; keep it on the server, and a copy offline) and pub.pem, and\n"
         + "prints the public key as one line of base64: the app's signingKeyBase64. Never overwrites.",
       "Format 1 is RSA: signingKeyBase64 and the --key of sign must be. A p256 or ed25519 key is a\n"
         + "root or online key of format 2: for keys sign-set, sign --online-key, and the app's rootKeys.",
+      "With --root the app gets two lines, signingKeyBase64 and rootKeys. The root key signs who signs\n"
+        + "lists, and is needed for nothing else: carry it away. The server has an online key under it, in\n"
+        + "online, and a key set for each document, in keysets. If the server is robbed, keys rotate and\n"
+        + "the root key shut the thief out of every app that has the second line.",
     ],
     run: run)
 
   private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+    let kind = invocation[algorithm] ?? .rsa(bits: 4096)
+    var ceremony: KeysGenerateRoot?
     let directory = URL(filePath: try invocation.require(out), directoryHint: .isDirectory)
     let path = directory.path(percentEncoded: false)
     let files = (
@@ -50,6 +70,20 @@ enum KeysGenerate {
       // Asked before a second is spent on the key; the exclusive creation below is what counts.
       guard !InputFile.exists(path) else { throw exists(path) }
     }
+    if let place = invocation[root] {
+      guard case .rsa = kind else {
+        throw .usage("--root goes beside a format-1 key, which is RSA; hint: --algorithm rsa-4096")
+      }
+      let beside = directory.standardizedFileURL.deletingLastPathComponent()
+      ceremony = try KeysGenerateRoot(
+        beside: directory.standardizedFileURL,
+        root: place.isEmpty
+          ? beside.appending(path: "root", directoryHint: .isDirectory)
+          : URL(filePath: place, directoryHint: .isDirectory).standardizedFileURL,
+        names: try documents(invocation))
+    } else if invocation[names] != nil {
+      throw .usage("--registry-name goes with --root")
+    }
     do {
       try FileManager.default.createDirectory(
         at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -58,7 +92,7 @@ enum KeysGenerate {
     }
     let key: TrustSigningKey
     do throws(SigningKeyError) {
-      key = try TrustSigningKey.generate(invocation[algorithm] ?? .rsa(bits: 4096))
+      key = try TrustSigningKey.generate(kind)
       try key.write(to: files.privateKey)
       do throws(SigningKeyError) { try key.writePublicKey(to: files.publicKey) } catch {
         // Nobody has used the key yet: it is seconds old, and ours.
@@ -68,22 +102,46 @@ enum KeysGenerate {
     } catch {
       throw .couldNotFindOut(error.description)
     }
-    if invocation[json] {
-      try Console.write(
-        .members([
-          "algorithm": .string(key.algorithm.rawValue), "keyId": .string(key.roleKey.id.base64),
-          "publicKey": .string(StrictBase64.encode(key.publicKeyDER)),
-          "privateKeyFile": .string(files.privateKey.path(percentEncoded: false)),
-          "publicKeyFile": .string(files.publicKey.path(percentEncoded: false)),
-        ]))
-    } else {
-      try Console.write(line: StrictBase64.encode(key.publicKeyDER))
+    do throws(CommandFailure) { try ceremony?.write(besides: key) } catch {
+      unlink(files.privateKey.path(percentEncoded: false))
+      unlink(files.publicKey.path(percentEncoded: false))
+      throw error
     }
+    let line = StrictBase64.encode(key.publicKeyDER)
+    if invocation[json] {
+      var members = JSONObject([
+        ("algorithm", .string(key.algorithm.rawValue)), ("keyId", .string(key.roleKey.id.base64)),
+        ("publicKey", .string(line)),
+        ("privateKeyFile", .string(files.privateKey.path(percentEncoded: false))),
+        ("publicKeyFile", .string(files.publicKey.path(percentEncoded: false))),
+      ])
+      for (name, value) in ceremony?.members ?? [] { members[name] = value }
+      try Console.write(.object(members))
+    } else if let ceremony {
+      try Console.write(line: "signingKeyBase64: \"\(line)\"")
+      try Console.write(line: "rootKeys: [\"\(ceremony.line)\"]")
+    } else {
+      try Console.write(line: line)
+    }
+    for hint in ceremony?.hints(files.privateKey) ?? [] { Console.say(hint) }
     if key.algorithm != .rs512 {
       Console.say(
         "note: \(key.algorithm.rawValue) signs statements and key sets; format 1 needs RSA")
     }
     return .yes
+  }
+
+  /// The documents that get a key set: those that were named, else those of the configuration here.
+  private static func documents(_ invocation: Invocation) throws(CommandFailure) -> [String] {
+    guard let named = invocation[names] else {
+      let atHand = try ServerArguments.configurationAtHand(invocation)
+      return atHand?.configuration.documents.map(\.file) ?? []
+    }
+    for name in named
+    where !DocumentConfiguration.isSafe(file: name) || DocumentConfiguration.isTaken(file: name) {
+      throw .usage("--registry-name is the name of a document; hint: www.example.com.json")
+    }
+    return named
   }
 
   private static func exists(_ path: String) -> CommandFailure {

@@ -40,7 +40,7 @@ enum Up {
     switch error {
     case .signer(.signingKey(_, .unreadable)): .couldNotFindOut("\(error)")
     // It was read, and no database can be there.
-    case .signer, .store(.invalidDSN): .no("\(error)")
+    case .signer, .store(.invalidDSN), .store(.seal): .no("\(error)")
     case .anchors, .store, .listening, .alreadyStarted: .couldNotFindOut("\(error)")
     }
   }

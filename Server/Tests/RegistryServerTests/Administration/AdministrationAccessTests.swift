@@ -110,12 +110,31 @@ struct AdministrationAccessTests {
     await service.stop()
   }
 
-  @Test("a short server.key earns a warning, without the key")
+  @Test(
+    "a short server.key lets nobody in, and says so without the key, until a longer one is read")
   func shortServerKey() async throws {
     let service = try await AdministeredService.running(server: ", key: s3cret")
     let events = service.scripted.log.events("server_key_short")
     #expect(events.count == 1)
     #expect(!"\(events)".contains("s3cret"))
+    func token(_ key: String) throws -> [String: String] {
+      let issuer = try AdminTokenIssuer(
+        try configuration("keys: [{fqdn: a.example}]\nserver: {key: \(key)}"))
+      let token = try issuer.token(for: "alice", at: service.scripted.clock.now(), ttl: 60)
+      return ["Authorization": "Bearer \(token)"]
+    }
+    let refused = try await service.call("GET", "/session", headers: try token("s3cret"))
+    #expect(refused.status == 403)
+    #expect(refused.error?.contains("less than 16 bytes") == true)
+    #expect(refused.hint == "openssl rand -base64 32 prints a better one")
+    #expect(try await service.scripted.get("/api/v1/\(AdministeredService.file)").status == 200)
+    // 15 and 16 bytes.
+    for (key, status) in [("0123456789abcde", 403), ("0123456789abcdef", 200)] {
+      try await service.scripted.reload(
+        keys: "[{fqdn: www.example.com}]", server: ", key: \(key)")
+      let answer = try await service.call("GET", "/session", headers: try token(key))
+      #expect(answer.status == status, "\(key)")
+    }
     await service.stop()
   }
 

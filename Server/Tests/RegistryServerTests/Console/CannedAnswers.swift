@@ -160,6 +160,7 @@ enum CannedAnswers {
       "documents": .array([
         .object([
           "file": text, "problem": text, "epoch": .integer(1),
+          "rootHeld": .bool(true),
           "sets": .array([
             .object([
               "epoch": .integer(1), "expires": .integer(5), "published": .bool(false),

@@ -1,3 +1,4 @@
+import RegistryServer
 import TestSupport
 import Testing
 
@@ -62,6 +63,41 @@ extension ConsoleTests {
       let troubles = try await page.troubles()
       #expect(troubles == [])
       await stage.stop()
+    }
+
+    @Test("tells a broken seal and another signing key in words, with what to do")
+    func unbelieved() async throws {
+      let (server, base, yaml, _) = try await SealedServiceTests.stage(.sqlite)
+      let record = try #require(try await base.record(named: SealedServiceTests.file))
+      _ = try await base.replace(
+        SealedServiceTests.file, version: record.version, with: record.bytes)
+      #expect(await eventually { server.log.events("seal_broken").count == 1 })
+      // The browser goes by the machine's clock.
+      func open(_ server: ScriptedService, _ token: String) async throws -> ConsolePage {
+        let address = try #require(server.service.address)
+        return try await ConsolePage.open("http://\(address)", token: token)
+      }
+      let token = try AdministeredService(scripted: server).token(ttl: 100_000_000)
+      var page = try await open(server, token)
+      try await page.wait(for: "Not ready", in: "[data-key=health]")
+      try await page.wait(for: "was changed, or stored again, by somebody without the signing key")
+      #expect(try await page.text("[data-key=section-alerts]").contains("Broken seal"))
+      let actions = try await page.text("[data-key=section-next-actions]")
+      #expect(actions.contains("Restore a backup, or reset it."))
+      await server.service.stop()
+      let other = try SigningKeyChangeTests.other(than: server, yaml, former: true)
+      try await other.start(isLeading: false)
+      let issuer = try AdminTokenIssuer(other.configuration)
+      page = try await open(
+        other, issuer.token(for: "alice", at: other.clock.now(), ttl: 100_000_000))
+      try await page.wait(for: "Not ready", in: "[data-key=health]")
+      try await page.wait(for: "the store is sealed under the signing key")
+      #expect(try await page.text("[data-key=section-alerts]").contains("Another signing key"))
+      let advice = try await page.text("[data-key=section-next-actions]")
+      #expect(advice.contains("Put the right prv.pem back, or adopt the new one."))
+      #expect(try await page.troubles() == [])
+      await other.service.stop()
+      await base.close()
     }
 
     @Test("the colours are the system's until somebody chooses, and stay chosen")

@@ -77,6 +77,7 @@ extension ConsoleTests {
       try await page.wait(for: "No reports in this time.")
       try await page.go(to: "#/key-sets", heading: "Key sets")
       try await page.wait(for: "RS512")
+      try await page.wait(for: "Root key on this server")
       try await page.wait(for: "example.json")
       try await page.photograph("key-sets")
       #expect(try await page.troubles() == [])

@@ -35,29 +35,33 @@ struct ScriptedService {
   let clock: TestClock
   let log = LogCollector()
   let service: RegistryService
+  /// What it was started with.
+  let configuration: ServerConfiguration
+
   /// - Parameters:
   ///   - keys: the YAML list of `keys`, in flow style.
   ///   - storage: the YAML of `storage`, in which DIR is the service's directory.
   ///   - listen: where it listens.
   ///   - server: further members of `server`, in flow style.
   ///   - more: further keys of the configuration.
+  ///   - tls: the directory of the keys, in the service's; that itself by default.
   ///   - other: a service whose directory and clock this one shares.
   init(
     keys: String = "[{fqdn: www.example.com}]", storage: String = "{type: memory}",
-    listen: String = "127.0.0.1:0", server: String = "", more: String = "",
+    listen: String = "127.0.0.1:0", server: String = "", more: String = "", tls: String = "",
     sharing other: ScriptedService? = nil
   ) throws {
     directory = try other?.directory ?? makeKeyDirectory()
     clock = other?.clock ?? TestClock()
+    configuration = try Self.configuration(
+      directory, keys, storage, listen, server, more, tls: tls)
     service = try RegistryService(
-      configuration: Self.configuration(directory, keys, storage, listen, server, more),
-      clock: clock,
-      log: log.log, observer: observer)
+      configuration: configuration, clock: clock, log: log.log, observer: observer)
   }
 
   private static func configuration(
     _ directory: TemporaryDirectory, _ keys: String, _ storage: String, _ listen: String,
-    _ server: String, _ more: String
+    _ server: String, _ more: String, tls: String = ""
   ) throws -> ServerConfiguration {
     let path = directory.path()
     return try RegistryServerTests.configuration(
@@ -65,7 +69,7 @@ struct ScriptedService {
       keys: \(keys)
       server: {listen: "\(listen)"\(server.replacing("DIR", with: path))}
       storage: \(storage.replacing("DIR", with: path))
-      tls: {dir: "\(path)", dump_interval: 1h}
+      tls: {dir: "\(tls.isEmpty ? path : directory.path(tls))", dump_interval: 1h}
       \(more.replacing("DIR", with: path))
       """)
   }

@@ -19,6 +19,20 @@ extension ServerConfiguration {
       && !listen.isLoopback
   }
 
+  /// Why nobody may administer with the `server.key` there is; `nil` if it is long enough, or none is set. Whoever
+  /// has one token can try out a short one at leisure, and then make tokens.
+  var shortKeyRefusal: AdministrationRefusal? {
+    guard let key = server.key, key.revealed.utf8.count < AdminTokenKey.leastSecret else {
+      return nil
+    }
+    return AdministrationRefusal(
+      403,
+      "server.key has less than \(AdminTokenKey.leastSecret) bytes and can be guessed from a token",
+      hint: Self.keyHint)
+  }
+
+  static let keyHint = "openssl rand -base64 32 prints a better one"
+
   static let exposureHint =
     "set server.certificate and server.private_key, or server.listen to loopback behind a proxy that speaks"
     + " TLS, or ui.insecure to true"

@@ -19,19 +19,19 @@ struct AdministrationSite: Sendable {
   private static let longestLoggedPath = 256
 
   private let routes: [AdministrationRoute]
-  private let refusal: AdministrationRefusal?
+  private let refusal: @Sendable () -> AdministrationRefusal?
   private let tokenKey: @Sendable () -> AdminTokenKey
   private let times: @Sendable () -> [Int64]
   private let log: ServerLog
   private let limits: CallLimits
 
   /// - Parameters:
-  ///   - refusal: why nobody may administer; `nil` where those with a token may.
+  ///   - refusal: why nobody may administer now; `nil` where those with a token may.
   ///   - tokenKey: the key in force.
   ///   - times: Unix times in seconds, by one of which a token must be good: more than one while the clock
   ///     is doubted.
   init(
-    routes: [AdministrationRoute], refusal: AdministrationRefusal?,
+    routes: [AdministrationRoute], refusal: @escaping @Sendable () -> AdministrationRefusal?,
     limits: CallLimits = CallLimits(),
     tokenKey: @escaping @Sendable () -> AdminTokenKey, times: @escaping @Sendable () -> [Int64],
     log: ServerLog
@@ -59,7 +59,7 @@ struct AdministrationSite: Sendable {
     let route: AdministrationRoute
     let parameters: [String: String]
     do throws(AdministrationRefusal) {
-      if let refusal { throw refusal }
+      if let refusal = refusal() { throw refusal }
       administrator = try identify(request)
     } catch { return .now(refuse(error, request, who: "")) }
     do throws(AdministrationRefusal) {
@@ -81,7 +81,9 @@ struct AdministrationSite: Sendable {
 
   /// Whether the header of a request has a good token. Counts and logs nothing.
   func isTrusted(_ headers: HTTPHeaders) -> Bool {
-    guard refusal == nil, let token = Self.token(in: headers["Authorization"]) else { return false }
+    guard refusal() == nil, let token = Self.token(in: headers["Authorization"]) else {
+      return false
+    }
     return (try? administrator(of: token)) != nil
   }
 

@@ -34,8 +34,15 @@ struct KeySetsView {
         problem = try statements.problem(of: file, behind: complete, at: now).map { "\($0)" }
       } catch { problem = "\(error)" }
     }
+    // Without a set, the key that apps ship signs the first.
+    let own = Set(held.map(\.roleKey.id)).union([signer.key.trustKey.roleKey.id])
+    let isRootHeld =
+      epoch == 0
+      || sets.first { $0.keySet.epoch == epoch }?.keySet.root.keys.contains { own.contains($0.id) }
+        == true
     return [
       "file": .string(file), "problem": .nullable(problem), "epoch": .integer(epoch),
+      "rootHeld": .bool(isRootHeld),
       "sets": .array(
         sets.indices.map { index in
           .object(

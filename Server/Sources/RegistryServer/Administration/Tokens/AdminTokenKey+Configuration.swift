@@ -8,12 +8,12 @@ extension AdminTokenKey {
     _ configuration: ServerConfiguration, signer: DocumentSigner, log: ServerLog
   ) throws(RegistryServiceError) {
     if let secret = configuration.server.key {
-      if secret.revealed.utf8.count < Self.shortSecret {
+      if let refusal = configuration.shortKeyRefusal {
         log.event(
           .warn, "server_key_short",
           [
-            "message": "server.key is short enough to be guessed from a token"
-              + "; hint: openssl rand -base64 32 prints a better one"
+            "message": "\(refusal.message): the administration is off; hint: "
+              + ServerConfiguration.keyHint
           ])
       }
       self.init(secret: secret)

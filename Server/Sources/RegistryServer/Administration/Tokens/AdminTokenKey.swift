@@ -11,12 +11,13 @@ import TLSTools
 /// - The signing key never leaves OpenSSL: the source is its signature over a fixed text. PKCS#1 v1.5
 ///   is deterministic (RFC 8017 §8.2.1), so that every server with the key agrees.
 ///
-/// Hazard: whoever has a token can try out a short `server.key` at leisure.
+/// Hazard: whoever has a token can try out a short `server.key` at leisure: see
+/// ``ServerConfiguration/shortKeyRefusal``.
 struct AdminTokenKey: Sendable {
   private let bytes: [UInt8]
 
-  /// Fewer bytes of `server.key` are worth a warning.
-  static let shortSecret = 16
+  /// With fewer bytes of `server.key` nobody is let in.
+  static let leastSecret = 16
   /// How far another machine's clock may be ahead, in seconds.
   static let leeway: Int64 = 60
 

@@ -29,6 +29,8 @@ export const alertKinds = {
   "denied-key-seen": ["bad", "A denied key is shown"],
   "chain-refused": ["bad", "Chain not believed"],
   unreachable: ["bad", "Not reachable"],
+  "other-signing-key": ["bad", "Another signing key"],
+  "seal-broken": ["bad", "Broken seal"],
   signing: ["bad", "Cannot sign"],
   storing: ["bad", "Cannot store"],
   clock: ["bad", "Clock not believed"],

@@ -34,10 +34,13 @@ function publicKey({ id, algorithm }) {
   return [pinText(id), " ", element("span", { class: "muted" }, algorithm)];
 }
 
-function documentSets({ file, problem, epoch, sets }) {
+function documentSets({ file, problem, epoch, rootHeld, sets }) {
   return element(
     "div", { class: "panel", "data-key": file },
     element("h3", null, file, " ", element("span", { class: "muted" }, epoch === 0 ? "no key set" : `set ${epoch}`)),
+    rootHeld ? element(
+      "p", { class: "warning care" }, badge("Root key on this server", "care"),
+      " Whoever steals it is the registry, and only a release of the app helps. Keep root keys elsewhere.") : null,
     problem === null ? null : element("p", { class: "warning" }, badge("Cannot be signed", "bad"), " ", problem),
     sets.length === 0 ? nothing("The key that apps ship signs alone.") : [...sets].reverse().map((set) => keySet(file, set)));
 }

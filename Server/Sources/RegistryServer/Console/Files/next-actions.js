@@ -11,6 +11,14 @@ export function nextActions({ alerts, expiries, documents, time, leader }) {
   const ofKind = (kind) => alerts.filter((alert) => alert.kind === kind);
   const add = (tone, text, href, label) => actions.push({ tone, text, href, label });
 
+  if (ofKind("other-signing-key").length > 0) {
+    add("bad", "This server has another signing key than the store goes by: it decides and signs nothing. Put the right prv.pem back, or adopt the new one.",
+      "#/key-sets", "See the keys");
+  }
+  for (const alert of few(ofKind("seal-broken"))) {
+    add("bad", `What the store has of ${alert.file} was changed or removed by somebody, and decides nothing. Restore a backup, or reset it.`,
+      documentAddress(alert.file), "Look at the document");
+  }
   for (const alert of few(ofKind("denied-key-seen"))) {
     add("bad", `${alert.endpoint} shows a denied key. Find out who holds it, and replace the certificate.`,
       endpointAddress(alert.file, alert.endpoint), "Look at the endpoint");

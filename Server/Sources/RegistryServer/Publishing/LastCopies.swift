@@ -1,0 +1,100 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// The documents that were published last, as they can be had without believing the store: the copies in
+/// `publish.dir`, and what unbelieved records have in them. Each was signed by a key of this registry.
+struct LastCopies: Sendable {
+  /// The store; `nil` if it is not to be asked.
+  let store: SealedStore?
+  /// `publish.dir`.
+  let directory: String?
+  /// Signs by the keys in force.
+  let signer: @Sendable () -> DocumentSigner
+
+  /// The copy in `publish.dir`, if this server's keys signed all of it.
+  func published(_ file: String) -> PublishedDocument? {
+    let copy = copied(file)
+    return copy.map { Self.isVouched($0, by: signer()) } == true ? copy : nil
+  }
+
+  /// The newest document that can still be served while the store is not believed.
+  ///
+  /// - Parameter isOtherKey: whether `prv.pem` is not the key in force: then what that one signed is served.
+  func servable(_ file: String, isOtherKey: Bool) async -> PublishedDocument? {
+    let signer = signer()
+    var found = [copied(file), await stored(file, signedBy: signer.publicKeyPEM)].compactMap(\.self)
+    if isOtherKey, let claimed = await store?.claimedPublicKey() {
+      // Nobody here can tell whether it is right: clients can. The store's own comes first.
+      if let other = await stored(file, signedBy: Self.pem(claimed)) { return other }
+    }
+    let vouched = found.filter { Self.isVouched($0, by: signer) }
+    if !vouched.isEmpty { found = vouched }
+    return found.max { $1.isNewer(than: $0) }
+  }
+
+  private func copied(_ file: String) -> PublishedDocument? {
+    guard let directory,
+      let bytes = try? SmallFile.read(directory + "/" + file, limit: 64 << 20)
+    else { return nil }
+    return Self.document(bytes, file, signedBy: signer().publicKeyPEM)
+  }
+
+  private func stored(_ file: String, signedBy publicKeyPEM: String) async -> PublishedDocument? {
+    guard let content = await store?.unverified(file),
+      let text = (try? JSONValue(parsing: content))?.objectValue?["document"]?.stringValue
+    else { return nil }
+    return Self.document([UInt8](text.utf8), file, signedBy: publicKeyPEM)
+  }
+
+  /// A document, if this key signed its payload.
+  ///
+  /// - Parameter signed: when it was signed, in Unix seconds; by default, what it says itself.
+  static func document(
+    _ bytes: [UInt8], _ file: String, signedBy publicKeyPEM: String, at signed: Int64? = nil
+  ) -> PublishedDocument? {
+    guard !bytes.isEmpty,
+      let envelope = try? RegistryEnvelope(
+        parsing: bytes, limits: RegistryLimits(maximumBytes: 64 << 20)),
+      let verification = try? VerificationKey(bytes: [UInt8](publicKeyPEM.utf8)),
+      (try? envelope.verifiedPayload(by: verification)) != nil,
+      let document = (try? JSONValue(parsing: bytes))?.objectValue
+    else { return nil }
+    return PublishedDocument(
+      file: file, bytes: bytes, document: document, signed: signed ?? self.signed(document))
+  }
+
+  /// Whether one of the online keys here signed the statement of a document whose payload is good, and that
+  /// statement speaks of this payload. A document of format 1 has none.
+  static func isVouched(_ document: PublishedDocument, by signer: DocumentSigner) -> Bool {
+    guard let json = (try? JSONValue(parsing: document.bytes))?.objectValue else { return false }
+    guard let statement = json["statement"] else { return signer.statements == nil }
+    guard let object = statement.objectValue,
+      let read = try? Statement(object, registry: document.file),
+      document.number?.epoch == document.keySetEpoch,
+      read.payloadDigest.elementsEqual(
+        Digest.sha256((json["payload"] ?? .null).canonicalBytes)),
+      let signatures = try? DocumentSignature.list(
+        json["statementSignatures"], "statementSignatures")
+    else { return false }
+    let message = DocumentSignature.Domain.statement.bytes(over: object)
+    return (signer.statements?.keys ?? []).contains { key in
+      (try? KeyRole(keys: [key.roleKey], threshold: 1))?.isMet(by: signatures, over: message)
+        ?? false
+    }
+  }
+
+  /// When a document was signed, in Unix seconds, by what it says itself.
+  private static func signed(_ document: JSONObject) -> Int64 {
+    if let issued = document["statement"]?.objectValue?["issued"]?.integerValue { return issued }
+    let keys = document["payload"]?.objectValue?["keys"]?.arrayValue ?? []
+    let expires = keys.first?.objectValue?["expire"]?.integerValue ?? 0
+    return max(0, expires - DocumentSigner.horizon)
+  }
+
+  private static func pem(_ spki: [UInt8]) -> String {
+    "-----BEGIN PUBLIC KEY-----\n" + StrictBase64.encode(spki) + "\n-----END PUBLIC KEY-----\n"
+  }
+}

@@ -1,0 +1,68 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+
+/// What the record `.store` says: which store this is, which signing key is in force, and what was stored.
+///
+///     { "format": 1, "id": "<32 hexadecimal digits>", "key": "<base64 of the public key>",
+///       "records": ["www.example.com.json"], "isBeingSealed": false }
+///
+/// - It is sealed like every other record.
+/// - A document whose record is gone, and whose name is here, is no document that was never there.
+struct StoreIdentity: Sendable, Equatable {
+  /// The record's name.
+  static let recordName = ".store"
+
+  /// Tells this store from every other: random.
+  var id: String
+  /// The public half of the signing key in force, as SubjectPublicKeyInfo in DER.
+  var publicKeyDER: [UInt8]
+  /// The names of the sealed records that were stored.
+  var records: Set<String> = []
+  /// Whether the records of a store that had no seal are being sealed: those that stand here and have none
+  /// are believed until that is done.
+  var isBeingSealed = false
+
+  /// A new store's.
+  static func new(under key: SealKey) -> StoreIdentity {
+    let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+    return StoreIdentity(
+      id: bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined(),
+      publicKeyDER: key.publicKeyDER)
+  }
+
+  init(id: String, publicKeyDER: [UInt8]) { (self.id, self.publicKeyDER) = (id, publicKeyDER) }
+
+  /// The id of the signing key in force.
+  var key: SPKIPin { SPKIPin(computed: Digest.sha256(publicKeyDER)) }
+
+  /// Whether a text can be a store's id.
+  static func isID(_ text: String) -> Bool {
+    let digits = Set("0123456789abcdef".utf8)
+    return text.utf8.count == 32 && digits.isSuperset(of: text.utf8)
+  }
+
+  /// Reads the record's content; `nil` if it is none.
+  init?(decoding bytes: [UInt8]) {
+    guard let object = (try? JSONValue(parsing: bytes))?.objectValue,
+      object["format"]?.integerValue == 1, let id = object["id"]?.stringValue, Self.isID(id),
+      let key = object["key"]?.stringValue.flatMap(StrictBase64.decode),
+      let records = object["records"]?.arrayValue, let isBeingSealed = object["isBeingSealed"]
+    else { return nil }
+    self.id = id
+    publicKeyDER = key
+    self.records = Set(records.compactMap(\.stringValue))
+    self.isBeingSealed = isBeingSealed == .bool(true)
+  }
+
+  /// The record's content.
+  var encoded: [UInt8] {
+    let json: JSONObject = [
+      "format": .integer(1), "id": .string(id), "key": .string(StrictBase64.encode(publicKeyDER)),
+      "records": .array(records.sorted().map { .string($0) }),
+      "isBeingSealed": .bool(isBeingSealed),
+    ]
+    return JSONValue.object(json).canonicalBytes
+  }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import TLSTools
+
+/// What an operator should mend about keys and secrets although the server works: told at every reading.
+enum KeyCare {
+  /// Fewer bits of the signing key are worth a warning.
+  static let weakBits = 2048
+
+  /// Warns of private files that others than their owner can read, of a weak signing key, and of a store that
+  /// forgets what was decided.
+  static func warn(
+    of configuration: ServerConfiguration, signer: DocumentSigner, _ log: ServerLog
+  ) {
+    for path in privateFiles(of: configuration) {
+      var status = stat()
+      guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { continue }
+      log.event(
+        .warn, "private_file_exposed",
+        ["file": path, "message": "others can read \(path); hint: chmod 600 \(path)"])
+    }
+    if signer.key.bits < weakBits {
+      log.event(
+        .warn, "signing_key_weak",
+        [
+          "message":
+            "prv.pem has \(signer.key.bits) bits, which can be broken in time; hint: a new one needs a"
+            + " release of the app, ssl-pinning keys generate --root makes one that never will again"
+        ])
+    }
+    if configuration.storage == .memory, configuration.publishing.directory == nil {
+      log.event(
+        .warn, "storage_forgets",
+        [
+          "message":
+            "storage.type is memory, and there is no publish.dir: after a restart whatever key an"
+            + " endpoint shows is a first sight, and believed; hint: storage.type sqlite, or publish.dir"
+        ])
+    }
+  }
+
+  /// The files that only their owner should be able to read.
+  static func privateFiles(of configuration: ServerConfiguration) -> [String] {
+    let directory = configuration.tls.directory
+    return ["prv.pem", "prv.old.pem"].map { directory + "/" + $0 }
+      + StatementSigner.rotated(in: directory + "/online") + configuration.publishing.onlineKeys
+      + [configuration.server.privateKey].compactMap(\.self)
+      + configuration.tls.vantagePoints.compactMap { $0.security?.privateKey }
+      + [configuration.secretsFile].compactMap(\.self)
+  }
+}
