@@ -1,5 +1,4 @@
 import Foundation
-import TLSTools
 
 /// Carries bytes both ways between two streams until both sides have finished.
 ///
