@@ -41,7 +41,8 @@ struct StoredDocumentsTests {
     func told() async throws -> [String] {
       try await ConfigurationTrial(configuration, at: server.clock.now()).warnings
     }
-    try writeSet(in: server.directory, online: .generate(.ed25519))
+    try writeSet(
+      in: server.directory, online: TrustSigningKey(file: server.directory.file("prv.pem")))
     server.observer.show(.accepted(pin(1)), at: "a.test")
     try await server.start()
     #expect(server.service.currentDocument("a.json")?.keySetEpoch == 1)

@@ -50,7 +50,7 @@ struct RegistryReport {
     table.add(["minimum", minimum])
     let end = trusted.keySetExpires.map { ", expires \(dateText($0))" } ?? ""
     table.add(["key set", trusted.keySetEpoch == 0 ? "none" : "\(trusted.keySetEpoch)\(end)"])
-    for key in keySet?.online.keys ?? [] { table.add(["online key", key.id.base64]) }
+    for key in keySet?.online.keys ?? [] { table.add(["online", key.id.base64]) }
     table.add([
       "hosts",
       "\(Set(trusted.registry.keys.map(\.pattern) + statement.hosts.map(\.pattern)).count)",

@@ -45,6 +45,8 @@ enum Secrets {
       $0.allSatisfy(\.isNumber)
     }
     let user = (hasPort && !authority.contains("@") ? authority : place).lastIndex(of: "@")
+    // Masked already, the user says which of several URLs is meant.
+    if query == nil, let user, place[..<user].hasSuffix(":***") { return String(word) }
     let end = query != nil && rest.last == ":" ? ":" : ""
     return word[..<scheme.upperBound]
       + hidden(run: user.map { place[place.index(after: $0)...] } ?? place)
