@@ -1,7 +1,7 @@
 import Foundation
 
 /// A caller's numeric address, as limits take it.
-enum ClientAddress {
+package enum ClientAddress {
   /// Its 4 or 16 bytes; an IPv4 address that IPv6 carries is the IPv4 one. `nil` where it is no address.
   static func bytes(_ text: String) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: 16)
@@ -19,7 +19,7 @@ enum ClientAddress {
   }
 
   /// Whether only this machine has it.
-  static func isLoopback(_ text: String) -> Bool {
+  package static func isLoopback(_ text: String) -> Bool {
     guard let bytes = bytes(text) else { return false }
     return bytes.count == 4
       ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1

@@ -86,7 +86,7 @@ public struct ConfigurationSources: Sendable {
     }
     if configuration.server.key != nil, isInFile(.serverKey) { return true }
     switch configuration.storage {
-    case .postgres(let dsn, _), .redis(let dsn, _):
+    case .postgres(let dsn, _, _), .redis(let dsn, _, _):
       return isInFile(.storageDSN) && MaskedDSN(dsn).description != dsn
     case .memory, .sqlite, .fileSystem: return false
     }

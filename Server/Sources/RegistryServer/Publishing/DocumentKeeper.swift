@@ -45,7 +45,7 @@ actor DocumentKeeper {
   private var watchedPauses: Set<String> = []
   private var writing: Task<Void, Never>?
   /// When ``checkSigning(at:)`` was called last, in Unix seconds. It is called once an hour.
-  private var signingChecked: Int64 = 0
+  var signingChecked: Int64 = 0
 
   init(_ settings: KeeperSettings, services: KeeperServices) {
     file = settings.configuration.file

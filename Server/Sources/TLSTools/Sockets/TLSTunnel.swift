@@ -1,3 +1,4 @@
+import CSslPinningShims
 import Foundation
 
 /// A connection under TLS for a library that knows TCP alone: the library gets one end of a pair of sockets, and a
