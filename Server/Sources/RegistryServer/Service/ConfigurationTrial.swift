@@ -40,8 +40,7 @@ public struct ConfigurationTrial: Sendable {
     do throws(HTTPServerError) {
       warnings += try Self.tryListener(of: configuration)
     } catch { throw .listening(error) }
-    UnusedKeySets.warn(
-      in: configuration.keySetsDirectory, of: configuration.documents, log)
+    UnusedKeySets.warn(of: configuration, log)
     for document in configuration.documents {
       if let problem = signer.problem(of: document.file, after: DocumentState()) {
         warnings.append("\(document.file) cannot be signed as it should be: \(problem)")

@@ -122,7 +122,7 @@ public final class RegistryService: Sendable {
     }
     let configuration = inForce.withLock { $0 }
     copyDocuments(to: configuration.publishing.directory)
-    UnusedKeySets.warn(in: configuration.keySetsDirectory, of: configuration.documents, log)
+    UnusedKeySets.warn(of: configuration, log)
     await reports?.open()
     let site = RegistrySite(
       documents: documents, health: health, administration: administrationSite(configuration),
@@ -237,9 +237,11 @@ public final class RegistryService: Sendable {
   /// stays as it is and is told.
   ///
   /// - Throws: ``RegistryServiceError``; then everything stays as it was.
-  public func reload(_ new: ServerConfiguration) async throws(RegistryServiceError) {
+  public func reload(_ read: ServerConfiguration) async throws(RegistryServiceError) {
     let old = inForce.withLock { $0 }
-    let next = try await prepare(new, over: old)
+    let new = read.whileRunning(over: old)
+    try await RestartTrial.tryOut(read, over: old)
+    let next = try await prepare(new)
     do throws(HTTPServerError) { try change(server: new.server, to: next.identity) } catch {
       throw .listening(error)
     }
@@ -268,9 +270,8 @@ public final class RegistryService: Sendable {
     }
     inForce.withLock { $0 = new }
     await duty.replace(WatchPlan(keepers: next.keepers, observer: next.observer, tls: new.tls))
-    // Where key sets are read from is in force until a restart.
-    UnusedKeySets.warn(in: old.keySetsDirectory, of: new.documents, log)
-    for change in new.changes(from: old) {
+    UnusedKeySets.warn(of: new, log)
+    for change in read.changes(from: old) {
       log.event(
         change.effect == .afterRestart ? .warn : .info, "configuration_changed",
         [
@@ -298,14 +299,11 @@ public final class RegistryService: Sendable {
   }
 
   private func prepare(
-    _ new: ServerConfiguration, over old: ServerConfiguration
+    _ new: ServerConfiguration
   ) async throws(RegistryServiceError) -> Prepared {
     let signer: DocumentSigner
-    // What is read again without a restart.
-    var publishing = old.publishing
-    publishing.mirrors = new.publishing.mirrors
     do throws(DocumentSignerError) {
-      signer = try DocumentSigner(directory: old.tls.directory, publishing: publishing)
+      signer = try DocumentSigner(directory: new.tls.directory, publishing: new.publishing)
     } catch { throw .signer(error) }
     let identity: ListenerIdentity?
     do throws(HTTPServerError) { identity = try new.server.listenerIdentity() } catch {
