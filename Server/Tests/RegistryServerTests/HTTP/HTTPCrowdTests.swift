@@ -66,7 +66,7 @@ struct HTTPCrowdTests {
   @Test("in a crowd one address has a quarter of its connections, and another one finds room")
   func fewer() async throws {
     var limits = HTTPLimits()
-    (limits.connections, limits.connectionsPerAddress) = (16, 14)
+    (limits.connections, limits.connectionsPerAddress) = (16, 16)
     (limits.idle, limits.header) = (.seconds(60), .seconds(60))
     let server = try HTTPBench.start(limits, listen: "[::]:0")
     let port = server.address.port
