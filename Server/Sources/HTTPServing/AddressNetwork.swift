@@ -13,7 +13,7 @@ public struct AddressNetwork: Hashable, Sendable {
     case unreadable
     /// Bits behind the prefix are set: this is the network that the address is in.
     case insideOf(AddressNetwork)
-    /// It is every address there is.
+    /// It is every address there is, or a large part of them: shorter than /8, of IPv6 than /7.
     case everything
   }
 
@@ -36,7 +36,7 @@ public struct AddressNetwork: Hashable, Sendable {
       else { throw .unreadable }
       prefix = length
     }
-    guard prefix > 0 else { throw .everything }
+    guard prefix >= (bytes.count == 4 ? 8 : 7) else { throw .everything }
     let network = AddressNetwork(address: address, prefix: prefix)
     guard let first = IPAddress(bytes: network.masked(bytes)), first == address else {
       throw IPAddress(bytes: network.masked(bytes)).map {

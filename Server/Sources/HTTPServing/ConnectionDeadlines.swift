@@ -1,5 +1,6 @@
 import Foundation
 import SslPinningPlatform
+import Synchronization
 
 /// The open connections of a server, each with the moment at which it is cut.
 ///
@@ -27,6 +28,9 @@ final class ConnectionDeadlines: Sendable {
 
   private let times: Locked<Times>
   private let open = Locked(Open())
+  private let count = Atomic(0)
+  private let crowd: Int
+  private let limits: (usual: Int, inACrowd: Int)
 
   private struct Open {
     var connections: [ObjectIdentifier: HTTPConnection] = [:]
@@ -35,24 +39,40 @@ final class ConnectionDeadlines: Sendable {
   }
 
   /// How long a connection may be idle, or busy, before another one may take its place: in nanoseconds.
-  private static let (idlePatience, busyPatience): (Int64, Int64) = (250_000_000, 1_000_000_000)
+  ///
+  /// Whoever has many has that time for all of them together, or a thousand connections that are all in use
+  /// now and then would keep everybody out. A twentieth of a second remains: in it an honest head is in and an
+  /// answer is read.
+  ///
+  /// - Parameter count: how many connections its caller has.
+  static func patience(isIdle: Bool, of count: Int) -> Int64 {
+    max(50_000_000, (isIdle ? 250_000_000 : 1_000_000_000) / Int64(max(1, count)))
+  }
 
-  init(limits: HTTPLimits) { times = Locked(Times(limits)) }
+  init(limits: HTTPLimits) {
+    times = Locked(Times(limits))
+    crowd = limits.crowd
+    self.limits = (limits.connectionsPerAddress, limits.connectionsPerAddressInACrowd)
+  }
+
+  /// Whether so many connections are open that each answer is to be its connection's last.
+  var isCrowded: Bool { count.load(ordering: .relaxed) >= crowd }
 
   /// Goes by these times from the next phase of each connection on.
   func change(_ limits: HTTPLimits) { times.withLock { $0 = Times(limits) } }
 
   /// A connection began.
   ///
-  /// - Parameter limit: how many its address may have; `nil` where that is not limited.
-  /// - Returns: false where it is one too many.
-  func begin(_ connection: HTTPConnection, limit: Int? = nil) -> Bool {
+  /// - Parameter isLimited: whether its address may have only so many.
+  /// - Returns: false if it is one too many.
+  func begin(_ connection: HTTPConnection, isLimited: Bool) -> Bool {
     set(connection, isIdle: true) { $0.header }
     return open.withLock { open in
       open.connections[ObjectIdentifier(connection)] = connection
-      let count = open.counts[connection.bucket, default: 0] + 1
-      open.counts[connection.bucket] = count
-      return limit.map { count <= $0 } ?? true
+      let ofOne = open.counts[connection.bucket, default: 0] + 1
+      open.counts[connection.bucket] = ofOne
+      let all = count.wrappingAdd(1, ordering: .relaxed).newValue
+      return !isLimited || ofOne <= (all > crowd ? limits.inACrowd : limits.usual)
     }
   }
 
@@ -77,6 +97,7 @@ final class ConnectionDeadlines: Sendable {
       guard open.connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else {
         return
       }
+      count.subtract(1, ordering: .relaxed)
       let rest = open.counts[connection.bucket, default: 1] - 1
       open.counts[connection.bucket] = rest > 0 ? rest : nil
     }
@@ -84,8 +105,8 @@ final class ConnectionDeadlines: Sendable {
 
   /// Cuts connections so that others can be accepted, where the server is full.
   ///
-  /// First those of whoever has most, of those first the idle ones, and of those the oldest. Not those that
-  /// just began something, nor those whose answer is worked on.
+  /// Only those of whoever has most, of those first the idle ones, and of those the oldest. Not those that
+  /// began something within their ``patience(isIdle:of:)``, nor those whose answer is worked on.
   ///
   /// - Parameter count: how many at most; fewer where others are about to end.
   func makeRoom(_ count: Int) {
@@ -101,7 +122,7 @@ final class ConnectionDeadlines: Sendable {
         most = max(most, of)
         let isIdle = connection.isIdle.load(ordering: .relaxed)
         let since = connection.since.load(ordering: .relaxed)
-        guard now - since >= (isIdle ? Self.idlePatience : Self.busyPatience) else { return nil }
+        guard now - since >= Self.patience(isIdle: isIdle, of: of) else { return nil }
         return Candidate(connection: connection, of: of, isIdle: isIdle, since: since)
       }
       guard ending < count else { return }

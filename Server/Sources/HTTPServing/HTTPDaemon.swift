@@ -25,7 +25,7 @@ final class HTTPDaemon: @unchecked Sendable {
     func final(_ response: HTTPResponse, of connection: HTTPConnection) -> HTTPResponse {
       let isLast =
         connection.isLast || isRetired.load(ordering: .relaxed)
-        || site.isStopping.load(ordering: .relaxed)
+        || site.isStopping.load(ordering: .relaxed) || site.deadlines.isCrowded
       return isLast ? response.closing : response
     }
   }

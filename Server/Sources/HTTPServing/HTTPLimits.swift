@@ -8,6 +8,11 @@ public struct HTTPLimits: Sendable, Hashable {
   /// Connections of one address, or of one /64 of IPv6. Not applied to proxies that are trusted, nor while
   /// listening on loopback: there a reverse proxy stands in front, and every client has its address.
   public var connectionsPerAddress = 128
+  /// From so many connections on each answer is its connection's last, and one address may have
+  /// ``connectionsPerAddressInACrowd``: the last eighth is for callers with few connections.
+  var crowd: Int { connections - connections / 8 }
+  /// Connections of one address while there is a crowd.
+  var connectionsPerAddressInACrowd: Int { max(1, connectionsPerAddress / 4) }
   /// Connections on which a stranger waits for an answer: 503 beyond. The others remain for whoever wants
   /// what is ready.
   public var waiting: Int { max(1, connections / 4) }

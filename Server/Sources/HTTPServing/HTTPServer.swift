@@ -14,8 +14,9 @@ import Synchronization
 ///   others, and nothing here can see how they came.
 /// - Bounded: connections, connections per address, header bytes and lines, each body and all of
 ///   them, and by absolute deadlines the arrival of header and body, the wait for an answer and its
-///   reading. Where all connections are taken, idle and slow ones give way to new ones, those of whoever has
-///   most first; and strangers wait for answers on a quarter of them at most.
+///   reading. Strangers wait for answers on a quarter of the connections at most. If seven eighths are open,
+///   each answer is its connection's last and an address may have fewer. If all are open, idle and slow ones
+///   of whoever has most give way to new ones, the sooner the more he has.
 /// - With TLS 1.2 and later where it is given a certificate, which can be replaced while it runs.
 package final class HTTPServer: Sendable {
   /// The address with the port that the system chose where 0 was asked for.
@@ -62,7 +63,7 @@ package final class HTTPServer: Sendable {
       listening: descriptor,
       hasRoom: {
         if Self.openConnections(running) < limits.connections { return true }
-        site.deadlines.makeRoom(max(1, limits.connections / 32))
+        site.deadlines.makeRoom(max(1, limits.connections / 8))
         return false
       },
       take: { socket, address, length in

@@ -44,7 +44,7 @@ final class HTTPSite: Sendable {
   /// A connection begins; one too many of its address is cut.
   func began(connection: HTTPConnection) {
     let isLimited = !isLoopback && !proxies.withLock { $0.contains(connection.peer) }
-    guard deadlines.begin(connection, limit: isLimited ? limits.connectionsPerAddress : nil) else {
+    guard deadlines.begin(connection, isLimited: isLimited) else {
       connection.isTooMany = true
       shutdown(connection.descriptor, Int32(SHUT_RDWR))
       return

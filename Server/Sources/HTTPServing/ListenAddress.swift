@@ -54,6 +54,15 @@ public struct ListenAddress: Hashable, Sendable {
   /// Whether it is every address of the machine, of both families.
   public var isEveryAddress: Bool { host == "::" }
 
+  /// Whether one socket at each cannot be had at the same time: the port is the same, and one address is the
+  /// other or has it in it.
+  func collides(with other: ListenAddress) -> Bool {
+    func has(_ one: ListenAddress, _ other: ListenAddress) -> Bool {
+      one.host == other.host || one.isEveryAddress || one.host == "0.0.0.0" && !other.isIPv6
+    }
+    return port != 0 && port == other.port && (has(self, other) || has(other, self))
+  }
+
   /// Every address of the IPv4 family, with the same port.
   var everyIPv4Address: ListenAddress { ListenAddress(host: "0.0.0.0", port: port) }
 

@@ -88,6 +88,28 @@ struct UpTests {
     }
   }
 
+  @Test("ends on SIGTERM although nobody reads the line that says where it listens")
+  func hangingReader() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      try directory.write(
+        "keys: [{fqdn: localhost, port: 1}]\ntls: {dir: \(directory.path())}\n"
+          + "storage: {type: memory}", to: "config.yaml")
+      #expect(mkfifo(directory.path("out"), 0o600) == 0)
+      let out = open(directory.path("out"), O_RDWR | O_NONBLOCK)
+      defer { Foundation.close(out) }
+      let junk = [UInt8](repeating: 0x2e, count: 1024)
+      while write(out, junk, junk.count) > 0 {}
+      while write(out, junk, 1) > 0 {}
+      let server = try ChildProcess(
+        "sh", ["-c", "exec \"$0\" up --listen 127.0.0.1:0 2>&1 >out", try Tool.path()],
+        directory: directory.url)
+      // The log has taken the place of standard output.
+      try await server.waitForOutput(containing: "\"started\"")
+      #expect(try await server.terminate(seconds: 30).exitCode == 0)
+    }
+  }
+
   @Test("serves, logs for nobody and ends on SIGTERM while whoever reads its log hangs")
   func hangingLog() async throws {
     try await withTemporaryDirectory { directory in

@@ -67,12 +67,28 @@ import Testing
       "hint: the network is 10.0.0.0/8"
     ),
     (
+      "keys: [{fqdn: a.b}]\nserver: {trusted_proxies: ['0.0.0.0/1', '128.0.0.0/1']}",
+      "is every address, or nearly"
+    ),
+    (
       "keys: [{fqdn: a.b}]\nserver: {trusted_proxies: ['::/0']}",
-      "is every address: any caller could name another one"
+      "is every address, or nearly: any caller could name another one"
     ),
     (
       "keys: [{fqdn: a.b}]\nserver: {listen: '127.0.0.1:1'}\nmetrics: {listen: '127.0.0.1:1'}",
       "metrics.listen: 127.0.0.1:1 is server.listen, too; hint: another port"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nserver: {listen: '127.0.0.1:7500'}\nmetrics: {listen: ':7500'}",
+      "[::]:7500 and server.listen (127.0.0.1:7500) cannot be had together; hint: another port"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nserver: {listen: '127.0.0.1:7500'}\nmetrics: {listen: '0.0.0.0:7500'}",
+      "cannot be had together"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nserver: {listen: '0.0.0.0:7500'}\nmetrics: {listen: '127.0.0.2:7500'}",
+      "cannot be had together"
     ),
     ("keys: [{fqdn: a.b}]\nmetrics: {listen: here}", "metrics.listen: \"here\" is no address"),
     ("keys: [{fqdn: a.b}]\nserver: {port: 7500}", "unknown key server.port"),

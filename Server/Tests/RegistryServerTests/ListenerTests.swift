@@ -67,6 +67,22 @@ import Testing
     await service.stop()
   }
 
+  @Test("probes count and log tokens that are no good: nobody tries one after another out there")
+  func badTokens() async throws {
+    let server = try ScriptedService()
+    try await server.start()
+    var answers: [Int] = []
+    for number in 0..<20 {
+      answers.append(
+        try await server.get("/readyz", headers: ["Authorization": "Bearer \(number)"]).status)
+    }
+    #expect(answers.filter { $0 == 429 }.count >= 8 && answers[0] != 429)
+    #expect(server.log.events("admin_request").contains { $0["path"]?.stringValue == "/readyz" })
+    // Who sends no token is told as before.
+    #expect(try await server.get("/readyz").status != 429)
+    await server.service.stop()
+  }
+
   @Test("a refused configuration is a metric until one is taken")
   func reload() async throws {
     let service = try await AdministeredService.running()

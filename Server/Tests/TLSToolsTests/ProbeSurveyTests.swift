@@ -19,12 +19,12 @@ struct ProbeSurveyTests {
 
   private func survey(
     _ probe: TLSProbe, port: UInt16, addresses: [Endpoint] = [],
-    from routes: [ProbeRoute] = [.direct],
+    from routes: [ProbeRoute] = [.direct], hurried: Set<Int> = [],
     limits: ProbeLimits = ProbeLimits(total: 60_000)
   ) async throws -> [ProbeFinding] {
     try await probe.survey(
-      Self.host.get(), port: port, addresses: addresses, from: routes, limits: limits,
-      trusting: anchors, cache: VerdictCache())
+      Self.host.get(), port: port, addresses: addresses, from: routes, hurried: hurried,
+      limits: limits, trusting: anchors, cache: VerdictCache())
   }
 
   private func probe(
@@ -292,6 +292,20 @@ struct ProbeSurveyTests {
     let handshake = try await survey(
       probe, port: 443, addresses: [.loopback(silent.port)], limits: limits { $0.handshake = 100 })
     #expect(Self.error(handshake.first) == .timeout(.handshake))
+  }
+
+  @Test("a route that was silent is given a second, whatever the limits", .timeLimit(.minutes(1)))
+  func hurried() async throws {
+    let silent = try LocalRawServer(.silent)
+    let identity = try authority.issue(names: ["site.test"])
+    let server = try LocalTLSServer(identity: identity) { _ in .text("never asked") }
+    let hour: Int64 = 3_600_000
+    let findings = try await survey(
+      probe(), port: server.port, addresses: [.loopback(server.port)],
+      from: [.direct, .tunnel(host: "127.0.0.1", port: silent.port)], hurried: [1],
+      limits: ProbeLimits(total: hour, lookup: hour, connect: hour, tunnel: hour, handshake: hour))
+    #expect(try Self.leaf(findings.first) == SPKIPin(certificateDER: identity.leaf.der))
+    #expect(Self.error(findings.last) == .timeout(.tunnel))
   }
 
   @Test("one deadline is over all parts")

@@ -39,6 +39,28 @@ extension ServerConfiguration {
     }
   }
 
+  /// This configuration as a running server can take it in force: what needs a restart stays as it is in `old`.
+  ///
+  /// It is what the server goes by afterwards, or a later reading would take the rest for what is in force.
+  func whileRunning(over old: ServerConfiguration) -> ServerConfiguration {
+    var next = self
+    next.server.listen = old.server.listen
+    if (server.certificate == nil) != (old.server.certificate == nil) {
+      next.server.certificate = old.server.certificate
+      next.server.privateKey = old.server.privateKey
+    }
+    next.storage = old.storage
+    next.tls.directory = old.tls.directory
+    next.publishing.statements = old.publishing.statements
+    next.publishing.onlineKeys = old.publishing.onlineKeys
+    next.publishing.keySets = old.publishing.keySets
+    next.administration.isEnabled = old.administration.isEnabled
+    next.administration.isInsecure = old.administration.isInsecure
+    next.metricsListen = old.metricsListen
+    next.reports = old.reports
+    return next
+  }
+
   private func effect(
     of setting: Setting, from old: ServerConfiguration
   ) -> ConfigurationChange.Effect {

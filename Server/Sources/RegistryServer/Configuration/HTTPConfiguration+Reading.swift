@@ -41,7 +41,8 @@ extension HTTPConfiguration {
             hint: "the network is \(network)")
         case .everything:
           throw server.invalid(
-            "trusted_proxies", "\"\(text)\" is every address: any caller could name another one",
+            "trusted_proxies",
+            "\"\(text)\" is every address, or nearly: any caller could name another one",
             hint: "name the proxies alone")
         }
       }

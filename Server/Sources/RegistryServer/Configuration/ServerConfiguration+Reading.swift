@@ -63,9 +63,12 @@ extension ServerConfiguration {
 
   /// One address cannot be listened on twice.
   private func checkMetrics(_ metrics: ConfigurationSection) throws(ConfigurationError) {
-    guard let metricsListen, metricsListen == listen, listen.port != 0 else { return }
+    guard let metricsListen, metricsListen.collides(with: listen) else { return }
     throw metrics.invalid(
-      "listen", "\(metricsListen) is server.listen, too",
+      "listen",
+      metricsListen == listen
+        ? "\(metricsListen) is server.listen, too"
+        : "\(metricsListen) and server.listen (\(listen)) cannot be had together",
       hint: "another port; without it metrics are served beside the documents")
   }
 

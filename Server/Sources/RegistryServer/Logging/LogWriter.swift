@@ -9,7 +9,7 @@ import TLSTools
 /// - A reader that hangs keeps this thread, and nothing else. One that left costs lines, and nothing else.
 ///
 /// Unchecked: everything but the descriptor is touched under the condition's lock.
-final class LogWriter: @unchecked Sendable {
+package final class LogWriter: @unchecked Sendable {
   private let descriptor: Int32
   private let limit: Int
   private let note: @Sendable (Int) -> [UInt8]
@@ -26,7 +26,7 @@ final class LogWriter: @unchecked Sendable {
   ///   - descriptor: where lines go; it stays open.
   ///   - limit: the most bytes that wait; as many may be on their way out.
   ///   - note: the line that says how many are missing.
-  init(
+  package init(
     to descriptor: Int32, limit: Int = 1 << 20, note: @escaping @Sendable (Int) -> [UInt8]
   ) {
     self.descriptor = descriptor
@@ -38,7 +38,7 @@ final class LogWriter: @unchecked Sendable {
   var droppedLines: Int { changed.withLock { dropped } }
 
   /// Has a line written after those before it, or drops it. Never waits.
-  func append(_ line: [UInt8]) {
+  package func append(_ line: [UInt8]) {
     changed.withLock {
       guard bytes + line.count <= limit, !isClosed else {
         dropped += 1
@@ -58,7 +58,7 @@ final class LogWriter: @unchecked Sendable {
   }
 
   /// Takes no more lines, and waits until all are written, at most so many seconds.
-  func close(within seconds: Double) {
+  package func close(within seconds: Double) {
     let end = Date(timeIntervalSinceNow: seconds)
     changed.withLock {
       isClosed = true

@@ -1,5 +1,5 @@
 /// Measures how long looks take.
-struct MeasuredObserver: EndpointObserver {
+struct MeasuredObserver: ResolvingObserver {
   let base: any EndpointObserver
 
   func look(at endpoint: WatchedEndpoint) async -> Look {
@@ -7,5 +7,9 @@ struct MeasuredObserver: EndpointObserver {
     var look = await base.look(at: endpoint)
     look.duration = MonotonicReading.now() - begun
     return look
+  }
+
+  func whenFoundLate(_ tell: @escaping @Sendable (_ host: String) -> Void) {
+    (base as? any ResolvingObserver)?.whenFoundLate(tell)
   }
 }

@@ -17,10 +17,11 @@ struct CachedAnswer: Sendable {
     let typed: [(name: String, value: String)] = [
       ("Content-Type", "application/json"), ("X-Content-Type-Options", "nosniff"),
     ]
-    full = HTTPResponse(status: 200, headers: cached + typed, body: body)
+    let bytes = SharedBody(body)
+    full = HTTPResponse(status: 200, headers: cached + typed, sharing: bytes)
     // With the body, which is not sent: the length told must be that of the document, or none
     // (RFC 9110 §8.6).
-    unchanged = HTTPResponse(status: 304, headers: cached, body: body)
+    unchanged = HTTPResponse(status: 304, headers: cached, sharing: bytes)
   }
 
   /// - Parameter ifNoneMatch: the value of that header; `nil` without.

@@ -97,7 +97,11 @@ final class StaticFiles: Sendable {
   }
 
   private static func replace(_ path: String, with bytes: [UInt8]) -> String? {
-    let beside = path + ".new"
+    // No document's name begins with a dot, so this is never another document's file.
+    let file = URL(filePath: path)
+    let beside =
+      file.deletingLastPathComponent().path(percentEncoded: false)
+      + ".\(file.lastPathComponent).new"
     let descriptor = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { return reason("writing \(beside)") }
     var isWritten = bytes.withUnsafeBytes { buffer in

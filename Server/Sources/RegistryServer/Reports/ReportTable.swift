@@ -3,7 +3,9 @@ import SslPinningRules
 /// Groups of reports, so many and so many bytes at most, and how many reports came in each hour of all of
 /// them.
 ///
-/// - The least recently seen leaves first. When the table is full, a fiftieth of it leaves at once: so a
+/// - What anybody may have made up leaves first, then what is worth more; of the same worth first those whose
+///   chain the most groups show, and of these the least recently seen. So neither invented chains nor replays of
+///   a host's real one under many app names push out the one that proves an attack. When the table is full, a fiftieth of it leaves at once: so a
 ///   flood of new groups costs a sort now and then, not with each.
 /// - One host has its share, of groups and a quarter of the bytes: a flood about one host drops older groups of that host, not of others.
 /// - What left is counted; the hours keep counting it.
@@ -63,7 +65,7 @@ struct ReportTable: Sendable, Equatable {
     hours.merge(other.hours)
     droppedGroups = ReportCount.sum(droppedGroups, other.droppedGroups)
     droppedReports = ReportCount.sum(droppedReports, other.droppedReports)
-    // The oldest first: where there is no room for all, they are the ones to leave.
+    // The oldest first: among equals that find no room they are the ones to leave.
     for group in other.groups.values.sorted(by: { $0.last < $1.last }) { merge(group) }
   }
 
@@ -101,19 +103,45 @@ struct ReportTable: Sendable, Equatable {
 
   /// Drops a fiftieth of a limit, at least one, of the groups that are candidates.
   ///
-  /// Only times are sorted: sorting the groups themselves took several times as long.
+  /// Only what decides is sorted: sorting the groups themselves took several times as long.
   private mutating func drop(_ limit: Int, of isCandidate: (ReportGroup) -> Bool) {
     let candidates = groups.values.filter(isCandidate)
     let count = min(max(1, limit / 50), candidates.count)
     guard count > 0 else { return }
-    let latest = candidates.map(\.last).sorted()[count - 1]
-    // Those of the very same second leave in no order.
+    let chains = Dictionary(candidates.map { (Chain($0), 1) }, uniquingKeysWith: +)
+    let places = candidates.map { Place($0, among: chains[Chain($0)] ?? 1) }
+    let bound = places.sorted()[count - 1]
+    // Those of the very same place leave in no order.
     let leaving =
-      candidates.filter { $0.last < latest } + candidates.filter { $0.last == latest }
+      zip(candidates, places).filter { $0.1 < bound }.map(\.0)
+      + zip(candidates, places).filter { $0.1 == bound }.map(\.0)
     for group in leaving.prefix(count) {
       remove(group.key)
       droppedGroups = ReportCount.sum(droppedGroups, 1)
       droppedReports = ReportCount.sum(droppedReports, group.reports)
+    }
+  }
+
+  /// What a host showed.
+  private struct Chain: Hashable {
+    let host: HostName
+    let digest: CertificateFingerprint?
+
+    init(_ group: ReportGroup) { (host, digest) = (group.key.host, group.key.chain) }
+  }
+
+  /// How soon a group leaves: the lower, the sooner.
+  private struct Place: Comparable {
+    let standing: ChainStanding
+    let alike: Int
+    let last: Int64
+
+    init(_ group: ReportGroup, among alike: Int) {
+      (standing, self.alike, last) = (group.standing, alike, group.last)
+    }
+
+    static func < (left: Self, right: Self) -> Bool {
+      (left.standing, -left.alike, left.last) < (right.standing, -right.alike, right.last)
     }
   }
 

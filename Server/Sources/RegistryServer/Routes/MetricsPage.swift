@@ -3,14 +3,32 @@ import SslPinningPlatform
 
 /// `/metrics`, in Prometheus' text format.
 ///
-/// A page of thousands of endpoints costs tens of milliseconds, and anybody may ask: so it is made once a second,
-/// and whoever asks meanwhile gets the same bytes.
+/// - A page of thousands of endpoints costs tens of milliseconds, and anybody may ask: so it is made once a
+///   second, and whoever asks meanwhile gets the same one.
+/// - It is megabytes large, and whoever does not read keeps it for as long as an answer may take. So no more
+///   than ``mostPages`` are in memory: until one is let go, the newest is given out again.
 struct MetricsPage: Sendable {
   let metrics: ServerMetrics
   private let keepers: @Sendable () -> [DocumentKeeper]
   private let clock: SteadyClock
   private let ticks: @Sendable () -> Int64
-  private let newest = Locked<(made: Int64, page: Task<[UInt8], Never>)?>(nil)
+  private let pages = Locked(Pages())
+
+  /// The most pages in memory, those that are still being sent included. With the default time-outs, and if
+  /// scraped every second, there are six.
+  static let mostPages = 8
+
+  private struct Pages: Sendable {
+    var newest: (made: Int64, page: Task<HTTPResponse, Never>)?
+    var isMaking = false
+    var sent: [Sent] = []
+  }
+
+  /// A page that somebody may still be reading.
+  private struct Sent: @unchecked Sendable {
+    /// Unchecked: a weak reference may be read from any thread.
+    weak var bytes: SharedBody?
+  }
 
   /// - Parameter ticks: milliseconds of a clock that is never set.
   init(
@@ -20,19 +38,31 @@ struct MetricsPage: Sendable {
     (self.metrics, self.keepers, self.clock, self.ticks) = (metrics, keepers, clock, ticks)
   }
 
-  func answer() -> HTTPReply {
-    .later {
-      let now = ticks()
-      let page = newest.withLock { newest in
-        if let newest, now - newest.made < 1000 { return newest.page }
-        let page = Task { await make() }
-        newest = (now, page)
-        return page
+  func answer() -> HTTPReply { .later { await page().value } }
+
+  private func page() -> Task<HTTPResponse, Never> {
+    let now = ticks()
+    return pages.withLock { pages in
+      pages.sent.removeAll { $0.bytes == nil }
+      if let newest = pages.newest,
+        now - newest.made < 1000 || pages.isMaking || pages.sent.count >= Self.mostPages
+      {
+        return newest.page
       }
-      return HTTPResponse(
-        status: 200,
-        headers: [("Content-Type", ExpositionWriter.contentType), ("Cache-Control", "no-store")],
-        body: await page.value)
+      pages.isMaking = true
+      let page = Task {
+        let response = HTTPResponse(
+          status: 200,
+          headers: [("Content-Type", ExpositionWriter.contentType), ("Cache-Control", "no-store")],
+          body: await make())
+        self.pages.withLock { pages in
+          pages.isMaking = false
+          pages.sent.append(Sent(bytes: response.bytes))
+        }
+        return response
+      }
+      pages.newest = (now, page)
+      return page
     }
   }
 

@@ -86,8 +86,11 @@ struct RegistrySite: Sendable {
         path: request.path, ifNoneMatch: request.headers["If-None-Match"]) ?? Self.noSuchPath
     }
     let report = probe.report(health.facts(of: documents))
-    let isTold = administration.isTrusted(request.headers)
-    return probe.response(isTold ? report : report.forStrangers, request)
+    switch administration.reader(of: request) {
+    case .administrator: return probe.response(report, request)
+    case .stranger: return probe.response(report.forStrangers, request)
+    case .refused(let response): return response
+    }
   }
 
   /// Answers for a document or a part of one. Files are single components of a path, so what stands behind

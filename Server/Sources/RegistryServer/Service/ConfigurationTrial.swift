@@ -49,8 +49,7 @@ public struct ConfigurationTrial: Sendable {
     do throws(HTTPServerError) {
       warnings += try Self.tryListener(of: configuration)
     } catch { throw .listening(error) }
-    UnusedKeySets.warn(
-      in: configuration.keySetsDirectory, of: configuration.documents, log)
+    UnusedKeySets.warn(of: configuration, log)
     for document in configuration.documents {
       let state = states[document.file] ?? DocumentState()
       if let problem = signer.problem(of: document.file, after: state, at: now) {

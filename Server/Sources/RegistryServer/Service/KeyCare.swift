@@ -42,7 +42,8 @@ enum KeyCare {
   static func privateFiles(of configuration: ServerConfiguration) -> [String] {
     let directory = configuration.tls.directory
     return ["prv.pem", "prv.old.pem"].map { directory + "/" + $0 }
-      + ((try? StatementSigner.rotated(in: directory + "/online")) ?? []) + configuration.publishing.onlineKeys
+      + ((try? StatementSigner.rotated(in: directory + "/online")) ?? [])
+      + configuration.publishing.onlineKeys
       + [configuration.server.privateKey].compactMap(\.self)
       + configuration.tls.vantagePoints.compactMap { $0.security?.privateKey }
       + [configuration.secretsFile].compactMap(\.self)

@@ -25,7 +25,7 @@ extension RegistryService {
   /// Warns of what works and should not stay so, at every reading.
   func warn(of configuration: ServerConfiguration, _ signer: DocumentSigner) {
     KeyCare.warn(of: configuration, signer: signer, log)
-    UnusedKeySets.warn(in: configuration.keySetsDirectory, of: configuration.documents, log)
+    UnusedKeySets.warn(of: configuration, log)
   }
 
   /// Tells which documents have their root key on this server.

@@ -260,9 +260,11 @@ public final class RegistryService: Sendable {
   /// stays as it is and is told.
   ///
   /// - Throws: ``RegistryServiceError``; then everything stays as it was.
-  public func reload(_ new: ServerConfiguration) async throws(RegistryServiceError) {
+  public func reload(_ read: ServerConfiguration) async throws(RegistryServiceError) {
     let old = inForce.withLock { $0 }
-    let next = try await prepare(new, over: old)
+    let new = read.whileRunning(over: old)
+    try await RestartTrial.tryOut(read, over: old)
+    let next = try await prepare(new)
     do throws(HTTPServerError) { try change(server: new.server, to: next.identity) } catch {
       throw .listening(error)
     }
@@ -296,12 +298,8 @@ public final class RegistryService: Sendable {
     }
     inForce.withLock { $0 = new }
     await duty.replace(WatchPlan(keepers: next.keepers, observer: next.observer, tls: new.tls))
-    // Where keys and key sets are read from is in force until a restart.
-    var read = new
-    (read.tls.directory, read.publishing.keySets) = (old.tls.directory, old.publishing.keySets)
-    (read.publishing.onlineKeys, read.storage) = (old.publishing.onlineKeys, old.storage)
-    warn(of: read, next.signer)
-    for change in new.changes(from: old) {
+    warn(of: new, next.signer)
+    for change in read.changes(from: old) {
       log.event(
         change.effect == .afterRestart ? .warn : .info, "configuration_changed",
         [
@@ -330,14 +328,11 @@ public final class RegistryService: Sendable {
   }
 
   private func prepare(
-    _ new: ServerConfiguration, over old: ServerConfiguration
+    _ new: ServerConfiguration
   ) async throws(RegistryServiceError) -> Prepared {
     let signer: DocumentSigner
-    // What is read again without a restart.
-    var publishing = old.publishing
-    publishing.mirrors = new.publishing.mirrors
     do throws(DocumentSignerError) {
-      signer = try DocumentSigner(directory: old.tls.directory, publishing: publishing)
+      signer = try DocumentSigner(directory: new.tls.directory, publishing: new.publishing)
     } catch { throw .signer(error) }
     let sealKeys = try Self.sealKeys(of: signer, old)
     do throws(StoreError) {

@@ -9,9 +9,15 @@ struct WatchPlan: Sendable {
 
   /// A watcher for it, of nothing yet.
   func watcher(clock: any ServerClock, health: ServiceHealth) -> Watcher {
-    Watcher(observer: observer, clock: clock, settings: LookSchedule.Settings(tls)) {
+    let watcher = Watcher(
+      observer: observer, clock: clock, settings: LookSchedule.Settings(tls)
+    ) {
       health.finishedFirstLook()
     }
+    (observer as? any ResolvingObserver)?.whenFoundLate { [weak watcher] in
+      watcher?.hasten(host: $0)
+    }
+    return watcher
   }
 
   /// The endpoints in force, as this watcher is to watch them.

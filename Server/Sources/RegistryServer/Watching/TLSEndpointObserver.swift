@@ -2,6 +2,12 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
+/// An observer that looks names up.
+protocol ResolvingObserver: EndpointObserver {
+  /// Has `tell` called when a host that could not be resolved in time turns out to have addresses.
+  func whenFoundLate(_ tell: @escaping @Sendable (_ host: String) -> Void)
+}
+
 /// Looks at endpoints over TLS, from here and through proxies.
 ///
 /// - From here every address of the name is looked at, IPv4 and IPv6, unless the first that answers was
@@ -16,15 +22,20 @@ import TLSTools
 /// - Where the resolver does not answer in time, the addresses of the last ten minutes are looked at. What
 ///   they show proves that a known key is still in use, and never a new one: a probe that confirms has
 ///   looked the name up itself.
+/// - A vantage point that was silent is given a second at most for the next minute, so that what the others
+///   prove does not wait for it; then it has its whole time again. See ``SilentRoutes``.
 /// - Own anchors replace the system's; see ``AnchorsInForce``.
-public struct TLSEndpointObserver: EndpointObserver {
+public struct TLSEndpointObserver: EndpointObserver, ResolvingObserver {
   private let probe: TLSProbe
   private let anchors: AnchorsInForce
   private let limits: ProbeLimits
   private let routes: [ProbeRoute]
   private let vantages: [String]
+  private let resolver: NameResolver
   private let cache = VerdictCache()
   private let judgingTime: @Sendable () -> Int64?
+  /// Vantage points that have just been silent.
+  private let silent = Locked(SilentRoutes())
   /// The keys that an endpoint showed from here when its name was last looked up.
   private let shown = Locked<[String: Set<SPKIPin>]>([:])
 
@@ -44,6 +55,7 @@ public struct TLSEndpointObserver: EndpointObserver {
     judgingAt time: @escaping @Sendable () -> Int64? = { nil }
   ) throws(AnchorsError) {
     judgingTime = time
+    self.resolver = resolver
     anchors = try AnchorsInForce(file: tls.anchors)
     limits = ProbeLimits(total: tls.timeout)
     let direct: ProbeRoute = tls.addresses == .all ? .direct : .directInTurn
@@ -59,15 +71,31 @@ public struct TLSEndpointObserver: EndpointObserver {
     }
   }
 
+  func whenFoundLate(_ tell: @escaping @Sendable (_ host: String) -> Void) {
+    resolver.whenFoundLate(tell)
+  }
+
   public func look(at endpoint: WatchedEndpoint) async -> Look {
+    let begun = MonotonicReading.milliseconds()
+    let hurried = silent.withLock { $0.routes(at: begun) }
     let addresses = endpoint.address.map {
       [Endpoint(address: $0.description, port: endpoint.port)]
     }
     let findings = await probe.survey(
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
-      limits: limits, trusting: anchors.current(), cache: cache, at: judgingTime())
+      hurried: hurried, limits: limits, trusting: anchors.current(), cache: cache, at: judgingTime()
+    )
     let known = note(findings, at: endpoint)
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
+    silent.withLock { silent in
+      for finding in findings where finding.route != 0 {
+        let outcome = Observation.Outcome(finding.outcome)
+        let cause = Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere)
+        silent.note(
+          finding.route, isSilent: cause == .vantage, wasHurried: hurried.contains(finding.route),
+          at: begun)
+      }
+    }
     return Look(
       observations: findings.map { finding in
         let outcome: Observation.Outcome =

@@ -123,6 +123,14 @@ package final class Watcher: Sendable {
     }
   }
 
+  /// Has the endpoints of a name looked at before all others: it can be resolved by now.
+  package func hasten(host: String) {
+    hasten(
+      state.withLock { state in
+        state.targets.values.filter { $0.endpoint.fqdn.description == host }.map(\.id)
+      })
+  }
+
   /// Has these looked at before all others; nobody waits for it.
   package func hasten(_ ids: [String]) {
     let now = clock.uptime()

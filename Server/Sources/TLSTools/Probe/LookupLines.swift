@@ -4,25 +4,28 @@ import SslPinningPlatform
 ///
 /// - A name has one lookup under way at most. Whoever asks meanwhile gets the next one: an answer to a
 ///   question is never older than the question.
-/// - Names that answered last time, names that were never asked, and names that failed or took longer
-///   than anybody waited stand in lines of their own, each with threads of its own. So no number of
-///   silent names delays one that answers.
-/// - Of those that failed, the one that failed least often in a row comes first: one lost packet does
-///   not put a good name behind a thousand dead ones.
+/// - Names that answered last time, names that were never asked, names that failed once or took longer
+///   than anybody waited, and names that failed again stand in lines of their own, each with threads of its
+///   own. So no number of silent names delays one that answers, and one lost packet does not put a good name
+///   behind a thousand dead ones.
+/// - Of those that failed again, the one that failed least often in a row comes first.
 /// - Whoever has its turn is looked up even if nobody waits any more: the next probe needs what is
 ///   learnt.
 struct LookupLines {
   enum Line: Int, CaseIterable {
     case answered
     case new
+    case failedOnce
     case failing
 
     /// A thread that waits for a resolver costs a stack and nothing else. New names need the most: after
-    /// a start all names are new, and only an answer tells the good ones from the silent.
+    /// a start all names are new, and only an answer tells the good ones from the silent. No more than so many,
+    /// though: each sends two packets at once, and a name server's socket holds a few hundred.
     var threads: Int {
       switch self {
       case .answered: 64
-      case .new: 256
+      case .new: 128
+      case .failedOnce: 64
       case .failing: 4
       }
     }
@@ -106,13 +109,16 @@ struct LookupLines {
   /// - Parameters:
   ///   - milliseconds: how long it took.
   ///   - patience: how long those waited whom it served.
-  /// - Returns: the line for which one more thread is to work.
+  ///   - isHeard: whether anybody whom it served still waited.
+  /// - Returns: the line for which one more thread is to work, and whether addresses are known now that were not
+  ///   before while nobody waited any more: whoever gave up should ask again.
   mutating func finish(
     _ name: Name, _ result: Result<[Endpoint], NameResolver.Failure>, milliseconds: Int64,
-    patience: Int64
-  ) -> Line? {
-    guard var entry = entries[name] else { return nil }
+    patience: Int64, isHeard: Bool = true
+  ) -> (line: Line?, isNews: Bool) {
+    guard var entry = entries[name] else { return (nil, false) }
     entry.isRunning = false
+    let wasKnown = entry.found.map { !$0.until.hasPassed } ?? false
     let isLate = milliseconds > patience
     switch result {
     case .success(let addresses):
@@ -123,9 +129,15 @@ struct LookupLines {
       if failure.isFinal { entry.found = nil }
       entry.failures = min(entry.failures + 1, 8)
     }
-    entry.line = entry.failures > 0 ? .failing : .answered
+    entry.line =
+      switch entry.failures {
+      case 0: .answered
+      case 1: .failedOnce
+      default: .failing
+      }
     entries[name] = entry
-    return entry.questions.isEmpty ? nil : enqueue(name)
+    let isNews = !isHeard && !wasKnown && entry.found != nil
+    return (entry.questions.isEmpty ? nil : enqueue(name), isNews)
   }
 
   /// The addresses that were found last, if that is not long ago.

@@ -30,6 +30,7 @@ package final class NameResolver: Sendable {
   private let lines = Locked(LookupLines())
   private let workers = WorkerThreads()
   private let lookup: Lookup
+  private let late = Locked<(@Sendable (_ host: String) -> Void)?>(nil)
   static let addressLimit = ProbeDesk.addressLimit
 
   package init(lookup: @escaping Lookup = askSystem) { self.lookup = lookup }
@@ -41,6 +42,13 @@ package final class NameResolver: Sendable {
       deadline: deadline, patience: deadline.millisecondsLeft, answer: answer)
     start(
       lines.withLock { $0.ask(LookupLines.Name(host: host, port: port), question) })
+  }
+
+  /// Has `tell` called, on a thread of a lookup, when a name turns out to have addresses after whoever asked has
+  /// given up, and it had none before: at a start with many silent names good ones may wait for their turn
+  /// longer than a probe does.
+  package func whenFoundLate(_ tell: @escaping @Sendable (_ host: String) -> Void) {
+    late.withLock { $0 = tell }
   }
 
   /// The addresses that a name had within the last ten minutes, for whoever got no answer in time.
@@ -59,11 +67,14 @@ package final class NameResolver: Sendable {
       let result = lookup(name.host, name.port)
       let taken = begun.duration(to: .now) / .milliseconds(1)
       let patience = questions.map(\.patience).max() ?? 0
-      start(
-        lines.withLock {
-          $0.finish(name, result, milliseconds: Int64(taken), patience: patience)
-        })
-      for question in questions where !question.deadline.hasPassed { question.answer(result) }
+      let waiting = questions.filter { !$0.deadline.hasPassed }
+      let (next, isNews) = lines.withLock {
+        $0.finish(
+          name, result, milliseconds: Int64(taken), patience: patience, isHeard: !waiting.isEmpty)
+      }
+      start(next)
+      for question in waiting { question.answer(result) }
+      if isNews { late.withLock { $0 }?(name.host) }
     }
   }
 

@@ -145,7 +145,7 @@ final class ProbeDesk {
         ? known
         : NumericAddress.canonical(host).map { [Endpoint(address: $0, port: port)] }
       guard let addresses else {
-        let until = min(Deadline.after(milliseconds: job.limits.lookup), job.deadline)
+        let until = min(Deadline.after(milliseconds: job.limits.lookup), job.deadline(of: index))
         work.lookups[index] = until
         alarms.insert(Alarm(time: until, subject: .job(job.id)))
         lookUp(job, index, until)
@@ -187,7 +187,7 @@ final class ProbeDesk {
       } else { nil }
     let session = ProbeSession(
       ProbeSession.Plan(
-        host: job.host, tunnel: tunnel, limits: job.limits, deadline: job.deadline),
+        host: job.host, tunnel: tunnel, limits: job.limits, deadline: job.deadline(of: route)),
       candidates: candidates, client: client, signal: events.signal,
       watch: { [events] in events.watch($0, token: serial) })
     let open = Open(session: session, job: job.id, route: route, place: place, address: address)

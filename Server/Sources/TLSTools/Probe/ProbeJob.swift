@@ -19,6 +19,13 @@ struct ProbeJob: Sendable {
   let limits: ProbeLimits
   let deadline: Deadline
   let purpose: Purpose
+  /// The routes that are given a second at most: they were silent a moment ago.
+  var hurried: Set<Int> = []
+
+  /// Until when a route is waited for, if it begins now.
+  func deadline(of route: Int) -> Deadline {
+    hurried.contains(route) ? min(.after(milliseconds: 1000), deadline) : deadline
+  }
 
   /// The routes that are taken.
   var routes: [ProbeRoute] {

@@ -78,17 +78,19 @@ public final class TLSProbe: Sendable {
   /// - Parameters:
   ///   - addresses: where to dial instead of looking the name up; a proxy is then asked for the
   ///     first of them.
+  ///   - hurried: the routes that are given a second at most.
   ///   - cache: what the process knows of chains already; shared by all that look.
   ///   - time: judges validity at this Unix time instead of the machine's clock.
   /// - Returns: the findings in the order of the routes, and of the addresses as they were found.
   package func survey(
     _ host: HostName, port: UInt16, addresses: [Endpoint] = [], from routes: [ProbeRoute],
-    limits: ProbeLimits, trusting anchors: TrustAnchors, cache: VerdictCache,
+    hurried: Set<Int> = [], limits: ProbeLimits, trusting anchors: TrustAnchors,
+    cache: VerdictCache,
     at time: Int64? = nil
   ) async -> [ProbeFinding] {
     let reader = ChainReader(host: host, anchors: anchors, cache: cache, time: time)
     return await run(
-      host: host.description, port: port, addresses: addresses, limits: limits
+      host: host.description, port: port, addresses: addresses, limits: limits, hurried: hurried
     ) { continuation in
       .survey(routes, reader) { continuation.resume(returning: $0) }
     }
@@ -96,6 +98,7 @@ public final class TLSProbe: Sendable {
 
   private func run<Outcome: Sendable>(
     host: String, port: UInt16, addresses: [Endpoint], limits: ProbeLimits,
+    hurried: Set<Int> = [],
     _ purpose: @Sendable (CheckedContinuation<Outcome, Never>) -> ProbeJob.Purpose
   ) async -> Outcome {
     let deadline = Deadline.after(milliseconds: limits.total)
@@ -108,7 +111,7 @@ public final class TLSProbe: Sendable {
       await withCheckedContinuation { continuation in
         let job = ProbeJob(
           id: id, host: host, port: port, addresses: addresses, limits: limits, deadline: deadline,
-          purpose: purpose(continuation))
+          purpose: purpose(continuation), hurried: hurried)
         loop.send(.begin(job))
         // The handler may have run before there was a job to cancel.
         if Task.isCancelled { loop.send(.cancel(id)) }

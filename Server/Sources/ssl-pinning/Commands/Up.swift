@@ -1,3 +1,4 @@
+import Foundation
 import RegistryServer
 
 /// `up`: the registry server, until it is told to stop.
@@ -24,12 +25,14 @@ enum Up {
     // What is logged last says why the server ended.
     defer { log.close() }
     log.event(effective)
+    // A server outlives whoever read its first line, and does not wait for him either.
+    let announcements = LogWriter(to: STDOUT_FILENO) { _ in [] }
+    defer { announcements.close(within: 0.1) }
     do throws(RegistryServiceError) {
       try await RegistryService(configuration: configuration, log: log).run(reading: sources.read) {
         address in
-        // A server outlives whoever read its first line.
         let scheme = configuration.server.certificate == nil ? "http" : "https"
-        Console.announce("listening on \(scheme)://\(address)")
+        announcements.append(Array("listening on \(scheme)://\(address)\n".utf8))
       }
     } catch { throw failure(error) }
     return .yes

@@ -47,11 +47,6 @@ enum Console {
     try write(Array("\(text)\n".utf8))
   }
 
-  /// Writes a line of a command that goes on, whether anybody reads it or not.
-  static func announce(_ text: String) {
-    try? write(Array("\(text)\n".utf8), to: STDOUT_FILENO)
-  }
-
   /// Says something to the user. What the text quotes may come from anybody: it cannot move the
   /// cursor. A secret that stands in it is hidden.
   static func say(_ text: String) {

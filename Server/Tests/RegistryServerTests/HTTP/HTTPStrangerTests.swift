@@ -97,7 +97,10 @@ import Testing
       (limits.idle, limits.header) = (.seconds(60), .seconds(60))
       let server = try Self.start(limits)
       let clients = try Self.connect(server, 16, beginning)
-      #expect(await eventually { server.openConnections == 16 })
+      // In a crowd an answer is its connection's last.
+      if beginning != Self.ask {
+        #expect(await eventually { server.openConnections == 16 })
+      }
       for _ in 0..<5 {
         let reader = try RawConnection(server.address)
         reader.send(Self.ask)

@@ -114,4 +114,19 @@ import Testing
       #expect(answer.stdout.contains("Cache-Control: public, \(age)\r\n"))
     }
   }
+
+  @Test("are written without touching another document's file, whatever it is called")
+  func neighbours() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+    for name in ["\(Self.file).new", "\(Self.file).gz.new"] {
+      try Data("a document".utf8).write(to: URL(filePath: place + "/" + name))
+    }
+    await write(try document(1, version: 1), to: place)
+    for name in ["\(Self.file).new", "\(Self.file).gz.new"] {
+      #expect(try String(contentsOfFile: place + "/" + name, encoding: .utf8) == "a document")
+    }
+    #expect(try names(in: place).allSatisfy { !$0.hasPrefix(".") })
+  }
 }

@@ -185,4 +185,27 @@ struct ReportLedgerTests {
       })
     #expect(hosts.contains(try HostName(host)) == isListed)
   }
+
+  @Test(
+    "what strangers make up, or replay under many names, pushes out no proof",
+    arguments: [ChainStanding.unverified, .verified])
+  func proof(_ standing: ChainStanding) throws {
+    var ledger = ReportLedger(limits: ReportLedger.Limits(groups: 1000))
+    var proof = try ReportFactory.report(leaf: 7)
+    proof.standing = .verified
+    ledger.add(proof, at: ReportFactory.now)
+    for number in 0..<1300 {
+      var report = try ReportFactory.report(leaf: 8, version: "\(number)")
+      report.standing = standing
+      if standing == .unverified {
+        // Whoever makes chains up makes each up anew.
+        var digest = [UInt8](repeating: 0, count: 32)
+        (digest[0], digest[1]) = (UInt8(number / 256), UInt8(number % 256))
+        report.chain.digest = CertificateFingerprint(digest: digest)
+      }
+      ledger.add(report, at: ReportFactory.now + 1 + Int64(number))
+    }
+    #expect(ledger.counts["www.example.com 7"] == 1)
+    #expect(ledger.listed.groups.count <= 100 && ledger.listed.droppedGroups >= 1200)
+  }
 }

@@ -181,6 +181,10 @@ struct WatcherTests {
       #expect(await eventually { one.looks == 2 })
       try await clock.untilAtRest(watcher)
       #expect((one.looks, two.looks, three.looks) == (2, 1, 0))
+      watcher.hasten(host: "b.test")
+      #expect(await eventually { two.looks == 2 })
+      try await clock.untilAtRest(watcher)
+      #expect((one.looks, two.looks, three.looks) == (2, 2, 0))
     }
   }
 

@@ -87,6 +87,27 @@ struct AdministrationSite: Sendable {
     return (try? administrator(of: token)) != nil
   }
 
+  /// Who asks for a page that tells administrators more than others.
+  enum Reader {
+    case administrator
+    case stranger
+    /// Too many bad tokens came from this address.
+    case refused(HTTPResponse)
+  }
+
+  /// Finds out who asks for such a page. A token that is no good counts, and is logged, as it is below
+  /// ``prefix``: else pages without a limit would tell good tokens from bad ones.
+  func reader(of request: HTTPRequest) -> Reader {
+    guard refusal == nil, request.headers["Authorization"] != nil else { return .stranger }
+    do throws(AdministrationRefusal) {
+      _ = try identify(request)
+      return .administrator
+    } catch {
+      let response = refuse(error, request, who: "")
+      return error.status == 429 ? .refused(response) : .stranger
+    }
+  }
+
   private func identify(_ request: HTTPRequest) throws(AdministrationRefusal) -> Administrator {
     guard let token = Self.token(in: request.headers["Authorization"]) else {
       throw limits.refusalOfFailure(by: request.peer) ?? AdministrationRefusal(nil)

@@ -1,0 +1,120 @@
+import FaultLab
+import SslPinningPlatform
+import TestSupport
+import Testing
+
+@testable import HTTPServing
+@testable import RegistryServer
+
+@Suite("A crowd of busy connections keeps no reader out", .timeLimit(.minutes(2)))
+struct HTTPCrowdTests {
+  private static let ask = "GET /ok HTTP/1.1\r\nHost: x\r\n\r\n"
+
+  /// Keeps more connections busy than there are, each in use too often to count as idle, and dials again
+  /// when one ends; until cancelled.
+  private static func crowd(_ server: HTTPServer, _ count: Int) -> Task<Void, Never> {
+    Task {
+      await withTaskGroup(of: Void.self) { group in
+        for _ in 0..<count {
+          group.addTask {
+            while !Task.isCancelled, let client = try? RawConnection(server.address) {
+              while !Task.isCancelled, client.send(ask),
+                (try? await client.read(until: "ok")) != nil
+              {
+                // why: what the attack is: fewer than 250 ms between two requests.
+                try? await Task.sleep(for: .milliseconds(50))
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  @Test("more connections than there are, all in use, and every reader is answered")
+  func polite() async throws {
+    var limits = HTTPLimits()
+    limits.connections = 16
+    let server = try HTTPBench.start(limits)
+    let crowd = Self.crowd(server, 24)
+    #expect(await eventually { server.openConnections >= 14 })
+    for _ in 0..<5 {
+      let reader = try RawConnection(server.address)
+      reader.send(Self.ask)
+      #expect(try await reader.read(until: "ok") != nil)
+    }
+    crowd.cancel()
+    await server.stop()
+    await crowd.value
+  }
+
+  @Test("from seven eighths on each answer is its connection's last, and before that none is")
+  func lastAnswers() async throws {
+    var limits = HTTPLimits()
+    limits.connections = 16
+    limits.header = .seconds(60)
+    let server = try HTTPBench.start(limits)
+    var clients: [RawConnection] = []
+    for number in 1...14 {
+      let client = try RawConnection(server.address)
+      client.send(Self.ask)
+      let head = try #require(try await client.read(until: "ok"))
+      #expect(head.contains("Connection: close") == (number == 14), "\(number)")
+      clients.append(client)
+    }
+    await server.stop()
+  }
+
+  @Test("in a crowd one address has a quarter of its connections, and another one finds room")
+  func fewer() async throws {
+    var limits = HTTPLimits()
+    (limits.connections, limits.connectionsPerAddress) = (16, 16)
+    (limits.idle, limits.header) = (.seconds(60), .seconds(60))
+    let server = try HTTPBench.start(limits, listen: "[::]:0")
+    let port = server.address.port
+    let address = try #require(ListenAddress("127.0.0.1:\(port)"))
+    let clients = try (0..<14).map { _ in try RawConnection(address) }
+    #expect(await eventually { server.openConnections == 14 })
+    let beyond = try RawConnection(address)
+    beyond.send(Self.ask)
+    #expect(try await beyond.readToEnd() == "")
+    let other = try RawConnection(try #require(ListenAddress("[::1]:\(port)")))
+    other.send(Self.ask)
+    #expect(try await other.read(until: "ok") != nil)
+    withExtendedLifetime(clients) {}
+    await server.stop()
+  }
+
+  @Test(
+    "the more connections a caller has, the sooner one of them gives way: milliseconds",
+    arguments: [
+      (true, 0, 250), (true, 1, 250), (true, 2, 125), (true, 128, 50), (false, 1, 1000),
+      (false, 4, 250), (false, 128, 50), (false, 1024, 50),
+    ])
+  func patience(_ isIdle: Bool, _ count: Int, _ milliseconds: Int64) {
+    #expect(
+      ConnectionDeadlines.patience(isIdle: isIdle, of: count) == milliseconds * 1_000_000)
+  }
+
+  @Test("responses share their bytes: the last answer of a connection, and one to who has it")
+  func shared() throws {
+    let response = HTTPResponse(status: 200, headers: [], body: Array("body".utf8))
+    #expect(response.closing.bytes === response.bytes && response.closing === response.closing)
+    #expect(response.closing.body == Array("body".utf8))
+    #expect(response.closing.closing === response.closing)
+    let answer = CachedAnswer([1], entityTag: "\"a\"", lifetime: "no-cache")
+    #expect(answer.response(ifNoneMatch: nil).bytes === answer.response(ifNoneMatch: "\"a\"").bytes)
+  }
+
+  @Test("bytes live as long as a response that sends them, and no longer")
+  func lifetime() {
+    weak var bytes: SharedBody?
+    var response: HTTPResponse? = HTTPResponse(status: 200, headers: [], body: [1, 2])
+    bytes = response?.bytes
+    var last = response?.closing
+    response = nil
+    #expect(bytes != nil && last?.body == [1, 2])
+    last = nil
+    #expect(bytes == nil)
+  }
+}
