@@ -46,7 +46,9 @@ package final class HTTPResponse: @unchecked Sendable {
   }
 
   /// A copy of the body.
-  var body: [UInt8] { Array(UnsafeRawBufferPointer(start: bytes.start, count: bytes.count)) }
+  package var body: [UInt8] {
+    Array(UnsafeRawBufferPointer(start: bytes.start, count: bytes.count))
+  }
 
   /// The same answer as a connection's last, made once.
   var closing: HTTPResponse {
@@ -68,12 +70,12 @@ package final class HTTPResponse: @unchecked Sendable {
 /// The bytes of a body, which live as long as any response that sends them.
 ///
 /// Unchecked: written when they are made, and only read afterwards.
-final class SharedBody: @unchecked Sendable {
+package final class SharedBody: @unchecked Sendable {
   /// Never a null pointer, even if there are none.
   let start: UnsafeMutableRawPointer
   let count: Int
 
-  init(_ bytes: [UInt8]) {
+  package init(_ bytes: [UInt8]) {
     count = bytes.count
     start = .allocate(byteCount: max(1, count), alignment: 1)
     bytes.withUnsafeBytes {

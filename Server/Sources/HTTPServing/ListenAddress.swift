@@ -56,7 +56,7 @@ public struct ListenAddress: Hashable, Sendable {
 
   /// Whether one socket at each cannot be had at the same time: the port is the same, and one address is the
   /// other or has it in it.
-  func collides(with other: ListenAddress) -> Bool {
+  package func collides(with other: ListenAddress) -> Bool {
     func has(_ one: ListenAddress, _ other: ListenAddress) -> Bool {
       one.host == other.host || one.isEveryAddress || one.host == "0.0.0.0" && !other.isIPv6
     }

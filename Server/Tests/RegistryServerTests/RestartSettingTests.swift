@@ -93,7 +93,7 @@ struct RestartSettingTests {
 extension ScriptedService {
   /// Its configuration with these keys and another directory of signing keys.
   fileprivate func configured(_ keys: String, directory: String) throws -> ServerConfiguration {
-    try configuration(
+    try RegistryServerTests.configuration(
       """
       keys: \(keys)
       server: {listen: "127.0.0.1:0"}

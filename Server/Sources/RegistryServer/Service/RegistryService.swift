@@ -334,7 +334,7 @@ public final class RegistryService: Sendable {
     do throws(DocumentSignerError) {
       signer = try DocumentSigner(directory: new.tls.directory, publishing: new.publishing)
     } catch { throw .signer(error) }
-    let sealKeys = try Self.sealKeys(of: signer, old)
+    let sealKeys = try Self.sealKeys(of: signer, new)
     do throws(StoreError) {
       if let fault = try await store.refusal(of: sealKeys) { throw StoreError.seal(fault) }
     } catch { throw .store(error) }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPServing
+import TLSTools
 
 /// Tries what a configuration that is read again changes for the next start: signing and online keys, the
 /// listeners' certificate and addresses, the store.
@@ -30,7 +31,7 @@ enum RestartTrial {
     do throws(DocumentSignerError) {
       _ = try DocumentSigner(directory: new.tls.directory, publishing: new.publishing)
     } catch { throw .signer(error) }
-    do throws(StoreError) { if new.storage != old.storage { try new.storage.tryOut() } } catch {
+    do throws(StoreError) { if new.storage != old.storage { _ = try new.storage.tryOut() } } catch {
       throw .store(error)
     }
     do throws(HTTPServerError) {

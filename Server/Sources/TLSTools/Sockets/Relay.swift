@@ -5,7 +5,7 @@ import Foundation
 /// - Each direction holds 64 KiB at most and is read only when that has gone out: a side that does
 ///   not read stops the other from sending, and neither can block the other direction.
 /// - One side's end is passed on as an end; the other direction goes on (half-closed connections).
-struct Relay {
+package struct Relay {
   private struct Direction {
     let from: ByteStream
     let to: ByteStream
@@ -31,7 +31,7 @@ struct Relay {
   /// - Parameters:
   ///   - tap: sees what `client` sends, before `server` does.
   ///   - isSuspended: whether nothing moves for now, and nobody is told.
-  init(
+  package init(
     client: ByteStream, server: ByteStream, stop: EventSignal,
     tap: @escaping ([UInt8]) -> Void = { _ in }, isSuspended: @escaping () -> Bool = { false }
   ) {
@@ -43,7 +43,7 @@ struct Relay {
     self.isSuspended = isSuspended
   }
 
-  mutating func run() throws(SocketError) {
+  package mutating func run() throws(SocketError) {
     while directions.contains(where: { !$0.isFinished }) {
       while isSuspended() { guard stop.sleep(milliseconds: 20) else { throw .stopped } }
       var hasMoved = false

@@ -1,4 +1,3 @@
-import FaultLab
 import SslPinningPlatform
 import TestSupport
 import Testing

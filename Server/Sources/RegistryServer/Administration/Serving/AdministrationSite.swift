@@ -98,7 +98,7 @@ struct AdministrationSite: Sendable {
   /// Finds out who asks for such a page. A token that is no good counts, and is logged, as it is below
   /// ``prefix``: else pages without a limit would tell good tokens from bad ones.
   func reader(of request: HTTPRequest) -> Reader {
-    guard refusal == nil, request.headers["Authorization"] != nil else { return .stranger }
+    guard refusal() == nil, request.headers["Authorization"] != nil else { return .stranger }
     do throws(AdministrationRefusal) {
       _ = try identify(request)
       return .administrator

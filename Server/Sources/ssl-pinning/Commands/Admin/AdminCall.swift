@@ -63,7 +63,7 @@ struct AdminCall {
   ///   - members: what the answer of a registry server has.
   /// - Returns: what came; already printed where `--json` asks for that.
   /// - Throws: what the server refused is "no", with its reason, its hint, and the hosts it is about.
-  func make(
+  package func make(
     _ path: [String], posting body: JSONValue? = nil, expecting members: [String]
   ) async throws(CommandFailure) -> JSONObject {
     let root = base.hasSuffix("/") ? String(base.dropLast()) : base

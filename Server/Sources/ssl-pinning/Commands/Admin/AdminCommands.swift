@@ -148,7 +148,8 @@ enum AdminCommands {
   ) async throws(CommandFailure) -> ExitStatus {
     let why = try invocation.require(requiredWhy)
     let call = try AdminCall(invocation)
-    let answer = try await call.make(["clock", "adopt"], posting: .members(["why": .string(why)]))
+    let answer = try await call.make(
+      ["clock", "adopt"], posting: .members(["why": .string(why)]), expecting: ["time", "before"])
     func text(_ member: String) -> String {
       answer[member]?.integerValue.map(RFC3339.text) ?? "?"
     }
