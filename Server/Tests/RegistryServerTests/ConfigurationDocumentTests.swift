@@ -34,8 +34,9 @@ import Testing
       // The keys and the place of the state have no default that fits a cell.
       if setting == .keys || setting == .storageDSN { continue }
       let standard = values.first { $0.setting == setting }?.text
-      let pool = setting.rawValue.contains("conn")
-      #expect(pool || row[1] == standard ?? "", "\(setting)")
+      // Those of a database are listed where there is one.
+      let isOfDatabases = setting.rawValue.contains("conn") || setting == .storageInsecure
+      #expect(isOfDatabases || row[1] == standard ?? "", "\(setting)")
     }
   }
 

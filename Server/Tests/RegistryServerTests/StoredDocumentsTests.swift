@@ -47,8 +47,8 @@ struct StoredDocumentsTests {
     try await server.start()
     #expect(server.service.currentDocument("a.json")?.keySetEpoch == 1)
     await server.service.stop()
-    #expect(try await StoredDocuments.keySets(of: "a.json", in: configuration.storage).count == 1)
-    #expect(try await StoredDocuments.keySets(of: "b.json", in: configuration.storage).isEmpty)
+    #expect(try await StoredDocuments.keySets(of: "a.json", in: configuration).count == 1)
+    #expect(try await StoredDocuments.keySets(of: "b.json", in: configuration).isEmpty)
     #expect(try await told() == [])
     for name in ["keysets", "online"] {
       try FileManager.default.removeItem(at: server.directory.file(name))

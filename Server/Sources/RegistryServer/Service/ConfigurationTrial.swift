@@ -35,12 +35,8 @@ public struct ConfigurationTrial: Sendable {
         directory: configuration.tls.directory, publishing: configuration.publishing)
     } catch { throw .signer(error) }
     KeyCare.warn(of: configuration, signer: signer, log)
-    let states: [String: DocumentState]
-    do throws(StoreError) {
-      states = try await StoredDocuments.states(
-        of: configuration.documents.map(\.file), in: configuration.storage)
-    } catch { throw .store(error) }
-    try await Self.tryStore(of: configuration, signer)
+    let states = try await StoredDocuments.states(
+      of: configuration.documents.map(\.file), in: configuration, signer)
     do throws(AnchorsError) { _ = try TLSEndpointObserver(configuration.tls) } catch {
       throw .anchors(error)
     }
@@ -61,28 +57,6 @@ public struct ConfigurationTrial: Sendable {
     }
     warnings += PublishingTrial.warnings(configuration, signer)
     self.warnings = told.withLock { $0 } + warnings
-  }
-
-  /// Opens the store if it is there, and reads what is sealed in it.
-  private static func tryStore(
-    of configuration: ServerConfiguration, _ signer: DocumentSigner
-  ) async throws(RegistryServiceError) {
-    do throws(StoreError) {
-      guard try configuration.storage.tryOut() else { return }
-    } catch { throw .store(error) }
-    let keys = try RegistryService.sealKeys(of: signer, configuration)
-    do throws(StoreError) {
-      let store = SealedStore(try configuration.storage.open(), keys: keys)
-      do throws(StoreError) {
-        if let fault = try await store.fault(of: configuration.documents.map(\.file)) {
-          throw StoreError.seal(fault)
-        }
-      } catch {
-        await store.close()
-        throw error
-      }
-      await store.close()
-    } catch { throw .store(error) }
   }
 
   private static func tryListener(

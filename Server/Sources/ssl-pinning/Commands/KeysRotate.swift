@@ -146,8 +146,8 @@ enum KeysRotate {
       )
     }
     let sets: Int
-    do throws(StoreError) {
-      sets = try await StoredDocuments.keySets(of: name, in: configuration.storage).count
+    do throws(RegistryServiceError) {
+      sets = try await StoredDocuments.keySets(of: name, in: configuration).count
     } catch {
       throw .couldNotFindOut(
         "cannot find out whether \(name) had a key set 1: \(error)".addingHint(

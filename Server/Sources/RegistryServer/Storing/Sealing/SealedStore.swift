@@ -127,6 +127,13 @@ final class SealedStore: RegistryStore {
 
   // MARK: - Reading and writing
 
+  /// The record as it stands, for whoever stands beside the server: verified if the store is sealed, and nothing
+  /// is written. Ask ``fault(of:)`` first.
+  func standing(_ name: String) async throws(StoreError) -> StoredRecord? {
+    guard state.withLock({ $0.identity != nil }) else { return try await base.record(named: name) }
+    return try await read(name)
+  }
+
   func record(named name: String) async throws(StoreError) -> StoredRecord? {
     let record = try await read(name)
     if record != nil, Self.isSealed(name) { await list(name) }
