@@ -117,10 +117,10 @@ final class LiveRegistry: Sendable {
   }
 
   private static let silentZone = ".silent.test"
-  /// Milliseconds for a look while a zone is silent, and the seconds for which its lookups hang: as in
-  /// life, three times as long as anybody waits for them, but sooner over.
+  /// Milliseconds for a probe while a zone is silent, and the seconds for which its lookups hang: as in life a
+  /// little longer than anybody waits for them (`up` has the resolver give up after five seconds), but sooner over.
   private static let shortTimeout: Int64 = 600
-  private static let silence = 1.8
+  private static let silence = 0.7
 
   private static func silent(_ count: Int) throws -> [DocumentConfiguration] {
     guard count > 0 else { return [] }
