@@ -35,7 +35,8 @@
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
       let space = challenge.protectionSpace
       let step = ChallengeRule.step(
-        at: .session, about: SessionDelegate.method(of: space), isProxy: space.isProxy(),
+        at: .session, about: ChallengeRule.Method(space.authenticationMethod),
+        isProxy: space.isProxy(),
         hasTrust: space.serverTrust != nil, in: .unlisted)
       guard step == .judge, let trust = space.serverTrust.map(HandedOver.init) else {
         return (step == .cancel ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)

@@ -13,32 +13,13 @@
       guard let url = URL(string: exchange.url.description) else {
         return .failure(.unreachable("\(exchange.url) is no URL"))
       }
-      let seconds = max(0.001, min(exchange.timeout, Double(Int32.max) / 1000))
-      let configuration = URLSessionConfiguration.ephemeral
-      configuration.urlCache = nil
-      configuration.httpShouldSetCookies = false
-      configuration.httpCookieStorage = nil
-      configuration.urlCredentialStorage = nil
-      configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
-      // Clear text stays on this machine: no proxy sees it.
-      if exchange.url.isClearText { configuration.connectionProxyDictionary = [:] }
-      configuration.timeoutIntervalForRequest = seconds
-      configuration.timeoutIntervalForResource = seconds
-      var outgoing = URLRequest(
-        url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: seconds)
-      for (name, value) in exchange.headers {
-        outgoing.setValue(value, forHTTPHeaderField: name)
-      }
-      if case .post(let bytes) = exchange.kind {
-        outgoing.httpMethod = "POST"
-        outgoing.httpBody = Data(bytes)
-      }
+      let seconds = exchange.sessionTimeout
       let transfer = FetchTransfer(exchange, validator: validator)
       let session = URLSession(
-        configuration: configuration, delegate: transfer, delegateQueue: nil)
+        configuration: exchange.configuration, delegate: transfer, delegateQueue: nil)
       // Cancels the task, and lets go of the delegate, which the session holds until then.
       defer { session.invalidateAndCancel() }
-      let task = session.dataTask(with: outgoing)
+      let task = session.dataTask(with: exchange.request(to: url))
       return await withTaskCancellationHandler {
         // The system's own time-out for resources is checked now and then only.
         let timer = Task {

@@ -1,5 +1,3 @@
-import SslPinningRules
-
 #if canImport(Security)
   import Foundation
   import Security
@@ -29,14 +27,6 @@ import SslPinningRules
       super.init()
     }
 
-    /// For one of the client's own sessions. The transport owns the session, which keeps this object.
-    convenience init(
-      transport: PinnedTransport, app: any URLSessionDelegate, isForUnlisted: Bool
-    ) {
-      let role = isForUnlisted ? SessionRole.unlisted : .pinned
-      self.init(SessionDoor(role) { [weak transport] in transport }, app: app)
-    }
-
     override func responds(to aSelector: Selector!) -> Bool {
       super.responds(to: aSelector) || app?.responds(to: aSelector) ?? false
     }
@@ -64,7 +54,8 @@ import SslPinningRules
       let answer = Answer(otherwise: (.cancelAuthenticationChallenge, nil)) { handler($0.0, $0.1) }
       let space = challenge.protectionSpace
       switch door.step(
-        at: level, about: Self.method(of: space), isProxy: space.isProxy(),
+        at: level, about: ChallengeRule.Method(space.authenticationMethod),
+        isProxy: space.isProxy(),
         hasTrust: space.serverTrust != nil)
       {
       case .judge: judge(space, answer)
@@ -80,16 +71,6 @@ import SslPinningRules
           }
           ask(order, about: handed, in: session, of: concerned, answer)
         }
-      }
-    }
-
-    static func method(of space: URLProtectionSpace) -> ChallengeRule.Method {
-      switch space.authenticationMethod {
-      case NSURLAuthenticationMethodServerTrust: .serverTrust
-      case NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodNTLM,
-        NSURLAuthenticationMethodNegotiate:
-        .sessionWide
-      default: .perTask
       }
     }
 
@@ -133,6 +114,17 @@ import SslPinningRules
         }
       }
       give(.performDefaultHandling, nil)
+    }
+  }
+
+  extension ChallengeRule.Method {
+    init(_ name: String) {
+      let ofSession = [
+        NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodNTLM,
+        NSURLAuthenticationMethodNegotiate,
+      ]
+      let others: Self = ofSession.contains(name) ? .sessionWide : .perTask
+      self = name == NSURLAuthenticationMethodServerTrust ? .serverTrust : others
     }
   }
 #endif

@@ -41,9 +41,7 @@
       }
     }
 
-    func evidence(
-      presented: [[UInt8]], host: HostName, at moments: [Int64]
-    ) -> ChainEvidence {
+    func evidence(presented: [[UInt8]], host: HostName, at moments: [Int64]) -> ChainEvidence {
       let pins = SPKIPin.readable(presented)
       guard validates else { return .notValidated(presented: pins) }
       guard !presented.isEmpty else {
@@ -74,8 +72,7 @@
       by judge: (ChainEvidence) -> PinEvaluation
     ) -> ChainVerdict {
       let evidence = evidence(presented: presented, host: host, at: moments)
-      return ChainVerdict(
-        evaluation: judge(evidence), evidence: evidence, presented: presented)
+      return ChainVerdict(evaluation: judge(evidence), evidence: evidence, presented: presented)
     }
 
     /// Judges the trust object of a handshake. Blocks for as long as the system evaluates, which may
@@ -124,9 +121,7 @@
       }
     }
 
-    private func evidence(
-      of trust: SecTrust, host: HostName, fault: ChainFault?
-    ) -> ChainEvidence {
+    private func evidence(of trust: SecTrust, host: HostName, fault: ChainFault?) -> ChainEvidence {
       let presented = SPKIPin.readable(Self.certificates(of: trust))
       guard validates else { return .notValidated(presented: presented) }
       return ChainEvidence(
