@@ -70,6 +70,7 @@ mutants: deps-test ## break each rule in turn, in a copy: the tests must notice 
 
 check: deps-test check-fast check-apple docs check-linking check-consumer ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests
+	@scripts/installed.sh
 
 check-fast: deps-test ## the part of check that compiles nothing
 	@scripts/check-all.sh
