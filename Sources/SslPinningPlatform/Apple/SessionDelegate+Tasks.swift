@@ -27,8 +27,9 @@
         if door.follows(to: request.url, from: task.currentRequest?.url) {
           return answer.give(request)
         }
-        answer.give(nil)
+        // First: an answer without a body may be whole by the time that the redirect is declined.
         task.cancel()
+        answer.give(nil)
       }
       let asked: Void? = appTasks?.urlSession?(
         session, task: task, willPerformHTTPRedirection: response, newRequest: request,

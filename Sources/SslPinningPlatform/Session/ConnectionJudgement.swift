@@ -33,11 +33,16 @@ struct ConnectionJudgement: Sendable {
       transport.judge.record(refusal)
       return (refusal, nil)
     }
-    let (evidence, certificates) = await validate(
+    var (evidence, certificates) = await validate(
       transport.validator, host, transport.judge.time?.dates ?? [])
     var (evaluation, generation) = judged(evidence, host: host)
     if evaluation.decision == .refuse, transport.judge.wantsRefresh(after: evaluation) {
       await refresh(after: evaluation)
+      if case .chainRejected = evaluation.outcome {
+        // A newer statement may say that a certificate which looked early to this clock is valid by now.
+        (evidence, certificates) = await validate(
+          transport.validator, host, transport.judge.time?.dates ?? [])
+      }
       (evaluation, generation) = judged(evidence, host: host)
     }
     transport.judge.record(

@@ -16,8 +16,9 @@ package final class SessionDoor: Sendable {
   private let transport: @Sendable () -> PinnedTransport?
   private let proofs = Locked(ConnectionProofs())
 
-  /// - Parameter transport: a session keeps its delegate until it is invalidated, and so this closure. The
-  ///   transport's own sessions must hold it weakly, or neither ever ends; an app's session holds it strongly.
+  /// - Parameter transport: a session keeps its delegate until it is invalidated, and so this closure. What it keeps
+  ///   must not keep the session: the client's own two hold a transport without the client
+  ///   (``PinnedTransport/withoutClient()``), an app's session holds its transport.
   package init(_ role: SessionRole, transport: @escaping @Sendable () -> PinnedTransport?) {
     self.role = role
     self.transport = transport

@@ -55,6 +55,26 @@ struct SessionDoorTests {
       })
   }
 
+  @Test("validates a chain anew after a refresh that may have made its dates valid")
+  func early() async throws {
+    let transport = try makeTransport()
+    let door = SessionDoor(.pinned) { transport }
+    judge.setTime(TrustTime(clock: 1000, floor: 1000))
+    judge.onRefresh { $0.setTime(TrustTime(clock: 1000, floor: 5000)) }
+    let asked = Locked<[[Int64]]>([])
+    let early = ChainEvidence(
+      presented: [],
+      validation: .failure(.outOfDate(code: 9, reason: "not yet valid", mayBeEarly: true)))
+    let isAccepted = await door.accepts(host: "bank.example", port: 443, challenged: 0) {
+      _, _, moments in
+      asked.withLock { $0.append(moments) }
+      return (early, [])
+    }
+    #expect(!isAccepted)
+    let moments = asked.withLock { $0 }
+    #expect(moments.count == 2 && !moments[0].contains(5000) && moments[1].contains(5000))
+  }
+
   @Test("makes the refusal of a task known behind the error of its cancel")
   func refusal() throws {
     let transport = try makeTransport()
