@@ -202,6 +202,21 @@ let otherSigningKey = Result { try SigningKey.generate(bits: 2048) }
     #expect(try await fault(open(base).store) == .broken(record: "a.json", .unsealed))
   }
 
+  @Test("seals nothing for an identity from the day of the sealing that was stored again")
+  func sealingReplayed() async throws {
+    let base = UnfinishedStore()
+    for name in Self.names { _ = try await base.replace(name, version: 0, with: [1]) }
+    await base.allow(1)
+    await #expect(throws: StoreError.self) { try await open(base) }
+    await base.allow(.max)
+    #expect(
+      try await open(base, hasMark: true).opening == .fault(.broken(record: ".store", .changed)))
+    for name in Self.names { #expect(try await base.record(named: name)?.bytes == [1]) }
+    // The control: a server that sealed none goes on with it.
+    #expect(try await open(base).opening == .known)
+    for name in Self.names { #expect(try await base.record(named: name)?.bytes != [1]) }
+  }
+
   @Test("does not believe a store whose own record was removed, nor one in which it was edited")
   func ownRecord() async throws {
     let base = TroubledStore()

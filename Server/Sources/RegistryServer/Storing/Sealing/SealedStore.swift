@@ -68,7 +68,7 @@ final class SealedStore: RegistryStore {
   ///   - hasMark: whether this server knows that it had sealed a store: then what has no seal is not believed.
   /// - Throws: ``StoreError``; a seal that is not good is ``Opening/fault(_:)``.
   func open(documents: [String], hasMark: Bool) async throws(StoreError) -> Opening {
-    if try await refresh() != nil { return try await known() }
+    if try await refresh() != nil { return try await known(hasMark: hasMark) }
     var bare: [String] = []
     for name in documents {
       guard let record = try await base.record(named: name) else { continue }
@@ -82,17 +82,23 @@ final class SealedStore: RegistryStore {
     guard try await write(identity, over: 0) else {
       // Another server was faster.
       _ = try await refresh()
-      return try await known()
+      return try await known(hasMark: hasMark)
     }
     guard !bare.isEmpty else { return .new }
     try await sealBareRecords()
     return .sealed(bare)
   }
 
-  private func known() async throws(StoreError) -> Opening {
+  /// A server that had sealed a store believes no identity that says that it is being sealed: that one was stored
+  /// again, and what has no seal would be sealed.
+  private func known(hasMark: Bool) async throws(StoreError) -> Opening {
     let (fault, isBeingSealed) = state.withLock { ($0.fault, $0.identity?.isBeingSealed ?? false) }
     if let fault { return .fault(fault) }
-    if isBeingSealed { try await sealBareRecords() }
+    guard isBeingSealed else { return .known }
+    guard !hasMark else {
+      return .fault(note(.broken(record: StoreIdentity.recordName, .changed)))
+    }
+    try await sealBareRecords()
     return .known
   }
 
