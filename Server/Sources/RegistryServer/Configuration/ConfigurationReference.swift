@@ -61,7 +61,7 @@ package enum ConfigurationReference {
 
 extension Setting {
   /// The default, as it would be written; empty for none, and for one that depends on the machine.
-  var standard: String {
+  package var standard: String {
     if let standard = row.standard { return standard }
     let shipped = ServerConfiguration(documents: [])
     var ofDatabase = shipped

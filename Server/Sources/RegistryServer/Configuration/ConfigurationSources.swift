@@ -141,7 +141,7 @@ public struct ConfigurationSources: Sendable {
     }
     // The reference server binds the flag of a second name to the first.
     for (setting, _) in flags {
-      guard let first = setting.row.isSecondNameOf, flags[first] == nil else { continue }
+      guard let first = setting.row.secondNameOf, flags[first] == nil else { continue }
       values[first.rawValue] = values[setting.rawValue]
     }
     return values

@@ -34,7 +34,7 @@ public struct EffectiveConfiguration: Sendable {
     self.configuration = configuration
     self.file = file
     values = Setting.allCases.compactMap { setting in
-      guard setting.row.isSecondNameOf == nil else { return nil }
+      guard setting.row.secondNameOf == nil else { return nil }
       var origin = tree.origin(of: setting)
       if origin == .standard, let other = setting.secondName { origin = tree.origin(of: other) }
       if setting == .storageDSN, Self.unusedDSN(tree) != nil { origin = .standard }
@@ -118,7 +118,7 @@ extension ServerConfiguration {
   /// - Parameter isMasked: whether secrets are left out. Only a comparison does without.
   func value(of setting: Setting, isMasked: Bool) -> JSONValue? {
     let row = setting.row
-    return row.isSecondNameOf == nil ? row.field.value(SettingValues(self), isMasked) : nil
+    return row.secondNameOf == nil ? row.field.value(SettingValues(self), isMasked) : nil
   }
 
   /// What differs from an older configuration, in the order of ``Setting``.

@@ -85,7 +85,7 @@ extension Setting {
   }
 
   /// The setting that is another name of this one, which wins where both are given.
-  var secondName: Setting? { Self.allCases.first { $0.row.isSecondNameOf == self } }
+  var secondName: Setting? { Self.allCases.first { $0.row.secondNameOf == self } }
 }
 
 /// A row of the table of settings: its field and kind, its flag, whether a running server takes a change, and what
@@ -114,16 +114,16 @@ package struct SettingRow {
   /// The default as documentation has it, if that is not the value of a configuration that says nothing.
   let standard: String?
   /// The setting that this one is another name of, and which wins.
-  let isSecondNameOf: Setting?
+  let secondNameOf: Setting?
 
   init(
     _ field: SettingField, _ reload: Reload = .live, flag: SettingFlag? = nil,
-    isSecondNameOf: Setting? = nil, standard: String? = nil, help: String, details: String = ""
+    secondNameOf: Setting? = nil, standard: String? = nil, help: String, details: String = ""
   ) {
     self.field = field
     self.reload = reload
     self.flag = flag
-    self.isSecondNameOf = isSecondNameOf
+    self.secondNameOf = secondNameOf
     self.standard = standard
     self.help = help
     self.details = details

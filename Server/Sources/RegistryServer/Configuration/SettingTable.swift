@@ -22,7 +22,7 @@ extension Setting {
       SettingRow(
         .of(\.server.listen, .address), .restart,
         flag: SettingFlag(name: "--listen", other: "--server-listen"),
-        help: "listen here; `:7500` and `[::]:7500` are every address")
+        help: "listen here; `:7500` is every address", details: "`[::]:7500` likewise")
     case .serverReadTimeout:
       SettingRow(
         .of(\.server.readTimeout, .duration(0...day)), flag: .byPath,
@@ -56,7 +56,7 @@ extension Setting {
     case .storageType:
       SettingRow(
         .of(\.storage.type, .text("TYPE")), .restart, flag: SettingFlag(short: "-s"),
-        help: "`sqlite`, `memory`, `fs` (`filesystem`), `redis` or `postgres`")
+        help: "`sqlite`, `memory`, `fs`, `redis` or `postgres`", details: "`filesystem` is `fs`")
     case .storageDSN:
       SettingRow(
         .of(\.storage.dsn, .dataSource), .restart, flag: .byPath, standard: "",
@@ -70,7 +70,7 @@ extension Setting {
     case .storageDumpInterval:
       SettingRow(
         .of(\.tls.interval, .duration(1...day)), flag: .byPath,
-        isSecondNameOf: .tlsInterval, standard: "",
+        secondNameOf: .tlsInterval, standard: "",
         help: "second name of `tls.dump_interval`, which wins")
     case .storageMaximumOpen:
       SettingRow(
@@ -79,15 +79,15 @@ extension Setting {
     case .storageMaximumIdle:
       SettingRow(
         .of(\.storage.maxIdle, .integer(0...10_000)), .restart, flag: .byPath,
-        help: "redis, postgres: most idle connections that are kept")
+        help: "redis, postgres: most idle connections")
     case .storageMaximumIdleTime:
       SettingRow(
         .of(\.storage.maxIdleTime, .duration(0...365 * day)), .restart, flag: .byPath,
-        help: "redis, postgres: for which an idle connection is kept; `0s`: for ever")
+        help: "redis, postgres: an idle connection's time", details: "`0s`: for ever")
     case .storageMaximumLifetime:
       SettingRow(
         .of(\.storage.maxLifetime, .duration(0...365 * day)), .restart, flag: .byPath,
-        help: "redis, postgres: for which any connection is kept; `0s`: for ever")
+        help: "redis, postgres: any connection's time", details: "`0s`: for ever")
     case .storageInsecure:
       SettingRow(
         .of(\.storage.isInsecure, .boolean), .restart,
@@ -133,7 +133,7 @@ extension Setting {
     case .tlsQuorum:
       SettingRow(
         .of(\.tls.quorum, .integer(2...100)),
-        help: "how many of the vantage points and this server settle something",
+        help: "how many vantage points, with this server, settle something",
         details: "else half of the points, and at least 2")
     case .tlsIssuers:
       SettingRow(
@@ -148,7 +148,7 @@ extension Setting {
       SettingRow(
         .of(\.publishing.directory, .text("DIR")), flag: .byPath,
         help: "write every document here too",
-        details: "with its parts; of what is here only old payloads are deleted")
+        details: "its parts, too; of what is here only old payloads are deleted")
     case .publishStatements:
       SettingRow(
         .of(\.publishing.statements, .boolean), .restart, help: "format 2 beside format 1")
@@ -165,7 +165,7 @@ extension Setting {
       SettingRow(
         .of(\.publishing.mirrors, .texts),
         help: "`https://host/path/`: where each document is, too",
-        details: "under its own name; statements tell clients; 8 at most")
+        details: "under its own name, as statements tell clients; 8 at most")
 
     case .uiEnabled:
       SettingRow(

@@ -12,7 +12,12 @@ enum ServerArguments {
     .compactMap { setting in
       guard let name = setting.flag else { return nil }
       let row = setting.row
-      let help = row.plainHelp + (row.isSwitch ? "; true without =BOOL" : "")
+      var help = row.plainHelp
+      if row.isSwitch {
+        help += "; true without =BOOL"
+      } else if !setting.standard.isEmpty {
+        help += "; \(setting.standard) by default"
+      }
       var description = Flag.text(name, row.placeholder, help).description
       description.short = row.flag?.short
       if row.isSwitch { description.impliedValue = "true" }
