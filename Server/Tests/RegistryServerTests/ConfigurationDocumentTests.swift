@@ -4,9 +4,10 @@ import TestSupport
 import Testing
 
 @Suite("docs/configuration.md") struct ConfigurationDocumentTests {
+  private static let file = Vectors.package.appending(path: "docs/configuration.md")
+
   /// The cells of the table, by key.
   private static func rows() throws -> [String: [String]] {
-    let file = Vectors.package.appending(path: "docs/configuration.md")
     var rows: [String: [String]] = [:]
     for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
     where line.hasPrefix("| `") {
@@ -49,5 +50,42 @@ import Testing
     for setting in later where !exceptions.contains(setting) {
       #expect(rows[setting.rawValue]?[3] == "no", "\(setting)")
     }
+  }
+
+  @Test("has the table that the settings make; with WRITE_DOCS=1 in the environment it is written")
+  func generated() throws {
+    let text = try String(contentsOf: Self.file, encoding: .utf8)
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    let isRow = { (line: Substring) in line.hasPrefix("| `") }
+    let first = try #require(lines.firstIndex(where: isRow))
+    let last = try #require(lines.lastIndex(where: isRow))
+    let table = ConfigurationReference.table.split(separator: "\n")
+    if ProcessInfo.processInfo.environment["WRITE_DOCS"] != nil {
+      try Data((lines[..<first] + table + lines[(last + 1)...]).joined(separator: "\n").utf8)
+        .write(to: Self.file)
+    } else {
+      #expect(Array(lines[first...last]) == table)
+    }
+  }
+
+  @Test("the help has every key with its default, and no line that a terminal breaks")
+  func help() {
+    let lines = ConfigurationReference.yaml.split(separator: "\n")
+    #expect(lines.allSatisfy { $0.utf8.count <= 100 })
+    var section = ""
+    var found: [String: Substring] = [:]
+    for line in lines where !line.hasPrefix("   ") {
+      let parts = line.split(separator: " ", omittingEmptySubsequences: true)
+      guard let key = parts.first, key.hasSuffix(":") else { continue }
+      if line.hasPrefix(" ") {
+        found["\(section).\(key.dropLast())"] = parts.dropFirst().first
+      } else {
+        section = String(key.dropLast())
+        found[section] = ""
+      }
+    }
+    #expect(Set(found.keys).isSuperset(of: Setting.allCases.map(\.rawValue)))
+    #expect(found["tls.dump_interval"] == "1m" && found["storage.max_open_conns"] == "5")
+    #expect(found["tls.anchors"] == "FILE" && found["publish.mirrors"] == "[]")
   }
 }

@@ -18,13 +18,7 @@ public struct EffectiveConfiguration: Sendable {
     public let elements: [(index: Int, origin: ConfigurationOrigin)]
 
     /// The value as a text of one line.
-    public var text: String {
-      switch value {
-      case nil: "not used"
-      case .string(let text)?: text
-      case .some(let json): String(decoding: json.canonicalBytes, as: UTF8.self)
-      }
-    }
+    public var text: String { value?.settingText ?? "not used" }
   }
 
   /// The configuration.
@@ -40,12 +34,9 @@ public struct EffectiveConfiguration: Sendable {
     self.configuration = configuration
     self.file = file
     values = Setting.allCases.compactMap { setting in
-      // It is the other one's second name.
-      guard setting != .storageDumpInterval else { return nil }
+      guard setting.row.secondNameOf == nil else { return nil }
       var origin = tree.origin(of: setting)
-      if setting == .tlsInterval, origin == .standard {
-        origin = tree.origin(of: .storageDumpInterval)
-      }
+      if origin == .standard, let other = setting.secondName { origin = tree.origin(of: other) }
       if setting == .storageDSN, Self.unusedDSN(tree) != nil { origin = .standard }
       let value = configuration.value(of: setting, isMasked: true)
       guard value != nil || origin != .standard else { return nil }
@@ -98,5 +89,96 @@ public struct EffectiveConfiguration: Sendable {
     let dsn = tree.section(of: .storageDSN).node(Setting.storageDSN.name)?.text ?? ""
     guard tree.origin(of: .storageType) == .standard, dsn.contains("://") else { return nil }
     return tree.origin(of: .storageDSN)
+  }
+}
+
+/// A difference between the configuration that is in force and one that was read since.
+public struct ConfigurationChange: Sendable, Hashable {
+  /// When a change can be in force.
+  public enum Effect: Sendable, Hashable {
+    /// At once: the running server can go by the new value.
+    case whileRunning
+    /// After a restart: until then the old value stays in force.
+    case afterRestart
+  }
+
+  /// What changed.
+  public let setting: Setting
+  /// When it can be in force.
+  public let effect: Effect
+  /// The old value, secrets masked; empty where there is none. Of `keys` only what is gone.
+  public let old: String
+  /// The new value likewise. Of `keys` only what has come.
+  public let new: String
+}
+
+extension ServerConfiguration {
+  /// What a setting has come to be, as it would be written; `nil` if nothing depends on it.
+  ///
+  /// - Parameter isMasked: whether secrets are left out. Only a comparison does without.
+  func value(of setting: Setting, isMasked: Bool) -> JSONValue? {
+    let row = setting.row
+    return row.secondNameOf == nil ? row.field.value(SettingValues(self), isMasked) : nil
+  }
+
+  /// What differs from an older configuration, in the order of ``Setting``.
+  ///
+  /// Values alone are compared. A certificate, anchors or keys that changed in files of the same name
+  /// are not among the changes: whoever reads a configuration again reads those files again too.
+  public func changes(from old: ServerConfiguration) -> [ConfigurationChange] {
+    Setting.allCases.compactMap { setting in
+      guard
+        value(of: setting, isMasked: false) != old.value(of: setting, isMasked: false)
+      else { return nil }
+      let texts =
+        setting == .keys
+        ? (old.entryTexts(without: self), entryTexts(without: old))
+        : (old.text(of: setting), text(of: setting))
+      return ConfigurationChange(
+        setting: setting, effect: effect(of: setting, from: old), old: texts.0, new: texts.1)
+    }
+  }
+
+  /// This configuration as a running server can take it in force: what needs a restart stays as it is in `old`.
+  ///
+  /// It is what the server goes by afterwards, or a later reading would take the rest for what is in force.
+  func whileRunning(over old: ServerConfiguration) -> ServerConfiguration {
+    var next = SettingValues(self)
+    let values = SettingValues(old)
+    for setting in Setting.allCases where effect(of: setting, from: old) == .afterRestart {
+      setting.row.field.keep(&next, values)
+    }
+    // Each setting of it needs a restart, and together they name one store.
+    next.configuration.storage = old.storage
+    return next.configuration
+  }
+
+  private func effect(
+    of setting: Setting, from old: ServerConfiguration
+  ) -> ConfigurationChange.Effect {
+    switch setting.row.reload {
+    case .live: .whileRunning
+    case .restart: .afterRestart
+    case .liveIfTransportStays:
+      (server.certificate == nil) == (old.server.certificate == nil)
+        ? .whileRunning : .afterRestart
+    }
+  }
+
+  private func text(of setting: Setting) -> String {
+    value(of: setting, isMasked: true)?.settingText ?? ""
+  }
+
+  private func entryTexts(without other: ServerConfiguration) -> String {
+    let known = Set(other.documents.flatMap(\.entries))
+    let entries = documents.flatMap(\.entries).filter { !known.contains($0) }
+    return entries.isEmpty ? "" : JSONValue.array(entries).settingText
+  }
+}
+
+extension JSONValue {
+  /// The value of a setting as a text of one line.
+  var settingText: String {
+    stringValue ?? String(decoding: canonicalBytes, as: UTF8.self)
   }
 }

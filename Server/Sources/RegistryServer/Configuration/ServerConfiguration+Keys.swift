@@ -1,4 +1,42 @@
+import CanonicalJSON
 import SslPinningRules
+
+/// One published file and the endpoints that it speaks of.
+public struct DocumentConfiguration: Sendable, Equatable {
+  /// The last component of the document's URL: 1 to 128 letters, digits, `.`, `_` and `-`, not
+  /// beginning with a dot, so that it is one path component wherever it is written.
+  public var file: String
+  /// The endpoints, each once, in the order given.
+  public var endpoints: [WatchedEndpoint]
+
+  /// A document.
+  public init(file: String, endpoints: [WatchedEndpoint]) {
+    self.file = file
+    self.endpoints = endpoints
+  }
+
+  /// Whether `name` is a path of this server, or what it writes beside a document: such a document would be
+  /// published and never served.
+  package static func isTaken(file name: String) -> Bool {
+    let name = name.lowercased()
+    return ["admin", "reports"].contains(name) || [".gz", ".parts"].contains { name.hasSuffix($0) }
+  }
+
+  /// Whether `name` is a file name as ``file`` describes it.
+  public static func isSafe(file name: String) -> Bool {
+    let bytes = name.utf8
+    guard (1...128).contains(bytes.count), bytes.first != UInt8(ascii: ".") else { return false }
+    return bytes.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+  }
+}
 
 extension ServerConfiguration {
   /// Reads `keys[]`.
@@ -87,9 +125,20 @@ extension ServerConfiguration {
     }
   }
 
-  private static let entryKeys = [
-    "fqdn", "domainName", "file", "port", "address", "interval", "approval", "union", "issuers",
+  /// The members of an entry of `keys`: name, example, and what it is for.
+  static let entryMembers: [(name: String, example: String, help: String)] = [
+    ("fqdn", "www.example.com", ""),
+    ("port", "443", ""),
+    ("address", "192.0.2.1", "dialled instead of looking the name up"),
+    ("domainName", "\"*.example.com\"", "what it is published for; else fqdn and *.fqdn"),
+    ("file", "www.example.com.json", "the document it is in; else the fqdn's own"),
+    ("interval", "60s", "for this one, else tls.dump_interval"),
+    ("approval", "auto", "for this one, else tls.approval"),
+    ("union", "false", "true: it shows each region a key of its own"),
+    ("issuers", "[]", "as in tls, for this one"),
   ]
+
+  private static let entryKeys = entryMembers.map(\.name)
 
   private static func endpoint(
     _ entry: ConfigurationSection
@@ -141,5 +190,30 @@ extension ServerConfiguration {
           + " stands beside another document")
     }
     return file
+  }
+}
+
+extension DocumentConfiguration {
+  /// The entries of `keys` that mean this document, one for each pattern.
+  var entries: [JSONValue] { endpoints.flatMap { $0.entries(file: file) } }
+}
+
+extension WatchedEndpoint {
+  /// The entries of `keys` that mean this endpoint.
+  func entries(file: String) -> [JSONValue] {
+    patterns.map { pattern in
+      var entry: JSONObject = [
+        "fqdn": .string("\(fqdn)"), "domainName": .string("\(pattern)"), "file": .string(file),
+      ]
+      if port != 443 { entry["port"] = .integer(Int64(port)) }
+      entry["address"] = address.map { .string("\($0)") }
+      entry["interval"] = interval.map(JSONValue.duration)
+      entry["approval"] = approval.map { .string($0.rawValue) }
+      if isUnion { entry["union"] = .bool(true) }
+      if !issuers.entries.isEmpty {
+        entry["issuers"] = .array(issuers.entries.map(JSONValue.string))
+      }
+      return .object(entry)
+    }
   }
 }

@@ -1,7 +1,5 @@
-import Foundation
 import HTTPServing
 import SslPinningRules
-import TLSTools
 
 extension ServerConfiguration {
   /// The largest configuration file that is read.
@@ -25,40 +23,43 @@ extension ServerConfiguration {
     try self.init(ConfigurationTree(try YAMLDocument.root(of: yaml)))
   }
 
-  /// - Throws: ``ConfigurationError``, where a value is none.
+  /// - Throws: ``ConfigurationError``, if a value is none, or does not go with another.
   init(_ tree: ConfigurationTree) throws(ConfigurationError) {
-    let log = tree.section(of: .logLevel)
-    let ui = tree.section(of: .uiEnabled)
-    let reports = tree.section(of: .reportsEnabled)
-    let publish = tree.section(of: .publishDirectory)
-    let (storage, administration) = (
-      try StorageConfiguration(tree), AdministrationConfiguration()
-    )
-    let maximum = try reports.integer("max_groups", in: 1...1_000_000)
-    self.init(
-      documents: [], server: try HTTPConfiguration(tree.section(of: .serverListen)),
-      storage: storage, tls: try TLSConfiguration(tree),
-      logLevel: try log.choice("level", of: LogLevel.self, called: "level") ?? .info,
-      logFormat: try log.choice("format", of: LogFormat.self, called: "format") ?? .json,
-      logPretty: try log.boolean("pretty") ?? false,
-      publishing: PublishingConfiguration(
-        directory: try publish.nonEmpty("dir"),
-        statements: try publish.boolean("statements") ?? true,
-        onlineKeys: try publish.strings("online_keys") ?? [],
-        keySets: try publish.nonEmpty("key_sets"),
-        mirrors: try publish.strings("mirrors") ?? []),
-      administration: AdministrationConfiguration(
-        tokenTTL: try ui.duration("token_ttl", in: 1000...3660 * day) ?? administration.tokenTTL,
-        isEnabled: try ui.boolean("enabled") ?? administration.isEnabled,
-        isInsecure: try ui.boolean("insecure") ?? administration.isInsecure),
-      reports: ReportsConfiguration(
-        isEnabled: try reports.boolean("enabled") ?? true,
-        maximumGroups: maximum.map { Int($0) } ?? ReportsConfiguration().maximumGroups),
-      metricsListen: try ListenAddress(tree.section(of: .metricsListen), "listen"))
+    var values = SettingValues()
+    values.tls.directory = tree.path(of: "tls")
+    for setting in Setting.allCases {
+      try setting.row.field.read(tree.section(of: setting), setting.name, &values)
+    }
+    self = values.configuration
+    storage = try StorageConfiguration(values.storage, tree)
+    try checkCertificate(tree.section(of: .serverCertificate))
+    try checkQuorum(tree.section(of: .tlsQuorum))
     try checkMetrics(tree.section(of: .metricsListen))
     // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
     documents = try Self.documents(tree.root)
-    try checkMirrors(publish)
+    try checkMirrors(tree.section(of: .publishMirrors))
+  }
+
+  /// A certificate is of no use without its key, nor a key without its certificate.
+  private func checkCertificate(_ section: ConfigurationSection) throws(ConfigurationError) {
+    if server.certificate != nil, server.privateKey == nil {
+      throw section.missing(
+        "private_key", because: "certificate", hint: "name the PEM file of the certificate's key")
+    }
+    if server.certificate == nil, server.privateKey != nil {
+      throw section.missing(
+        "certificate", because: "private_key",
+        hint: "name the PEM file of the certificate and its chain")
+    }
+  }
+
+  /// What more must agree on than look is never settled.
+  private func checkQuorum(_ section: ConfigurationSection) throws(ConfigurationError) {
+    let points = tls.vantagePoints.count
+    guard let quorum = tls.quorum, quorum > points + 1 else { return }
+    throw section.invalid(
+      "quorum", "\(quorum) are more than look: \(points) vantage points, and this server",
+      hint: "configure more vantage points, or leave it out")
   }
 
   /// One address cannot be listened on twice.
@@ -98,6 +99,3 @@ extension ServerConfiguration {
     }
   }
 }
-
-/// A day in milliseconds.
-let day: Int64 = 86_400_000

@@ -1,4 +1,5 @@
 import HTTPServing
+import SslPinningRules
 
 /// Everything an operator can set: what to watch, where to keep it, how to sign, where to listen.
 ///
@@ -74,5 +75,120 @@ extension ServerConfiguration {
   /// The directory with the key sets that root keys signed.
   public var keySetsDirectory: String {
     publishing.keySets ?? "\(tls.directory)/keysets"
+  }
+}
+
+/// Where the server listens, and how. Durations are milliseconds.
+public struct HTTPConfiguration: Sendable, Equatable {
+  /// Where to listen: 127.0.0.1:7500.
+  public var listen: ListenAddress
+  /// How long a request may take to arrive: 5 s. 0 sets no limit beside the server's own.
+  public var readTimeout: Int64
+  /// How long an answer may take to be read: 5 s. 0 sets no limit beside the server's own.
+  public var writeTimeout: Int64
+  /// A PEM file with the certificate and its chain; `nil` means clear text.
+  public var certificate: String?
+  /// The PEM file with the certificate's private key.
+  public var privateKey: String?
+  /// What administrators' tokens are signed with; `nil` means with a key that comes from `prv.pem`.
+  /// Changing it ends every token there is.
+  public var key: Secret?
+  /// The proxies in front, whose `X-Forwarded-For` says who calls.
+  public var trustedProxies: [AddressNetwork]
+
+  /// Settings; the defaults are those of the configuration file.
+  public init(
+    listen: ListenAddress = .standard, readTimeout: Int64 = 5000, writeTimeout: Int64 = 5000,
+    certificate: String? = nil, privateKey: String? = nil, key: Secret? = nil,
+    trustedProxies: [AddressNetwork] = []
+  ) {
+    self.listen = listen
+    self.readTimeout = readTimeout
+    self.writeTimeout = writeTimeout
+    self.certificate = certificate
+    self.privateKey = privateKey
+    self.key = key
+    self.trustedProxies = trustedProxies
+  }
+}
+
+/// What is published beside the HTTP server's own answers, and signed with what.
+public struct PublishingConfiguration: Sendable, Equatable {
+  /// A directory that every document is also written to, for a web server to serve; `nil` means
+  /// nowhere.
+  public var directory: String?
+  /// Whether documents carry a statement (format 2) beside the payload.
+  public var statements: Bool
+  /// The PEM files of the private keys that sign statements; none means that `prv.pem` does.
+  public var onlineKeys: [String]
+  /// The directory with the key sets that root keys signed; `nil` means `keysets` in
+  /// ``TLSConfiguration/directory``.
+  public var keySets: String?
+  /// Where else documents are served: below each of these URLs, under their own names.
+  public var mirrors: [String]
+
+  /// Settings; the defaults are those of the configuration file.
+  public init(
+    directory: String? = nil, statements: Bool = true, onlineKeys: [String] = [],
+    keySets: String? = nil, mirrors: [String] = []
+  ) {
+    self.directory = directory
+    self.statements = statements
+    self.onlineKeys = onlineKeys
+    self.keySets = keySets
+    self.mirrors = mirrors
+  }
+}
+
+extension PublishingConfiguration {
+  /// The URL of a document at a mirror.
+  ///
+  /// - Parameter base: one of ``mirrors``, with or without its last slash.
+  /// - Throws: ``DocumentFault`` where clients would refuse it.
+  static func mirror(of file: String, at base: String) throws(DocumentFault) -> RegistryMirror {
+    let unreserved = Set("-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+    let name = file.utf8.map { byte in
+      if unreserved.contains(byte) { return String(UnicodeScalar(byte)) }
+      let digits = String(byte, radix: 16, uppercase: true)
+      return "%" + (byte < 16 ? "0" : "") + digits
+    }.joined()
+    return try RegistryMirror(base + (base.hasSuffix("/") ? "" : "/") + name)
+  }
+
+  /// Where else a document is served.
+  func mirrors(of file: String) -> [RegistryMirror] {
+    // Checked when the configuration was read.
+    mirrors.compactMap { try? Self.mirror(of: file, at: $0) }
+  }
+}
+
+/// The web console and the administration behind it.
+public struct AdministrationConfiguration: Sendable, Equatable {
+  /// How long a token of an administrator is valid, in milliseconds: 24 h.
+  public var tokenTTL: Int64
+  /// Whether there is a console at all.
+  public var isEnabled: Bool
+  /// Whether other machines may send tokens in clear text.
+  public var isInsecure: Bool
+
+  /// Settings; the defaults are those of the configuration file.
+  public init(tokenTTL: Int64 = 86_400_000, isEnabled: Bool = true, isInsecure: Bool = false) {
+    self.tokenTTL = tokenTTL
+    self.isEnabled = isEnabled
+    self.isInsecure = isInsecure
+  }
+}
+
+/// The pin failures that apps report.
+public struct ReportsConfiguration: Sendable, Equatable {
+  /// Whether reports are taken.
+  public var isEnabled: Bool
+  /// How many groups of like reports are kept: 10 000.
+  public var maximumGroups: Int
+
+  /// Settings; the defaults are those of the configuration file.
+  public init(isEnabled: Bool = true, maximumGroups: Int = 10_000) {
+    self.isEnabled = isEnabled
+    self.maximumGroups = maximumGroups
   }
 }

@@ -1,6 +1,10 @@
-/// Every key of the configuration, by its path: the one table that the file's sections, the
-/// environment, the flags, the listing of what is in effect and the comparison of two configurations
-/// go by.
+import CanonicalJSON
+
+/// Every key of the configuration, by its path, in the order in which they are shown.
+///
+/// All else about a setting is its ``row``: a new setting is a case, the row that the compiler then asks for, and the
+/// field that the row names. The file's sections, the environment, the flags, `config check`, the comparison at
+/// SIGHUP, the help and `docs/configuration.md` go by these.
 public enum Setting: String, Sendable, CaseIterable {
   case keys = "keys"
   case logFormat = "log.format"
@@ -57,27 +61,9 @@ extension Setting {
     Self.variablePrefix + rawValue.uppercased().replacing(".", with: "_")
   }
 
-  /// The flag of `up`, where it has one: the path with dashes, and `--listen` alone for the address.
+  /// The flag of `up`, if it has one: the path with dashes, unless its row has another name.
   public var flag: String? {
-    switch self {
-    case .serverListen: "--listen"
-    case .logFormat, .logLevel, .logPretty, .storageType, .storageDSN, .storageDumpDirectory,
-      .storageDumpInterval, .storageMaximumOpen, .storageMaximumIdle, .storageMaximumIdleTime,
-      .storageMaximumLifetime, .tlsInterval, .publishDirectory, .serverReadTimeout,
-      .serverWriteTimeout, .metricsListen:
-      "--" + rawValue.replacing(".", with: "-").replacing("_", with: "-")
-    default: nil
-    }
-  }
-
-  /// Whether the value is a list, which an environment variable holds as JSON.
-  var isList: Bool {
-    switch self {
-    case .keys, .serverTrustedProxies, .tlsVantagePoints, .tlsIssuers, .publishOnlineKeys,
-      .publishMirrors:
-      true
-    default: false
-    }
+    row.flag.map { $0.name ?? "--" + rawValue.replacing(/[._]/, with: "-") }
   }
 
   /// The section, as in `storage`; empty for a key of the root.
@@ -92,5 +78,150 @@ extension Setting {
   }
 
   /// The sections, as they stand beside `keys` in the root.
-  static let sections = ["log", "server", "storage", "tls", "publish", "ui", "reports", "metrics"]
+  static let sections = allCases.reduce(into: [String]()) { sections, setting in
+    if !setting.section.isEmpty, sections.last != setting.section {
+      sections.append(setting.section)
+    }
+  }
+
+  /// The setting that is another name of this one, which wins where both are given.
+  var secondName: Setting? { Self.allCases.first { $0.row.secondNameOf == self } }
+}
+
+/// A row of the table of settings: its field and kind, its flag, whether a running server takes a change, and what
+/// help and documentation say of it.
+package struct SettingRow {
+  /// Whether a running server takes a change.
+  enum Reload {
+    /// It does.
+    case live
+    /// It does not: the old value stays in force until a restart.
+    case restart
+    /// It does, unless the listener would come to speak TLS or cease to: then it is another listener.
+    case liveIfTransportStays
+  }
+
+  /// The field, and how its value is read and written.
+  let field: SettingField
+  /// Whether a running server takes a change.
+  let reload: Reload
+  /// The flag of `up`.
+  package let flag: SettingFlag?
+  /// What it is for, in a few words of Markdown.
+  let help: String
+  /// What documentation says besides; empty for nothing.
+  let details: String
+  /// The default as documentation has it, if that is not the value of a configuration that says nothing.
+  let standard: String?
+  /// The setting that this one is another name of, and which wins.
+  let secondNameOf: Setting?
+
+  init(
+    _ field: SettingField, _ reload: Reload = .live, flag: SettingFlag? = nil,
+    secondNameOf: Setting? = nil, standard: String? = nil, help: String, details: String = ""
+  ) {
+    self.field = field
+    self.reload = reload
+    self.flag = flag
+    self.secondNameOf = secondNameOf
+    self.standard = standard
+    self.help = help
+    self.details = details
+  }
+
+  /// What stands for the value in the help.
+  package var placeholder: String { field.placeholder }
+
+  /// Whether the flag alone means `true`.
+  package var isSwitch: Bool { field.placeholder == SettingKind.boolean.placeholder }
+
+  /// ``help`` for a terminal.
+  package var plainHelp: String { help.replacing("`", with: "") }
+}
+
+/// A flag of `up`.
+package struct SettingFlag: Sendable {
+  /// Its name, if that does not follow from the path of the setting.
+  var name: String?
+  /// A second name, which the first wins over.
+  package var other: String?
+  /// A short name, as in `-s`.
+  package var short: String?
+
+  /// `--section-key`.
+  static let byPath = SettingFlag()
+}
+
+/// The values of a configuration as settings name them: those of ``ServerConfiguration``, and in place of its
+/// storage what is written for it.
+@dynamicMemberLookup struct SettingValues {
+  var configuration: ServerConfiguration
+  var storage: StorageSettings
+
+  /// Nothing set.
+  init() { (configuration, storage) = (ServerConfiguration(documents: []), StorageSettings()) }
+
+  /// What `configuration` came from.
+  init(_ configuration: ServerConfiguration) {
+    (self.configuration, storage) = (configuration, StorageSettings(configuration.storage))
+  }
+
+  subscript<Value>(dynamicMember path: WritableKeyPath<ServerConfiguration, Value>) -> Value {
+    get { configuration[keyPath: path] }
+    set { configuration[keyPath: path] = newValue }
+  }
+}
+
+/// The field of a setting, whatever its type.
+struct SettingField {
+  /// What stands for the value in the help.
+  let placeholder: String
+  /// Whether the value is a list, which an environment variable holds as JSON.
+  let isList: Bool
+  /// Reads the value, if it is given.
+  let read: (ConfigurationSection, String, inout SettingValues) throws(ConfigurationError) -> Void
+  /// The value as it would be written; `nil` if nothing depends on it. Only a comparison asks for secrets.
+  let value: (_ values: SettingValues, _ isMasked: Bool) -> JSONValue?
+  /// Takes the value over from another configuration.
+  let keep: (_ values: inout SettingValues, _ old: SettingValues) -> Void
+
+  /// A field that always has a value.
+  static func of<Value>(
+    _ path: WritableKeyPath<SettingValues, Value>, _ kind: SettingKind<Value>
+  ) -> SettingField {
+    SettingField(
+      placeholder: kind.placeholder, isList: kind.isList,
+      read: { (section, key, values) throws(ConfigurationError) in
+        if let value = try kind.read(section, key) { values[keyPath: path] = value }
+      },
+      value: { kind.value(of: $0[keyPath: path], isMasked: $1) },
+      keep: { $0[keyPath: path] = $1[keyPath: path] })
+  }
+
+  /// A field that may have none.
+  ///
+  /// - Parameter shown: what counts, if that is more than the field's value.
+  static func of<Value>(
+    _ path: WritableKeyPath<SettingValues, Value?>, _ kind: SettingKind<Value>,
+    shown: KeyPath<ServerConfiguration, Value>? = nil
+  ) -> SettingField {
+    SettingField(
+      placeholder: kind.placeholder, isList: kind.isList,
+      read: { (section, key, values) throws(ConfigurationError) in
+        if let value = try kind.read(section, key) { values[keyPath: path] = value }
+      },
+      value: { values, isMasked in
+        let value = shown.map { values.configuration[keyPath: $0] } ?? values[keyPath: path]
+        return value.map { kind.value(of: $0, isMasked: isMasked) }
+      },
+      keep: { $0[keyPath: path] = $1[keyPath: path] })
+  }
+
+  /// The documents. They are read after all else, being the only part that must be given.
+  static var keys: SettingField {
+    SettingField(
+      placeholder: "", isList: true, read: { _, _, _ in },
+      value: { values, _ in .array(values.configuration.documents.flatMap(\.entries)) },
+      keep: { $0.configuration.documents = $1.configuration.documents })
+  }
 }

@@ -34,3 +34,136 @@ public enum StorageConfiguration: Sendable, Equatable {
     return home + "/.local/state/ssl-pinning"
   }
 }
+
+extension StorageConfiguration: CustomStringConvertible, CustomDebugStringConvertible,
+  CustomReflectable
+{
+  /// The type and its place, a password masked: a whole configuration that ends up in a message takes
+  /// none with it.
+  public var description: String {
+    switch self {
+    case .memory: "memory"
+    case .sqlite(let path): "sqlite(\(path))"
+    case .fileSystem(let directory): "fs(\(directory))"
+    case .postgres(let dsn, _, _): "postgres(\(MaskedDSN(dsn)))"
+    case .redis(let dsn, _, _): "redis(\(MaskedDSN(dsn)))"
+    }
+  }
+
+  public var debugDescription: String { description }
+  public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// What is written for ``StorageConfiguration``, setting by setting; `nil` is not given, or not used.
+struct StorageSettings {
+  var type: String?
+  var dsn: String?
+  var directory: String?
+  var maxOpen: Int?
+  var maxIdle: Int?
+  var maxIdleTime: Int64?
+  var maxLifetime: Int64?
+  var isInsecure: Bool?
+
+  /// Nothing given.
+  init() {}
+
+  /// What a store goes by.
+  init(_ storage: StorageConfiguration) {
+    switch storage {
+    case .memory: type = "memory"
+    case .sqlite(let path): (type, dsn) = ("sqlite", path)
+    case .fileSystem(let path): (type, directory) = ("fs", path)
+    case .postgres(let url, let pool, let isInsecure), .redis(let url, let pool, let isInsecure):
+      if case .redis = storage { type = "redis" } else { type = "postgres" }
+      (dsn, self.isInsecure) = (url, isInsecure)
+      (maxOpen, maxIdle) = (pool.maxOpen, pool.maxIdle)
+      (maxIdleTime, maxLifetime) = (pool.maxIdleTime, pool.maxLifetime)
+    }
+  }
+
+  /// The pool; what is not given is as shipped.
+  var pool: ConnectionPoolConfiguration {
+    let standard = ConnectionPoolConfiguration()
+    return ConnectionPoolConfiguration(
+      maxOpen: maxOpen ?? standard.maxOpen, maxIdle: maxIdle ?? standard.maxIdle,
+      maxIdleTime: maxIdleTime ?? standard.maxIdleTime,
+      maxLifetime: maxLifetime ?? standard.maxLifetime)
+  }
+}
+
+extension StorageConfiguration {
+  /// The store that settings mean.
+  ///
+  /// A database's address is read as its store reads it: what the store would refuse is refused here, with the line.
+  ///
+  /// A setting beside a type that does not use it is tolerated: the environment of a container often
+  /// carries all of them. So is a URL without a type, which the field's server reads as `memory`.
+  init(_ settings: StorageSettings, _ tree: ConfigurationTree) throws(ConfigurationError) {
+    let storage = tree.section(of: .storageType)
+    let (dsn, isInsecure) = (settings.dsn ?? "", settings.isInsecure ?? false)
+    switch settings.type {
+    case "memory": self = .memory
+    case "fs", "filesystem":
+      self = .fileSystem(directory: settings.directory ?? tree.stateDirectory + "/documents")
+    case "postgres":
+      try Self.check(dsn, of: storage, schemes: ["postgres", "postgresql"])
+      try Self.check(storage) { () throws(StoreError) in
+        _ = try PostgresDSN(dsn, isInsecure: isInsecure)
+      }
+      self = .postgres(dsn: dsn, pool: settings.pool, isInsecure: isInsecure)
+    case "redis":
+      try Self.check(dsn, of: storage, schemes: ["redis", "rediss"])
+      try Self.check(storage) { () throws(StoreError) in
+        _ = try RedisDSN(dsn, isInsecure: isInsecure)
+      }
+      self = .redis(dsn: dsn, pool: settings.pool, isInsecure: isInsecure)
+    case "sqlite":
+      guard !dsn.hasPrefix(":"), !dsn.hasPrefix("file:"), !dsn.contains("://") else {
+        throw storage.invalid(
+          "dsn", "\"\(MaskedDSN(dsn))\" is no file",
+          hint: "write the path of a file, or another type")
+      }
+      self = .sqlite(path: dsn.isEmpty ? tree.stateDirectory + "/registry.db" : dsn)
+    case nil:
+      let isFile = !dsn.isEmpty && !dsn.contains("://")
+      guard !isFile || !(dsn.hasPrefix(":") || dsn.hasPrefix("file:")) else {
+        throw storage.invalid("dsn", "\"\(dsn)\" is no file", hint: "write the path of a file")
+      }
+      self = .sqlite(path: isFile ? dsn : tree.stateDirectory + "/registry.db")
+    case let other?:
+      throw storage.invalid(
+        "type", "no such storage: \"\(other)\"",
+        hint: "sqlite, memory, fs, redis and postgres are known")
+    }
+  }
+
+  private static func check(
+    _ storage: ConfigurationSection, _ read: () throws(StoreError) -> Void
+  ) throws(ConfigurationError) {
+    do throws(StoreError) { try read() } catch {
+      guard case .invalidDSN(let reason, let hint) = error else {
+        throw storage.invalid("dsn", "\(error)")
+      }
+      throw storage.invalid("dsn", reason, hint: hint)
+    }
+  }
+
+  private static func check(
+    _ dsn: String, of storage: ConfigurationSection, schemes: [String]
+  ) throws(ConfigurationError) {
+    let scheme = schemes.first ?? ""
+    guard !dsn.isEmpty else {
+      throw storage.missing(
+        "dsn", because: "type", hint: "write \(scheme)://user:password@host/database")
+    }
+    let given = dsn.firstRange(of: "://").map { String(dsn[..<$0.lowerBound]) }
+    // libpq's other form has no scheme, but pairs.
+    let isPairs = scheme == "postgres" && given == nil && dsn.contains("=")
+    guard isPairs || given.map({ schemes.contains($0.lowercased()) }) == true else {
+      throw storage.invalid(
+        "dsn", "\"\(MaskedDSN(dsn))\" is none of \(scheme)",
+        hint: "write \(scheme)://user:password@host/database")
+    }
+  }
+}

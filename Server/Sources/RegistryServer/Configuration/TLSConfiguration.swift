@@ -66,3 +66,20 @@ extension TLSConfiguration {
     max(1000, interval - Int64(max(1, looks) - 1) * lookInterval - 1000)
   }
 }
+
+/// Which of the addresses that an endpoint's name leads to are looked at.
+public enum AddressSelection: String, Sendable, CaseIterable {
+  /// Every one: a server farm in the middle of a rotation shows two keys, and both are in use.
+  case all
+  /// The first that answers.
+  case first
+}
+
+/// What it leads to that most endpoints, and at least three, show a new key at once.
+public enum MassChangeMode: String, Sendable, Hashable, CaseIterable {
+  /// One alert that lists them; the keys are published like others.
+  case alert
+  /// They are held for a person as well, unless a quorum of vantage points vouches for them. It costs what
+  /// it says: certificates that one cron job renews with new keys lock users out until a person acts.
+  case hold
+}

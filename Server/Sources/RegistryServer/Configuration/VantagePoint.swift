@@ -1,3 +1,4 @@
+import CanonicalJSON
 import SslPinningRules
 
 /// Another place from which endpoints are looked at: an HTTP proxy that tunnels (RFC 9110 §9.3.6).
@@ -46,5 +47,126 @@ public struct VantagePoint: Sendable, Hashable {
     self.host = host
     self.port = port
     self.security = security
+  }
+}
+
+extension VantagePoint {
+  private static let keys = ["name", "proxy", "pins", "ca", "certificate", "key"]
+  private static let form = "write https://host:port; passwords are not supported"
+
+  /// Reads `tls.vantage_points`.
+  ///
+  /// - A proxy elsewhere is `https`, with `pins` or with a client `certificate`: whoever stands before this
+  ///   server could otherwise answer in its place.
+  static func read(_ tls: ConfigurationSection) throws(ConfigurationError) -> [VantagePoint] {
+    var points: [VantagePoint] = []
+    for (index, node) in try tls.list("vantage_points").enumerated() {
+      let entry = try ConfigurationSection(
+        node, path: "tls.vantage_points[\(index)]", known: keys)
+      guard let name = try entry.string("name") else {
+        throw entry.missing("name", hint: "name it, for logs and alerts")
+      }
+      guard name != Observation.direct, !points.contains(where: { $0.name == name }) else {
+        throw entry.invalid("name", "\"\(name)\" is taken", hint: "name it otherwise")
+      }
+      guard name.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value < 0x7f }) else {
+        throw entry.invalid("name", "it has other than visible ASCII", hint: "letters and digits")
+      }
+      points.append(try read(entry, name: name))
+    }
+    return points
+  }
+
+  private static func read(
+    _ entry: ConfigurationSection, name: String
+  ) throws(ConfigurationError) -> VantagePoint {
+    guard let proxy = try entry.string("proxy") else {
+      throw entry.missing("proxy", hint: "write https://host:port")
+    }
+    let scheme = ["https://", "http://"].first { proxy.hasPrefix($0) }
+    guard let scheme, let (host, port) = authority(proxy.dropFirst(scheme.count)) else {
+      throw entry.invalid("proxy", "\"\(MaskedDSN(proxy))\" is no proxy", hint: form)
+    }
+    let security = try security(entry)
+    if scheme == "http://" {
+      guard isLoopback(host) else {
+        throw entry.invalid(
+          "proxy", "\"\(proxy)\" is clear text to another machine",
+          hint: "write https:// with pins; http:// is for localhost, where a tunnel may begin")
+      }
+      guard security == Security() else {
+        throw entry.invalid(
+          "proxy", "\"\(proxy)\" proves nothing: it is clear text", hint: "write https://")
+      }
+      return VantagePoint(name: name, host: "\(host)", port: port)
+    }
+    guard !security.pins.isEmpty || security.certificate != nil else {
+      throw entry.missing(
+        "pins", because: "proxy",
+        hint: "ssl-pinning pin prints a server's; or give certificate and key to show to the proxy")
+    }
+    return VantagePoint(name: name, host: "\(host)", port: port, security: security)
+  }
+
+  private static func security(
+    _ entry: ConfigurationSection
+  ) throws(ConfigurationError) -> Security {
+    var pins: [SPKIPin] = []
+    for text in try entry.strings("pins") ?? [] {
+      do throws(PinSyntaxError) { pins.append(try SPKIPin(parsing: text)) } catch {
+        throw entry.invalid("pins", "\"\(text)\" is no pin: \(error)")
+      }
+    }
+    let (certificate, key) = (try entry.nonEmpty("certificate"), try entry.nonEmpty("key"))
+    if certificate != nil, key == nil {
+      throw entry.missing("key", because: "certificate", hint: "the PEM file with its key")
+    }
+    if key != nil, certificate == nil {
+      throw entry.missing("certificate", because: "key", hint: "the PEM file with its certificate")
+    }
+    return Security(
+      pins: pins, anchors: try entry.nonEmpty("ca"), certificate: certificate, privateKey: key)
+  }
+
+  /// `host:port`, perhaps with a slash behind it; `nil` where the text is none.
+  private static func authority(_ text: Substring) -> (HostName, UInt16)? {
+    let authority = text.hasSuffix("/") ? text.dropLast() : text
+    guard let colon = authority.lastIndex(of: ":") else { return nil }
+    let digits = authority[authority.index(after: colon)...]
+    let host = authority[..<colon]
+    guard let port = UInt16(digits), port > 0, !digits.hasPrefix("+"),
+      !host.contains(":") || host.hasPrefix("["), let name = try? HostName(String(host))
+    else { return nil }
+    return (name, port)
+  }
+
+  /// Whether it is `localhost`, 127.0.0.0/8 or ::1.
+  private static func isLoopback(_ host: HostName) -> Bool {
+    switch host {
+    case .name: host.description == "localhost"
+    case .address(let address):
+      address.bytes.count == 4
+        ? address.bytes.first == 127 : address.bytes == [UInt8](repeating: 0, count: 15) + [1]
+    }
+  }
+}
+
+extension VantagePoint {
+  /// The entry of `tls.vantage_points` that means it.
+  var entry: JSONValue {
+    let authority = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+    let scheme = security == nil ? "http" : "https"
+    var members: JSONObject = [
+      "name": .string(name), "proxy": .string("\(scheme)://\(authority):\(port)"),
+    ]
+    if let security {
+      if !security.pins.isEmpty {
+        members["pins"] = .array(security.pins.map { .string($0.base64) })
+      }
+      members["ca"] = security.anchors.map(JSONValue.string)
+      members["certificate"] = security.certificate.map(JSONValue.string)
+      members["key"] = security.privateKey.map(JSONValue.string)
+    }
+    return .object(members)
   }
 }

@@ -8,25 +8,39 @@ enum ServerArguments {
   private static let path = Flag.text(
     "--config-path", "DIR", "where a relative FILE is, and tls; else here, or /etc/ssl-pinning")
 
-  /// The reference server's name of `--listen`.
-  private static let serverListen = Flag.text("--server-listen", "ADDR", "as --listen, which wins")
-
   private static let settings: [(setting: Setting, flag: Flag<String>)] = Setting.allCases
     .compactMap { setting in
-      guard let name = setting.flag, let (placeholder, help) = help(setting) else { return nil }
-      var description = Flag.text(name, placeholder, help).description
-      if setting == .storageType { description.short = "-s" }
-      if setting == .logPretty { description.impliedValue = "true" }
+      guard let name = setting.flag else { return nil }
+      let row = setting.row
+      var help = row.plainHelp
+      if row.isSwitch {
+        help += "; true without =BOOL"
+      } else if !setting.standard.isEmpty {
+        help += "; \(setting.standard) by default"
+      }
+      var description = Flag.text(name, row.placeholder, help).description
+      description.short = row.flag?.short
+      if row.isSwitch { description.impliedValue = "true" }
       return (setting, Flag(description: description))
     }
+
+  /// The reference server's names of flags that have another here.
+  private static let others: [(setting: Setting, flag: Flag<String>)] = settings.compactMap {
+    setting, flag in
+    setting.row.flag?.other.map { other in
+      (
+        setting,
+        Flag.text(other, setting.row.placeholder, "as \(flag.description.name), which wins")
+      )
+    }
+  }
 
   /// Where the configuration is.
   static let places = [file.description, path.description]
 
   /// All of them, in the order of the help.
   static let descriptions =
-    places + settings.map(\.flag.description)
-    + [serverListen.description]
+    places + (settings + others).map(\.flag.description)
 
   /// Those that may stand before the command: in the field they belong to the program.
   static let leading = descriptions.filter {
@@ -36,8 +50,7 @@ enum ServerArguments {
   /// What a configuration is to be read from.
   static func sources(_ invocation: Invocation) -> ConfigurationSources {
     var texts: [Setting: String] = [:]
-    for (setting, flag) in settings { texts[setting] = invocation[flag] }
-    texts[.serverListen] = texts[.serverListen] ?? invocation[serverListen]
+    for (setting, flag) in settings + others { texts[setting] = texts[setting] ?? invocation[flag] }
     return ConfigurationSources(
       file: invocation[file], directory: invocation[path], flags: texts)
   }
@@ -73,28 +86,5 @@ enum ServerArguments {
       isNamed(invocation) || InputFile.exists(sources.file)
       || sources.environment[Setting.variablePrefix + "KEYS"] != nil
     return isThere ? try configuration(sources) : nil
-  }
-
-  private static func help(_ setting: Setting) -> (placeholder: String, help: String)? {
-    switch setting {
-    case .serverListen: ("ADDR", "listen here; 127.0.0.1:7500 by default")
-    case .serverReadTimeout: ("TIME", "for a request to arrive; 5s by default")
-    case .serverWriteTimeout: ("TIME", "for an answer to be read; 5s by default")
-    case .metricsListen: ("ADDR", "metrics and probes here, and metrics nowhere else")
-    case .logFormat: ("FORMAT", "json or text")
-    case .logLevel: ("LEVEL", "debug, info, warn or error")
-    case .logPretty: ("BOOL", "indented JSON, aligned text; true without =BOOL")
-    case .storageType: ("TYPE", "sqlite, memory, fs, redis or postgres")
-    case .storageDSN: ("DSN", "the file or URL of the store")
-    case .storageDumpDirectory: ("DIR", "the directory of the fs store")
-    case .storageDumpInterval: ("TIME", "as --tls-dump-interval, which wins")
-    case .storageMaximumOpen: ("N", "most connections to a database; 0 for no limit")
-    case .storageMaximumIdle: ("N", "most idle connections that are kept")
-    case .storageMaximumIdleTime: ("TIME", "how long an idle connection is kept")
-    case .storageMaximumLifetime: ("TIME", "how long any connection is kept")
-    case .tlsInterval: ("TIME", "within which a changed key is published")
-    case .publishDirectory: ("DIR", "write every document here too")
-    default: nil
-    }
   }
 }
