@@ -13,8 +13,8 @@ public enum RegistryStorage: Hashable, Sendable {
   ///   (``PinningEvent/registryNotStored(reason:)``, ``RegistryStatus/storage-swift.property``). Name a
   ///   ``directory(_:)`` there.
   case standard
-  /// This directory; made if it is missing.
-  case directory(String)
+  /// This directory, by a file URL; made if it is missing. By another URL nothing is kept.
+  case directory(URL)
   /// Nowhere.
   ///
   /// - Warning: every start is then a first start, which can be fed an old registry, and needs the
@@ -27,7 +27,7 @@ extension RegistryStorage {
   var path: String? {
     switch self {
     case .none: return nil
-    case .directory(let path): return path
+    case .directory(let url): return url.isFileURL ? url.path : nil
     case .standard:
       let app = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
       return StateDirectory.standard(app: app).map { "\($0)/SslPinning" }

@@ -3,6 +3,7 @@
 
 - Every public symbol has a comment that says its units and errors (scripts/checks/doc-comments.py).
 - Every listing of the articles compiles (scripts/docs/listings.py).
+- The public surface is that of docs/api.md (scripts/docs/api.py).
 - A warning of DocC is an error: a link that leads nowhere, a parameter that is not explained.
 
     build.py              build everything
@@ -17,6 +18,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import api  # noqa: E402
 import listings  # noqa: E402
 import symbolgraphs  # noqa: E402
 
@@ -72,7 +74,7 @@ def self_test(graphs):
     own = subprocess.run([sys.executable, DOC_COMMENTS, "--self-test"]).returncode
     for fault in missed:
         print(f"docs: self-test: not found: {fault}")
-    return 1 if missed or own or listings.self_test() else 0
+    return 1 if missed or own or api.self_test(graphs) or listings.self_test() else 0
 
 
 def main():
@@ -85,7 +87,7 @@ def main():
         print(f"usage: {Path(sys.argv[0]).name} [--self-test]", file=sys.stderr)
         return 2
     failed = 0
-    for said in (documented(graphs), "\n".join(listings.faults(listings.listings())),
+    for said in (documented(graphs), api.faults(graphs), "\n".join(listings.faults(listings.listings())),
                  listings.type_check(listings.checked()),
                  convert(CATALOGUE, graphs, OUT / "archive")):
         if said:

@@ -12,7 +12,7 @@ extension FixedPins {
   /// - Throws: ``FixedPinsError``. What is wrong with single domains is told in ``problems``.
   public static func infoPlist(
     of bundle: Bundle = .main, trust: TrustMode = .system,
-    unlistedHosts: UnlistedHosts = NSPinnedDomains.unlistedHosts
+    unlistedHosts: UnlistedHosts = .systemTrust
   ) throws(FixedPinsError) -> FixedPins {
     guard let members = bundle.infoDictionary, !members.isEmpty else {
       throw .noInfoPlist(bundle: bundle.bundlePath)
@@ -33,7 +33,7 @@ extension FixedPins {
   /// - Throws: ``FixedPinsError``.
   public static func infoPlist(
     at url: URL, trust: TrustMode = .system,
-    unlistedHosts: UnlistedHosts = NSPinnedDomains.unlistedHosts
+    unlistedHosts: UnlistedHosts = .systemTrust
   ) throws(FixedPinsError) -> FixedPins {
     let root: PropertyListValue
     do throws(PropertyListError) { root = try PropertyListReader.read(url) } catch {
