@@ -23,7 +23,7 @@ public enum RegistryStorage: Hashable, Sendable {
 }
 
 extension RegistryStorage {
-  /// The directory; `nil` for nowhere, and where the system names no home for this process.
+  /// The directory; `nil` for nowhere, for a URL of no file, and if the system names no home for this process.
   var path: String? {
     switch self {
     case .none: return nil
@@ -32,5 +32,11 @@ extension RegistryStorage {
       let app = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
       return StateDirectory.standard(app: app).map { "\($0)/SslPinning" }
     }
+  }
+
+  /// Why there is no ``path``, unless the app chose none.
+  var whyNowhere: String {
+    if case .directory = self { return "the storage's URL is no file URL" }
+    return "the system names no home for this process"
   }
 }

@@ -17,7 +17,8 @@ public final class TestClock: Sendable {
   }
 
   private struct State {
-    var wall: Date
+    /// Since 1970.
+    var wall: TimeInterval
     var steady: TimeInterval = 1_000_000
     var sleepers: [UInt64: Sleeper] = [:]
     var cancelled: Set<UInt64> = []
@@ -29,11 +30,11 @@ public final class TestClock: Sendable {
   /// A clock that says `now`; without it, the time at which it is made.
   public init(now: Date = Date()) {
     // Whole seconds, which is what registries count in.
-    state = Locked(State(wall: Date(unixSeconds: now.unixSeconds)))
+    state = Locked(State(wall: TimeInterval(now.unixSeconds)))
   }
 
   /// What the device's clock says.
-  public var now: Date { state.withLock { $0.wall } }
+  public var now: Date { Date(timeIntervalSince1970: state.withLock { $0.wall }) }
 
   /// How many waits are under way: refreshes that are to come, and limits of those that run.
   public var waits: Int { state.withLock { $0.sleepers.count } }
@@ -51,7 +52,7 @@ public final class TestClock: Sendable {
   }
 
   /// Turns the device's clock to this time.
-  public func set(_ now: Date) { state.withLock { $0.wall = now } }
+  public func set(_ now: Date) { state.withLock { $0.wall = now.timeIntervalSince1970 } }
 
   /// What a client lives by. Requests wait for newer pins as long as tests on busy machines need.
   package var clocks: Clocks {

@@ -72,6 +72,20 @@ struct StorageTests {
     #expect("\(PinningEvent.registryNotStored(reason: reason))".contains("hint: "))
   }
 
+  @Test("by a URL of no file nothing is kept, and that is told; a file's name is taken as it is")
+  func urls() async throws {
+    let elsewhere = RegistryStorage.directory(
+      try #require(URL(string: "https://files.example/proc/state")))
+    let keeper = try await keeper(storage: elsewhere) {
+      StateStore(
+        SslPinningConfig(endpointUrl: "a", signingKeyBase64: "", storage: elsewhere), trust: $0)
+    }
+    #expect(keeper.status.storage == .failing(reason: "the storage's URL is no file URL"))
+    for path in ["/tmp/a b", "/tmp/a%20b", "/tmp/ä"] {
+      #expect(RegistryStorage.directory(URL(filePath: path)).path == path)
+    }
+  }
+
   @Test("an app that chose to keep nothing is told nothing")
   func off() async throws {
     let keeper = try await keeper(storage: .none) { _ in nil }

@@ -107,8 +107,15 @@ struct ClientReportTests {
       storage: .directory(directory.url))
     _ = client.evaluate(presented: [Data(site.identity.leaf.der)], host: "localhost")
     await client.flushReports()
-    var events = client.events.makeAsyncIterator()
-    #expect(await events.next() == .reporting(.rejected(host: "127.0.0.1", status: 405)))
+    let told = Locked<[PinningEvent]>([])
+    let listening = Task { [events = client.events] in
+      for await event in events { told.withLock { $0.append(event) } }
+    }
+    #expect(
+      await eventually {
+        told.withLock { $0 } == [.reporting(.rejected(host: "127.0.0.1", status: 405))]
+      })
+    listening.cancel()
   }
 
   @Test("reports without a place to be kept are an error of the app's configuration")

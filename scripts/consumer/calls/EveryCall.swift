@@ -58,6 +58,7 @@ func everyFixedClient(_ request: URLRequest, chain: [Data], bundle: Bundle) asyn
   literal = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
   print(literal.leaf, literal.ca, literal.includesSubdomains, literal.match == .all)
   let reporting = ReportingConfig(urls: [], appBundleId: "com.example.app", appVersion: "1")
+  print(reporting.appPlatform, reporting.appPlatformVersion, reporting.appVendorId ?? "")
   let storage = RegistryStorage.directory(bundle.bundleURL)
   switch FixedPinsClient.initialize(pins: pins, reporting: reporting, storage: storage) {
   case .success(let client):
