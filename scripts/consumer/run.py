@@ -11,7 +11,8 @@ modules are called CSQLite, CCurl, COpenSSL, CZlib and Pinning, builds it and ru
   second package, with what Xcode 26 sets for a new app: MainActor by default, MemberImportVisibility, and the
   features of approachable concurrency; in Swift 5 as in Swift 6 mode.
 
-The control: with a product for the server's program the same app does not resolve.
+The controls: with a product for the server's program the same app does not resolve, and a type of the rules that
+Exports.swift does not name is none of an app's.
 """
 
 import os
@@ -227,7 +228,12 @@ def main():
                    if re.search(r"^\S.*(?:warning|error): ", line) and "[#no-usage]" not in line})
     if done.returncode or told:
         fail("under Xcode's settings not every call compiles\n" + ("\n".join(told) or done.stdout))
-    print(f"consumer: under Xcode's settings {len(listings.checked())} listings and calls/ compile")
+    print(f"consumer: under Xcode's settings {len(listings.checked())} listings and calls/ compile", flush=True)
+    (calls / "Tests/Calls6/Planted.swift").write_text("import SslPinning\nfunc planted(_: KeySetChain) {}\n")
+    done = build(calls, environment, "--build-tests")
+    if done.returncode == 0 or "cannot find type 'KeySetChain'" not in done.stdout:
+        fail(f"an app sees a type of the rules that is not exported\n{done.stdout}")
+    print("consumer: a type of the rules that is not exported: not found, as it should be")
     return 0
 
 

@@ -46,6 +46,10 @@ this page. Declarations only; what they mean stands in the documentation (`make 
 """
 
 
+# The modules below, of which an app sees a part.
+BELOW = ("SslPinningRules", "SslPinningPlatform")
+
+
 class Surface:
     """The symbols of all modules, and what they say of each other."""
 
@@ -140,22 +144,42 @@ def apples_own():
     return "```swift\n" + "\n".join(lines).rstrip() + "\n```\n"
 
 
+def parts(surface):
+    """The types of an app, of its tests, those named in Exports.swift, and those that all these mention."""
+    types = surface.types()
+    app, tests = ({path for path, precise in types.items() if surface.modules[precise] == module}
+                  for module in ("SslPinning", "SslPinningTesting"))
+    named = {(name,) for _, name in exports()}
+    named |= {path for path in types if path[:1] in named} - tests
+    return app, tests, named, surface.reached(app | tests | named) - app - tests - named
+
+
 def page(graphs):
     surface = Surface(graphs)
-    types = surface.types()
-
-    def own(module):
-        return {path for path, precise in types.items() if surface.modules[precise] == module}
-
-    app, tests = own("SslPinning"), own("SslPinningTesting")
-    named = {(name,) for _, name in exports()}
-    named |= {path for path in types if path[:1] in named}
-    extended = {path for path in types if path[0] in {"TrustMode", "PinEvaluation"}}
-    behind = surface.reached(app | tests | named) - app - tests - named - extended
-    return (HEAD + "## `import SslPinning`\n\n" + listing(surface, app | (named - tests))
+    app, tests, named, behind = parts(surface)
+    return (HEAD + "## `import SslPinning`\n\n" + listing(surface, app | named)
             + "\n## On Apple's systems besides\n\n" + apples_own()
             + "\n## `import SslPinningTesting`\n\n" + listing(surface, tests)
             + "\n## Mentioned by these\n\n" + listing(surface, behind))
+
+
+def write_reached(graphs, folder):
+    """The graphs without what of the modules below no app reaches: for the documentation."""
+    surface = Surface(graphs)
+    seen = set().union(*parts(surface))
+    outer = {path[:end] for path in seen for end in range(1, len(path))}
+    folder.mkdir(parents=True)
+    for path in graphs.glob("*.symbols.json"):
+        graph = json.loads(path.read_text())
+        if path.name.split(".")[0].split("@")[0] in BELOW:
+            graph["symbols"] = [
+                symbol for symbol in graph["symbols"] if symbol["kind"]["identifier"] == "swift.extension"
+                or surface.path(symbol) in seen | outer or surface.path(symbol)[:-1] in seen]
+            left = {symbol["identifier"]["precise"] for symbol in graph["symbols"]}
+            graph["relationships"] = [
+                relation for relation in graph["relationships"]
+                if relation["source"] in left and (relation["target"] in left or "targetFallback" in relation)]
+        (folder / path.name).write_text(json.dumps(graph))
 
 
 def unlike(graphs):

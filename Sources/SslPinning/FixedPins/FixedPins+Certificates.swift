@@ -65,7 +65,6 @@ extension FixedPins {
     // The anchor stands on every valid path, so demanding it there changes no verdict: it says
     // which hosts are meant.
     try Self.certificates(
-      certificates, pinning: .wholeCertificate, hosts: hosts,
-      trust: .anchors(certificates))
+      certificates, pinning: .wholeCertificate, hosts: hosts, trust: .anchors(certificates))
   }
 }

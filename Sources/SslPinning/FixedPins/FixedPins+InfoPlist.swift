@@ -3,7 +3,7 @@ import SslPinningPlatform
 import SslPinningRules
 
 extension FixedPins {
-  /// The pins of a bundle's Info.plist, by ``SslPinningRules/NSPinnedDomains``' rules: the app's own by default.
+  /// The pins of a bundle's Info.plist, by the rules of Apple's `NSPinnedDomains`: the app's own by default.
   ///
   /// Hosts without an entry are left to the system's trust, as Apple's rules have it: pins tighten
   /// and never loosen. Pass ``SslPinningRules/UnlistedHosts/refuse`` to close that door too.
