@@ -15,7 +15,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test check check-fast check-apple check-linking check-consumer docs bench-core bench-scan bench-bytes \
+.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test check check-fast check-apple check-linking check-consumer docs api bench-core bench-scan bench-bytes \
 	sanitize mutants clean
 
 help: ## list the targets
@@ -90,6 +90,10 @@ docs: deps-test ## build the documentation into .build/docs; every warning is an
 	$(SWIFT) build $(STRICT) --target SslPinningTesting
 	@scripts/docs/build.py --self-test
 	@scripts/docs/build.py
+
+api: deps-test ## write the public surface into docs/api.md; `make docs` compares it
+	$(SWIFT) build $(STRICT) --target SslPinningTesting
+	@scripts/docs/api.py --write
 
 bench-core: deps-test ## measure canonicalizing, verdicts, signatures, beside peers
 	@Benchmarks/core.sh

@@ -11,7 +11,7 @@ struct ClientStateView: View {
       ProgressView("Fetching the registry")
     case .ready(let sessions):
       Label("The registry is verified", systemImage: "checkmark.shield")
-      Text("SHA-256 \(sessions.client.registryStamp.payloadDigest)").font(.caption)
+      Text("SHA-256 \(sessions.client.registryStatus.stamp.payloadDigest)").font(.caption)
     case .failed(let reason):
       Label("No request can be sent", systemImage: "xmark.shield").foregroundColor(.red)
       Text(reason).font(.caption).textSelection(.enabled)

@@ -41,18 +41,16 @@ extension LogEntry {
     }
     if let registry = evaluation.registry {
       details.append(Detail("Registry payload, SHA-256", registry.payloadDigest))
-      details.append(Detail("Registry confirmed", date(registry.confirmed)))
+      details.append(Detail("Registry confirmed", date(registry.confirmationDate)))
     }
     return details
   }
 
   private static func text(_ pin: Pin) -> String {
-    pin.expires.map { "\(pin.spki.base64), expires \(date($0))" } ?? pin.spki.base64
+    pin.expirationDate.map { "\(pin.spki.base64), expires \(date($0))" } ?? pin.spki.base64
   }
 
-  private static func date(_ unixSeconds: Int64) -> String {
-    Date(timeIntervalSince1970: TimeInterval(unixSeconds)).formatted()
-  }
+  private static func date(_ date: Date) -> String { date.formatted() }
 
   private static func lines(_ texts: [String]) -> String {
     texts.isEmpty ? "none" : texts.joined(separator: "\n")

@@ -13,8 +13,8 @@ public enum RegistryStorage: Hashable, Sendable {
   ///   (``PinningEvent/registryNotStored(reason:)``, ``RegistryStatus/storage-swift.property``). Name a
   ///   ``directory(_:)`` there.
   case standard
-  /// This directory; made if it is missing.
-  case directory(String)
+  /// This directory, by a file URL; made if it is missing. By another URL nothing is kept.
+  case directory(URL)
   /// Nowhere.
   ///
   /// - Warning: every start is then a first start, which can be fed an old registry, and needs the
@@ -23,14 +23,20 @@ public enum RegistryStorage: Hashable, Sendable {
 }
 
 extension RegistryStorage {
-  /// The directory; `nil` for nowhere, and where the system names no home for this process.
+  /// The directory; `nil` for nowhere, for a URL of no file, and if the system names no home for this process.
   var path: String? {
     switch self {
     case .none: return nil
-    case .directory(let path): return path
+    case .directory(let url): return url.isFileURL ? url.path : nil
     case .standard:
       let app = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
       return StateDirectory.standard(app: app).map { "\($0)/SslPinning" }
     }
+  }
+
+  /// Why there is no ``path``, unless the app chose none.
+  var whyNowhere: String {
+    if case .directory = self { return "the storage's URL is no file URL" }
+    return "the system names no home for this process"
   }
 }

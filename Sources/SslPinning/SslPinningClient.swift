@@ -14,10 +14,40 @@ import SslPinningRules
 /// - Sessions already handed out follow the pins: a connection is judged again once they change.
 /// - The registry is refreshed in the background for as long as the client lives, and at once when
 ///   a server shows a key that is not pinned. The last good one is kept between runs.
-public final class SslPinningClient: PinnedTransportOwner {
+///
+/// ## Topics
+///
+/// ### Making one
+///
+/// - ``initialize(config:accepting:)``
+/// - ``init(config:accepting:)``
+///
+/// ### Requests
+///
+/// - ``createPinnedSession(configuration:delegate:delegateQueue:)``
+/// - ``createPlainSession()``
+/// - ``data(for:timeout:)``
+/// - ``chunks(for:timeout:)``
+/// - ``lists(host:)``
+///
+/// ### Refusals
+///
+/// - ``refusal(for:)``
+/// - ``evaluations``
+/// - ``evaluate(presented:host:)``
+/// - ``flushReports()``
+///
+/// ### The registry
+///
+/// - ``registryStatus``
+/// - ``registryProblems``
+/// - ``events``
+/// - ``refresh()``
+/// - ``accept(document:)``
+public final class SslPinningClient: Sendable {
   private let keeper: RegistryKeeper
   /// The transport that judges this client's connections.
-  public let transport: PinnedTransport
+  package let transport: PinnedTransport
 
   /// Makes a client from the registry that is at hand or the network brings.
   ///
@@ -156,7 +186,7 @@ public final class SslPinningClient: PinnedTransportOwner {
   public var registryProblems: [RegistryProblem] { keeper.problems }
 
   /// Which registry is in force, and when its server last confirmed it.
-  public var registryStamp: RegistryStamp { keeper.trusted.stamp }
+  package var registryStamp: RegistryStamp { keeper.trusted.stamp }
 
   /// Where the registry in force came from, how old it is, and until when it counts.
   public var registryStatus: RegistryStatus { keeper.status }

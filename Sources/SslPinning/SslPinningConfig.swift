@@ -10,6 +10,11 @@ import SslPinningRules
 ///
 ///     SslPinningConfig(endpointUrl: url, rootKeys: [first, second, third], threshold: 2)
 public struct SslPinningConfig: Hashable, Sendable {
+  /// Whether a missing pin refuses, or is only told.
+  public typealias Enforcement = PolicyEntry.Enforcement
+  /// What a client does once the registry's statement is expired.
+  public typealias WhenExpired = TrustedRegistry.WhenExpired
+
   /// The registry's URL: `https`, or `http` to a loopback address.
   public var endpointUrl: String
   /// The registry's signing key: PEM, base64 of PEM, or base64 of DER (SubjectPublicKeyInfo or
@@ -46,19 +51,19 @@ public struct SslPinningConfig: Hashable, Sendable {
   public var unlistedHosts: UnlistedHosts
   /// Whether a missing pin refuses, or is only told. Hosts that a statement enforces are enforced
   /// whatever stands here; bad chains and denied keys are always refused.
-  public var enforcement: PolicyEntry.Enforcement = .enforce
+  public var enforcement: Enforcement = .enforce
   /// What happens once the registry's statement is expired.
-  public var whenExpired: TrustedRegistry.WhenExpired = .refuse
+  public var whenExpired: WhenExpired = .refuse
   /// Seconds between two refreshes in the background, spread by a tenth; at least a minute. Also how
   /// young a stored registry must be to start without asking the network.
-  public var refreshInterval: Double = 3600
+  public var refreshInterval: TimeInterval = 3600
   /// Where the last good registry is kept between runs.
   public var storage: RegistryStorage
   /// Who is told of failed pins; `nil`, the default, for nobody. Reports are kept in ``storage``
   /// until they are delivered.
   public var reporting: ReportingConfig?
   /// Seconds that one fetch of the registry may take in all.
-  public var fetchTimeout: Double
+  public var fetchTimeout: TimeInterval
   /// The most bytes that a registry may have.
   public var maximumRegistryBytes: Int
 
@@ -66,7 +71,7 @@ public struct SslPinningConfig: Hashable, Sendable {
   public init(
     endpointUrl: String, signingKeyBase64: String, trust: TrustMode = .system,
     unlistedHosts: UnlistedHosts = .refuse, storage: RegistryStorage = .standard,
-    fetchTimeout: Double = 10,
+    fetchTimeout: TimeInterval = 10,
     maximumRegistryBytes: Int = RegistryLimits.standard.maximumBytes
   ) {
     self.endpointUrl = endpointUrl

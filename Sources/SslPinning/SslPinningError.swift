@@ -16,10 +16,10 @@ public enum SslPinningError: Error, Equatable, Sendable {
   /// No answer from the registry; in the transport's words. `url` is what was asked for, without its
   /// query, which may hold a secret.
   case unreachable(String, url: String? = nil)
-  /// The registry's certificate is not valid yet by the device's clock, which says this (Unix seconds):
-  /// most likely the clock is behind. A client that has believed a statement before is not stopped by
+  /// The registry's certificate is not valid yet by the device's clock, which says this: most likely the
+  /// clock is behind. A client that has believed a statement before is not stopped by
   /// its clock.
-  case clockBehind(at: Int64)
+  case clockBehind(at: Date)
   /// The registry answered with this status; and the seconds after which it wants to be asked again,
   /// where it said so.
   case httpStatus(Int, retryAfter: Double? = nil, url: String? = nil)
@@ -77,7 +77,7 @@ extension SslPinningError {
     switch error {
     case .cancelled: self = .cancelled
     case .unreachable(let reason): self = .unreachable(reason, url: url)
-    case .notYetValid(let clock): self = .clockBehind(at: clock)
+    case .notYetValid(let clock): self = .clockBehind(at: Date(unixSeconds: clock))
     case .status(let code, let wait): self = .httpStatus(code, retryAfter: wait, url: url)
     case .tooLarge(let limit): self = .tooLarge(limit: limit)
     }
@@ -124,7 +124,7 @@ extension SslPinningError: CustomStringConvertible {
       "the registry\(Self.at(url)) answered with status \(code)"
         + ([404, 410].contains(code) ? "; hint: is this the registry's URL?" : "")
     case .clockBehind(let clock):
-      "the registry's certificate is not valid yet, by a clock that says \(RFC3339.text(clock)); "
+      "the registry's certificate is not valid yet, by a clock that says \(RFC3339.text(clock.unixSeconds)); "
         + "hint: the device's clock is the likely cause; set it right and try again"
     case .tooLarge(let limit): "the registry is larger than \(limit) bytes"
     case .malformed(let error, let url): (url.map { "\($0): " } ?? "") + "\(error)"

@@ -1,3 +1,5 @@
+import Foundation
+import SslPinning
 import SslPinningRules
 
 extension PinEvaluation {
@@ -53,9 +55,9 @@ extension PinEvaluation {
       Self(outcome: .clientTooOld(names))
     }
 
-    /// The registry as a whole expired at this Unix time, in seconds.
-    public static func registryExpired(at time: Int64) -> Self {
-      Self(outcome: .registryExpired(at: time))
+    /// The registry as a whole expired at this time.
+    public static func registryExpired(at time: Date) -> Self {
+      Self(outcome: .registryExpired(at: time.unixSeconds))
     }
 
     /// This key is on the deny list.

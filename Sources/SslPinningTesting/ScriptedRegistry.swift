@@ -23,7 +23,7 @@ public final class ScriptedRegistry: Sendable {
     /// Nothing: as without a network.
     case unreachable
     /// An HTTP status other than 200 and 304, and when to come back, in seconds.
-    case status(Int, retryAfter: Double? = nil)
+    case status(Int, retryAfter: TimeInterval? = nil)
     /// These bytes, such as an older document of ``document``, or garbage.
     case document(Data)
   }
@@ -46,11 +46,21 @@ public final class ScriptedRegistry: Sendable {
   /// - Parameters:
   ///   - hosts: every host with its pins.
   ///   - name: the registry's name, which its statements carry.
-  ///   - now: the Unix second at which the first document is issued; a clock's ``TestClock/now``.
+  ///   - now: when the first document is issued; a clock's ``TestClock/now``.
   /// - Throws: ``SslPinning/FixedPinsError`` for a host or a pin that cannot be read.
   public init(
-    _ hosts: KeyValuePairs<String, HostPins>, name: String = "test.json",
-    at now: Int64 = Int64(Date().timeIntervalSince1970)
+    _ hosts: KeyValuePairs<String, HostPins>, name: String = "test.json", at now: Date = Date()
+  ) throws {
+    self.name = name
+    try publish(hosts, at: now)
+  }
+
+  /// A registry that lists these hosts with leaf pins alone.
+  ///
+  /// - Throws: ``SslPinning/FixedPinsError`` for a host or a pin that cannot be read.
+  @_disfavoredOverload
+  public init(
+    _ hosts: [String: [String]], name: String = "test.json", at now: Date = Date()
   ) throws {
     self.name = name
     try publish(hosts, at: now)
@@ -72,14 +82,31 @@ public final class ScriptedRegistry: Sendable {
   ///   - denied: pins that are refused wherever they stand.
   ///   - removed: hosts that may vanish.
   ///   - enforced: whether all of them are enforced even where the app only reports.
-  ///   - now: Unix second of issue.
+  ///   - now: when it is issued.
   ///   - days: for which the statement counts.
   /// - Throws: ``SslPinning/FixedPinsError``, and what a pin or a host throws that cannot be read.
   public func publish(
     _ hosts: KeyValuePairs<String, HostPins>, denied: [String] = [], removed: [String] = [],
-    enforced: Bool = false, at now: Int64 = Int64(Date().timeIntervalSince1970), days: Int64 = 90
+    enforced: Bool = false, at now: Date = Date(), days: Int = 90
   ) throws {
-    let entries = try FixedPins(hosts).entries
+    try publish(
+      FixedPins(hosts).entries, denied: denied, removed: removed, enforced: enforced, at: now,
+      days: days)
+  }
+
+  /// Publishes the next version, of hosts with leaf pins alone.
+  ///
+  /// - Throws: ``SslPinning/FixedPinsError`` for a host or a pin that cannot be read.
+  @_disfavoredOverload
+  public func publish(_ hosts: [String: [String]], at now: Date = Date()) throws {
+    try publish(
+      FixedPins(hosts).entries, denied: [], removed: [], enforced: false, at: now, days: 90)
+  }
+
+  private func publish(
+    _ entries: [PolicyEntry], denied: [String], removed: [String], enforced: Bool, at now: Date,
+    days: Int
+  ) throws {
     let keys = entries.flatMap { entry in
       entry.leaf.pins.map { pin -> JSONValue in
         .object([
@@ -98,8 +125,9 @@ public final class ScriptedRegistry: Sendable {
     state.withLock { state in
       state.version += 1
       let statement = Statement(
-        registry: name, number: .init(epoch: 0, version: state.version), issued: now,
-        expires: now + days * Self.day, payloadDigest: Digest.sha256(payload.canonicalBytes),
+        registry: name, number: .init(epoch: 0, version: state.version),
+        issued: now.unixSeconds, expires: now.unixSeconds + Int64(days) * Self.day,
+        payloadDigest: Digest.sha256(payload.canonicalBytes),
         hosts: settings, denied: denied, removed: removed)
       let signed = DocumentSignature(
         by: SPKIPin(computed: Digest.sha256(Self.signature.key)),

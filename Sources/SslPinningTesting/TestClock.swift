@@ -17,8 +17,9 @@ public final class TestClock: Sendable {
   }
 
   private struct State {
-    var wall: Int64
-    var steady: Int64 = 1_000_000
+    /// Since 1970.
+    var wall: TimeInterval
+    var steady: TimeInterval = 1_000_000
     var sleepers: [UInt64: Sleeper] = [:]
     var cancelled: Set<UInt64> = []
     var next: UInt64 = 0
@@ -26,37 +27,37 @@ public final class TestClock: Sendable {
 
   private let state: Locked<State>
 
-  /// A clock that says `now` (Unix seconds); without it, the time at which it is made.
-  public init(now: Int64 = Int64(Date().timeIntervalSince1970)) {
-    state = Locked(State(wall: now))
+  /// A clock that says `now`; without it, the time at which it is made.
+  public init(now: Date = Date()) {
+    // Whole seconds, which is what registries count in.
+    state = Locked(State(wall: TimeInterval(now.unixSeconds)))
   }
 
-  /// What the device's clock says, in Unix seconds.
-  public var now: Int64 { state.withLock { $0.wall } }
+  /// What the device's clock says.
+  public var now: Date { Date(timeIntervalSince1970: state.withLock { $0.wall }) }
 
   /// How many waits are under way: refreshes that are to come, and limits of those that run.
   public var waits: Int { state.withLock { $0.sleepers.count } }
 
   /// Lets so many seconds pass.
-  public func advance(by seconds: Int64) {
+  public func advance(by seconds: TimeInterval) {
     let over = state.withLock { state in
       state.wall += seconds
       state.steady += max(0, seconds)
-      let now = Double(state.steady)
-      let over = state.sleepers.filter { $0.value.due <= now }
+      let over = state.sleepers.filter { [steady = state.steady] in $0.value.due <= steady }
       for id in over.keys { state.sleepers[id] = nil }
       return over.values.sorted { $0.due < $1.due }
     }
     for sleeper in over { sleeper.continuation.resume() }
   }
 
-  /// Turns the device's clock to this Unix second.
-  public func set(_ now: Int64) { state.withLock { $0.wall = now } }
+  /// Turns the device's clock to this time.
+  public func set(_ now: Date) { state.withLock { $0.wall = now.timeIntervalSince1970 } }
 
   /// What a client lives by. Requests wait for newer pins as long as tests on busy machines need.
   package var clocks: Clocks {
     Clocks(
-      wall: { self.now }, steady: { self.state.withLock { $0.steady } },
+      wall: { self.now.unixSeconds }, steady: { self.state.withLock { Int64($0.steady) } },
       sleep: { try await self.sleep($0) }, random: { 0.5 }, longestRefresh: 60)
   }
 
@@ -70,7 +71,7 @@ public final class TestClock: Sendable {
         let isCancelled = state.withLock { state in
           guard state.cancelled.remove(id) == nil else { return true }
           state.sleepers[id] = Sleeper(
-            due: Double(state.steady) + seconds, continuation: continuation)
+            due: state.steady + seconds, continuation: continuation)
           return false
         }
         if isCancelled { continuation.resume(throwing: CancellationError()) }

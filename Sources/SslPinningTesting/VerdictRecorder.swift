@@ -1,3 +1,4 @@
+import Foundation
 import SslPinning
 import SslPinningPlatform
 import SslPinningRules
@@ -50,11 +51,11 @@ public final class VerdictRecorder: Sendable {
   /// The first verdict that is like this; waits for it.
   ///
   /// - Parameters:
-  ///   - seconds: real seconds to wait at most, whatever the client's clock says.
+  ///   - timeout: real seconds to wait at most, whatever the client's clock says.
   ///   - condition: what it must be like.
   /// - Returns: `nil` where none came in time, the task was cancelled, or the client went before.
   public func first(
-    within seconds: Double = 60,
+    timeout: TimeInterval = 60,
     where condition: @escaping @Sendable (PinEvaluation) -> Bool = { _ in true }
   ) async -> PinEvaluation? {
     let id = state.withLock { state in
@@ -63,7 +64,7 @@ public final class VerdictRecorder: Sendable {
       return state.next
     }
     let timer = Task {
-      try? await Clocks.systemSleep(seconds)
+      try? await Clocks.systemSleep(timeout)
       answer(id, nil)
     }
     defer { timer.cancel() }

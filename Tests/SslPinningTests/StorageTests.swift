@@ -72,6 +72,20 @@ struct StorageTests {
     #expect("\(PinningEvent.registryNotStored(reason: reason))".contains("hint: "))
   }
 
+  @Test("by a URL of no file nothing is kept, and that is told; a file's name is taken as it is")
+  func urls() async throws {
+    let elsewhere = RegistryStorage.directory(
+      try #require(URL(string: "https://files.example/proc/state")))
+    let keeper = try await keeper(storage: elsewhere) {
+      StateStore(
+        SslPinningConfig(endpointUrl: "a", signingKeyBase64: "", storage: elsewhere), trust: $0)
+    }
+    #expect(keeper.status.storage == .failing(reason: "the storage's URL is no file URL"))
+    for path in ["/tmp/a b", "/tmp/a%20b", "/tmp/ä"] {
+      #expect(RegistryStorage.directory(URL(filePath: path)).path == path)
+    }
+  }
+
   @Test("an app that chose to keep nothing is told nothing")
   func off() async throws {
     let keeper = try await keeper(storage: .none) { _ in nil }
@@ -86,7 +100,7 @@ struct StorageTests {
     let place = directory.path("state")
     // A file stands where the directory should be: for root, too, nothing can be made below it.
     try Data().write(to: URL(filePath: place))
-    let keeper = try await keeper(storage: .directory(place)) {
+    let keeper = try await keeper(storage: .directory(URL(filePath: place))) {
       StateStore(directory: place, identity: "test", trust: $0)
     }
     guard case .failing = keeper.status.storage else {
@@ -111,7 +125,7 @@ struct StorageTests {
       getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &usual)
       var none = rlimit(rlim_cur: 0, rlim_max: usual.rlim_max)
       setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &none)
-      let keeper = try await suite.keeper(storage: .directory(directory.path())) {
+      let keeper = try await suite.keeper(storage: .directory(directory.url)) {
         StateStore(directory: directory.path(), identity: "test", trust: $0)
       }
       guard case .failing = keeper.status.storage else { throw WentBack() }
@@ -126,7 +140,7 @@ struct StorageTests {
     let directory = try TemporaryDirectory()
     let asked = Locked(0)
     let keeper = try await keeper(
-      storage: .directory(directory.path()), asked: { asked.withLock { $0 += 1 } },
+      storage: .directory(directory.url), asked: { asked.withLock { $0 += 1 } },
       store: {
         StateStore(directory: directory.path(), identity: "test", trust: $0, patience: 60_000)
       })
@@ -178,7 +192,7 @@ struct StorageTests {
       let keeper = try await RegistryKeeper(
         config: SslPinningConfig(
           endpointUrl: "https://registry.example/\(Self.name)", signingKeyBase64: key.publicKeyPEM,
-          storage: .directory(directory.path())),
+          storage: .directory(directory.url)),
         source: .whole { _ in
           try? await Clocks.systemSleep(0.5)
           return .success(.fresh(next, etag: nil))

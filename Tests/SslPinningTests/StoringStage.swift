@@ -57,7 +57,7 @@ struct StoringStage {
       sleep: { try await Clocks.systemSleep($0 == 3 ? 0 : 86_400) }, longestRefresh: 3)
     var config = SslPinningConfig(
       endpointUrl: "https://registry.example/\(SignedRegistry.name)", signingKeyBase64: "",
-      storage: .directory(directory.path("state")))
+      storage: .directory(directory.file("state")))
     config.bundledRegistry = bundle.map { Data($0) }
     let (answer, asks) = (answer, asks)
     return try await RegistryKeeper(

@@ -163,7 +163,11 @@ def options(name, triple, modules):
 
 def language(name):
     package = [] if name in OUTSIDE else ["-package-name", "ssl-pinning"]
-    return ["-swift-version", "6", "-warnings-as-errors", *package]
+    # The documentation's listings, as a new app of Xcode 26 compiles them.
+    new = ["-default-isolation", "MainActor", "-enable-upcoming-feature", "MemberImportVisibility",
+           "-enable-upcoming-feature", "InferIsolatedConformances",
+           "-enable-upcoming-feature", "NonisolatedNonsendingByDefault"] if name == "Listings" else []
+    return ["-swift-version", "6", "-warnings-as-errors", *package, *new]
 
 
 def compile_module(name, files, triple, modules, *flags):

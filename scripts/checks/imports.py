@@ -18,7 +18,7 @@ RULES = {
     "SslPinningPlatform": {
         "CanonicalJSON", "SslPinningRules", "Security", "CryptoKit", "CSslPinningOpenSSL",
         "CSslPinningCurl", "CSslPinningShims", "Glibc", "Darwin"} | THREADS | FOUNDATION,
-    "SslPinning": {"SslPinningRules", "SslPinningPlatform"} | FOUNDATION,
+    "SslPinning": {"SslPinningRules", "SslPinningPlatform", "Security"} | FOUNDATION,
     "SslPinningTesting": SDK | {"SslPinning"} | FOUNDATION,
     "TLSTools": SDK | {"CSslPinningOpenSSL", "CSslPinningShims"} | THREADS | FOUNDATION,
     "HTTPServing": SDK | {"TLSTools", "CMicroHTTPD"} | THREADS | FOUNDATION,

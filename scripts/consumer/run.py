@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Does the README's manifest give an app what it promises? Clones this project with the tag of its version, as
-from a repository's host, makes a package of the README's own listings, beside another package whose C
-modules are called CSQLite, CCurl, COpenSSL and CZlib, builds it and runs it.
+from a repository's host, makes a package of the README's own listings, beside another package whose
+modules are called CSQLite, CCurl, COpenSSL, CZlib and Pinning, builds it and runs it.
 
 - It resolves by the README's lines, with the version that the program itself prints.
 - It builds where of all system libraries only those of the two Debian packages are known that the README
   names, and no line of the build is a warning or names a library of the server.
 - It runs: the snippet says that its placeholder is no signing key.
+- Every listing of the documentation, and every call of docs/api.md (calls/), compiles without a warning in a
+  second package, with what Xcode 26 sets for a new app: MainActor by default, MemberImportVisibility, and the
+  features of approachable concurrency; in Swift 5 as in Swift 6 mode.
 
-The control: with a product for the server's program the same app does not resolve.
+The controls: with a product for the server's program the same app does not resolve, and a type of the rules that
+Exports.swift does not name is none of an app's.
 """
 
 import os
@@ -17,6 +21,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+import listings  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HERE, PLACE = ROOT / "scripts/consumer", ROOT / ".build/consumer"
@@ -28,6 +35,44 @@ UNWANTED = re.compile(
 PROGRESS = re.compile(r"\[\d+/\d+\] ")
 OWN = re.compile(r"/app/Sources/|^ *\d* *\|")
 ADDED = '    .library(name: "CanonicalJSON", targets: ["CanonicalJSON"]),\n'
+
+
+# As Xcode 26's template for an app sets them; those that Swift 6 mode has anyway are left to it.
+CALLS = """// swift-tools-version: 6.2
+import PackageDescription
+
+let template: [SwiftSetting] = [
+  .defaultIsolation(MainActor.self),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  .enableUpcomingFeature("InferIsolatedConformances"),
+]
+let older: [SwiftSetting] = [
+  .swiftLanguageMode(.v5),
+  .enableUpcomingFeature("DisableOutwardActorInference"),
+  .enableUpcomingFeature("GlobalActorIsolatedTypesUsability"),
+  .enableUpcomingFeature("InferSendableFromCaptures"),
+]
+let products: [Target.Dependency] = [
+  .product(name: "Neighbour", package: "neighbour"),
+  .product(name: "SslPinning", package: "ssl-pinning"),
+  .product(name: "SslPinningTesting", package: "ssl-pinning"),
+]
+
+let package = Package(
+  name: "Calls",
+  platforms: [.iOS(.v15), .macOS(.v12)],
+  dependencies: [.package(url: "URL", from: "VERSION"), .package(path: "NEIGHBOUR")],
+  targets: [
+    .testTarget(name: "Calls6", dependencies: products, swiftSettings: template),
+    .testTarget(name: "Calls5", dependencies: products, swiftSettings: template + older),
+  ]
+)
+"""
+# What a call of docs/api.md is called by: a method, a property, a type that is made.
+CALL = re.compile(r"^  (?:@\w+ |static |mutating |nonisolated\(nonsending\) )*(?:func|var|let) (\w+)", re.M)
+# Called by the language, not by name.
+UNSPOKEN = {"hash", "makeAsyncIterator"}
 
 
 def fail(text):
@@ -98,11 +143,31 @@ def make_app(place, readme, repository):
     return sources.name
 
 
-def build(place, environment):
+def make_calls(place, repository):
+    """The listings of the documentation and `calls/`, as two test targets under Xcode's settings."""
+    place.mkdir(parents=True)
+    (place / "Package.swift").write_text(
+        CALLS.replace("URL", repository.as_uri()).replace("VERSION", version())
+        .replace("NEIGHBOUR", str(HERE / "neighbour")))
+    for name in ("Calls5", "Calls6"):
+        folder = place / "Tests" / name
+        shutil.copytree(HERE / "calls", folder)
+        for number, one in enumerate(listings.checked()):
+            (folder / f"Listing{number}.swift").write_text(one.source(number))
+    text = "\n".join(path.read_text() for path in sorted((place / "Tests/Calls6").iterdir()))
+    surface = (ROOT / "docs/api.md").read_text().split("## Mentioned by these")[0]
+    own = surface.split("## On Apple's systems besides")
+    named = set(CALL.findall(own[0] + own[1].split("## `import")[1]))
+    uncalled = sorted(name for name in named - UNSPOKEN if not re.search(rf"\b{name}\b", text))
+    if uncalled:
+        fail("calls/ and the listings never use " + ", ".join(uncalled))
+
+
+def build(place, environment, *arguments):
     # Caches of its own: a tag that has moved since the last run is no attack.
     options = [f"--{name}-path={place}/.swiftpm/{name}" for name in ("cache", "config", "security")]
     return subprocess.run(
-        [SWIFT, "build", "--package-path", place, *options], stdout=subprocess.PIPE,
+        [SWIFT, "build", "--package-path", place, *options, *arguments], stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, env=environment)
 
 
@@ -154,7 +219,21 @@ def main():
     ran = subprocess.run([app / ".build/debug" / name], capture_output=True, text=True, timeout=60)
     if ran.returncode or "signing key" not in ran.stdout:
         fail(f"the README's app does not run as it should: {ran.returncode}\n{ran.stdout}{ran.stderr}")
-    print(f"consumer: ran: {ran.stdout.strip()}")
+    print(f"consumer: ran: {ran.stdout.strip()}", flush=True)
+    calls = PLACE / "calls"
+    make_calls(calls, PLACE / "ssl-pinning.git")
+    done = build(calls, environment, "--build-tests")
+    # A listing may make what it has no use for. That is all that may be told of.
+    told = sorted({line for line in done.stdout.splitlines()
+                   if re.search(r"^\S.*(?:warning|error): ", line) and "[#no-usage]" not in line})
+    if done.returncode or told:
+        fail("under Xcode's settings not every call compiles\n" + ("\n".join(told) or done.stdout))
+    print(f"consumer: under Xcode's settings {len(listings.checked())} listings and calls/ compile", flush=True)
+    (calls / "Tests/Calls6/Planted.swift").write_text("import SslPinning\nfunc planted(_: KeySetChain) {}\n")
+    done = build(calls, environment, "--build-tests")
+    if done.returncode == 0 or "cannot find type 'KeySetChain'" not in done.stdout:
+        fail(f"an app sees a type of the rules that is not exported\n{done.stdout}")
+    print("consumer: a type of the rules that is not exported: not found, as it should be")
     return 0
 
 

@@ -22,6 +22,8 @@ import symbolgraphs  # noqa: E402
 
 ROOT = symbolgraphs.ROOT
 ARTICLES = ["Sources/SslPinning/SslPinning.docc", "docs"]
+# Declarations without bodies.
+GENERATED = "api.md"
 
 BLOCK = re.compile(
     r"^(?:<!-- listing: (?P<kind>[a-z]+)(?:: (?P<why>[^\n]*))? -->\n\n?)?"
@@ -59,6 +61,8 @@ def listings(root=ROOT):
     found = []
     for folder in ARTICLES:
         for path in sorted((root / folder).rglob("*.md")):
+            if path.name == GENERATED:
+                continue
             text = path.read_text()
             found += [Listing(path, text, match) for match in BLOCK.finditer(text)]
     return found

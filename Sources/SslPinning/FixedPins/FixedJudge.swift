@@ -10,9 +10,14 @@ final class FixedJudge: PinJudge {
   private let policy: PinningPolicy
   private let state: Locked<PolicyInForce>
   let evaluations = Broadcast<PinEvaluation>()
+  let events: Broadcast<PinningEvent>
   let reporter: FailureReporter?
 
-  init(policy: PinningPolicy, clocks: Clocks, reporter: FailureReporter? = nil) {
+  init(
+    policy: PinningPolicy, clocks: Clocks, events: Broadcast<PinningEvent>,
+    reporter: FailureReporter?
+  ) {
+    self.events = events
     self.reporter = reporter
     self.clocks = clocks
     self.policy = policy
@@ -36,6 +41,9 @@ final class FixedJudge: PinJudge {
   func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
     evaluations.send(evaluation)
     reporter?.report(evaluation, of: connection)
+    if case .unjudged = evaluation.outcome, evaluation.decision == .accept {
+      events.send(.unjudgedReuse(evaluation))
+    }
   }
 
   func wantsRefresh(after refusal: PinEvaluation) -> Bool { false }

@@ -16,20 +16,21 @@ extension FixedPins {
   /// and one of the certificates, or its key, must stand on the path.
   ///
   /// - Parameters:
-  ///   - certificates: each in DER, as ``certificates(inFiles:)`` reads them.
+  ///   - certificates: each in DER, as ``BundledCertificates`` reads them.
   ///   - part: the key, or the whole certificate.
   ///   - hosts: names, addresses or patterns (`*.name`, `**.name`), all pinned alike.
   ///   - trust: who vouches for the servers first.
   ///   - unlistedHosts: what happens to other hosts.
   /// - Throws: ``FixedPinsError``.
   public static func certificates(
-    _ certificates: [[UInt8]], pinning part: CertificatePart, hosts: [String],
+    _ certificates: [Data], pinning part: CertificatePart, hosts: [String],
     trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse
   ) throws(FixedPinsError) -> FixedPins {
     guard !certificates.isEmpty else { throw .noPins(host: nil) }
     var pins = PinSet()
     var fingerprints: Set<CertificateFingerprint> = []
     for (index, certificate) in certificates.enumerated() {
+      let certificate = [UInt8](certificate)
       do throws(CertificateSyntaxError) {
         pins.insert(Pin(try SPKIPin(certificateDER: certificate)))
         fingerprints.insert(try CertificateFingerprint(certificateDER: certificate))
@@ -53,47 +54,17 @@ extension FixedPins {
   /// This is AFNetworking's certificate mode. There it held for every host; here say which.
   ///
   /// - Parameters:
-  ///   - certificates: each in DER, as ``certificates(inFiles:)`` reads them.
+  ///   - certificates: each in DER, as ``BundledCertificates`` reads them.
   ///   - hosts: names, addresses or patterns (`*.name`, `**.name`).
   /// - Note: on Apple platforms App Transport Security must have an exception for these hosts: it
   ///   asks the system's anchors before anybody else is asked.
   /// - Throws: ``FixedPinsError``.
   public static func anchors(
-    _ certificates: [[UInt8]], hosts: [String]
+    _ certificates: [Data], hosts: [String]
   ) throws(FixedPinsError) -> FixedPins {
     // The anchor stands on every valid path, so demanding it there changes no verdict: it says
     // which hosts are meant.
     try Self.certificates(
       certificates, pinning: .wholeCertificate, hosts: hosts, trust: .anchors(certificates))
-  }
-
-  /// The certificates of files, in order, each in DER.
-  ///
-  /// - Parameter urls: file URLs, DER or PEM.
-  /// - Throws: ``FixedPinsError``: `badCertificateFile`.
-  public static func certificates(inFiles urls: [URL]) throws(FixedPinsError) -> [[UInt8]] {
-    var all: [[UInt8]] = []
-    for url in urls {
-      do throws(CertificateFileError) { all += try CertificateFile.read(url) } catch {
-        throw .badCertificateFile(name: url.lastPathComponent, error)
-      }
-    }
-    return all
-  }
-
-  /// All certificates that a bundle ships (`.cer`, `.der`, `.crt`, `.pem`), in the order of their
-  /// files' names. One that cannot be read is an error.
-  ///
-  /// - Throws: ``FixedPinsError``: `noCertificateFile`, `badCertificateFile`.
-  public static func certificates(
-    inBundle bundle: Bundle
-  ) throws(FixedPinsError) -> [[UInt8]] {
-    // Not `urls(forResourcesWithExtension:)`: it gives another type on Linux.
-    let folder = bundle.resourceURL ?? bundle.bundleURL
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-    let urls = names.sorted().map { folder.appendingPathComponent($0) }
-      .filter { ["cer", "der", "crt", "pem"].contains($0.pathExtension.lowercased()) }
-    guard !urls.isEmpty else { throw .noCertificateFile(bundle: bundle.bundlePath) }
-    return try certificates(inFiles: urls)
   }
 }

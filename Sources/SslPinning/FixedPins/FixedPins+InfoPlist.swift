@@ -3,7 +3,7 @@ import SslPinningPlatform
 import SslPinningRules
 
 extension FixedPins {
-  /// The pins of a bundle's Info.plist, by ``SslPinningRules/NSPinnedDomains``' rules: the app's own by default.
+  /// The pins of a bundle's Info.plist, by the rules of Apple's `NSPinnedDomains`: the app's own by default.
   ///
   /// Hosts without an entry are left to the system's trust, as Apple's rules have it: pins tighten
   /// and never loosen. Pass ``SslPinningRules/UnlistedHosts/refuse`` to close that door too.
@@ -12,7 +12,7 @@ extension FixedPins {
   /// - Throws: ``FixedPinsError``. What is wrong with single domains is told in ``problems``.
   public static func infoPlist(
     of bundle: Bundle = .main, trust: TrustMode = .system,
-    unlistedHosts: UnlistedHosts = NSPinnedDomains.unlistedHosts
+    unlistedHosts: UnlistedHosts = .systemTrust
   ) throws(FixedPinsError) -> FixedPins {
     guard let members = bundle.infoDictionary, !members.isEmpty else {
       throw .noInfoPlist(bundle: bundle.bundlePath)
@@ -33,7 +33,7 @@ extension FixedPins {
   /// - Throws: ``FixedPinsError``.
   public static func infoPlist(
     at url: URL, trust: TrustMode = .system,
-    unlistedHosts: UnlistedHosts = NSPinnedDomains.unlistedHosts
+    unlistedHosts: UnlistedHosts = .systemTrust
   ) throws(FixedPinsError) -> FixedPins {
     let root: PropertyListValue
     do throws(PropertyListError) { root = try PropertyListReader.read(url) } catch {

@@ -13,7 +13,7 @@ import SslPinningRules
 ///   release.
 public struct FixedPins: Hashable, Sendable {
   /// What is pinned.
-  public let entries: [PolicyEntry]
+  package let entries: [PolicyEntry]
   /// Who vouches for servers before their pins are looked at.
   public let trust: TrustMode
   /// What happens to hosts that are not pinned.
@@ -22,7 +22,7 @@ public struct FixedPins: Hashable, Sendable {
   public let problems: [NSPinnedDomainsProblem]
 
   /// Pins from entries at hand.
-  public init(
+  package init(
     entries: [PolicyEntry], trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse
   ) {
     self.init(entries: entries, trust: trust, unlistedHosts: unlistedHosts, problems: [])
@@ -49,6 +49,27 @@ public struct FixedPins: Hashable, Sendable {
   public init(
     _ hosts: KeyValuePairs<String, HostPins>, trust: TrustMode = .system,
     unlistedHosts: UnlistedHosts = .refuse
+  ) throws(FixedPinsError) {
+    try self.init(
+      hosts: hosts.map { ($0, $1) }, trust: trust, unlistedHosts: unlistedHosts)
+  }
+
+  /// Leaf pins by host, as they come out of JSON or a property list. Otherwise like literals; where several
+  /// hosts are wrong, the error is about the first by name.
+  ///
+  /// - Throws: ``FixedPinsError``: `badHost`, `badPin`, `noPins`.
+  @_disfavoredOverload
+  public init(
+    _ hosts: [String: [String]], trust: TrustMode = .system,
+    unlistedHosts: UnlistedHosts = .refuse
+  ) throws(FixedPinsError) {
+    try self.init(
+      hosts: hosts.sorted { $0.key < $1.key }.map { ($0.key, HostPins(leaf: $0.value)) },
+      trust: trust, unlistedHosts: unlistedHosts)
+  }
+
+  private init(
+    hosts: [(String, HostPins)], trust: TrustMode, unlistedHosts: UnlistedHosts
   ) throws(FixedPinsError) {
     guard !hosts.isEmpty else { throw .noPins(host: nil) }
     var entries: [PolicyEntry] = []

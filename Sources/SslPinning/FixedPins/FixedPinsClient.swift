@@ -10,12 +10,36 @@ import SslPinningRules
 /// - Fails closed: there is no client without pins that can be read, and no pinned session that lets
 ///   a request out unpinned.
 /// - Pins are ``FixedPins``: from an Info.plist, from bundled certificates, from literals.
-public final class FixedPinsClient: PinnedTransportOwner {
+///
+/// ## Topics
+///
+/// ### Making one
+///
+/// - ``initialize(pins:reporting:storage:)``
+/// - ``init(pins:reporting:storage:)``
+/// - ``pins``
+///
+/// ### Requests
+///
+/// - ``createPinnedSession(configuration:delegate:delegateQueue:)``
+/// - ``createPlainSession()``
+/// - ``data(for:timeout:)``
+/// - ``chunks(for:timeout:)``
+/// - ``lists(host:)``
+///
+/// ### Refusals
+///
+/// - ``refusal(for:)``
+/// - ``evaluations``
+/// - ``evaluate(presented:host:)``
+/// - ``events``
+/// - ``flushReports()``
+public final class FixedPinsClient: Sendable {
   /// The pins in force, for as long as the client lives.
   public let pins: FixedPins
 
   /// The transport that judges this client's connections.
-  public let transport: PinnedTransport
+  package let transport: PinnedTransport
 
   private let judge: FixedJudge
 
@@ -23,10 +47,29 @@ public final class FixedPinsClient: PinnedTransportOwner {
   /// loses the oldest beyond 256.
   public var evaluations: AsyncStream<PinEvaluation> { judge.evaluations.stream }
 
+  /// What else happens: trouble with failure reports, and on Apple's systems requests that nobody judged.
+  public var events: AsyncStream<PinningEvent> { judge.events.stream }
+
   /// Sends the failure reports that are due, then returns.
   public func flushReports() async { await judge.reporter?.flush() }
 
-  /// A client over these pins.
+  /// A client over these pins, or why there is none; then make no request over another session instead.
+  ///
+  /// - Parameters:
+  ///   - pins: what is pinned, and under whose anchors.
+  ///   - reporting: who is told of failed pins; `nil` for nobody.
+  ///   - storage: where reports are kept until they are delivered.
+  public static func initialize(
+    pins: FixedPins, reporting: ReportingConfig? = nil, storage: RegistryStorage = .standard
+  ) -> Result<FixedPinsClient, FixedPinsError> {
+    do throws(FixedPinsError) {
+      return .success(try FixedPinsClient(pins: pins, reporting: reporting, storage: storage))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// The throwing twin of ``initialize(pins:reporting:storage:)``.
   ///
   /// - Throws: ``FixedPinsError``: `noPins`, `badConfiguration`, `badAnchor`, `badReporting`,
   ///   `platformCannotPin`.
@@ -57,12 +100,14 @@ public final class FixedPinsClient: PinnedTransportOwner {
       policy = try PinningPolicy(
         entries: pins.entries, trust: pins.trust, unlistedHosts: pins.unlistedHosts)
     } catch { throw .badConfiguration(error) }
+    let events = Broadcast<PinningEvent>(history: 16)
     let reporter: FailureReporter?
     do throws(ReportingError) {
       reporter = try FailureReporter.make(
-        reporting, trust: pins.trust, storage: storage, clocks: clocks, events: { _ in })
+        reporting, trust: pins.trust, storage: storage, clocks: clocks
+      ) { [weak events] in events?.send(.reporting($0)) }
     } catch { throw .badReporting(error) }
-    judge = FixedJudge(policy: policy, clocks: clocks, reporter: reporter)
+    judge = FixedJudge(policy: policy, clocks: clocks, events: events, reporter: reporter)
     do throws(TrustError) {
       transport = try PinnedTransport(
         trust: pins.trust, judge: judge,

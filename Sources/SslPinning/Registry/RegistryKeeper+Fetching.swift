@@ -216,7 +216,7 @@ extension RegistryKeeper {
     guard let store else {
       // Said once, not with every refresh.
       let isNew = state.withLock { $0.storage == .kept }
-      if isNew { tellNotStored("the system names no home for this process") }
+      if isNew { tellNotStored(config.storage.whyNowhere) }
       return
     }
     let (ours, tag) = state.withLock { ($0.trusted, $0.tag) }

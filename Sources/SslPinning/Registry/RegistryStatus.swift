@@ -1,3 +1,4 @@
+import Foundation
 import SslPinningRules
 
 /// Which registry is in force, where it came from, and how old it is.
@@ -34,21 +35,19 @@ public struct RegistryStatus: Hashable, Sendable {
   /// Which one it is, and when its server last confirmed it.
   public let stamp: RegistryStamp
   /// Seconds since that confirmation, never negative.
-  public let age: Int64
-  /// Whether it was confirmed too long ago: more than ``SslPinningRules/RegistryStamp/staleAfter``,
-  /// 7 days.
+  public let age: TimeInterval
+  /// Whether it was confirmed too long ago: more than 7 days.
   public let isStale: Bool
-  /// Unix time in seconds from which on it no longer counts; `nil` in format 1, where nothing
-  /// vouches for the list as a whole.
-  public let expires: Int64?
+  /// When it ceases to count; `nil` in format 1, where nothing vouches for the list as a whole.
+  public let expires: Date?
 
   init(_ trusted: TrustedRegistry, origin: Origin, storage: Storage, at clock: Int64) {
     self.origin = origin
     self.storage = storage
     stamp = trusted.stamp
-    age = stamp.age(at: clock)
+    age = TimeInterval(stamp.age(at: clock))
     isStale = stamp.isStale(at: clock)
-    expires = trusted.expires
+    expires = trusted.expires.map { Date(unixSeconds: $0) }
   }
 }
 
@@ -57,6 +56,6 @@ extension RegistryStatus: CustomStringConvertible {
   public var description: String {
     "registry \(origin == .handed ? "handed over" : "from \(origin.rawValue)"), \(stamp)"
       + (isStale ? " (stale)" : "")
-      + (expires.map { ", expires \(RFC3339.text($0))" } ?? "")
+      + (expires.map { ", expires \(RFC3339.text($0.unixSeconds))" } ?? "")
   }
 }

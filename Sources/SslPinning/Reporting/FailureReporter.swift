@@ -11,7 +11,7 @@ import SslPinningRules
 /// - How reports are merged, bounded and repeated is said at `ReportQueue`.
 /// - Collectors are reached outside of all pinned sessions: their own pins stop nothing, and nothing
 ///   about them is ever reported.
-public final class FailureReporter: Sendable {
+package final class FailureReporter: Sendable {
   private let includesReportOnly: Bool
   private let inbox: Locked<ReportInbox>
   private let courier: ReportCourier
@@ -83,5 +83,5 @@ public final class FailureReporter: Sendable {
 
   /// Saves what was noted and sends what is due, then returns: for the time that an app has left in
   /// the background. What a collector has put off stays put off.
-  public func flush() async { await courier.pass() }
+  package func flush() async { await courier.pass() }
 }

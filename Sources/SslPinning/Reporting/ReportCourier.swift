@@ -131,7 +131,7 @@ actor ReportCourier {
     }
     switch (settlement, answer) {
     case (.postponed(let until), _):
-      events(.postponed(host: collector.host, until: until, reason: reason))
+      events(.postponed(host: collector.host, until: Date(unixSeconds: until), reason: reason))
       return false
     case (.rejected, .status(let status, _)):
       events(.rejected(host: collector.host, status: status))

@@ -1,12 +1,12 @@
+import Foundation
 import SslPinningRules
 
 /// Trouble with sending failure reports: for logs, nothing an app must act on.
 ///
 /// Collectors are named by their host alone: their URLs often hold a key.
 public enum ReportingEvent: Hashable, Sendable {
-  /// No report is sent to this host before this Unix time in seconds. The reason is a status, or the
-  /// transport's words.
-  case postponed(host: String, until: Int64, reason: String)
+  /// No report is sent to this host before this time. The reason is a status, or the transport's words.
+  case postponed(host: String, until: Date, reason: String)
   /// The host answered a report with this status, and it is not sent there again.
   case rejected(host: String, status: Int)
   /// So many failures found the queue full and are not reported.
@@ -22,7 +22,7 @@ extension ReportingEvent: CustomStringConvertible {
   public var description: String {
     switch self {
     case .postponed(let host, let until, let reason):
-      "nothing goes to \(host) before \(RFC3339.text(until)): \(reason)"
+      "nothing goes to \(host) before \(RFC3339.text(until.unixSeconds)): \(reason)"
     case .rejected(let host, let status): "\(host) rejected a report with status \(status)"
     case .dropped(let failures): "\(failures) failures found the queue full"
     case .queueUnreadable: "what was kept cannot be read, and was begun anew"

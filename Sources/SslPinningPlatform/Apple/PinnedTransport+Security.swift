@@ -62,27 +62,4 @@
       }
     }
   }
-
-  extension PinnedTransportOwner {
-    /// Judges a server's trust object; see ``PinnedTransport/evaluate(_:host:)``.
-    public func evaluate(_ trust: SecTrust, host: String) -> PinEvaluation {
-      transport.evaluate(trust, host: host)
-    }
-
-    /// Answers an authentication challenge; see ``PinnedTransport/respond(to:)``.
-    public func respond(
-      to challenge: URLAuthenticationChallenge
-    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-      await transport.respond(to: challenge)
-    }
-
-    /// Answers an authentication challenge; see ``PinnedTransport/respond(to:completionHandler:)``.
-    public func respond(
-      to challenge: URLAuthenticationChallenge,
-      completionHandler:
-        @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-      transport.respond(to: challenge, completionHandler: completionHandler)
-    }
-  }
 #endif

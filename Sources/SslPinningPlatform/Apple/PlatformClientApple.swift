@@ -55,11 +55,11 @@
 
     func bytes(
       for request: URLRequest, within seconds: Double?, transport: PinnedTransport
-    ) async throws -> (ResponseBytes, HTTPURLResponse) {
+    ) async throws -> (ResponseChunks, HTTPURLResponse) {
       let feed = ResponseFeed()
       let answer = try await run(Hop(request), within: seconds, feed: feed, transport: transport)
       return (
-        ResponseBytes(
+        ResponseChunks(
           next: { try await feed.next() }, cancel: { answer.last.stop(.cancelled) },
           keeping: transport),
         answer.response

@@ -5,7 +5,7 @@ extension CertificateFingerprint {
   ///
   /// - Parameter certificate: one certificate in DER, without anything behind it.
   /// - Throws: ``SslPinningRules/CertificateSyntaxError``.
-  public init(certificateDER certificate: [UInt8]) throws(CertificateSyntaxError) {
+  package init(certificateDER certificate: [UInt8]) throws(CertificateSyntaxError) {
     // Something that is no certificate has a hash as well, and no server ever shows it.
     _ = try SubjectPublicKeyInfo.bytes(inCertificate: certificate)
     self.init(hashing: certificate)

@@ -6,7 +6,7 @@ extension SPKIPin {
   ///
   /// - Parameter certificate: one certificate in DER, without anything behind it.
   /// - Throws: ``SslPinningRules/CertificateSyntaxError``.
-  public init(certificateDER certificate: [UInt8]) throws(CertificateSyntaxError) {
+  package init(certificateDER certificate: [UInt8]) throws(CertificateSyntaxError) {
     self.init(hashing: try SubjectPublicKeyInfo.bytes(inCertificate: certificate))
   }
 
@@ -16,7 +16,7 @@ extension SPKIPin {
   ///
   /// - Throws: ``SslPinningRules/CertificateSyntaxError`` for anything else, such as a bare PKCS#1 key: its hash
   ///   would be a pin that no server ever presents.
-  public init(subjectPublicKeyInfoDER key: [UInt8]) throws(CertificateSyntaxError) {
+  package init(subjectPublicKeyInfoDER key: [UInt8]) throws(CertificateSyntaxError) {
     var outer = DERReader(key[...])
     let sequence = try outer.element(tag: .sequence, what: "subjectPublicKeyInfo")
     guard outer.isAtEnd else { throw .trailingData(offset: outer.offset) }

@@ -20,9 +20,9 @@ public enum VerificationKeyError: Error, Equatable, Sendable {
   case notRSA(String)
   /// A public key of this type, which is none that key sets know, or in a spelling they do not.
   case unsupportedType(String)
-  /// RSA with a modulus of so many bits, below ``VerificationKey/minimumBits``.
+  /// RSA with a modulus of so many bits, below `VerificationKey.minimumBits`.
   case tooSmall(bits: Int)
-  /// RSA with a modulus of so many bits, above ``VerificationKey/maximumBits``.
+  /// RSA with a modulus of so many bits, above `VerificationKey.maximumBits`.
   case tooLarge(bits: Int)
   /// RSA with numbers under which a signature proves nothing or nothing can be verified.
   case unusableNumbers(String)

@@ -42,7 +42,7 @@ extension PinnedTransport {
   /// - Throws: as ``data(for:within:)``; what goes wrong after the head, the sequence throws.
   public func bytes(
     for request: URLRequest, within seconds: Double? = nil
-  ) async throws -> (ResponseBytes, URLResponse) {
+  ) async throws -> (ResponseChunks, URLResponse) {
     try Self.checkBody(of: request, nil)
     return try await client.bytes(for: request, within: seconds, transport: self)
   }

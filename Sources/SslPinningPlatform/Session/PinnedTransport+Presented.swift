@@ -41,10 +41,3 @@ extension PinnedTransport {
     return evaluation
   }
 }
-
-extension PinnedTransportOwner {
-  /// Judges a chain as a server sent it; see ``PinnedTransport/evaluate(presented:host:)``.
-  public func evaluate(presented: [[UInt8]], host: String) -> PinEvaluation {
-    transport.evaluate(presented: presented, host: host)
-  }
-}

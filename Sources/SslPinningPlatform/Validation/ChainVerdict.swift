@@ -29,7 +29,7 @@ extension ChainEvidence {
 extension ChainValidator {
   /// Judges a chain of DER certificates, leaf first, as a server sent them for `host`, by `judge`.
   ///
-  /// - What is wrong may be of the path (``SslPinningRules/PinEvaluation/mayHaveAnotherPath``). Then other
+  /// - What is wrong may be of the path (`PinEvaluation.mayHaveAnotherPath`). Then other
   ///   valid paths to the same leaf are held against `judge` as well, at most eight; the first that
   ///   satisfies it counts, else the first verdict. On Apple's systems one path is judged: the
   ///   system's.

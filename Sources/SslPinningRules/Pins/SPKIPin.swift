@@ -3,7 +3,7 @@
 ///
 /// - The hash is over the SubjectPublicKeyInfo bytes as they stand in the certificate, never over a
 ///   key that was parsed and encoded again: that changes the pin of odd but valid keys.
-/// - A pin is 32 bytes; its text is base64 in exactly one spelling (``StrictBase64``).
+/// - A pin is 32 bytes; its text is base64 in exactly one spelling (`StrictBase64`).
 public struct SPKIPin: Hashable, Sendable {
   private let words: (UInt64, UInt64, UInt64, UInt64)
 

@@ -3,7 +3,7 @@ public enum ChainFault: Hashable, Sendable {
   /// No valid path to a trust anchor: the validator's own code and text.
   case untrusted(code: Int, reason: String)
   /// A path to a trust anchor is there, and its dates hold at none of the times that the client knows
-  /// (``TrustTime``). `mayBeEarly`: a certificate is not valid *yet* at one of them, so a newer registry,
+  /// (`TrustTime`). `mayBeEarly`: a certificate is not valid *yet* at one of them, so a newer registry,
   /// which brings a later time, may make it valid.
   case outOfDate(code: Int, reason: String, mayBeEarly: Bool)
   /// The path is valid, and the certificate is for other names.

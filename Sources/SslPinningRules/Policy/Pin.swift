@@ -3,10 +3,10 @@ public struct Pin: Hashable, Sendable {
   /// The key's hash.
   public let spki: SPKIPin
   /// Unix time in seconds after which the pin counts as expired; `nil` means never.
-  public let expires: Int64?
+  package let expires: Int64?
 
   /// A pin; without a time it never expires.
-  public init(_ spki: SPKIPin, expires: Int64? = nil) {
+  package init(_ spki: SPKIPin, expires: Int64? = nil) {
     self.spki = spki
     self.expires = expires
   }

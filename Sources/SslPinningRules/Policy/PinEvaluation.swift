@@ -1,5 +1,5 @@
-/// The verdict on one connection: a value, never an error. It says what happened apart from what to
-/// do, and holds all that a person needs to find out why.
+/// The verdict on one connection: a value that says what happened apart from what to do, and holds all that
+/// a person needs to find out why. A refused request throws it.
 public struct PinEvaluation: Hashable, Sendable {
   /// What to do.
   public enum Decision: Hashable, Sendable {
@@ -68,14 +68,13 @@ public struct PinEvaluation: Hashable, Sendable {
   public let expectedCertificates: [CertificateFingerprint]
   /// Which registry decided; `nil` where pins did not come from one.
   public let registry: RegistryStamp?
-  /// Whether that registry was last confirmed more than ``RegistryStamp/staleAfter`` before the
-  /// verdict. Its pins count all the same.
+  /// Whether that registry was last confirmed more than 7 days before the verdict. Its pins count all the same.
   public let isStale: Bool
 
   /// Whether another valid path to the same leaf could satisfy what this one does not: a denied key
   /// above the leaf, or a pin that stands elsewhere, report-only or not. What is wrong with the leaf,
   /// the chain, the registry or the host stays wrong on every path.
-  public let mayHaveAnotherPath: Bool
+  package let mayHaveAnotherPath: Bool
 
   /// A verdict. Only a policy and the platform's transports make one.
   package init(
@@ -102,7 +101,7 @@ public struct PinEvaluation: Hashable, Sendable {
   /// Whether a newer registry could change the verdict: the host's pins are stale, or the registry
   /// itself is, or it does not list the host yet, or its time makes a certificate valid that is not
   /// valid yet by a clock that is behind.
-  public var mayBeStale: Bool {
+  package var mayBeStale: Bool {
     guard decision == .refuse else { return false }
     return switch outcome {
     case .mismatch, .noLivePin, .uncheckable, .clientTooOld, .registryExpired, .unlisted: true
@@ -112,5 +111,4 @@ public struct PinEvaluation: Hashable, Sendable {
   }
 }
 
-/// A refusal is a value; requests that end with it throw it.
 extension PinEvaluation: Error {}

@@ -5,7 +5,7 @@
 /// - The *validated* path is matched, never what the server merely sent.
 /// - A denied key anywhere on the path refuses, whatever else matches.
 /// - Of several valid paths to one leaf, one that satisfies all rules is enough. A refusal says
-///   whether another could (``PinEvaluation/mayHaveAnotherPath``); the validator looks for it.
+///   whether another could (`mayHaveAnotherPath`); the validator looks for it.
 /// - All patterns that match a host contribute; pins are united per role; the stricter of two
 ///   settings counts.
 /// - Leaf pins match index 0, CA pins index 1 or higher, whole certificates any. A host with more

@@ -23,12 +23,12 @@ public struct RegistryStamp: Hashable, Sendable {
   /// SHA-256 over the canonical payload, in lower-case hex: tells two format-1 documents apart.
   public let payloadDigest: String
   /// Unix time in seconds at which the registry was last confirmed by its server.
-  public let confirmed: Int64
+  package let confirmed: Int64
   /// Where its history was found to branch, in this process.
   public let fork: RegistryFork?
 
   /// A stamp.
-  public init(
+  package init(
     version: Version?, payloadDigest: String, confirmed: Int64, fork: RegistryFork? = nil
   ) {
     self.version = version
@@ -39,11 +39,11 @@ public struct RegistryStamp: Hashable, Sendable {
 
   /// Seconds without a confirmation after which a registry counts as stale: 7 days. Its pins count
   /// on; verdicts say so.
-  public static let staleAfter: Int64 = 7 * 86400
+  package static let staleAfter: Int64 = 7 * 86400
 
   /// Whether the registry was last confirmed too long ago when the clock says `now` (Unix seconds), or
   /// nobody knows when: a time to come was written while the clock ran ahead.
-  public func isStale(at now: Int64) -> Bool {
+  package func isStale(at now: Int64) -> Bool {
     age(at: now) > Self.staleAfter || !Self.isPast(confirmed, at: now)
   }
 
@@ -59,7 +59,7 @@ public struct RegistryStamp: Hashable, Sendable {
   func knownConfirmation(at now: Int64) -> Int64 { Self.isPast(confirmed, at: now) ? confirmed : 0 }
 
   /// Seconds since the registry was last confirmed, never negative.
-  public func age(at now: Int64) -> Int64 {
+  package func age(at now: Int64) -> Int64 {
     let (age, overflow) = now.subtractingReportingOverflow(confirmed)
     return overflow ? (now < confirmed ? 0 : .max) : max(0, age)
   }

@@ -9,7 +9,7 @@ public struct StatementID: Hashable, Sendable {
   public let digest: [UInt8]
 
   /// What a statement is called.
-  public init(of statement: Statement, crypto: some RegistryCrypto) {
+  package init(of statement: Statement, crypto: some RegistryCrypto) {
     number = statement.number
     digest = crypto.sha256(JSONValue.object(statement.json).canonicalBytes)
   }

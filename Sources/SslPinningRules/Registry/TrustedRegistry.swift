@@ -18,7 +18,7 @@
 /// - An expired statement is never newly believed. One that expires while it is in force is the
 ///   app's to judge (``WhenExpired``).
 /// - Time is passed in. A statement's `issued` may lie in the future. It is the time floor while that
-///   statement is in force (``TrustTime``): a newer version may lower it, so an `issued` far ahead, by
+///   statement is in force (`TrustTime`): a newer version may lower it, so an `issued` far ahead, by
 ///   accident or theft, cuts nobody off from the document that puts it right.
 /// - A pin that was active when its statement was issued never expires before the statement.
 /// - Hosts that a statement enforces stay enforced for the rest of the epoch.

@@ -30,15 +30,15 @@ struct FastStreamTests {
   /// Opens streams, all at once or each after the last; without those that had no head in time.
   private func open(
     _ count: Int, over transport: PinnedTransport, host: String = "localhost", atOnce: Bool = false
-  ) async throws -> [ResponseBytes] {
+  ) async throws -> [ResponseChunks] {
     let request = URLRequest(try site.url("/open", host: host), timeout: 120)
     let stream = { @Sendable in try? await transport.bytes(for: request, within: 60).0 }
-    var opened: [ResponseBytes] = []
+    var opened: [ResponseChunks] = []
     guard atOnce else {
       for _ in 0..<count { if let one = await stream() { opened.append(one) } }
       return opened
     }
-    await withTaskGroup(of: ResponseBytes?.self) { group in
+    await withTaskGroup(of: ResponseChunks?.self) { group in
       for _ in 0..<count { group.addTask { await stream() } }
       for await one in group { if let one { opened.append(one) } }
     }

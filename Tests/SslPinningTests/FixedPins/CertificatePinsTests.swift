@@ -14,12 +14,12 @@ struct CertificatePinsTests {
   init() throws { site = try FixedPinsSite() }
 
   /// Every certificate on the path, by its place there.
-  private var path: [[UInt8]] {
-    [site.identity.leaf.der, site.authority.certificate.der, site.root.root.der]
+  private var path: [Data] {
+    [site.identity.leaf.der, site.authority.certificate.der, site.root.root.der].map { Data($0) }
   }
 
   private func client(
-    _ certificates: [[UInt8]], _ part: FixedPins.CertificatePart, hosts: [String] = ["localhost"]
+    _ certificates: [Data], _ part: FixedPins.CertificatePart, hosts: [String] = ["localhost"]
   ) throws -> FixedPinsClient {
     try FixedPinsClient(
       pins: .certificates(certificates, pinning: part, hosts: hosts, trust: site.trust))
@@ -36,14 +36,14 @@ struct CertificatePinsTests {
 
   @Test("of a key alone outlives a renewal; of the whole certificate it does not")
   func renewal() async throws {
-    let byKey = try client([site.identity.leaf.der], .publicKey)
-    let whole = try client([site.identity.leaf.der], .wholeCertificate)
+    let byKey = try client([path[0]], .publicKey)
+    let whole = try client([path[0]], .wholeCertificate)
     let renewed = try site.authority.issue(names: FixedPinsSite.names, key: site.identity.key)
     #expect(renewed.leaf.der != site.identity.leaf.der)
     try site.server.replaceIdentity(renewed, closingConnections: true)
     #expect(try await site.get(byKey) == .served)
     #expect(try await site.get(whole) == .refused(.mismatch(.certificate)))
-    let both = try client([site.identity.leaf.der, renewed.leaf.der], .wholeCertificate)
+    let both = try client([path[0], Data(renewed.leaf.der)], .wholeCertificate)
     #expect(try await site.get(both) == .served)
   }
 
@@ -51,7 +51,7 @@ struct CertificatePinsTests {
     "refuses another certificate of the same CA",
     arguments: [FixedPins.CertificatePart.publicKey, .wholeCertificate])
   func otherCertificate(part: FixedPins.CertificatePart) async throws {
-    let client = try client([site.identity.leaf.der], part)
+    let client = try client([path[0]], part)
     let attacker = try LocalTLSServer(identity: site.authority.issue(names: FixedPinsSite.names)) {
       _ in .text("read by the attacker")
     }
@@ -94,7 +94,7 @@ struct CertificatePinsTests {
 
   @Test("under the own CA checks names as ever")
   func names() async throws {
-    let client = try FixedPinsClient(pins: .anchors([site.root.root.der], hosts: ["**.localhost"]))
+    let client = try FixedPinsClient(pins: .anchors([path[2]], hosts: ["**.localhost"]))
     let other = try LocalTLSServer(identity: site.authority.issue(names: ["a.localhost"])) { _ in
       .text("hello")
     }
@@ -107,7 +107,7 @@ struct CertificatePinsTests {
   func selfSigned() async throws {
     let own = try ServerIdentity.selfSigned(names: ["localhost"])
     let server = try LocalTLSServer(identity: own) { _ in .text("hello") }
-    let client = try FixedPinsClient(pins: .anchors([own.leaf.der], hosts: ["localhost"]))
+    let client = try FixedPinsClient(pins: .anchors([Data(own.leaf.der)], hosts: ["localhost"]))
     #expect(try await site.get(client, port: server.port) == .served)
     try server.replaceIdentity(
       ServerIdentity.selfSigned(names: ["localhost"]), closingConnections: true)
@@ -122,23 +122,23 @@ struct CertificatePinsTests {
     let directory = try TemporaryDirectory()
     let bundle = try #require(Bundle(path: directory.path()))
     #expect(throws: FixedPinsError.noCertificateFile(bundle: bundle.bundlePath)) {
-      try FixedPins.certificates(inBundle: bundle)
+      try BundledCertificates.read(in: bundle)
     }
     try directory.write(site.identity.leaf.der, to: "b.cer")
     try directory.write(site.root.root.pem + site.authority.certificate.pem, to: "a.PEM")
     try directory.write("hello", to: "c.txt")
     #expect(
-      try FixedPins.certificates(inBundle: bundle)
-        == [site.root.root.der, site.authority.certificate.der, site.identity.leaf.der])
+      try BundledCertificates.read(in: bundle)
+        == [path[2], path[1], path[0]])
     try directory.write("hello", to: "c.crt")
     #expect(throws: FixedPinsError.badCertificateFile(name: "c.crt", .noCertificate)) {
-      try FixedPins.certificates(inBundle: bundle)
+      try BundledCertificates.read(in: bundle)
     }
   }
 
   @Test("is not to be had without certificates or hosts")
   func nothing() throws {
-    let der = site.identity.leaf.der
+    let der = path[0]
     for part in [FixedPins.CertificatePart.publicKey, .wholeCertificate] {
       #expect(throws: FixedPinsError.noPins(host: nil)) {
         try FixedPins.certificates([], pinning: part, hosts: ["localhost"])

@@ -81,6 +81,34 @@ struct LiteralPinsTests {
     #expect(try await site.get(FixedPinsClient(pins: alone)) == .served)
   }
 
+  @Test("reads the pins of a dictionary as it reads literals")
+  func dictionary() throws {
+    let texts = ["b.com": [Self.other], "a.com": [Self.other, "sha256/AAAA"]]
+    #expect(throws: FixedPinsError.badPin(host: "a.com", text: "sha256/AAAA", .wrongLength(3))) {
+      try FixedPins(texts)
+    }
+    let read = try FixedPins(
+      ["a.com": [Self.other], "*.b.com": [Self.other]] as [String: [String]])
+    let written = try FixedPins(["*.b.com": [Self.other], "a.com": [Self.other]])
+    #expect(read == written)
+    #expect(throws: FixedPinsError.noPins(host: nil)) { try FixedPins([String: [String]]()) }
+    #expect(throws: FixedPinsError.noPins(host: "a.com")) {
+      try FixedPins(["a.com": []] as [String: [String]])
+    }
+  }
+
+  @Test("is made, or is not, by either way in")
+  func made() throws {
+    let made = FixedPinsClient.initialize(pins: try FixedPins(["a.com": [Self.other]]))
+    #expect(try made.get().lists(host: "A.com."))
+    let contradictory = try FixedPins(
+      ["a.com": [Self.other]], trust: .pinnedKeysOnly, unlistedHosts: .systemTrust)
+    guard case .failure(.badConfiguration) = FixedPinsClient.initialize(pins: contradictory) else {
+      Issue.record("made")
+      return
+    }
+  }
+
   @Test("is not to be had where anything in the literals is wrong")
   func wrong() throws {
     func error(_ hosts: KeyValuePairs<String, HostPins>) -> FixedPinsError? {

@@ -21,24 +21,24 @@ struct RequestTests {
       pins: FixedPins(["localhost": HostPins(leaf: [pin])], trust: site.trust))
   }
 
-  @Test("are served by the pinned server: whole, as bytes, and with a body of one's own")
+  @Test("are served by the pinned server: whole, in chunks, and with a body of one's own")
   func served() async throws {
     let client = try client(pin: site.leafPin)
     let (body, response) = try await client.data(for: request)
     #expect(body == Data("hello".utf8))
     #expect((response as? HTTPURLResponse)?.statusCode == 200)
-    let (bytes, _) = try await client.bytes(for: request)
+    let (chunks, _) = try await client.chunks(for: request, timeout: 60)
     var received = Data()
-    for try await chunk in bytes { received += chunk }
+    for try await chunk in chunks { received += chunk }
     #expect(received == Data("hello".utf8))
     var post = request
     post.httpMethod = "POST"
     _ = try await client.upload(for: post, from: Data("up".utf8))
-    let chunks = AsyncStream<Data> {
+    let parts = AsyncStream<Data> {
       $0.yield(Data("up".utf8))
       $0.finish()
     }
-    _ = try await client.upload(for: post, from: chunks)
+    _ = try await client.upload(for: post, from: parts)
     #expect(site.server.requests.suffix(2).map(\.body) == [Array("up".utf8), Array("up".utf8)])
   }
 

@@ -38,7 +38,7 @@ struct AppTestTests {
       (.unlisted, .unlisted), (.noLivePin, .noLivePin), (.denied(pin), .denied(pin)),
       (.chainRejected(.wrongHost), .chainRejected(.wrongHost)),
       (.mismatch(.ca), .mismatch(.ca)), (.uncheckable(.ca), .uncheckable(.ca)),
-      (.registryExpired(at: 1), .registryExpired(at: 1)),
+      (.registryExpired(at: Date(timeIntervalSince1970: 1.5)), .registryExpired(at: 1)),
       (.clearText(scheme: "ws"), .clearText(scheme: "ws")),
       (.unreadableHost(.empty), .unreadableHost(.empty)), (.unjudged("x"), .unjudged("x")),
     ] as [(PinEvaluation.RefusedOutcome, PinEvaluation.Outcome)] {
@@ -47,13 +47,39 @@ struct AppTestTests {
     }
   }
 
+  @Test("take pins that come out of a file, and times as dates")
+  func values() async throws {
+    let hosts = ["a.example": [LiveSite.otherPin]]
+    let start = Date(timeIntervalSince1970: 1_800_000_000.5)
+    let clock = TestClock(now: start)
+    let registry = try ScriptedRegistry(hosts, at: clock.now)
+    let client = try await registry.client(clock: clock)
+    clock.advance(by: 60)
+    #expect(clock.now.timeIntervalSince(start) == 59.5)
+    let status = client.registryStatus
+    #expect(status.age == 60 && status.stamp.confirmationDate == clock.now.addingTimeInterval(-60))
+    #expect(status.expires == status.stamp.confirmationDate.addingTimeInterval(90 * 86400))
+    try registry.publish(["b.example": [LiveSite.otherPin]] as [String: [String]], at: clock.now)
+    #expect(try await client.refresh())
+    #expect(client.lists(host: "b.example"))
+    let pin = try SPKIPin(parsing: LiveSite.otherPin)
+    #expect(Pin(pin, expirationDate: start).expirationDate == start.addingTimeInterval(-0.5))
+    #expect(Pin(pin, expirationDate: nil).expirationDate == nil)
+    #expect(Date.distantFuture.unixSeconds > Date.distantPast.unixSeconds)
+    #expect(Date(timeIntervalSince1970: .infinity).unixSeconds == .max)
+    let anchors = [try LiveSite().authority.root.der]
+    #expect(TrustMode.anchors(anchors.map { Data($0) }) == .anchors(anchors))
+    #expect(try SPKIPin(certificate: Data(anchors[0])) == SPKIPin(certificateDER: anchors[0]))
+    #expect(TrustMode.anchors([], andSystem: true) != .system)
+  }
+
   @Test("record the verdicts of a client over fixed pins")
   func fixedPins() async throws {
     let site = try LiveSite()
     let client = try FixedPinsClient(
       pins: FixedPins(["localhost": [site.pin]], trust: .anchors([site.authority.root.der])))
     let verdicts = VerdictRecorder(client)
-    let chain = [site.identity.leaf.der]
+    let chain = [Data(site.identity.leaf.der)]
     #expect(client.evaluate(presented: chain, host: "localhost").decision == .accept)
     #expect(await verdicts.first { $0.host == "localhost" }?.rule == "matched")
   }
@@ -67,16 +93,16 @@ struct AppTestTests {
     let (begun, answer) = (Locked(false), Locked<PinEvaluation??>(nil))
     let waiting = Task {
       begun.withLock { $0 = true }
-      let verdict = await verdicts.first(within: 3600)
+      let verdict = await verdicts.first(timeout: 3600)
       answer.withLock { $0 = .some(verdict) }
     }
     #expect(await eventually { begun.withLock { $0 } })
     waiting.cancel()
     #expect(await eventually { answer.withLock { $0 } == .some(nil) })
-    #expect(await verdicts.first(within: 0) == nil)
+    #expect(await verdicts.first(timeout: 0) == nil)
     // Whoever waits later is not given up with them.
     let next = Task { await verdicts.first { $0.host == "localhost" } }
-    _ = client.evaluate(presented: [site.identity.leaf.der], host: "localhost")
+    _ = client.evaluate(presented: [Data(site.identity.leaf.der)], host: "localhost")
     #expect(await next.value?.rule == "matched")
   }
 }

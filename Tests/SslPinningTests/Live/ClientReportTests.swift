@@ -37,7 +37,7 @@ struct ClientReportTests {
   func refused() async throws {
     let registry = try ScriptedRegistry(["*.localhost": [LiveSite.otherPin]], at: site.clock.now)
     let client = try await site.client(registry) {
-      $0.storage = .directory(directory.path())
+      $0.storage = .directory(directory.url)
       $0.reporting = reporting
     }
     #expect(try await site.refusal(client, host: "a.localhost")?.rule == "leaf-pin")
@@ -57,7 +57,7 @@ struct ClientReportTests {
   @Test("tells nothing of what was accepted, and nobody unless it was asked to")
   func accepted() async throws {
     let client = try await site.client(try site.registry()) {
-      $0.storage = .directory(directory.path())
+      $0.storage = .directory(directory.url)
       $0.reporting = reporting
     }
     #expect(try await site.refusal(client) == nil)
@@ -72,7 +72,7 @@ struct ClientReportTests {
   func reportOnly() async throws {
     let registry = try ScriptedRegistry(["localhost": [LiveSite.otherPin]], at: site.clock.now)
     let client = try await site.client(registry) {
-      $0.storage = .directory(directory.path())
+      $0.storage = .directory(directory.url)
       $0.reporting = reporting
       $0.enforcement = .reportOnly
     }
@@ -86,13 +86,36 @@ struct ClientReportTests {
     let pins = try FixedPins(
       ["localhost": [LiveSite.otherPin]], trust: .anchors([site.authority.root.der]))
     let client = try FixedPinsClient(
-      pins: pins, reporting: reporting, storage: .directory(directory.path()))
-    let chain = ([site.identity.leaf] + site.identity.intermediates).map(\.der)
+      pins: pins, reporting: reporting, storage: .directory(directory.url))
+    let chain = ([site.identity.leaf] + site.identity.intermediates).map { Data($0.der) }
     var verdicts = client.evaluations.makeAsyncIterator()
     #expect(client.evaluate(presented: chain, host: "localhost").rule == "leaf-pin")
     #expect(await verdicts.next()?.rule == "leaf-pin")
     await client.flushReports()
     #expect(try await report()["hostname"] == .string("localhost"))
+  }
+
+  @Test("a client of fixed pins tells of a collector that takes no reports")
+  func trouble() async throws {
+    let refusing = try LocalHTTPServer { _ in HTTPResponse(status: 405) }
+    let pins = try FixedPins(
+      ["localhost": [LiveSite.otherPin]], trust: .anchors([site.authority.root.der]))
+    let client = try FixedPinsClient(
+      pins: pins,
+      reporting: ReportingConfig(
+        urls: ["http://127.0.0.1:\(refusing.port)/"], appBundleId: "a", appVersion: "1"),
+      storage: .directory(directory.url))
+    _ = client.evaluate(presented: [Data(site.identity.leaf.der)], host: "localhost")
+    await client.flushReports()
+    let told = Locked<[PinningEvent]>([])
+    let listening = Task { [events = client.events] in
+      for await event in events { told.withLock { $0.append(event) } }
+    }
+    #expect(
+      await eventually {
+        told.withLock { $0 } == [.reporting(.rejected(host: "127.0.0.1", status: 405))]
+      })
+    listening.cancel()
   }
 
   @Test("reports without a place to be kept are an error of the app's configuration")
@@ -103,7 +126,7 @@ struct ClientReportTests {
     }
     await #expect(throws: SslPinningError.badReporting(.clearTextURL(index: 0))) {
       try await site.client(registry) {
-        $0.storage = .directory(directory.path())
+        $0.storage = .directory(directory.url)
         $0.reporting = ReportingConfig(
           urls: ["http://192.0.2.1/"], appBundleId: "a", appVersion: "1")
       }

@@ -31,7 +31,7 @@ struct ContradictedDocumentTests {
   ) async throws -> SslPinningClient {
     try await site.client(registry) {
       $0.trust = trust
-      $0.storage = .directory(directory.path())
+      $0.storage = .directory(directory.url)
     }
   }
 

@@ -28,7 +28,7 @@ struct HandedRegistryTests {
     stage.set(.own, .parts(try stage.document(1)))
     let keeper = try await stage.keeper(storing: true)
     stage.set(.own, .failing())
-    stage.clock.advance(by: 8 * Self.day)
+    stage.clock.advance(by: TimeInterval(8 * Self.day))
     #expect(keeper.status.isStale)
     #expect(try await keeper.accept(handed: stage.document(2, ["a.example", "b.example"])))
     #expect(keeper.versionInForce == "0.2")
@@ -36,7 +36,7 @@ struct HandedRegistryTests {
     #expect("\(keeper.status)".hasPrefix("registry handed over, version 0.2"))
     // The statement part is enough where the list is the one in force.
     let signed = try stage.document(
-      3, ["a.example", "b.example"], issued: stage.clock.now - 5)
+      3, ["a.example", "b.example"], issued: stage.clock.now.unixSeconds - 5)
     #expect(try await !keeper.accept(handed: PlacesStage.statementPart(of: signed)))
     #expect(keeper.versionInForce == "0.3" && keeper.status.age == 5)
     let again = try await stage.keeper(storing: true)

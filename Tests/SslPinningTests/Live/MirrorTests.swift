@@ -129,7 +129,7 @@ struct MirrorTests {
     }
     #expect(keeper.status.isStale)
     // What it has that is newer counts, and from when it was signed.
-    let issued = stage.clock.now - 100
+    let issued = stage.clock.now.unixSeconds - 100
     stage.set(
       try PlacesStage.place(1),
       .parts(try stage.document(2, mirrors: Self.mirrors, issued: issued)))

@@ -57,7 +57,7 @@ struct PlacesStage {
     directory = try TemporaryDirectory()
     registry = try SignedRegistry(epochs: 3)
     trust = try registry.trust(minimum: minimum)
-    clock = TestClock(now: SignedRegistry.start + 10)
+    clock = TestClock(now: Date(unixSeconds: SignedRegistry.start + 10))
   }
 
   static func mirror(_ number: Int) -> String { "https://mirror\(number).example/signed.json" }
@@ -93,7 +93,7 @@ struct PlacesStage {
   ) async throws -> RegistryKeeper {
     var config = SslPinningConfig(
       endpointUrl: "https://registry.example/\(SignedRegistry.name)", signingKeyBase64: "",
-      storage: storing ? .directory(directory.path("state")) : .none)
+      storage: storing ? .directory(directory.file("state")) : .none)
     config.bundledRegistry = bundle.map { Data($0) }
     let store =
       storing ? StateStore(directory: directory.path("state"), identity: "x", trust: trust) : nil

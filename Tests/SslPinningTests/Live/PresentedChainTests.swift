@@ -26,7 +26,7 @@ struct PresentedChainTests {
       (other.presented, "localhost", "leaf-pin"),
       (chain, "a.localhost", "unlisted-host"), (chain, "c.localhost", "host-name"),
       (stranger.presented, "localhost", "chain"), ([], "localhost", "chain"),
-      ([[1, 2, 3]], "localhost", "chain"), (chain, "not a host", "unreadable-host"),
+      ([Data([1, 2, 3])], "localhost", "chain"), (chain, "not a host", "unreadable-host"),
     ] {
       let verdict = client.evaluate(presented: presented, host: host)
       #expect(verdict.decision == .refuse)
@@ -52,5 +52,5 @@ struct PresentedChainTests {
 
 extension ServerIdentity {
   /// What a server sends.
-  fileprivate var presented: [[UInt8]] { ([leaf] + intermediates).map(\.der) }
+  fileprivate var presented: [Data] { ([leaf] + intermediates).map { Data($0.der) } }
 }

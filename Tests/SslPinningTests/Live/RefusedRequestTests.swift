@@ -222,7 +222,7 @@ struct RefusedRequestTests {
     var requests: [Task<String?, Never>] = []
     // Its connection may be dead, so another is tried. Not for each request: they would take all threads.
     for (seconds, mirror) in [(2, 1), (3, 1), (3, 2), (3, 3), (3, 4), (3, 4), (3, 4)]
-      as [(Int64, Int)]
+      as [(Double, Int)]
     {
       requests.append(request(refusal("host\(requests.count).example"), to: keeper))
       let own = requests.count

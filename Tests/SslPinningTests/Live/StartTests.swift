@@ -7,7 +7,7 @@ import Testing
 
 @Suite("What a client starts with")
 struct StartTests {
-  private static let day: Int64 = 86400
+  private static let day: TimeInterval = 86400
 
   private let site: LiveSite
   private let directory: TemporaryDirectory
@@ -22,7 +22,7 @@ struct StartTests {
     _ configure: (inout SslPinningConfig) -> Void = { _ in }
   ) async throws -> SslPinningClient {
     try await site.client(registry) {
-      $0.storage = .directory(directory.path())
+      $0.storage = .directory(directory.url)
       $0.bundledRegistry = bundled
       configure(&$0)
     }
@@ -202,7 +202,7 @@ struct StartTests {
     try Data([1]).write(to: file)
     let registry = try site.registry()
     let client = try await client(registry) {
-      $0.storage = .directory(file.path(percentEncoded: false))
+      $0.storage = .directory(file)
     }
     #expect(try await site.refusal(client) == nil)
     let told = await events(client, count: 2)

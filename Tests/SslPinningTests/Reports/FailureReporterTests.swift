@@ -81,10 +81,10 @@ struct FailureReporterTests {
   @Test(
     "a collector that says when to come again is asked neither earlier nor never",
     arguments: [
-      (429, "90", Int64(90)), (503, "Tue, 14 Nov 2023 22:15:20 GMT", 120), (503, "no time", 60),
+      (429, "90", 90), (503, "Tue, 14 Nov 2023 22:15:20 GMT", 120), (503, "no time", 60),
       (500, nil, 60),
-    ] as [(Int, String?, Int64)])
-  func retryAfter(status: Int, field: String?, seconds: Int64) async throws {
+    ] as [(Int, String?, TimeInterval)])
+  func retryAfter(status: Int, field: String?, seconds: TimeInterval) async throws {
     site.answer(
       HTTPResponse(status: status, headers: field.map { [HTTPField("Retry-After", $0)] } ?? []))
     let reporter = try site.reporter()

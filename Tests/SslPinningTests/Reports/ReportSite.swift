@@ -12,7 +12,7 @@ import TestSupport
 final class ReportSite: Sendable {
   let authority: CertificateAuthority
   let collector: LocalTLSServer
-  let clock = TestClock(now: 1_700_000_000)
+  let clock = TestClock(now: Date(unixSeconds: 1_700_000_000))
   let directory: TemporaryDirectory
   let trouble = Locked([ReportingEvent]())
   private let answer = Locked(HTTPResponse(status: 204))

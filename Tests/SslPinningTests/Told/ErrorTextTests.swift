@@ -50,7 +50,7 @@ struct ErrorTextTests {
       "refused a: http is clear text", "use https"
     ),
     (
-      PinEvaluation.refused(host: "a", .registryExpired(at: 1_782_592_000)),
+      PinEvaluation.refused(host: "a", .registryExpired(at: Date(unixSeconds: 1_782_592_000))),
       "refused a: the registry expired on 2026-06-27T20:26:40Z",
       "is the device's clock ahead? is the registry reachable, and does its server still sign?"
     ),
@@ -79,7 +79,7 @@ struct ErrorTextTests {
       do {
         _ = try await SslPinningClient(
           config: config, source: .whole { _ in .success(.fresh(document, etag: nil)) },
-          trust: trust, clocks: TestClock(now: SignedRegistry.start).clocks)
+          trust: trust, clocks: TestClock(now: Date(unixSeconds: SignedRegistry.start)).clocks)
         return nil
       } catch { return error }
     }

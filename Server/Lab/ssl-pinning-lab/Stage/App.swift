@@ -24,7 +24,7 @@ final class App: Sendable {
   var dialers: [Dialer] {
     [
       dialer("session") { [session] in try await session.data(for: $0) },
-      dialer("data(for:)") { [client] in try await client.data(for: $0, within: 30) },
+      dialer("data(for:)") { [client] in try await client.data(for: $0, timeout: 30) },
     ]
   }
 

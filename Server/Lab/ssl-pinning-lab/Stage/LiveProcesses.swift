@@ -117,7 +117,7 @@ final class LiveProcesses: Sendable {
     var config = stage.config()
     config.endpointUrl = "http://127.0.0.1:\(wire.port)/api/v1/\(LiveRegistry.file)"
     config.rootKeys = [keys.shippedRoot]
-    config.storage = .directory(try stage.makeDirectory().path(percentEncoded: false))
+    config.storage = .directory(try stage.makeDirectory())
     return App(try await SslPinningClient(config: config))
   }
 

@@ -238,7 +238,7 @@ final class LiveRegistry: Sendable {
     var config = stage.config()
     config.endpointUrl = "http://127.0.0.1:\(wire.port)/api/v1/\(Self.file)"
     config.rootKeys = [keys.shippedRoot]
-    config.storage = .directory(try stage.makeDirectory().path(percentEncoded: false))
+    config.storage = .directory(try stage.makeDirectory())
     adjust(&config)
     return App(try await SslPinningClient(config: config, clocks: time.clocks(wrongBy: error)))
   }

@@ -60,7 +60,7 @@ final class Stage: Sendable {
   var trust: TrustMode { .anchors([authority.root.der]) }
 
   /// Where an app on this stage keeps its registry.
-  var storage: RegistryStorage { .directory(directory.path(percentEncoded: false)) }
+  var storage: RegistryStorage { .directory(directory) }
 
   /// Rewrites the files that apps have stored, as somebody with the device in hand can.
   func rewriteStorage(_ change: (String) throws -> String) throws {

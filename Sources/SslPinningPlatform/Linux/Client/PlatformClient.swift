@@ -29,7 +29,7 @@
 
     func bytes(
       for request: URLRequest, within seconds: Double?, transport: PinnedTransport
-    ) async throws -> (ResponseBytes, HTTPURLResponse) {
+    ) async throws -> (ResponseChunks, HTTPURLResponse) {
       let feed = ResponseFeed()
       let owner = Locked<(@Sendable () -> Void)?>(nil)
       let answer: ClientAnswer
@@ -50,7 +50,7 @@
       if answer.isWhole { feed.finish() }
       let cancel = owner.withLock { $0 }
       return (
-        ResponseBytes(next: { try await feed.next() }, cancel: { cancel?() }, keeping: transport),
+        ResponseChunks(next: { try await feed.next() }, cancel: { cancel?() }, keeping: transport),
         response
       )
     }

@@ -6,7 +6,7 @@ struct Servers: Sendable {
   /// The pin of the servers' key.
   let pin: String
   /// The only CA that vouches for them.
-  let anchors: [[UInt8]]
+  let anchors: [Data]
   /// A port by version of TLS, each with session tickets, and without keep-alive.
   let ports: [(version: String, port: String)]
   /// A port for clear text.
@@ -17,7 +17,7 @@ struct Servers: Sendable {
     guard let pin = environment["PROBE_PIN"], let file = environment["PROBE_ANCHOR"],
       let old = environment["PROBE_TLS12"], let new = environment["PROBE_TLS13"],
       let clear = environment["PROBE_CLEAR"],
-      let anchors = try? FixedPins.certificates(inFiles: [URL(fileURLWithPath: file)])
+      let anchors = try? BundledCertificates.read(files: [URL(fileURLWithPath: file)])
     else { return nil }
     self.pin = pin
     self.anchors = anchors

@@ -6,7 +6,7 @@ import Foundation
 ///   the system has read by then still comes.
 /// - For one reader. Iterating ends with the error that ended the transfer, if one did; letting go of
 ///   the sequence, or cancelling the reader's task, ends the transfer.
-public struct ResponseBytes: AsyncSequence, Sendable {
+public struct ResponseChunks: AsyncSequence, Sendable {
   /// A chunk, as it came.
   public typealias Element = Data
 
