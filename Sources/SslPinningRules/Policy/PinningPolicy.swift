@@ -184,6 +184,20 @@ public struct PinningPolicy: Hashable, Sendable {
     return accepted ? nil : outcome
   }
 
+  /// Whether a valid chain of these keys is let in, before any server is there.
+  ///
+  /// - Parameter ca: a key above the leaf; `nil` where none of them is on any list.
+  package func accepts(leaf: SPKIPin, ca: SPKIPin?, host: HostName, at time: TrustTime) -> Bool {
+    guard !denied.contains(leaf), !(ca.map(denied.contains) ?? false) else { return false }
+    return judge(entry(for: host), at: time) { entry, role, now in
+      switch role {
+      case .leaf: entry.leaf.contains(leaf, at: now)
+      case .ca: ca.map { entry.ca.contains($0, at: now) } ?? false
+      case .certificate: false
+      }
+    }.accepted
+  }
+
   /// What there is to say of a valid chain without a denied key: by what it shows of each role.
   private func judge(
     _ entry: PolicyEntry?, at time: TrustTime,

@@ -41,7 +41,10 @@ enum Sign {
         + "CA pins alone needs the leaf keys that its servers show as well, even the same ones: sign warns of that\n"
         + "when it is new, and verify each time.",
       "Refused is a list, of any format, that replaces all leaf pins of a host at once, unless --allow-loosening\n"
-        + "says that this is meant: list both keys, switch the servers, then leave the old one out. So is one that\n"
+        + "says that this is meant: list both keys, switch the servers, then leave the old one out. It counts what\n"
+        + "clients demand of the host, whatever patterns say so before and after. --deny of all keys of a host is\n"
+        + "told. No document says which pins clients keep of a host that was left out: it is told then that they\n"
+        + "end with the list that has the host again. Refused, too, is a list over one that\n"
         + "another key than --key signed where --out stands, unless --first says that nobody has it.",
       "With --retired the registry goes back to format 1. The retired statement stays beside each list that\n"
         + "--key alone signs from then on, until --end-retirement; believed if --key signed it or the first of\n"
@@ -128,13 +131,10 @@ enum Sign {
     let place = retired.map { "the document with the retired statement of \($0.place)" }
     try PublishedDocument(.object(signed), place ?? "the document")?.checkAsClients(
       after: last, format1Key: format1Key, onlineKeys: onlineKeys, chain: keySets, at: now)
-    if let statement {
-      try RetiredList.check(
-        payload, under: statement, after: before, at: now,
-        loosens: StatementArguments.loosens(invocation))
-    } else if onlinePaths.isEmpty {
-      try RetiredList.check(
-        payload, after: before, at: now, loosens: StatementArguments.loosens(invocation))
+    if onlinePaths.isEmpty, let list = StatedList(payload, under: statement) {
+      let lists = before.compactMap { $0.list(under: statement) }
+      try HostChanges(from: lists, to: list, at: now)
+        .checkList(beside: statement, loosens: StatementArguments.loosens(invocation))
     }
     try OutputFile.write(.object(signed), invocation)
     return .yes

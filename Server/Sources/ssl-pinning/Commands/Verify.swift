@@ -10,6 +10,8 @@ enum Verify {
   private static let json = Flag("--json", "one line of JSON instead of a table")
   private static let strict = Flag(
     "--strict", "exit 1 where anything is warned of: entries or hosts that clients cannot use")
+  private static let previous = Flag.text(
+    "--previous", "FILE", "the document before: warn of what this one does to the hosts there")
   private static let timeout = Flag.seconds(
     "--timeout", "for fetching a URL, in all; 10 by default")
 
@@ -18,8 +20,8 @@ enum Verify {
     argument: Argument(
       placeholder: "FILE|URL", help: "the document; https, or http to this machine", count: .one),
     flags: RegistryTrustArguments.flags + [
-      at.description, strict.description, json.description, TrustArguments.ca.description,
-      timeout.description,
+      at.description, strict.description, json.description, previous.description,
+      TrustArguments.ca.description, timeout.description,
     ],
     notes: [
       "A document of format 2 is judged as a client judges that starts for the first time: it walks\n"
@@ -30,6 +32,9 @@ enum Verify {
         + "the list is judged as a client judges it, with all patterns and CA pins that are for it.",
       "Of a URL, URL/statement is fetched as well, which clients ask for first: one that is not the\n"
         + "document's own is warned of. There may be none.",
+      "With --previous it is told what becomes of servers and hosts that the document before lets in, as sign\n"
+        + "tells it: leaf pins that are replaced or forgotten, hosts that are left out. Nobody's signature is\n"
+        + "looked at there, and clients may have an older one.",
       "Warnings go to standard error and change nothing: the document is believed, and so are its other\n"
         + "entries. For CI, --strict makes them a no.",
     ],
@@ -61,21 +66,35 @@ enum Verify {
       }
       throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)")
     }
+    let since = try invocation[previous].map { (path) throws(CommandFailure) in
+      try changes(to: trusted, since: path, at: now)
+    }
     let elsewhere = await served?.statementProblem(of: bytes, trusted)
     let report: RegistryReport
     do throws(PolicyError) {
       report = try RegistryReport(
         trusted, at: now, Format1Signature(of: bytes, by: shipped.format1Key),
-        newestKeySet(of: bytes), elsewhere)
+        newestKeySet(of: bytes), [elsewhere].compactMap { $0 } + (since ?? []))
     } catch { throw .no("\(InputFile.name(of: place)) makes no policy: \(error)") }
     if invocation[json] {
       try Console.write(report.json)
     } else {
       if let summary = report.summary { try Console.write(line: summary + "\n") }
       try Console.write(line: report.table)
-      for problem in report.problems { Console.say("warning: \(problem)") }
+      Console.warn(report.problems)
     }
     return invocation[strict] && !report.problems.isEmpty ? .no : .yes
+  }
+
+  /// What becomes of the hosts of an older document.
+  private static func changes(
+    to trusted: TrustedRegistry, since path: String, at now: Int64
+  ) throws(CommandFailure) -> [String] {
+    guard let document = PublishedDocument(try InputFile.json(path), path),
+      let before = document.list(under: try document.statement(of: document.registry ?? ""))
+    else { throw .no("\(path) is no document of a registry with a usable key") }
+    let next = StatedList(list: trusted.registry, statement: trusted.statement)
+    return try HostChanges(from: [before], to: next, at: now).told(.init(trusted.statement))
   }
 
   /// The newest key set of a document that was accepted: so all of them are believed.

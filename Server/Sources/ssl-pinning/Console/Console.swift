@@ -53,6 +53,11 @@ enum Console {
     try? write(Array("\(Secrets.hidden(in: text).printable)\n".utf8), to: STDERR_FILENO)
   }
 
+  /// Says what nothing is refused for.
+  static func warn(_ texts: [String]) {
+    for text in texts { say("warning: \(text)") }
+  }
+
   /// The system's words for an errno, in our case.
   static func reason(_ code: Int32) -> String { String(cString: strerror(code)).lowercased() }
 

@@ -3,8 +3,7 @@ import SslPinningRules
 /// The hosts of a list that clients refuse whatever server stands there: each listed pattern is asked
 /// of the policy as a client asks, with all other patterns of the list in force beside it.
 ///
-/// - An exact pattern is asked as it stands, `*.name` by a name that no other pattern is nearer to, and
-///   `**.name` by its apex and by a name deeper than any `*.` reaches.
+/// - Each pattern is asked by hosts that stand for all that it matches (``SampleHosts``).
 /// - A pattern with CA pins alone, or with match any, is asked whether a wider one demands a leaf pin there, too:
 ///   then it is no longer enough to be of the CA.
 /// - A pattern with leaf pins alone is asked whether a wider one demands a CA pin there, too: then its key is no
@@ -16,9 +15,9 @@ enum HostProblems {
     of registry: Registry, under policy: PinningPolicy, at time: TrustTime, known: [Shadow] = []
   ) -> [String] {
     let patterns = registry.keys.map(\.pattern) + registry.settings.map(\.pattern)
-    let label = freeLabel(patterns)
+    let samples = SampleHosts(of: patterns)
     var told: Set<String> = []
-    let refused = patterns.flatMap { questions($0, label) }
+    let refused = patterns.flatMap { samples($0) }
       .filter { told.insert($0.subject).inserted }
       .compactMap { subject, host in
         policy.refusalOfAll(host, at: time).map { outcome in
@@ -90,10 +89,10 @@ enum HostProblems {
     of registry: Registry, under policy: PinningPolicy, at time: TrustTime
   ) -> [Shadow] {
     let patterns = registry.patterns
-    let label = freeLabel(Array(patterns))
+    let samples = SampleHosts(of: patterns)
     let withLeaf = Set(registry.keys.map(\.pattern))
     func found(_ pattern: HostPattern) -> [(subject: String, host: HostName, entry: PolicyEntry)] {
-      questions(pattern, label).compactMap { subject, host in
+      samples(pattern).compactMap { subject, host in
         // A name that is listed itself is its own affair.
         guard pattern == .exact(host) || !patterns.contains(.exact(host)),
           let entry = policy.entry(for: host),
@@ -139,29 +138,6 @@ enum HostProblems {
       "\($0) is listed, and in removed: clients would let go of its pins with the first list that forgets it;"
         + " hint: take it out of removed"
     }
-  }
-
-  /// Names to ask about, each with what it is asked for. None where no name is short enough to be one.
-  private static func questions(
-    _ pattern: HostPattern, _ label: String
-  ) -> [(subject: String, host: HostName)] {
-    func ask(_ subject: String, _ name: String) -> [(String, HostName)] {
-      (try? HostName(name)).map { [(subject, $0)] } ?? []
-    }
-    return switch pattern {
-    case .exact(let host): [(pattern.description, host)]
-    case .oneMoreLabel(let base): ask(pattern.description, "\(label).\(base)")
-    case .anyDepth(let base):
-      ask(pattern.description, "\(label).\(label).\(base)") + ask("\(base)", "\(base)")
-    }
-  }
-
-  /// A label that stands in none of the patterns, so that a name with it is no other pattern's.
-  private static func freeLabel(_ patterns: [HostPattern]) -> String {
-    let taken = Set(patterns.flatMap { $0.description.split(separator: ".") })
-    var number = 0
-    while taken.contains("any\(number)") { number += 1 }
-    return "any\(number)"
   }
 
   private static func shortage(

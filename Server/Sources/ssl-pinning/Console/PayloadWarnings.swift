@@ -14,8 +14,7 @@ enum PayloadWarnings {
     of payload: JSONObject, under statement: Statement?, at clock: Int64,
     after documents: [PublishedDocument]
   ) {
-    // A list without a usable key is refused as a whole.
-    if let registry = try? Registry(payload: payload, settings: statement?.hosts ?? []),
+    if let registry = StatedList(payload, under: statement)?.list,
       let draft = try? registry.draftPolicy(under: statement, at: clock)
     {
       let hosts = HostProblems.texts(
@@ -23,9 +22,7 @@ enum PayloadWarnings {
       let removed = HostProblems.texts(of: registry, removed: statement?.removed ?? [])
       let pins = PinStates(
         registry: registry, statement: statement, denied: draft.policy.denied, time: draft.time)
-      for problem in registry.problems.map(\.description) + hosts + removed + pins.warnings {
-        Console.say("warning: \(problem)")
-      }
+      Console.warn(registry.problems.map(\.description) + hosts + removed + pins.warnings)
     }
     let entries = payload["keys"]?.arrayValue?.compactMap(\.objectValue) ?? []
     let unknown = Set(entries.flatMap(\.keys)).subtracting(members)
@@ -40,7 +37,7 @@ enum PayloadWarnings {
   /// Those that were there before, as clients found them then.
   private static func shadows(of document: PublishedDocument) -> [HostProblems.Shadow] {
     let statement = (try? document.statement(of: document.registry ?? "")) ?? nil
-    guard let list = document.list(under: statement),
+    guard let list = document.list(under: statement)?.list,
       let draft = try? list.draftPolicy(under: statement, at: statement?.issued ?? 0)
     else { return [] }
     return HostProblems.shadows(of: list, under: draft.policy, at: draft.time)

@@ -136,9 +136,9 @@ struct PublishedDocument {
     return try KeyRole(keys: keys, threshold: 1)
   }
 
-  /// What it lists.
-  func list(under statement: Statement?) -> Registry? {
+  /// What it lists, and the statement that is in force there.
+  func list(under statement: Statement?) -> StatedList? {
     guard let payload = json["payload"]?.objectValue else { return nil }
-    return try? Registry(payload: payload, settings: statement?.hosts ?? [])
+    return StatedList(payload, under: statement)
   }
 }

@@ -71,7 +71,7 @@ struct PublishedDocuments {
   }
 
   /// What they list, as far as that can be read.
-  func lists(of registry: String) -> [Registry] {
+  func lists(of registry: String) -> [StatedList] {
     all.compactMap { document in
       document.list(under: (try? document.statement(of: registry)).flatMap { $0 })
     }

@@ -8,24 +8,24 @@ struct RegistryReport {
   private let time: TrustTime
   private let format1: Format1Signature
   private let keySet: KeySet?
-  private let elsewhere: String?
+  private let others: [String]
 
   /// - Parameters:
   ///   - now: Unix time in seconds, for the expiries.
   ///   - format1: what clients find that know format 1 only.
   ///   - keySet: the newest one that is believed.
-  ///   - elsewhere: what is wrong with what is served beside the document.
+  ///   - others: problems that another document makes: what is served beside this one, or the one before.
   /// - Throws: ``PolicyError``, never under the settings that are used here.
   init(
     _ trusted: TrustedRegistry, at now: Int64, _ format1: Format1Signature, _ keySet: KeySet?,
-    _ elsewhere: String? = nil
+    _ others: [String] = []
   ) throws(PolicyError) {
     self.trusted = trusted
     policy = try trusted.policy()
     time = trusted.time(at: now)
     self.format1 = format1
     self.keySet = keySet
-    self.elsewhere = elsewhere
+    self.others = others
   }
 
   private var pins: PinStates {
@@ -78,8 +78,8 @@ struct RegistryReport {
       + HostProblems.texts(of: trusted.registry, under: policy, at: time)
       + HostProblems.texts(of: trusted.registry, removed: trusted.statement?.removed ?? [])
       + pins.problems
-      + [format1.problem, elsewhere, statementProblem, keySetProblem].compactMap { $0 }
-      + unusableKeys
+      + [format1.problem, statementProblem, keySetProblem].compactMap { $0 }
+      + others + unusableKeys
   }
 
   /// Signed daily, a statement never comes near its end, and one that lives shorter than the format asks for leaves

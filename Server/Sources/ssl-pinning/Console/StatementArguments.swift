@@ -116,12 +116,10 @@ enum StatementArguments {
     }
     let statements = try documents.statements(of: registry)
     let statement = try last?.statement(of: registry)
-    let lists = documents.lists(of: registry)
     let plan = StatementPlan(
       registry: registry, keySets: sets, last: statement,
       published: statements.map { ($0.document.place, $0.statement.number) },
-      listed: lists.reduce(into: []) { $0.formUnion($1.patterns) },
-      listedKeys: lists.flatMap(\.keys),
+      before: documents.lists(of: registry),
       settings: try changes(invocation, after: statement), version: invocation[version],
       issued: invocation[issued] ?? now,
       // Clients that were away must meet a retired one, whenever they come back.

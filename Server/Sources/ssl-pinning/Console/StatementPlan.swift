@@ -17,10 +17,8 @@ struct StatementPlan {
   let last: Statement?
   /// The numbers of all documents at hand, and where they stand.
   let published: [(place: String, number: RegistryStamp.Version)]
-  /// The hosts that any document at hand lists.
-  let listed: Set<HostPattern>
-  /// The leaf pins that it lists for them.
-  let listedKeys: [RegistryKey]
+  /// What the documents at hand list.
+  let before: [StatedList]
   /// Members that take the place of what the last statement says.
   let settings: JSONObject
   /// `nil` for the next.
@@ -124,20 +122,14 @@ struct StatementPlan {
           + " clock: clients judge the ends of pins and certificates by that date at once; hint: --issued is"
           + " Unix time in seconds")
     }
-    let registry = try? Registry(payload: payload, settings: terms.hosts)
-    let listing = registry?.patterns ?? []
-    try checkHosts(listing, terms)
-    let keys = registry?.keys ?? []
+    let document = RegistryDocument(
+      registry: self.registry, payload: payload, terms: terms,
+      keySets: keySets?.json.arrayValue ?? [])
     // A payload without a usable key is refused with the document.
-    let lost = try registry.map { (list) throws(CommandFailure) in try forgotten(by: list, terms) }
-    let changes = registry.map { list in
-      HostChanges(
-        before: listedKeys, settingsBefore: last?.hosts ?? [], list: list,
-        denied: Set(terms.denied), time: terms.issued, living: self.livingBefore)
-    }
-    changes?.warnOfGrown()
-    try checkLoosening(
-      terms, now: Set(keys.map(\.pattern)), (lost ?? []).filter { listing.contains($0) })
+    guard let next = StatedList(payload, under: document.statement) else { return document }
+    let changes = try HostChanges(from: before, to: next, at: terms.issued)
+    let (listing, keys) = (next.list.patterns, next.list.keys)
+    try check(changes, listing, terms)
     let denied = Set(terms.denied)
     let pins = LivingPins(
       keys, open: terms.hosts.open(beside: listing, denied: denied), denied: denied,
@@ -171,10 +163,12 @@ struct StatementPlan {
           + " on \(dateText(terms.issued)): it would end at once; hint: a later expire, or an"
           + " earlier --issued, or leave the entry out")
     }
-    try changes?.refuseReplaced(unless: loosens)
-    return RegistryDocument(
-      registry: self.registry, payload: payload, terms: terms,
-      keySets: keySets?.json.arrayValue ?? [])
+    try changes.refuse(replaced: changes.replaced, unless: loosens)
+    return document
+  }
+
+  private var listed: Set<HostPattern> {
+    before.reduce(into: []) { $0.formUnion($1.list.patterns) }
   }
 
   /// What lets servers in under the statement before.
@@ -182,51 +176,27 @@ struct StatementPlan {
     last.map { last in
       let denied = Set(last.denied)
       return LivingPins(
-        listedKeys, open: last.hosts.open(beside: listed, denied: denied), denied: denied,
+        before.flatMap(\.list.keys), open: last.hosts.open(beside: listed, denied: denied),
+        denied: denied,
         at: last.issued)
     }
   }
 
-  /// The patterns that lose leaf pins which clients do not keep. Refuses a list that forgets the pins of hosts that
-  /// have no others, and to let go of a host quietly because a wider pattern matches it: clients keep the pins of
-  /// what vanishes only where nothing else is listed for it.
-  private func forgotten(
-    by list: Registry, _ terms: RegistryDocument.Terms
-  ) throws(CommandFailure) -> [HostPattern] {
-    let lost = ForgottenLeaves(
-      before: listedKeys, list: list, removed: Set(terms.removed), denied: Set(terms.denied),
-      time: terms.issued, living: livingBefore)
-    lost.warnOfNarrower(than: listed)
-    let patterns = lost.patterns
-    let locked = patterns.filter(lost.locksOut).map(\.description).sorted()
-    guard locked.isEmpty else {
-      throw .no(
-        "the payload leaves out all pins of \(locked.joined(separator: ", ")), and hosts of the statement lists"
-          + " it, or a wider pattern: every connection there would be refused at once; hint: list the pins once"
-          + " more, or let --statement leave it out of hosts and name it in removed")
-    }
-    let left = patterns.filter { !list.patterns.contains($0) }.map(\.description).sorted()
-    guard left.isEmpty || loosens else {
-      throw .no(
-        "the payload leaves out \(left.joined(separator: ", ")), and a wider pattern matches hosts of it: clients"
-          + " would let go of its pins at once, and go by those of the wider one alone; hint: list the host once"
-          + " more, or name it in removed in --statement")
-    }
-    let shortened = lost.shortened.subtracting(terms.removed).map(\.description).sorted()
-    if !shortened.isEmpty {
-      Console.say(
-        "warning: the payload leaves out \(shortened.joined(separator: ", ")), and a wider pattern lists only some"
-          + " of its keys: servers that show the others are refused at once; hint: list the pins once more"
-      )
-    }
-    return patterns
+  /// Refuses what becomes of hosts that were listed, unless it is meant, or says it.
+  private func check(
+    _ changes: HostChanges, _ listing: Set<HostPattern>, _ terms: RegistryDocument.Terms
+  ) throws(CommandFailure) {
+    try checkHosts(listing, terms, changes)
+    try changes.checkStatement(loosens: loosens)
+    Console.warn(changes.warnings(.statement))
+    try checkLoosening(terms, listing, changes)
   }
 
   /// Refuses to begin an epoch, or to sign a registry's first statement, without a host that was listed:
   /// clients let go of its pins at once. Later those keep them that saw the host in this epoch, unless another
   /// listed pattern matches it.
   private func checkHosts(
-    _ listing: Set<HostPattern>, _ terms: RegistryDocument.Terms
+    _ listing: Set<HostPattern>, _ terms: RegistryDocument.Terms, _ changes: HostChanges
   ) throws(CommandFailure) {
     let left = listed.subtracting(listing.union(terms.removed))
     let epoch = terms.number.epoch
@@ -236,26 +206,32 @@ struct StatementPlan {
         "the first statement of epoch \(epoch) leaves out \(names): clients would let go of the pins"
           + " at once; hint: list each host once more, or name it in removed in --statement")
     }
-    let kept = left.filter { pattern in !listing.contains { $0.covers(pattern) } }
+    let kept = changes.patterns { $0.isUnlisted && !$0.isListed && !$0.isRemoved }
     guard !kept.isEmpty else { return }
-    let names = kept.map(\.description).sorted().joined(separator: ", ")
-    let others = listing.filter { other in
-      kept.contains { $0.touches(other) || other.touches($0) }
-    }.map(\.description).sorted().joined(separator: ", ")
+    let names = kept.map(\.description).joined(separator: ", ")
+    let samples = SampleHosts(of: listed.union(listing))
+    let others = listing.filter { other in kept.contains { samples.overlap($0, other) } }
+      .map(\.description).sorted().joined(separator: ", ")
     Console.say(
       "warning: clients that saw \(names) in epoch \(epoch) keep the last pins"
         + (others.isEmpty ? "" : ", except for hosts that match \(others)")
-        + ", and those that were away since before refuse every connection there; hint: removed in --statement has"
-        + " them let go")
+        + ", and those that were away since before refuse every connection there; \(HostChanges.comeback);"
+        + " hint: removed in --statement has them let go")
   }
 
   /// Refuses to take back quietly what clients go by.
   private func checkLoosening(
-    _ terms: RegistryDocument.Terms, now patterns: Set<HostPattern>, _ forgotten: [HostPattern]
+    _ terms: RegistryDocument.Terms, _ listing: Set<HostPattern>, _ changes: HostChanges
   ) throws(CommandFailure) {
     guard !loosens else { return }
-    let said = last.map { Loosening.texts(from: $0, to: terms, listed: listed, now: patterns) }
-    let lost = (said ?? []) + forgotten.map { "the leaf pins of \($0)" }.sorted()
+    let said = last.map { last in
+      Set(
+        Loosening.texts(from: last, to: terms, now: listing)
+          + (terms.isRetired ? [] : changes.takenBack)
+      ).sorted()
+    }
+    let leaves = changes.patterns { $0.isForgotten && $0.isListed }.map { "the leaf pins of \($0)" }
+    let lost = (said ?? []) + leaves
     guard !lost.isEmpty else { return }
     let before = last.map { "\($0.number.epoch).\($0.number.version)" } ?? "the list before"
     throw .no(

@@ -1,11 +1,6 @@
 import SslPinningRules
 
 extension HostPattern {
-  /// Whether it is one host alone.
-  var isExact: Bool {
-    if case .exact = self { true } else { false }
-  }
-
   /// Whether it matches every host that the other one matches.
   func covers(_ other: HostPattern) -> Bool {
     switch (self, other) {
@@ -72,4 +67,9 @@ struct LivingPins {
   func hasLeaf(for pattern: HostPattern) -> Bool {
     leaves.contains { $0.pattern.covers(pattern) }
   }
+}
+
+extension RegistryKey {
+  /// `nil` where no client can read it either.
+  var readablePin: SPKIPin? { try? pin.get() }
 }

@@ -1,0 +1,98 @@
+import SslPinningPlatform
+import SslPinningRules
+
+/// What the next list does to one host, for a client that believes the one before.
+///
+/// - A leaf key serves a host if some valid chain with it is let in. The keys that are said to be *shown* are those
+///   of the pattern itself, or where none of them served, those that all patterns list for the host together:
+///   the key of a wider pattern serves other servers.
+struct HostChange {
+  /// A leaf key, and a key above it; `nil` where none of those is on a list.
+  struct Chain: Hashable {
+    let leaf: SPKIPin
+    let ca: SPKIPin?
+  }
+
+  /// What the host stands for, on the one list or the other.
+  let pattern: HostPattern
+  let host: HostName
+  /// What was demanded of it.
+  let before: PolicyEntry
+  /// What is demanded now, with the pins that are kept where it vanished; `nil` where it is let go of.
+  let after: PolicyEntry?
+  /// What was let in and is refused now. Empty, and only then, if nothing is refused that was let in.
+  let lost: Set<Chain>
+  /// The leaf keys that served it.
+  let served: Set<SPKIPin>
+  /// Those of them that its servers are taken to show.
+  let shown: Set<SPKIPin>
+  /// The leaf keys that count now.
+  let leaves: Set<SPKIPin>
+  /// The roles that every server needed.
+  let needed: Set<PinEvaluation.PinRole>
+  /// Whether its CA pins are enough now.
+  let isOpen: Bool
+  /// Whether every server is refused now.
+  let isRefused: Bool
+  /// Whether keys that are shown are denied now, each of them.
+  let isDenied: Bool
+  /// Whether no listed pattern matches it any more: new clients refuse it.
+  let isUnlisted: Bool
+  /// Whether the next list has the pattern, and whether with leaf pins.
+  let isListed: Bool, hasLeaf: Bool
+  /// Whether the next list lets go of the pattern by name.
+  let isRemoved: Bool
+  /// Wider patterns that are gone, and had leaf keys which are refused now.
+  let narrowed: [HostPattern]
+
+  /// Whether no leaf key that was shown is let in any more, though it is not said that none is needed.
+  var losesAll: Bool {
+    !shown.isEmpty && shown.isDisjoint(with: leaves)
+      && lost.contains { shown.contains($0.leaf) }
+  }
+
+  /// Whether it needed one of its leaf keys, or could do with one, and no leaf key says anything now.
+  var isBared: Bool {
+    !shown.isEmpty && after.map { !$0.required.contains(.leaf) } ?? false
+  }
+
+  /// Whether a list that has no leaf pins for the pattern any more forgets what its servers show.
+  var isForgotten: Bool { !hasLeaf && !isRemoved && !isUnlisted && (isBared || losesAll) }
+
+  /// Whether other leaf keys take the place of all that were shown.
+  var isReplaced: Bool { hasLeaf && losesAll && !leaves.isEmpty && !isOpen }
+
+  /// Whether a list that leaves the pattern out has no leaf key at all that served its host.
+  var isCutOff: Bool { isForgotten && losesAll && served.isDisjoint(with: leaves) }
+
+  /// Whether servers get along with some of the leaf keys that were shown, by another pattern.
+  var isShortened: Bool {
+    !hasLeaf && !isRemoved && !shown.isDisjoint(with: leaves)
+      && lost.contains { shown.contains($0.leaf) }
+  }
+
+  /// Whether its servers need both roles from now on, or another one.
+  var grows: Bool {
+    guard let after, after.match == .all, !lost.isEmpty, !isRemoved else { return false }
+    return !after.demandedRoles.isSubset(of: needed)
+  }
+
+  /// Whether match all became any.
+  var isOpened: Bool { !isRemoved && before.match == .all && after?.match == .any }
+
+  /// Whether no CA pin is demanded any more.
+  var losesCA: Bool { !isRemoved && !before.ca.isEmpty && after?.ca.isEmpty == true }
+
+  /// Whether other CA pins take the place of all.
+  var replacesCA: Bool {
+    guard let after, !isRemoved, !before.ca.isEmpty, !after.ca.isEmpty else { return false }
+    return Set(before.ca.pins.map(\.spki)).isDisjoint(with: after.ca.pins.map(\.spki))
+  }
+}
+
+extension PolicyEntry {
+  /// The roles of which it has a list, be it one without any pin that counts.
+  var demandedRoles: Set<PinEvaluation.PinRole> {
+    required.intersection([.leaf]).union(ca.isEmpty ? [] : [.ca])
+  }
+}
