@@ -59,6 +59,20 @@ extension ServerConfiguration {
     // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
     documents = try Self.documents(tree.root)
     try checkMirrors(publish)
+    try checkCopies(publish)
+  }
+
+  /// A copy would take the place of the document's key sets: the names are the same.
+  private func checkCopies(_ publish: ConfigurationSection) throws(ConfigurationError) {
+    func resolved(_ path: String) -> [String] {
+      URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().pathComponents
+    }
+    guard let directory = publishing.directory,
+      resolved(directory) == resolved(keySetsDirectory)
+    else { return }
+    throw publish.invalid(
+      "dir", "\(directory) has the key sets, and copies of documents would take their place",
+      hint: "another directory")
   }
 
   /// One address cannot be listened on twice.

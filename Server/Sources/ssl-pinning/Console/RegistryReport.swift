@@ -8,7 +8,7 @@ struct RegistryReport {
   private let time: TrustTime
   private let format1: Format1Signature
   private let keySet: KeySet?
-  private let elsewhere: String?
+  private let elsewhere: [String]
 
   /// - Parameters:
   ///   - now: Unix time in seconds, for the expiries.
@@ -18,7 +18,7 @@ struct RegistryReport {
   /// - Throws: ``PolicyError``, never under the settings that are used here.
   init(
     _ trusted: TrustedRegistry, at now: Int64, _ format1: Format1Signature, _ keySet: KeySet?,
-    _ elsewhere: String? = nil
+    _ elsewhere: [String] = []
   ) throws(PolicyError) {
     self.trusted = trusted
     policy = try trusted.policy()
@@ -78,7 +78,7 @@ struct RegistryReport {
       + HostProblems.texts(of: trusted.registry, under: policy, at: time)
       + HostProblems.texts(of: trusted.registry, removed: trusted.statement?.removed ?? [])
       + pins.problems
-      + [format1.problem, elsewhere, statementProblem, keySetProblem].compactMap { $0 }
+      + [format1.problem, statementProblem, keySetProblem].compactMap { $0 } + elsewhere
       + unusableKeys
   }
 
