@@ -114,6 +114,21 @@ public struct TrustSigningKey: Sendable {
     do throws(CertificateError) { try key.write(to: file) } catch { throw Self.cannotWrite(error) }
   }
 
+  /// The same in an open directory, for another user.
+  ///
+  /// - Parameters:
+  ///   - name: a name without a slash.
+  ///   - directory: its descriptor.
+  ///   - owner: who gets the file; `nil` for whoever makes it.
+  /// - Throws: ``SigningKeyError/cannotWrite(path:reason:)``.
+  package func write(
+    _ name: String, in directory: Int32, for owner: (user: uid_t, group: gid_t)?
+  ) throws(SigningKeyError) {
+    do throws(CertificateError) {
+      try PEMFile.create(name, mode: 0o600, text: try key.pem, in: directory, for: owner)
+    } catch { throw Self.cannotWrite(error) }
+  }
+
   /// Writes the public half in PEM, readable by everybody. An existing file is kept.
   ///
   /// - Throws: ``SigningKeyError/cannotWrite(path:reason:)``.

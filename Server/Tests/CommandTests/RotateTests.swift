@@ -19,17 +19,20 @@ struct RotateTests {
     return directory
   }
 
-  private func rotate(_ directory: TemporaryDirectory) async throws -> ChildProcess.Outcome {
-    try await Tool.run([
-      "keys", "rotate", "--registry-name", Self.file, "--dir", directory.path() + "/tls",
-    ])
+  /// Says which set is due: no configuration is at hand that could tell.
+  private func rotate(
+    _ directory: TemporaryDirectory, to epoch: Int = 1
+  ) async throws -> ChildProcess.Outcome {
+    try await Tool.run(
+      ["keys", "rotate", "--registry-name", Self.file, "--dir", directory.path() + "/tls"]
+        + (epoch == 1 ? ["--first"] : ["--epoch", "\(epoch)"]))
   }
 
   @Test("makes one key set after another, each with a key of its own, and overwrites nothing")
   func chain() async throws {
     let directory = try stage()
     for epoch in 1...3 {
-      let outcome = try await rotate(directory)
+      let outcome = try await rotate(directory, to: epoch)
       #expect(outcome.exitCode == 0, "\(outcome.stderr)")
       #expect(outcome.stdout.hasPrefix("key set \(epoch) of \(Self.file): online key "))
       #expect(!outcome.stderr.contains("warning"))
@@ -50,7 +53,7 @@ struct RotateTests {
     try root.writePublicKey(to: directory.file("root.pub"))
     let outcome = try await Tool.run([
       "keys", "rotate", "--registry-name", Self.file, "--dir", directory.path() + "/tls", "--root",
-      directory.path("root.pub"),
+      directory.path("root.pub"), "--first",
     ])
     let words = outcome.stdout.split(whereSeparator: \.isWhitespace)
     let id = String(try #require(words.last))
@@ -87,7 +90,7 @@ struct RotateTests {
       with: "\"\(role)\":{\"also\":\(String(decoding: also.canonicalBytes, as: UTF8.self)),")
     #expect(changed != json)
     try Data(changed.utf8).write(to: file)
-    let outcome = try await rotate(directory)
+    let outcome = try await rotate(directory, to: 2)
     #expect(outcome.exitCode == 1)
     #expect(outcome.stderr.contains("keys under \"also\""))
     #expect(try Data(contentsOf: file) == Data(changed.utf8))
@@ -110,14 +113,14 @@ struct RotateTests {
     try FileManager.default.createDirectory(
       at: directory.file("tls/keysets"), withIntermediateDirectories: true)
     try directory.write(list.json.canonicalBytes, to: "tls/keysets/" + Self.file)
-    let outcome = try await rotate(directory)
+    let outcome = try await rotate(directory, to: 2)
     #expect(outcome.exitCode == (more.isEmpty ? 0 : 1), "\(outcome.stderr)")
     guard !more.isEmpty else { return }
     #expect(outcome.stderr.contains(" with the algorithm \"EdDSA \", and nothing that it signs"))
     #expect(outcome.stderr.contains("hint: --root names the root keys anew"))
     let named = try await Tool.run([
       "keys", "rotate", "--registry-name", Self.file, "--dir", directory.path() + "/tls", "--root",
-      directory.path("root.pub"),
+      directory.path("root.pub"), "--epoch", "2",
     ])
     #expect(named.exitCode == 0, "\(named.stderr)")
   }
@@ -162,7 +165,7 @@ struct RotateTests {
     let known = try await Tool.run(["keys", "rotate", "--registry-name", "api1.json"] + place)
     #expect(known.exitCode == 0 && !known.stderr.contains("note: no configuration"))
     #expect(FileManager.default.fileExists(atPath: directory.path("tls/keysets/api1.json")))
-    let alone = try await rotate("b.json", "--dir", directory.path("tls"))
+    let alone = try await rotate("b.json", "--dir", directory.path("tls"), "--first")
     #expect(alone.exitCode == 0, "\(alone.stderr)")
     #expect(alone.stderr.hasPrefix("note: no configuration here says which documents there are"))
   }
@@ -192,48 +195,6 @@ struct RotateTests {
     #expect(unnamed.exitCode == 2 && unnamed.stderr.contains("--registry-name"))
   }
 
-  @Test("makes no second set 1 of a document that has one in the store or in publish.dir")
-  func secondFirst() async throws {
-    let directory = try stage()
-    try Keys.signing.get().writePublicKey(to: directory.file("tls/pub.pem"))
-    try directory.write(
-      """
-      keys: [{fqdn: a.example.com, file: a.json}]
-      storage: {type: fs, dump_dir: \(directory.path("state"))}
-      publish: {dir: \(directory.path("copies"))}
-      tls: {dir: \(directory.path("tls"))}
-      """, to: "config.yaml")
-    let place = ["--config-path", directory.path()]
-    func rotate(_ more: String...) async throws -> ChildProcess.Outcome {
-      try await Tool.run(["keys", "rotate", "--registry-name", "a.json"] + place + more)
-    }
-    #expect(try await rotate().exitCode == 0)
-    let chain = try JSONValue(
-      parsing: [UInt8](Data(contentsOf: directory.file("tls/keysets/a.json"))))
-    let document = JSONValue.object(["payload": .object([:]), "keySets": chain]).canonicalBytes
-    func lose() throws {
-      for name in ["keysets", "online"] {
-        try FileManager.default.removeItem(at: directory.file("tls/" + name))
-      }
-    }
-    try lose()
-    try FileManager.default.createDirectory(
-      at: directory.file("copies"), withIntermediateDirectories: true)
-    try directory.write(document, to: "copies/a.json")
-    let refused = try await rotate()
-    #expect(refused.exitCode == 1, "\(refused.stderr)")
-    #expect(refused.stderr.contains("would be another set 1; hint: put a good copy of "))
-    #expect(!FileManager.default.fileExists(atPath: directory.path("tls/online")))
-    #expect(try await rotate("--first").exitCode == 0)
-    try lose()
-    try FileManager.default.removeItem(at: directory.file("copies"))
-    // A store that cannot be asked is no store that has nothing.
-    try directory.write("in the way", to: "state")
-    let unknown = try await rotate()
-    #expect(unknown.exitCode == 3, "\(unknown.stderr)")
-    #expect(unknown.stderr.contains("--first says that it had none"))
-  }
-
   @Test(
     "gives what it makes to the owner of tls.dir, who runs the server", .enabled(if: geteuid() == 0)
   )
@@ -248,8 +209,25 @@ struct RotateTests {
       #expect(status.st_uid == 12_345 && status.st_gid == 23_456, "\(name)")
     }
     // What is there keeps its owner.
-    #expect(try await rotate(directory).exitCode == 0)
+    #expect(try await rotate(directory, to: 2).exitCode == 0)
     var status = stat()
     #expect(stat(tls + "/keysets/" + Self.file, &status) == 0 && status.st_uid == 12_345)
+  }
+
+  @Test(
+    "run by root, follows no link in another user's directory",
+    .enabled(if: geteuid() == 0), arguments: ["online", "keysets"])
+  func link(name: String) async throws {
+    let directory = try stage()
+    #expect(chown(directory.path("tls"), 12_345, 23_456) == 0)
+    try FileManager.default.createDirectory(
+      at: directory.file("root"), withIntermediateDirectories: true)
+    #expect(symlink(directory.path("root"), directory.path("tls/" + name)) == 0)
+    let outcome = try await rotate(directory)
+    #expect(outcome.exitCode == 3, "\(outcome.stderr)")
+    #expect(outcome.stderr.contains("root follows no link in a directory of another user's"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path("root")).isEmpty)
+    var status = stat()
+    #expect(stat(directory.path("root"), &status) == 0 && status.st_uid == 0)
   }
 }

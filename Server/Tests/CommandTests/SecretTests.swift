@@ -64,6 +64,32 @@ struct SecretTests {
     }
   }
 
+  @Test("are hidden line by line, in hexadecimal, and in an address with a mistake")
+  func pasted() async throws {
+    let directory = try TemporaryDirectory()
+    try Keys.signing.get().write(to: directory.file("rsa.pem"))
+    let pem = try String(contentsOf: directory.file("rsa.pem"), encoding: .utf8)
+    let lines = pem.split(separator: "\n").map(String.init)
+    let body = lines.dropFirst().dropLast()
+    let hex = String(repeating: "0f1e2d3c", count: 8)
+    let colons = String(repeating: "0f:1e:2d:3c:", count: 8).dropLast()
+    for (name, secrets, argument) in [
+      ("whole", Array(body), pem),
+      ("without a footer", Array(body), lines.dropLast().joined(separator: "\n")),
+      ("the body", Array(body), body.joined(separator: "\n")),
+      ("its second line", [body[2]], body[2]), ("in hexadecimal", [hex], hex),
+      ("in C's", [hex], "0x" + hex), ("as OpenSSL prints it", [String(colons)], String(colons)),
+      ("an address", ["hunter2"], "postgres:/ada:hunter2@db/x"),
+    ] {
+      for words in [["pin", argument], ["get", "a", argument, "--registry", "x"], [argument]] {
+        let outcome = try await Tool.run(words)
+        let said = outcome.stderr + outcome.stdout
+        #expect(outcome.exitCode != 0 && !said.isEmpty, "\(name)")
+        for secret in secrets { #expect(!said.contains(secret), "\(name), \(words[0]): \(said)") }
+      }
+    }
+  }
+
   @Test("are hidden, and nothing else is: paths, pins, hosts and ports stay")
   func shown() async throws {
     let pin = "AG1751Vd2CAmRCxPGieoDomhmJy4ezREjtIZTBgZbV4="

@@ -229,6 +229,19 @@ import Testing
       "vantage_points[0].certificate is missing"
     ),
     ("keys: [{fqdn: a.b}]\nstorage: {dsn: ':memory:'}", "is no file"),
+    ("keys: [{fqdn: a.b}]\nstorage: {dsn: 'postgres:/u:hush@h/d'}", "\"***@h/d\" is no file"),
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {dsn: 'host=h pasword=hush'}",
+      "\"host=h pasword=***\" is no file"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {dir: tls}\npublish: {dir: ./tls/x/../keysets/}",
+      "copies of documents would take their place"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\npublish: {dir: sets, key_sets: sets}",
+      "copies of documents would take their place"
+    ),
     (
       "keys: [{fqdn: a.b}]\ntls: {dump_interval: 60}",
       "tls.dump_interval: \"60\" is no duration; hint: write 60s"

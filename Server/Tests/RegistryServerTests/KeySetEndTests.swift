@@ -66,6 +66,32 @@ struct KeySetEndTests {
     #expect(await keeper.state.ledgers == state.ledgers)
   }
 
+  @Test("is told by /readyz once it is over, whatever else is stored meanwhile")
+  func readiness() async throws {
+    let directory = try makeKeyDirectory()
+    let end: Int64 = 1_780_000_000
+    try writeSet(in: directory, expires: end)
+    let document = try #require(
+      try configuration("keys: [{fqdn: a.test, file: a.json}]").documents.first)
+    let endpoint = try #require(document.endpoints.first)
+    let published = PublishedDocuments(files: [Self.file])
+    let health = ServiceHealth()
+    let keeper = DocumentKeeper(
+      KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
+      services: KeeperServices(
+        signing: Locked(try DocumentSigner(directory: directory.path())), store: MemoryStore(),
+        published: published, health: health, log: LogCollector().log))
+    try await keeper.open()
+    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: end - 3600)
+    await keeper.upkeep(at: end)
+    let refused = Look.refused(reason: "expired", presented: nil)
+    _ = await keeper.enter(refused, of: endpoint, at: end + 60)
+    #expect(await keeper.state.alerts[endpoint.id]?.map(\.kind) == [.chainRefused])
+    let report = health.facts(of: published).readiness
+    #expect(report.reasons.first?.hasPrefix("a.json: key set 1 is expired since ") == true)
+    #expect(report.isGood && report.kinds == [.signing])
+  }
+
   @Test(
     "keeps the server from signing from its last second on",
     arguments: [(-1, false, true), (0, false, true), (1, true, true), (40 * day, true, false)]
@@ -105,6 +131,14 @@ struct KeySetEndTests {
       #expect(throws: DocumentSignerError.self) {
         try DocumentSigner(directory: directory.path(), publishing: PublishingConfiguration())
       }
+      let keys = try makeKeyDirectory()
+      let other = try DocumentSigner(directory: keys.path())
+      let log = LogCollector()
+      let path = directory.path()
+      KeyCare.warn(
+        of: try configuration("keys: [{fqdn: a.test}]\ntls: {dir: \"\(path)\"}"), signer: other,
+        log.log)
+      #expect(log.events("online_keys_unreadable").count == 1)
     } else {
       let signer = try DocumentSigner(directory: directory.path())
       let problem = signer.problem(of: Self.file, after: DocumentState(), at: 1)

@@ -40,7 +40,7 @@ import Testing
   @Test(
     "in the name of a data source are masked, and nothing else is",
     arguments: [
-      ("redis://user:hush@h:6379/0?a=b", "redis://user:***@h:6379/0?a=b"),
+      ("redis://user:hush@h:6379/0?db=1", "redis://user:***@h:6379/0?db=1"),
       ("redis://:hush@h", "redis://:***@h"),
       ("redis://user@h:6379", "redis://user@h:6379"),
       ("redis://h:6379/0", "redis://h:6379/0"),
@@ -60,6 +60,13 @@ import Testing
       ("password='hush", "password=***"),
       ("host=h passfile=/p user=password", "host=h passfile=/p user=password"),
       ("/var/lib/registry.db", "/var/lib/registry.db"),
+      // With a mistake.
+      ("postgres:/u:hush@h/d", "***@h/d"), ("postgres//u:hu@sh@h/d", "***@h/d"),
+      ("postgres://u:hush#h/d", "postgres://u:***"), ("redis://u:hush", "redis://u:***"),
+      ("postgres://h/d?pasword=hush", "postgres://h/d?pasword=***"),
+      ("host=h pasword=hush port=1", "host=h pasword=*** port=1"),
+      ("host=h password hush", "host=h password ***"), ("password: hush", "password: ***"),
+      ("/var/my a:b@c/x=y.db", "/var/my a:b@c/x=y.db"), ("./state/a=b.db", "./state/a=b.db"),
       ("", ""), ("password", "password"), ("=", "="), ("://", "://"), ("password=", "password=***"),
     ])
   func dsn(_ text: String, _ masked: String) {

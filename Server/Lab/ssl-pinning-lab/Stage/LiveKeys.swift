@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Foundation
 import TLSTools
 
@@ -43,7 +44,8 @@ struct LiveKeys: Sendable {
       [
         "keys", "rotate", "--registry-name", LiveRegistry.file, "--dir",
         directory.path(percentEncoded: false),
-      ] + (next == nil && !hasKeySets ? ["--root", path("root1", "pub.pem")] : root)
+      ] + (next == nil && keySets == 0 ? ["--root", path("root1", "pub.pem")] : root)
+        + (keySets == 0 ? ["--first"] : ["--epoch", "\(keySets + 1)"])
         + roots.flatMap { ["--sign-with", path($0, "prv.pem")] })
   }
 
@@ -60,10 +62,11 @@ struct LiveKeys: Sendable {
       ["keys", "sign-set", chain, "--sign-with", path(root, "prv.pem"), "--out", chain])
   }
 
-  private var hasKeySets: Bool {
-    FileManager.default.fileExists(
-      atPath: directory.appending(path: "keysets/\(LiveRegistry.file)")
-        .path(percentEncoded: false))
+  /// How many the file has.
+  private var keySets: Int {
+    let file = directory.appending(path: "keysets/\(LiveRegistry.file)")
+    let bytes = (try? Data(contentsOf: file)).map { [UInt8]($0) } ?? []
+    return (try? JSONValue(parsing: bytes))?.arrayValue?.count ?? 0
   }
 
   private func path(_ root: String, _ file: String) -> String {

@@ -57,7 +57,7 @@ struct RegistryAdministration: Sendable {
   private func performEverywhere(
     _ command: AdministrationCommand, _ request: DocumentState.Request
   ) async throws(AdministrationError) -> [HistoryEntry] {
-    var bare: [String] = []
+    var (bare, under): ([String], [String]) = ([], [])
     var areStaged = true
     for keeper in keepers() {
       var state = await keeper.snapshot.state
@@ -65,17 +65,17 @@ struct RegistryAdministration: Sendable {
       do throws(AdministrationError) {
         _ = try Self.apply(command, to: &state, configured, request)
       } catch {
-        guard case .leavesWithoutPin(let hosts, let staged) = error else { continue }
-        bare += hosts
-        areStaged = areStaged && staged
+        switch error {
+        case .leavesWithoutPin(let hosts, let staged):
+          bare += hosts
+          areStaged = areStaged && staged
+        case .locksOut(let hosts): under += hosts
+        default: break
+        }
       }
     }
     guard bare.isEmpty else { throw .leavesWithoutPin(bare, areStaged: areStaged) }
-    if case .deny(let pin, force: false) = command {
-      let hosts = await snapshots().filter { !$0.state.deniedPins.contains(pin) }
-        .flatMap { $0.hosts(under: pin) }
-      guard hosts.isEmpty else { throw .locksOut(hosts) }
-    }
+    guard under.isEmpty else { throw .locksOut(under) }
     var entries: [HistoryEntry] = []
     var failure: AdministrationError?
     for keeper in keepers() {

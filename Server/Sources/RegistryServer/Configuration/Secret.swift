@@ -24,7 +24,9 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 /// - In a URL the password, which ends at the last `@` before the host: passwords contain `@`, `:`
 ///   and `/` that nobody encoded, and masking more than the password is no harm.
 /// - In a query, and in libpq's `key=value` form (PostgreSQL 15 §34.1.1.1), the value of every key
-///   that names a secret. A value in quotes ends with its quote.
+///   but those that are known to name no secret: a misspelt `pasword` is one. A value in quotes ends with its quote.
+/// - What is none of both, and may have been meant as such, has its password before an `@`, behind a colon that no
+///   port follows, or behind the word for it.
 public struct MaskedDSN: Sendable, Hashable, CustomStringConvertible {
   /// The text, safe to be shown.
   public let description: String
@@ -38,18 +40,43 @@ public struct MaskedDSN: Sendable, Hashable, CustomStringConvertible {
       description =
         head + Self.authority(rest[..<start]) + Self.masked(rest[start...], separators: "&?;")
     } else {
-      description = Self.masked(dsn[...], separators: " \t\n")
+      let text = Self.masked(dsn[...], separators: " \t\n")
+      let user = text.lastIndex(of: "@").map { text[..<$0] }
+      let isPath = text.first.map { "/.~".contains($0) } ?? true
+      description =
+        !isPath && user?.contains(":") == true
+        ? Secret.mask + text.dropFirst(user?.count ?? 0) : text
     }
   }
 
   private static func authority(_ text: Substring) -> String {
-    guard let end = text.lastIndex(of: "@") else { return String(text) }
+    guard let end = text.lastIndex(of: "@") else { return withoutPassword(text) }
     let user = text[..<end]
     guard let colon = user.firstIndex(of: ":") else { return String(text) }
     return user[...colon] + Secret.mask + text[end...]
   }
 
+  /// An authority without `@`: what stands behind a colon is a port, or the end of a password.
+  private static func withoutPassword(_ text: Substring) -> String {
+    let hosts = text.prefix { $0 != "/" }
+    for host in hosts.split(separator: ",") {
+      let port = host[(host.lastIndex(of: "]") ?? host.startIndex)...].drop { $0 != ":" }
+      guard port.dropFirst().allSatisfy(\.isNumber) else {
+        return text[..<port.startIndex] + ":" + Secret.mask
+      }
+    }
+    return String(text)
+  }
+
   private static let secrets = ["password", "passwd", "sslpassword", "pwd", "secret", "token"]
+  /// Keys of libpq, and of Redis clients, that may be seen.
+  private static let harmless: Set = [
+    "host", "hostaddr", "port", "dbname", "user", "service", "sslmode", "sslrootcert", "sslcert",
+    "sslkey", "ca", "db", "application_name", "connect_timeout", "options", "passfile",
+    "target_session_attrs", "channel_binding", "gssencmode", "client_encoding", "keepalives",
+    "maintnotifications", "protocol", "client_name", "pool_size", "dial_timeout", "read_timeout",
+    "write_timeout",
+  ]
 
   /// The pairs of `key=value`, secrets masked.
   private static func masked(_ text: Substring, separators: String) -> String {
@@ -65,13 +92,24 @@ public struct MaskedDSN: Sendable, Hashable, CustomStringConvertible {
       out += key
       // libpq allows blanks around the sign.
       let gap = rest.prefix { $0 == " " && separators.contains(" ") }
-      guard rest.dropFirst(gap.count).first == "=" else { continue }
+      guard rest.dropFirst(gap.count).first == "=" else {
+        // The word for a secret, and no sign.
+        guard secrets.contains(key.lowercased().filter(\.isLetter)), !gap.isEmpty else { continue }
+        rest = rest.drop { separators.contains($0) }
+        rest = rest.drop { !separators.contains($0) }
+        out += gap + Secret.mask
+        continue
+      }
       rest = rest.dropFirst(gap.count + 1)
       let after = rest.prefix { $0 == " " && separators.contains(" ") }
       rest = rest.dropFirst(after.count)
       let value = value(rest, separators: separators)
       rest = rest.dropFirst(value.count)
-      out += gap + "=" + after + (secrets.contains(key.lowercased()) ? Secret.mask[...] : value)
+      // What is no word is a part of a path.
+      let isHarmless =
+        harmless.contains(key.lowercased())
+        || !key.allSatisfy({ $0.isLetter || "_-".contains($0) }) || key.isEmpty
+      out += gap + "=" + after + (isHarmless ? value : Secret.mask[...])
     }
     return out
   }

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPServing
 import SslPinningRules
 
@@ -38,6 +39,7 @@ extension ServerConfiguration {
     // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
     documents = try Self.documents(tree.root)
     try checkMirrors(tree.section(of: .publishMirrors))
+    try checkCopies(tree.section(of: .publishDirectory))
   }
 
   /// A certificate is of no use without its key, nor a key without its certificate.
@@ -60,6 +62,19 @@ extension ServerConfiguration {
     throw section.invalid(
       "quorum", "\(quorum) are more than look: \(points) vantage points, and this server",
       hint: "configure more vantage points, or leave it out")
+  }
+
+  /// A copy would take the place of the document's key sets: the names are the same.
+  private func checkCopies(_ publish: ConfigurationSection) throws(ConfigurationError) {
+    func resolved(_ path: String) -> [String] {
+      URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().pathComponents
+    }
+    guard let directory = publishing.directory,
+      resolved(directory) == resolved(keySetsDirectory)
+    else { return }
+    throw publish.invalid(
+      "dir", "\(directory) has the key sets, and copies of documents would take their place",
+      hint: "another directory")
   }
 
   /// One address cannot be listened on twice.

@@ -119,7 +119,7 @@ extension StorageConfiguration {
       }
       self = .redis(dsn: dsn, pool: settings.pool, isInsecure: isInsecure)
     case "sqlite":
-      guard !dsn.hasPrefix(":"), !dsn.hasPrefix("file:"), !dsn.contains("://") else {
+      guard Self.isFile(dsn), !dsn.contains("://") else {
         throw storage.invalid(
           "dsn", "\"\(MaskedDSN(dsn))\" is no file",
           hint: "write the path of a file, or another type")
@@ -127,8 +127,9 @@ extension StorageConfiguration {
       self = .sqlite(path: dsn.isEmpty ? tree.stateDirectory + "/registry.db" : dsn)
     case nil:
       let isFile = !dsn.isEmpty && !dsn.contains("://")
-      guard !isFile || !(dsn.hasPrefix(":") || dsn.hasPrefix("file:")) else {
-        throw storage.invalid("dsn", "\"\(dsn)\" is no file", hint: "write the path of a file")
+      guard !isFile || Self.isFile(dsn) else {
+        throw storage.invalid(
+          "dsn", "\"\(MaskedDSN(dsn))\" is no file", hint: "write the path of a file")
       }
       self = .sqlite(path: isFile ? dsn : tree.stateDirectory + "/registry.db")
     case let other?:
@@ -136,6 +137,11 @@ extension StorageConfiguration {
         "type", "no such storage: \"\(other)\"",
         hint: "sqlite, memory, fs, redis and postgres are known")
     }
+  }
+
+  /// Whether it can be the path of a file: what has a secret in it is a database's address with a mistake.
+  private static func isFile(_ dsn: String) -> Bool {
+    !dsn.hasPrefix(":") && !dsn.hasPrefix("file:") && MaskedDSN(dsn).description == dsn
   }
 
   private static func check(

@@ -278,7 +278,8 @@ actor DocumentKeeper {
     defer { if bytes.count > 1 << 20 { ProcessMemory.giveBack() } }
     history.written(entries)
     isAhead = false
-    services.health.clear(file)
+    // A key set that is expired stays so, whatever else is stored.
+    services.health.clear(file, isOver.contains(.signing) ? nil : .store)
     for kind in isOver { state.settle(kind, "") }
     // A newer version was read while the answer was on its way: that has this one in it.
     guard version >= self.version else { return true }

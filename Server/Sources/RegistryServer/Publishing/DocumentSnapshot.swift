@@ -11,22 +11,18 @@ struct DocumentSnapshot: Sendable {
   let lastLooks: [String: LastLook]
   let published: PublishedDocument?
 
-  /// The hosts whose last validated path has this key above the leaf: denied, it would have clients refuse them all.
-  /// Before the first look since the start, and where that failed, issuer and anchor are known of the one before.
-  func hosts(under pin: SPKIPin) -> [String] {
-    endpoints.filter { endpoint in
-      let newest = state.ledgers[endpoint.id]?.authorities.values.max()
-      return newest.map { state.ledgers[endpoint.id]?.authorities[pin] == $0 } ?? false
-        || paths(of: endpoint.id).contains { $0.dropFirst().contains { $0.pin == pin } }
-    }.flatMap { $0.patterns.map(\.description) }
+  /// The denied keys that stand above the keys of an endpoint.
+  func deniedAbove(_ id: String, at now: Int64) -> [SPKIPin] {
+    let paths = state.ledgers[id]?.pathsInUse(at: now) ?? []
+    return state.deniedPins.intersection(paths.joined()).sorted()
   }
 
   /// Whether any endpoint has shown this key, as its own or above it.
   func knows(_ pin: SPKIPin) -> Bool {
     let ledgers = state.ledgers.values
     return ledgers.contains { ledger in
-      ledger.keys.contains { $0.pin == pin } || ledger.candidates[pin] != nil
-        || ledger.authorities[pin] != nil
+      ledger.keys.contains { $0.pin == pin || $0.paths.values.contains { $0.contains(pin) } }
+        || ledger.candidates[pin] != nil || ledger.authorities[pin] != nil
     } || lastLooks.keys.contains { paths(of: $0).contains { $0.contains { $0.pin == pin } } }
   }
 

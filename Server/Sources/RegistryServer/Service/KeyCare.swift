@@ -11,7 +11,14 @@ enum KeyCare {
   static func warn(
     of configuration: ServerConfiguration, signer: DocumentSigner, _ log: ServerLog
   ) {
-    for path in privateFiles(of: configuration) {
+    let online = configuration.tls.directory + "/online"
+    var rotated: [String] = []
+    do throws(SigningKeyError) { rotated = try StatementSigner.rotated(in: online) } catch {
+      log.event(
+        .warn, "online_keys_unreadable",
+        ["file": online, "message": "nobody looked who can read the keys in it: \(error)"])
+    }
+    for path in privateFiles(of: configuration) + rotated {
       var status = stat()
       guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { continue }
       log.event(
@@ -38,11 +45,10 @@ enum KeyCare {
     }
   }
 
-  /// The files that only their owner should be able to read.
+  /// The files that only their owner should be able to read, beside the online keys of `tls.dir`.
   static func privateFiles(of configuration: ServerConfiguration) -> [String] {
     let directory = configuration.tls.directory
     return ["prv.pem", "prv.old.pem"].map { directory + "/" + $0 }
-      + ((try? StatementSigner.rotated(in: directory + "/online")) ?? [])
       + configuration.publishing.onlineKeys
       + [configuration.server.privateKey].compactMap(\.self)
       + configuration.tls.vantagePoints.compactMap { $0.security?.privateKey }

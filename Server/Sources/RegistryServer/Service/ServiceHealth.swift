@@ -35,8 +35,15 @@ final class ServiceHealth: Sendable {
     }
   }
 
-  /// A document could be stored.
-  func clear(_ file: String) { state.withLock { $0.failures[file] = nil } }
+  /// What was reported of a document is over.
+  ///
+  /// - Parameter kind: only a failure of this kind; `nil` for any.
+  func clear(_ file: String, _ kind: HealthReport.Kind? = nil) {
+    state.withLock { state in
+      guard kind == nil || state.failures[file]?.kind == kind else { return }
+      state.failures[file] = nil
+    }
+  }
 
   /// Why it could not; `nil` where it could.
   func reason(of file: String) -> String? { state.withLock { $0.failures[file]?.reason } }

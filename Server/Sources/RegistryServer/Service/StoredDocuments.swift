@@ -3,18 +3,39 @@ import TLSTools
 
 /// What a store has of documents, for whoever stands beside the server. Makes nothing and changes nothing.
 package enum StoredDocuments {
-  /// The key sets that a document carries in the store; none where it has none, or was never published.
+  /// What a store tells of the key sets of a document.
+  package enum KeySets {
+    /// It carries these; none if it has none, or was never published.
+    case told([SignedKeySet])
+    /// The store cannot tell.
+    case unknown(reason: String)
+  }
+
+  /// The key sets that a document carries in the store.
   ///
   /// - Throws: ``RegistryServiceError``, if the store cannot be asked, or is not believed under these keys.
   package static func keySets(
     of file: String, in configuration: ServerConfiguration
-  ) async throws(RegistryServiceError) -> [SignedKeySet] {
+  ) async throws(RegistryServiceError) -> KeySets {
+    guard configuration.storage != .memory else {
+      return .unknown(reason: "storage.type is memory, which keeps nothing")
+    }
     let signer: DocumentSigner
     do throws(DocumentSignerError) {
       signer = try DocumentSigner(directory: configuration.tls.directory, publishing: .init())
     } catch { throw .signer(error) }
-    let state = try await states(of: [file], in: configuration, signer)[file]
-    return StatementSigner.published(in: state?.document ?? [])
+    let (state, id) =
+      try await opened(configuration, signer) { (store) throws(StoreError) in
+        (try await read([file], of: store)[file], store.id)
+      } ?? (nil, nil)
+    // A store that was emptied, or made anew, looks like one that never had the document.
+    let mark = SealMark(directory: configuration.tls.directory)
+    guard state != nil || !mark.isThere || mark.id == id else {
+      return .unknown(
+        reason:
+          "\(configuration.tls.directory)/sealed-store tells of a store that is not there any more")
+    }
+    return .told(StatementSigner.published(in: state?.document ?? []))
   }
 
   /// The states of these documents, as far as there are any.
@@ -23,14 +44,24 @@ package enum StoredDocuments {
   static func states(
     of files: [String], in configuration: ServerConfiguration, _ signer: DocumentSigner
   ) async throws(RegistryServiceError) -> [String: DocumentState] {
+    try await opened(configuration, signer) { (store) throws(StoreError) in
+      try await read(files, of: store)
+    } ?? [:]
+  }
+
+  /// Asks the store; `nil` if there is none yet.
+  private static func opened<Answer>(
+    _ configuration: ServerConfiguration, _ signer: DocumentSigner,
+    _ ask: (SealedStore) async throws(StoreError) -> Answer
+  ) async throws(RegistryServiceError) -> Answer? {
     let keys = try RegistryService.sealKeys(of: signer, configuration)
     do throws(StoreError) {
-      guard try configuration.storage.tryOut() else { return [:] }
+      guard try configuration.storage.tryOut() else { return nil }
       let store = SealedStore(try configuration.storage.open(), keys: keys)
       do throws(StoreError) {
-        let states = try await read(files, of: store)
+        let answer = try await ask(store)
         await store.close()
-        return states
+        return answer
       } catch {
         await store.close()
         throw error

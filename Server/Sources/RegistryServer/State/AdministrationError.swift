@@ -18,8 +18,8 @@ public enum AdministrationError: Error, Equatable, Sendable {
   /// Hosts would be left without a key that their servers show; `force` does it all the same. Whether
   /// each of them has a staged key, which no probe has seen its server show yet.
   case leavesWithoutPin([String], areStaged: Bool = false)
-  /// The key stands above the leaf in the last validated paths of these hosts, so that clients would refuse every
-  /// connection there; `force` does it all the same.
+  /// The key stands above a published one in the last validated path of a place of these hosts, so that clients would
+  /// refuse every connection there; `force` does it all the same.
   case locksOut([String])
   /// The document would be left without an entry.
   case wouldBeEmpty

@@ -42,8 +42,8 @@ public struct CandidateKey: Sendable, Hashable {
   var (missedLooks, longestGap) = (0, 0)
   /// For how many seconds it was seen in all, as in ``KnownKey/shownFor``.
   var shownFor: Int64 = 0
-  /// Where the last look saw it that showed it.
-  var places: Set<Place> = []
+  /// Where the last look saw it that showed it, and the keys above it there.
+  var paths: [Place: [SPKIPin]] = [:]
 
   /// A key that was just seen.
   public init(firstSeen: Int64, chain: SeenChain) {
@@ -62,7 +62,7 @@ public struct CandidateKey: Sendable, Hashable {
   mutating func enter(_ sighting: Sighting, at now: Int64, window: Int64) {
     looks += 1
     shownFor += KnownKey.vouched(since: lastSeen, missed: missedLooks, at: now, window: window)
-    places = sighting.places
+    paths = sighting.paths
     (missedLooks, longestGap) = (0, max(longestGap, missedLooks))
     chain = sighting.chain
     lastSeen = now

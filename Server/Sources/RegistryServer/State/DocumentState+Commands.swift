@@ -89,7 +89,8 @@ extension DocumentState {
   ) throws(AdministrationError) -> [HistoryEntry] {
     guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
     if ledgers[id]?.vouch(for: pin) != true {
-      guard ledgers[id]?.held[pin] != nil else { throw .noSuchKey(pin, .held) }
+      guard let held = ledgers[id]?.held[pin] else { throw .noSuchKey(pin, .held) }
+      if let above = held.chain.above.first(where: deniedPins.contains) { throw .keyDenied(above) }
       ledgers[id]?.publish(pin, at: request.at)
     }
     settle(.keyHeld, id, pin: pin)
@@ -118,14 +119,20 @@ extension DocumentState {
 
   /// Denies a key wherever it stands.
   ///
-  /// - Throws: ``AdministrationError/leavesWithoutPin(_:areStaged:)`` unless forced.
+  /// - Throws: ``AdministrationError/leavesWithoutPin(_:areStaged:)`` and ``AdministrationError/locksOut(_:)``
+  ///   unless forced.
   mutating func deny(
     _ pin: SPKIPin, configured: [WatchedEndpoint], force: Bool, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     guard !deniedPins.contains(pin) else { return [] }
     let bare = endpoints(configured: configured).filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
-    denied.append(Denial(pin: pin, at: request.at, by: request.who, why: request.why))
+    let (now, denied) = (request.at, deniedPins)
+    let under = endpoints(configured: configured).filter {
+      ledgers[$0.id]?.pathsInUse(at: now, but: denied).contains { $0.contains(pin) } == true
+    }
+    guard force || under.isEmpty else { throw .locksOut(Self.hosts(of: under)) }
+    self.denied.append(Denial(pin: pin, at: now, by: request.who, why: request.why))
     forgetCandidate(pin)
     return [request.entry("key_denied", "", pin)]
   }
@@ -141,10 +148,10 @@ extension DocumentState {
   }
 
   /// Whether an endpoint has this key and would be left without one that its servers show, or without
-  /// any that may be used.
+  /// any that clients would believe.
   private func leavesBare(_ endpoint: WatchedEndpoint, without pin: SPKIPin) -> Bool {
     let denied = deniedPins
-    let usable = (ledgers[endpoint.id]?.keys ?? []).filter { !denied.contains($0.pin) }
+    let usable = (ledgers[endpoint.id]?.keys ?? []).filter { $0.isUsable(beside: denied) }
     return usable.map(\.pin) == [pin]
       || usable.filter { $0.state == .active }.map(\.pin) == [pin]
   }

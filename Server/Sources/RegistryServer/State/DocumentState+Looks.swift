@@ -19,7 +19,7 @@ extension DocumentState {
       settle(.chainRefused, endpoint)
     }
     if isAnswered {
-      let shown = events.compactMap { if case .deniedKeySeen(let pin) = $0 { pin } else { nil } }
+      let shown = events.compactMap(Self.deniedKey)
       settle(endpoint) { $0.kind == .deniedKeySeen && !($0.pin.map(shown.contains) ?? false) }
     }
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
@@ -105,11 +105,19 @@ extension DocumentState {
   func isTold(_ event: LedgerEvent, at endpoint: String) -> Bool {
     alerts[endpoint]?.contains { alert in
       switch event {
-      case .deniedKeySeen(let pin): alert.kind == .deniedKeySeen && alert.pin == pin
+      case .deniedKeySeen, .deniedAuthoritySeen:
+        alert.kind == .deniedKeySeen && alert.pin == event.pin
       case .tooManyCandidates: alert.kind == .tooManyKeys
       default: false
       }
     } == true
+  }
+
+  private static func deniedKey(_ event: LedgerEvent) -> SPKIPin? {
+    switch event {
+    case .deniedKeySeen(let pin), .deniedAuthoritySeen(let pin): pin
+    default: nil
+    }
   }
 
   /// What is said of an endpoint that nobody watches any longer.
@@ -154,7 +162,8 @@ extension DocumentState {
     case .undecided(let key): (kind, pin) = (.keyUndecided, key)
     // One for all of them: an attacker can show any number.
     case .tooManyCandidates: kind = .tooManyKeys
-    case .deniedKeySeen(let key): (kind, pin) = (.deniedKeySeen, key)
+    case .deniedKeySeen(let key), .deniedAuthoritySeen(let key):
+      (kind, pin) = (.deniedKeySeen, key)
     case .unreachable where failures >= Self.failuresBeforeAlert: kind = .unreachable
     default: return
     }

@@ -81,12 +81,17 @@ extension DocumentState {
     return true
   }
 
-  /// A key that is denied waits for nothing any more, and its CA is no longer known for it.
+  /// A key that is denied waits for nothing any more, nor does a key under it, and its CA is no longer known for it.
   mutating func forgetCandidate(_ pin: SPKIPin) {
     for id in Array(ledgers.keys) {
-      ledgers[id]?.candidates[pin] = nil
+      let waiting = ledgers[id]?.candidates.filter {
+        $0.key == pin || $0.value.chain.above.contains(pin)
+      }
+      for key in waiting?.keys.map({ $0 }) ?? [] {
+        ledgers[id]?.candidates[key] = nil
+        settle(.keyHeld, id, pin: key)
+      }
       ledgers[id]?.disown(pin)
     }
-    for id in Array(alerts.keys) { settle(.keyHeld, id, pin: pin) }
   }
 }

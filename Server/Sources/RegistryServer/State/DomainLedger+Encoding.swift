@@ -45,15 +45,13 @@ extension KnownKey {
   var json: JSONValue {
     // In the order in which they are written.
     var json: JSONObject = [:]
-    if !authorities.isEmpty {
-      json["authorities"] = .array(authorities.map { .string($0.base64) })
-    }
     if let certificateExpires { json["expires"] = .integer(certificateExpires) }
     json["firstSeen"] = .integer(firstSeen)
     json["lastSeen"] = .integer(lastSeen)
     if longestGap > 0 { json["longestGap"] = .integer(Int64(longestGap)) }
     if missedLooks > 0 { json["missedLooks"] = .integer(Int64(missedLooks)) }
     if let missedSince { json["missedSince"] = .integer(missedSince) }
+    if !paths.isEmpty { json["paths"] = pathsJSON }
     json["pin"] = .string(pin.base64)
     if !seenAt.isEmpty { json["seenAt"] = seenAtJSON }
     if shownFor != lastSeen - firstSeen { json["shownFor"] = .integer(shownFor) }
@@ -80,6 +78,35 @@ extension KnownKey {
         }))
   }
 
+  /// Each path once, with its places; as a rule there is one, which is that of all places.
+  private var pathsJSON: JSONValue {
+    let places = Dictionary(grouping: paths.keys) { paths[$0] ?? [] }
+    let isOfAll = places.count == 1 && Set(paths.keys) == Set(seenAt.keys)
+    return .array(
+      places.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { above, places in
+        var json: JSONObject = ["above": .array(above.map { .string($0.base64) })]
+        guard !isOfAll else { return .object(json) }
+        json["places"] = .array(
+          places.sorted().map { .array([.string($0.vantage), .string($0.address)]) })
+        return .object(json)
+      })
+  }
+
+  private static func path(
+    _ reader: StateReader
+  ) throws(StateFault) -> (above: [SPKIPin], places: [Place]?) {
+    var above: [SPKIPin] = []
+    for text in try reader.strings("above") {
+      guard let pin = try? SPKIPin(base64: text) else { throw reader.fault("above") }
+      above.append(pin)
+    }
+    let places = reader.object["places"]?.arrayValue?.compactMap { place -> Place? in
+      let texts = place.arrayValue?.compactMap(\.stringValue) ?? []
+      return texts.count == 2 ? Place(vantage: texts[0], address: texts[1]) : nil
+    }
+    return (above, places)
+  }
+
   init(_ reader: StateReader) throws(StateFault) {
     var staged: Staging?
     if let value = reader.object["staged"] {
@@ -102,11 +129,14 @@ extension KnownKey {
         seenAt[Place(vantage: vantage, address: address)] = time.integerValue
       }
     }
-    for text in reader.object["authorities"]?.arrayValue ?? [] {
-      guard let text = text.stringValue, let pin = try? SPKIPin(base64: text) else {
-        throw reader.fault("authorities")
+    if reader.object["paths"] != nil {
+      for (above, places) in try reader.list("paths", Self.path) {
+        for place in places ?? Array(seenAt.keys) { paths[place] = above }
       }
-      authorities.append(pin)
+    }
+    // Of a record that does not have the whole paths.
+    if reader.object["authorities"] != nil {
+      paths[.unknown] = try reader.strings("authorities").compactMap { try? SPKIPin(base64: $0) }
     }
   }
 }

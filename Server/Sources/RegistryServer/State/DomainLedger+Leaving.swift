@@ -67,9 +67,9 @@ extension DomainLedger {
     return retired.map { .retired($0) }
   }
 
-  /// Remembers the CA of a published key.
-  mutating func learn(_ chain: SeenChain, _ now: Int64) {
-    for pin in chain.authorities { authorities[pin] = now }
+  /// Remembers the CAs of a published key, by the keys above it.
+  mutating func learn(_ paths: some Sequence<[SPKIPin]>, _ now: Int64) {
+    for pin in paths.flatMap(SeenChain.authorities) { authorities[pin] = now }
     while authorities.count > Self.maximumAuthorities,
       let oldest = authorities.min(by: { ($0.value, $0.key) < ($1.value, $1.key) })
     {

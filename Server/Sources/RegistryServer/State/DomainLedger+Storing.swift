@@ -22,6 +22,7 @@ extension DomainLedger {
     return zip(keys, stored.keys).contains { own, old in
       own.pin != old.pin || own.staged != old.staged || own.isUnannounced != old.isUnannounced
         || own.certificateExpires != old.certificateExpires
+        || own.authorityPaths != old.authorityPaths
         || abs(own.lastSeen - old.lastSeen) > slack
         || abs((own.missedSince ?? now) - (old.missedSince ?? now)) > slack
     }
@@ -64,6 +65,9 @@ extension DomainLedger {
 }
 
 extension KnownKey {
+  /// Its paths, but those of a leaf that is its own anchor.
+  fileprivate var authorityPaths: Set<[SPKIPin]> { Set(paths.values.filter { !$0.isEmpty }) }
+
   /// This key as two servers know it.
   ///
   /// - Parameter isNewer: whether this side saw last how it stands.
@@ -77,7 +81,7 @@ extension KnownKey {
       isUnannounced: isUnannounced && theirs.isUnannounced, missedLooks: newer.missedLooks,
       longestGap: max(longestGap, theirs.longestGap), shownFor: max(shownFor, theirs.shownFor))
     united.unaskedSince = newer.unaskedSince
-    united.authorities = newer.authorities
+    united.paths = paths.merging(theirs.paths) { isNewer ? $0 : $1 }
     united.seenAt = seenAt.merging(theirs.seenAt, uniquingKeysWith: max)
     return united
   }

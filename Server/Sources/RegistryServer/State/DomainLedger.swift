@@ -19,7 +19,8 @@ import SslPinningRules
 /// - A held key is judged anew with every look, and published once nothing holds it any more.
 /// - If too many new keys wait, one under a known CA takes the place of one that is not, and one that is shown
 ///   now the place of one that is not. What gives way is told.
-/// - A denied key is never published, whoever shows it.
+/// - A denied key is never published, whoever shows it, nor is a new key under one. A published key under one
+///   stays, and is told: its servers show it, and clients refuse it until they have another path.
 /// - A look *misses* a key if every place that showed it answers, and none shows it (``LookCoverage``). If one of
 ///   them is silent nothing is known: that time counts for nothing, and somebody is told if it lasts.
 /// - A key that nobody announced, was there for less than an hour and is missed is *withdrawn*: somebody
@@ -78,7 +79,7 @@ public struct DomainLedger: Sendable, Hashable {
     endTimesToCome(at: clock)
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     let sightings = Sighting.all(in: look)
-    guard !sightings.isEmpty else { return fail(look) }
+    guard !sightings.isEmpty else { return fail(look) + deniedAbove([], at: now, context) }
     let last = excuseUnwatchedTime(before: now, rule)
     var events = dropLapsedCandidates(now, rule)
     var shown: Set<SPKIPin> = []
@@ -94,10 +95,12 @@ public struct DomainLedger: Sendable, Hashable {
         }
         if keys[index].staged != nil { events.append(.activated(sighting.pin)) }
         keys[index].note(sighting, at: now, window: rule.window)
-        learn(sighting.chain, now)
+        learn(sighting.paths.values, now)
         shown.insert(sighting.pin)
+      } else if let usable = sighting.without(context.denied) {
+        events += meet(usable, in: sightings, now, rule, context)
       } else {
-        events += meet(sighting, in: sightings, now, rule, context)
+        candidates[sighting.pin] = nil
       }
     }
     let coverage = LookCoverage(look, context)
@@ -105,8 +108,11 @@ public struct DomainLedger: Sendable, Hashable {
     events += miss(allBut: seen, at: now, since: last, rule) { key in
       outvoted.contains(key.pin) || coverage.misses(key)
     }
-    return events + Self.refusals(in: look) + withdrawPassing(beside: shown, now)
-      + retire(now, rule)
+    for index in keys.indices {
+      keys[index].forgetPaths(before: now - rule.grace, where: coverage.isGone)
+    }
+    events += Self.refusals(in: look) + withdrawPassing(beside: shown, now) + retire(now, rule)
+    return events + deniedAbove(sightings, at: now, context)
   }
 
   /// Whether a key waits for more looks, so that the next one should come soon. What holds a key may
@@ -136,15 +142,34 @@ public struct DomainLedger: Sendable, Hashable {
       certificateExpires: candidate?.chain.leaf.expiry, isUnannounced: isUnannounced,
       longestGap: candidate?.longestGap ?? 0, shownFor: candidate?.shownFor)
     if let candidate {
-      key.remember(candidate.places, at: candidate.lastSeen)
-      key.authorities = candidate.chain.authorities
-      learn(candidate.chain, now)
+      // A record of a held key does not say where it was seen.
+      let isPlaced = !candidate.paths.isEmpty
+      if isPlaced { key.remember(candidate.paths, at: candidate.lastSeen) }
+      if !isPlaced { key.paths = [.unknown: candidate.chain.above] }
+      learn(key.paths.values, now)
     }
     keys = Self.sorted(keys + [key])
   }
 
   static func sorted(_ keys: [KnownKey]) -> [KnownKey] {
     keys.sorted { ($0.firstSeen, $0.pin) < ($1.firstSeen, $1.pin) }
+  }
+
+  /// The denied keys above what is shown, or above a published key where it was last seen.
+  func deniedAbove(_ sightings: [Sighting] = [], at now: Int64, _ context: DecisionContext)
+    -> [LedgerEvent]
+  {
+    let shown = sightings.flatMap(\.paths.values)
+    return (shown + pathsInUse(at: now)).reduce(into: Set<SPKIPin>()) {
+      $0.formUnion(context.denied.intersection($1))
+    }.sorted().map { .deniedAuthoritySeen($0) }
+  }
+
+  /// The paths of published keys that their servers have not left.
+  ///
+  /// - Parameter denied: keys whose paths do not matter: clients refuse them anyway.
+  func pathsInUse(at now: Int64, but denied: Set<SPKIPin> = []) -> [[SPKIPin]] {
+    keys.filter { !$0.isLeft(at: now) && !denied.contains($0.pin) }.flatMap(\.paths.values)
   }
 
   private mutating func fail(_ look: Look) -> [LedgerEvent] {

@@ -28,8 +28,9 @@ public struct KnownKey: Sendable, Hashable {
   public var shownFor: Int64
   /// Where it was seen, and when it last was there; of more than ``maximumPlaces`` those where it was last.
   public var seenAt: [Place: Int64] = [:]
-  /// The keys of the issuer and of the anchor that it was last seen under.
-  public var authorities: [SPKIPin] = []
+  /// The keys above it in the last validated path of each place that showed it, from the issuer to the anchor. A
+  /// place that is silent keeps its path: its users are back with it.
+  public var paths: [Place: [SPKIPin]] = [:]
   /// Since when looks succeed without showing it; its grace time counts from here.
   ///
   /// Not from ``lastSeen``: while nobody looked (this server was down, or the endpoint was) a key
@@ -67,6 +68,11 @@ public struct KnownKey: Sendable, Hashable {
     self.isUnannounced = isUnannounced
     self.missedLooks = missedLooks
     self.longestGap = longestGap
+  }
+
+  /// The keys of the issuers and of the anchors that it was last seen under.
+  var authorities: Set<SPKIPin> {
+    Set(paths.values.flatMap(SeenChain.authorities))
   }
 
   /// Where the key stands.
@@ -109,13 +115,27 @@ extension KnownKey {
   }
 
   /// Whether it was there for a moment and is gone: published by looks alone, seen for less than an hour, and then
-  /// missed for ten minutes, for seven times as long as it was there, and by ``looksToWithdraw``.
+  /// missed for seven times as long as it was there (``isLeft(at:)``).
   ///
   /// - Parameter now: Unix time in seconds.
   func isPassing(at now: Int64) -> Bool {
-    guard isShortLived, unaskedSince == nil, missedLooks >= looksToWithdraw, let missedSince
-    else { return false }
-    return now - missedSince >= max(Self.timeToWithdraw, Self.spansToWithdraw * shownFor)
+    guard isShortLived, isLeft(at: now), let missedSince else { return false }
+    return now - missedSince >= Self.spansToWithdraw * shownFor
+  }
+
+  /// Whether nobody uses it any longer, as far as looks can tell: it was missed for ten minutes, and by
+  /// ``looksToWithdraw``.
+  ///
+  /// - Parameter now: Unix time in seconds.
+  func isLeft(at now: Int64) -> Bool {
+    guard unaskedSince == nil, missedLooks >= looksToWithdraw, let missedSince else { return false }
+    return now - missedSince >= Self.timeToWithdraw
+  }
+
+  /// Whether clients would believe it, as far as is known: neither it nor a key in each of its paths is denied.
+  func isUsable(beside denied: Set<SPKIPin>) -> Bool {
+    !denied.contains(pin)
+      && (paths.isEmpty || paths.values.contains { denied.isDisjoint(with: $0) })
   }
 
   /// Whether the next looks may lead to its withdrawal.
@@ -140,16 +160,23 @@ extension KnownKey {
     (lastSeen, missedLooks, missedSince, unaskedSince) = (now, 0, nil, nil)
     staged = nil
     certificateExpires = sighting.chain.leaf.expiry
-    authorities = sighting.chain.authorities
-    remember(sighting.places, at: now)
+    remember(sighting.paths, at: now)
   }
 
-  /// Remembers where it was seen.
-  mutating func remember(_ places: Set<Place>, at now: Int64) {
-    for place in places { seenAt[place] = now }
+  /// Remembers where it was seen, and under which keys.
+  mutating func remember(_ seen: [Place: [SPKIPin]], at now: Int64) {
+    for place in seen.keys { seenAt[place] = now }
+    paths[.unknown] = nil
+    paths.merge(seen) { $1 }
     guard seenAt.count > Self.maximumPlaces else { return }
     let newest = seenAt.sorted { ($0.value, $0.key) > ($1.value, $1.key) }
     seenAt = Dictionary(uniqueKeysWithValues: newest.prefix(Self.maximumPlaces).map { ($0, $1) })
+    paths = paths.filter { seenAt[$0.key] != nil }
+  }
+
+  /// Forgets the paths of places that the name has no longer and that were last seen before a time.
+  mutating func forgetPaths(before time: Int64, where isGone: (Place) -> Bool) {
+    paths = paths.filter { place, _ in seenAt[place] ?? lastSeen >= time || !isGone(place) }
   }
 
   /// Enters that a look did not show it.

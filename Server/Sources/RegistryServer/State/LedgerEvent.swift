@@ -12,6 +12,9 @@ public enum LedgerEvent: Sendable, Hashable {
   case activated(SPKIPin)
   /// The endpoint shows a key that is denied.
   case deniedKeySeen(SPKIPin)
+  /// The validated path of the endpoint has a denied key above the leaf, or had it where it is silent now: clients
+  /// refuse every connection there.
+  case deniedAuthoritySeen(SPKIPin)
   /// A waiting key was not seen again in time and is forgotten.
   case lapsed(SPKIPin)
   /// A new key that is not counted, or no longer, because too many others wait.
@@ -33,7 +36,8 @@ public enum LedgerEvent: Sendable, Hashable {
   var level: LogLevel {
     switch self {
     case .published(_, isFirst: true), .retired, .activated: .info
-    case .published, .held, .deniedKeySeen, .waiting, .lapsed, .tooManyCandidates, .refused,
+    case .published, .held, .deniedKeySeen, .deniedAuthoritySeen, .waiting, .lapsed,
+      .tooManyCandidates, .refused,
       .unreachable, .withdrawn, .undecided:
       .warn
     }
@@ -46,7 +50,7 @@ public enum LedgerEvent: Sendable, Hashable {
     case .waiting: "key_waiting"
     case .held: "key_held"
     case .activated: "key_activated"
-    case .deniedKeySeen: "denied_key_seen"
+    case .deniedKeySeen, .deniedAuthoritySeen: "denied_key_seen"
     case .lapsed: "key_lapsed"
     case .tooManyCandidates: "key_ignored"
     case .retired: "key_retired"
@@ -77,7 +81,7 @@ public enum LedgerEvent: Sendable, Hashable {
   var isHistoric: Bool {
     switch self {
     case .published, .held, .activated, .retired, .withdrawn, .undecided, .lapsed, .deniedKeySeen,
-      .tooManyCandidates:
+      .deniedAuthoritySeen, .tooManyCandidates:
       true
     case .waiting(_, let looks, _): looks == 1
     case .refused, .unreachable: false
@@ -90,7 +94,7 @@ public enum LedgerEvent: Sendable, Hashable {
     case .published(let pin, _), .waiting(let pin, _, _), .held(let pin, _), .lapsed(let pin),
       .retired(let pin), .withdrawn(let pin), .undecided(let pin), .tooManyCandidates(let pin),
       .activated(let pin),
-      .deniedKeySeen(let pin):
+      .deniedKeySeen(let pin), .deniedAuthoritySeen(let pin):
       pin
     case .refused(_, let presented): presented
     case .unreachable: nil
@@ -109,6 +113,8 @@ extension LedgerEvent: CustomStringConvertible {
       "a new key is held: \(reasons.map(\.explanation).joined(separator: ", "))"
     case .activated: "a staged key is in use"
     case .deniedKeySeen: "the endpoint shows a key that is denied; it is not published"
+    case .deniedAuthoritySeen:
+      "a denied key stands above the endpoint's key in its path: clients refuse every connection there"
     case .lapsed: "a new key was not seen often enough and is forgotten"
     case .tooManyCandidates:
       "too many new keys wait at once; this one is not counted: an endpoint that shows so many may be in the"

@@ -34,9 +34,13 @@ struct LookCoverage {
     return places.allSatisfy { place in
       let isHere = place.vantage == Observation.direct
       return !vantages.contains(place.vantage) || !isHere && isSeenHere && !isUnion
-        || answered.contains(place)
-        || answering.contains(place.vantage) && !asked.contains(place)
+        || answered.contains(place) || isGone(place)
     }
+  }
+
+  /// Whether an address is none of the name any more: its vantage point answers, and got others.
+  func isGone(_ place: Place) -> Bool {
+    answering.contains(place.vantage) && !asked.contains(place)
   }
 }
 

@@ -10,6 +10,9 @@ public struct Place: Sendable, Hashable, Comparable {
     (self.vantage, self.address) = (vantage, address)
   }
 
+  /// Stands for the places of a path of which only an older record, or none, tells where it was seen.
+  static let unknown = Place(vantage: "", address: "")
+
   public static func < (left: Place, right: Place) -> Bool {
     (left.vantage, left.address) < (right.vantage, right.address)
   }

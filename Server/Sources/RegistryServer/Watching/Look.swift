@@ -66,9 +66,15 @@ public struct SeenChain: Sendable, Hashable {
   /// The key that issued the leaf; `nil` where the leaf itself is the anchor.
   public var issuer: SPKIPin? { path.count > 1 ? path[1].pin : nil }
 
+  /// The keys above the leaf, from its issuer to the anchor; none where the leaf is the anchor.
+  var above: [SPKIPin] { path.dropFirst().map(\.pin) }
+
   /// The keys of the issuer and of the anchor, for which its CA is known; none where the leaf is the anchor.
-  var authorities: [SPKIPin] {
-    path.count > 1 ? [path[1].pin, path[path.count - 1].pin] : []
+  var authorities: [SPKIPin] { Self.authorities(of: above) }
+
+  /// The issuer and the anchor among the keys above a leaf.
+  static func authorities(of above: [SPKIPin]) -> [SPKIPin] {
+    above.isEmpty ? [] : [above[0], above[above.count - 1]]
   }
 }
 

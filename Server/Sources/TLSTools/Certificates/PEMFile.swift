@@ -20,21 +20,31 @@ enum PEMFile {
     }
   }
 
-  private static func create(
-    _ path: String, mode: mode_t, text: String
+  /// - Parameters:
+  ///   - directory: an open directory that a relative path is in.
+  ///   - owner: who gets the file before anything is in it; `nil` for whoever makes it.
+  static func create(
+    _ path: String, mode: mode_t, text: String, in directory: Int32 = AT_FDCWD,
+    for owner: (user: uid_t, group: gid_t)? = nil
   ) throws(CertificateError) {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+    let descriptor = openat(directory, path, flags, mode)
     guard descriptor >= 0 else {
       throw .file(path: path, reason: String(cString: strerror(errno)).lowercased())
     }
     defer { close(descriptor) }
+    if let owner, fchown(descriptor, owner.user, owner.group) != 0 {
+      let reason = String(cString: strerror(errno)).lowercased()
+      unlinkat(directory, path, 0)
+      throw .file(path: path, reason: reason)
+    }
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
       let written = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
       if written < 0, errno == EINTR { continue }
       guard written > 0 else {
         let reason = String(cString: strerror(errno)).lowercased()
-        unlink(path)
+        unlinkat(directory, path, 0)
         throw .file(path: path, reason: reason)
       }
       rest = rest.dropFirst(written)

@@ -68,6 +68,14 @@ public struct KeySetList: Sendable {
     do throws(SigningKeyError) { try set.sign(with: key) } catch { throw .signing(error) }
   }
 
+  /// Adds the signatures of a copy in which other root keys signed the same sets meanwhile.
+  public mutating func unite(with copy: KeySetList) {
+    for (index, other) in copy.sets.prefix(sets.count).enumerated()
+    where sets[index].keySet.signedBytes == other.keySet.signedBytes {
+      sets[index].unite(with: other)
+    }
+  }
+
   /// Signatures that the newest set has too few of.
   public struct Shortage: Hashable, Sendable {
     /// The set that is not complete.

@@ -36,6 +36,13 @@ public struct SignedKeySet: Sendable {
     signatures.append(signature)
   }
 
+  /// Adds the signatures of other keys from a copy of the same set.
+  mutating func unite(with copy: SignedKeySet) {
+    signatures += copy.signatures.filter { other in
+      !signatures.contains { $0.keyID.utf8.elementsEqual(other.keyID.utf8) }
+    }
+  }
+
   /// Whose signatures of this role are valid.
   public func signers(of role: KeyRole) -> [RoleKey] {
     let message = keySet.signedBytes

@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Foundation
 import RegistryServer
 import SslPinningRules
@@ -9,6 +10,8 @@ import TLSTools
 ///   grows. Clients walk the chain, so none of them notices.
 /// - The name is that of a document of the configuration at hand: under another one nothing would be rotated,
 ///   and whoever did it to be rid of a stolen key would believe that he was.
+/// - A next set goes on from all that was published, by the copy in `publish.dir` and by the store: an older `tls.dir`
+///   that was put back knows less, and clients that hold the newest set believe no other one of its number.
 /// - Root keys may lie elsewhere: what still lacks signatures waits in the same file, and the server goes
 ///   on under the set before until `keys sign-set` has completed it.
 enum KeysRotate {
@@ -33,6 +36,10 @@ enum KeysRotate {
     "--sign-with", "PRV", "a private root key; prv.pem signs by itself where it is one")
   private static let first = Flag(
     "--first", "say that the document never had a key set, where that cannot be found out")
+  private static let epoch = Flag.number(
+    "--epoch", "N",
+    "the new set's number, as a check; needed where nothing tells which was the last",
+    in: 2...JSONNumber.greatestInteger)
 
   static let command = Command(
     "keys rotate", "give one document of a server a new online key, under the next key set",
@@ -41,6 +48,7 @@ enum KeysRotate {
     ] + ServerArguments.places + [
       algorithm.description,
       root.description, rootThreshold.description, signWith.description, first.description,
+      epoch.description,
     ],
     notes: [
       "Writes DIR/online/NAME-EPOCH.pem and extends DIR/keysets/NAME; NAME is the document's file.\n"
@@ -51,6 +59,9 @@ enum KeysRotate {
         + "--online ID: the file may be changed on its way.",
       "NAME must be a document of the configuration: the one that is named, or config.yaml here or in\n"
         + "/etc/ssl-pinning if its tls.dir is DIR. Without one, nothing can say whether NAME is right.",
+      "The next set goes on from what publish.dir and the store tell of the last one. If they cannot be asked,\n"
+        + "--first says that there was none, or --epoch N that the one before it was the last: clients that hold\n"
+        + "another set N believe nothing that is signed under this one.",
       "Old online keys stay in DIR/online: delete one when its set is no longer the newest.",
     ],
     run: run)
@@ -58,12 +69,8 @@ enum KeysRotate {
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let name = try invocation.require(RegistryNameArgument.flag)
     let place = try place(of: name, invocation)
-    if !InputFile.exists(place.keySets + "/" + name) {
-      try await refuseAnotherFirst(of: name, place, invocation)
-    }
-    let base = URL(filePath: place.keys, directoryHint: .isDirectory)
-    let chain = URL(filePath: place.keySets, directoryHint: .isDirectory).appending(path: name)
-    let path = chain.path(percentEncoded: false)
+    let path = place.keySets + "/" + name
+    try OutputFile.lock(beside: path)
     var list =
       InputFile.exists(path)
       ? try KeySetFile.read(path, name: name) : KeySetList(registry: name)
@@ -71,13 +78,13 @@ enum KeysRotate {
     if let shortage = list.shortages.first {
       throw .no("\(path): \(shortage); hint: let keys sign-set complete it first")
     }
-    let shipped = try SigningKeyArgument.trustKey(
-      base.appending(path: "prv.pem").path(percentEncoded: false))
+    let shipped = try SigningKeyArgument.trustKey(place.keys + "/prv.pem")
+    try await checkPublished(list, path, place, invocation)
     let epoch = list.sets.count + 1
-    let keyFile = base.appending(path: "online").appending(path: "\(name)-\(epoch).pem")
-    guard !InputFile.exists(keyFile.path(percentEncoded: false)) else {
+    let (online, keyName) = (place.keys + "/online", "\(name)-\(epoch).pem")
+    guard !InputFile.exists(online + "/" + keyName) else {
       throw .no(
-        "\(keyFile.path(percentEncoded: false)) is there, and no key set \(epoch); hint: delete the key"
+        "\(online)/\(keyName) is there, and no key set \(epoch); hint: delete the key"
           + " if a rotation broke off, or put the newest \(path) back")
     }
     let key: TrustSigningKey
@@ -85,8 +92,8 @@ enum KeysRotate {
       throw .couldNotFindOut("\(error)")
     }
     let root = try rootRole(after: list, shipped, invocation)
-    let online = try role([key.roleKey], threshold: 1)
-    do throws(KeySetListError) { try list.append(root: root, online: online) } catch {
+    let onlineRole = try role([key.roleKey], threshold: 1)
+    do throws(KeySetListError) { try list.append(root: root, online: onlineRole) } catch {
       throw .no("\(error)")
     }
     if let fault = list.newest.flatMap({ KeySetReport.unusableKey(in: $0.keySet) }) {
@@ -95,6 +102,7 @@ enum KeysRotate {
     // Set 1 is signed by the shipped key; later ones where it is among the roots.
     let signers = try SigningKeyArgument.trustKeys(invocation[signWith] ?? []) + [shipped]
     KeySetReport.say(of: list)
+    if epoch == 1 { warnOfOthers(signers.dropLast(), than: root) }
     for signer in signers {
       do throws(KeySetListError) { try list.sign(with: signer) } catch {
         guard case .notARootKey = error, signer.roleKey.id == shipped.roleKey.id else {
@@ -103,15 +111,10 @@ enum KeysRotate {
       }
     }
     // The key first: a chain that names a key which is nowhere would stop the server's signing.
-    try makeDirectory(of: keyFile, like: place.keys)
-    try makeDirectory(of: chain, like: place.keys)
-    do throws(SigningKeyError) { try key.write(to: keyFile) } catch {
-      throw .couldNotFindOut("\(error)")
-    }
-    try giveAway(keyFile.path(percentEncoded: false), like: place.keys)
-    let isNew = list.sets.count == 1
-    try OutputFile.replace(path, with: list.json.canonicalBytes + [0x0a], called: path)
-    if isNew { try giveAway(path, like: place.keys) }
+    let keys = try OwnedDirectory(online, like: place.keys)
+    let keySets = try OwnedDirectory(place.keySets, like: place.keys)
+    try keys.write(key, called: keyName)
+    try keySets.replace(name, with: list.json.canonicalBytes + [0x0a])
     try Console.write(line: "key set \(epoch) of \(name): online key \(key.roleKey.id.base64)")
     for shortage in list.shortages { Console.say("warning: \(shortage)") }
     let wanted = list.newest.map { KeySetReport.expectation(of: $0.keySet) } ?? ""
@@ -130,32 +133,29 @@ enum KeysRotate {
     var configuration: ServerConfiguration?
   }
 
-  /// Refuses a second set 1: clients that hold the first one believe nothing that is signed under another.
-  private static func refuseAnotherFirst(
-    of name: String, _ place: Place, _ invocation: Invocation
+  /// Refuses a chain that does not go on from what was published.
+  private static func checkPublished(
+    _ list: KeySetList, _ path: String, _ place: Place, _ invocation: Invocation
   ) async throws(CommandFailure) {
-    guard let configuration = place.configuration, !invocation[first] else { return }
-    let hint =
-      "hint: put a good copy of \(place.keySets)/\(name) and of tls.dir/online back; the published document has the"
-      + " chain, too, as keySets"
-    if let directory = configuration.publishing.directory,
-      let copy = try? InputFile.json(directory + "/" + name).objectValue, copy["keySets"] != nil
-    {
-      throw .no(
-        "\(name) has key sets, as \(directory)/\(name) tells, and this would be another set 1; \(hint)"
-      )
+    let due = Int64(list.sets.count) + 1
+    guard invocation[epoch] ?? due == due else {
+      throw .usage("key set \(due) is due, as \(path) tells; hint: put the newest one there")
     }
-    let sets: Int
-    do throws(RegistryServiceError) {
-      sets = try await StoredDocuments.keySets(of: name, in: configuration).count
-    } catch {
-      throw .couldNotFindOut(
-        "cannot find out whether \(name) had a key set 1: \(error)".addingHint(
-          "--first says that it had none"))
+    guard due == 1 || !invocation[first] else {
+      throw .usage("\(path) has key set \(due - 1); hint: leave --first out")
     }
-    guard sets == 0 else {
-      throw .no(
-        "\(name) has key set \(sets), as the store tells, and this would be another set 1; \(hint)")
+    try await PublishedKeySets(of: list.registry, in: place.configuration).check(
+      list, path, isSaid: invocation[first] || invocation[epoch] != nil,
+      hint: due == 1
+        ? "--first says that it had none" : "--epoch \(due) says that \(due - 1) was the last")
+  }
+
+  /// Anybody may sign set 1: the app may ship root keys that are not here.
+  private static func warnOfOthers(_ signers: some Sequence<TrustSigningKey>, than root: KeyRole) {
+    for id in signers.map(\.roleKey.id) where !root.keys.contains(where: { $0.id == id }) {
+      Console.say(
+        "warning: \(id) of --sign-with is no root key of key set 1: it counts for apps that ship it as one, and"
+          + " signs no later set; hint: --root names the root keys")
     }
   }
 
@@ -226,31 +226,5 @@ enum KeysRotate {
     do throws(DocumentFault) { return try KeyRole(keys: keys, threshold: threshold) } catch {
       throw .no("\(error)")
     }
-  }
-
-  /// The server reads what is made here, and may be another user: only root makes files for others.
-  private static func giveAway(_ path: String, like directory: String) throws(CommandFailure) {
-    var owner = stat()
-    guard geteuid() == 0, stat(directory, &owner) == 0 else { return }
-    guard chown(path, owner.st_uid, owner.st_gid) == 0 else {
-      throw .couldNotFindOut(
-        "cannot give \(path) to the owner of \(directory): \(Console.reason(errno))")
-    }
-  }
-
-  private static func makeDirectory(
-    of file: URL, like keys: String
-  ) throws(CommandFailure) {
-    let directory = file.deletingLastPathComponent()
-    guard !InputFile.exists(directory.path(percentEncoded: false)) else { return }
-    do {
-      try FileManager.default.createDirectory(
-        at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    } catch {
-      throw .couldNotFindOut(
-        "cannot make the directory \(directory.path(percentEncoded: false)):"
-          + " \(OutputFile.reason(error))")
-    }
-    try giveAway(directory.path(percentEncoded: false), like: keys)
   }
 }

@@ -49,6 +49,8 @@ enum KeysSignSet {
     run: run)
 
   private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+    // Two people may sign the same file at once.
+    try OutputFile.lock(invocation)
     var list: KeySetList
     if let path = invocation.arguments.first {
       list = try existing(path, invocation)
@@ -79,6 +81,8 @@ enum KeysSignSet {
           "key set \(there.sets.count) in \(target) would be lost: clients never go back;"
             + " hint: --previous \(target) makes the set after it")
       }
+      // Each may have signed a copy of their own.
+      list.unite(with: there)
     }
     try OutputFile.write(list.json, invocation)
     for shortage in list.shortages { Console.say("warning: \(shortage)") }

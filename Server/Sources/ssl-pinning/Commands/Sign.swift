@@ -137,7 +137,20 @@ enum Sign {
         .checkList(beside: statement, loosens: StatementArguments.loosens(invocation))
     }
     try OutputFile.write(.object(signed), invocation)
+    warnOfTwo(after: last, made.statement, invocation)
     return .yes
+  }
+
+  /// Two statements of one number are a fork, and clients refuse the second one that they meet.
+  private static func warnOfTwo(
+    after last: PublishedDocument?, _ statement: Statement?, _ invocation: Invocation
+  ) {
+    guard let last, let number = statement?.number, let out = invocation[OutputFile.flag],
+      OutputFile.resolved(last.place) != OutputFile.resolved(out), InputFile.exists(last.place)
+    else { return }
+    Console.say(
+      "warning: \(last.place) stays as it was: sign the next statement after \(out), or \(number.epoch).\(number.version)"
+        + " would be given twice, and clients refuse the second one")
   }
 
   /// The document whose retired statement stays beside the list: clients that were away must still meet it.

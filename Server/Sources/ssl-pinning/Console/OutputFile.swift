@@ -38,7 +38,11 @@ enum OutputFile {
   /// Keeps other commands away from the file until the process ends. Two that read the same document would both sign
   /// the next one, and the later one would take back what the earlier one added, be it a denial.
   static func lock(_ invocation: Invocation) throws(CommandFailure) {
-    guard let name = invocation[flag] else { return }
+    if let name = invocation[flag] { try lock(beside: name) }
+  }
+
+  /// The same for a file that is written under this name.
+  static func lock(beside name: String) throws(CommandFailure) {
     let file = resolved(name)
     let cut = file.utf8.lastIndex(of: UInt8(ascii: "/")) ?? file.startIndex
     // The file itself is another one once it was replaced.

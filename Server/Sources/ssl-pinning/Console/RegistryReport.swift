@@ -78,8 +78,8 @@ struct RegistryReport {
       + HostProblems.texts(of: trusted.registry, under: policy, at: time)
       + HostProblems.texts(of: trusted.registry, removed: trusted.statement?.removed ?? [])
       + pins.problems
-      + [format1.problem, statementProblem, keySetProblem].compactMap { $0 }
-      + others + unusableKeys
+      + [format1.problem, statementProblem, keySetProblem].compactMap { $0 } + others
+      + unusableKeys
   }
 
   /// Signed daily, a statement never comes near its end, and one that lives shorter than the format asks for leaves

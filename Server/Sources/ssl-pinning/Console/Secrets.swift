@@ -10,15 +10,25 @@ enum Secrets {
   static func hidden(in text: String) -> String {
     var text = text
     if let begin = text.firstRange(of: "-----BEGIN "), text.contains("PRIVATE KEY") {
-      let end = text.ranges(of: "-----").last?.upperBound ?? text.endIndex
-      text.replaceSubrange(begin.lowerBound..<max(end, begin.upperBound), with: "…")
+      // One that was cut short goes on to the end.
+      let footer = text[begin.upperBound...].ranges(of: "-----END ").last
+      let end = footer.flatMap { text[$0.upperBound...].firstRange(of: "-----")?.upperBound }
+      text.replaceSubrange(begin.lowerBound..<(end ?? text.endIndex), with: "…")
     }
     var told = ""
+    // The last line of a key is shorter than the others.
+    var isInKey = false
     for (index, word) in text.split(omittingEmptySubsequences: false, whereSeparator: isGap)
       .enumerated()
     {
-      if index > 0 { told.append(text[text.index(before: word.startIndex)]) }
-      told += hidden(word: word)
+      var isNextLine = false
+      if index > 0 {
+        let gap = text[text.index(before: word.startIndex)]
+        told.append(gap)
+        isNextLine = gap.isNewline
+      }
+      isInKey = isKey(word) || isInKey && isNextLine && !word.isEmpty && isBase64(word)
+      told += isInKey ? "…" : hidden(word: word)
     }
     return told
   }
@@ -35,7 +45,13 @@ enum Secrets {
   }
 
   private static func hidden(word: Substring) -> String {
-    guard let scheme = word.firstRange(of: "://") else { return hidden(run: word) }
+    guard let scheme = word.firstRange(of: "://") else {
+      // A URL with a mistake in it.
+      guard let at = word.lastIndex(of: "@"), case let user = word[..<at], user.contains(":"),
+        !user.hasSuffix("***")
+      else { return hidden(run: word) }
+      return "…" + word[at...]
+    }
     let rest = word[scheme.upperBound...]
     let query = rest.firstIndex { "?#".contains($0) }
     let place = rest[..<(query ?? rest.endIndex)]
@@ -73,17 +89,36 @@ enum Secrets {
     word.hasPrefix("eyJ") && word.utf8.count >= 40
   }
 
-  /// Base64 of DER or of PEM, be it cut short.
+  /// Base64 of DER or of PEM, be it cut short, or a line of it; or a key in hexadecimal.
   private static func isKey(_ word: Substring) -> Bool {
-    let digits = word.drop { "=:".contains($0) }.prefix {
-      $0.isASCII && ($0.isLetter || $0.isNumber || "+/".contains($0))
-    }
+    let word = word.drop { "=:".contains($0) }
+    let digits = word.prefix(while: isBase64)
     guard digits.utf8.count >= 54, word[digits.endIndex...].allSatisfy({ "=:.".contains($0) })
-    else {
-      return false
-    }
+    else { return isHexadecimal(word) }
     let bytes = Data(base64Encoded: String(digits.prefix(4)))
-    return bytes?.first == 0x30 || bytes?.first == UInt8(ascii: "-")
+    return bytes?.first == 0x30 || bytes?.first == UInt8(ascii: "-") || isMixed(digits)
+      || isHexadecimal(word)
+  }
+
+  /// Whether it is what 40 bytes look like in base64. Names have fewer kinds of characters, and paths more slashes.
+  private static func isMixed(_ digits: Substring) -> Bool {
+    digits.contains(where: \.isUppercase) && digits.contains(where: \.isLowercase)
+      && digits.contains(where: \.isNumber) && digits.count { $0 == "/" } < 5
+  }
+
+  /// 32 bytes or more, perhaps with colons between, as OpenSSL prints them.
+  private static func isHexadecimal(_ word: Substring) -> Bool {
+    let digits = word.filter { $0 != ":" }
+    return digits.utf8.count >= 64 && digits.dropFirst(2).allSatisfy(\.isHexDigit)
+      && (digits.hasPrefix("0x") || digits.prefix(2).allSatisfy(\.isHexDigit))
+  }
+
+  private static func isBase64(_ character: Character) -> Bool {
+    character.isASCII && (character.isLetter || character.isNumber || "+/".contains(character))
+  }
+
+  private static func isBase64(_ word: Substring) -> Bool {
+    word.allSatisfy { isBase64($0) || $0 == "=" }
   }
 }
 

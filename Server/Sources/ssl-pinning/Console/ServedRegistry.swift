@@ -70,6 +70,29 @@ struct ServedRegistry {
       + " ask for the statement first, and go by that; hint: publish both, as sign --out does beside FILE.parts"
   }
 
+  /// What clients would find at the mirrors of a statement that is in force, where the URL is silent.
+  func mirrorProblems(
+    of trusted: TrustedRegistry, under trust: RegistryTrust, at now: Int64
+  ) async -> [String] {
+    var problems: [String] = []
+    for mirror in trusted.statement?.mirrors ?? [] {
+      guard let url = try? RegistryURL("\(mirror)") else { continue }
+      do {
+        let copy = try TrustedRegistry(accepting: try await fetch(url), under: trust, at: now)
+        guard copy.statement?.json != trusted.statement?.json else { continue }
+        let which = copy.statement.map { "statement \($0.number.epoch).\($0.number.version)" }
+        problems.append(
+          "the mirror \(mirror) has \(which ?? "a document without a statement"), and \(place) another one; hint: is it"
+            + " copied there each time?")
+      } catch let error as FetchError {
+        problems.append("the mirror \(mirror): \(told(error))")
+      } catch {
+        problems.append("the mirror \(mirror) has no document that clients believe: \(error)")
+      }
+    }
+    return problems
+  }
+
   private static func statement(of bytes: [UInt8]) -> JSONObject? {
     (try? JSONValue(parsing: bytes))?.objectValue?["statement"]?.objectValue
   }

@@ -3,6 +3,7 @@ import RegistryServer
 
 /// A file that is written and flushed, beside the one whose place it is about to take.
 struct StagedFile {
+  private let directory: Int32
   private let beside: String
   private let path: String
   private let name: String
@@ -11,22 +12,31 @@ struct StagedFile {
   /// Writes it. It gets the mode and the owner of the file that is there; a new one may be read by everybody,
   /// whatever the umask: web servers run as somebody else.
   ///
-  /// - Parameter name: what messages call it.
-  init(_ path: String, with bytes: [UInt8], called name: String) throws(CommandFailure) {
-    (self.path, self.name) = (path, name)
+  /// - Parameters:
+  ///   - name: what messages call it.
+  ///   - directory: an open directory that a relative path is in; it stays open until this is in place.
+  ///   - owner: who gets a new file; `nil` for whoever makes it.
+  init(
+    _ path: String, with bytes: [UInt8], called name: String, in directory: Int32 = AT_FDCWD,
+    for owner: (user: uid_t, group: gid_t)? = nil
+  ) throws(CommandFailure) {
+    (self.path, self.name, self.directory) = (path, name, directory)
     var old = stat()
     // What a link in its place leads to is another file.
-    let isTaken = lstat(path, &old) == 0
+    let isTaken = fstatat(directory, path, &old, AT_SYMLINK_NOFOLLOW) == 0
     let isThere = isTaken && old.st_mode & S_IFMT == S_IFREG
     guard !isTaken || old.st_mode & S_IFMT != S_IFDIR else { throw Self.unwritable(name, EISDIR) }
     beside = path + "." + String(UInt32.random(in: .min ... .max), radix: 16)
-    let descriptor = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+    let descriptor = openat(directory, beside, flags, 0o600)
     guard descriptor >= 0 else { throw Self.unwritable(name, errno) }
     defer { close(descriptor) }
     // Only root gives files away; others keep the group if they are in it.
+    let user = isThere ? old.st_uid : owner?.user
+    let group = isThere ? old.st_gid : owner?.group
     let isKept =
-      !isThere || fchown(descriptor, old.st_uid, old.st_gid) == 0
-      || fchown(descriptor, uid_t.max, old.st_gid) == 0
+      fchown(descriptor, user ?? .max, group ?? .max) == 0
+      || fchown(descriptor, uid_t.max, group ?? .max) == 0
     let mode = isThere ? old.st_mode & 0o777 : 0o644
     warning =
       isKept || mode & 0o004 != 0
@@ -36,23 +46,23 @@ struct StagedFile {
       !isThere || FilesBeside.outdate(old, by: descriptor), fsync(descriptor) == 0
     else {
       let code = errno
-      unlink(beside)
+      unlinkat(directory, beside, 0)
       throw Self.unwritable(name, code)
     }
   }
 
   /// Puts it in place in one step. It is gone if that fails.
   func takePlace() throws(CommandFailure) {
-    guard rename(beside, path) == 0 else {
+    guard renameat(directory, beside, directory, path) == 0 else {
       let code = errno
-      unlink(beside)
+      unlinkat(directory, beside, 0)
       throw Self.unwritable(name, code)
     }
     if let warning { Console.say(warning) }
   }
 
   /// Leaves what is in place as it is.
-  func giveUp() { unlink(beside) }
+  func giveUp() { unlinkat(directory, beside, 0) }
 
   private static func append(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
     var rest = bytes[...]

@@ -257,6 +257,12 @@ struct StatementPlan {
     do throws(DocumentFault) { statement = try Statement(json, registry: registry) } catch {
       throw .no("the statement cannot be: \(error)\(Self.culprit(json))")
     }
+    let dropped = last.map(Self.unknownMembers) ?? []
+    if !dropped.isEmpty {
+      Console.say(
+        "warning: the statement before has \(dropped.map { "\"\($0.shortened)\"" }.joined(separator: ", ")), which this"
+          + " version does not know, and the next one is without; hint: update ssl-pinning")
+    }
     // A host is written without what this version does not know, and clients would take it again.
     if let host = statement.hosts.first(where: { !$0.unknownCritical.isEmpty }) {
       throw .no(
@@ -282,6 +288,19 @@ struct StatementPlan {
       isRetired: isRetired, previous: statement.previous, mirrors: statement.mirrors)
   }
 
+  /// The members of a statement, and of its hosts, that are left out because this version does not know them. What is
+  /// critical among them is refused.
+  private static func unknownMembers(of last: Statement) -> [String] {
+    let rest = [
+      "type", "registry", "epoch", "version", "issued", "expires", "payloadDigest", "previous",
+      "critical", "retired",
+    ]
+    let hosts = last.json["hosts"]?.arrayValue?.compactMap(\.objectValue) ?? []
+    let ofHosts = Set(hosts.flatMap { $0.keys }).subtracting(hostSettings + ["critical"])
+    return last.json.keys.filter { !(settings + rest).contains($0) }.sorted()
+      + ofHosts.sorted().map { "hosts." + $0 }
+  }
+
   /// The host that cannot be one, which the reader of a statement does not name.
   private static func culprit(_ json: JSONObject) -> String {
     let hosts = json["hosts"]?.arrayValue ?? []
@@ -298,6 +317,12 @@ struct StatementPlan {
 
   private func number() throws(CommandFailure) -> RegistryStamp.Version {
     let number = try numberAfterLast()
+    let left = JSONNumber.greatestInteger - number.version
+    if version != nil, left < 36_500 {
+      Console.say(
+        "warning: after version \(number.version), \(left) are left in epoch \(number.epoch), and only the root keys can"
+          + " begin another; hint: without --version it is one more than the last")
+    }
     // What is replaced may be newer than the document that was named, say by a command that stayed in cron.
     for (place, other) in published where number <= other {
       throw .no(

@@ -48,12 +48,31 @@ struct DeniedAuthorityTests {
 
   @Test(
     "is refused as well while the endpoint does not answer, by the path before",
-    arguments: [11, 13] as [UInt8])
+    arguments: 11...13 as ClosedRange<UInt8>)
   func silent(key: UInt8) async throws {
     let service = try await running()
     service.scripted.observer.show(.unreachable(reason: "down"), at: "www.example.com")
     await service.scripted.service.look(at: "www.example.com")
     #expect(try await service.call("POST", "/denials", denial(pin(key))).status == 409)
+    await service.stop()
+  }
+
+  @Test("is told afterwards: by an alert as long as it stands there, and beside a staged key")
+  func told() async throws {
+    let service = try await running()
+    let stage = AdministeredService.endpoint + "/stage"
+    let before = try await service.call("POST", stage, #"{"pin":"\#(pin(2).base64)"}"#)
+    #expect(before["warnings"] == [])
+    #expect(try await service.call("POST", "/denials", denial(pin(12), force: true)).status == 200)
+    await service.scripted.service.look(at: "www.example.com")
+    let alerts = try await service.call("GET", AdministeredService.endpoint)
+    #expect(alerts["alertList", "0", "kind"] == .string("denied-key-seen"))
+    #expect(alerts["alertList", "0", "pin"] == .string(pin(12).base64))
+    let staged = try await service.call("POST", stage, #"{"pin":"\#(pin(3).base64)"}"#)
+    #expect(
+      staged["warnings", "0"]?.stringValue?.hasPrefix(
+        "the denied key \(pin(12).base64) stands above")
+        == true)
     await service.stop()
   }
 

@@ -53,11 +53,16 @@ extension AdministrationRoutes {
     _ = try call.query([])
     let body = try call.body(AnnouncedKey.members + ["note"])
     let (key, id) = (try AnnouncedKey(body), try call.path("id"))
-    let host = try await snapshot(call).endpoints.first { $0.id == id }?.fqdn
+    let document = try await snapshot(call)
+    let host = document.endpoints.first { $0.id == id }?.fqdn
     return try await perform(
       .stage(file: try call.path("file"), id: id, key.pin), call,
       why: try body.reason("note") ?? "", ["pin": .string(key.pin.base64)],
-      warnings: host.map(key.warnings) ?? [])
+      warnings: (host.map(key.warnings) ?? [])
+        + document.deniedAbove(id, at: administration.clock.now()).map {
+          "the denied key \($0.base64) stands above what the endpoint shows: clients refuse every connection there"
+            + " until its servers have another CA"
+        })
   }
 
   func approveKey(
