@@ -1,5 +1,46 @@
 import SslPinningRules
 
+/// Evaluates a chain at the times at one of which all its dates must hold, one after the other. The first time
+/// without a fault ends it, and so does any fault but a date: nothing else depends on the time.
+package enum MomentWalk {
+  /// - Parameters:
+  ///   - moments: Unix seconds; empty means the system's clock, which is `nil` to `evaluate`.
+  ///   - evaluate: the fault at one time, if there is one.
+  /// - Returns: the last fault, or none. A chain that is early at one of the times may be early.
+  package static func fault(
+    at moments: [Int64], evaluate: (Int64?) -> ChainFault?
+  ) -> ChainFault? {
+    var last: ChainFault?
+    for moment in asked(moments) {
+      let fault = evaluate(moment)
+      guard case .outOfDate = fault else { return fault }
+      last = later(fault, after: last)
+    }
+    return last
+  }
+
+  /// The same for an evaluation that blocks no thread.
+  package static func fault(
+    at moments: [Int64], evaluate: (Int64?) async -> ChainFault?
+  ) async -> ChainFault? {
+    var last: ChainFault?
+    for moment in asked(moments) {
+      let fault = await evaluate(moment)
+      guard case .outOfDate = fault else { return fault }
+      last = later(fault, after: last)
+    }
+    return last
+  }
+
+  private static func asked(_ moments: [Int64]) -> [Int64?] { moments.isEmpty ? [nil] : moments }
+
+  private static func later(_ fault: ChainFault?, after earlier: ChainFault?) -> ChainFault? {
+    guard case .outOfDate(let code, let reason, let mayBeEarly) = fault else { return fault }
+    return .outOfDate(
+      code: code, reason: reason, mayBeEarly: mayBeEarly || earlier?.isEarly == true)
+  }
+}
+
 /// When the dates of a registry's own server must hold: whoever is kept from the registry is kept from
 /// the cure.
 ///
