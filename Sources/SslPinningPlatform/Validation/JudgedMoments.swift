@@ -79,10 +79,4 @@ enum RegistryDates {
     else { return evidence }
     return judge([last])
   }
-
-  /// What a fetch is told of a chain that is not valid.
-  static func error(for fault: ChainFault, at time: TrustTime?) -> FetchError {
-    guard fault.isEarly, let time else { return .unreachable("\(fault)") }
-    return .notYetValid(clock: time.clock)
-  }
 }

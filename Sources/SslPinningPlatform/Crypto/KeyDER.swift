@@ -145,3 +145,118 @@ struct RSAKeyDER {
     return [tag] + (length.isEmpty ? [0] : length) + contents
   }
 }
+
+/// A P-256 or Ed25519 public key, read strictly from DER.
+///
+/// - One key has one SubjectPublicKeyInfo and so one key id: the algorithm's bytes are fixed
+///   (RFC 5480 §2.1.1 with a named curve, RFC 8410 §4), the point is uncompressed, and the length
+///   follows from both. Explicit parameters, compressed points and bytes behind are refused.
+/// - Whether the point lies on the curve is the platform's to say.
+struct CurveKeyDER {
+  let algorithm: SignatureAlgorithm
+  /// The SubjectPublicKeyInfo.
+  let spki: [UInt8]
+  /// 0x04, x and y (P-256), or the 32 bytes of RFC 8032 §5.1.2 (Ed25519).
+  let key: [UInt8]
+
+  /// - Returns: `nil` where `der` is a key of another type, or such a key in another spelling.
+  init?(_ der: [UInt8]) {
+    for (algorithm, frame, count) in Self.frames
+    where der.count == frame.count + count && der.starts(with: frame) {
+      let key = Array(der.dropFirst(frame.count))
+      guard algorithm == .edDSA || key.first == 0x04 else { return nil }
+      (self.algorithm, self.spki, self.key) = (algorithm, der, key)
+      return
+    }
+    return nil
+  }
+
+  /// All that stands before the key itself, and how many bytes the key has.
+  private static let frames: [(SignatureAlgorithm, [UInt8], Int)] = [
+    (
+      .es256,
+      [
+        0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08,
+        0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+      ], 65
+    ),
+    (
+      .edDSA,
+      [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00], 32
+    ),
+  ]
+}
+
+/// Tells the one DER spelling of an ECDSA signature from the others that some libraries let pass.
+///
+///     Ecdsa-Sig-Value ::= SEQUENCE { r INTEGER, s INTEGER }      (RFC 3279 §2.2.3)
+enum ECDSASignatureDER {
+  /// Whether `signature` is two positive integers of at most 32 bytes in DER, and nothing else.
+  static func isStrict(_ signature: [UInt8]) -> Bool {
+    var outer = DERReader(signature[...])
+    guard let pair = try? outer.element(tag: .sequence, what: "signature"), outer.isAtEnd else {
+      return false
+    }
+    var numbers = DERReader(pair.contents)
+    for name in ["r", "s"] {
+      guard let number = try? numbers.element(tag: .integer, what: name).contents,
+        isPositive(number)
+      else { return false }
+    }
+    return numbers.isAtEnd
+  }
+
+  private static func isPositive(_ number: ArraySlice<UInt8>) -> Bool {
+    guard let first = number.first, first < 0x80 else { return false }
+    guard first == 0 else { return number.count <= 32 }
+    guard let second = number.dropFirst().first else { return false }
+    return second >= 0x80 && number.count <= 33
+  }
+}
+
+/// Finds the DER of a key in any of the spellings that people pass keys in.
+///
+/// - DER begins with 0x30 and is taken as it stands, never trimmed.
+/// - PEM may stand among white space and text, and holds exactly one block.
+/// - Everything else is base64, of DER or of PEM, with line breaks or without. One layer only.
+enum KeyEncoding {
+  /// The DER inside `bytes`.
+  static func der(in bytes: [UInt8]) throws(VerificationKeyError) -> [UInt8] {
+    if isDER(bytes) { return bytes }
+    if isPEM(bytes) { return try contents(ofPEM: bytes) }
+    let characters = bytes.filter { !isWhiteSpace($0) }
+    guard !characters.isEmpty else { throw .empty }
+    guard let inner = StrictBase64.decode(characters) else { throw .unknownEncoding }
+    if isDER(inner) { return inner }
+    guard isPEM(inner) else { throw .unknownEncoding }
+    return try contents(ofPEM: inner)
+  }
+
+  private static func contents(ofPEM text: [UInt8]) throws(VerificationKeyError) -> [UInt8] {
+    let blocks: [PEMBlock]
+    do throws(PEMError) { blocks = try PEMBlock.blocks(in: text) } catch {
+      // Only private keys are ever encrypted.
+      throw error == .encrypted ? .privateKey : .pem(error)
+    }
+    // Refused before anything else is said: a private key has no business here at all.
+    guard !blocks.contains(where: { $0.label.hasSuffix("PRIVATE KEY") }) else { throw .privateKey }
+    guard let block = blocks.first else { throw .unknownEncoding }
+    guard blocks.count == 1 else { throw .severalBlocks(blocks.count) }
+    if block.label.hasSuffix("CERTIFICATE") { throw .certificate }
+    guard block.label == "PUBLIC KEY" || block.label == "RSA PUBLIC KEY" else {
+      throw .unexpectedBlock(label: block.label)
+    }
+    return block.bytes
+  }
+
+  private static func isDER(_ bytes: [UInt8]) -> Bool { bytes.first == 0x30 }
+
+  private static func isPEM(_ bytes: [UInt8]) -> Bool {
+    let marker = [UInt8]("-----BEGIN ".utf8)
+    return bytes.indices.contains { bytes[$0...].starts(with: marker) }
+  }
+
+  private static func isWhiteSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || (0x09...0x0d).contains(byte)
+  }
+}
