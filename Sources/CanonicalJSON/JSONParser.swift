@@ -176,3 +176,125 @@ struct JSONParser {
       JSONTape.Token(kind: kind, source: UInt32(source), first: first, second: second))
   }
 }
+
+/// How large and how deeply nested a document may be before it is refused.
+///
+/// Both limits exist for documents that come from somebody else: the size bounds the work, the depth
+/// bounds the stack that comparing, hashing, writing and freeing a ``JSONValue`` take.
+///
+/// Hazard: reading takes several times the document's size in memory, most for documents of nothing
+/// but short elements. Who reads documents of strangers sets `maximumBytes` to what may be expected.
+public struct JSONLimits: Sendable, Hashable {
+  /// The most arrays and objects that may be open at once; a lone scalar has depth 0, `[]` depth 1.
+  public let maximumDepth: Int
+
+  /// The most bytes a document may have.
+  public let maximumBytes: Int
+
+  /// 128 levels and 64 MiB.
+  ///
+  /// RFC 8259 section 9 leaves both to the parser. Signed documents nest four levels deep and a
+  /// registry of 100 000 keys has 22 MB, so both limits are far above use and far below harm.
+  public static let standard = JSONLimits()
+
+  /// The deepest nesting any limits allow: what comparing, hashing and freeing a value take of the
+  /// 512 KiB stack that second threads have on Apple platforms, in an optimized build.
+  public static let greatestDepth = 512
+
+  /// The largest size any limits allow: positions in a document are kept in 32 bits.
+  public static let greatestBytes = Int(Int32.max) - 1
+
+  /// Sets limits of one's own; values outside `0...greatestDepth` and `0...greatestBytes` are
+  /// brought to the nearest bound.
+  public init(maximumDepth: Int = 128, maximumBytes: Int = 64 * 1024 * 1024) {
+    self.maximumDepth = min(max(maximumDepth, 0), Self.greatestDepth)
+    self.maximumBytes = min(max(maximumBytes, 0), Self.greatestBytes)
+  }
+}
+
+extension JSONParser {
+  /// Skips white space and returns the byte after it, without taking it.
+  @inline(__always)
+  mutating func nextByte(_ document: Bytes) throws(JSONError) -> UInt8 {
+    skipWhiteSpace(document)
+    guard position < document.count else { throw .unexpectedEnd(offset: position) }
+    return document[position]
+  }
+
+  @inline(__always)
+  mutating func skipWhiteSpace(_ document: Bytes) {
+    while position < document.count {
+      switch document[position] {
+      case 0x20, 0x0A, 0x0D, 0x09: position += 1
+      default: return
+      }
+    }
+  }
+
+  /// Reads `true`, `false` or `null`, whose first byte has been seen.
+  mutating func literal(
+    _ text: StaticString, _ kind: JSONTape.Kind, _ document: Bytes
+  ) throws(JSONError) {
+    let start = position
+    for index in 0..<text.utf8CodeUnitCount {
+      guard position < document.count else { throw .unexpectedEnd(offset: position) }
+      guard document[position] == text.utf8Start[index] else {
+        throw offence(at: position, in: document)
+      }
+      position += 1
+    }
+    append(kind, at: start, 0, 0)
+  }
+
+  /// Reads a number, RFC 8259 section 6, whose first byte has been seen.
+  mutating func number(_ document: Bytes) throws(JSONError) {
+    let start = position
+    let isNegative = document[position] == UInt8(ascii: "-")
+    if isNegative { position += 1 }
+    let firstDigit = position
+    let leads = try digits(document)
+    if leads > 1, document[firstDigit] == UInt8(ascii: "0") {
+      throw .invalidNumber(offset: firstDigit + 1)
+    }
+    var isInteger = true
+    if position < document.count, document[position] == UInt8(ascii: ".") {
+      isInteger = false
+      position += 1
+      _ = try digits(document)
+    }
+    if position < document.count, document[position] | 0x20 == UInt8(ascii: "e") {
+      isInteger = false
+      position += 1
+      if position < document.count,
+        document[position] == UInt8(ascii: "+") || document[position] == UInt8(ascii: "-")
+      {
+        position += 1
+      }
+      _ = try digits(document)
+    }
+    // Fifteen digits always fit a double and are written back digit by digit; `-0` is not.
+    if isInteger, leads <= 15, !(isNegative && document[firstDigit] == UInt8(ascii: "0")) {
+      append(.integer, at: start, UInt32(start), UInt32(position))
+      return
+    }
+    let text = document.extracting(start..<position).withUnsafeBufferPointer {
+      String(decoding: $0, as: UTF8.self)
+    }
+    guard let value = Double(text) else { throw .invalidNumber(offset: start) }
+    guard let number = JSONNumber(value) else { throw .numberOverflow(offset: start) }
+    let bits = number.value.bitPattern
+    tape.doubles += 1
+    append(.double, at: start, UInt32(bits >> 32), UInt32(truncatingIfNeeded: bits))
+  }
+
+  /// Takes digits, at least one, and says how many.
+  private mutating func digits(_ document: Bytes) throws(JSONError) -> Int {
+    let start = position
+    while position < document.count, document[position] &- UInt8(ascii: "0") < 10 { position += 1 }
+    guard position > start else {
+      guard position < document.count else { throw .unexpectedEnd(offset: position) }
+      throw .invalidNumber(offset: position)
+    }
+    return position - start
+  }
+}

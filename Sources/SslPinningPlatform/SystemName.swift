@@ -1,5 +1,9 @@
 import Foundation
 
+#if os(Linux)
+  import CSslPinningShims
+#endif
+
 /// What failure reports call this system, in TrustKit's words where it has one.
 package enum SystemName {
   /// `IOS`, `TVOS`, `WATCHOS`, `MACOS`, or `LINUX`, which TrustKit does not know.
@@ -22,4 +26,16 @@ package enum SystemName {
     let version = ProcessInfo.processInfo.operatingSystemVersion
     return "\(version.majorVersion).\(version.minorVersion).\(version.patchVersion)"
   }
+}
+
+/// Whether the kernel calls the machine's clock synchronised (adjtimex(2)): a time daemon keeps it, and did
+/// so within the last hours. Setting the clock by hand ends that until the daemon has put it right.
+///
+/// - False if nobody keeps the clock, if a sandbox hides it, and on Apple's systems, where no server runs.
+package func isClockSynchronized() -> Bool {
+  #if os(Linux)
+    pp_is_clock_synchronized()
+  #else
+    false
+  #endif
 }

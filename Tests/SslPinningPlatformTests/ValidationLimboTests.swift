@@ -74,6 +74,25 @@ struct ValidationLimboTests {
       trust: anchors == .own ? .anchors(try test.trusted) : .system, system: system,
       mostIntermediates: test.maxChainDepth ?? VerifySettings.usualMostIntermediates)
     let host = try HostName(test.expectedPeerName?.value ?? "example.com")
-    return validator.evidence(presented: try test.presented, host: host, at: test.unixSeconds)
+    let evidence = validator.evidence(
+      presented: try test.presented, host: host, at: test.unixSeconds)
+    try expectProbesAgree(validator, with: evidence, on: test)
+    return evidence
+  }
+
+  /// A probe is told of the same path or of the same fault; the name is no part of that.
+  private func expectProbesAgree(
+    _ validator: ChainValidator, with evidence: ChainEvidence, on test: LimboCase
+  ) throws {
+    let examined = validator.examine(try test.presented, at: test.unixSeconds)
+    #expect((examined.path == nil) == (examined.fault != nil), "\(test.id)")
+    #expect((examined.code == 0) == (examined.fault == nil), "\(test.id)")
+    switch evidence.validation {
+    case .success(let chain):
+      let path = try examined.path?.map { try SPKIPin(certificateDER: $0) }
+      #expect(path == chain.path, "\(test.id)")
+    case .failure(let fault):
+      #expect(examined.fault == nil || examined.fault == fault, "\(test.id)")
+    }
   }
 }

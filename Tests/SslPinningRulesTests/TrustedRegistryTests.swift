@@ -1,5 +1,6 @@
 import SslPinningPlatform
 import SslPinningRules
+import TestSupport
 import Testing
 
 @Suite("Believing registries")
@@ -11,7 +12,7 @@ struct TrustedRegistryTests {
     _ pins: [(host: String, pin: UInt8)], limits: RegistryLimits = .standard
   ) throws -> TrustedRegistry {
     try TrustedRegistry(
-      accepting: SignedDocument.of(pins), verifiedBy: TestKey.own, digest: Digest.sha256,
+      accepting: SignedDocument.of(pins), verifiedBy: TestKey.own,
       at: Self.start, limits: limits)
   }
 
@@ -19,7 +20,7 @@ struct TrustedRegistryTests {
     _ registry: TrustedRegistry, _ pins: [(host: String, pin: UInt8)], day: Int64
   ) throws -> TrustedRegistry {
     try registry.accepting(
-      SignedDocument.of(pins), verifiedBy: TestKey.own, digest: Digest.sha256,
+      SignedDocument.of(pins), verifiedBy: TestKey.own,
       at: Self.start + day * Self.day)
   }
 
@@ -70,11 +71,11 @@ struct TrustedRegistryTests {
     for (name, bytes, error) in updates {
       #expect(throws: error, "\(name)") {
         try registry.accepting(
-          bytes, verifiedBy: TestKey.own, digest: Digest.sha256, at: Self.start + 9)
+          bytes, verifiedBy: TestKey.own, at: Self.start + 9)
       }
       #expect(throws: error, "\(name)") {
         try TrustedRegistry(
-          accepting: bytes, verifiedBy: TestKey.own, digest: Digest.sha256, at: Self.start)
+          accepting: bytes, verifiedBy: TestKey.own, at: Self.start)
       }
     }
     #expect(try pins(registry) == ["a.example": [.test(1)]])
@@ -107,7 +108,7 @@ struct TrustedRegistryTests {
     // A confirmation and a new document count alike.
     let confirmed = registry.confirmed(at: since + 30 * Self.day + 1)
     let renewed = try registry.accepting(
-      SignedDocument.of([("b.example", 4)]), verifiedBy: TestKey.own, digest: Digest.sha256,
+      SignedDocument.of([("b.example", 4)]), verifiedBy: TestKey.own,
       at: since + 30 * Self.day + 1)
     for registry in [confirmed, renewed] {
       #expect(try pins(registry) == ["b.example": [.test(4)]])
@@ -142,7 +143,7 @@ struct TrustedRegistryTests {
     let registry = try first([("a.example", 1), ("b.example", 3)]).accepting(
       SignedDocument.of(entries: [
         "{\"domainName\":\"a.example\",\"key\":\"AAAA\"}", SignedDocument.entry("b.example", 3),
-      ]), verifiedBy: TestKey.own, digest: Digest.sha256, at: Self.start)
+      ]), verifiedBy: TestKey.own, at: Self.start)
     #expect(try pins(registry) == ["a.example": [], "b.example": [.test(3)]])
   }
 
@@ -156,7 +157,7 @@ struct TrustedRegistryTests {
     #expect(right.stamp.isStale(at: Self.start + 8 * 86_400))
     let gone = try ahead.accepting(
       SignedDocument.of(entries: [SignedDocument.entry("a.example", 1)]),
-      verifiedBy: TestKey.own, digest: Digest.sha256, at: Self.start)
+      verifiedBy: TestKey.own, at: Self.start)
     #expect(gone.registry.problems == [.vanished(try HostPattern("b.example"), since: Self.start)])
     #expect(gone.confirmed(at: Self.start + 29 * 86_400).registry.problems.count == 1)
     #expect(gone.confirmed(at: Self.start + 31 * 86_400).registry.problems.isEmpty)
@@ -175,9 +176,9 @@ struct TrustedRegistryTests {
     }
     let extreme = try TrustedRegistry(
       accepting: SignedDocument.of([("a.example", 1), ("b.example", 2)]),
-      verifiedBy: TestKey.own, digest: Digest.sha256, at: .min)
+      verifiedBy: TestKey.own, at: .min)
     let later = try extreme.accepting(
-      SignedDocument.of([("b.example", 2)]), verifiedBy: TestKey.own, digest: Digest.sha256,
+      SignedDocument.of([("b.example", 2)]), verifiedBy: TestKey.own,
       at: .max)
     #expect(later.confirmed(at: .max).stamp.age(at: .min) == 0)
     #expect(extreme.stamp.age(at: .max) == .max)

@@ -1,4 +1,5 @@
 import Foundation
+import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 import TestSupport
@@ -138,7 +139,7 @@ import Testing
     }
     func shown() async throws -> SPKIPin? {
       let port = try #require(server.service.address).port
-      let probe = try TLSProbe(anchors: try TrustAnchors([authority.root]))
+      let probe = try TLSProbe(anchors: try ChainValidator(anchors: [authority.root]))
       let target = try ProbeTarget(host: "site.test", port: port, connectTo: [.loopback(port)])
       return try await probe.probe(target).presented.first?.pin
     }

@@ -1,4 +1,5 @@
 import Foundation
+import SslPinningPlatform
 import TLSTools
 import TestSupport
 import Testing
@@ -81,7 +82,7 @@ struct NginxTests {
   @Test("takes another key while it runs")
   func rotation() async throws {
     let nginx = try await Nginx.start(.init(identity))
-    let probe = try TLSProbe(anchors: TrustAnchors([authority.root]))
+    let probe = try TLSProbe(anchors: ChainValidator(anchors: [authority.root]))
     let target = try ProbeTarget(host: "site.test", connectTo: [.loopback(nginx.port)])
     let next = try authority.issue(names: ["site.test"])
     #expect(try await probe.probe(target).leaf.certificate == identity.leaf)

@@ -1,5 +1,6 @@
 import FaultLab
 import Foundation
+import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 import TestSupport
@@ -13,7 +14,7 @@ struct ProbeSuitesTests {
 
   init() throws {
     authority = try .makeRoot(name: "Suites Root")
-    probe = try TLSProbe(anchors: TrustAnchors([authority.root]))
+    probe = try TLSProbe(anchors: ChainValidator(anchors: [authority.root]))
   }
 
   @Test("a server that insists on one suite of TLS 1.2 and below")

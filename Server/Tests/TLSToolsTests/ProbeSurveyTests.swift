@@ -9,12 +9,12 @@ import Testing
 @Suite("TLS probe: every address, every route")
 struct ProbeSurveyTests {
   private let authority: CertificateAuthority
-  private let anchors: TrustAnchors
+  private let anchors: ChainValidator
   private static let host = Result { try HostName("site.test") }
 
   init() throws {
     authority = try .makeRoot(name: "Survey Root")
-    anchors = try TrustAnchors([authority.root])
+    anchors = try ChainValidator(anchors: [authority.root])
   }
 
   private func survey(
@@ -217,7 +217,7 @@ struct ProbeSurveyTests {
           .untrusted(reason: "unable to get local issuer certificate", leaf: pin)))
     let believed = try await probe.survey(
       Self.host.get(), port: server.port, from: routes, limits: ProbeLimits(total: 60_000),
-      trusting: TrustAnchors([authority.root, attacker.root]), cache: VerdictCache())
+      trusting: ChainValidator(anchors: [authority.root, attacker.root]), cache: VerdictCache())
     #expect(Self.leaf(believed.last) == pin)
   }
 

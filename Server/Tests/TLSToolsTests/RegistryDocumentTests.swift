@@ -56,7 +56,7 @@ struct RegistryDocumentTests {
       #expect(throws: Never.self) {
         try TrustedRegistry(
           accepting: bytes, verifiedBy: try VerificationKey(try Self.rsa.get().publicKeyPEM),
-          digest: Digest.sha256, at: Self.start)
+          at: Self.start)
       }
       // What is signed is what stands there.
       #expect(try canonicalize(bytes) == bytes)

@@ -9,14 +9,14 @@ import Testing
 @Suite("A proxy that is asked over TLS proves itself before it is asked")
 struct SecuredTunnelTests {
   private let authority: CertificateAuthority
-  private let anchors: TrustAnchors
+  private let anchors: ChainValidator
   private let proxyIdentity: ServerIdentity
   private let server: LocalTLSServer
   private let leaf: SPKIPin
 
   init() throws {
     authority = try .makeRoot(name: "Tunnel Root")
-    anchors = try TrustAnchors([authority.root])
+    anchors = try ChainValidator(anchors: [authority.root])
     proxyIdentity = try authority.issue(names: ["localhost"])
     let identity = try authority.issue(names: ["site.test"])
     leaf = try SPKIPin(certificateDER: identity.leaf.der)
@@ -24,7 +24,7 @@ struct SecuredTunnelTests {
   }
 
   private func proxy(
-    showing identity: ServerIdentity, admitting clients: TrustAnchors? = nil
+    showing identity: ServerIdentity, admitting clients: ChainValidator? = nil
   ) throws -> InterceptingProxy {
     let port = server.port
     return try InterceptingProxy.tunnelling(showing: identity, admitting: clients) { _, _ in
@@ -97,7 +97,8 @@ struct SecuredTunnelTests {
   @Test("a proxy that admits by certificate is shown it; without one nothing is seen")
   func clientCertificate() async throws {
     let clients = try CertificateAuthority.makeRoot(name: "Clients")
-    let proxy = try proxy(showing: proxyIdentity, admitting: TrustAnchors([clients.root]))
+    let proxy = try proxy(
+      showing: proxyIdentity, admitting: ChainValidator(anchors: [clients.root]))
     let pins: Set<SPKIPin> = [try pin(proxyIdentity)]
     let shown = try ProxyTrust(
       pins: pins, anchors: nil, identity: clients.issue(names: ["server.test"]))

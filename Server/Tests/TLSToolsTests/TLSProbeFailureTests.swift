@@ -9,7 +9,7 @@ import Testing
 struct TLSProbeFailureTests {
   let probe: TLSProbe
 
-  init() throws { probe = try TLSProbe(anchors: TrustAnchors([])) }
+  init() throws { probe = try TLSProbe(anchors: ChainValidator(anchors: [])) }
 
   private func failure(
     at port: UInt16, milliseconds: Int64 = 30_000
@@ -91,7 +91,7 @@ struct TLSProbeFailureTests {
   @Test("a name that does not resolve, with the resolver's reason")
   func noSuchName() async throws {
     let resolver = NameResolver { _, _ in .failure(.init(reason: "Name or service not known")) }
-    let probe = try TLSProbe(anchors: TrustAnchors([]), resolver: resolver)
+    let probe = try TLSProbe(anchors: ChainValidator(anchors: []), resolver: resolver)
     let target = try ProbeTarget(host: "missing.test")
     await #expect(throws: ProbeError.dns(host: "missing.test", reason: "Name or service not known"))
     {
@@ -106,7 +106,7 @@ struct TLSProbeFailureTests {
       release.wait()
       return .failure(.init(reason: "too late"))
     }
-    let probe = try TLSProbe(anchors: TrustAnchors([]), resolver: resolver)
+    let probe = try TLSProbe(anchors: ChainValidator(anchors: []), resolver: resolver)
     // More than there are resolver threads: the last of them are never begun.
     let failures = await withTaskGroup(of: ProbeError?.self) { group in
       for index in 0..<40 {
@@ -134,9 +134,9 @@ struct TLSProbeFailureTests {
     let authority = try CertificateAuthority.makeRoot(name: "Demanding Root")
     let identity = try authority.issue(names: ["site.test"])
     let server = try InterceptingProxy.tunnelling(
-      showing: identity, admitting: TrustAnchors([authority.root]),
+      showing: identity, admitting: ChainValidator(anchors: [authority.root]),
       options: TLSServerOptions(minimum: version, maximum: version))
-    let probe = try TLSProbe(anchors: TrustAnchors([authority.root]))
+    let probe = try TLSProbe(anchors: ChainValidator(anchors: [authority.root]))
     let target = try ProbeTarget(host: "site.test", connectTo: [.loopback(server.port)])
     let result = try await probe.probe(target)
     #expect(result.isTrusted)
@@ -158,7 +158,7 @@ struct TLSProbeFailureTests {
         "s_server", "-accept", "\(port)", "-cert", certificate, "-key", key, "-tls1_2",
         "-cipher", "AES128-GCM-SHA256:@SECLEVEL=0", "-Verify", "1", "-quiet",
       ])
-    let probe = try TLSProbe(anchors: TrustAnchors([authority.root]))
+    let probe = try TLSProbe(anchors: ChainValidator(anchors: [authority.root]))
     let target = try ProbeTarget(host: "site.test", connectTo: [.loopback(port)])
     var outcome: ProbeError? = .refused(.loopback(port))
     // Until it listens.

@@ -16,7 +16,7 @@ struct TLSProbeTests {
   init() throws {
     root = try CertificateAuthority.makeRoot(name: "Probe Root")
     issuing = try root.issueIntermediate(name: "Probe Issuer")
-    probe = try TLSProbe(anchors: TrustAnchors([root.root]))
+    probe = try TLSProbe(anchors: ChainValidator(anchors: [root.root]))
   }
 
   private func serve(
@@ -166,19 +166,19 @@ struct TLSProbeTests {
     let target = try ProbeTarget(host: "site.test", connectTo: [.loopback(server.port)])
     let other = try CertificateAuthority.makeRoot(name: "Other")
     let results = [
-      try await probe.probe(target, trusting: TrustAnchors([])),
-      try await probe.probe(target, trusting: TrustAnchors([other.root])),
+      try await probe.probe(target, trusting: ChainValidator(anchors: [])),
+      try await probe.probe(target, trusting: ChainValidator(anchors: [other.root])),
       try await probe.probe(target, trusting: .system()),
-      try await probe.probe(target, trusting: TrustAnchors([other.root, root.root])),
+      try await probe.probe(target, trusting: ChainValidator(anchors: [other.root, root.root])),
       try await probe.probe(
-        target, trusting: TrustAnchors(reading: Array((other.root.pem + root.root.pem).utf8))),
-      try await probe.probe(target, trusting: TrustAnchors(reading: root.root.der)),
-      try await probe.probe(target, trusting: TrustAnchors([issuing.certificate])),
+        target, trusting: ChainValidator(anchorsIn: Array((other.root.pem + root.root.pem).utf8))),
+      try await probe.probe(target, trusting: ChainValidator(anchorsIn: root.root.der)),
+      try await probe.probe(target, trusting: ChainValidator(anchors: [issuing.certificate])),
     ]
     #expect(results.map(\.isTrusted) == [false, false, false, true, true, true, true])
     #expect(results.last?.validated?.count == 2)
     for bad in [[], Array("nothing".utf8), [0x30, 0x03]] {
-      #expect(throws: CertificateError.self) { try TrustAnchors(reading: bad) }
+      #expect(throws: CertificateError.self) { try ChainValidator(anchorsIn: bad) }
     }
   }
 

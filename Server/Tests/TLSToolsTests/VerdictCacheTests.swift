@@ -1,5 +1,6 @@
 import FaultLab
 import Foundation
+import SslPinningPlatform
 import SslPinningRules
 import Testing
 
@@ -9,14 +10,14 @@ import Testing
 @Suite("Kept verdicts on chains")
 struct VerdictCacheTests {
   private let authority: CertificateAuthority
-  private let anchors: TrustAnchors
+  private let anchors: ChainValidator
   private let identity: ServerIdentity
   private let cache = VerdictCache()
   private static let now = Int64(Date().timeIntervalSince1970)
 
   init() throws {
     authority = try .makeRoot(name: "Kept Root")
-    anchors = try TrustAnchors([authority.root])
+    anchors = try ChainValidator(anchors: [authority.root])
     identity = try authority.issueIntermediate(name: "Kept Issuer")
       .issue(
         names: ["site.test"], validity: Validity(notBefore: Self.now - 60, notAfter: Self.now + 300)
@@ -30,14 +31,14 @@ struct VerdictCacheTests {
   }
 
   private func keep() throws {
-    try cache.keep(path, for: VerdictCache.Key(chain, anchors: anchors), at: Self.now)
+    try cache.keep(path, for: VerdictCache.Key(chain, validator: anchors), at: Self.now)
   }
 
   private func kept(
-    _ certificates: [Certificate]? = nil, _ anchors: TrustAnchors? = nil, at seconds: Int64 = 0
+    _ certificates: [Certificate]? = nil, _ anchors: ChainValidator? = nil, at seconds: Int64 = 0
   ) -> [PathCertificate]? {
     cache.path(
-      for: VerdictCache.Key(certificates ?? chain, anchors: anchors ?? self.anchors),
+      for: VerdictCache.Key(certificates ?? chain, validator: anchors ?? self.anchors),
       at: Self.now + seconds)
   }
 
@@ -63,8 +64,8 @@ struct VerdictCacheTests {
   @Test("nor under other anchors, even of the same certificates")
   func otherAnchors() throws {
     try keep()
-    #expect(kept(chain, try TrustAnchors([authority.root])) == nil)
-    #expect(kept(chain, try TrustAnchors([])) == nil)
+    #expect(kept(chain, try ChainValidator(anchors: [authority.root])) == nil)
+    #expect(kept(chain, try ChainValidator(anchors: [])) == nil)
   }
 
   @Test("it ends with the first certificate of its path, to the second")
@@ -78,7 +79,7 @@ struct VerdictCacheTests {
   @Test("it lasts ten minutes at most, and not at a time before it was made")
   func lifetime() throws {
     let longer = try authority.issue(names: ["site.test"])
-    let key = VerdictCache.Key([longer.leaf], anchors: anchors)
+    let key = VerdictCache.Key([longer.leaf], validator: anchors)
     let path = try #require(cache.described([longer.leaf, authority.root]))
     cache.keep(path, for: key, at: Self.now)
     #expect(cache.path(for: key, at: Self.now + VerdictCache.lifetime) == path)
@@ -93,7 +94,8 @@ struct VerdictCacheTests {
     let path = try path
     func key(_ number: UInt8) throws -> VerdictCache.Key {
       // Any bytes will do for a key.
-      VerdictCache.Key(try [authority.issue(names: ["h\(number).test"]).leaf], anchors: anchors)
+      VerdictCache.Key(
+        try [authority.issue(names: ["h\(number).test"]).leaf], validator: anchors)
     }
     let asked = try key(0)
     cache.keep(path, for: asked, at: Self.now)
@@ -112,7 +114,7 @@ struct VerdictCacheTests {
   func names() async throws {
     let server = try LocalTLSServer(identity: identity) { _ in .text("never asked") }
     let probe = try TLSProbe(anchors: anchors)
-    func look(_ host: String, _ anchors: TrustAnchors) async throws -> ProbeVerdict? {
+    func look(_ host: String, _ anchors: ChainValidator) async throws -> ProbeVerdict? {
       let findings = try await probe.survey(
         HostName(host), port: server.port, addresses: [.loopback(server.port)], from: [.direct],
         limits: ProbeLimits(total: 60_000), trusting: anchors, cache: cache)
@@ -128,7 +130,7 @@ struct VerdictCacheTests {
       try await look("other.test", anchors)
         == .untrusted(reason: "the certificate is not for other.test", leaf: pin, isChainGood: true)
     )
-    let others = try TrustAnchors([CertificateAuthority.makeRoot(name: "Other").root])
+    let others = try ChainValidator(anchors: [CertificateAuthority.makeRoot(name: "Other").root])
     #expect(
       try await look("site.test", others)
         == .untrusted(reason: "unable to get local issuer certificate", leaf: pin))

@@ -148,4 +148,139 @@
       return (PP_REFUSE, transport.refusals.note(evaluation))
     }
   }
+
+  /// The C side of ``SessionHook``: unwraps pointers, writes texts, and decides nothing.
+  enum HookCallbacks {
+    static func options(for hook: SessionHook, store: OpaquePointer, checkHost: Bool)
+      -> pp_session_options
+    {
+      pp_session_options(
+        context: Unmanaged.passRetained(hook).toOpaque(), release: releaseHook, admit: admit,
+        judge: judge, release_proof: releaseProof, confirm: confirm, parked: parked, ended: ended,
+        cookies: cookies, store: store, check_host: checkHost)
+    }
+
+    private static let releaseHook: @convention(c) (UnsafeMutableRawPointer?) -> Void = {
+      guard let context = $0 else { return }
+      Unmanaged<SessionHook>.fromOpaque(context).release()
+    }
+
+    private static let releaseProof: @convention(c) (UnsafeMutableRawPointer?) -> Void = {
+      guard let proof = $0 else { return }
+      Unmanaged<JudgedConnection>.fromOpaque(proof).release()
+    }
+
+    private static let admit:
+      @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<pp_transfer>?, UnsafeMutablePointer<CChar>?
+      ) -> pp_decision = { context, transfer, message in
+        guard let context, let transfer else { return PP_REFUSE }
+        let (decision, text) = hook(context).admit(
+          scheme: String(cString: transfer.pointee.scheme),
+          host: String(cString: transfer.pointee.host))
+        write(text, to: message)
+        return decision
+      }
+
+    private static let judge:
+      @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<pp_transfer>?, OpaquePointer?,
+        UnsafeMutablePointer<UnsafeMutableRawPointer?>?, UnsafeMutablePointer<CChar>?
+      ) -> pp_decision = { context, transfer, storeContext, proof, message in
+        guard let context, let transfer, let storeContext, let proof else { return PP_REFUSE }
+        let (decision, connection, text) = hook(context).judge(
+          transfer.pointee, storeContext: storeContext)
+        if let connection { proof.pointee = Unmanaged.passRetained(connection).toOpaque() }
+        write(text, to: message)
+        return decision
+      }
+
+    private static let confirm:
+      @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<pp_transfer>?, UnsafeMutableRawPointer?,
+        UnsafeMutablePointer<CChar>?
+      ) -> pp_decision = { context, transfer, proof, message in
+        guard let context, let transfer else { return PP_REFUSE }
+        let connection = proof.map {
+          Unmanaged<JudgedConnection>.fromOpaque($0).takeUnretainedValue()
+        }
+        let (decision, text) = hook(context).confirm(transfer.pointee, connection)
+        write(text, to: message)
+        return decision
+      }
+
+    private static let parked:
+      @convention(c) (UnsafeMutableRawPointer?, UInt64, UnsafePointer<pp_transfer>?) -> Void = {
+        context, session, transfer in
+        guard let context, let transfer else { return }
+        hook(context).parked(session: session, transfer: transfer.pointee.id)
+      }
+
+    private static let ended: @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void = {
+      context, transfer in
+      guard let context else { return }
+      hook(context).ended(transfer: transfer)
+    }
+
+    private static let cookies:
+      @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?)
+        -> UnsafeMutablePointer<CChar>? = { context, url in
+          guard let context, let url,
+            let value = hook(context).cookies(for: String(cString: url))
+          else { return nil }
+          return strdup(value)
+        }
+
+    private static func hook(_ context: UnsafeMutableRawPointer) -> SessionHook {
+      Unmanaged<SessionHook>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    private static func write(_ text: String, to message: UnsafeMutablePointer<CChar>?) {
+      guard let message, !text.isEmpty else { return }
+      // Cut between characters, not inside one.
+      var end = text.endIndex
+      while text.utf8.distance(from: text.startIndex, to: end) > Int(PP_MESSAGE_SIZE) - 1 {
+        end = text.index(before: end)
+      }
+      let bytes = text[..<end].utf8.map { CChar(bitPattern: $0) } + [0]
+      message.update(from: bytes, count: bytes.count)
+    }
+  }
+
+  /// What a connection owns once it was accepted: for whom, on what certificates, under which
+  /// generation of pins. Lives as ex_data of the connection's SSL.
+  final class JudgedConnection: Sendable {
+    /// The host as the URL spelled it, with its terminator: compared before every request.
+    private let spelling: [CChar]
+    let host: HostName
+    /// What the server sent, in DER: after a change of pins the chain is judged again in full,
+    /// because another of its paths may be the pinned one now.
+    let presented: [[UInt8]]
+    private let accepted: Locked<UInt64>
+
+    init(
+      spelling: UnsafePointer<CChar>, host: HostName, presented: [[UInt8]], accepted: UInt64
+    ) {
+      self.spelling = Array(UnsafeBufferPointer(start: spelling, count: strlen(spelling) + 1))
+      self.host = host
+      self.presented = presented
+      self.accepted = Locked(accepted)
+    }
+
+    /// Whether the connection was accepted for a host of this spelling, under this generation.
+    func isAccepted(for other: UnsafePointer<CChar>, generation: UInt64) -> Bool {
+      strcmp(spelling, other) == 0 && accepted.withLock { $0 == generation }
+    }
+
+    func accept(under generation: UInt64) { accepted.withLock { $0 = generation } }
+  }
+
+  /// What tests see of `quiet_tls.h`: connections that a peer's leaving does not end the process by.
+  package enum QuietTLS {
+    /// Prepares an `SSL_CTX`.
+    package static func prepare(_ context: OpaquePointer) -> Bool { pp_tls_quiet(context) }
+
+    /// How many contexts were prepared in this process.
+    package static var count: Int { Int(pp_tls_quiet_count()) }
+  }
 #endif

@@ -18,6 +18,9 @@
     /// does). Under ``TrustMode/pinnedKeysOnly`` it is empty.
     package var storePointer: OpaquePointer { store.pointer }
 
+    /// Another number for each validator that was ever made in this process.
+    package var generation: UInt64 { store.generation }
+
     /// Judges the chain of a handshake, inside the callback of `SSL_CTX_set_cert_verify_callback`.
     ///
     /// - The same judgement as ``evidence(presented:host:at:)``, over this validator's anchors and
@@ -36,10 +39,9 @@
       defer { ERR_pop_to_mark() }
       guard let sent = Self.sent(in: storeContext) else { return .nothingSent }
       guard store.validates else { return .notValidated(presented: sent.pins) }
-      let judgement = PathJudgement(
-        anchors: store.pointer, settings: store.settings, chain: sent.stack, host: host,
-        at: time?.dates ?? [])
-      judgement.tell(storeContext)
+      let judgement = ChainVerifier(store: store, sent: sent, moments: time?.dates ?? [])
+        .judgement(for: host)
+      judgement.found.tell(storeContext)
       return ChainEvidence(presented: sent.pins, validation: judgement.validation)
     }
 
@@ -68,7 +70,7 @@
       let (verdict, judgement) = store.verdict(on: sent, host: host, at: judge.time?.dates ?? []) {
         judge.evaluate($0, host: host)
       }
-      judgement?.tell(storeContext)
+      judgement?.found.tell(storeContext)
       return verdict
     }
 
@@ -83,14 +85,30 @@
         return .unreadable("the server sent no certificate")
       }
       let last = RegistryDates.lastMoment(for: sent.presented, at: time)
-      let found = PathJudgement.findPath(
-        anchors: store.pointer, settings: store.settings, chain: sent.stack,
-        at: (time?.dates ?? []) + (last.map { [$0] } ?? []))
-      X509_STORE_CTX_set_error(storeContext, found.code)
-      if let path = found.path?.release() {
-        X509_STORE_CTX_set0_verified_chain(storeContext, path)
-      }
+      let verifier = ChainVerifier(store: store, sent: sent, moments: time?.dates ?? [])
+      let found = verifier.path(at: verifier.moments + (last.map { [$0] } ?? []))
+      found.tell(storeContext)
       return found.fault
+    }
+
+    /// Looks for a valid path from the first of these certificates (DER), by the same code as every judgement.
+    ///
+    /// - Parameter unixSeconds: the time at which the dates must hold; `nil` means the system's clock.
+    package func examine(_ presented: [[UInt8]], at unixSeconds: Int64?) -> ChainExamination {
+      ERR_set_mark()
+      defer { ERR_pop_to_mark() }
+      do throws(ChainFault) {
+        let sent = try SentChain(presented: presented)
+        let verifier = ChainVerifier(
+          store: store, sent: sent, moments: unixSeconds.map { [$0] } ?? [])
+        let found = verifier.path(at: verifier.moments)
+        let path = found.fault == nil ? found.path?.certificates : nil
+        return ChainExamination(
+          code: found.code, depth: found.depth, fault: found.fault,
+          path: path?.map { CertificateStack.der(of: $0) ?? [] })
+      } catch {
+        return ChainExamination(code: X509_V_ERR_UNSPECIFIED, depth: 0, fault: error, path: nil)
+      }
     }
 
     private static func sent(in storeContext: OpaquePointer) -> SentChain? {
@@ -100,12 +118,16 @@
     }
   }
 
-  extension PathJudgement {
-    /// Leaves the result and the path in the context of a handshake, as its own verification would.
-    fileprivate func tell(_ storeContext: OpaquePointer) {
-      X509_STORE_CTX_set_error(storeContext, code)
-      if let path = path?.release() { X509_STORE_CTX_set0_verified_chain(storeContext, path) }
-    }
+  /// What came of a chain, for whoever reports it instead of deciding by it. The name is judged apart.
+  package struct ChainExamination: Sendable {
+    /// OpenSSL's code: `X509_V_OK`, which is 0, for a valid path.
+    package let code: Int32
+    /// Which certificate of the path the code is about; 0 is the leaf.
+    package let depth: Int
+    /// Why there is no valid path; `nil` if there is one.
+    package let fault: ChainFault?
+    /// The valid path in DER, leaf first, anchor last; `nil` if there is none.
+    package let path: [[UInt8]]?
   }
 
   extension ChainEvidence {

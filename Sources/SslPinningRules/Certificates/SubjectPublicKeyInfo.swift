@@ -70,3 +70,124 @@ public enum SubjectPublicKeyInfo {
     return (validity, try body.element(tag: .sequence, what: "subjectPublicKeyInfo").whole)
   }
 }
+
+/// The SHA-256 of a whole certificate in DER: this certificate and no other, not even its renewal
+/// with the same key.
+///
+/// Certificates end within months; a pin on the key survives a renewal, this one does not. It exists
+/// for apps that bundle their server's or CA's certificate.
+public struct CertificateFingerprint: Hashable, Sendable {
+  /// The 32 bytes.
+  public let bytes: [UInt8]
+
+  /// A fingerprint from its 32 bytes.
+  ///
+  /// - Returns: `nil` where there are not exactly 32 bytes.
+  public init?(digest: some Collection<UInt8>) {
+    guard digest.count == 32 else { return nil }
+    self.init(computed: [UInt8](digest))
+  }
+
+  /// A fingerprint from 32 bytes that a hash function just computed.
+  package init(computed digest: [UInt8]) {
+    precondition(digest.count == 32, "a SHA-256 has 32 bytes")
+    bytes = digest
+  }
+}
+
+extension CertificateFingerprint: Comparable {
+  public static func < (left: CertificateFingerprint, right: CertificateFingerprint) -> Bool {
+    left.bytes.lexicographicallyPrecedes(right.bytes)
+  }
+}
+
+extension CertificateFingerprint: CustomStringConvertible {
+  /// Lower-case hex, as `openssl x509 -fingerprint -sha256` has it without its colons.
+  public var description: String {
+    hex(bytes)
+  }
+}
+
+/// Walks the elements of one DER value (X.690 §8.1, §10.1): low tag numbers and definite,
+/// minimal lengths only. Enough to find a field; it decodes nothing.
+package struct DERReader {
+  package enum Tag: UInt8, Sendable {
+    case integer = 0x02
+    case bitString = 0x03
+    case octetString = 0x04
+    case null = 0x05
+    case objectIdentifier = 0x06
+    case utcTime = 0x17
+    case generalizedTime = 0x18
+    case sequence = 0x30
+    case explicit0 = 0xa0
+  }
+
+  package struct Element {
+    /// Tag, length and contents.
+    package let whole: ArraySlice<UInt8>
+    package let contents: ArraySlice<UInt8>
+  }
+
+  private var rest: ArraySlice<UInt8>
+
+  package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+  package var isAtEnd: Bool { rest.isEmpty }
+  package var offset: Int { rest.startIndex }
+  package var nextTag: Tag? { rest.first.flatMap(Tag.init(rawValue:)) }
+
+  /// Takes the next element, which must have this tag.
+  package mutating func element(tag: Tag, what: String) throws(CertificateSyntaxError) -> Element {
+    guard let first = rest.first else { throw .truncated(what, offset: offset) }
+    guard first == tag.rawValue else { throw .unexpectedTag(first, what, offset: offset) }
+    let lengthStart = rest.startIndex + 1
+    guard lengthStart < rest.endIndex else { throw .truncated(what, offset: offset) }
+    var length = Int(rest[lengthStart])
+    var contentsStart = lengthStart + 1
+    if length >= 0x80 {
+      // Four bytes of length are 4 GB; zero of them would be BER's indefinite form.
+      let count = length & 0x7f
+      guard (1...4).contains(count) else { throw .badLength(what, offset: lengthStart) }
+      guard contentsStart + count <= rest.endIndex else { throw .truncated(what, offset: offset) }
+      length = rest[contentsStart..<(contentsStart + count)].reduce(0) { $0 << 8 | Int($1) }
+      let minimal = length >= 0x80 && (count == 1 || length >> (8 * (count - 1)) != 0)
+      guard minimal else { throw .badLength(what, offset: lengthStart) }
+      contentsStart += count
+    }
+    guard rest.endIndex - contentsStart >= length else { throw .truncated(what, offset: offset) }
+    let end = contentsStart + length
+    let element = Element(
+      whole: rest[rest.startIndex..<end], contents: rest[contentsStart..<end])
+    rest = rest[end...]
+    return element
+  }
+}
+
+/// Why bytes are not a certificate that a pin can be taken from. Offsets are in bytes from the
+/// start of the DER.
+public enum CertificateSyntaxError: Error, Equatable, Sendable {
+  /// The bytes end inside this field.
+  case truncated(String, offset: Int)
+  /// Another element stands where this field belongs.
+  case unexpectedTag(UInt8, String, offset: Int)
+  /// A length that DER does not allow: indefinite, not minimal, or beyond 4 GB.
+  case badLength(String, offset: Int)
+  /// Bytes behind the certificate.
+  case trailingData(offset: Int)
+}
+
+extension CertificateSyntaxError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .truncated(let field, let offset):
+      "not a certificate: it ends inside \(field) at byte \(offset)"
+    case .unexpectedTag(let tag, let field, let offset):
+      "not a certificate: tag 0x\(String(tag, radix: 16)) where \(field) belongs, at byte \(offset)"
+    case .badLength(let field, let offset):
+      "not a certificate: a length that DER does not allow in \(field), at byte \(offset)"
+    case .trailingData(let offset):
+      "data behind the certificate, at byte \(offset)"
+    }
+  }
+}

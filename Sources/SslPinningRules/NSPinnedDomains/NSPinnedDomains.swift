@@ -80,3 +80,122 @@ extension [String: PropertyListValue] {
     sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
   }
 }
+
+/// Something under `NSPinnedDomains` that does not do what it seems to. Told, never fatal.
+public struct NSPinnedDomainsProblem: Hashable, Sendable {
+  /// What is wrong.
+  public enum Fault: Hashable, Sendable {
+    /// The domain is no host name; the entry pins nothing, here and on Apple platforms.
+    case unreadableDomain(HostNameError)
+    /// The domain ends in a dot. It is pinned here; Apple platforms never match it.
+    case trailingDot
+    /// The domain's value is not a dictionary; the domain is refused. Apple platforms pass over it.
+    case entryNotADictionary(found: String)
+    /// The entry has no list of identities; it pins nothing, here and on Apple platforms.
+    case noList
+    /// `NSIncludesSubdomains` is not a boolean; subdomains are not pinned, here and there.
+    case notABoolean(found: String)
+    /// `NSIncludesSubdomains` of an IP address, which has none.
+    case subdomainsOfAddress
+    /// The list is not an array: no identity of it can match.
+    case listNotAnArray(found: String)
+    /// The list is empty: no identity of it can match.
+    case emptyList
+    /// The identity is not a dictionary with a text under `SPKI-SHA256-BASE64`; it never matches.
+    case noDigest
+    /// The identity's text is not a pin; it never matches.
+    case unreadableDigest(PinSyntaxError)
+    /// No such key is known: nothing reads it.
+    case unknownKey
+  }
+
+  /// Where: keys and indices from the root of the property list.
+  public let path: String
+  /// What.
+  public let fault: Fault
+
+  init(_ path: String, _ fault: Fault) {
+    self.path = path
+    self.fault = fault
+  }
+}
+
+extension NSPinnedDomainsProblem: CustomStringConvertible {
+  public var description: String { "\(path): \(fault)" }
+}
+
+extension NSPinnedDomainsProblem.Fault: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .unreadableDomain(.misplacedWildcard):
+      "domains have no wildcards, so this one is not pinned; hint: NSIncludesSubdomains"
+    case .unreadableDomain(let error): "not pinned: \(error)"
+    case .trailingDot: "Apple platforms never match a domain that ends in a dot"
+    case .entryNotADictionary(let found): "\(found) where a dictionary belongs; the host is refused"
+    case .noList:
+      "no identities, so nothing is pinned; hint: NSPinnedLeafIdentities, NSPinnedCAIdentities"
+    case .notABoolean(let found): "\(found) where a boolean belongs; subdomains are not pinned"
+    case .subdomainsOfAddress: "an IP address has no subdomains"
+    case .listNotAnArray(let found): "\(found) where an array belongs; it matches nothing"
+    case .emptyList: "an empty list matches nothing: connections are refused"
+    case .noDigest: "no text under SPKI-SHA256-BASE64; the identity never matches"
+    case .unreadableDigest(let error): "the identity never matches: \(error)"
+    case .unknownKey: "unknown key, which nothing reads"
+    }
+  }
+}
+
+/// Why a property list has no `NSPinnedDomains` to go by.
+public enum NSPinnedDomainsError: Error, Hashable, Sendable {
+  /// Nothing stands under this key.
+  case missing(path: String)
+  /// Something else than a dictionary stands under this key.
+  case notADictionary(path: String, found: String)
+}
+
+extension NSPinnedDomainsError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .missing(let path):
+      "no \(path); hint: NSPinnedDomains stands under NSAppTransportSecurity"
+    case .notADictionary(let path, let found):
+      "\(found) where \(path.isEmpty ? "the property list's" : path + "'s") dictionary belongs"
+    }
+  }
+}
+
+/// A property list as plain values, so that rules over it need no Foundation.
+///
+/// A boolean is never a number: `<true/>` and `<integer>1</integer>` are two values here, whatever a
+/// platform's bridging makes of them.
+public enum PropertyListValue: Hashable, Sendable {
+  /// Members by key.
+  case dictionary([String: PropertyListValue])
+  /// Members in order.
+  case array([PropertyListValue])
+  /// A text.
+  case string(String)
+  /// `<true/>` or `<false/>`.
+  case boolean(Bool)
+  /// A whole number.
+  case integer(Int64)
+  /// Any other number.
+  case real(Double)
+  /// Bytes.
+  case data([UInt8])
+  /// A point in time, in seconds since 1970.
+  case date(Double)
+
+  /// What the value is, for messages.
+  public var kind: String {
+    switch self {
+    case .dictionary: "a dictionary"
+    case .array: "an array"
+    case .string: "a string"
+    case .boolean: "a boolean"
+    case .integer, .real: "a number"
+    case .data: "data"
+    case .date: "a date"
+    }
+  }
+}

@@ -1,3 +1,5 @@
+import CanonicalJSON
+
 /// Why a policy contradicts itself.
 public enum PolicyError: Error, Equatable, Sendable {
   /// CA pins beside ``TrustMode/pinnedKeysOnly``: without a validated path there is no CA to match.
@@ -23,6 +25,53 @@ extension PolicyError: CustomStringConvertible {
         + " protects it; hint: enforce"
     case .unlistedHostsWithoutPath:
       "unlisted hosts cannot use system trust under pinnedKeysOnly"
+    }
+  }
+}
+
+/// Something in a signed registry that could not be used. Told, never fatal: one bad entry does not
+/// drop the others.
+public enum RegistryProblem: Hashable, Sendable {
+  /// The entry at this index is not an object, or has no `domainName`.
+  case unreadableEntry(index: Int)
+  /// The entry's host cannot be read; the entry is passed over.
+  case unreadableHost(index: Int, HostNameError)
+  /// The entry's pin cannot be read; its host stays listed.
+  case unreadablePin(index: Int, HostPattern, PinSyntaxError)
+  /// The entry has no `key` text; its host stays listed.
+  case missingPin(index: Int, HostPattern)
+  /// `expire` is relative and there is no `date` to count from, or it is no number: the key never
+  /// expires.
+  case unreadableExpiry(index: Int, HostPattern)
+  /// The host stood in an earlier document and does not in this one; it keeps its last pins,
+  /// unless another listed pattern matches it. Since when, as Unix time in seconds.
+  case vanished(HostPattern, since: Int64)
+  /// The hosts need a pin of this role, which the app's ``TrustMode/pinnedKeysOnly`` cannot check: they
+  /// are refused.
+  case uncheckable(HostPattern, PinEvaluation.PinRole)
+  /// The hosts demand these, which this version of the client does not know: they are refused.
+  case unknownDemands(HostPattern, [String])
+}
+
+extension RegistryProblem: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .unreadableEntry(let index): "entry \(index) is not an object with a domainName"
+    case .unreadableHost(let index, let error): "entry \(index): \(error)"
+    case .unreadablePin(let index, let pattern, let error):
+      "entry \(index): the pin of \(pattern) cannot be read: \(error)"
+    case .missingPin(let index, let pattern): "entry \(index): \(pattern) has no key"
+    case .unreadableExpiry(let index, let pattern):
+      "entry \(index): the expiry of \(pattern) cannot be read; the key does not expire"
+    case .vanished(let pattern, let since):
+      "\(pattern) vanished from the registry on \(RFC3339.text(since)) and keeps its last pins,"
+        + " unless another listed pattern matches it"
+    case .uncheckable(let pattern, let role):
+      "\(pattern) demands \(role), which pinnedKeysOnly cannot check: its hosts are refused;"
+        + " hint: list leaf pins alone"
+    case .unknownDemands(let pattern, let names):
+      "\(pattern) demands what this version does not know: its hosts are refused"
+        + " (\(ForeignText.list(names))); hint: update the app"
     }
   }
 }

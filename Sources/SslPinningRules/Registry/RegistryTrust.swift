@@ -68,3 +68,68 @@ public struct RegistryTrust: Sendable {
       minimum: nil, limits: limits, crypto: crypto)
   }
 }
+
+/// The oldest statement that an app still believes: what stood in its registry when it was built.
+///
+/// Other shipped keys begin another state, and with it a client that has seen nothing yet: for that moment
+/// anything that is signed well and not expired would do. A minimum beside the keys closes it. Epochs are
+/// compared first, so an `issued` far ahead, which a thief signed, is healed by a new epoch here as well.
+public struct RegistryMinimum: Hashable, Sendable, Comparable {
+  /// The key set's epoch.
+  public var epoch: Int64
+  /// The statement's `issued` within that epoch, in Unix seconds.
+  public var issued: Int64
+
+  /// A minimum.
+  ///
+  /// - Parameters:
+  ///   - epoch: the key set's epoch.
+  ///   - issued: the statement's `issued`, in Unix seconds.
+  public init(epoch: Int64, issued: Int64) {
+    (self.epoch, self.issued) = (epoch, issued)
+  }
+
+  /// What a statement says of itself.
+  init(_ statement: Statement) {
+    self.init(epoch: statement.number.epoch, issued: statement.issued)
+  }
+
+  public static func < (left: RegistryMinimum, right: RegistryMinimum) -> Bool {
+    (left.epoch, left.issued) < (right.epoch, right.issued)
+  }
+}
+
+extension RegistryMinimum: CustomStringConvertible {
+  /// Epoch and time.
+  public var description: String { "epoch \(epoch), issued \(RFC3339.text(issued))" }
+}
+
+/// How large a registry document may be. A document beyond a limit is refused before it is parsed.
+public struct RegistryLimits: Hashable, Sendable {
+  /// Bytes of the whole document: 4 MiB by default, some 20 000 entries.
+  public var maximumBytes: Int
+  /// Days that a host which vanished from a newer document keeps its last pins.
+  public var vanishedHostDays: Int64
+  /// Documents that are kept for the sake of hosts that vanished since: 64 by default. The hosts
+  /// of the oldest go beyond that.
+  public var maximumOlderDocuments: Int
+
+  /// Limits; the defaults are those of `docs/registry-format.md`.
+  public init(
+    maximumBytes: Int = 4 << 20, vanishedHostDays: Int64 = 30, maximumOlderDocuments: Int = 64
+  ) {
+    self.maximumBytes = max(0, maximumBytes)
+    self.vanishedHostDays = vanishedHostDays
+    self.maximumOlderDocuments = maximumOlderDocuments
+  }
+
+  /// The defaults.
+  public static let standard = RegistryLimits()
+
+  /// Whether a host that vanished at `since` still has its pins at `now`, both in Unix seconds.
+  func keepsVanished(since: Int64, at now: Int64) -> Bool {
+    let (seconds, isForEver) = vanishedHostDays.multipliedReportingOverflow(by: 86400)
+    let (end, isBeyondTime) = since.addingReportingOverflow(seconds)
+    return (isForEver || isBeyondTime) ? vanishedHostDays > 0 : now <= end
+  }
+}

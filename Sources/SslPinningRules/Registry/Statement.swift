@@ -129,3 +129,160 @@ public struct Statement: Sendable {
   /// counts. There is no tolerance: statements live for weeks and are signed anew every day.
   public func isExpired(at now: Int64) -> Bool { now >= expires }
 }
+
+extension StatementID {
+  /// What a statement is called.
+  package init(of statement: Statement, crypto: some RegistryCrypto) {
+    self.init(
+      number: statement.number,
+      digest: crypto.sha256(JSONValue.object(statement.json).canonicalBytes))
+  }
+
+  init(_ json: JSONValue) throws(DocumentFault) {
+    guard let json = json.objectValue else { throw .member("previous") }
+    let number = RegistryStamp.Version(
+      epoch: try json.requireInteger("epoch"), version: try json.requireInteger("version"))
+    self.init(number: number, digest: try json.requireDigest("digest"))
+  }
+
+  var json: JSONValue {
+    func integer(_ value: Int64) -> JSONValue {
+      JSONNumber(exactly: value).map(JSONValue.number) ?? .null
+    }
+    return .object([
+      "epoch": integer(number.epoch), "version": integer(number.version),
+      "digest": .string(StrictBase64.encode(digest)),
+    ])
+  }
+}
+
+/// What a statement says of the hosts that one pattern matches, and format 1 cannot:
+/// `{"domainName": "*.example.com", "ca": ["<pin>"], "match": "any", "enforce": true}`.
+public struct HostSettings: Hashable, Sendable {
+  /// The hosts.
+  public let pattern: HostPattern
+  /// Pins of certificates above the leaf.
+  public let ca: [SPKIPin]
+  /// How leaf and CA pins go together; both must match unless the entry says `any`.
+  public let match: PolicyEntry.Match
+  /// Whether the hosts are enforced even where the app only reports. `false` leaves that to the app:
+  /// a statement tightens and never loosens.
+  public let enforces: Bool
+  /// Members that must not be ignored, and that nobody here knows: the hosts are refused.
+  public let unknownCritical: [String]
+
+  /// Settings.
+  public init(
+    _ pattern: HostPattern, ca: [SPKIPin] = [], match: PolicyEntry.Match = .all,
+    enforces: Bool = false
+  ) {
+    (self.pattern, self.ca, self.match, self.enforces) = (pattern, ca, match, enforces)
+    unknownCritical = []
+  }
+
+  /// Strict, unlike an entry of the payload: who half reads a demand for CA pins drops it.
+  init(_ json: JSONValue) throws(DocumentFault) {
+    guard let entry = json.objectValue else { throw .member("hosts") }
+    pattern = try HostPattern(member: entry["domainName"], "hosts.domainName")
+    ca = entry["ca"] == nil ? [] : try SPKIPin.list(entry["ca"], "hosts.ca")
+    switch entry["match"] {
+    case nil, .string("all"): match = .all
+    case .string("any"): match = .any
+    default: throw .member("hosts.match")
+    }
+    switch entry["enforce"] {
+    case nil: enforces = false
+    case .bool(let enforces): self.enforces = enforces
+    default: throw .member("hosts.enforce")
+    }
+    unknownCritical = try entry.criticalMembers(beside: Self.baseMembers)
+  }
+
+  private static let baseMembers: Set = ["domainName", "ca", "match", "enforce"]
+
+  var json: JSONValue {
+    .object([
+      "domainName": .string(pattern.description), "ca": .array(ca.map { .string($0.base64) }),
+      "match": .string(match == .any ? "any" : "all"), "enforce": .bool(enforces),
+    ])
+  }
+}
+
+extension HostPattern {
+  init(member json: JSONValue?, _ name: String) throws(DocumentFault) {
+    guard let text = json?.stringValue else { throw .member(name) }
+    do throws(HostNameError) { self = try HostPattern(text) } catch { throw .member(name) }
+  }
+}
+
+extension SPKIPin {
+  /// Every pin of a list, or none of it.
+  static func list(_ json: JSONValue?, _ name: String) throws(DocumentFault) -> [SPKIPin] {
+    guard let texts = json?.arrayValue else { throw .member(name) }
+    var pins: [SPKIPin] = []
+    for text in texts {
+      guard let text = text.stringValue, let pin = try? SPKIPin(base64: text) else {
+        throw .member(name)
+      }
+      pins.append(pin)
+    }
+    return pins
+  }
+}
+
+/// Another URL of a registry's document, from its statement: asked where the app's own does not answer.
+///
+/// - `https`, and nothing in it that would be sent to somebody else's account: no user, no query, no
+///   fragment. So a statement names places, never requests.
+/// - At most ``most`` in a statement: whoever steals an online key must not point every client at more.
+public struct RegistryMirror: Hashable, Sendable, CustomStringConvertible {
+  /// The most mirrors that a statement may name.
+  public static let most = 8
+  static let longest = 2048
+
+  /// The URL as the statement has it.
+  public let description: String
+
+  /// Reads a mirror's URL: `https://host[:port]/path` in printable ASCII, 2048 bytes at most.
+  ///
+  /// - Throws: ``DocumentFault/member(_:)``.
+  public init(_ text: String) throws(DocumentFault) {
+    let scheme = "https://"
+    let bytes = Array(text.utf8)
+    guard bytes.count <= Self.longest, bytes.starts(with: scheme.utf8),
+      bytes.allSatisfy({ (0x21...0x7e).contains($0) && !#"@?#\"<>^`{|}"#.utf8.contains($0) })
+    else { throw .member("mirrors") }
+    let rest = text.dropFirst(scheme.count)
+    guard let slash = rest.firstIndex(of: "/"), rest.index(after: slash) < rest.endIndex,
+      Self.isAuthority(rest[..<slash])
+    else { throw .member("mirrors") }
+    description = text
+  }
+
+  /// The mirrors of a statement; none where it does not name any.
+  static func list(_ json: JSONValue?) throws(DocumentFault) -> [RegistryMirror] {
+    guard let json else { return [] }
+    guard let list = json.arrayValue, list.count <= most else { throw .member("mirrors") }
+    var mirrors: [RegistryMirror] = []
+    for element in list {
+      guard let text = element.stringValue else { throw .member("mirrors") }
+      let mirror = try RegistryMirror(text)
+      guard !mirrors.contains(mirror) else { throw .member("mirrors") }
+      mirrors.append(mirror)
+    }
+    return mirrors
+  }
+
+  private static func isAuthority(_ text: Substring) -> Bool {
+    var host = text
+    // Behind the bracket of an IPv6 address, or behind a name.
+    if let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") {
+      let port = text[text.index(after: colon)...]
+      // As a port is written: `:080` is another text for the same, and there must be none.
+      guard let number = UInt16(port), number > 0, "\(number)" == port else { return false }
+      host = text[..<colon]
+    }
+    let isAddress6 = host.utf8.contains(UInt8(ascii: ":"))
+    return isAddress6 == host.hasPrefix("[") && (try? HostName(String(host))) != nil
+  }
+}

@@ -156,3 +156,91 @@ public struct StoredState: Sendable {
     }
   }
 }
+
+/// The `ETag` under which a server sent the document that is believed (RFC 9110 section 8.8.3): to ask with
+/// later whether it is still the newest.
+///
+/// Nothing is believed for it. A wrong one costs a confirmation that means nothing, or a document that was
+/// known already.
+public struct DocumentTag: Hashable, Sendable {
+  /// The tag as it was received.
+  public let value: String
+  /// For the statement part, the epoch that it was asked for with; `nil`: the whole document came.
+  public let statementEpoch: Int64?
+
+  /// The longest tag that is kept, in bytes.
+  static let longest = 1024
+
+  /// `nil` for what is not one tag, `"…"` or `W/"…"`, or a longer one. It is going to be a header of a
+  /// request, in which `*`, or a list, would be met by whatever the server has next: "unchanged" for ever.
+  public init?(_ value: String, statementEpoch: Int64? = nil) {
+    let quoted = value.hasPrefix("W/") ? value.dropFirst(2) : value[...]
+    let quote = UInt8(ascii: "\"")
+    guard value.utf8.count <= Self.longest, quoted.utf8.count >= 2, quoted.utf8.first == quote,
+      quoted.utf8.last == quote,
+      quoted.utf8.dropFirst().dropLast().allSatisfy({ (0x21...0x7e).contains($0) && $0 != quote })
+    else { return nil }
+    self.value = value
+    self.statementEpoch = statementEpoch
+  }
+}
+
+/// Going on after a restart.
+extension TrustedRegistry {
+  /// What to store.
+  public var state: StoredState { StoredState(self) }
+
+  /// Believes a stored state, as far as its documents still verify under what the app ships now.
+  ///
+  /// A statement may have expired since, and its key set be superseded: it then stands as it stood
+  /// before. Hosts that vanished and cannot be proved are left out.
+  ///
+  /// - Parameters:
+  ///   - state: what an earlier run stored.
+  ///   - trust: what the app ships now.
+  ///   - clock: Unix time in seconds.
+  /// - Throws: ``RegistryError``; then the state is worth nothing, and the client starts as if for the
+  ///   first time.
+  public init(
+    restoring state: StoredState, under trust: RegistryTrust, at clock: Int64
+  ) throws(RegistryError) {
+    var standing = Standing()
+    var chain = KeySetChain(shipped: trust.shipped)
+    if let fault = chain.walk(.array(state.keySets), under: trust) { throw fault }
+    standing.chain = chain
+    var judge = DocumentJudge(trust: trust, clock: clock, standing: standing, origin: .stored)
+    if let bytes = state.statementDocument {
+      _ = try judge.judge(try RegistryEnvelope(parsing: bytes, limits: trust.limits), bytes: bytes)
+    }
+    guard let bytes = state.document else { throw .unreadableState }
+    let document = try judge.judge(
+      try RegistryEnvelope(parsing: bytes, limits: trust.limits), bytes: bytes)
+    standing = judge.standing
+    if standing.statement != nil { standing.enforced.formUnion(state.enforced) }
+    var vanished = VanishedHosts()
+    let listed = document.registry.patterns.union(document.removed)
+    for (bytes, retired, hosts) in state.vanished {
+      guard let source = judge.older(bytes, beside: retired) else { continue }
+      let known = source.byPattern
+      for host in hosts where !listed.contains(host.pattern) {
+        guard let last = known[host.pattern] else { continue }
+        vanished.restore(
+          host.pattern,
+          // As it was stored, for as long as no server has confirmed anything: a clock that is behind, as
+          // after a battery died, would end the host's time once it is right again.
+          .init(source: source, last: last, since: host.since))
+      }
+    }
+    // A time to come was written under a clock that ran ahead: nobody knows when it really was. If it
+    // counted, every start would take the state for a new one and ask nobody. A second or two are another
+    // process's reading of the clock; but of two lists of format 1 the later one wins, so that this one would
+    // win over every list fetched since.
+    let isKnown =
+      document.statement == nil
+      ? state.confirmed <= clock : RegistryStamp.isPast(state.confirmed, at: clock)
+    let confirmed = isKnown ? min(state.confirmed, clock) : 0
+    self.init(
+      document: document, standing: standing, vanished: vanished, confirmed: confirmed,
+      limits: trust.limits)
+  }
+}

@@ -27,8 +27,10 @@ struct MomentWalkTests {
       name: "the second time serves where the first is out of date", moments: [1, 2],
       faults: [1: early], asked: [1, 2], end: nil),
     Row(
-      name: "out of date at both", moments: [1, 2], faults: [1: early, 2: late], asked: [1, 2],
-      end: late),
+      name: "out of date at both, and early at one", moments: [1, 2], faults: [1: early, 2: late],
+      asked: [1, 2], end: .outOfDate(code: 1, reason: "late", mayBeEarly: true)),
+    Row(
+      name: "late at both", moments: [1, 2], faults: [1: late, 2: late], asked: [1, 2], end: late),
     Row(
       name: "no other time makes another fault good", moments: [1, 2], faults: [1: .wrongHost],
       asked: [1], end: .wrongHost),

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import SslPinningRules
+import TestSupport
 import Testing
 
 @Suite("What statements do to pins")
@@ -43,7 +44,7 @@ struct StatementRuleTests {
     try registry.beginEpoch(online: 3)
     let document = try registry.document()
     let old = try TrustedRegistry(
-      accepting: document, verifiedBy: TestKey.own, digest: { _ in [] }, at: Self.start)
+      accepting: document, verifiedBy: TestKey.own, at: Self.start)
     #expect(try old.accepts())
     #expect(old.statement == nil)
     #expect(old.stamp.version == nil)
@@ -52,7 +53,7 @@ struct StatementRuleTests {
     // What was believed for its statement does not go back to the format-1 signature alone.
     #expect(throws: RegistryError.statementStripped) {
       try new.accepting(
-        document, verifiedBy: TestKey.own, digest: { _ in [] }, at: Self.start)
+        document, verifiedBy: TestKey.own, at: Self.start)
     }
   }
 
@@ -70,7 +71,7 @@ struct StatementRuleTests {
       }
       #expect(throws: RegistryError.badSignature) {
         try TrustedRegistry(
-          accepting: document, verifiedBy: TestKey.own, digest: { _ in [] }, at: Self.start)
+          accepting: document, verifiedBy: TestKey.own, at: Self.start)
       }
     }
   }

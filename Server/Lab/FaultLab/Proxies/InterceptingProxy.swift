@@ -1,3 +1,4 @@
+import SslPinningPlatform
 import TLSTools
 
 /// A proxy between a client and its servers, honest or a man in the middle, for tests and the demo.
@@ -57,7 +58,7 @@ public final class InterceptingProxy: Sendable {
   ///   - options: how it speaks TLS.
   public static func tunnelling(
     port: UInt16 = 0, showing identity: ServerIdentity? = nil,
-    admitting clients: TrustAnchors? = nil, options: TLSServerOptions = TLSServerOptions(),
+    admitting clients: ChainValidator? = nil, options: TLSServerOptions = TLSServerOptions(),
     route: @escaping Route = loopbackOnly
   ) throws(Failure) -> InterceptingProxy {
     let front: TLSServerContext?

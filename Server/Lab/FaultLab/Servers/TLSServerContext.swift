@@ -30,13 +30,13 @@ final class TLSServerContext: TLSContext, @unchecked Sendable {
   }
 
   /// Lets in only clients that show a certificate of these anchors.
-  func admit(_ clients: TrustAnchors) {
+  func admit(_ clients: ChainValidator) {
     SSL_CTX_set_verify(
       context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
     // Certificates of a test authority are for servers.
     SSL_CTX_set_purpose(context.pointer, X509_PURPOSE_ANY)
-    X509_STORE_up_ref(clients.store.pointer)
-    SSL_CTX_set_cert_store(context.pointer, clients.store.pointer)
+    X509_STORE_up_ref(clients.storePointer)
+    SSL_CTX_set_cert_store(context.pointer, clients.storePointer)
   }
 
   /// Lets clients of `other` resume here: both then seal tickets under the same keys.

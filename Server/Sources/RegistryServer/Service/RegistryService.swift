@@ -96,7 +96,7 @@ public final class RegistryService: Sendable {
         judge: ReportedChainJudge(
           believes: { certificates, host in
             let anchors = anchors.withLock { $0?.current() }
-            return anchors?.believe(certificates, for: host, at: clock.now()) ?? false
+            return anchors?.believes(certificates, for: host, at: clock.now()) ?? false
           }, knows: { pin, host in await known.has(pin, of: host) }),
         limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
     inForce = Locked(configuration)

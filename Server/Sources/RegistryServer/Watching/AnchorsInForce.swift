@@ -10,7 +10,7 @@ import TLSTools
 ///   too, and nobody waits for it.
 final class AnchorsInForce: Sendable {
   private struct Held {
-    var anchors: TrustAnchors
+    var anchors: ChainValidator
     var read: ContinuousClock.Instant
     var isBeingRead = false
   }
@@ -27,16 +27,16 @@ final class AnchorsInForce: Sendable {
         throw .unusable(path: name, reason: "\(error)")
       }
     }
-    let anchors: TrustAnchors
+    let anchors: ChainValidator
     do throws(CertificateError) {
-      anchors = file == nil ? try .system() : try TrustAnchors(reading: bytes)
+      anchors = file == nil ? try .system() : try ChainValidator(anchorsIn: bytes)
     } catch { throw .unusable(path: name, reason: "\(error)") }
     isSystem = file == nil
     held = Locked(Held(anchors: anchors, read: .now))
   }
 
   /// The anchors to judge by now.
-  func current() -> TrustAnchors {
+  func current() -> ChainValidator {
     let (anchors, isDue) = held.withLock { held in
       let isDue = isSystem && !held.isBeingRead && held.read.duration(to: .now) > .seconds(3600)
       if isDue { held.isBeingRead = true }
@@ -47,7 +47,7 @@ final class AnchorsInForce: Sendable {
   }
 
   private func readAgain() {
-    let new = try? TrustAnchors.system()
+    let new = try? ChainValidator.system()
     held.withLock { held in
       held = Held(anchors: new ?? held.anchors, read: .now)
     }

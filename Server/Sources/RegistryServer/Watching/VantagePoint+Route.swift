@@ -1,4 +1,5 @@
 import HTTPServing
+import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
@@ -15,7 +16,7 @@ extension VantagePoint {
       anchors = nil
     }
     let identity = try identity(security)
-    var current: (@Sendable () -> TrustAnchors)?
+    var current: (@Sendable () -> ChainValidator)?
     if let anchors { current = { anchors.current() } }
     do throws(CertificateError) {
       let trust = try ProxyTrust(pins: Set(security.pins), anchors: current, identity: identity)

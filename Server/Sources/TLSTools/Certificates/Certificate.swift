@@ -14,7 +14,10 @@ public struct Certificate: Sendable, Hashable {
     self.der = der
   }
 
-  /// Takes bytes that OpenSSL itself just wrote or already parsed.
+  /// Takes bytes that OpenSSL wrote.
+  init(written der: [UInt8]) { self.der = der }
+
+  /// Copies what OpenSSL already parsed or made.
   init(copying x509: OpaquePointer) throws(CertificateError) {
     var bytes: UnsafeMutablePointer<UInt8>?
     let count = i2d_X509(x509, &bytes)

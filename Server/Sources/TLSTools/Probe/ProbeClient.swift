@@ -5,7 +5,7 @@ import CSslPinningShims
 ///
 /// - It lets every handshake through, because a bad certificate is what a probe is to report; the
 ///   judgement comes afterwards. Nothing is ever sent over the connection. Old versions and weak keys
-///   are let through for the same reason; keys on the chain are judged by `ChainJudge`.
+///   are let through for the same reason; keys on the chain are judged by `ChainValidator`.
 /// - Certificates are read in a library context of few algorithms (`pp_tls_library`), which halves the
 ///   cost of a handshake (ADR 9). Chains are judged outside of it.
 /// - Not used by two threads at once.

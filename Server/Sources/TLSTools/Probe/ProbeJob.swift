@@ -5,7 +5,9 @@ struct ProbeJob: Sendable {
   /// What is to be found out, and who is told. Each is told exactly once, on the probe's thread.
   enum Purpose: Sendable {
     /// One server: its addresses in turn, until one answers.
-    case one(ProbeTarget, ChainJudge, @Sendable (Result<ProbeResult, ProbeError>) -> Void)
+    case one(
+      ProbeTarget, ChainValidator, time: Int64?, @Sendable (Result<ProbeResult, ProbeError>) -> Void
+    )
     /// Every address on every route.
     case survey([ProbeRoute], ChainReader, @Sendable ([ProbeFinding]) -> Void)
   }
@@ -44,7 +46,7 @@ struct ProbeJob: Sendable {
   /// Ends the job with one failure for everything.
   func fail(_ error: ProbeError) {
     switch purpose {
-    case .one(_, _, let complete): complete(.failure(error))
+    case .one(_, _, _, let complete): complete(.failure(error))
     case .survey(let routes, _, let complete):
       complete(
         routes.indices.map { ProbeFinding(route: $0, address: nil, outcome: .failure(error)) })

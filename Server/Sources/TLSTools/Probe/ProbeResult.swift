@@ -55,11 +55,7 @@ public struct ProbeResult: Sendable, Hashable {
 
   /// What is wrong, in one line; nil when nothing is.
   public var complaint: String? {
-    switch (verification.isGood, nameMatches) {
-    case (true, true): nil
-    case (true, false): "the certificate is not for \(target.host)"
-    case (false, true): verification.reason
-    case (false, false): "\(verification.reason), and it is not for \(target.host)"
-    }
+    ShownChain.complaint(
+      verification.isGood ? nil : verification.reason, isNamed: nameMatches, host: target.host)
   }
 }

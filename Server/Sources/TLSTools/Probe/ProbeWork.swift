@@ -41,9 +41,10 @@ final class ProbeWork {
     _ session: OpaquePointer, on route: Int, place: Int, at endpoint: Endpoint, isTunnel: Bool
   ) {
     switch job.purpose {
-    case .one(let target, let judge, _):
+    case .one(let target, let validator, let time, _):
       do throws(ProbeError) {
-        result = .success(try judge.judge(session, of: target, at: endpoint))
+        result = .success(
+          try ProbeResult(session, of: target, at: endpoint, by: validator, time: time))
       } catch { result = .failure(error) }
     case .survey(_, let reader, _):
       let outcome: Result<ProbeVerdict, ProbeError>
@@ -59,7 +60,7 @@ final class ProbeWork {
   /// Tells whoever asked.
   func complete() {
     switch job.purpose {
-    case .one(_, _, let complete): complete(result ?? .failure(.cancelled))
+    case .one(_, _, _, let complete): complete(result ?? .failure(.cancelled))
     case .survey(let routes, _, let complete):
       complete(
         routes.indices.flatMap { route in

@@ -11,7 +11,7 @@ import SslPinningRules
 package final class ProxyTrust: TLSContext, Sendable {
   package let context: OpenSSLObject
   private let pins: Set<SPKIPin>
-  private let anchors: (@Sendable () -> TrustAnchors)?
+  private let anchors: (@Sendable () -> ChainValidator)?
   private let identity: LoadedIdentity?
 
   /// - Parameters:
@@ -19,7 +19,7 @@ package final class ProxyTrust: TLSContext, Sendable {
   ///   - anchors: what its chain has to end in; `nil`: its key alone counts. Asked for each connection.
   ///   - identity: what this client shows where it is asked for a certificate.
   package init(
-    pins: Set<SPKIPin>, anchors: (@Sendable () -> TrustAnchors)?, identity: ServerIdentity?
+    pins: Set<SPKIPin>, anchors: (@Sendable () -> ChainValidator)?, identity: ServerIdentity?
   ) throws(CertificateError) {
     OpenSSLErrors.clear()
     guard !pins.isEmpty || anchors != nil, let pointer = SSL_CTX_new(TLS_client_method()) else {
@@ -57,8 +57,9 @@ package final class ProxyTrust: TLSContext, Sendable {
     }
     guard let anchors else { return nil }
     do throws(ProbeError) {
-      return try ChainJudge(anchors: anchors(), time: nil)
-        .judge(session, of: ProbeTarget(host: host, port: port), at: endpoint).complaint
+      return try ProbeResult(
+        session, of: ProbeTarget(host: host, port: port), at: endpoint, by: anchors(), time: nil
+      ).complaint
     } catch { return "\(error)" }
   }
 }

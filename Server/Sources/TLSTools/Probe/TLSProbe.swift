@@ -10,10 +10,10 @@ import SslPinningRules
 /// - Probes run on threads of their own, off the cooperative pool, with lookups on a few more
 ///   (`ProbeLoop`, `NameResolver`): any number may run at once, none blocks a task's thread.
 /// - A handshake is offered down to TLS 1.0 and without demands on key strength, to see what is
-///   there; the chain is then judged as strictly as pinned clients judge it (`ChainJudge`).
+///   there; the chain is then judged as strictly as pinned clients judge it (`ChainValidator`).
 public final class TLSProbe: Sendable {
   private let loops: [ProbeLoop]
-  private let anchors: TrustAnchors
+  private let anchors: ChainValidator
   private let lastID = Locked<UInt64>(0)
 
   /// Starts the probe's thread; it ends with the last reference.
@@ -21,13 +21,13 @@ public final class TLSProbe: Sendable {
   /// - Parameter anchors: what chains are judged by unless a probe says otherwise; nil takes the
   ///   system's trust store as it is now.
   /// - Throws: `local`.
-  public convenience init(anchors: TrustAnchors? = nil) throws(ProbeError) {
+  public convenience init(anchors: ChainValidator? = nil) throws(ProbeError) {
     try self.init(anchors: anchors, resolver: NameResolver())
   }
 
   /// As above, with a resolver that fails or hangs on demand, and for as many threads.
   package init(
-    anchors: TrustAnchors?, resolver: NameResolver, threads: Int = 1
+    anchors: ChainValidator?, resolver: NameResolver, threads: Int = 1
   ) throws(ProbeError) {
     do throws(CertificateError) {
       self.anchors = if let anchors { anchors } else { try .system() }
@@ -59,15 +59,15 @@ public final class TLSProbe: Sendable {
   ///   - anchors: judges this chain by other anchors.
   ///   - time: judges validity at this Unix time instead of the machine's clock.
   public func probe(
-    _ target: ProbeTarget, milliseconds: Int64 = 10_000, trusting anchors: TrustAnchors? = nil,
+    _ target: ProbeTarget, milliseconds: Int64 = 10_000, trusting anchors: ChainValidator? = nil,
     at time: Int64? = nil
   ) async throws(ProbeError) -> ProbeResult {
-    let judge = ChainJudge(anchors: anchors ?? self.anchors, time: time)
+    let validator = anchors ?? self.anchors
     let outcome = await run(
       host: target.host, port: target.port, addresses: target.connectTo,
       limits: .only(total: milliseconds)
     ) { continuation in
-      .one(target, judge) { continuation.resume(returning: $0) }
+      .one(target, validator, time: time) { continuation.resume(returning: $0) }
     }
     return try outcome.get()
   }
@@ -84,11 +84,11 @@ public final class TLSProbe: Sendable {
   /// - Returns: the findings in the order of the routes, and of the addresses as they were found.
   package func survey(
     _ host: HostName, port: UInt16, addresses: [Endpoint] = [], from routes: [ProbeRoute],
-    hurried: Set<Int> = [], limits: ProbeLimits, trusting anchors: TrustAnchors,
+    hurried: Set<Int> = [], limits: ProbeLimits, trusting anchors: ChainValidator,
     cache: VerdictCache,
     at time: Int64? = nil
   ) async -> [ProbeFinding] {
-    let reader = ChainReader(host: host, anchors: anchors, cache: cache, time: time)
+    let reader = ChainReader(host: host, validator: anchors, cache: cache, time: time)
     return await run(
       host: host.description, port: port, addresses: addresses, limits: limits, hurried: hurried
     ) { continuation in

@@ -4,8 +4,8 @@ import SslPinningRules
 /// Chains that were found to be valid, so that a server that shows the same one every minute is not
 /// validated every minute.
 ///
-/// - A kept verdict is for the same bytes in the same order, under the same anchors: the key is a
-///   SHA-256 over every byte that was sent, with the number of the anchors. It says nothing about a
+/// - A kept verdict is for the same bytes in the same order, under the same validator: the key is a
+///   SHA-256 over every byte that was sent, with the number of the validator. It says nothing about a
 ///   name.
 /// - It holds for ten minutes at most, never into a second in which a certificate of its path is no
 ///   longer valid, and not at a time before it was made: the clock was set back.
@@ -14,9 +14,9 @@ import SslPinningRules
 package final class VerdictCache: Sendable {
   struct Key: Hashable, Sendable {
     private let digest: [UInt8]
-    private let anchors: UInt64
+    private let validator: UInt64
 
-    init(_ presented: [Certificate], anchors: TrustAnchors) {
+    init(_ presented: [Certificate], validator: ChainValidator) {
       // Each certificate with its length in front of it: no other list has the same bytes.
       var all: [UInt8] = []
       all.reserveCapacity(presented.reduce(0) { $0 + $1.der.count + 4 })
@@ -27,7 +27,7 @@ package final class VerdictCache: Sendable {
         all.append(contentsOf: certificate.der)
       }
       digest = Digest.sha256(all)
-      self.anchors = anchors.generation
+      self.validator = validator.generation
     }
   }
 

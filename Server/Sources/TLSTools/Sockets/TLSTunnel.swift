@@ -1,5 +1,6 @@
 import CSslPinningShims
 import Foundation
+import SslPinningPlatform
 
 /// A connection under TLS for a library that knows TCP alone: the library gets one end of a pair of sockets, and a
 /// thread carries bytes between the other end and the TLS session.
@@ -18,7 +19,7 @@ package enum TLSTunnel {
   ///   - milliseconds: until the other side has proved itself; looking the name up is the system's, and may take longer.
   /// - Returns: a blocking socket, which the caller closes.
   package static func open(
-    to host: String, port: UInt16, trusting anchors: TrustAnchors, milliseconds: Int64
+    to host: String, port: UInt16, trusting anchors: ChainValidator, milliseconds: Int64
   ) throws(SocketError) -> Int32 {
     let trust: ProxyTrust
     do throws(CertificateError) {

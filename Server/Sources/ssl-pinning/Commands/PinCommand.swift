@@ -1,4 +1,5 @@
 import CanonicalJSON
+import SslPinningPlatform
 import TLSTools
 
 /// `pin`: which pins a file or a server has.
@@ -52,7 +53,7 @@ enum PinCommand {
   }
 
   private static func report(
-    on target: String, trusting authorities: TrustAnchors?, seconds: Double
+    on target: String, trusting authorities: ChainValidator?, seconds: Double
   ) async throws(CommandFailure) -> PinReport {
     if target == InputFile.standardInput || InputFile.exists(target) || looksLikeFile(target) {
       return PinReport(file: target, keys: try PinFile.pins(inFile: target))

@@ -24,10 +24,10 @@ enum TrustArguments {
   }
 
   /// The certificates of `--ca`, for commands that judge chains without pins.
-  static func authorities(_ invocation: Invocation) throws(CommandFailure) -> TrustAnchors? {
+  static func authorities(_ invocation: Invocation) throws(CommandFailure) -> ChainValidator? {
     guard let path = invocation[ca] else { return nil }
     let certificates = try certificates(path)
-    do throws(CertificateError) { return try TrustAnchors(certificates) } catch {
+    do throws(CertificateError) { return try ChainValidator(anchors: certificates) } catch {
       throw .no("\(path): \(error)")
     }
   }

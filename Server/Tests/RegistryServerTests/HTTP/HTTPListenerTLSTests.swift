@@ -38,7 +38,7 @@ import Testing
   }
 
   private func leaf(_ server: HTTPServer) async throws -> ProbeResult {
-    let probe = try TLSProbe(anchors: try TrustAnchors([authority.root]))
+    let probe = try TLSProbe(anchors: try ChainValidator(anchors: [authority.root]))
     return try await probe.probe(
       try ProbeTarget(
         host: "site.test", port: server.address.port,

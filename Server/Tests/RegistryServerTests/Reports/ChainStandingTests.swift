@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 import Testing
@@ -17,11 +18,11 @@ import Testing
   }
 
   private static func standing(
-    _ body: [UInt8], _ anchors: TrustAnchors, known: [SPKIPin] = []
+    _ body: [UInt8], _ anchors: ChainValidator, known: [SPKIPin] = []
   ) async throws -> ChainStanding {
     let now = Int64(Date().timeIntervalSince1970)
     let judge = ReportedChainJudge(
-      believes: { anchors.believe($0, for: $1, at: now) },
+      believes: { anchors.believes($0, for: $1, at: now) },
       knows: { pin, host in known.contains(pin) && host.description == Self.host })
     return await judge.standing(of: try CollectedReport(parsing: body))
   }
@@ -30,7 +31,7 @@ import Testing
   func verified() async throws {
     let authority = try CertificateAuthority.makeRoot(name: "Root")
     let below = try authority.issueIntermediate(name: "Below")
-    let anchors = try TrustAnchors([authority.root])
+    let anchors = try ChainValidator(anchors: [authority.root])
     let good = try below.issue(names: [Self.host])
     #expect(try await Self.standing(Self.report(good), anchors) == .verified)
     #expect(try await Self.standing(Self.report(good, "api.example.com"), anchors) == .unverified)
@@ -43,7 +44,7 @@ import Testing
 
   @Test("seen is a key that this server knows for the host")
   func seen() async throws {
-    let anchors = try TrustAnchors([])
+    let anchors = try ChainValidator(anchors: [])
     let identity = try CertificateAuthority.makeRoot(name: "Root").issue(
       names: [Self.host, "api.example.com"])
     let pin = try SPKIPin(certificateDER: identity.leaf.der)

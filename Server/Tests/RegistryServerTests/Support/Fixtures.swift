@@ -112,7 +112,7 @@ struct ScriptedService {
 func verifiedPins(_ document: [UInt8], at now: Int64) throws -> [String: [SPKIPin]] {
   let key = try VerificationKey(try testSigningKey.get().publicKeyPEM)
   let trusted = try TrustedRegistry(
-    accepting: document, verifiedBy: key, digest: { Digest.sha256($0) }, at: now)
+    accepting: document, verifiedBy: key, at: now)
   return Dictionary(grouping: trusted.registry.keys, by: { "\($0.pattern)" })
     .mapValues { $0.compactMap { try? $0.pin.get() } }
 }

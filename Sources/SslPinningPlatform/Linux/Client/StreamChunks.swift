@@ -1,4 +1,5 @@
 #if os(Linux)
+  import CSslPinningShims
   import Foundation
 
   /// An `InputStream` as chunks, read on threads that may block.
@@ -30,6 +31,25 @@
             continuation.resume(returning: count == 0 ? nil : Data(buffer.prefix(count)))
           }
         }
+      }
+    }
+  }
+
+  extension BodyFeed {
+    /// The loop's side: fills `bytes` with the next of the body and says with how many; 0 is its end,
+    /// `PP_FEED_LATER` and `PP_FEED_FAILED`.
+    func fill(_ bytes: UnsafeMutableRawPointer, capacity: Int) -> Int {
+      switch next() {
+      case .later: return Int(PP_FEED_LATER)
+      case .end: return 0
+      case .broken: return Int(PP_FEED_FAILED)
+      case .bytes(let chunk):
+        let count = min(capacity, chunk.count)
+        chunk.withUnsafeBytes {
+          if let from = $0.baseAddress { bytes.copyMemory(from: from, byteCount: count) }
+        }
+        took(count)
+        return count
       }
     }
   }

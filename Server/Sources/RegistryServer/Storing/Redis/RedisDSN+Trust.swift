@@ -5,7 +5,7 @@ extension RedisDSN {
   /// What the chain of a Redis has to end in, as it is now.
   ///
   /// - Throws: ``StoreError/invalidDSN(reason:hint:)``.
-  func trustAnchors() throws(StoreError) -> TrustAnchors {
+  func trustAnchors() throws(StoreError) -> ChainValidator {
     var bytes: [UInt8]?
     if let anchors {
       do throws(SmallFile.Failure) { bytes = try SmallFile.read(anchors, limit: 16 << 20) } catch {
@@ -13,7 +13,7 @@ extension RedisDSN {
       }
     }
     do throws(CertificateError) {
-      return if let bytes { try TrustAnchors(reading: bytes) } else { try .system() }
+      return if let bytes { try ChainValidator(anchorsIn: bytes) } else { try .system() }
     } catch { throw unusable("\(error)") }
   }
 

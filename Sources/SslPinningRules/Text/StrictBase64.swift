@@ -1,0 +1,89 @@
+/// Base64 (RFC 4648 §4) in which every byte string has exactly one spelling.
+///
+/// - Only the standard alphabet; padding is required; no white space.
+/// - The unused bits of the last character are zero. A decoder that ignores them accepts several
+///   spellings of one pin, so two lists that look different would mean the same.
+public enum StrictBase64 {
+  /// The bytes that `text` spells, or `nil` where it is not the one spelling of any bytes.
+  public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    guard text.count % 4 == 0 else { return nil }
+    var out: [UInt8] = []
+    out.reserveCapacity(text.count / 4 * 3)
+    var quantum: UInt32 = 0
+    var inQuantum = 0
+    var padding = 0
+    for byte in text {
+      if byte == UInt8(ascii: "=") {
+        padding += 1
+        // Padding stands only in the third and fourth place of the last quantum.
+        guard inQuantum >= 2, padding <= 2 else { return nil }
+        quantum <<= 6
+      } else {
+        guard padding == 0, let value = value(of: byte) else { return nil }
+        quantum = quantum << 6 | UInt32(value)
+      }
+      inQuantum += 1
+      guard inQuantum == 4 else { continue }
+      let unusedMask: UInt32 = padding == 0 ? 0 : padding == 1 ? 0xff : 0xffff
+      guard quantum & unusedMask == 0 else { return nil }
+      out.append(UInt8(truncatingIfNeeded: quantum >> 16))
+      if padding < 2 { out.append(UInt8(truncatingIfNeeded: quantum >> 8)) }
+      if padding < 1 { out.append(UInt8(truncatingIfNeeded: quantum)) }
+      quantum = 0
+      inQuantum = 0
+      if padding > 0 { inQuantum = 5 }  // Whatever follows the padding is refused.
+    }
+    return inQuantum == 0 || inQuantum == 5 ? out : nil
+  }
+
+  /// The bytes that `text` spells, or `nil` where it is not the one spelling of any bytes.
+  public static func decode(_ text: String) -> [UInt8]? { decode(text.utf8) }
+
+  /// The one spelling of `bytes`.
+  public static func encode(_ bytes: some Collection<UInt8>) -> String {
+    var out: [UInt8] = []
+    out.reserveCapacity((bytes.count + 2) / 3 * 4)
+    var quantum: UInt32 = 0
+    var held = 0
+    func emit(_ characters: Int) {
+      for place in 0..<4 {
+        let index = Int(quantum >> (18 - 6 * UInt32(place))) & 63
+        out.append(place < characters ? alphabet[index] : UInt8(ascii: "="))
+      }
+    }
+    for byte in bytes {
+      quantum = quantum << 8 | UInt32(byte)
+      held += 1
+      if held == 3 {
+        emit(4)
+        quantum = 0
+        held = 0
+      }
+    }
+    if held > 0 {
+      quantum <<= 8 * UInt32(3 - held)
+      emit(held + 1)
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+
+  private static let alphabet = [UInt8](
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+  private static func value(of byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
+    case UInt8(ascii: "+"): 62
+    case UInt8(ascii: "/"): 63
+    default: nil
+    }
+  }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+package func hex(_ bytes: [UInt8]) -> String {
+  let digits: [Character] = Array("0123456789abcdef")
+  return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+}
