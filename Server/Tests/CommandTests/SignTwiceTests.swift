@@ -23,7 +23,8 @@ struct SignTwiceTests {
     try FileManager.default.createSymbolicLink(
       atPath: stage.path("link.json"), withDestinationPath: "app.json")
     for out in ["link.json", "app.json"] {
-      try await stage.must("\(Self.sign) app.json --out \(out)")
+      let same = try await stage.run("\(Self.sign) app.json --out \(out)")
+      #expect(same.exitCode == 0 && !same.stderr.contains("stays as it was"), "\(same.stderr)")
     }
     try await stage.must("\(Self.sign) --previous app.json payload.json --out app.json")
   }

@@ -22,7 +22,8 @@ struct DocumentSnapshot: Sendable {
     let ledgers = state.ledgers.values
     return ledgers.contains { ledger in
       ledger.keys.contains { $0.pin == pin || $0.paths.values.contains { $0.contains(pin) } }
-        || ledger.candidates[pin] != nil || ledger.authorities[pin] != nil
+        || ledger.candidates.values.contains { $0.chain.path.contains { $0.pin == pin } }
+        || ledger.authorities[pin] != nil
     } || lastLooks.keys.contains { paths(of: $0).contains { $0.contains { $0.pin == pin } } }
   }
 

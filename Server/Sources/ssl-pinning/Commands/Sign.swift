@@ -137,7 +137,7 @@ enum Sign {
         .checkList(beside: statement, loosens: StatementArguments.loosens(invocation))
     }
     try OutputFile.write(.object(signed), invocation)
-    warnOfTwo(after: last, made.statement, invocation)
+    if last?.place == input?.place { warnOfTwo(after: last, made.statement, invocation) }
     return .yes
   }
 
