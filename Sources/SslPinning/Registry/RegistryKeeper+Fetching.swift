@@ -241,9 +241,14 @@ extension RegistryKeeper {
     if let fork = trusted.stamp.fork { events.send(.registryForked(fork)) }
   }
 
-  func tellRegistry() {
+  /// - Parameter mayResume: whether TLS sessions of this client's own fetches may turn up on a pinned session.
+  func tellRegistry(mayResume: Bool = PinnedTransport.mayResumeOthers) {
     events.send(.registryInForce(status))
     let problems = problems
     if !problems.isEmpty { events.send(.registryProblems(problems)) }
+    guard mayResume, case .live = source else { return }
+    let own = [config.endpointUrl] + trusted.mirrors.map(\.description)
+    let hosts = UnpinnedHosts.listed(among: own + (config.reporting?.urls ?? []), by: lists)
+    if !hosts.isEmpty { events.send(.listedHostsAskedUnpinned(hosts.map(\.description))) }
   }
 }

@@ -21,6 +21,10 @@ public enum PinningEvent: Equatable, Sendable {
   case registryForked(RegistryFork)
   /// The document that the app handed over at the start is not believed.
   case handedRegistryRefused(SslPinningError)
+  /// The registry in force lists hosts that the client itself asks outside of all pins: for the registry or a mirror of
+  /// it, or to report. Told on Apple's systems alone: there a pinned session may resume such a TLS session, and nobody is
+  /// asked again. Serve the registry and take reports under names that are not listed.
+  case listedHostsAskedUnpinned([String])
   /// Trouble with sending failure reports.
   case reporting(ReportingEvent)
   /// A request went over a connection that was never judged for its host. Only Apple's systems let
@@ -42,6 +46,9 @@ extension PinningEvent: CustomStringConvertible {
         + "hint: the next start can be fed an old one; name a directory that can be written to"
     case .registryForked(let fork): "the registry is forked: \(fork)"
     case .handedRegistryRefused(let error): "the registry handed over is not used: \(error)"
+    case .listedHostsAskedUnpinned(let hosts):
+      "listed, and asked by the client itself under no pins: \(hosts.joined(separator: ", ")); "
+        + "hint: a pinned session may resume such a TLS session; give registry and reports other names"
     case .reporting(let event): "failure reports: \(event)"
     case .unjudgedReuse(let evaluation): evaluation.description
     }

@@ -17,11 +17,15 @@
       let pump = try body.map(StreamPump.init)
       if case .data(let data) = hop.body { request.httpBody = data }
       if let pump { request.httpBodyStream = pump.input }
-      let task = session.dataTask(with: request)
-      let transfer = TaskTransfer(hop, over: task, body: body, feed: feed, unread: unread) {
-        pump?.end()
+      // Under the lock: a task that is cancelled as it is made may end before its number is known.
+      let transfer = byTask.withLock { transfers in
+        let task = session.dataTask(with: request)
+        let transfer = TaskTransfer(hop, over: task, body: body, feed: feed, unread: unread) {
+          pump?.end()
+        }
+        transfers[task.taskIdentifier] = transfer
+        return transfer
       }
-      byTask.withLock { $0[task.taskIdentifier] = transfer }
       pump?.start { [weak transfer] in transfer?.stop(.body($0)) }
       return transfer
     }

@@ -19,16 +19,17 @@
 
     func urlSession(
       _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
-      completionHandler:
-        @escaping @Sendable (
-          URLSession.AuthChallengeDisposition, URLCredential?
-        ) -> Void
+      completionHandler: @escaping SessionDelegate.Handler
     ) {
       let space = challenge.protectionSpace
-      guard space.authenticationMethod == NSURLAuthenticationMethodServerTrust, !space.isProxy()
-      else { return completionHandler(.performDefaultHandling, nil) }
-      guard let trust = space.serverTrust, let host = try? HostName(space.host) else {
-        return completionHandler(.cancelAuthenticationChallenge, nil)
+      let step = ChallengeRule.step(
+        about: ChallengeRule.Challenge(challenge, at: .session), isListed: false,
+        requests: state.withLock { $0.asked }, in: .unlisted)
+      guard step == .judge, let trust = space.serverTrust, let host = try? HostName(space.host)
+      else {
+        let isOurs = step == .judge || step == .cancel
+        return completionHandler(
+          isOurs ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
       }
       let evidence = RegistryDates.evidence(
         at: time, presented: { PlatformTrustStore.certificates(of: trust) },

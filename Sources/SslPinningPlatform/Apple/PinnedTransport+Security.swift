@@ -10,7 +10,8 @@
     /// - The trust object is evaluated under the transport's trust mode, in place: its policies and
     ///   anchors are set. Then its validated path is held against the pins.
     /// - Does not wait for newer pins. A refusal that they could turn starts to fetch them, so that
-    ///   the next handshake meets them; ``respond(to:)`` waits.
+    ///   the next handshake meets them; ``respond(to:allowingUnlisted:)`` waits.
+    /// - Follows the policy about unlisted hosts.
     ///
     /// - Important: blocks while the system evaluates, which may take a round trip on the network.
     ///   Call it off the main thread.
@@ -22,43 +23,41 @@
       }
     }
 
-    /// Answers an authentication challenge as a pinned session would, its wait for newer pins
-    /// included. Return what it returns.
+    /// Answers an authentication challenge as a pinned session would, its wait for newer pins included: return what
+    /// it returns. Default handling is for all but a server's trust, and for a proxy that is no listed host.
     ///
-    /// Challenges about anything but a server's trust, and those of a proxy, get
-    /// `.performDefaultHandling`.
-    ///
+    /// - Parameter allowingUnlisted: whether ``SslPinningRules/UnlistedHosts/systemTrust`` counts. Never for a task
+    ///   of a pinned session: HTTP/2 would carry requests to listed hosts over an unlisted one's connection, unasked.
+    ///   So it does on every session and web view that talks to both.
     /// - Important: a task's own delegate (`URLSessionTask.delegate`) that answers challenges takes
     ///   them away from the pinned session. It has to answer with this.
     public func respond(
-      to challenge: URLAuthenticationChallenge
+      to challenge: URLAuthenticationChallenge, allowingUnlisted: Bool = false
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
       let space = challenge.protectionSpace
       let step = ChallengeRule.step(
-        at: .session, about: ChallengeRule.Method(space.authenticationMethod),
-        isProxy: space.isProxy(),
-        hasTrust: space.serverTrust != nil, in: .unlisted)
+        about: ChallengeRule.Challenge(challenge, at: .session), isListed: lists(space.host),
+        requests: [], in: allowingUnlisted ? .unlisted : .pinned)
       guard step == .judge, let trust = space.serverTrust.map(HandedOver.init) else {
         return (step == .cancel ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
       }
-      let judgement = ConnectionJudgement(transport: self, acceptsUnlisted: true)
-      let (evaluation, _) = await judgement.verdict(
-        host: space.host, port: space.port, challenged: 0
+      let isAccepted = await accepts(
+        host: space.host, port: space.port, allowsUnlisted: allowingUnlisted
       ) { await $0.store.evidence(of: trust, host: $1, at: $2) }
-      guard evaluation.decision == .accept else { return (.cancelAuthenticationChallenge, nil) }
+      guard isAccepted else { return (.cancelAuthenticationChallenge, nil) }
       return (.useCredential, URLCredential(trust: trust.value))
     }
 
-    /// ``respond(to:)`` for delegates with a completion handler: pass it on.
+    /// ``respond(to:allowingUnlisted:)`` for delegates with a completion handler: pass it on.
     public func respond(
-      to challenge: URLAuthenticationChallenge,
+      to challenge: URLAuthenticationChallenge, allowingUnlisted: Bool = false,
       completionHandler:
         @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
       let handed = HandedOver(challenge)
       Task {
-        let (disposition, credential) = await respond(to: handed.value)
-        completionHandler(disposition, credential)
+        let answer = await respond(to: handed.value, allowingUnlisted: allowingUnlisted)
+        completionHandler(answer.0, answer.1)
       }
     }
   }

@@ -2,46 +2,41 @@
   import Foundation
   import SslPinningRules
 
-  /// Runs the requests of one transport over two `URLSession`s of its own.
+  /// Runs the requests of one transport over `URLSession`s of its own: ``RouteTable`` says which.
   ///
-  /// - One is for listed hosts, one for the others: HTTP/2 may carry requests to another host that the
-  ///   certificate covers over a connection at hand, unasked, and must not mix the two kinds. The rule
-  ///   for unlisted hosts, ``SslPinningRules/UnlistedHosts/systemTrust`` included, counts on the second alone.
+  /// - The rule for unlisted hosts, ``SslPinningRules/UnlistedHosts/systemTrust`` included, counts on their session alone.
   /// - Redirects are taken over by ``TaskTransfer``, hop by hop, each on the session that its host belongs to.
   /// - No cookies, no cache, no stored credentials.
   final class PlatformClient: Sendable {
-    private struct Route {
+    private final class Route: Sendable {
       let session: URLSession
       let transfers = ClientTransfers()
-      /// What the session's delegate judges by. Not the client's own transport: a session keeps its delegate, and
-      /// that one would keep the client, whose end ends the session.
-      let transport: PinnedTransport
 
       init(isListed: Bool, for owner: PinnedTransport) {
         let configuration = PinnedConfiguration.pinning(.ephemeral)
         configuration.httpShouldSetCookies = false
         configuration.httpCookieStorage = nil
         configuration.urlCredentialStorage = nil
-        transport = owner.withoutClient()
+        // Not the client's own transport: a session keeps its delegate, and that one would keep the client.
+        let transport = owner.withoutClient()
         session = URLSession(
           configuration: configuration,
           delegate: SessionDelegate(
-            SessionDoor(isListed ? .pinned : .unlisted) { [transport] in transport }, app: transfers
-          ),
+            SessionDoor(isListed ? .pinned : .unlisted) { transport }, app: transfers),
           delegateQueue: nil)
         transport.platform.sessions.add(session)
       }
+
+      /// Whoever starts a task holds the route, and what runs may end.
+      deinit { session.finishTasksAndInvalidate() }
     }
 
-    private let routes = Locked<[Bool: Route]>([:])
+    private let routes = Locked(RouteTable<Route>())
     private let settings: RequestSettings
 
     init(settings: RequestSettings) { self.settings = settings }
 
-    /// Every request holds the transport, and so this: whatever still runs now is wanted by nobody.
-    deinit { for route in routes.withLock({ $0 }).values { route.session.invalidateAndCancel() } }
-
-    /// The two sessions are among the transport's own, which it flushes.
+    /// The sessions are among the transport's own, which it flushes.
     func pinsChanged() {}
 
     func data(
@@ -72,20 +67,15 @@
       try await TaskTransfer.run(
         hop, within: seconds, judge: transport.judge, refusal: { transport.refusal(for: $0) },
         start: { hop in
-          let route = route(isListed: transport.judge.lists(try hop.host()), transport)
+          let host = try hop.host()
+          let isListed = transport.judge.lists(host)
+          transport.followPins()
+          let route = routes.withLock {
+            $0.route(to: host, isListed: isListed) { Route(isListed: isListed, for: transport) }
+          }
           return try route.transfers.start(
             hop, feed: feed, unread: settings.unread, on: route.session)
         })
-    }
-
-    private func route(isListed: Bool, _ transport: PinnedTransport) -> Route {
-      transport.followPins()
-      return routes.withLock { routes in
-        if let known = routes[isListed] { return known }
-        let made = Route(isListed: isListed, for: transport)
-        routes[isListed] = made
-        return made
-      }
     }
   }
 #endif

@@ -3,6 +3,8 @@
 
   /// Makes pinned `URLSession`s on Apple's systems: the system's own, with a delegate of ours before the app's.
   enum PlatformSession {
+    static let mayResumeOthers = true
+
     /// - A background configuration gets a session that refuses everything: another process makes its
     ///   connections, goes on after the app has ended, and follows redirects unasked.
     static func make(

@@ -6,12 +6,14 @@
     func urlSession(
       _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
       completionHandler: @escaping Handler
-    ) { answer(challenge, at: .task, in: session, of: task, completionHandler) }
+    ) { answer(challenge, at: .task, in: session, of: [task], Self.once(completionHandler)) }
 
     @available(macOS 13.0, iOS 16.0, watchOS 9.0, tvOS 16.0, *)
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
       let kind: TaskKind = task is URLSessionStreamTask ? .stream : .request
-      if !door.admits(kind, to: task.originalRequest?.url) { task.cancel() }
+      if !door.admits(kind, to: task.originalRequest?.url, task.currentRequest?.url) {
+        task.cancel()
+      }
       appTasks?.urlSession?(session, didCreateTask: task)
     }
 
@@ -55,15 +57,15 @@
       _ session: URLSession, task: URLSessionTask,
       didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
-      let answered = metrics.transactionMetrics.filter {
-        $0.resourceFetchType == .networkLoad && $0.response != nil
-      }
-      door.finished(
-        answered.map {
+      let isToFlush = door.finished(
+        metrics.transactionMetrics.map {
           TransactionFacts(
             url: $0.request.url, isReused: $0.isReusedConnection,
-            secured: $0.secureConnectionStartDate?.timeIntervalSince1970)
+            secured: $0.secureConnectionStartDate, established: $0.secureConnectionEndDate,
+            hasBegun: $0.requestStartDate != nil, isAnswered: $0.response != nil,
+            isCached: $0.resourceFetchType == .localCache)
         })
+      if isToFlush { session.flush {} }
       appTasks?.urlSession?(session, task: task, didFinishCollecting: metrics)
     }
   }

@@ -8,10 +8,10 @@
   /// - Every other method that the app's delegate has is answered by it, those that this class does not know
   ///   included: the session asks ``responds(to:)`` and is sent on.
   /// - A *task's* own delegate is asked before this class for whatever it implements. If that is a challenge method,
-  ///   it takes the verdict away; ``PinnedTransport/respond(to:)`` gives it back.
+  ///   it takes the verdict away; ``PinnedTransport/respond(to:allowingUnlisted:)`` gives it back.
   final class SessionDelegate: NSObject, URLSessionDelegate {
     typealias Handler = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    private typealias Answer = OneShot<(URLSession.AuthChallengeDisposition, URLCredential?)>
+    typealias Answer = OneShot<(URLSession.AuthChallengeDisposition, URLCredential?)>
 
     let door: SessionDoor
     let app: (any URLSessionDelegate)?
@@ -44,33 +44,30 @@
     func urlSession(
       _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
       completionHandler: @escaping Handler
-    ) { answer(challenge, at: .session, in: session, completionHandler) }
+    ) { answer(challenge, at: .session, in: session, of: nil, Self.once(completionHandler)) }
 
-    /// - Parameter task: the task that is challenged; `nil` if it is the session.
+    static func once(_ handler: @escaping Handler) -> Answer {
+      Answer(otherwise: (.cancelAuthenticationChallenge, nil)) { handler($0.0, $0.1) }
+    }
+
+    /// - Parameter tasks: those that it may be about; `nil`: not looked up yet.
     func answer(
       _ challenge: URLAuthenticationChallenge, at level: ChallengeRule.Level,
-      in session: URLSession, of task: URLSessionTask? = nil, _ handler: @escaping Handler
+      in session: URLSession, of tasks: [URLSessionTask]?, _ answer: Answer
     ) {
-      let answer = Answer(otherwise: (.cancelAuthenticationChallenge, nil)) { handler($0.0, $0.1) }
-      let space = challenge.protectionSpace
-      switch door.step(
-        at: level, about: ChallengeRule.Method(space.authenticationMethod),
-        isProxy: space.isProxy(),
-        hasTrust: space.serverTrust != nil)
-      {
-      case .judge: judge(space, answer)
+      let asked = ChallengeRule.Challenge(challenge, at: level)
+      switch door.step(about: asked, requests: tasks?.map { $0.currentRequest?.url }) {
+      case .judge: judge(challenge.protectionSpace, answer)
       case .cancel: answer.give((.cancelAuthenticationChallenge, nil))
       case .leaveToSystem: answer.give((.performDefaultHandling, nil))
-      case .ask(let order):
+      case .lookUp:
         let handed = HandedOver(challenge)
-        if let task { return ask(order, about: handed, in: session, of: [task], answer) }
-        let (host, isProxy) = (space.host, space.isProxy())
-        session.getAllTasks { [self] tasks in
-          let concerned = tasks.filter {
-            ChallengeRule.concerns($0.currentRequest?.url, host: host, isProxy: isProxy)
-          }
-          ask(order, about: handed, in: session, of: concerned, answer)
+        session.getAllTasks { [self] in
+          self.answer(handed.value, at: level, in: session, of: $0, answer)
         }
+      case .ask(let order):
+        let concerned = (tasks ?? []).filter { asked.concerns($0.currentRequest?.url) }
+        ask(order, about: challenge, in: session, of: concerned, answer)
       }
     }
 
@@ -90,15 +87,14 @@
     }
 
     private func ask(
-      _ order: [ChallengeRule.Asked], about challenge: HandedOver<URLAuthenticationChallenge>,
+      _ order: [ChallengeRule.Asked], about challenge: URLAuthenticationChallenge,
       in session: URLSession, of tasks: [URLSessionTask], _ answer: Answer
     ) {
       let give: Handler = { answer.give(($0, $1)) }
       for asked in order {
         switch asked {
         case .appSession:
-          if app?.urlSession?(session, didReceive: challenge.value, completionHandler: give) != nil
-          {
+          if app?.urlSession?(session, didReceive: challenge, completionHandler: give) != nil {
             return
           }
         case .taskOwn, .appTask:
@@ -106,7 +102,7 @@
             let delegate: (any URLSessionTaskDelegate)? =
               asked == .taskOwn ? task.delegate : appTasks
             if delegate?.urlSession?(
-              session, task: task, didReceive: challenge.value, completionHandler: give) != nil
+              session, task: task, didReceive: challenge, completionHandler: give) != nil
             {
               return
             }
@@ -117,14 +113,20 @@
     }
   }
 
-  extension ChallengeRule.Method {
-    init(_ name: String) {
-      let ofSession = [
-        NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodNTLM,
-        NSURLAuthenticationMethodNegotiate,
-      ]
-      let others: Self = ofSession.contains(name) ? .sessionWide : .perTask
-      self = name == NSURLAuthenticationMethodServerTrust ? .serverTrust : others
+  extension ChallengeRule.Challenge {
+    init(_ challenge: URLAuthenticationChallenge, at level: ChallengeRule.Level) {
+      let space = challenge.protectionSpace
+      let method: ChallengeRule.Method =
+        switch space.authenticationMethod {
+        case NSURLAuthenticationMethodServerTrust: .serverTrust
+        case NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodNTLM,
+          NSURLAuthenticationMethodNegotiate:
+          .sessionWide
+        default: .perTask
+        }
+      self.init(
+        level: level, method: method, host: space.host, isProxy: space.isProxy(),
+        hasTrust: space.serverTrust != nil)
     }
   }
 #endif

@@ -135,10 +135,13 @@ struct FetchState {
   private let maximumBytes: Int
   private var answer: HTTPAnswer?
   private var redirects = 0
+  /// Where its requests go: to these hosts a challenge is a server's, whatever else it says.
+  private(set) var asked: [URL?]
 
   init(_ exchange: HTTPExchange) {
     kind = exchange.kind
     maximumBytes = exchange.maximumBytes
+    asked = [URL(string: exchange.url.description)]
   }
 
   /// A redirect leads to `target`.
@@ -151,6 +154,7 @@ struct FetchState {
     guard redirects <= Self.mostRedirects else {
       return .end(.failure(.unreachable("more than \(Self.mostRedirects) redirects")))
     }
+    asked.append(target)
     return .goOn
   }
 

@@ -9,6 +9,8 @@
   /// Makes pinned `URLSession`s on Linux: Foundation's own, on its own libcurl, with the hook on
   /// its multi handle.
   enum PlatformSession {
+    static let mayResumeOthers = false
+
     static func make(
       for transport: PinnedTransport, configuration: URLSessionConfiguration,
       delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue?

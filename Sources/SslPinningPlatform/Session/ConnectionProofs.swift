@@ -18,37 +18,49 @@ package struct ConnectionProof: Sendable {
   }
 }
 
-/// What the system tells of one request after it was answered.
+/// What the system tells of one request after it has ended.
 package struct TransactionFacts: Sendable {
   package let url: URL?
   /// Whether it went over a connection that had carried a request before.
   package let isReused: Bool
-  /// When the connection's TLS handshake began, by the wall clock, in seconds; `nil` if the system does not say.
-  package let secured: Double?
+  /// When the connection's TLS handshake began and ended, by the wall clock; `nil` if the system does not say.
+  package let secured: Date?, established: Date?
+  /// Whether anything of it left: it was begun, or answered by somebody else than a cache. One that its server, or
+  /// whoever stands in for it, never answered has left as well.
+  package let hasLeft: Bool
 
-  package init(url: URL?, isReused: Bool, secured: Double?) {
+  package init(
+    url: URL?, isReused: Bool, secured: Date?, established: Date?, hasBegun: Bool = true,
+    isAnswered: Bool = true,
+    isCached: Bool = false
+  ) {
     self.url = url
     self.isReused = isReused
-    self.secured = secured
+    (self.secured, self.established) = (secured, established)
+    hasLeft = !isCached && (hasBegun || isAnswered)
   }
 }
 
-/// The handshakes of one session that were accepted, the latest of each host, and what an answered request
+/// The handshakes of one session that were accepted, of each host, and what a request that has ended
 /// says beside them.
 ///
 /// - This is detection, not prevention: the request has left.
 /// - A resumed TLS session is not challenged (Apple's Technical Q&A QA1727), and the session that it goes on from
-///   may be another `URLSession`'s of the process, a plain one included. A new connection without a challenge
-///   of its own is therefore told.
-/// - Not seen: a resumption within a second of a challenge for the same host, and a connection of another host
-///   that carries a request (HTTP/2) to a host that was accepted before.
+///   may be another `URLSession`'s of the process, a plain one included. So a new connection is told if no challenge
+///   was accepted between the beginning and the end of its handshake.
+/// - Once a connection was found unjudged its host has no proof any more: each request to the host is told until
+///   a handshake is accepted again, and the session's connections are to be given up, so that there is one.
+/// - Not seen: a resumption within a second of a challenge for the same host; and a connection of another host that
+///   carries a request (HTTP/2) to a host that was accepted before. The client's own sessions have one host each (``RouteTable``), so there the latter does not happen.
 package struct ConnectionProofs: Sendable {
-  /// What an answered request shows.
+  /// What a request shows.
   package enum Finding: Sendable {
-    /// A verdict stands on its connection.
+    /// A verdict stands on its connection, or nothing left.
     case judged
-    /// It was not, and this is to be told.
+    /// It must not have left, whatever its connection: to be told. The decision says `accept`, because it did.
     case told(PinEvaluation)
+    /// No verdict stands on its connection, for this reason: to be told, and the session's connections to be given up.
+    case unjudged(HostName, why: String)
     /// It was accepted under other pins, and is to be judged again by what its host had shown.
     case judgeAgain(ConnectionProof)
   }
@@ -56,54 +68,90 @@ package struct ConnectionProofs: Sendable {
   /// Seconds between the two clocks' readings of one handshake that prove nothing.
   private static let tolerance = 1.0
   private static let capacity = 4096
+  /// Seconds between two flushes for the sake of one host. Where the system resumes a TLS session again and again, each
+  /// would cost a connection and bring no challenge.
+  package static let betweenFlushes: Int64 = 60
 
-  private var byHost: [HostName: ConnectionProof] = [:]
+  private struct Entry {
+    /// Of the latest verdict.
+    var proof: ConnectionProof
+    /// When the accepted challenges arrived, the latest last: verdicts may come in another order.
+    var challenges: [Double] = []
+  }
+
+  /// Accepted challenges of a host that are remembered. More handshakes than these hardly end at one time.
+  private static let challenges = 32
+
+  private var byHost: [HostName: Entry] = [:]
+  private var flushed: [HostName: Int64] = [:]
 
   package init() {}
 
-  /// Keeps an accepted handshake. The time of the latest challenge stays: verdicts may come in another order.
+  /// Keeps an accepted handshake.
   package mutating func keep(_ proof: ConnectionProof) {
     if byHost.count >= Self.capacity, byHost[proof.host] == nil {
       // A client may speak to any number of unlisted hosts. A forgotten one is told as unjudged at worst.
-      let times = byHost.values.map(\.challenged).sorted()
-      byHost = byHost.filter { $0.value.challenged > times[times.count / 2] }
+      let times = byHost.values.map(\.proof.challenged).sorted()
+      byHost = byHost.filter { $0.value.proof.challenged > times[times.count / 2] }
     }
-    byHost[proof.host] = ConnectionProof(
-      host: proof.host, evidence: proof.evidence, generation: proof.generation,
-      challenged: max(proof.challenged, byHost[proof.host]?.challenged ?? proof.challenged))
+    var entry = byHost[proof.host] ?? Entry(proof: proof)
+    entry.proof = proof
+    entry.challenges = entry.challenges.suffix(Self.challenges - 1) + [proof.challenged]
+    byHost[proof.host] = entry
   }
 
   /// Puts a proof that was judged again in the place of the old one, or forgets the host: otherwise each later
   /// request would be held against its old connection. Does nothing if another handshake was accepted meanwhile.
   package mutating func replace(_ old: ConnectionProof, by new: ConnectionProof?) {
-    guard let held = byHost[old.host], held.challenged == old.challenged,
-      held.generation == old.generation
+    guard var entry = byHost[old.host], entry.proof.challenged == old.challenged,
+      entry.proof.generation == old.generation
     else { return }
-    byHost[old.host] = new
+    if let new { entry.proof = new }
+    byHost[old.host] = new == nil ? nil : entry
   }
 
+  /// What a request shows; forgets the proof of a host whose connection was not judged.
+  ///
   /// - Parameter generation: of the pins in force now.
-  package func finding(about facts: TransactionFacts, generation: UInt64) -> Finding {
-    guard let url = facts.url, let spelling = url.host, let host = try? HostName(spelling),
-      let scheme = url.scheme?.lowercased()
+  package mutating func finding(about facts: TransactionFacts, generation: UInt64) -> Finding {
+    guard facts.hasLeft, let url = facts.url, let scheme = url.scheme?.lowercased(),
+      TaskRule.dials(scheme)
     else { return .judged }
-    guard TaskRule.dials(scheme) else { return .judged }
-    guard TaskRule.allows(url) else { return Self.told(host, .clearText(scheme: scheme)) }
-    guard let proof = byHost[host] else {
+    let spelling = url.host ?? ""
+    guard TaskRule.allows(url) else { return Self.told(spelling, .clearText(scheme: scheme)) }
+    let host: HostName
+    do throws(HostNameError) { host = try HostName(spelling) } catch {
+      return Self.told(spelling, .unreadableHost(error))
+    }
+    guard let entry = byHost[host] else {
       let kind = facts.isReused ? "a reused connection" : "a connection"
-      return Self.told(host, .unjudged("\(kind) was never challenged for this host"))
+      return .unjudged(host, why: "\(kind) was never challenged for this host")
     }
-    if !facts.isReused, let secured = facts.secured,
-      secured > proof.challenged + Self.tolerance
-    {
-      return Self.told(
-        host, .unjudged("a new connection was not challenged: it resumed a TLS session"))
+    if !facts.isReused, let secured = facts.secured?.timeIntervalSince1970 {
+      let established = facts.established?.timeIntervalSince1970 ?? .infinity
+      let own = (secured - Self.tolerance)...(max(secured, established) + Self.tolerance)
+      if !entry.challenges.contains(where: own.contains) {
+        byHost[host] = nil
+        return .unjudged(
+          host, why: "a new connection was not challenged: it resumed a TLS session")
+      }
     }
-    return proof.generation == generation ? .judged : .judgeAgain(proof)
+    return entry.proof.generation == generation ? .judged : .judgeAgain(entry.proof)
   }
 
-  /// The decision says `accept`, because the request did go out.
-  package static func told(_ host: HostName, _ outcome: PinEvaluation.Outcome) -> Finding {
-    .told(PinEvaluation(host: host.description, outcome: outcome, decision: .accept))
+  /// Whether the session is to be flushed for the sake of a host whose connection was not judged; if so, that counts as
+  /// done. `now` in seconds of a clock that never goes back.
+  package mutating func startFlush(for host: HostName, at now: Int64) -> Bool {
+    if let last = flushed[host], now - last < Self.betweenFlushes { return false }
+    if flushed.count >= Self.capacity {
+      flushed = flushed.filter { now - $0.value < Self.betweenFlushes }
+      if flushed.count >= Self.capacity { flushed = [:] }
+    }
+    flushed[host] = now
+    return true
+  }
+
+  private static func told(_ host: String, _ outcome: PinEvaluation.Outcome) -> Finding {
+    .told(PinEvaluation(host: host, outcome: outcome, decision: .accept))
   }
 }

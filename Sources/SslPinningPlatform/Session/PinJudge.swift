@@ -21,8 +21,8 @@ public protocol PinJudge: AnyObject, Sendable {
   /// The verdict on one connection, now.
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation
 
-  /// Whether an entry speaks of the host. On Apple's systems requests without a session go to listed
-  /// and to unlisted hosts over two sessions, because HTTP/2 may carry both over one connection.
+  /// Whether an entry speaks of the host. On Apple's systems requests without a session go to each listed host
+  /// over a session of its own, because HTTP/2 may carry requests to several hosts over one connection.
   func lists(_ host: HostName) -> Bool
 
   /// Is told every verdict, accepted or refused, and what is known of the connection.

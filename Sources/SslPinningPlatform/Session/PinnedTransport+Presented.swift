@@ -24,6 +24,22 @@ extension PinnedTransport {
     }
   }
 
+  /// Judges the handshake of a session that somebody else made, or whose verdict a task's own delegate took away, its
+  /// wait for newer pins included.
+  ///
+  /// - Parameter allowsUnlisted: whether the policy's leave for unlisted hosts counts. Never on a pinned session, see
+  ///   ``SessionRole/pinned``.
+  func accepts(
+    host: String, port: Int, allowsUnlisted: Bool, validate: ConnectionJudgement.Validate
+  ) async -> Bool {
+    let judgement = ConnectionJudgement(transport: self, acceptsUnlisted: allowsUnlisted)
+    let verdict = await judgement.verdict(host: host, port: port, challenged: 0, validate: validate)
+    return verdict.evaluation.decision == .accept
+  }
+
+  /// Whether an entry speaks of a host. Closed: also if nobody can read it.
+  func lists(_ host: String) -> Bool { (try? HostName(host)).map(judge.lists) ?? true }
+
   /// Gives a verdict on a connection that another stack makes, tells it, and starts to fetch newer pins if
   /// they could turn it. A host that cannot be read is refused.
   func told(

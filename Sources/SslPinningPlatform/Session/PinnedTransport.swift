@@ -75,6 +75,9 @@ public final class PinnedTransport: Sendable {
     try PlatformSession.selfTest()
   }
 
+  /// Whether the platform may resume, on a pinned session, a TLS session that an unpinned one of this process made.
+  package static var mayResumeOthers: Bool { PlatformSession.mayResumeOthers }
+
   /// A `URLSession` of the platform's own kind that follows the judge.
   ///
   /// - Important: `URLSession` keeps its delegate, and on Apple's systems so this transport and its judge, until

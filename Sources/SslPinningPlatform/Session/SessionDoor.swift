@@ -17,7 +17,7 @@ package final class SessionDoor: Sendable {
   private let proofs = Locked(ConnectionProofs())
 
   /// - Parameter transport: a session keeps its delegate until it is invalidated, and so this closure. What it keeps
-  ///   must not keep the session: the client's own two hold a transport without the client
+  ///   must not keep the session: the client's own hold a transport without the client
   ///   (``PinnedTransport/withoutClient()``), an app's session holds its transport.
   package init(_ role: SessionRole, transport: @escaping @Sendable () -> PinnedTransport?) {
     self.role = role
@@ -27,10 +27,15 @@ package final class SessionDoor: Sendable {
   // MARK: Tasks
 
   /// Whether a new task may go out; if not, cancel it.
-  package func admits(_ kind: TaskKind, to url: URL?) -> Bool {
+  ///
+  /// - Parameter urls: its original and its current one. They differ if it goes on from what an earlier one left, and
+  ///   neither may be named; each that is has to be allowed.
+  package func admits(_ kind: TaskKind, to urls: URL?...) -> Bool {
     // Before the task goes out, so that it meets no connection from before a change of pins.
     transport()?.followPins()
-    return admits(kind, to: url, from: nil)
+    let named = urls.compactMap { $0 }
+    guard !named.isEmpty else { return admits(kind, to: nil, from: nil) }
+    return named.allSatisfy { admits(kind, to: $0, from: nil) }
   }
 
   /// Whether a redirect may be followed; if not, cancel its task.
@@ -56,12 +61,14 @@ package final class SessionDoor: Sendable {
   // MARK: Challenges
 
   /// What to do with a challenge.
+  ///
+  /// - Parameter requests: where the tasks go that it may be about; `nil`: not looked up yet.
   package func step(
-    at level: ChallengeRule.Level, about method: ChallengeRule.Method, isProxy: Bool, hasTrust: Bool
+    about challenge: ChallengeRule.Challenge, requests: [URL?]?
   ) -> ChallengeRule.Step {
-    guard transport() != nil else { return .cancel }
+    guard let transport = transport() else { return .cancel }
     return ChallengeRule.step(
-      at: level, about: method, isProxy: isProxy, hasTrust: hasTrust, in: role)
+      about: challenge, isListed: transport.lists(challenge.host), requests: requests, in: role)
   }
 
   /// Whether a server may be trusted. The handshake waits, at most for one refresh.
@@ -72,55 +79,89 @@ package final class SessionDoor: Sendable {
   ) async -> Bool {
     guard let transport = transport() else { return false }
     if case .refusing = role { return false }
-    let judgement = ConnectionJudgement(
-      transport: transport, acceptsUnlisted: role == .unlisted)
-    let (_, proof) = await judgement.verdict(
+    let (_, proof) = await judgement(by: transport).verdict(
       host: host, port: port, challenged: challenged, validate: validate)
     guard let proof else { return false }
+    proofs.withLock { $0.keep(proof) }
+    // Pins that changed since the verdict have flushed the connections that stood then; this one was not among them.
+    if transport.judge.generation != proof.generation {
+      let evaluation = judgeAgain(proof, by: transport)
+      if evaluation.decision == .refuse { return refuse(evaluation, proof, by: transport) }
+    }
+    // Listed meanwhile: its connections belong to another session.
     if role == .unlisted, transport.judge.lists(proof.host) {
-      // Listed meanwhile: its connections belong to the other session.
       let refusal = PinEvaluation(
         host: host, outcome: .unjudged("the host was listed meanwhile"), decision: .refuse)
-      transport.judge.record(refusal)
-      transport.platform.recent.note(refusal, failing: proof.host, at: continuousSeconds())
-      return false
+      return refuse(refusal, proof, by: transport)
     }
-    proofs.withLock { $0.keep(proof) }
     return true
+  }
+
+  private func judgement(by transport: PinnedTransport) -> ConnectionJudgement {
+    ConnectionJudgement(transport: transport, acceptsUnlisted: role == .unlisted)
+  }
+
+  /// Turns an accepted handshake down after all. Always false.
+  private func refuse(
+    _ refusal: PinEvaluation, _ proof: ConnectionProof, by transport: PinnedTransport
+  ) -> Bool {
+    proofs.withLock { $0.replace(proof, by: nil) }
+    transport.judge.record(refusal)
+    transport.platform.recent.note(refusal, failing: proof.host, at: continuousSeconds())
+    return false
   }
 
   // MARK: Afterwards
 
-  /// Finds out whether the requests of a task that were answered from the network had verdicts.
-  package func finished(_ answered: [TransactionFacts]) {
-    guard let transport = transport() else { return }
-    for facts in answered {
+  /// Finds out whether the requests of a task that has ended had verdicts.
+  ///
+  /// - Parameter now: seconds of a clock that never goes back.
+  /// - Returns: whether the session is to be flushed: a connection without a verdict would go on carrying requests.
+  @discardableResult
+  package func finished(
+    _ transactions: [TransactionFacts], at now: Int64 = continuousSeconds()
+  ) -> Bool {
+    guard let transport = transport() else { return false }
+    var isToFlush = false
+    for facts in transactions {
       let generation = transport.judge.generation
       switch proofs.withLock({ $0.finding(about: facts, generation: generation) }) {
       case .judged: break
       case .told(let evaluation): transport.judge.record(evaluation)
-      case .judgeAgain(let proof): judgeAgain(proof, by: transport)
+      case .unjudged(let host, let why):
+        isToFlush = giveUp(host, why, by: transport, at: now) || isToFlush
+      case .judgeAgain(let proof):
+        guard judgeAgain(proof, by: transport).decision == .refuse else { continue }
+        isToFlush =
+          giveUp(
+            proof.host, "it went over a connection from before a change of pins", by: transport,
+            at: now) || isToFlush
       }
     }
     transport.followPins()
+    return isToFlush
   }
 
-  private func judgeAgain(_ proof: ConnectionProof, by transport: PinnedTransport) {
-    let judgement = ConnectionJudgement(transport: transport, acceptsUnlisted: role == .unlisted)
-    let (evaluation, generation) = judgement.judged(proof.evidence, host: proof.host)
-    guard evaluation.decision == .accept else {
-      proofs.withLock { $0.replace(proof, by: nil) }
-      transport.judge.record(
-        PinEvaluation(
-          host: proof.host.description,
-          outcome: .unjudged("it went over a connection from before a change of pins"),
-          decision: .accept))
-      return
-    }
+  /// Tells of a request that went out without a verdict.
+  ///
+  /// - Returns: whether the session is to be flushed for it.
+  private func giveUp(
+    _ host: HostName, _ why: String, by transport: PinnedTransport, at now: Int64
+  ) -> Bool {
+    transport.judge.record(
+      PinEvaluation(host: host.description, outcome: .unjudged(why), decision: .accept))
+    return proofs.withLock { $0.startFlush(for: host, at: now) }
+  }
+
+  /// Judges what a host had shown by the pins of now, and keeps the proof if they accept it, or forgets it.
+  private func judgeAgain(_ proof: ConnectionProof, by transport: PinnedTransport) -> PinEvaluation
+  {
+    let (evaluation, generation) = judgement(by: transport).judged(proof.evidence, host: proof.host)
     let renewed = ConnectionProof(
       host: proof.host, evidence: proof.evidence, generation: generation,
       challenged: proof.challenged)
-    proofs.withLock { $0.replace(proof, by: renewed) }
+    proofs.withLock { $0.replace(proof, by: evaluation.decision == .accept ? renewed : nil) }
+    return evaluation
   }
 
   /// The session was invalidated: it has no connections to flush.

@@ -3,7 +3,7 @@ import SslPinningRules
 
 /// What a `URLSession` of a transport is for.
 package enum SessionRole: Hashable, Sendable {
-  /// Requests to listed hosts: every pinned session of an app, and one of the client's own two. A policy's
+  /// Requests to listed hosts: every pinned session of an app, and the client's own for each of them. A policy's
   /// leave for unlisted hosts does not count here: HTTP/2 would carry requests to listed hosts over the
   /// connection of an unlisted one, unasked.
   case pinned

@@ -10,11 +10,20 @@ struct ChallengeRuleTests {
     let method: Rule.Method
     var isProxy = false
     var hasTrust = true
+    var isListed = false
+    /// Where the session's tasks go; `nil`: nobody has looked.
+    var requests: [String]? = ["https://other.example/"]
     let level: Rule.Level
     let step: Rule.Step
 
+    var challenge: Rule.Challenge {
+      Rule.Challenge(
+        level: level, method: method, host: "Proxy.example", isProxy: isProxy, hasTrust: hasTrust)
+    }
+
     var testDescription: String {
-      "\(method)\(isProxy ? " of a proxy" : "")\(hasTrust ? "" : " without trust") at the \(level)"
+      "\(method)\(isProxy ? " of a proxy" : "")\(hasTrust ? "" : " without trust") at the \(level), "
+        + "\(isListed ? "listed" : "not listed"), tasks \(requests ?? ["not known"])"
     }
   }
 
@@ -24,10 +33,31 @@ struct ChallengeRuleTests {
     Rule.Level.allCases.flatMap { level in
       [
         Row(method: .serverTrust, level: level, step: .judge),
+        // Before anybody looks up tasks: no verdict waits for that.
+        Row(method: .serverTrust, requests: nil, level: level, step: .judge),
         Row(method: .serverTrust, hasTrust: false, level: level, step: .cancel),
         Row(method: .serverTrust, isProxy: true, level: level, step: .leaveToSystem),
         Row(
           method: .serverTrust, isProxy: true, hasTrust: false, level: level, step: .leaveToSystem),
+        Row(method: .serverTrust, isProxy: true, requests: [], level: level, step: .leaveToSystem),
+        // The mark is not believed where the host has pins or a request goes.
+        Row(method: .serverTrust, isProxy: true, isListed: true, level: level, step: .judge),
+        Row(
+          method: .serverTrust, isProxy: true, isListed: true, requests: nil, level: level,
+          step: .judge),
+        Row(
+          method: .serverTrust, isProxy: true, hasTrust: false, isListed: true, level: level,
+          step: .cancel),
+        Row(
+          method: .serverTrust, isProxy: true,
+          requests: ["https://a.example/", "wss://PROXY.example.:8443/b"], level: level,
+          step: .judge),
+        Row(
+          method: .serverTrust, isProxy: true, hasTrust: false,
+          requests: ["https://proxy.example/"], level: level, step: .cancel),
+        Row(method: .serverTrust, isProxy: true, requests: nil, level: level, step: .lookUp),
+        Row(method: .sessionWide, requests: nil, level: level, step: .lookUp),
+        Row(method: .perTask, requests: nil, level: level, step: .lookUp),
       ]
     } + [
       Row(method: .sessionWide, level: .session, step: .ask(all)),
@@ -38,31 +68,28 @@ struct ChallengeRuleTests {
       Row(method: .perTask, level: .task, step: .ask([.taskOwn, .appTask])),
     ]
 
+  private func step(_ row: Row, in role: SessionRole) throws -> Rule.Step {
+    let requests = try row.requests?.map { Optional(try #require(URL(string: $0))) }
+    return Rule.step(about: row.challenge, isListed: row.isListed, requests: requests, in: role)
+  }
+
   @Test("by table, on every session that pins", arguments: rows)
-  func pinning(row: Row) {
+  func pinning(row: Row) throws {
     for role in [SessionRole.pinned, .unlisted] {
-      #expect(
-        Rule.step(
-          at: row.level, about: row.method, isProxy: row.isProxy, hasTrust: row.hasTrust, in: role)
-          == row.step)
+      #expect(try step(row, in: role) == row.step)
     }
   }
 
   @Test("nobody, on a session that cannot pin", arguments: rows)
-  func refusing(row: Row) {
-    #expect(
-      Rule.step(
-        at: row.level, about: row.method, isProxy: row.isProxy, hasTrust: row.hasTrust,
-        in: .refusing(reason: "why")) == .cancel)
+  func refusing(row: Row) throws {
+    #expect(try step(row, in: .refusing(reason: "why")) == .cancel)
   }
 
   @Test("a task's own delegate for every client certificate, at whatever level it is asked for")
-  func ownDelegate() {
+  func ownDelegate() throws {
     for level in Rule.Level.allCases {
-      guard
-        case .ask(let order) = Rule.step(
-          at: level, about: .sessionWide, isProxy: false, hasTrust: false, in: .pinned)
-      else {
+      let row = Row(method: .sessionWide, hasTrust: false, level: level, step: .ask(Self.all))
+      guard case .ask(let order) = try step(row, in: .pinned) else {
         Issue.record("nobody is asked at the \(level)")
         continue
       }
@@ -71,12 +98,22 @@ struct ChallengeRuleTests {
     }
   }
 
-  @Test("a task of the challenged host, or any if it is a proxy's challenge")
+  @Test("a task of the challenged host; any if it is a proxy's challenge; the task that is asked")
   func concerned() {
     let url = URL(string: "https://A.example:8443/b")
-    #expect(Rule.concerns(url, host: "a.example", isProxy: false))
-    #expect(!Rule.concerns(url, host: "b.example", isProxy: false))
-    #expect(Rule.concerns(url, host: "proxy.example", isProxy: true))
-    #expect(!Rule.concerns(nil, host: "a.example", isProxy: false))
+    func concerns(
+      _ url: URL?, _ host: String, isProxy: Bool = false, at level: Rule.Level = .session
+    ) -> Bool {
+      Rule.Challenge(
+        level: level, method: .sessionWide, host: host, isProxy: isProxy, hasTrust: false
+      ).concerns(url)
+    }
+    #expect(concerns(url, "a.example."))
+    #expect(!concerns(url, "b.example"))
+    #expect(concerns(url, "proxy.example", isProxy: true))
+    #expect(!concerns(nil, "a.example"))
+    #expect(concerns(nil, "a.example", at: .task))
+    // Names that nobody can read are compared as they stand.
+    #expect(concerns(URL(string: "https://a..B/"), "A..b"))
   }
 }

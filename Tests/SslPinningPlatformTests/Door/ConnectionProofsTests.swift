@@ -12,6 +12,7 @@ struct ConnectionProofsTests {
   enum Finding: Equatable, Sendable {
     case judged, judgeAgain
     case told(PinEvaluation.Outcome)
+    case unjudged(String)
   }
 
   struct Row: Sendable, CustomTestStringConvertible {
@@ -21,14 +22,22 @@ struct ConnectionProofsTests {
     var generation: UInt64 = 7
     var url = "https://a.example/"
     var isReused = false
+    /// When its handshake began and ended.
     var secured: Double? = 100
+    var established: Double?
+    var hasBegun = true
+    var isAnswered = true
+    var isCached = false
     let finding: Finding
 
     var testDescription: String { name }
   }
 
-  static let resumed = Finding.told(
-    .unjudged("a new connection was not challenged: it resumed a TLS session"))
+  static let resumed = Finding.unjudged(
+    "a new connection was not challenged: it resumed a TLS session")
+  static let unknown = Finding.unjudged("a connection was never challenged for this host")
+  static let unknownReused = Finding.unjudged(
+    "a reused connection was never challenged for this host")
   static let rows = [
     Row(name: "its own challenge", finding: .judged),
     Row(name: "the connection of an earlier one", isReused: true, finding: .judged),
@@ -42,13 +51,37 @@ struct ConnectionProofsTests {
     Row(
       name: "verdicts that came in another order", challenged: [200, 100], secured: 199,
       finding: .judged),
+    Row(name: "a challenge in its handshake", secured: 99.9, established: 104, finding: .judged),
+    // Its answer was held back until another connection had been challenged.
+    Row(
+      name: "a challenge after its handshake", secured: 90, established: 98, finding: resumed),
+    Row(
+      name: "challenges before and after its handshake", challenged: [80, 100], secured: 90,
+      established: 91, finding: resumed),
+    Row(
+      name: "one of two handshakes at a time", challenged: [90.5, 100], secured: 90,
+      established: 91, finding: .judged),
+    Row(
+      name: "times that contradict each other", secured: 99.9, established: 0, finding: .judged),
     Row(name: "other pins", generation: 8, isReused: true, finding: .judgeAgain),
     Row(
       name: "no challenge for this host, HTTP/2", url: "https://b.example/", isReused: true,
-      finding: .told(.unjudged("a reused connection was never challenged for this host"))),
+      finding: unknownReused),
+    Row(name: "no challenge for this host", url: "https://b.example/", finding: unknown),
     Row(
-      name: "no challenge for this host", url: "https://b.example/",
-      finding: .told(.unjudged("a connection was never challenged for this host"))),
+      name: "the same, and no answer came", url: "https://b.example/", isAnswered: false,
+      finding: unknown),
+    Row(
+      name: "the same, and an answer without word of its request", url: "https://b.example/",
+      hasBegun: false, finding: unknown),
+    Row(
+      name: "nothing left: its handshake was refused", url: "https://b.example/", hasBegun: false,
+      isAnswered: false, finding: .judged),
+    Row(
+      name: "a cache answered", url: "https://b.example/", isCached: true, finding: .judged),
+    Row(
+      name: "a host that is no name", url: "https://a..example/",
+      finding: .told(.unreadableHost(.badLabel("a..example")))),
     Row(name: "the host in another spelling", url: "wss://A.EXAMPLE.:444/", finding: .judged),
     Row(
       name: "clear text", url: "http://a.example/", finding: .told(.clearText(scheme: "http"))),
@@ -65,9 +98,12 @@ struct ConnectionProofsTests {
       generation: generation, challenged: challenged)
   }
 
-  private func finding(_ proofs: ConnectionProofs, _ row: Row) throws -> Finding {
+  private func finding(_ proofs: inout ConnectionProofs, _ row: Row) throws -> Finding {
     let facts = TransactionFacts(
-      url: URL(string: row.url), isReused: row.isReused, secured: row.secured)
+      url: URL(string: row.url), isReused: row.isReused,
+      secured: row.secured.map { Date(timeIntervalSince1970: $0) },
+      established: row.established.map { Date(timeIntervalSince1970: $0) },
+      hasBegun: row.hasBegun, isAnswered: row.isAnswered, isCached: row.isCached)
     switch proofs.finding(about: facts, generation: row.generation) {
     case .judged: return .judged
     case .judgeAgain(let proof):
@@ -76,6 +112,7 @@ struct ConnectionProofsTests {
     case .told(let evaluation):
       #expect(evaluation.decision == .accept, "it has left")
       return .told(evaluation.outcome)
+    case .unjudged(_, let why): return .unjudged(why)
     }
   }
 
@@ -83,7 +120,36 @@ struct ConnectionProofsTests {
   func table(row: Row) throws {
     var proofs = ConnectionProofs()
     for time in row.challenged { proofs.keep(try proof("a.example", challenged: time)) }
-    #expect(try finding(proofs, row) == row.finding)
+    #expect(try finding(&proofs, row) == row.finding)
+  }
+
+  @Test("nothing of a host, once a connection to it was not judged, until it is challenged again")
+  func unproved() throws {
+    var proofs = ConnectionProofs()
+    proofs.keep(try proof("a.example", challenged: 100))
+    #expect(try finding(&proofs, Row(name: "", secured: 110, finding: .judged)) == Self.resumed)
+    let reused = Row(name: "", isReused: true, secured: 110, finding: .judged)
+    #expect(try finding(&proofs, reused) == Self.unknownReused)
+    #expect(try finding(&proofs, reused) == Self.unknownReused)
+    proofs.keep(try proof("a.example", challenged: 120))
+    #expect(try finding(&proofs, reused) == .judged)
+  }
+
+  @Test("asks for a flush at most once a minute for each host, of however many")
+  func flushes() throws {
+    var proofs = ConnectionProofs()
+    func starts(_ host: String, at now: Int64) throws -> Bool {
+      proofs.startFlush(for: try HostName(host), at: now)
+    }
+    // An attack on one host takes nothing from another.
+    let asked = [
+      try starts("a.example", at: 0), try starts("a.example", at: 59),
+      try starts("b.example", at: 59), try starts("a.example", at: 60),
+      try starts("a.example", at: 119),
+    ]
+    #expect(asked == [true, false, true, true, false])
+    for number in 0..<20_000 { #expect(try starts("h\(number).example", at: 200)) }
+    #expect(try starts("a.example", at: 200))
   }
 
   @Test("is forgotten after a second look that refused, unless there was another handshake")
@@ -95,13 +161,13 @@ struct ConnectionProofsTests {
     var proofs = ConnectionProofs()
     proofs.keep(old)
     proofs.replace(old, by: nil)
-    #expect(try finding(proofs, row) != .judged)
+    #expect(try finding(&proofs, row) != .judged)
     proofs.keep(old)
     proofs.keep(newer)
     proofs.replace(old, by: nil)
-    #expect(try finding(proofs, row) == .judged)
+    #expect(try finding(&proofs, row) == .judged)
     proofs.replace(newer, by: try proof("a.example", challenged: 101, generation: 8))
-    #expect(try finding(proofs, row) == .judgeAgain)
+    #expect(try finding(&proofs, row) == .judgeAgain)
   }
 
   @Test("is remembered of the latest hosts, however many there are")
@@ -113,7 +179,7 @@ struct ConnectionProofsTests {
     for (number, expected) in [(19_999, true), (18_500, true), (0, false)] {
       let row = Row(
         name: "", url: "https://h\(number).example/", isReused: true, finding: .judged)
-      #expect(try (finding(proofs, row) == .judged) == expected, "\(number)")
+      #expect(try (finding(&proofs, row) == .judged) == expected, "\(number)")
     }
   }
 }

@@ -46,7 +46,9 @@ struct SessionDoorTests {
     #expect(!kept.admits(.request, to: url))
     #expect(!kept.follows(to: url, from: url))
     for method in ChallengeRule.Method.allCases {
-      #expect(kept.step(at: .session, about: method, isProxy: true, hasTrust: true) == .cancel)
+      let challenge = ChallengeRule.Challenge(
+        level: .session, method: method, host: "bank.example", isProxy: true, hasTrust: true)
+      #expect(kept.step(about: challenge, requests: []) == .cancel)
     }
     #expect(
       await !kept.accepts(host: "bank.example", port: 443, challenged: 0) { _, _, _ in
@@ -103,27 +105,133 @@ struct SessionDoorTests {
     #expect(judge.recorded == [refusal])
   }
 
-  @Test("tells of nothing a second time, if the pins let go of a connection")
-  func judgedAgainOnce() async throws {
-    let authority = try CertificateAuthority.makeRoot(name: "Root")
-    let bank = try authority.issue(names: ["bank.example"])
-    let trust = TrustMode.anchors([authority.root.der])
-    let judge = try ScriptedJudge(["bank.example": bank], trust: trust)
-    let transport = try PinnedTransport(trust: trust, judge: judge, longestRefresh: 60)
+  @Test("looks at both URLs of a task: one may go on from what an earlier one left")
+  func currentRequest() throws {
+    let transport = try makeTransport()
     let door = SessionDoor(.pinned) { transport }
-    let accepted = await door.accepts(host: "bank.example", port: 443, challenged: 100) {
-      ($0.store.evidence(presented: [bank.leaf.der], host: $1, at: $2), [bank.leaf.der])
+    let clear = URL(string: "http://bank.example/")
+    #expect(door.admits(.request, to: url, url))
+    #expect(door.admits(.request, to: url, nil))
+    #expect(door.admits(.request, to: nil, url))
+    #expect(!door.admits(.request, to: url, clear))
+    #expect(!door.admits(.request, to: clear, url))
+    #expect(!door.admits(.request, to: nil, nil))
+    #expect(!door.admits(.stream, to: url, url))
+    #expect(
+      judge.recorded.map(\.outcome) == [
+        .clearText(scheme: "http"), .clearText(scheme: "http"),
+        .unjudged("the task names no URL"), .clearText(scheme: "tcp"),
+      ])
+  }
+
+  @Test("judges a challenge for a listed host, though the system says that a proxy asks")
+  func listedProxy() throws {
+    let transport = try makeTransport()
+    let door = SessionDoor(.pinned) { transport }
+    for (host, step) in [
+      ("BANK.example.", ChallengeRule.Step.judge), ("a..example", .judge),
+      ("proxy.example", .leaveToSystem),
+    ] {
+      let challenge = ChallengeRule.Challenge(
+        level: .session, method: .serverTrust, host: host, isProxy: true, hasTrust: true)
+      #expect(door.step(about: challenge, requests: [url]) == step, "\(host)")
     }
-    #expect(accepted)
-    let reused = TransactionFacts(url: url, isReused: true, secured: 100)
-    door.finished([reused])
-    #expect(judge.recorded.map(\.rule) == ["matched"])
-    try judge.pin(["bank.example": try authority.issue(names: ["bank.example"])])
-    door.finished([reused])
-    #expect(judge.recorded.last?.rule == "unjudged")
+  }
+
+  /// A door under the anchors of a real root, a server that its pins accept, and its chain.
+  private struct Site {
+    let authority: CertificateAuthority
+    let bank: ServerIdentity
+    let judge: ScriptedJudge
+    let transport: PinnedTransport
+    let door: SessionDoor
+
+    init() throws {
+      authority = try CertificateAuthority.makeRoot(name: "Root")
+      bank = try authority.issue(names: ["bank.example"])
+      let trust = TrustMode.anchors([authority.root.der])
+      judge = try ScriptedJudge(["bank.example": bank], trust: trust)
+      let transport = try PinnedTransport(trust: trust, judge: judge, longestRefresh: 60)
+      self.transport = transport
+      door = SessionDoor(.pinned) { transport }
+    }
+
+    /// Puts another key in force for the host.
+    func pinAnother() throws {
+      try judge.pin(["bank.example": try authority.issue(names: ["bank.example"])])
+    }
+
+    var validate: ConnectionJudgement.Validate {
+      { [leaf = bank.leaf.der] in
+        ($0.store.evidence(presented: [leaf], host: $1, at: $2), [leaf])
+      }
+    }
+
+    func accepts(challenged: Double = 100) async -> Bool {
+      await door.accepts(
+        host: "bank.example", port: 443, challenged: challenged, validate: validate)
+    }
+  }
+
+  @Test("gives up a connection that the pins have let go of, and tells of each request over it")
+  func judgedAgain() async throws {
+    let site = try Site()
+    #expect(await site.accepts())
+    let reused = TransactionFacts(url: url, isReused: true, secured: nil, established: nil)
+    #expect(!site.door.finished([reused], at: 0))
+    #expect(site.judge.recorded.map(\.rule) == ["matched"])
+    try site.pinAnother()
+    #expect(site.door.finished([reused], at: 0), "to be flushed")
+    #expect(site.judge.recorded.last?.rule == "unjudged")
     // From here on it is a connection that nobody vouches for.
-    #expect(judge.recorded.last?.description.contains("before a change of pins") == true)
-    door.finished([reused])
-    #expect(judge.recorded.last?.description.contains("never challenged") == true)
+    #expect(site.judge.recorded.last?.description.contains("before a change of pins") == true)
+    #expect(!site.door.finished([reused], at: 59), "that was done")
+    #expect(site.judge.recorded.last?.description.contains("never challenged") == true)
+    #expect(site.door.finished([reused], at: 60), "and did not help")
+    #expect(site.judge.recorded.map(\.rule) == ["matched", "unjudged", "unjudged", "unjudged"])
+  }
+
+  @Test("compares the pins again once a handshake was accepted and told")
+  func changedWhileTold() async throws {
+    let site = try Site()
+    let other = try site.authority.issue(names: ["bank.example"])
+    site.judge.onRecord { judge, evaluation in
+      guard evaluation.decision == .accept else { return }
+      try? judge.pin(["bank.example": other])
+    }
+    #expect(await !site.accepts())
+    #expect(site.judge.recorded.map(\.rule) == ["matched", "leaf-pin"])
+    #expect(
+      site.transport.refusal(for: cancelled("https://bank.example/"))?.rule == "leaf-pin")
+    // A change that accepts it as well changes nothing.
+    site.judge.onRecord { judge, evaluation in
+      guard evaluation.decision == .accept else { return }
+      try? judge.pin(["bank.example": site.bank, "new.example": other])
+    }
+    try site.judge.pin(["bank.example": site.bank])
+    #expect(await site.accepts(challenged: 200))
+    let reused = TransactionFacts(url: url, isReused: true, secured: nil, established: nil)
+    #expect(!site.door.finished([reused], at: 0))
+    #expect(site.judge.recorded.last?.rule == "matched")
+  }
+
+  @Test("answers for other sessions, with the leave for unlisted hosts only if it is asked for")
+  func foreign() async throws {
+    let site = try Site()
+    let evidence = site.validate
+    func accepts(allowsUnlisted: Bool) async -> Bool {
+      await site.transport.accepts(
+        host: "bank.example", port: 443, allowsUnlisted: allowsUnlisted, validate: evidence)
+    }
+    #expect(await accepts(allowsUnlisted: false))
+    try site.judge.pin([:], unlisted: .systemTrust)
+    #expect(await !accepts(allowsUnlisted: false))
+    #expect(await accepts(allowsUnlisted: true))
+    try site.judge.pin([:])
+    #expect(await !accepts(allowsUnlisted: true))
+    #expect(
+      site.judge.recorded.map(\.rule) == [
+        "matched", "unlisted-host", "unlisted-host", "unlisted-host",
+      ])
   }
 }

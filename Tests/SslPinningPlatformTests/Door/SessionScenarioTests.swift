@@ -229,6 +229,44 @@ struct SessionScenarioTests {
       #expect(try await scene.get(session) == served)
       return try await scene.get(session, other)
     },
+    // What is told once and then goes on unseen would be as good as not told.
+    Scenario(
+      "the same, and the request after it",
+      expected: { $0.flushesInTime ? served : detected },
+      run: { scene in
+        scene.process.servers[host]?.alsoServes = [other]
+        let session = scene.session()
+        #expect(try await scene.get(session) == served)
+        #expect(try await scene.get(session, other) == detected)
+        return try await scene.get(session, other)
+      }),
+    Scenario(
+      "the requests after one over a resumed TLS session",
+      expected: { system in
+        system.sharesTickets && !system.challengesResumed
+          ? detected : Result(way: .stopped, told: ["leaf-pin"])
+      },
+      run: { scene in
+        let session = scene.session()
+        #expect(try await scene.get(session) == served)
+        session.lose()
+        scene.process.servers[host] = try scene.middleman()
+        #expect(try await scene.get(scene.session(nil)) == served)
+        _ = try await scene.get(session)
+        return try await scene.get(session)
+      }),
+    Scenario(
+      "the request after one over a connection from before a removal",
+      expected: { system in
+        system.flushesInTime ? Result(way: .stopped, told: ["leaf-pin"]) : detected
+      },
+      run: { scene in
+        let session = scene.session()
+        #expect(try await scene.get(session) == served)
+        try scene.judge.pin([host: scene.shop, other: scene.shop])
+        _ = try await scene.get(session)
+        return try await scene.get(session)
+      }),
   ]
 
   @Test(

@@ -21,8 +21,19 @@ struct SimulatedSystem: Hashable, Sendable, CustomTestStringConvertible {
   var sharesTickets = true
   /// Whether `flush` has run when the next task goes out.
   var flushesInTime = true
+  /// Whether the origin's own challenge says that a proxy asks.
+  var marksProxies = false
 
-  static let all: [SimulatedSystem] = [true, false].flatMap { tells in
+  static let all =
+    unmarked
+    + unmarked.filter(\.tellsOfTasks).filter { $0.protocols == .oursFirst }
+    .map { system in
+      var system = system
+      system.marksProxies = true
+      return system
+    }
+
+  private static let unmarked: [SimulatedSystem] = [true, false].flatMap { tells in
     Protocols.allCases.flatMap { protocols in
       ChallengeRule.Level.allCases.flatMap { level in
         [(true, true), (true, false), (false, true), (false, false)].flatMap { resumed, shares in
@@ -40,6 +51,7 @@ struct SimulatedSystem: Hashable, Sendable, CustomTestStringConvertible {
     "\(tellsOfTasks ? "tells" : "no word") of tasks, protocols \(protocols), trust at the \(level), "
       + "resumed \(challengesResumed ? "challenged" : "not"), tickets "
       + "\(sharesTickets ? "shared" : "apart"), flush \(flushesInTime ? "in time" : "late")"
+      + (marksProxies ? ", all said to be proxies" : "")
   }
 }
 
@@ -127,7 +139,11 @@ final class SimulatedSession {
     if judge.generation != generation, process.system.flushesInTime { connections = [] }
     guard kind != .stream else { return .clear }
     var answered: [TransactionFacts] = []
-    defer { door?.finished(answered) }
+    defer {
+      if door?.finished(answered, at: Int64(process.now)) == true, process.system.flushesInTime {
+        connections = []
+      }
+    }
     while let next = url, let host = next.host, let scheme = next.scheme {
       guard !isTaken(next, kind) else { return .stopped }
       guard ["https", "wss"].contains(scheme) else { return .clear }
@@ -156,7 +172,7 @@ final class SimulatedSession {
     if let old = connections.first(where: {
       $0.host == host || $0.server.alsoServes.contains(host)
     }) {
-      return TransactionFacts(url: url, isReused: true, secured: old.secured)
+      return facts(url, isReused: true, old.secured)
     }
     guard let server = process.servers[host] else { return nil }
     let secured = process.now
@@ -164,20 +180,34 @@ final class SimulatedSession {
     let ticket = process.system.sharesTickets ? process.tickets[host] : tickets[host]
     let isResumed = server.resumes && ticket == pin
     if !isResumed || process.system.challengesResumed {
-      guard await isAccepted(server, host) else { return nil }
+      guard await isAccepted(server, url, host) else { return nil }
     }
     if server.resumes {
       tickets[host] = pin
       process.tickets[host] = pin
     }
     connections.append(Connection(server: server, host: host, secured: secured))
-    return TransactionFacts(url: url, isReused: false, secured: secured)
+    return facts(url, isReused: false, secured)
   }
 
-  private func isAccepted(_ server: SimulatedServer, _ host: String) async -> Bool {
+  private func facts(_ url: URL, isReused: Bool, _ secured: Double) -> TransactionFacts {
+    TransactionFacts(
+      url: url, isReused: isReused, secured: Date(timeIntervalSince1970: secured),
+      established: Date(timeIntervalSince1970: secured + 0.5))
+  }
+
+  private func isAccepted(
+    _ server: SimulatedServer, _ url: URL, _ host: String
+  ) async -> Bool {
     guard let door else { return true }
-    let step = door.step(
-      at: process.system.level, about: .serverTrust, isProxy: false, hasTrust: true)
+    let challenge = ChallengeRule.Challenge(
+      level: process.system.level, method: .serverTrust, host: host,
+      isProxy: process.system.marksProxies, hasTrust: true)
+    var step = door.step(
+      about: challenge, requests: process.system.level == .task ? [url] : nil)
+    if step == .lookUp { step = door.step(about: challenge, requests: [url]) }
+    // The system's own judgement: the attacker has a CA that the device trusts.
+    if step == .leaveToSystem { return true }
     guard step == .judge else { return false }
     let chain = ([server.identity.leaf] + server.identity.intermediates).map(\.der)
     return await door.accepts(host: host, port: 443, challenged: process.now + 0.1) {

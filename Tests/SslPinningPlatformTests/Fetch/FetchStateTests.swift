@@ -168,4 +168,26 @@ struct FetchStateTests {
     #expect(RegistryDates.error(for: early, at: nil) == .unreachable("not yet"))
     #expect(RegistryDates.error(for: late, at: time) == .unreachable("expired"))
   }
+
+  @Test(
+    "knows the hosts that a challenge is a server's for: the first, and those that it was led to")
+  func asked() throws {
+    let exchange = HTTPExchange(
+      url: try RegistryURL("https://a.test/list"), kind: .get, headers: [], maximumBytes: 1,
+      timeout: 1)
+    var state = FetchState(exchange)
+    _ = state.redirect(to: URL(string: "https://b.test/"))
+    _ = state.redirect(to: URL(string: "http://c.test/"))
+    #expect(state.asked.compactMap { $0?.host } == ["a.test", "b.test"])
+    for (host, step) in [
+      ("a.test", ChallengeRule.Step.judge), ("b.test", .judge), ("proxy.test", .leaveToSystem),
+    ] {
+      let challenge = ChallengeRule.Challenge(
+        level: .session, method: .serverTrust, host: host, isProxy: true, hasTrust: true)
+      #expect(
+        ChallengeRule.step(
+          about: challenge, isListed: false, requests: state.asked, in: .unlisted) == step,
+        "\(host)")
+    }
+  }
 }

@@ -12,6 +12,7 @@ final class ScriptedJudge: PinJudge {
     var refreshes: [PinEvaluation] = []
     var time: TrustTime?
     var onRefresh: (@Sendable (ScriptedJudge) async -> Void)?
+    var onRecord: (@Sendable (ScriptedJudge, PinEvaluation) -> Void)?
   }
 
   private let state: Locked<State>
@@ -41,6 +42,11 @@ final class ScriptedJudge: PinJudge {
   /// What a refresh does; without one, refusals are final at once.
   func onRefresh(_ body: (@Sendable (ScriptedJudge) async -> Void)?) {
     state.withLock { $0.onRefresh = body }
+  }
+
+  /// What happens when a verdict is told.
+  func onRecord(_ body: @escaping @Sendable (ScriptedJudge, PinEvaluation) -> Void) {
+    state.withLock { $0.onRecord = body }
   }
 
   /// Sets the times that chains are held to; `nil` means the system's clock.
@@ -74,7 +80,11 @@ final class ScriptedJudge: PinJudge {
   func lists(_ host: HostName) -> Bool { state.withLock { $0.policy }.entry(for: host) != nil }
 
   func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
-    state.withLock { $0.recorded.append(evaluation) }
+    let body = state.withLock { state in
+      state.recorded.append(evaluation)
+      return state.onRecord
+    }
+    body?(self, evaluation)
   }
 
   func wantsRefresh(after refusal: PinEvaluation) -> Bool {

@@ -159,6 +159,7 @@
   open var response: URLResponse? { fatalError() }
   open var requestStartDate: Date? { fatalError() }
   open var secureConnectionStartDate: Date? { fatalError() }
+  open var secureConnectionEndDate: Date? { fatalError() }
   open var isProxyConnection: Bool { fatalError() }
   open var isReusedConnection: Bool { fatalError() }
   open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { fatalError() }
