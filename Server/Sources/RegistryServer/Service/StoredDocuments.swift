@@ -26,7 +26,9 @@ package enum StoredDocuments {
     let keys = try RegistryService.sealKeys(of: signer, configuration)
     do throws(StoreError) {
       guard try configuration.storage.tryOut() else { return [:] }
-      let store = SealedStore(try configuration.storage.open(), keys: keys)
+      let store = SealedStore(
+        try configuration.storage.open(), keys: keys,
+        mark: RegistryService.mark(configuration, isReadOnly: true))
       do throws(StoreError) {
         let states = try await read(files, of: store)
         await store.close()

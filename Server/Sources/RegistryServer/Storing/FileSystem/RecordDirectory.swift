@@ -30,6 +30,7 @@ struct RecordDirectory {
     version: Int64, with bytes: [UInt8], history: [[UInt8]]
   ) throws(StoreError) -> StoreReplacement {
     if version == 0 { try create() }
+    let number = try StoredRecord.number(after: version, of: path)
     // Without its directory there is no record, and none is made for a wrong version.
     guard access(path, F_OK) == 0 else { return .conflict(version: 0) }
     let result: Result<StoreReplacement, StoreError>
@@ -46,11 +47,11 @@ struct RecordDirectory {
         switch Result(catching: { () throws(StoreError) in try folded(current) }) {
         case .failure(let error): return .failure(error)
         case .success(var next):
-          next.version = version + 1
+          next.version = number
           next.bytes = bytes
           next.pending += history
           try held.write(next.encoded)
-          return .success(.replaced(version: version + 1))
+          return .success(.replaced(version: number))
         }
       }
     } catch { throw Self.failure(error) }

@@ -48,7 +48,8 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
   public func replace(
     _ name: String, version: Int64, with bytes: [UInt8], history: [[UInt8]]
   ) async throws(StoreError) -> StoreReplacement {
-    try await run { connection throws(StoreError) in
+    let next = try StoredRecord.number(after: version, of: name)
+    return try await run { connection throws(StoreError) in
       try connection.transaction { () throws(StoreError) in
         let changed =
           version == 0
@@ -56,8 +57,8 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
             "INSERT INTO records (name, version, bytes) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",
             [.text(name), .blob(bytes)])
           : try connection.change(
-            "UPDATE records SET version = version + 1, bytes = ? WHERE name = ? AND version = ?",
-            [.blob(bytes), .text(name), .integer(version)])
+            "UPDATE records SET version = ?, bytes = ? WHERE name = ? AND version = ?",
+            [.integer(next), .blob(bytes), .text(name), .integer(version)])
         guard changed == 1 else {
           let current = try connection.query(
             "SELECT version FROM records WHERE name = ?", [.text(name)]
@@ -65,7 +66,7 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
           return .conflict(version: current.first ?? 0)
         }
         try Self.append(history, to: name, connection)
-        return .replaced(version: version + 1)
+        return .replaced(version: next)
       }
     }
   }
@@ -77,7 +78,9 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
     let last = try connection.query(
       "SELECT coalesce(max(number), 0) FROM history WHERE name = ?", [.text(name)]
     ) { $0.integer(0) }
-    for (number, entry) in zip(((last.first ?? 0) + 1)..., entries) {
+    var number = last.first ?? 0
+    for entry in entries {
+      number = try StoredRecord.number(after: number, of: name)
       _ = try connection.change(
         "INSERT INTO history (name, number, bytes) VALUES (?, ?, ?)",
         [.text(name), .integer(number), .blob(entry)])
