@@ -30,7 +30,6 @@ struct RecordDirectory {
     version: Int64, with bytes: [UInt8], history: [[UInt8]]
   ) throws(StoreError) -> StoreReplacement {
     if version == 0 { try create() }
-    let number = try StoredRecord.number(after: version, of: path)
     // Without its directory there is no record, and none is made for a wrong version.
     guard access(path, F_OK) == 0 else { return .conflict(version: 0) }
     let result: Result<StoreReplacement, StoreError>
@@ -44,14 +43,18 @@ struct RecordDirectory {
         guard current.version == version else {
           return .success(.conflict(version: current.version))
         }
-        switch Result(catching: { () throws(StoreError) in try folded(current) }) {
+        let replacing = Result { () throws(StoreError) in
+          var next = try folded(current)
+          next.version = try StoredRecord.number(after: version, of: path)
+          return next
+        }
+        switch replacing {
         case .failure(let error): return .failure(error)
         case .success(var next):
-          next.version = number
           next.bytes = bytes
           next.pending += history
           try held.write(next.encoded)
-          return .success(.replaced(version: number))
+          return .success(.replaced(version: next.version))
         }
       }
     } catch { throw Self.failure(error) }

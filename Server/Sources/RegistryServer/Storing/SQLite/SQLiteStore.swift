@@ -48,8 +48,7 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
   public func replace(
     _ name: String, version: Int64, with bytes: [UInt8], history: [[UInt8]]
   ) async throws(StoreError) -> StoreReplacement {
-    let next = try StoredRecord.number(after: version, of: name)
-    return try await run { connection throws(StoreError) in
+    try await run { connection throws(StoreError) in
       try connection.transaction { () throws(StoreError) in
         let changed =
           version == 0
@@ -58,7 +57,7 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
             [.text(name), .blob(bytes)])
           : try connection.change(
             "UPDATE records SET version = ?, bytes = ? WHERE name = ? AND version = ?",
-            [.integer(next), .blob(bytes), .text(name), .integer(version)])
+            [.integer(version &+ 1), .blob(bytes), .text(name), .integer(version)])
         guard changed == 1 else {
           let current = try connection.query(
             "SELECT version FROM records WHERE name = ?", [.text(name)]
@@ -66,7 +65,8 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
           return .conflict(version: current.first ?? 0)
         }
         try Self.append(history, to: name, connection)
-        return .replaced(version: next)
+        // After the last number it throws, and nothing of it was made.
+        return .replaced(version: try StoredRecord.number(after: version, of: name))
       }
     }
   }
