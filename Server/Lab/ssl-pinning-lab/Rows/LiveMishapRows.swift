@@ -126,12 +126,15 @@ enum LiveMishapRows {
         try registry.loseStore()
         registry.time.skip(seconds: 5)
         log.changed()
+        try await registry.takeStoreForNew()
         try await registry.startServer()
         try await scene.app.client.refresh()
         try await scene.get(log, scene.app, registry.startApp())
         try await LiveRegistryRows.rotate(scene, log)
       }
-      return ChangeOutcome("it begins anew, above what clients have seen", log)
+      return ChangeOutcome(
+        "refused until the operator says that it is new; it begins anew, above what clients have seen",
+        log)
     },
     .change("registry server: store restored from an old copy") { log in
       try await LiveScene.run { scene in

@@ -35,6 +35,18 @@ extension LiveRegistry {
     try await settle()
   }
 
+  /// Shows that a server does not go on from a store that is gone, and says that it is a new one:
+  /// `store reset .store --anew`. No server may be up.
+  func takeStoreForNew() async throws {
+    let repair = try StoreRepair(configuration.withLock { $0 })
+    do {
+      _ = try await repair.reset(Self.file, to: .anew, at: clock.now())
+      throw Unshown("an empty store is taken for a new one")
+    } catch StoreRepairError.store(.seal(.vanished(record: ".store"))) {}
+    _ = try await repair.reset(".store", to: .anew, at: clock.now())
+    await repair.close()
+  }
+
   private func waitForAlerts(
     _ complaint: String, _ isSo: ([String]) -> Bool
   ) async throws {

@@ -118,6 +118,15 @@ extension DocumentKeeper {
     }
   }
 
+  /// Tells why a document was not stored.
+  func note(_ failure: KeeperFailure, at now: Int64) {
+    // Told where it was found out.
+    if case .store(.seal) = failure { return }
+    services.health.report(file, "\(failure)", as: failure.alert == .signing ? .signing : .store)
+    state.raise(ServerAlert(kind: failure.alert, message: "\(failure)", since: now))
+    services.log.event(.error, "document_not_stored", ["file": file, "reason": "\(failure)"])
+  }
+
   /// What does not depend on what is signed. Not on the actor.
   static func encode(
     _ state: DocumentState, _ entries: [HistoryEntry]

@@ -25,7 +25,10 @@ actor DocumentKeeper {
 
   var state = DocumentState()
   private var stored = DocumentState()
-  private var version: Int64 = 0
+  /// The record in force, as far as known: what the next write replaces, and a hash of what it has.
+  private var (version, fingerprint) = (0 as Int64, nil as Int?)
+  /// The newest record known. It is only ever raised, whatever the store has later.
+  private var newest = RecordAge()
   private var history = PendingHistory()
   private(set) var lastLooks: [String: LastLook] = [:]
   /// The endpoints in force that were not looked at since the start, and are to be.
@@ -67,6 +70,7 @@ actor DocumentKeeper {
     }
     guard let copy = copyAhead() else { return }
     state = state.goingOn(from: copy, endpoints: endpoints)
+    state.returns = newest.nextReturns
     (isDirty, isAhead, mustSign) = (true, true, true)
     refreshEndpoints()
     tell(of: copy, version: version)
@@ -171,7 +175,9 @@ actor DocumentKeeper {
     do throws(StoreError) {
       let isNewer = try await reload(at: now)
       if isFollowing, isNewer, isAhead, writing == nil {
+        let known = state
         (state, history, isDirty, isAhead) = (stored, PendingHistory(), false, false)
+        if state.uniteDenials(with: known) { (isDirty, mustSign) = (true, true) }
         refreshEndpoints()
         services.health.clear(file)
       }
@@ -282,8 +288,9 @@ actor DocumentKeeper {
     services.health.clear(file, isOver.contains(.signing) ? nil : .store)
     for kind in isOver { state.settle(kind, "") }
     // A newer version was read while the answer was on its way: that has this one in it.
-    guard version >= self.version else { return true }
-    self.version = version
+    let age = RecordAge(returns: next.returns, version: version)
+    guard age >= newest else { return true }
+    (self.version, fingerprint, newest) = (version, bytes.hashValue, age)
     stored = next
     stored.ledgers = next.ledgers.mapValues(\.kept)
     guard let document else { return true }
@@ -351,25 +358,33 @@ actor DocumentKeeper {
     do throws(StoreError) { record = try await services.store.record(named: file) } catch {
       guard case .seal(let fault) = error else { throw error }
       // What vanished while this server runs it knows.
-      guard fault == .vanished(record: file), known > 0 else {
+      guard fault == .vanished(record: file), newest > RecordAge() else {
         await hold(fault, at: now)
         throw error
       }
       record = nil
     }
     release()
-    guard let record, record.version > version else {
-      // Nobody was faster: the question was asked when the newer version was known already.
-      if version == known, record?.version ?? 0 < known { try goBack(to: record) }
+    let found = record?.bytes.hashValue
+    guard record?.version ?? 0 != version || found != fingerprint else { return false }
+    var theirs = DocumentState()
+    if let record { theirs = try DocumentState(decoding: record.bytes, file: file) }
+    let age = RecordAge(returns: theirs.returns, version: record?.version ?? 0)
+    guard age > newest else {
+      // Nobody was faster: the question was asked when the newer one was known already.
+      if version == known {
+        fingerprint = found
+        goBack(to: theirs, version: age.version)
+      }
       return false
     }
-    let theirs = try DocumentState(decoding: record.bytes, file: file)
     let entries = try await storedEntries()
-    guard record.version > version else { return false }
+    guard age > newest else { return false }
     history.reconcile(with: entries, theirs: theirs, base: stored)
-    version = record.version
+    (version, fingerprint, newest) = (age.version, found, age)
     state = state.merging(theirs, base: stored)
     stored = theirs
+    if (state.denied, state.allowed) != (theirs.denied, theirs.allowed) { isDirty = true }
     refreshEndpoints()
     mustSign = true
     guard
@@ -391,17 +406,15 @@ actor DocumentKeeper {
 
   /// The store lost what it had acknowledged, or has an older backup in force, while this server ran: what
   /// is known here goes on top of what it has now. Otherwise no write would ever name the right version.
-  private func goBack(to record: StoredRecord?) throws(StoreError) {
-    var theirs = DocumentState()
-    if let record { theirs = try DocumentState(decoding: record.bytes, file: file) }
+  private func goBack(to theirs: DocumentState, version: Int64) {
     services.log.event(
       .error, "store_went_back",
       [
-        "file": file, "version": "\(record?.version ?? 0)", "known": "\(version)",
+        "file": file, "version": "\(version)", "known": "\(newest.version)",
         "message": DocumentState.wentBackMessage,
       ])
-    state = state.goingOn(from: theirs)
-    (stored, version) = (theirs, record?.version ?? 0)
+    state = state.goingOn(from: theirs, after: newest)
+    (stored, self.version) = (theirs, version)
     (isDirty, isAhead, mustSign) = (true, true, true)
     refreshEndpoints()
   }
@@ -479,13 +492,5 @@ actor DocumentKeeper {
     return mustSign
       || ledger.isWorthStoring(
         over: stored.ledgers[id] ?? DomainLedger(), at: now, rule: settings.rule)
-  }
-
-  private func note(_ failure: KeeperFailure, at now: Int64) {
-    // Told where it was found out.
-    if case .store(.seal) = failure { return }
-    services.health.report(file, "\(failure)", as: failure.alert == .signing ? .signing : .store)
-    state.raise(ServerAlert(kind: failure.alert, message: "\(failure)", since: now))
-    services.log.event(.error, "document_not_stored", ["file": file, "reason": "\(failure)"])
   }
 }

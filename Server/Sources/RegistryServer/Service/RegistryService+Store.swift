@@ -9,8 +9,18 @@ extension RegistryService {
     let keys = try sealKeys(of: signer, configuration)
     do throws(StoreError) {
       return SealedStore(
-        MeasuredStore(try configuration.storage.open(), metrics: metrics), keys: keys)
+        MeasuredStore(try configuration.storage.open(), metrics: metrics), keys: keys,
+        mark: mark(configuration))
     } catch { throw .store(error) }
+  }
+
+  /// What is remembered of the store.
+  ///
+  /// - Parameter isReadOnly: whether it is left as it is.
+  static func mark(_ configuration: ServerConfiguration, isReadOnly: Bool = false) -> SealMark {
+    SealMark(
+      directory: configuration.storage == .memory ? nil : configuration.tls.directory,
+      isReadOnly: isReadOnly)
   }
 
   /// The keys that seal the store.
@@ -45,11 +55,29 @@ extension RegistryService {
       ])
   }
 
+  /// Reads the store's own record again, and tells where the store lost it.
+  ///
+  /// - Returns: whether the store is believed; that it is not is told by each document.
+  static func check(_ store: SealedStore, log: ServerLog) async -> Bool {
+    do throws(StoreError) {
+      guard try await store.check() else { return true }
+      log.event(
+        .error, "store_went_back",
+        [
+          "file": StoreIdentity.recordName,
+          "message":
+            "the store's own record was gone, or an older one in force; it is written again as this server"
+            + " knows it; hint: find out who can write to the store",
+        ])
+    } catch {
+      if case .seal = error { return false }
+    }
+    return true
+  }
+
   /// Finds out which store it is, seals it if it is new, and tells.
   func openStore(_ configuration: ServerConfiguration) async throws(StoreError) {
-    let mark = SealMark(directory: configuration.tls.directory)
-    let opening = try await store.open(
-      documents: configuration.documents.map(\.file), hasMark: mark.isThere)
+    let opening = try await store.open(documents: configuration.documents.map(\.file))
     switch opening {
     case .fault(let fault):
       // Each document tells it, too; a server without any would not.
@@ -63,26 +91,17 @@ extension RegistryService {
             "the store had no seal: what it has is believed this once, as whoever could write to it"
             + " left it, and sealed under prv.pem",
         ])
-    case .new where mark.isThere && configuration.storage != .memory:
-      log.event(
-        .warn, "store_is_new",
-        [
-          "message":
-            "this server had sealed a store, and this one is empty: if it was not made anew on purpose,"
-            + " it was lost, and what endpoints show is believed as a first sight"
-        ])
     case .new, .known: break
     }
     if case .fault = opening { return }
-    guard configuration.storage != .memory, let id = store.id, let reason = mark.write(id) else {
-      return
-    }
+    guard let reason = store.mark.problem else { return }
     log.event(
       .info, "store_not_marked",
       [
         "reason": reason,
         "message":
-          "tls.dir cannot be written: a store whose seal is removed as a whole is believed at a start",
+          "tls.dir cannot be written: at a start an older store's own record is believed, and a store without"
+          + " any is a new one",
       ])
   }
 }

@@ -84,7 +84,8 @@ public final class RegistryService: Sendable {
       WatchPlan(
         keepers: keepers, observer: try Self.observing(observer, configuration.tls, clock),
         tls: configuration.tls),
-      store: store, clock: clock, health: health, log: log, metrics: metrics)
+      store: store, clock: clock, health: health, log: log, metrics: metrics,
+      believesStore: { await Self.check(store, log: log) })
     let anchors = Locked(try Self.anchors(configuration))
     self.anchors = anchors
     let known = KnownKeys(keepers: { [duty] in duty.keepers })

@@ -57,7 +57,9 @@ package enum StoredDocuments {
     let keys = try RegistryService.sealKeys(of: signer, configuration)
     do throws(StoreError) {
       guard try configuration.storage.tryOut() else { return nil }
-      let store = SealedStore(try configuration.storage.open(), keys: keys)
+      let store = SealedStore(
+        try configuration.storage.open(), keys: keys,
+        mark: RegistryService.mark(configuration, isReadOnly: true))
       do throws(StoreError) {
         let answer = try await ask(store)
         await store.close()

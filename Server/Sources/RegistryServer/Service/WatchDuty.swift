@@ -19,16 +19,22 @@ final class WatchDuty: Sendable {
   private let health: ServiceHealth
   private let log: ServerLog
   private let metrics: ServerMetrics
+  private let believesStore: @Sendable () async -> Bool
   private let state: Locked<State>
 
   /// How often, in milliseconds, a store is asked for changes that it should have told.
   private static let refreshInterval: Int64 = 60_000
 
+  /// Of this plan.
+  ///
+  /// - Parameter believesStore: looks after the store as a whole, and says whether it is believed.
   init(
     _ plan: WatchPlan, store: any RegistryStore, clock: any ServerClock, health: ServiceHealth,
-    log: ServerLog, metrics: ServerMetrics
+    log: ServerLog, metrics: ServerMetrics,
+    believesStore: @escaping @Sendable () async -> Bool = { true }
   ) {
     self.metrics = metrics
+    self.believesStore = believesStore
     self.store = store
     self.clock = clock
     self.health = health
@@ -129,14 +135,19 @@ final class WatchDuty: Sendable {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [self] in
         for await name in store.changes() {
-          await refresh(keepers.filter { name.isEmpty || $0.file == name })
-          // What was not believed may be now.
-          if name == StoreIdentity.recordName { await refresh(held) }
+          guard name.isEmpty || name == StoreIdentity.recordName else {
+            await refresh(keepers.filter { $0.file == name })
+            continue
+          }
+          // What was not believed may be now, and the other way round.
+          let isBelieved = await believesStore()
+          await refresh(name.isEmpty || !isBelieved ? keepers : held)
         }
       }
       group.addTask { [self] in
         while !Task.isCancelled {
           do { try await clock.sleep(milliseconds: Self.refreshInterval) } catch { return }
+          _ = await believesStore()
           await refresh(keepers)
         }
       }

@@ -132,7 +132,9 @@ extension DocumentState {
       ledgers[$0.id]?.pathsInUse(at: now, but: denied).contains { $0.contains(pin) } == true
     }
     guard force || under.isEmpty else { throw .locksOut(Self.hosts(of: under)) }
-    self.denied.append(Denial(pin: pin, at: now, by: request.who, why: request.why))
+    // After what it takes back, also under a clock that was set back meanwhile.
+    let time = max(request.at, (allowed.removeValue(forKey: pin) ?? .min) &+ 1)
+    self.denied.append(Denial(pin: pin, at: time, by: request.who, why: request.why))
     forgetCandidate(pin)
     return [request.entry("key_denied", "", pin)]
   }
@@ -141,8 +143,9 @@ extension DocumentState {
   mutating func allow(
     _ pin: SPKIPin, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
-    guard deniedPins.contains(pin) else { throw .noSuchKey(pin, .none) }
+    guard let denial = denied.last(where: { $0.pin == pin }) else { throw .noSuchKey(pin, .none) }
     denied.removeAll { $0.pin == pin }
+    allowed[pin] = max(request.at, denial.at)
     for id in Array(alerts.keys) { settle(.deniedKeySeen, id, pin: pin) }
     return [request.entry("key_allowed", "", pin)]
   }

@@ -13,8 +13,9 @@ import SslPinningRules
 ///                     "reasons": [ … ], "chain": [ … ],
 ///                     "witnesses": [ { "vantage": …, "looks": …, "lastSeen": … } ] } ],
 ///         "authorities": [ { "pin": …, "lastSeen": … } ] } },
-///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ], "removed": [ … ],
-///       "alerts": [ … ] }
+///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ],
+///       "allowed": [ { "pin": …, "at": … } ], "removed": [ … ],
+///       "alerts": [ … ], "returns": 1 }
 ///
 /// - Format 1 had `ledgers`, a list of keys for each endpoint, and nothing else; it is read too.
 /// - Whoever can write to the store decides what is published: protect it like the signing key.
@@ -47,11 +48,16 @@ extension DocumentState {
       "added": .array(added.map(\.json)),
       "overrides": .object(JSONObject(overrides.map { ($0.key, $0.value.json) })),
       "tombstones": .object(JSONObject(tombstones.map { ($0.key, $0.value.json) })),
+      "allowed": .array(
+        allowed.sorted { $0.key < $1.key }.map { pin, time in
+          .object(["at": .integer(time), "pin": .string(pin.base64)])
+        }),
       "denied": .array(denied.map(\.json)),
       "removed": .array(removed.map { .string($0.description) }),
       "alerts": .array(
         alerts.sorted { $0.key < $1.key }.flatMap(\.value).map(\.json)),
     ]
+    if returns > 0 { json["returns"] = .integer(returns) }
     if let number { json["number"] = .array([.integer(number.epoch), .integer(number.version)]) }
     // In one piece: this may be megabytes.
     let rest = JSONValue.object(json).canonicalBytes
@@ -105,10 +111,17 @@ extension DocumentState {
       tombstones[id] = try Tombstone(try StateReader(value, "tombstones"))
     }
     denied = try record.list("denied", Denial.init)
+    if object["allowed"] != nil {
+      let read = try record.list("allowed") { entry throws(StateFault) in
+        (try entry.pin("pin"), try entry.integer("at"))
+      }
+      for (pin, time) in read { allowed[pin] = time }
+    }
     for text in try record.strings("removed") {
       guard let pattern = try? HostPattern(text) else { throw StateFault(member: "removed") }
       removed.append(pattern)
     }
+    returns = try record.count("returns", upTo: RecordAge.mostReturns)
     for alert in try record.list("alerts", ServerAlert.init) { raise(alert) }
     if let number = object["number"]?.arrayValue?.compactMap(\.integerValue), number.count == 2 {
       self.number = RegistryStamp.Version(epoch: number[0], version: number[1])

@@ -2,7 +2,7 @@ import SslPinningRules
 
 extension DocumentState {
   /// This state after another server wrote `theirs`, both on top of `base`. What people decided is as
-  /// they left it; what looks showed is united.
+  /// they left it, denials as in ``uniteDenials(with:)``; what looks showed is united.
   func merging(_ theirs: DocumentState, base: DocumentState) -> DocumentState {
     var merged = theirs
     let ids = Set(ledgers.keys).union(theirs.ledgers.keys)
@@ -18,6 +18,7 @@ extension DocumentState {
     for id in Set(alerts.keys).union(base.alerts.keys) where theirs.tombstones[id] == nil {
       merged.mergeAlerts(of: id, alerts[id] ?? [], base: base.alerts[id] ?? [])
     }
+    merged.uniteDenials(with: self)
     return merged
   }
 
@@ -37,12 +38,11 @@ extension DocumentState {
     + "hint: endpoints that people added, paused, changed or took out since must be so again"
 
   /// This state on top of an older record, which is in force again: what people decided is as it was then,
-  /// but for denials, and what looks showed is as it is known here.
-  func goingOn(from theirs: DocumentState) -> DocumentState {
+  /// but for denials, and what looks showed is as it is known here. What is written next is newer than
+  /// everything up to `newest`.
+  func goingOn(from theirs: DocumentState, after newest: RecordAge) -> DocumentState {
     var merged = merging(theirs, base: theirs)
-    let denials = denied.filter { !theirs.deniedPins.contains($0.pin) }
-    merged.denied += denials
-    for denial in denials { merged.forgetCandidate(denial.pin) }
+    merged.returns = newest.nextReturns
     return merged
   }
 

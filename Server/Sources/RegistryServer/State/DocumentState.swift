@@ -39,6 +39,9 @@ struct DocumentState: Sendable, Equatable {
   var tombstones: [String: Tombstone] = [:]
   /// Newest last.
   var denied: [Denial] = []
+  /// Keys that people denied and then allowed again, and when they did, in Unix seconds: a denial of before that
+  /// another document still has is over.
+  var allowed: [SPKIPin: Int64] = [:]
   /// Hosts that clients may forget.
   var removed: [HostPattern] = []
   /// What lasts, by the endpoints' ids; under the empty one, what is about the whole document.
@@ -49,6 +52,8 @@ struct DocumentState: Sendable, Equatable {
   var signed: Int64 = 0
   /// The number of its statement; `nil` before the first.
   var number: RegistryStamp.Version?
+  /// How often the store had gone back when this was written (``RecordAge``).
+  var returns: Int64 = 0
 
   /// The endpoints in force: those configured and those added, without those taken out.
   func endpoints(configured: [WatchedEndpoint]) -> [WatchedEndpoint] {

@@ -27,6 +27,13 @@ struct StateReader {
     return value
   }
 
+  /// A number from 0 to the given one; 0 where there is none.
+  func count(_ member: String, upTo most: Int64) throws(StateFault) -> Int64 {
+    guard let value = object[member] else { return 0 }
+    guard let count = value.integerValue, (0...most).contains(count) else { throw fault(member) }
+    return count
+  }
+
   func string(_ member: String) throws(StateFault) -> String {
     guard let value = object[member]?.stringValue else { throw fault(member) }
     return value

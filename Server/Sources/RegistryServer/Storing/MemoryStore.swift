@@ -22,9 +22,10 @@ public actor MemoryStore: RegistryStore {
     guard !isClosed else { throw .closed }
     let current = records[name]?.version ?? 0
     guard current == version else { return .conflict(version: current) }
-    records[name] = StoredRecord(version: version + 1, bytes: bytes)
+    let next = try StoredRecord.number(after: version, of: name)
+    records[name] = StoredRecord(version: next, bytes: bytes)
     entries[name, default: []] += history
-    return .replaced(version: version + 1)
+    return .replaced(version: next)
   }
 
   public func history(

@@ -75,6 +75,8 @@ public protocol StoreLeadership: Sendable {
 }
 
 /// What a store keeps under one name.
+///
+/// Whoever can write to the store writes any version there: count on with ``number(after:of:)`` alone.
 public struct StoredRecord: Sendable, Hashable {
   /// Which replacement wrote it, counted from 1.
   public let version: Int64
@@ -85,6 +87,23 @@ public struct StoredRecord: Sendable, Hashable {
   public init(version: Int64, bytes: [UInt8]) {
     self.version = version
     self.bytes = bytes
+  }
+}
+
+extension StoredRecord {
+  /// The number after this one, of versions or entries.
+  ///
+  /// - Throws: ``StoreError/failed(operation:reason:)`` after the last number that there is.
+  static func number(after number: Int64, of name: String) throws(StoreError) -> Int64 {
+    let (next, isOver) = number.addingReportingOverflow(1)
+    guard !isOver else {
+      throw .failed(
+        operation: "writing \(name)",
+        reason:
+          "no number comes after \(number), which no server wrote; hint: restore the store from a backup"
+      )
+    }
+    return next
   }
 }
 

@@ -33,7 +33,9 @@ enum StoreCommands {
       "A record that was edited, played back or removed decides nothing. Restore the store from a backup if\n"
         + "you can: that needs no reset. --anew keeps what the last signed document lists and denies, and\n"
         + "forgets what people decided beside it; --take believes the record as it stands, so look at it\n"
-        + "first. Servers that run notice by themselves."
+        + "first. Servers that run notice by themselves.",
+      "For .store, --take finds out from the documents what it has to say; a document that is gone is held all\n"
+        + "the same. --anew is for a store that was lost as a whole, or is to be a new one.",
     ],
     run: runReset)
 

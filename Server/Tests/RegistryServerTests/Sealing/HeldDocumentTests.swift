@@ -21,7 +21,7 @@ import Testing
     let endpoint = try #require(document.endpoints.first)
     let base = TroubledStore()
     let store = SealedStore(base, keys: try SealedStoreTests.keys())
-    _ = try await store.open(documents: [Self.file], hasMark: false)
+    _ = try await store.open(documents: [Self.file])
     let (published, health) = (PublishedDocuments(files: [Self.file]), ServiceHealth())
     let keeper = DocumentKeeper(
       KeeperSettings(document, tls: TLSConfiguration(looks: 1)),

@@ -23,10 +23,10 @@ let otherSigningKey = Result { try SigningKey.generate(bits: 2048) }
   }
 
   private func open(
-    _ base: any RegistryStore, _ keys: SealKeys? = nil, hasMark: Bool = false
+    _ base: any RegistryStore, _ keys: SealKeys? = nil
   ) async throws -> (store: SealedStore, opening: SealedStore.Opening) {
     let store = SealedStore(base, keys: try keys ?? Self.keys())
-    return (store, try await store.open(documents: Self.names, hasMark: hasMark))
+    return (store, try await store.open(documents: Self.names))
   }
 
   /// Why a record is not believed; `nil` if it is.
@@ -173,7 +173,6 @@ let otherSigningKey = Result { try SigningKey.generate(bits: 2048) }
   func unsealed() async throws {
     let base = MemoryStore()
     _ = try await base.replace("a.json", version: 0, with: [1, 2])
-    #expect(try await open(base, hasMark: true).opening == .fault(.vanished(record: ".store")))
     let (store, opening) = try await open(base)
     #expect(opening == .sealed(["a.json"]))
     #expect(try await store.record(named: "a.json") == StoredRecord(version: 2, bytes: [1, 2]))
@@ -200,21 +199,6 @@ let otherSigningKey = Result { try SigningKey.generate(bits: 2048) }
     // That is over now.
     _ = try await base.replace("a.json", version: 2, with: [3])
     #expect(try await fault(open(base).store) == .broken(record: "a.json", .unsealed))
-  }
-
-  @Test("seals nothing for an identity from the day of the sealing that was stored again")
-  func sealingReplayed() async throws {
-    let base = UnfinishedStore()
-    for name in Self.names { _ = try await base.replace(name, version: 0, with: [1]) }
-    await base.allow(1)
-    await #expect(throws: StoreError.self) { try await open(base) }
-    await base.allow(.max)
-    #expect(
-      try await open(base, hasMark: true).opening == .fault(.broken(record: ".store", .changed)))
-    for name in Self.names { #expect(try await base.record(named: name)?.bytes == [1]) }
-    // The control: a server that sealed none goes on with it.
-    #expect(try await open(base).opening == .known)
-    for name in Self.names { #expect(try await base.record(named: name)?.bytes != [1]) }
   }
 
   @Test("does not believe a store whose own record was removed, nor one in which it was edited")
@@ -251,7 +235,7 @@ let otherSigningKey = Result { try SigningKey.generate(bits: 2048) }
       for base in bases {
         group.addTask {
           let store = SealedStore(base, keys: keys)
-          let opening = try await store.open(documents: Self.names, hasMark: false)
+          let opening = try await store.open(documents: Self.names)
           #expect(opening == .new || opening == .known)
           return store.id
         }
@@ -259,6 +243,45 @@ let otherSigningKey = Result { try SigningKey.generate(bits: 2048) }
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(Set(ids).count == 1 && ids.first != .some(nil))
+    withExtendedLifetime(place) {}
+  }
+
+  @Test("holds one document for a record of it under a key that is not the store's")
+  func keyOfAnotherTime() async throws {
+    let base = TroubledStore()
+    let (store, _) = try await open(base)
+    _ = try await store.replace("a.json", version: 0, with: [1])
+    let (keys, id) = (try Self.otherKeys(former: true), try #require(store.id))
+    // As a server under the other key wrote it, when that one was in force for a while.
+    let fields = SealedRecord.Fields(
+      store: id, key: keys.own.id, name: "a.json", version: 1, content: [2])
+    await base.lose(
+      to: StoredRecord(version: 1, bytes: try SealedRecord(fields, keys: keys.all).encoded),
+      named: "a.json")
+    #expect(
+      try await fault(store) == .broken(record: "a.json", .unknownKey(keys.own.id)))
+    #expect(try await fault(store, "b.json") == nil)
+    #expect(try await store.lead() != nil)
+  }
+
+  @Test(
+    "ends at a version after which there is none with an error, for every record and store",
+    arguments: StoreKind.allCases)
+  func lastVersion(_ kind: StoreKind) async throws {
+    let place = try await kind.place()
+    let base = try place.open()
+    let store = try await open(base).store
+    await #expect(throws: StoreError.self) {
+      try await store.replace("a.json", version: .max, with: [1])
+    }
+    // What is not sealed the databases count by themselves.
+    let outcome = try? await store.replace(".reports", version: .max, with: [1])
+    #expect(outcome == nil || outcome == .conflict(version: 0))
+    let own = TroubledStore()
+    _ = try await open(own)
+    let identity = try #require(await own.record(named: ".store"))
+    await own.lose(to: StoredRecord(version: .max, bytes: identity.bytes), named: ".store")
+    #expect(try await open(own).opening == .fault(.broken(record: ".store", .changed)))
     withExtendedLifetime(place) {}
   }
 

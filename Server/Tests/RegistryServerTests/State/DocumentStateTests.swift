@@ -44,6 +44,9 @@ import Testing
       held: [pin(7): candidate], authorities: [pin(100): 9, pin(101): 8])
     _ = try state.stage(pin(8), at: b, request)
     _ = try state.deny(pin(99), configured: endpoints, force: false, request)
+    _ = try state.deny(pin(98), configured: endpoints, force: false, request)
+    _ = try state.allow(pin(98), request)
+    state.returns = 3
     _ = try state.add(
       WatchedEndpoint(
         fqdn: HostName.literal("c.example"), port: 8443, patterns: [HostPattern("**.c.example")],
@@ -275,7 +278,8 @@ import Testing
     var state = Self.settled()
     _ = try state.deny(pin(99), configured: Self.endpoints, force: false, Self.request)
     state.ledgers[Self.a] = DomainLedger(keys: [KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 30)])
-    let next = state.goingOn(from: older)
+    let next = state.goingOn(from: older, after: RecordAge(returns: 4, version: 9))
+    #expect(next.returns == 5)
     #expect(next.deniedPins == [pin(90), pin(99)])
     #expect(next.overrides == older.overrides)
     #expect(next.ledgers[Self.a]?.keys.map(\.pin) == [pin(5)])

@@ -43,14 +43,18 @@ struct RecordDirectory {
         guard current.version == version else {
           return .success(.conflict(version: current.version))
         }
-        switch Result(catching: { () throws(StoreError) in try folded(current) }) {
+        let replacing = Result { () throws(StoreError) in
+          var next = try folded(current)
+          next.version = try StoredRecord.number(after: version, of: path)
+          return next
+        }
+        switch replacing {
         case .failure(let error): return .failure(error)
         case .success(var next):
-          next.version = version + 1
           next.bytes = bytes
           next.pending += history
           try held.write(next.encoded)
-          return .success(.replaced(version: version + 1))
+          return .success(.replaced(version: next.version))
         }
       }
     } catch { throw Self.failure(error) }

@@ -9,6 +9,8 @@ import SslPinningPlatform
 struct RecordFile: Equatable {
   /// The most that such a file has: the largest record, and the entries not folded yet.
   static let maximumBytes = 256 << 20
+  /// No history file has more entries, or bytes.
+  private static let mostFolded: Int64 = 1 << 53
   private static let magic = Array("SSPnFS".utf8)
   private static let format = UInt8(ascii: "1")
 
@@ -53,6 +55,9 @@ struct RecordFile: Equatable {
     guard let version = rest.integer(Int64.self), let count = rest.integer(Int64.self),
       let length = rest.integer(Int64.self), let entries = rest.integer(UInt32.self)
     else { throw .damaged(path: path, reason: "it is too short") }
+    guard (0...Self.mostFolded).contains(count), (0...Self.mostFolded).contains(length) else {
+      throw .damaged(path: path, reason: "it has a history that no file can have")
+    }
     (self.version, foldedCount, foldedLength) = (version, count, length)
     for _ in 0..<entries {
       guard let count = rest.integer(UInt32.self), let entry = rest.bytes(Int(count)) else {

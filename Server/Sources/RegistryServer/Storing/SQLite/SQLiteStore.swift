@@ -56,8 +56,8 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
             "INSERT INTO records (name, version, bytes) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",
             [.text(name), .blob(bytes)])
           : try connection.change(
-            "UPDATE records SET version = version + 1, bytes = ? WHERE name = ? AND version = ?",
-            [.blob(bytes), .text(name), .integer(version)])
+            "UPDATE records SET version = ?, bytes = ? WHERE name = ? AND version = ?",
+            [.integer(version &+ 1), .blob(bytes), .text(name), .integer(version)])
         guard changed == 1 else {
           let current = try connection.query(
             "SELECT version FROM records WHERE name = ?", [.text(name)]
@@ -65,7 +65,8 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
           return .conflict(version: current.first ?? 0)
         }
         try Self.append(history, to: name, connection)
-        return .replaced(version: version + 1)
+        // After the last number it throws, and nothing of it was made.
+        return .replaced(version: try StoredRecord.number(after: version, of: name))
       }
     }
   }
@@ -77,7 +78,9 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
     let last = try connection.query(
       "SELECT coalesce(max(number), 0) FROM history WHERE name = ?", [.text(name)]
     ) { $0.integer(0) }
-    for (number, entry) in zip(((last.first ?? 0) + 1)..., entries) {
+    var number = last.first ?? 0
+    for entry in entries {
+      number = try StoredRecord.number(after: number, of: name)
       _ = try connection.change(
         "INSERT INTO history (name, number, bytes) VALUES (?, ?, ?)",
         [.text(name), .integer(number), .blob(entry)])

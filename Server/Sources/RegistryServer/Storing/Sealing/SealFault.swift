@@ -17,6 +17,8 @@ public enum SealFault: Equatable, Sendable {
     case changed
     /// It is another store's record.
     case otherStore
+    /// It is the store's own record, and an older one than this server saw.
+    case older
     /// It was sealed under a key that is not here.
     case unknownKey(SPKIPin)
     /// The seal is good, and the content is none that can be read.
@@ -44,7 +46,7 @@ extension SealFault: CustomStringConvertible {
         + " ssl-pinning keys adopt \(own.base64)"
     case .broken(StoreIdentity.recordName, let reason):
       "the store's own record \(reason.told): nothing is decided or signed; hint: restore the store from a"
-        + " backup, or ssl-pinning store reset \(StoreIdentity.recordName) --take"
+        + " backup that is as new, or ssl-pinning store reset \(StoreIdentity.recordName) --take"
     case .broken(let record, let reason):
       "the record of \(record) in the store \(reason.told): nothing is decided or signed for it; hint: restore"
         + " the store from a backup, or ssl-pinning store reset \(record) --anew (or --take, which"
@@ -52,7 +54,7 @@ extension SealFault: CustomStringConvertible {
     case .vanished(StoreIdentity.recordName):
       "the store has sealed records, or had some, and its own record is gone: nothing is decided or signed;"
         + " hint: restore the store from a backup, or ssl-pinning store reset"
-        + " \(StoreIdentity.recordName) --take"
+        + " \(StoreIdentity.recordName) --take (or --anew if all of it is lost)"
     case .vanished(let record):
       "the record of \(record) is gone from the store: nothing is decided or signed for it; hint: restore the"
         + " store from a backup, or ssl-pinning store reset \(record) --anew"
@@ -66,6 +68,7 @@ extension SealFault.Reason {
     case .unsealed: "has no seal"
     case .changed: "was changed, or stored again, by somebody without the signing key"
     case .otherStore: "is that of another store"
+    case .older: "is older than this server has seen it"
     case .unknownKey(let key): "is sealed under the unknown key \(key.base64)"
     case .unreadable: "cannot be read"
     }

@@ -1,34 +1,116 @@
-import Foundation
-import TLSTools
+import CanonicalJSON
+import SslPinningPlatform
 
-/// A file in `tls.dir` that says which store this server sealed, or saw sealed: `sealed-store`, the store's id.
+/// What this server saw of its store's own record last: the file `sealed-store` in `tls.dir`.
 ///
-/// Somebody who can write to the store, and to nothing else, cannot remove it. So he cannot pass an edited store
-/// off as one that never had a seal.
-struct SealMark: Sendable {
-  private let path: String
+/// - Somebody who can write to the store, and to nothing else, cannot change it. So he cannot pass off as the store
+///   an older record, another store, or one without a seal.
+/// - It is written after the record is, and only ever raised: it may lag behind the store, and is never ahead of what
+///   this server saw. Each server has its own.
+/// - Where it cannot be written it lasts until the process ends (``problem``).
+///
+/// Hazard: whoever restores `tls.dir` together with the store takes both back, and nothing can tell.
+final class SealMark: Sendable {
+  /// What was seen.
+  struct Seen: Sendable, Equatable {
+    /// The store's id. That of a file that cannot be read is empty, and no store's.
+    var id = ""
+    /// Which of the store's own records it was.
+    var age = RecordAge()
+    /// The names that it had, with those that it lost since.
+    var records: Set<String> = []
 
-  /// The mark in this directory.
-  init(directory: String) { path = directory + "/sealed-store" }
+    /// This, and what was seen of the same store besides.
+    func raised(to other: Seen) -> Seen {
+      guard other.id == id else { return self }
+      return Seen(id: id, age: max(age, other.age), records: records.union(other.records))
+    }
 
-  /// Whether a store was seen sealed before.
-  var isThere: Bool { access(path, F_OK) == 0 }
-
-  /// The id of that store.
-  var id: String? {
-    (try? SmallFile.read(path, limit: 4096)).map {
-      String(decoding: $0, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    /// Why a record of this id and age is not the store's own; `nil` if it may be.
+    func refusal(ofStore id: String, _ age: RecordAge) -> SealFault.Reason? {
+      if id != self.id { return .otherStore }
+      return age < self.age ? .older : nil
     }
   }
 
-  /// Notes a store.
+  private struct State {
+    /// What the file had when it was last read or written.
+    var bytes: [UInt8]?
+    var seen: Seen?
+    var problem: String?
+  }
+
+  private let file: AtomicFile?
+  private let isReadOnly: Bool
+  private let state = Locked(State())
+  private static let limit = 16 << 20
+
+  /// The mark in this directory.
   ///
-  /// - Returns: why that cannot be done, in the system's words; `nil` if it was.
-  func write(_ id: String) -> String? {
-    guard self.id != id else { return nil }
-    do {
-      try Data((id + "\n").utf8).write(to: URL(filePath: path), options: .atomic)
-      return nil
-    } catch { return String(cString: strerror(errno)).lowercased() }
+  /// - Parameters:
+  ///   - directory: `nil` for one that lasts as long as the process.
+  ///   - isReadOnly: whether the file is left as it is, for whoever stands beside the server.
+  init(directory: String?, isReadOnly: Bool = false) {
+    file = directory.map { AtomicFile(path: $0 + "/sealed-store") }
+    self.isReadOnly = isReadOnly
+  }
+
+  /// What was seen; `nil` before any store was. The file counts if it is another than before: somebody else on
+  /// this machine may have written or removed it.
+  var seen: Seen? {
+    state.withLock { state in
+      read(into: &state)
+      return state.seen
+    }
+  }
+
+  /// Why the file could not be written, in the system's words; `nil` if it has what was seen.
+  var problem: String? { state.withLock(\.problem) }
+
+  /// Notes what was seen.
+  ///
+  /// - Parameter isOther: whether it takes the place of what was seen before: an operator's word.
+  func note(_ new: Seen, isOther: Bool = false) {
+    state.withLock { state in
+      read(into: &state)
+      let next = isOther ? new : state.seen?.raised(to: new) ?? new
+      guard next != state.seen || state.problem != nil else { return }
+      state.seen = next
+      guard let file, !isReadOnly else { return }
+      let bytes = Self.encode(next)
+      do throws(FileError) {
+        try file.write(bytes)
+        (state.bytes, state.problem) = (bytes, nil)
+      } catch {
+        state.problem = "\(error)"
+      }
+    }
+  }
+
+  private func read(into state: inout State) {
+    guard let file else { return }
+    let bytes: [UInt8]?
+    do throws(FileError) { bytes = try file.read(limit: Self.limit) } catch { bytes = [] }
+    guard bytes != state.bytes else { return }
+    (state.bytes, state.seen) = (bytes, bytes.map { Self.decode($0) ?? Seen() })
+  }
+
+  private static func encode(_ seen: Seen) -> [UInt8] {
+    let json: JSONObject = [
+      "id": .string(seen.id), "returns": .integer(seen.age.returns),
+      "version": .integer(seen.age.version),
+      "records": .array(seen.records.sorted().map { .string($0) }),
+    ]
+    return JSONValue.object(json).canonicalBytes
+  }
+
+  private static func decode(_ bytes: [UInt8]) -> Seen? {
+    guard let object = (try? JSONValue(parsing: bytes))?.objectValue,
+      let id = object["id"]?.stringValue, let returns = object["returns"]?.integerValue,
+      let version = object["version"]?.integerValue, let records = object["records"]?.arrayValue
+    else { return nil }
+    return Seen(
+      id: id, age: RecordAge(returns: returns, version: version),
+      records: Set(records.compactMap(\.stringValue)))
   }
 }

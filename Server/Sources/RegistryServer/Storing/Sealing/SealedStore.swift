@@ -11,11 +11,13 @@ import SslPinningRules
 /// - Sealed are documents and ``StoreIdentity``. The history is not: it is shown to people, and decides nothing.
 ///   Reports (`.reports`) are not: they are counts of what anybody may send.
 ///
-/// Hazard: a store that has neither a seal nor a record is new, and one that has records and no seal is believed
-/// once (``SealedStore/Opening/sealed(_:)``). Somebody who removes all of it before a start is told from neither,
-/// but for ``SealMark`` and the copies in `publish.dir`.
+/// - The store's own record is the one seen last, or a newer one (``SealMark``). While a server runs it knows what
+///   that was, and writes it again where the store lost it; at a start an older or missing one is refused.
+///
+/// Hazard: to a server without a mark, a store that has neither a seal nor a record is new, and one that has records
+/// and no seal is believed once (``SealedStore/Opening/sealed(_:)``).
 final class SealedStore: RegistryStore {
-  /// How ``open(documents:hasMark:)`` found the store.
+  /// How ``open(documents:)`` found the store.
   enum Opening: Sendable, Equatable {
     /// It had nothing: it is sealed from now on.
     case new
@@ -30,24 +32,40 @@ final class SealedStore: RegistryStore {
   private struct State {
     var keys: SealKeys
     var identity: StoreIdentity?
-    /// The version of the record with the identity.
+    /// The version under which the store has its own record now; 0 if it has none.
     var version: Int64 = 0
+    /// Whether that record is older than ``identity``, or gone: it is to be written again.
+    var isBehind = false
+    /// Whether it was, and nobody asked since.
+    var wentBack = false
     /// Why ``identity`` is not known, or not ours.
     var fault: SealFault?
-    /// Names that ``StoreIdentity/records`` lacks.
+    /// Names of records that were there, and that ``StoreIdentity/records`` lacks.
     var unlisted: Set<String> = []
     /// The listing of them that is under way.
     var listing: Task<Void, Never>?
     var leadership: (any StoreLeadership)?
+
+    /// Whether there is a record of this name, or was.
+    func has(_ name: String) -> Bool {
+      unlisted.contains(name) || identity?.records.contains(name) ?? false
+    }
+
+    mutating func take(_ identity: StoreIdentity, version: Int64) {
+      (self.identity, self.version, isBehind, fault) = (identity, version, false, nil)
+      unlisted.subtract(identity.records)
+    }
   }
 
   /// What is sealed.
   let base: any RegistryStore
+  /// What was seen of it.
+  let mark: SealMark
   private let state: Locked<State>
 
-  /// A sealed store; ``open(documents:hasMark:)`` is next.
-  init(_ base: any RegistryStore, keys: SealKeys) {
-    self.base = base
+  /// A sealed store; ``open(documents:)`` is next.
+  init(_ base: any RegistryStore, keys: SealKeys, mark: SealMark = SealMark(directory: nil)) {
+    (self.base, self.mark) = (base, mark)
     state = Locked(State(keys: keys))
   }
 
@@ -63,16 +81,14 @@ final class SealedStore: RegistryStore {
 
   /// Finds out which store this is. A new one is given its identity, and one without a seal is sealed.
   ///
-  /// - Parameters:
-  ///   - documents: the names of the documents that are configured.
-  ///   - hasMark: whether this server knows that it had sealed a store: then what has no seal is not believed.
+  /// - Parameter documents: the names of the documents that are configured.
   /// - Throws: ``StoreError``; a seal that is not good is ``Opening/fault(_:)``.
-  func open(documents: [String], hasMark: Bool) async throws(StoreError) -> Opening {
-    if try await refresh() != nil { return try await known(hasMark: hasMark) }
+  func open(documents: [String]) async throws(StoreError) -> Opening {
+    if try await refresh() { return try await known() }
     var bare: [String] = []
     for name in documents {
       guard let record = try await base.record(named: name) else { continue }
-      guard !hasMark, !SealedRecord.isMarked(record.bytes) else {
+      guard !SealedRecord.isMarked(record.bytes) else {
         return .fault(note(.vanished(record: StoreIdentity.recordName)))
       }
       bare.append(name)
@@ -82,23 +98,17 @@ final class SealedStore: RegistryStore {
     guard try await write(identity, over: 0) else {
       // Another server was faster.
       _ = try await refresh()
-      return try await known(hasMark: hasMark)
+      return try await known()
     }
     guard !bare.isEmpty else { return .new }
     try await sealBareRecords()
     return .sealed(bare)
   }
 
-  /// A server that had sealed a store believes no identity that says that it is being sealed: that one was stored
-  /// again, and what has no seal would be sealed.
-  private func known(hasMark: Bool) async throws(StoreError) -> Opening {
+  private func known() async throws(StoreError) -> Opening {
     let (fault, isBeingSealed) = state.withLock { ($0.fault, $0.identity?.isBeingSealed ?? false) }
     if let fault { return .fault(fault) }
-    guard isBeingSealed else { return .known }
-    guard !hasMark else {
-      return .fault(note(.broken(record: StoreIdentity.recordName, .changed)))
-    }
-    try await sealBareRecords()
+    if isBeingSealed { try await sealBareRecords() }
     return .known
   }
 
@@ -109,7 +119,7 @@ final class SealedStore: RegistryStore {
         guard let record = try await base.record(named: name),
           !SealedRecord.isMarked(record.bytes)
         else { break }
-        let bytes = try seal(record.bytes, name, version: record.version + 1)
+        let bytes = try seal(record.bytes, name, over: record.version)
         let outcome = try await base.replace(name, version: record.version, with: bytes)
         if case .replaced = outcome { break }
       }
@@ -120,7 +130,7 @@ final class SealedStore: RegistryStore {
   /// What is wrong with the seals of a store; nothing is written. `nil` if all is well or, in a store without a
   /// seal, would be sealed at a start.
   func fault(of documents: [String]) async throws(StoreError) -> SealFault? {
-    guard try await refresh() != nil else { return nil }
+    guard try await refresh() else { return nil }
     if let fault = state.withLock(\.fault) { return fault }
     for name in documents {
       do throws(StoreError) { _ = try await read(name) } catch {
@@ -129,6 +139,20 @@ final class SealedStore: RegistryStore {
       }
     }
     return nil
+  }
+
+  /// Reads the store's own record, and writes it again if the store lost it.
+  ///
+  /// - Returns: whether it was lost, or an older one in force, since somebody last asked.
+  /// - Throws: ``StoreError``; ``StoreError/seal(_:)`` if the store is not believed.
+  func check() async throws(StoreError) -> Bool {
+    _ = try await refresh()
+    if let fault = state.withLock(\.fault) { throw .seal(fault) }
+    if state.withLock(\.isBehind) { try await change { _ in } }
+    return state.withLock { state in
+      defer { state.wentBack = false }
+      return state.wentBack
+    }
   }
 
   // MARK: - Reading and writing
@@ -153,7 +177,7 @@ final class SealedStore: RegistryStore {
       if let fault = state.withLock(\.fault) { throw .seal(fault) }
     }
     guard let record = try await base.record(named: name) else {
-      guard state.withLock({ $0.identity?.records.contains(name) ?? false }) else { return nil }
+      guard state.withLock({ $0.has(name) }) else { return nil }
       throw .seal(.vanished(record: name))
     }
     do throws(StoreError) { return try verified(record, name) } catch {
@@ -171,16 +195,16 @@ final class SealedStore: RegistryStore {
     guard Self.isSealed(name) else {
       return try await base.replace(name, version: version, with: bytes, history: history)
     }
-    let sealed = try seal(bytes, name, version: version + 1)
+    let sealed = try seal(bytes, name, over: version)
     let outcome = try await base.replace(name, version: version, with: sealed, history: history)
     // Once it is made: a name whose record never came to be would look like one that vanished.
     if case .replaced = outcome { await list(name) }
     return outcome
   }
 
-  /// Seals what is to be stored under a version.
+  /// Seals what is to take the place of a version.
   private func seal(
-    _ content: [UInt8], _ name: String, version: Int64
+    _ content: [UInt8], _ name: String, over version: Int64
   ) throws(StoreError) -> [UInt8] {
     let (keys, identity, fault) = state.withLock { ($0.keys, $0.identity, $0.fault) }
     if let fault { throw .seal(fault) }
@@ -188,7 +212,8 @@ final class SealedStore: RegistryStore {
       throw .failed(operation: "sealing \(name)", reason: "it is not open")
     }
     let fields = SealedRecord.Fields(
-      store: identity.id, key: keys.own.id, name: name, version: version, content: content)
+      store: identity.id, key: keys.own.id, name: name,
+      version: try StoredRecord.number(after: version, of: name), content: content)
     return try SealedRecord(fields, keys: keys.all).encoded
   }
 
@@ -207,8 +232,9 @@ final class SealedStore: RegistryStore {
       throw .seal(.broken(record: name, .changed))
     }
     guard sealed.store == identity?.id else { throw .seal(.broken(record: name, .otherStore)) }
+    // Which key the store goes by says its own record, which is read again then.
     guard keys.all.contains(where: { $0.id == inForce }) else {
-      throw .seal(note(.otherKey(inForce: inForce, own: keys.own.id)))
+      throw .seal(.broken(record: name, .unknownKey(inForce)))
     }
     return StoredRecord(version: record.version, bytes: sealed.content)
   }
@@ -288,41 +314,65 @@ final class SealedStore: RegistryStore {
 
   // MARK: - The identity
 
-  /// Reads the record with the identity again; `nil` if there is none.
-  private func refresh() async throws(StoreError) -> StoredRecord? {
+  /// Reads the record with the identity again.
+  ///
+  /// - Returns: whether the store has one, or is known to have had one.
+  private func refresh() async throws(StoreError) -> Bool {
     let name = StoreIdentity.recordName
-    guard let record = try await base.record(named: name) else {
-      // Lost with the rest, while this server runs: it knows what it was, and writes it with the next record.
-      state.withLock { $0.version = 0 }
-      return nil
+    let record = try await base.record(named: name)
+    let seen = mark.seen
+    guard let record else {
+      guard seen != nil || state.withLock({ $0.identity != nil }) else { return false }
+      goBack(to: 0, .vanished(record: name), seen)
+      return true
     }
     let keys = state.withLock(\.keys)
     guard let sealed = SealedRecord(parsing: record.bytes), let inForce = sealed.keyInForce else {
       _ = note(.broken(record: name, .unsealed))
-      return record
+      return true
     }
     guard try sealed.verified(by: keys.all, name: name, version: record.version) != nil else {
       let isKnown = sealed.tags.contains { tag in keys.all.contains { $0.id == tag.key } }
       _ = note(
         isKnown
           ? .broken(record: name, .changed) : .otherKey(inForce: inForce, own: keys.own.id))
-      return record
+      return true
     }
     guard let identity = StoreIdentity(decoding: sealed.content), identity.id == sealed.store,
       identity.key == inForce
     else {
       _ = note(.broken(record: name, .unreadable))
-      return record
+      return true
     }
-    guard inForce == keys.own.id else {
+    let found = identity.seen(under: record.version)
+    switch seen?.refusal(ofStore: found.id, found.age) {
+    case .older?: goBack(to: record.version, .broken(record: name, .older), seen)
+    case let reason?: _ = note(.broken(record: name, reason))
+    case nil where inForce != keys.own.id:
       _ = note(.otherKey(inForce: inForce, own: keys.own.id))
-      return record
+    case nil:
+      state.withLock { state in
+        state.unlisted.formUnion(seen?.records ?? [])
+        state.take(identity, version: record.version)
+      }
+      mark.note(found)
     }
-    state.withLock { state in
-      (state.identity, state.version, state.fault) = (identity, record.version, nil)
-      state.unlisted.subtract(identity.records)
+    return true
+  }
+
+  /// The store's own record is gone, or an older one is in force. A server that runs knows what it was.
+  ///
+  /// - Parameter fault: what it is to a server that does not.
+  private func goBack(to version: Int64, _ fault: SealFault, _ seen: SealMark.Seen?) {
+    let isKnown = state.withLock { state in
+      guard let identity = state.identity, identity.id == seen?.id ?? identity.id else {
+        return false
+      }
+      (state.version, state.isBehind, state.wentBack, state.fault) = (version, true, true, nil)
+      state.unlisted.formUnion(seen?.records.subtracting(identity.records) ?? [])
+      return true
     }
-    return record
+    if !isKnown { _ = note(fault) }
   }
 
   /// Notes that nothing of the store is believed here, and gives the leadership up.
@@ -342,7 +392,7 @@ final class SealedStore: RegistryStore {
     for _ in 0..<2 {
       let listing = state.withLock { state -> Task<Void, Never>? in
         let isListed = state.identity?.records.contains(name) ?? true
-        guard !isListed || state.version == 0 else { return nil }
+        guard !isListed || state.isBehind else { return nil }
         state.unlisted.insert(name)
         if let listing = state.listing { return listing }
         let listing = Task {
@@ -360,12 +410,17 @@ final class SealedStore: RegistryStore {
   /// Changes the identity, and lists what it lacks.
   private func change(_ edit: (inout StoreIdentity) -> Void) async throws(StoreError) {
     for _ in 0..<32 {
-      let (before, version, unlisted) = state.withLock { ($0.identity, $0.version, $0.unlisted) }
+      let (before, version, unlisted, isBehind) = state.withLock {
+        ($0.fault == nil ? $0.identity : nil, $0.version, $0.unlisted, $0.isBehind)
+      }
       guard let before else { return }
       var next = before
       next.records.formUnion(unlisted)
+      if isBehind {
+        next.returns = (mark.seen?.age ?? RecordAge(returns: before.returns)).nextReturns
+      }
       edit(&next)
-      if next == before, version > 0 { return }
+      if next == before { return }
       if try await write(next, over: version) { return }
       _ = try await refresh()
     }
@@ -377,16 +432,15 @@ final class SealedStore: RegistryStore {
     let name = StoreIdentity.recordName
     let keys = state.withLock(\.keys)
     let fields = SealedRecord.Fields(
-      store: identity.id, key: keys.own.id, name: name, version: version + 1,
-      content: identity.encoded)
+      store: identity.id, key: keys.own.id, name: name,
+      version: try StoredRecord.number(after: version, of: name), content: identity.encoded)
     let bytes = try SealedRecord(fields, keys: keys.all).encoded
     guard
       case .replaced(let version) = try await base.replace(name, version: version, with: bytes)
     else { return false }
-    state.withLock { state in
-      (state.identity, state.version, state.fault) = (identity, version, nil)
-      state.unlisted.subtract(identity.records)
-    }
+    state.withLock { $0.take(identity, version: version) }
+    // After the record: a mark that is ahead of the store would refuse it.
+    mark.note(identity.seen(under: version))
     return true
   }
 }

@@ -6,7 +6,7 @@ import SslPinningRules
 /// What the record `.store` says: which store this is, which signing key is in force, and what was stored.
 ///
 ///     { "format": 1, "id": "<32 hexadecimal digits>", "key": "<base64 of the public key>",
-///       "records": ["www.example.com.json"], "isBeingSealed": false }
+///       "records": ["www.example.com.json"], "isBeingSealed": false, "returns": 0 }
 ///
 /// - It is sealed like every other record.
 /// - A document whose record is gone, and whose name is here, is no document that was never there.
@@ -23,6 +23,8 @@ struct StoreIdentity: Sendable, Equatable {
   /// Whether the records of a store that had no seal are being sealed: those that stand here and have none
   /// are believed until that is done.
   var isBeingSealed = false
+  /// How often this record had gone back (``RecordAge``).
+  var returns: Int64 = 0
 
   /// A new store's.
   static func new(under key: SealKey) -> StoreIdentity {
@@ -37,6 +39,12 @@ struct StoreIdentity: Sendable, Equatable {
   /// The id of the signing key in force.
   var key: SPKIPin { SPKIPin(computed: Digest.sha256(publicKeyDER)) }
 
+  /// What a server remembers that saw it under this version.
+  func seen(under version: Int64) -> SealMark.Seen {
+    SealMark.Seen(
+      id: id, age: RecordAge(returns: returns, version: version), records: records)
+  }
+
   /// Whether a text can be a store's id.
   static func isID(_ text: String) -> Bool {
     let digits = Set("0123456789abcdef".utf8)
@@ -48,12 +56,14 @@ struct StoreIdentity: Sendable, Equatable {
     guard let object = (try? JSONValue(parsing: bytes))?.objectValue,
       object["format"]?.integerValue == 1, let id = object["id"]?.stringValue, Self.isID(id),
       let key = object["key"]?.stringValue.flatMap(StrictBase64.decode),
-      let records = object["records"]?.arrayValue, let isBeingSealed = object["isBeingSealed"]
+      let records = object["records"]?.arrayValue, let isBeingSealed = object["isBeingSealed"],
+      let returns = object["returns"]?.integerValue, (0...RecordAge.mostReturns).contains(returns)
     else { return nil }
     self.id = id
     publicKeyDER = key
     self.records = Set(records.compactMap(\.stringValue))
     self.isBeingSealed = isBeingSealed == .bool(true)
+    self.returns = returns
   }
 
   /// The record's content.
@@ -61,7 +71,7 @@ struct StoreIdentity: Sendable, Equatable {
     let json: JSONObject = [
       "format": .integer(1), "id": .string(id), "key": .string(StrictBase64.encode(publicKeyDER)),
       "records": .array(records.sorted().map { .string($0) }),
-      "isBeingSealed": .bool(isBeingSealed),
+      "isBeingSealed": .bool(isBeingSealed), "returns": .integer(returns),
     ]
     return JSONValue.object(json).canonicalBytes
   }

@@ -37,7 +37,7 @@ public struct StoreRepair: Sendable {
     } catch { throw .signer(error) }
     keys = try RegistryService.sealKeys(of: signer, configuration)
     do throws(StoreError) { base = try configuration.storage.open() } catch { throw .store(error) }
-    store = SealedStore(base, keys: keys)
+    store = SealedStore(base, keys: keys, mark: RegistryService.mark(configuration))
     documents = configuration.documents
     self.signer = signer
     copies = LastCopies(
@@ -75,7 +75,7 @@ public struct StoreRepair: Sendable {
   public func reset(
     _ name: String, to reset: Reset, at now: Int64
   ) async throws(StoreRepairError) -> String {
-    if name == StoreIdentity.recordName { return try await resetIdentity(reset) }
+    if name == StoreIdentity.recordName { return try await resetIdentity(reset, at: now) }
     guard let document = documents.first(where: { $0.file == name }) else {
       throw .noSuchDocument(name)
     }
@@ -84,7 +84,11 @@ public struct StoreRepair: Sendable {
       if let fault = try await store.fault(of: []) { throw StoreError.seal(fault) }
     } catch { throw .store(error) }
     guard store.id != nil else { throw .unsealed }
-    let (content, told) = try await content(of: document, after: reset)
+    var (next, told) = try await state(of: document, after: reset)
+    // Newer than what servers that run know of it.
+    let before = await standing(name)?.returns ?? 0
+    next.returns = RecordAge(returns: before).nextReturns
+    let content = next.encoded
     let entry = HistoryEntry(time: now, event: "record_reset", why: told, who: "store reset")
     let line = JSONValue.object(entry.json).canonicalBytes
     do throws(StoreError) {
@@ -98,29 +102,29 @@ public struct StoreRepair: Sendable {
     throw .store(.busy)
   }
 
-  private func content(
+  /// What a record has, whoever wrote it; `nil` if it has nothing that can be read.
+  private func standing(_ name: String) async -> DocumentState? {
+    await store.unverified(name).flatMap { try? DocumentState(decoding: $0, file: name) }
+  }
+
+  private func state(
     of document: DocumentConfiguration, after reset: Reset
-  ) async throws(StoreRepairError) -> (bytes: [UInt8], told: String) {
+  ) async throws(StoreRepairError) -> (state: DocumentState, told: String) {
     switch reset {
     case .take:
-      guard let bytes = await store.unverified(document.file) else {
-        throw .gone(document.file)
-      }
-      do throws(StoreError) { _ = try DocumentState(decoding: bytes, file: document.file) } catch {
-        throw .store(error)
-      }
-      return (bytes, "what the record has is believed, whoever wrote it")
+      guard let state = await standing(document.file) else { throw .gone(document.file) }
+      return (state, "what the record has is believed, whoever wrote it")
     case .anew:
       let copy = await copies.servable(document.file, isOtherKey: false)
       guard let copy, LastCopies.isVouched(copy, by: signer) else {
         return (
-          DocumentState().encoded,
+          DocumentState(),
           "there is no signed document: what endpoints show is a first sight"
         )
       }
       let state = DocumentState().goingOn(from: copy, endpoints: document.endpoints)
       return (
-        state.encoded,
+        state,
         "the record begins anew from the document that was signed at"
           + " \(RFC3339.text(copy.signed))"
       )
@@ -144,6 +148,10 @@ public struct StoreRepair: Sendable {
         if isUnderKeyHere(sealed) { throw .store(.seal(.broken(record: name, .changed))) }
         guard isBeliever else { throw .unverifiable(identity.key) }
       }
+      let found = identity.seen(under: record.version)
+      if let reason = store.mark.seen?.refusal(ofStore: found.id, found.age) {
+        throw .store(.seal(.broken(record: name, reason)))
+      }
       if verifier != nil, identity.key == keys.own.id { return identity }
       identity.publicKeyDER = keys.own.publicKeyDER
       let next = identity
@@ -165,30 +173,68 @@ public struct StoreRepair: Sendable {
     do throws(StoreError) { return try await call() } catch { throw .store(error) }
   }
 
-  private func resetIdentity(_ reset: Reset) async throws(StoreRepairError) -> String {
-    guard reset == .take else { throw .identityIsTaken }
+  /// Writes the store's own record anew, and a mark of it in the place of the one before.
+  private func resetIdentity(_ reset: Reset, at now: Int64) async throws(StoreRepairError) -> String
+  {
     let name = StoreIdentity.recordName
-    do throws(StoreError) {
-      var identity = StoreIdentity.new(under: keys.own)
-      var ids: Set<String> = []
-      for document in documents.map(\.file) {
-        guard let record = try await base.record(named: document) else { continue }
-        identity.records.insert(document)
-        guard let sealed = SealedRecord(parsing: record.bytes),
-          try sealed.verified(by: keys.all, name: document, version: record.version) != nil
-        else { continue }
-        ids.insert(sealed.store)
+    if reset == .anew {
+      for document in documents where await store.unverified(document.file) != nil {
+        throw .identityIsTaken
       }
-      if let id = ids.first, ids.count == 1 { identity.id = id }
+    }
+    let identity = try await asking { () throws(StoreError) in
+      reset == .take ? try await foundIdentity() : .new(under: keys.own)
+    }
+    try await asking { () throws(StoreError) in
       for _ in 0..<8 {
         let version = try await base.record(named: name)?.version ?? 0
-        if try await write(name, identity.encoded, over: version, of: identity) {
-          return
-            "the store is \(identity.id), and has \(identity.records.count) of the documents configured"
-        }
+        guard try await write(name, identity.encoded, over: version, of: identity) else { continue }
+        let number = try StoredRecord.number(after: version, of: name)
+        return store.mark.note(identity.seen(under: number), isOther: true)
       }
       throw StoreError.busy
-    } catch { throw .store(error) }
+    }
+    guard reset == .anew else {
+      return "the store is \(identity.id), and has \(identity.records.count) documents"
+    }
+    for document in documents { _ = try await self.reset(document.file, to: .anew, at: now) }
+    return "the store is the new one \(identity.id); each document begins anew from its copy in"
+      + " publish.dir, or from nothing"
+  }
+
+  /// What the store's own record is to say, as far as others and the mark tell: the id that all records go by, and
+  /// every name. A record that is gone is no first sight, even if its name was removed as well.
+  private func foundIdentity() async throws(StoreError) -> StoreIdentity {
+    var (identity, ids) = (StoreIdentity.new(under: keys.own), Set<String>())
+    for document in documents {
+      guard let record = try await base.record(named: document.file) else { continue }
+      identity.records.insert(document.file)
+      if let sealed = try verified(record, document.file) { ids.insert(sealed.store) }
+    }
+    var known = store.mark.seen.flatMap { StoreIdentity.isID($0.id) ? $0 : nil }
+    if let record = try await base.record(named: StoreIdentity.recordName),
+      let sealed = try verified(record, StoreIdentity.recordName),
+      let found = StoreIdentity(decoding: sealed.content)?.seen(under: record.version)
+    {
+      known = known.map {
+        ids.contains(found.id) && $0.id != found.id ? found : $0.raised(to: found)
+      }
+      known = known ?? found
+    }
+    if let id = ids.count == 1 ? ids.first : known?.id { identity.id = id }
+    guard let known, known.id == identity.id else { return identity }
+    identity.records.formUnion(known.records)
+    identity.returns = known.age.nextReturns
+    return identity
+  }
+
+  private func verified(
+    _ record: StoredRecord, _ name: String
+  ) throws(StoreError) -> SealedRecord? {
+    guard let sealed = SealedRecord(parsing: record.bytes),
+      try sealed.verified(by: keys.all, name: name, version: record.version) != nil
+    else { return nil }
+    return sealed
   }
 
   // MARK: - Sealing
@@ -220,7 +266,8 @@ public struct StoreRepair: Sendable {
     _ name: String, _ content: [UInt8], over version: Int64, of identity: StoreIdentity
   ) async throws(StoreError) -> Bool {
     let fields = SealedRecord.Fields(
-      store: identity.id, key: keys.own.id, name: name, version: version + 1, content: content)
+      store: identity.id, key: keys.own.id, name: name,
+      version: try StoredRecord.number(after: version, of: name), content: content)
     let bytes = try SealedRecord(fields, keys: keys.all).encoded
     guard case .replaced = try await base.replace(name, version: version, with: bytes) else {
       return false

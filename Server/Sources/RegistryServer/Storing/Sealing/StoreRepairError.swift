@@ -11,9 +11,9 @@ public enum StoreRepairError: Error, Equatable, Sendable {
   case unverifiable(SPKIPin)
   /// No document of this name is configured.
   case noSuchDocument(String)
-  /// There is no record to take.
+  /// There is no record to take, or none that can be read.
   case gone(String)
-  /// The store's own record has no signed document to begin from.
+  /// The store has documents, so it is no new one.
   case identityIsTaken
   /// The store.
   case store(StoreError)
@@ -30,9 +30,9 @@ extension StoreRepairError: CustomStringConvertible {
         + " beside prv.pem as prv.old.pem or, if it is lost, --unverified believes what the store has"
     case .noSuchDocument(let name):
       "no document \(name) is configured; hint: the file's name, as in keys, or .store"
-    case .gone(let name): "\(name) has no record; hint: --anew"
+    case .gone(let name): "\(name) has no record that can be read; hint: --anew"
     case .identityIsTaken:
-      "the store's own record can only be found out anew from the others; hint: --take"
+      "the store has documents, so it is no new one; hint: --take"
     case .store(let error): error.description
     }
   }

@@ -1,0 +1,221 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+/// Somebody who can write to the store's database, and has what was in it before: every seal is good.
+@Suite("A service whose store is taken back", .timeLimit(.minutes(3)))
+struct ReplayedStoreTests {
+  static let file = SealedServiceTests.file
+  static let host = SealedServiceTests.host
+
+  /// A running service over SQLite, and a second connection to its database.
+  private struct Stage {
+    let server: ScriptedService
+    let base: any RegistryStore
+    let yaml: String
+    let connection: SQLiteConnection
+
+    init(more: String = "") async throws {
+      (server, base, yaml, _) = try await SealedServiceTests.stage(.sqlite, more: more)
+      connection = try SQLiteConnection(path: server.directory.path("registry.db"))
+    }
+
+    func record(_ name: String = ReplayedStoreTests.file) async throws -> StoredRecord {
+      try #require(try await base.record(named: name))
+    }
+
+    func delete(_ name: String = ReplayedStoreTests.file) throws {
+      _ = try connection.change("DELETE FROM records WHERE name = ?", [.text(name)])
+    }
+
+    func put(_ record: StoredRecord, _ name: String = ReplayedStoreTests.file) throws {
+      try delete(name)
+      _ = try connection.change(
+        "INSERT INTO records (name, version, bytes) VALUES (?, ?, ?)",
+        [.text(name), .integer(record.version), .blob(record.bytes)])
+    }
+
+    func deny(_ key: SPKIPin) async throws {
+      let answer = try await AdministeredService(scripted: server).call(
+        "POST", "/denials", #"{"pin": "\#(key.base64)", "why": "leaked", "force": true}"#)
+      try #require(answer.status < 300)
+    }
+
+    /// The next server on the store, which shows that key at the endpoint.
+    func next(_ key: SPKIPin, isLeading: Bool, more: String = "") async throws -> ScriptedService {
+      let next = try ScriptedService(storage: yaml, more: more, sharing: server)
+      next.observer.show(.accepted(key), at: ReplayedStoreTests.host)
+      try await next.start(isLeading: isLeading)
+      await next.service.look(at: ReplayedStoreTests.host)
+      return next
+    }
+
+    func end() async {
+      await server.service.stop()
+      await base.close()
+    }
+  }
+
+  private static func denied(_ server: ScriptedService) throws -> [String] {
+    let bytes = try #require(server.service.currentDocument(file)).bytes
+    let statement = try JSONValue(parsing: bytes).objectValue?["statement"]?.objectValue
+    return statement?["denied"]?.arrayValue?.compactMap(\.stringValue) ?? []
+  }
+
+  @Test("keeps a denial, and takes no key back, however often and in whichever order rows go back")
+  func severalRestores() async throws {
+    let stage = try await Stage()
+    let server = stage.server
+    server.observer.show(.accepted(pin(2)), at: Self.host)
+    await server.service.look(at: Self.host)
+    let first = try await stage.record()
+    try await stage.deny(pin(1))
+    let second = try await stage.record()
+    let rows = [nil, first, nil, second, first, nil, first]
+    for (index, older) in rows.enumerated() {
+      if let older { try stage.put(older) } else { try stage.delete() }
+      #expect(await eventually { server.log.events("store_went_back").count == index + 1 })
+      await server.service.look(at: Self.host)
+      #expect(try Self.denied(server) == [pin(1).base64])
+      #expect(try await server.pins(in: Self.file)[Self.host] == [pin(2)])
+    }
+    let last = try await stage.record()
+    let state = try DocumentState(
+      decoding: try #require(SealedRecord(parsing: last.bytes)).content, file: Self.file)
+    #expect(state.deniedPins == [pin(1)])
+    #expect(state.returns == Int64(rows.count))
+    #expect(server.log.events("seal_broken").isEmpty)
+    await stage.end()
+  }
+
+  @Test("refuses an older record of the store that does not name what was removed: no first sight")
+  func olderIdentity() async throws {
+    let stage = try await Stage()
+    // As it was before the document was listed.
+    let identity = try await stage.record(".store")
+    let content = try #require(SealedRecord(parsing: identity.bytes)).content
+    let fields = try #require(StoreIdentity(decoding: content))
+    var before = fields
+    before.records = []
+    let keys = try SealedStoreTests.keys()
+    let older = StoredRecord(
+      version: identity.version - 1,
+      bytes: try SealedRecord(
+        SealedRecord.Fields(
+          store: fields.id, key: keys.own.id, name: ".store", version: identity.version - 1,
+          content: before.encoded), keys: keys.all
+      ).encoded)
+    try await stage.deny(pin(3))
+    await stage.server.service.stop()
+    try stage.delete()
+    try stage.put(older, ".store")
+    let second = try await stage.next(pin(3), isLeading: false)
+    #expect(second.log.events("store_not_believed").count == 1)
+    #expect(try await second.get("/api/v1/\(Self.file)").status == 503)
+    #expect(try await second.get("/readyz").status == 503)
+    // The operator's word about the store is none about the document.
+    let repair = try StoreRepair(second.configuration)
+    await #expect(throws: StoreRepairError.store(.seal(.broken(record: ".store", .older)))) {
+      try await repair.reset(Self.file, to: .anew, at: 0)
+    }
+    _ = try await repair.reset(".store", to: .take, at: 0)
+    #expect(await eventually { second.log.events("leading").count == 1 })
+    await second.service.look(at: Self.host)
+    #expect(try await second.get("/api/v1/\(Self.file)").status == 503)
+    #expect(second.service.store.mark.seen?.records == [Self.file])
+    // That the first sight is wanted is said for the document.
+    _ = try await repair.reset(Self.file, to: .anew, at: 0)
+    await repair.close()
+    #expect(await eventually { second.log.events("store_believed").count >= 1 })
+    await second.service.look(at: Self.host)
+    #expect(try await second.pins(in: Self.file)[Self.host] == [pin(3)])
+    await second.service.stop()
+    await stage.end()
+  }
+
+  @Test("while it runs writes the store's own record again that somebody removed, and tells")
+  func removedIdentity() async throws {
+    let stage = try await Stage()
+    let (server, before) = (stage.server, try await stage.record(".store"))
+    try stage.delete(".store")
+    #expect(await eventually { server.log.events("store_went_back").count == 1 })
+    #expect(stage.server.log.events("store_went_back").first?["file"] == ".store")
+    #expect(try await stage.record(".store").version == 1)
+    #expect(try await stage.server.get("/readyz").status == 200)
+    await stage.server.service.stop()
+    let second = try await stage.next(pin(1), isLeading: true)
+    #expect(try await second.get("/readyz").status == 200)
+    await second.service.stop()
+    // The one from before is of another time now.
+    try stage.put(before, ".store")
+    let third = try await stage.next(pin(3), isLeading: false)
+    try await SealedServiceTests.expectHeld(third, nil, kind: "seal", alert: "seal-broken")
+    await third.service.stop()
+    await stage.end()
+  }
+
+  @Test("refuses another store under its key, while it runs and at a start, and serves what it did")
+  func swapped() async throws {
+    let stage = try await Stage()
+    let published = try await stage.server.get("/api/v1/\(Self.file)").body
+    // A server of the same operator, with the same key, for other people.
+    let other = try await Stage()
+    let records = try await (own: other.record(".store"), document: other.record())
+    await other.end()
+    let good = try await (own: stage.record(".store"), document: stage.record())
+    let server = stage.server
+    try stage.put(records.document)
+    try stage.put(records.own, ".store")
+    #expect(await eventually { server.log.events("seal_broken").count == 1 })
+    stage.server.observer.show(.accepted(pin(3)), at: Self.host)
+    await stage.server.service.look(at: Self.host)
+    try await SealedServiceTests.expectHeld(
+      stage.server, published, kind: "seal", alert: "seal-broken")
+    await stage.server.service.stop()
+    let second = try await stage.next(pin(3), isLeading: false)
+    try await SealedServiceTests.expectHeld(second, nil, kind: "seal", alert: "seal-broken")
+    #expect(second.log.events("store_not_believed").count == 1)
+    // The right one put back ends it.
+    try stage.put(good.document)
+    try stage.put(good.own, ".store")
+    #expect(await eventually { second.log.events("store_believed").count == 1 })
+    #expect(await eventually { second.log.events("leading").count == 1 })
+    await second.service.stop()
+    await stage.end()
+  }
+
+  @Test(
+    "takes an empty store for a new one by the operator's word alone, and begins from its copies")
+  func lostDisk() async throws {
+    let more = "publish: {dir: 'DIR/public'}"
+    let stage = try await Stage(more: more)
+    try await stage.deny(pin(9))
+    await stage.server.service.stop()
+    let published = try #require(stage.server.service.currentDocument(Self.file))
+    let repair = try StoreRepair(stage.server.configuration)
+    await #expect(throws: StoreRepairError.identityIsTaken) {
+      try await repair.reset(".store", to: .anew, at: 0)
+    }
+    for name in [Self.file, ".store"] { try stage.delete(name) }
+    let second = try await stage.next(pin(3), isLeading: false, more: more)
+    try await SealedServiceTests.expectHeld(
+      second, published.bytes, kind: "seal", alert: "seal-broken")
+    let told = try await repair.reset(".store", to: .anew, at: second.clock.now())
+    #expect(told.contains("the store is the new one"))
+    await repair.close()
+    #expect(await eventually { second.log.events("store_believed").count == 1 })
+    #expect(await eventually { second.log.events("leading").count == 1 })
+    second.observer.show(.accepted(pin(1)), at: Self.host)
+    await second.service.look(at: Self.host)
+    #expect(try Self.denied(second) == [pin(9).base64])
+    #expect(try await second.pins(in: Self.file)[Self.host]?.contains(pin(1)) == true)
+    #expect(try await second.get("/readyz").status == 200)
+    await second.service.stop()
+    await stage.end()
+  }
+}

@@ -1,0 +1,235 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+/// What a server remembers of its store, and what it refuses for that.
+@Suite("The mark of a store") struct SealMarkTests {
+  private static let names = SealedStoreTests.names
+  private static let id = String(repeating: "a", count: 32)
+  private static let other = String(repeating: "b", count: 32)
+
+  private let directory: TemporaryDirectory
+  private let base = TroubledStore()
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  /// A server that starts on the store, with what is remembered in its directory.
+  private func start(
+    in folder: String = "tls", _ keys: SealKeys? = nil
+  ) async throws -> (store: SealedStore, opening: SealedStore.Opening) {
+    let store = SealedStore(
+      base, keys: try keys ?? SealedStoreTests.keys(),
+      mark: SealMark(directory: directory.path(folder)))
+    return (store, try await store.open(documents: Self.names))
+  }
+
+  private func own() async throws -> StoredRecord {
+    try #require(try await base.record(named: ".store"))
+  }
+
+  /// What came before: a server's life, the next one's, and what is put in force in between.
+  struct Scenario: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let seen: SealMark.Seen
+    let found: SealMark.Seen
+    let refusal: SealFault.Reason?
+
+    init(
+      _ text: String, _ seen: (Int64, Int64), _ found: (Int64, Int64), isOther: Bool = false,
+      _ refusal: SealFault.Reason?
+    ) {
+      func value(_ pair: (Int64, Int64), _ id: String) -> SealMark.Seen {
+        SealMark.Seen(
+          id: id, age: RecordAge(returns: pair.0, version: pair.1), records: ["\(pair)"])
+      }
+      (testDescription, self.refusal) = (text, refusal)
+      self.seen = value(seen, SealMarkTests.id)
+      self.found = value(found, isOther ? SealMarkTests.other : SealMarkTests.id)
+    }
+  }
+
+  static let scenarios = [
+    Scenario("the same", (0, 3), (0, 3), nil),
+    Scenario("a newer one: the mark lags", (0, 3), (0, 9), nil),
+    Scenario("an older one", (0, 3), (0, 2), .older),
+    Scenario("written again after it was lost", (0, 3), (1, 1), nil),
+    Scenario("from before it was lost, under a higher version", (1, 1), (0, 3), .older),
+    Scenario("from between two losses", (2, 1), (1, 7), .older),
+    Scenario("another store's, newer", (0, 3), (4, 9), isOther: true, .otherStore),
+    Scenario("another store's, older", (1, 3), (0, 1), isOther: true, .otherStore),
+  ]
+
+  @Test("refuses what is older or another store's, and is only ever raised", arguments: scenarios)
+  func table(_ scenario: Scenario) {
+    #expect(
+      scenario.seen.refusal(ofStore: scenario.found.id, scenario.found.age) == scenario.refusal)
+    let mark = SealMark(directory: directory.path("tls"))
+    mark.note(scenario.seen)
+    mark.note(scenario.found)
+    let raised = SealMark(directory: directory.path("tls")).seen
+    #expect(raised?.id == Self.id)
+    #expect(raised?.age == (scenario.refusal == nil ? scenario.found : scenario.seen).age)
+    #expect(raised?.records.isSuperset(of: scenario.seen.records) == true)
+    #expect(mark.problem == nil)
+  }
+
+  @Test(
+    "of a file that cannot be read refuses every store; without a place it lasts as long as the process"
+  )
+  func unreadable() async throws {
+    try await #expect(start().opening == .new)
+    for bytes in ["", String(repeating: "a", count: 32) + "\n", "{}"] {
+      try directory.write(bytes, to: "tls/sealed-store")
+      #expect(try await start().opening == .fault(.broken(record: ".store", .otherStore)))
+    }
+    let mark = SealMark(directory: "/proc/nowhere")
+    let seen = SealMark.Seen(id: Self.id, age: RecordAge(version: 1))
+    mark.note(seen)
+    #expect(mark.problem?.isEmpty == false)
+    #expect(mark.seen == seen)
+  }
+
+  /// What somebody puts in the place of the store's own record.
+  enum Replay: String, CaseIterable, Sendable {
+    case older, sealing, gone, swapped
+
+    var fault: SealFault {
+      switch self {
+      case .older, .sealing: .broken(record: ".store", .older)
+      case .gone: .vanished(record: ".store")
+      case .swapped: .broken(record: ".store", .otherStore)
+      }
+    }
+  }
+
+  @Test(
+    "has a server that starts refuse the store's own record if that is an older one, gone or another store's",
+    arguments: Replay.allCases)
+  func replayed(_ replay: Replay) async throws {
+    var before: StoredRecord?
+    switch replay {
+    case .older:
+      _ = try await start()
+      before = try await own()
+    case .sealing:
+      // From the second in which a store without a seal was being sealed.
+      let unfinished = UnfinishedStore()
+      for name in Self.names { _ = try await unfinished.replace(name, version: 0, with: [1]) }
+      await unfinished.allow(1)
+      let store = SealedStore(
+        unfinished, keys: try SealedStoreTests.keys(),
+        mark: SealMark(directory: directory.path("tls")))
+      await #expect(throws: StoreError.self) { try await store.open(documents: Self.names) }
+      before = try await unfinished.record(named: ".store")
+      await base.lose(to: before, named: ".store")
+      for name in Self.names {
+        await base.lose(to: StoredRecord(version: 1, bytes: [1]), named: name)
+      }
+      // What broke off there goes on, with the mark of it, too.
+      #expect(try await start().opening == .known)
+    case .gone: break
+    case .swapped:
+      let store = SealedStore(MemoryStore(), keys: try SealedStoreTests.keys())
+      _ = try await store.open(documents: [])
+      _ = try await store.replace("a.json", version: 0, with: [1])
+      before = try await store.base.record(named: ".store")
+    }
+    if replay != .sealing {
+      let (store, _) = try await start()
+      _ = try await store.replace("a.json", version: 0, with: [1])
+    }
+    // Its name was not in the older one: without the mark it would be a first sight.
+    await base.lose(to: nil, named: "a.json")
+    let good = try await own()
+    await base.lose(to: before, named: ".store")
+    let (reader, opening) = try await start()
+    #expect(opening == .fault(replay.fault))
+    await #expect(throws: StoreError.seal(replay.fault)) {
+      try await reader.record(named: "a.json")
+    }
+    await #expect(throws: StoreError.seal(replay.fault)) {
+      try await reader.replace("a.json", version: 0, with: [2])
+    }
+    #expect(try await reader.lead() == nil)
+    #expect(try await reader.fault(of: []) == replay.fault)
+    #expect(try await base.record(named: ".store") == before)
+    // The control: the right one is believed again, and what is gone is told.
+    await base.lose(to: good, named: ".store")
+    await #expect(throws: StoreError.seal(.vanished(record: "a.json"))) {
+      try await reader.record(named: "a.json")
+    }
+    #expect(try await start().opening == .known)
+  }
+
+  @Test("does not keep a server from a store that others wrote to while it was away")
+  func lagging() async throws {
+    _ = try await start(in: "one")
+    let (other, _) = try await start(in: "other")
+    for name in Self.names { _ = try await other.replace(name, version: 0, with: [1]) }
+    #expect(try await start(in: "one").opening == .known)
+    // It has caught up: what the other saw last it refuses as well.
+    let last = try await own()
+    let (one, _) = try await start(in: "one")
+    _ = try await one.replace("c.json", version: 0, with: [1])
+    await base.lose(to: last, named: ".store")
+    #expect(try await start(in: "one").opening == .fault(.broken(record: ".store", .older)))
+    // The mark of the other lags by that record, which is all that it can lag by.
+    #expect(try await start(in: "other").opening == .known)
+  }
+
+  @Test("has a running server write its own record again, above all that went before, and say so")
+  func whileRunning() async throws {
+    let (store, _) = try await start()
+    let first = try await own()
+    _ = try await store.replace("a.json", version: 0, with: [1])
+    #expect(try await !store.check())
+    for lost in [nil, first] {
+      let before = try await own()
+      await base.lose(to: lost, named: ".store")
+      #expect(try await store.check())
+      #expect(try await !store.check())
+      #expect(try await start().opening == .known)
+      let written = try await own()
+      // What it was before is older now, whatever its version.
+      await base.lose(to: before, named: ".store")
+      #expect(try await start().opening == .fault(.broken(record: ".store", .older)))
+      await base.lose(to: nil, named: "a.json")
+      await base.lose(to: written, named: ".store")
+      await #expect(throws: StoreError.seal(.vanished(record: "a.json"))) {
+        try await start().store.record(named: "a.json")
+      }
+      #expect(try await store.replace("a.json", version: 0, with: [1]) == .replaced(version: 1))
+    }
+    // Another store is none that it lost.
+    let other = SealedStore(MemoryStore(), keys: try SealedStoreTests.keys())
+    _ = try await other.open(documents: [])
+    await base.lose(to: try await other.base.record(named: ".store"), named: ".store")
+    await #expect(throws: StoreError.seal(.broken(record: ".store", .otherStore))) {
+      try await store.check()
+    }
+  }
+
+  @Test("keeps names that a restored record lacks: what they stand for is still no first sight")
+  func names() async throws {
+    let (store, _) = try await start(in: "one")
+    let first = try await own()
+    _ = try await store.replace("a.json", version: 0, with: [1])
+    // A server that saw only the older record goes on from it.
+    await base.lose(to: nil, named: "a.json")
+    await base.lose(to: first, named: ".store")
+    let (stranger, _) = try await start(in: "other")
+    for name in ["b.json", "c.json"] { _ = try await stranger.replace(name, version: 0, with: [1]) }
+    let (reader, opening) = try await start(in: "one")
+    #expect(opening == .known)
+    await #expect(throws: StoreError.seal(.vanished(record: "a.json"))) {
+      try await reader.record(named: "a.json")
+    }
+    // And so it is in the store again, for all.
+    _ = try await reader.replace("d.json", version: 0, with: [1])
+    await #expect(throws: StoreError.seal(.vanished(record: "a.json"))) {
+      try await start(in: "third").store.record(named: "a.json")
+    }
+  }
+}
