@@ -125,7 +125,9 @@ extension DocumentState {
     guard !deniedPins.contains(pin) else { return [] }
     let bare = endpoints(configured: configured).filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
-    denied.append(Denial(pin: pin, at: request.at, by: request.who, why: request.why))
+    // After what it takes back, also under a clock that was set back meanwhile.
+    let time = max(request.at, (allowed.removeValue(forKey: pin) ?? .min) &+ 1)
+    denied.append(Denial(pin: pin, at: time, by: request.who, why: request.why))
     forgetCandidate(pin)
     return [request.entry("key_denied", "", pin)]
   }
@@ -134,8 +136,9 @@ extension DocumentState {
   mutating func allow(
     _ pin: SPKIPin, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
-    guard deniedPins.contains(pin) else { throw .noSuchKey(pin, .none) }
+    guard let denial = denied.last(where: { $0.pin == pin }) else { throw .noSuchKey(pin, .none) }
     denied.removeAll { $0.pin == pin }
+    allowed[pin] = max(request.at, denial.at)
     for id in Array(alerts.keys) { settle(.deniedKeySeen, id, pin: pin) }
     return [request.entry("key_allowed", "", pin)]
   }

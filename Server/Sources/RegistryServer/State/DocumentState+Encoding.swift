@@ -12,7 +12,8 @@ import SslPinningRules
 ///                     "reasons": [ … ], "chain": [ … ],
 ///                     "witnesses": [ { "vantage": …, "looks": …, "lastSeen": … } ] } ],
 ///         "authorities": [ { "pin": …, "lastSeen": … } ] } },
-///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ], "removed": [ … ],
+///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ],
+///       "allowed": [ { "pin": …, "at": … } ], "removed": [ … ],
 ///       "alerts": [ … ] }
 ///
 /// - Format 1 had `ledgers`, a list of keys for each endpoint, and nothing else; it is read too.
@@ -46,6 +47,10 @@ extension DocumentState {
       "added": .array(added.map(\.json)),
       "overrides": .object(JSONObject(overrides.map { ($0.key, $0.value.json) })),
       "tombstones": .object(JSONObject(tombstones.map { ($0.key, $0.value.json) })),
+      "allowed": .array(
+        allowed.sorted { $0.key < $1.key }.map { pin, time in
+          .object(["at": .integer(time), "pin": .string(pin.base64)])
+        }),
       "denied": .array(denied.map(\.json)),
       "removed": .array(removed.map { .string($0.description) }),
       "alerts": .array(
@@ -104,6 +109,12 @@ extension DocumentState {
       tombstones[id] = try Tombstone(try StateReader(value, "tombstones"))
     }
     denied = try record.list("denied", Denial.init)
+    if object["allowed"] != nil {
+      let read = try record.list("allowed") { entry throws(StateFault) in
+        (try entry.pin("pin"), try entry.integer("at"))
+      }
+      for (pin, time) in read { allowed[pin] = time }
+    }
     for text in try record.strings("removed") {
       guard let pattern = try? HostPattern(text) else { throw StateFault(member: "removed") }
       removed.append(pattern)

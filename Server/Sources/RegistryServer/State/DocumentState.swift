@@ -39,6 +39,9 @@ struct DocumentState: Sendable, Equatable {
   var tombstones: [String: Tombstone] = [:]
   /// Newest last.
   var denied: [Denial] = []
+  /// Keys that people denied and then allowed again, and when they did, in Unix seconds: a denial of before that
+  /// another document still has is over.
+  var allowed: [SPKIPin: Int64] = [:]
   /// Hosts that clients may forget.
   var removed: [HostPattern] = []
   /// What lasts, by the endpoints' ids; under the empty one, what is about the whole document.

@@ -93,7 +93,7 @@ public struct DomainLedger: Sendable, Hashable {
           continue
         }
         if keys[index].staged != nil { events.append(.activated(sighting.pin)) }
-        keys[index].note(sighting, at: now, window: rule.window)
+        keys[index].note(sighting, at: now)
         learn(sighting.chain, now)
         shown.insert(sighting.pin)
       } else {
