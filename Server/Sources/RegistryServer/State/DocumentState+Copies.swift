@@ -53,7 +53,8 @@ extension DocumentState {
     let listed = Self.listed(in: json, signed: copy.signed)
     for endpoint in endpoints {
       let ledger = next.ledgers[endpoint.id] ?? DomainLedger()
-      var known = Set(ledger.keys.map(\.pin)).union(next.deniedPins)
+      // Denied ones, too: an endpoint of which nothing else is listed must not have a first sight.
+      var known = Set(ledger.keys.map(\.pin))
       let all = DomainLedger.sorted(endpoint.patterns.flatMap { listed[$0] ?? [] })
       let keys = all.filter { known.insert($0.pin).inserted }.map { key in
         var key = key

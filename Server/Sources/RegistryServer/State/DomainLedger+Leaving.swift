@@ -87,6 +87,16 @@ extension DomainLedger {
     }
   }
 
+  /// Knows the CAs again of a key that is no longer denied: the next key under one of them must not wait until this one
+  /// is seen again.
+  mutating func readmit(_ pin: SPKIPin) {
+    for key in keys where key.pin == pin {
+      for authority in key.authorities {
+        authorities[authority] = max(authorities[authority] ?? .min, key.lastSeen)
+      }
+    }
+  }
+
   /// Forgets the CAs that a key which was just denied may have brought in: those that no key is under that is
   /// left. If nobody knows under which CAs those are, as of an older record, or none is left, all stay known.
   ///

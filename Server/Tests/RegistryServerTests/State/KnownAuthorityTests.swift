@@ -65,6 +65,17 @@ import Testing
     #expect(isHeld)
   }
 
+  @Test("is known again once the only key under it is allowed again")
+  func allowedAgain() throws {
+    var state = DocumentState()
+    state.ledgers["a"] = Self.moved(to: 101, watched: 3600)
+    _ = try state.deny(pin(2), configured: [], force: true, .init(who: "ada", at: 4000, why: ""))
+    _ = try state.allow(pin(2), .init(who: "ada", at: 4100, why: ""))
+    var ledger = try #require(state.ledgers["a"])
+    let isHeld = Self.isHeld(&ledger, 3, under: 101, at: 4200)
+    #expect(!isHeld)
+  }
+
   @Test("is new again once all keys under it are denied, one after the other")
   func deniedInTurn() throws {
     var state = DocumentState()

@@ -41,14 +41,19 @@ import Testing
       left: [1, 3, 9]),
   ]
 
-  private static func copy(_ listed: [UInt8: Int64]) -> PublishedDocument {
+  private static func copy(
+    _ listed: [UInt8: Int64], denied: [UInt8] = []
+  ) -> PublishedDocument {
     let keys = listed.sorted { $0.key < $1.key }.map { key, age in
       JSONValue.object([
         "date": .string(RFC3339.text(signed - age)), "domainName": "a.example",
         "key": .string(pin(key).base64),
       ])
     }
-    let document: JSONObject = ["payload": .object(["keys": .array(keys)])]
+    let document: JSONObject = [
+      "payload": .object(["keys": .array(keys)]),
+      "statement": .object(["denied": .array(denied.map { .string(pin($0).base64) })]),
+    ]
     return PublishedDocument(
       file: "a.json", bytes: JSONValue.object(document).canonicalBytes, document: document,
       signed: signed)
@@ -68,5 +73,19 @@ import Testing
     #expect(Set(ledger.keys.map(\.pin)) == Set(scenario.left.map { pin($0) }))
     let gone = Set(scenario.listed.keys).subtracting(scenario.left)
     for key in gone { #expect(events.contains(.withdrawn(pin(key)))) }
+  }
+
+  @Test("a denied key that a copy lists alone is followed by no key of any CA without a person")
+  func deniedAlone() throws {
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))
+    let state = DocumentState().goingOn(
+      from: Self.copy([1: 30 * Self.day], denied: [1]), endpoints: [endpoint])
+    #expect(state.deniedPins == [pin(1)])
+    var bench = LedgerBench()
+    bench.ledger = try #require(state.ledgers[endpoint.id])
+    bench.context.denied = state.deniedPins
+    bench.see([(LedgerBench.here, "", .key(2, under: 101))], 4)
+    #expect(bench.keys == [1])
+    #expect(bench.ledger.held[pin(2)]?.reasons == [.newIssuer])
   }
 }
