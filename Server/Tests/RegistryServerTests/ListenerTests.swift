@@ -43,6 +43,7 @@ import Testing
     #expect(service.scripted.service.metricsAddress == service.scripted.service.address)
     let answer = try await Self.text(service.scripted.service.address, "/metrics")
     #expect(answer.status == 200)
+    #expect(service.scripted.log.events("metrics_public").isEmpty)
     await service.stop()
   }
 
@@ -121,6 +122,7 @@ import Testing
       #expect(try await Self.text(address, "/api/v1/\(Self.file)").status == 200)
       #expect(
         service.scripted.log.events("administration_off").count == (status == 403 ? 1 : 0))
+      #expect(service.scripted.log.events("metrics_public").count == 1)
       await service.stop()
     }
   }

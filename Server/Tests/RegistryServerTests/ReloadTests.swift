@@ -48,6 +48,21 @@ import Testing
     await server.service.stop()
   }
 
+  @Test("says that a reading failed under whose key sets a document cannot be signed")
+  func brokenKeySets() async throws {
+    let server = try ScriptedService(keys: Self.one, more: "publish: {key_sets: \"DIR/keysets\"}")
+    server.observer.show(.accepted(pin(1)), at: "a.test")
+    let directory = server.directory.file("keysets")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    try await server.start()
+    let file = directory.appending(path: "a.json")
+    try Data("[".utf8).write(to: file)
+    try await server.reads(successfully: false)
+    try FileManager.default.removeItem(at: file)
+    try await server.reads(successfully: true)
+    await server.service.stop()
+  }
+
   @Test("an endpoint that leaves keeps its history, and is an alert until it is back")
   func left() async throws {
     let both = "[{fqdn: a.test, file: all.json}, {fqdn: b.test, file: all.json}]"
@@ -178,5 +193,21 @@ extension ScriptedService {
       }
       return String(parts[1])
     }
+  }
+}
+
+extension ScriptedService {
+  /// Reads its configuration again, and waits for the metric that tells what came of it.
+  fileprivate func reads(successfully isGood: Bool) async throws {
+    await service.readAgain { () throws(ConfigurationError) in configuration }
+    let line = "ssl_pinning_configuration_reload_success \(isGood ? 1 : 0)\n"
+    var page = ""
+    for _ in 0..<200 {
+      page = String(decoding: try await get("/metrics").body, as: UTF8.self)
+      if page.contains(line) { break }
+      // why: the page of metrics is made once a second.
+      try await Task.sleep(nanoseconds: 50_000_000)
+    }
+    #expect(page.contains(line))
   }
 }

@@ -221,6 +221,26 @@ struct ProbeSurveyTests {
     #expect(Self.leaf(believed.last) == pin)
   }
 
+  @Test("a chain counts that is valid at one of the times asked for, and none that is at neither")
+  func times() async throws {
+    let server = try LocalTLSServer(identity: authority.issue(names: ["site.test"])) { _ in
+      .text("never asked")
+    }
+    let probe = try probe { _, _ in .success([.loopback(server.port)]) }
+    let (now, year) = (Int64(Date().timeIntervalSince1970), Int64(365 * 86_400))
+    func isTrusted(at times: [Int64]) async throws -> Bool {
+      let findings = try await probe.survey(
+        Self.host.get(), port: server.port, from: [.direct], limits: ProbeLimits(total: 60_000),
+        trusting: anchors, cache: VerdictCache(), at: times)
+      return Self.leaf(findings.first) != nil
+    }
+    #expect(try await isTrusted(at: [now + year, now]))
+    #expect(try await isTrusted(at: [now, now - year]))
+    #expect(try await isTrusted(at: []))
+    #expect(try await !isTrusted(at: [now + year]))
+    #expect(try await !isTrusted(at: [now - year, now + year]))
+  }
+
   @Test(
     "a proxy that opens no tunnel is told so, beside what the others show",
     arguments: [

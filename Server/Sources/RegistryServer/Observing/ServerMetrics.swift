@@ -150,8 +150,10 @@ final class ServerMetrics: Sendable {
   func reportsSetAside() { service.reportsSetAside.increment() }
 
   /// A configuration was read while the server ran, and is in force or was refused.
-  func reloaded(isInForce: Bool, at now: Int64) {
-    service.reloadSuccess.set(isInForce ? 1 : 0)
+  ///
+  /// - Parameter isSigned: whether all documents can be signed under what was read.
+  func reloaded(isInForce: Bool, isSigned: Bool = true, at now: Int64) {
+    service.reloadSuccess.set(isInForce && isSigned ? 1 : 0)
     if isInForce { service.reloadTime.set(Double(now)) }
   }
 

@@ -85,6 +85,12 @@ extension DocumentKeeper {
       })
   }
 
+  /// Whether nothing new can be signed, as far as ``checkSigning(at:)`` found out.
+  var cannotSign: Bool {
+    guard state.alerts[""]?.contains(where: { $0.kind == .signing }) == true else { return false }
+    return services.signer.problem(of: file, after: state, at: signingChecked)?.isAhead == false
+  }
+
   /// Publishes a finished document, and tells of it.
   func publish(_ document: PublishedDocument) {
     guard services.published.publish(document) else { return }

@@ -68,12 +68,14 @@ actor DocumentKeeper {
       guard case .seal = error else { throw error }
       return
     }
-    guard let copy = copyAhead() else { return }
-    state = state.goingOn(from: copy, endpoints: endpoints)
-    state.returns = newest.nextReturns
-    (isDirty, isAhead, mustSign) = (true, true, true)
-    refreshEndpoints()
-    tell(of: copy, version: version)
+    if let copy = copyAhead() {
+      state = state.goingOn(from: copy, endpoints: endpoints)
+      state.returns = newest.nextReturns
+      (isDirty, isAhead, mustSign) = (true, true, true)
+      refreshEndpoints()
+      tell(of: copy, version: version)
+    }
+    shareDenials(at: now)
   }
 
   /// Takes over another configuration.
@@ -141,6 +143,7 @@ actor DocumentKeeper {
           // What looks showed while it was written.
           state = before == state ? stored : state.merging(stored, base: before)
           refreshEndpoints()
+          shareDenials(at: now)
           return entries
         }
         try await reloading(at: now)
@@ -185,6 +188,8 @@ actor DocumentKeeper {
       note(.store(error), at: now)
       return
     }
+    // Before anything is signed: it may have been believed just now.
+    shareDenials(at: now)
     // The store answers again, and there is nothing that this server is to write.
     if isFollowing || !isDirty, state.alerts[""]?.contains(where: { $0.kind == .storing }) == true {
       state.settle(.storing, "")
@@ -192,8 +197,13 @@ actor DocumentKeeper {
     }
   }
 
-  /// Denies here what other documents had denied while this one was not kept.
-  func takeOver(_ denials: [DocumentState.Denial], at now: Int64) {
+  /// Tells the other documents what this one denies, and denies here what they do.
+  func shareDenials(at now: Int64) {
+    guard fault == nil else { return }
+    let denials = services.denials.withLock { [state] shared in
+      shared.enter(state)
+      return shared.inForce
+    }
     let entries = state.takeOver(denials, at: now)
     guard !entries.isEmpty else { return }
     for entry in entries { history.append(entry) }

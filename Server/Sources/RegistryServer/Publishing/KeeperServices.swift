@@ -17,6 +17,8 @@ struct KeeperServices: Sendable {
   var copies: LastCopies?
   /// Tells a sudden change of all endpoints, whatever their documents.
   let gauge = Locked(ChangeGauge())
+  /// What all documents deny.
+  let denials = Locked(SharedDenials())
 
   /// Signs by the keys in force.
   var signer: DocumentSigner { signing.withLock { $0 } }

@@ -28,10 +28,8 @@ struct ClockStanding: Sendable, Equatable {
     return ServerAlert(kind: .clock, message: trouble, since: since)
   }
 
-  /// The times by which tokens are judged: somebody has to be able to say that the clock is right, with a
-  /// token of before or with one that was made by the clock that is doubted.
-  var tokenTimes: [Int64] { doubtedSince == nil ? [time] : [time, wall] }
-
-  /// By which time chains are judged; `nil` for the machine's clock.
-  var judgingTime: Int64? { doubtedSince == nil ? nil : time }
+  /// The times of which one is right. Somebody has to be able to say that the clock is right, with a token of before
+  /// or with one that was made by the clock that is doubted; and a chain that is valid at either counts, as at
+  /// clients: otherwise no endpoint that renewed meanwhile could be watched until somebody says which one it is.
+  var times: [Int64] { doubtedSince == nil ? [time] : [time, wall] }
 }

@@ -1,13 +1,13 @@
 import Foundation
 import TLSTools
 
-/// What an operator should mend about keys and secrets although the server works: told at every reading.
+/// What an operator should mend about keys, secrets and names although the server works: told at every reading.
 enum KeyCare {
   /// Fewer bits of the signing key are worth a warning.
   static let weakBits = 2048
 
-  /// Warns of private files that others than their owner can read, of a weak signing key, and of a store that
-  /// forgets what was decided.
+  /// Warns of private files that others than their owner can read, of a weak signing key, of metrics that strangers
+  /// can read, and of a store that forgets what was decided.
   static func warn(
     of configuration: ServerConfiguration, signer: DocumentSigner, _ log: ServerLog
   ) {
@@ -32,6 +32,15 @@ enum KeyCare {
           "message":
             "prv.pem has \(signer.key.bits) bits, which can be broken in time; hint: a new one needs a"
             + " release of the app, ssl-pinning keys generate --root makes one that never will again"
+        ])
+    }
+    if configuration.metricsListen == nil, !configuration.listen.isLoopback {
+      log.event(
+        .warn, "metrics_public",
+        [
+          "message":
+            "whoever reaches server.listen reads in /metrics which files, endpoints and vantage points there"
+            + " are; hint: metrics.listen, as 127.0.0.1:9090"
         ])
     }
     if configuration.storage == .memory, configuration.publishing.directory == nil {

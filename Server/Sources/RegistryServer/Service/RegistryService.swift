@@ -97,7 +97,9 @@ public final class RegistryService: Sendable {
         judge: ReportedChainJudge(
           believes: { certificates, host in
             let anchors = anchors.withLock { $0?.current() }
-            return anchors?.believes(certificates, for: host, at: clock.now()) ?? false
+            return clock.standing.times.contains {
+              anchors?.believes(certificates, for: host, at: $0) ?? false
+            }
           }, knows: { pin, host in await known.has(pin, of: host) }),
         limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
     inForce = Locked(configuration)
@@ -123,7 +125,8 @@ public final class RegistryService: Sendable {
       try await openStore(configuration)
       for keeper in duty.keepers { try await keeper.open(at: clock.now()) }
       await beginTime()
-      await shareDenials(among: duty.keepers)
+      // Each knows by now what the others deny.
+      for keeper in duty.keepers { await keeper.shareDenials(at: clock.now()) }
       for keeper in duty.keepers { await keeper.checkSigning(at: clock.now()) }
     } catch { throw .store(error) }
     if let warning = await store.warning {
@@ -202,7 +205,7 @@ public final class RegistryService: Sendable {
         configuration.administrationRefusal ?? inForce.withLock { $0.shortKeyRefusal }
       },
       tokenKey: { [tokenKey] in tokenKey.withLock { $0 } },
-      times: { [clock] in clock.standing.tokenTimes },
+      times: { [clock] in clock.standing.times },
       log: log)
   }
 
@@ -289,7 +292,7 @@ public final class RegistryService: Sendable {
     for keeper in next.keepers where !known.contains(where: { $0 === keeper }) {
       await keeper.refresh(at: clock.now())
     }
-    await shareDenials(among: next.keepers + known)
+    for keeper in next.keepers { await keeper.shareDenials(at: clock.now()) }
     for keeper in next.keepers { await keeper.checkSigning(at: clock.now()) }
     metrics.configured(new.documents)
     await reports?.configured(ListedHosts(new.documents))
@@ -308,13 +311,6 @@ public final class RegistryService: Sendable {
           "effect": change.effect == .afterRestart ? "after a restart" : "in force",
         ])
     }
-  }
-
-  /// A denial counts in documents too that are configured after it.
-  private func shareDenials(among keepers: [DocumentKeeper]) async {
-    var denials: [DocumentState.Denial] = []
-    for keeper in keepers { denials += await keeper.state.denied }
-    for keeper in keepers { await keeper.takeOver(denials, at: clock.now()) }
   }
 
   /// What a configuration needs of the machine, before any of it is in force.
@@ -463,7 +459,9 @@ public final class RegistryService: Sendable {
       return
     }
     health.configuration(refused: nil)
-    metrics.reloaded(isInForce: true, at: clock.now())
+    var isSigned = true
+    for keeper in duty.keepers where await keeper.cannotSign { isSigned = false }
+    metrics.reloaded(isInForce: true, isSigned: isSigned, at: clock.now())
     log.event(.info, "configuration_read_again")
   }
 
@@ -488,7 +486,7 @@ public final class RegistryService: Sendable {
     if let given { return MeasuredObserver(base: given) }
     do throws(AnchorsError) {
       return MeasuredObserver(
-        base: try TLSEndpointObserver(tls, judgingAt: { clock.standing.judgingTime }))
+        base: try TLSEndpointObserver(tls, judgingAt: { clock.standing.times }))
     } catch { throw .anchors(error) }
   }
 }

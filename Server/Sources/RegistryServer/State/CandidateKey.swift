@@ -61,7 +61,7 @@ public struct CandidateKey: Sendable, Hashable {
   ///   a day is never added up.
   mutating func enter(_ sighting: Sighting, at now: Int64, window: Int64) {
     looks += 1
-    shownFor += KnownKey.vouched(since: lastSeen, missed: missedLooks, at: now, window: window)
+    shownFor += KnownKey.vouched(since: lastSeen, missed: missedLooks, at: now)
     paths = sighting.paths
     (missedLooks, longestGap) = (0, max(longestGap, missedLooks))
     chain = sighting.chain
@@ -73,12 +73,20 @@ public struct CandidateKey: Sendable, Hashable {
     }
   }
 
-  /// Who of these saw it so many times within the window, and did so now or within the window before.
+  /// Who of these saw it within the window.
   func witnesses(
-    among vantages: Set<String>, looks needed: Int = 1, at now: Int64, window: Int64
+    among vantages: Set<String>, at now: Int64, window: Int64
   ) -> Set<String> {
     vantages.filter { vantage in
-      witnesses[vantage].map { $0.looks >= needed && now - $0.lastSeen <= window } ?? false
+      witnesses[vantage].map { now - $0.lastSeen <= window } ?? false
+    }
+  }
+
+  /// How many of these see it at one moment, and have seen it so many times. Whoever walks from one point to the next
+  /// is no quorum.
+  func voices(among vantages: Set<String>, looks needed: Int) -> Int {
+    vantages.count { vantage in
+      witnesses[vantage].map { $0.looks >= needed && $0.lastSeen == lastSeen } ?? false
     }
   }
 

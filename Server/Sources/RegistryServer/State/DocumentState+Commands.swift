@@ -146,6 +146,7 @@ extension DocumentState {
     guard let denial = denied.last(where: { $0.pin == pin }) else { throw .noSuchKey(pin, .none) }
     denied.removeAll { $0.pin == pin }
     allowed[pin] = max(request.at, denial.at)
+    for id in Array(ledgers.keys) { ledgers[id]?.readmit(pin) }
     for id in Array(alerts.keys) { settle(.deniedKeySeen, id, pin: pin) }
     return [request.entry("key_allowed", "", pin)]
   }

@@ -12,11 +12,20 @@ extension DocumentState {
     + " since the store's is lost; hint: is the store an old backup?"
   /// What is said where only the copy in `publish.dir` is left.
   static let lastCopyMessage =
-    "the store has nothing of this document: it goes on from the copy in publish.dir, and a key under another CA"
-    + " than the endpoint shows with a key of the copy waits for a person"
+    "the store has nothing of this document: it goes on from the copy in publish.dir; a key under another CA"
+    + " than the endpoint shows with a key of the copy waits for a person, and a key that was listed for less than"
+    + " a day is withdrawn unless it is shown; hint: announce again what was announced since"
+
+  /// For how many seconds a key must have been listed when a copy was signed to be no key of a moment: one that was
+  /// there for less than an hour is withdrawn within eight hours (``KnownKey/isPassing(at:)``).
+  static let pastDoubt: Int64 = 86_400
 
   /// This state on top of the newest document that was published, whose signatures are known to be good: what it
   /// lists, denies and lets go of counts, and what looks showed or people decided beside it is as it is here.
+  ///
+  /// - A document does not say who spoke for a key. One that it had listed for less than a day counts as
+  ///   unannounced, unless it is the oldest of its endpoint: it stays listed, and is withdrawn if looks miss it.
+  ///   Otherwise the key of somebody who stood between for a moment would be kept for its grace time.
   ///
   /// - Parameter endpoints: the endpoints in force: keys are entered for those whose patterns it lists.
   func goingOn(
@@ -44,9 +53,16 @@ extension DocumentState {
     let listed = Self.listed(in: json, signed: copy.signed)
     for endpoint in endpoints {
       let ledger = next.ledgers[endpoint.id] ?? DomainLedger()
-      var known = Set(ledger.keys.map(\.pin)).union(next.deniedPins)
-      let keys = endpoint.patterns.flatMap { listed[$0] ?? [] }
-        .filter { known.insert($0.pin).inserted }
+      // Denied ones, too: an endpoint of which nothing else is listed must not have a first sight.
+      var known = Set(ledger.keys.map(\.pin))
+      let all = DomainLedger.sorted(endpoint.patterns.flatMap { listed[$0] ?? [] })
+      let keys = all.filter { known.insert($0.pin).inserted }.map { key in
+        var key = key
+        key.isUnannounced =
+          key.pin != all.first?.pin && copy.signed - key.firstSeen < Self.pastDoubt
+        if key.isUnannounced { key.shownFor = 0 }
+        return key
+      }
       guard !keys.isEmpty else { continue }
       let authorities =
         ledger.authorities.isEmpty ? [Self.unknownAuthority: copy.signed] : ledger.authorities

@@ -46,13 +46,15 @@ extension DocumentState {
     return merged
   }
 
-  /// Denies what others denied after this document was last signed: at that time it was not kept. What was
-  /// denied before it has itself, unless it was allowed again.
+  /// Denies what other documents deny, unless it was allowed again here: a document that was not kept, or whose
+  /// record was not believed, while somebody denied a key.
   ///
   /// - Returns: entries for the history.
   mutating func takeOver(_ denials: [Denial], at now: Int64) -> [HistoryEntry] {
     var entries: [HistoryEntry] = []
-    for denial in denials where denial.at > signed && !deniedPins.contains(denial.pin) {
+    for denial in denials
+    where denial.at > allowed[denial.pin] ?? .min && !deniedPins.contains(denial.pin) {
+      allowed[denial.pin] = nil
       denied.append(denial)
       forgetCandidate(denial.pin)
       entries.append(
@@ -83,6 +85,7 @@ extension DocumentState {
 
   /// A key that is denied waits for nothing any more, nor does a key under it, and its CA is no longer known for it.
   mutating func forgetCandidate(_ pin: SPKIPin) {
+    let denied = deniedPins
     for id in Array(ledgers.keys) {
       let waiting = ledgers[id]?.candidates.filter {
         $0.key == pin || $0.value.chain.above.contains(pin)
@@ -91,7 +94,7 @@ extension DocumentState {
         ledgers[id]?.candidates[key] = nil
         settle(.keyHeld, id, pin: key)
       }
-      ledgers[id]?.disown(pin)
+      ledgers[id]?.disown(pin, among: denied)
     }
   }
 }

@@ -87,16 +87,26 @@ extension DomainLedger {
     }
   }
 
-  /// Forgets the CA that only this key, which was denied, was under. What no key tells of stays known: of an
-  /// older record nobody knows under which CAs its keys were.
-  mutating func disown(_ pin: SPKIPin) {
-    let others = keys.filter { $0.pin != pin && $0.staged == nil }
-    guard let key = keys.first(where: { $0.pin == pin }), !others.isEmpty,
+  /// Knows the CAs again of a key that is no longer denied: the next key under one of them must not wait until this one
+  /// is seen again.
+  mutating func readmit(_ pin: SPKIPin) {
+    for key in keys where key.pin == pin {
+      for authority in key.authorities {
+        authorities[authority] = max(authorities[authority] ?? .min, key.lastSeen)
+      }
+    }
+  }
+
+  /// Forgets the CAs that a key which was just denied may have brought in: those that no key is under that is
+  /// left. If nobody knows under which CAs those are, as of an older record, or none is left, all stay known.
+  ///
+  /// - Parameter denied: all denied keys, this one among them.
+  mutating func disown(_ pin: SPKIPin, among denied: Set<SPKIPin>) {
+    let others = keys.filter { !denied.contains($0.pin) && $0.staged == nil }
+    guard keys.contains(where: { $0.pin == pin }), !others.isEmpty,
       others.allSatisfy({ !$0.authorities.isEmpty })
     else { return }
     let kept = Set(others.flatMap(\.authorities))
-    for authority in key.authorities where !kept.contains(authority) {
-      authorities[authority] = nil
-    }
+    authorities = authorities.filter { kept.contains($0.key) }
   }
 }

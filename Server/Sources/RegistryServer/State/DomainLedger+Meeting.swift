@@ -57,9 +57,8 @@ extension DomainLedger {
     _ rule: ConfirmationRule, _ context: DecisionContext
   ) -> [CandidateKey.HoldReason] {
     var reasons: [CandidateKey.HoldReason] = []
-    let vouching = candidate.witnesses(
-      among: context.vantages, looks: isFirst ? 1 : rule.looks, at: now, window: rule.window)
-    let isVouchedFor = vouching.count >= context.quorum
+    let isVouchedFor =
+      candidate.voices(among: context.vantages, looks: isFirst ? 1 : rule.looks) >= context.quorum
     let witnesses = candidate.witnesses(
       among: context.vantages, at: now, window: rule.window)
     let others = Self.answering(look, context).subtracting(witnesses)

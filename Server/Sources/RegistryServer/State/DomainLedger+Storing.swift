@@ -29,14 +29,19 @@ extension DomainLedger {
   }
 
   /// This ledger after another server wrote `theirs`, both on top of `base`: what either published
-  /// since then is published, what either took away is gone, and keys were seen as late as either
-  /// saw them. Waiting keys stay this server's own.
+  /// since then is published, what either took away is gone (a CA as well as a key), and keys were seen as late
+  /// as either saw them. Waiting keys stay this server's own.
   public func merging(_ theirs: DomainLedger, base: DomainLedger) -> DomainLedger {
     func has(_ ledger: DomainLedger, _ pin: SPKIPin) -> Bool {
       ledger.keys.contains { $0.pin == pin }
     }
     var merged = self
-    merged.authorities.merge(theirs.authorities, uniquingKeysWith: max)
+    for (pin, seen) in authorities.merging(theirs.authorities, uniquingKeysWith: max) {
+      let isForgotten =
+        base.authorities[pin] != nil
+        && (authorities[pin] == nil || theirs.authorities[pin] == nil)
+      merged.authorities[pin] = isForgotten ? nil : seen
+    }
     merged.keys = keys.filter { has(theirs, $0.pin) || !has(base, $0.pin) }
     for key in theirs.keys {
       guard let index = merged.keys.firstIndex(where: { $0.pin == key.pin }) else {

@@ -94,7 +94,7 @@ public struct DomainLedger: Sendable, Hashable {
           continue
         }
         if keys[index].staged != nil { events.append(.activated(sighting.pin)) }
-        keys[index].note(sighting, at: now, window: rule.window)
+        keys[index].note(sighting, at: now)
         learn(sighting.paths.values, now)
         shown.insert(sighting.pin)
       } else if let usable = sighting.without(context.denied) {

@@ -23,8 +23,8 @@ public struct KnownKey: Sendable, Hashable {
   public internal(set) var firstSeen: Int64
   /// When it was last seen; for a staged key, when it was announced.
   public var lastSeen: Int64
-  /// For how many seconds it was seen in all: whole as long as no look missed it between two that saw it,
-  /// a minute at most for each time that it was seen again.
+  /// For how many seconds it was seen in all: ten minutes at most for two looks in a row that saw it, and a minute
+  /// at most if looks between them missed it.
   public var shownFor: Int64
   /// Where it was seen, and when it last was there; of more than ``maximumPlaces`` those where it was last.
   public var seenAt: [Place: Int64] = [:]
@@ -99,6 +99,8 @@ extension KnownKey {
   static let spansToWithdraw: Int64 = 7
   /// For how many seconds a look vouches that found the key again after others had missed it.
   static let moment: Int64 = 60
+  /// For how many seconds two looks in a row vouch at most: of looks an hour apart, two moments are no hour.
+  static let stretch: Int64 = 600
   /// For how long the places that showed it must have answered without it before their silence is no matter.
   static let settled: Int64 = 86_400
   /// How many places are remembered.
@@ -154,8 +156,8 @@ extension KnownKey {
   }
 
   /// Enters that a look showed it.
-  mutating func note(_ sighting: Sighting, at now: Int64, window: Int64) {
-    shownFor += Self.vouched(since: lastSeen, missed: missedLooks, at: now, window: window)
+  mutating func note(_ sighting: Sighting, at now: Int64) {
+    shownFor += Self.vouched(since: lastSeen, missed: missedLooks, at: now)
     longestGap = max(longestGap, missedLooks)
     (lastSeen, missedLooks, missedSince, unaskedSince) = (now, 0, nil, nil)
     staged = nil
@@ -195,9 +197,8 @@ extension KnownKey {
   }
 
   /// For how many seconds a look vouches that shows a key again.
-  static func vouched(since last: Int64, missed: Int, at now: Int64, window: Int64) -> Int64 {
-    let gap = max(0, now - last)
-    return missed == 0 && gap <= window ? gap : min(gap, moment)
+  static func vouched(since last: Int64, missed: Int, at now: Int64) -> Int64 {
+    min(max(0, now - last), missed == 0 ? stretch : moment)
   }
 }
 

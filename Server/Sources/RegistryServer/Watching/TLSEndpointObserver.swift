@@ -33,7 +33,7 @@ public struct TLSEndpointObserver: EndpointObserver, ResolvingObserver {
   private let vantages: [String]
   private let resolver: NameResolver
   private let cache = VerdictCache()
-  private let judgingTime: @Sendable () -> Int64?
+  private let judgingTimes: @Sendable () -> [Int64]
   /// Vantage points that have just been silent.
   private let silent = Locked(SilentRoutes())
   /// The keys that an endpoint showed from here when its name was last looked up.
@@ -41,20 +41,21 @@ public struct TLSEndpointObserver: EndpointObserver, ResolvingObserver {
 
   /// An observer with the anchors, the vantage points and the time-out of a configuration.
   ///
-  /// - Parameter time: by which the endpoints' chains are judged, in Unix seconds; `nil`: the machine's clock.
+  /// - Parameter times: at one of which the endpoints' chains must be valid, in Unix seconds, the one to be tried first
+  ///   in front; none: the machine's clock.
   /// - Throws: ``AnchorsError``.
   public init(
-    _ tls: TLSConfiguration, judgingAt time: @escaping @Sendable () -> Int64? = { nil }
+    _ tls: TLSConfiguration, judgingAt times: @escaping @Sendable () -> [Int64] = { [] }
   ) throws(AnchorsError) {
-    try self.init(tls, resolver: NameResolver(), judgingAt: time)
+    try self.init(tls, resolver: NameResolver(), judgingAt: times)
   }
 
   /// As above, with a resolver of one's own.
   package init(
     _ tls: TLSConfiguration, resolver: NameResolver,
-    judgingAt time: @escaping @Sendable () -> Int64? = { nil }
+    judgingAt times: @escaping @Sendable () -> [Int64] = { [] }
   ) throws(AnchorsError) {
-    judgingTime = time
+    judgingTimes = times
     self.resolver = resolver
     anchors = try AnchorsInForce(file: tls.anchors)
     limits = ProbeLimits(total: tls.timeout)
@@ -83,8 +84,8 @@ public struct TLSEndpointObserver: EndpointObserver, ResolvingObserver {
     }
     let findings = await probe.survey(
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
-      hurried: hurried, limits: limits, trusting: anchors.current(), cache: cache, at: judgingTime()
-    )
+      hurried: hurried, limits: limits, trusting: anchors.current(), cache: cache,
+      at: judgingTimes())
     let known = note(findings, at: endpoint)
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
     silent.withLock { silent in

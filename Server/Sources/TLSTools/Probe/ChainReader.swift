@@ -90,30 +90,33 @@ struct ChainReader: Sendable {
   let host: HostName
   let validator: ChainValidator
   let cache: VerdictCache
-  /// Judges validity at this Unix time; `nil`: by the machine's clock.
-  let time: Int64?
+  /// A chain counts that is valid as a whole at one of these Unix times; none: by the machine's clock.
+  let times: [Int64]
 
   /// - Throws: `handshake` if the server showed no certificate at all.
   func read(_ session: OpaquePointer) throws(ProbeError) -> ProbeVerdict {
     let shown = try ShownChain(session)
     let isNamed = shown.isFor(host)
-    let now = time ?? Int64(Foundation.time(nil))
     let key = VerdictCache.Key(shown.presented, validator: validator)
     var fault: String?
-    var path = cache.path(for: key, at: now)
-    if path == nil {
-      let examined = shown.examined(by: validator, at: now)
-      if let certificates = examined.path {
+    for now in times.isEmpty ? [Int64(Foundation.time(nil))] : times {
+      var path = cache.path(for: key, at: now)
+      if path == nil {
+        let examined = shown.examined(by: validator, at: now)
+        guard let certificates = examined.path else {
+          fault = fault ?? (examined.fault.map { "\($0)" } ?? "no valid path")
+          continue
+        }
         path = cache.described(certificates.map(Certificate.init(written:)))
         guard let path else {
           return .untrusted(reason: "a key on the validated path cannot be read", leaf: nil)
         }
         cache.keep(path, for: key, at: now)
-      } else {
-        fault = examined.fault.map { "\($0)" } ?? "no valid path"
       }
+      fault = nil
+      if let path, isNamed { return .trusted(path) }
+      break
     }
-    if let path, isNamed { return .trusted(path) }
     return .untrusted(
       reason: ShownChain.complaint(fault, isNamed: isNamed, host: host.description) ?? "",
       leaf: shown.presented.first.flatMap { try? SPKIPin(certificateDER: $0.der) },

@@ -80,15 +80,14 @@ public final class TLSProbe: Sendable {
   ///     first of them.
   ///   - hurried: the routes that are given a second at most.
   ///   - cache: what the process knows of chains already; shared by all that look.
-  ///   - time: judges validity at this Unix time instead of the machine's clock.
+  ///   - times: a chain counts that is valid at one of these Unix times; none: by the machine's clock.
   /// - Returns: the findings in the order of the routes, and of the addresses as they were found.
   package func survey(
     _ host: HostName, port: UInt16, addresses: [Endpoint] = [], from routes: [ProbeRoute],
     hurried: Set<Int> = [], limits: ProbeLimits, trusting anchors: ChainValidator,
-    cache: VerdictCache,
-    at time: Int64? = nil
+    cache: VerdictCache, at times: [Int64] = []
   ) async -> [ProbeFinding] {
-    let reader = ChainReader(host: host, validator: anchors, cache: cache, time: time)
+    let reader = ChainReader(host: host, validator: anchors, cache: cache, times: times)
     return await run(
       host: host.description, port: port, addresses: addresses, limits: limits, hurried: hurried
     ) { continuation in

@@ -59,4 +59,47 @@ import Testing
     #expect(published.content(Self.file)?.entries.map(\.pin) == [pin(1), pin(2)])
     #expect(health.readiness(of: published).reasons.isEmpty)
   }
+  @Test("denies what was denied meanwhile elsewhere before it signs anything again")
+  func deniedMeanwhile() async throws {
+    let yaml = "keys: [{fqdn: a.test, file: a.json}, {fqdn: b.test, file: b.json}]"
+    let documents = try configuration(yaml).documents
+    let base = TroubledStore()
+    let store = SealedStore(base, keys: try SealedStoreTests.keys())
+    let files = documents.map(\.file)
+    _ = try await store.open(documents: files, hasMark: false)
+    let published = PublishedDocuments(files: files)
+    let services = KeeperServices(
+      signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
+      published: published, health: ServiceHealth(), log: .silent)
+    let keepers = documents.map {
+      DocumentKeeper(KeeperSettings($0, tls: TLSConfiguration(looks: 1)), services: services)
+    }
+    for (keeper, document) in zip(keepers, documents) {
+      try await keeper.open(at: Self.now)
+      let endpoint = try #require(document.endpoints.first)
+      for (key, time) in [(UInt8(1), Self.now), (2, Self.now + 5)] {
+        _ = await keeper.enter(.accepted(pin(key)), of: endpoint, at: time)
+      }
+      #expect(Set(published.content(document.file)?.entries.map(\.pin) ?? []) == [pin(1), pin(2)])
+    }
+    let good = try #require(await base.record(named: "b.json"))
+    var bytes = good.bytes
+    bytes[bytes.count - 20] ^= 1
+    await base.lose(to: StoredRecord(version: good.version, bytes: bytes), named: "b.json")
+    await keepers[1].refresh(at: Self.now + 60)
+    #expect(await keepers[1].fault != nil)
+    try await keepers[0].perform(at: Self.now + 70) {
+      state, configured throws(AdministrationError) in
+      try state.deny(
+        pin(1), configured: configured, force: true,
+        .init(who: "ada", at: Self.now + 70, why: "stolen"))
+    }
+    await base.lose(to: good, named: "b.json")
+    await keepers[1].upkeep(at: Self.now + 80)
+    #expect(await keepers[1].fault == nil)
+    #expect(Set(published.content("b.json")?.entries.map(\.pin) ?? []) == [pin(2)])
+    #expect(await keepers[1].state.deniedPins == [pin(1)])
+    let stored = try #require(try await store.record(named: "b.json"))
+    #expect(try DocumentState(decoding: stored.bytes, file: "b.json").deniedPins == [pin(1)])
+  }
 }

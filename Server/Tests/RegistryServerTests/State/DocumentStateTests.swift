@@ -285,19 +285,15 @@ import Testing
     #expect(next.ledgers[Self.a]?.keys.map(\.pin) == [pin(5)])
   }
 
-  @Test("takes over what was denied while it was not kept, and nothing that was allowed here since")
+  @Test("takes over what others deny, tells it once, and has nothing wait for it any more")
   func takingOver() throws {
-    var other = Self.settled()
-    for (number, time) in [(UInt8(90), Int64(50)), (91, 101)] {
-      let request = DocumentState.Request(who: "ada", at: time, why: "stolen")
-      _ = try other.deny(pin(number), configured: Self.endpoints, force: false, request)
-    }
     var state = try Self.full()
-    (state.denied, state.signed) = ([], 100)
+    state.denied = []
     let candidate = try #require(state.ledgers[Self.a]?.candidates[pin(7)])
     state.ledgers[Self.a]?.candidates[pin(91)] = candidate
-    let entries = state.takeOver(other.denied + other.denied, at: 200)
-    #expect(state.denied.map(\.pin) == [pin(91)])
+    let denial = DocumentState.Denial(pin: pin(91), at: 101, by: "ada", why: "stolen")
+    let entries = state.takeOver([denial, denial], at: 200)
+    #expect(state.denied == [denial])
     #expect(
       entries.map { "\($0.event) \($0.why) \($0.who) \($0.time)" } == ["key_denied stolen ada 200"])
     #expect(state.ledgers[Self.a]?.candidates.keys.sorted() == [pin(7)])

@@ -65,6 +65,56 @@ import Testing
     #expect(isHeld)
   }
 
+  @Test("is known again once the only key under it is allowed again")
+  func allowedAgain() throws {
+    var state = DocumentState()
+    state.ledgers["a"] = Self.moved(to: 101, watched: 3600)
+    _ = try state.deny(pin(2), configured: [], force: true, .init(who: "ada", at: 4000, why: ""))
+    _ = try state.allow(pin(2), .init(who: "ada", at: 4100, why: ""))
+    var ledger = try #require(state.ledgers["a"])
+    let isHeld = Self.isHeld(&ledger, 3, under: 101, at: 4200)
+    #expect(!isHeld)
+  }
+
+  @Test("is new again once all keys under it are denied, one after the other")
+  func deniedInTurn() throws {
+    var state = DocumentState()
+    var ledger = Self.moved(to: 101, watched: 3600)
+    let isHeld = Self.isHeld(&ledger, 3, under: 101, at: 4000)
+    #expect(!isHeld)
+    state.ledgers["a"] = ledger
+    for key in [UInt8(2), 3] {
+      _ = try state.deny(
+        pin(key), configured: [], force: true, .init(who: "ada", at: 5000, why: ""))
+    }
+    #expect(try #require(state.ledgers["a"]).authorities.keys.sorted() == [pin(100)])
+  }
+
+  @Test("is new again with all its intermediates once the only key under it is denied")
+  func deniedUnderSeveral() throws {
+    var state = DocumentState()
+    var ledger = Self.moved(to: 101, watched: 3600)
+    // The same key, under a new intermediate of the CA.
+    for second in 0..<3 {
+      _ = ledger.enter(Self.look(2, under: 102), at: 4000 + Int64(second), rule: Self.rule)
+    }
+    state.ledgers["a"] = ledger
+    _ = try state.deny(pin(2), configured: [], force: true, .init(who: "ada", at: 5000, why: ""))
+    #expect(try #require(state.ledgers["a"]).authorities.keys.sorted() == [pin(100)])
+  }
+
+  @Test("that somebody's denial made new is not brought back by a server that had not heard of it")
+  func deniedElsewhere() throws {
+    var base = DocumentState()
+    base.ledgers["a"] = Self.moved(to: 101, watched: 3600)
+    var theirs = base
+    _ = try theirs.deny(pin(2), configured: [], force: true, .init(who: "ada", at: 4000, why: ""))
+    var own = base
+    _ = own.ledgers["a"]?.enter(Self.look(2, under: 101), at: 4100, rule: Self.rule)
+    let merged = own.merging(theirs, base: base)
+    #expect(try #require(merged.ledgers["a"]).authorities.keys.sorted() == [pin(100)])
+  }
+
   @Test("is known after however long an outage")
   func outage() {
     var ledger = DomainLedger()

@@ -104,7 +104,7 @@ import Testing
             points == 0 || bench.context.isUnion || others.count < min(quorum, points), seed,
             "an outvoted key is published")
           Self.claim(
-            !isForeign || isForeignKnown || recent.count >= quorum, seed,
+            !isForeign || isForeignKnown || (seen.by[key]?.count ?? 0) >= quorum, seed,
             "too few have a new CA published")
           isForeignKnown = isForeignKnown || isForeign
         }

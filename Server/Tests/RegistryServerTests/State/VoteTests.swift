@@ -30,7 +30,9 @@ import Testing
     bench.see(Self.view(.key(1), .key(1), new, new), 4)
     #expect(bench.keys == [1])
     #expect(bench.ledger.held[pin(2)]?.reasons.contains(.newIssuer) == true)
-    bench.see(Self.view(new, new, new, .key(1)), 4)
+    bench.see(Self.view(new, new, new, .key(1)), 2)
+    #expect(bench.keys == [1])
+    bench.see(Self.view(new, new, new, .key(1)))
     #expect(bench.keys == [1, 2])
   }
 
@@ -40,9 +42,23 @@ import Testing
     var bench = Self.settled(quorum: 3)
     bench.see(Self.view(new, new, .silent, .silent), 3)
     bench.context.vantages.remove("fra")
-    bench.see(Self.view(.silent, .silent, new, .silent), 3)
+    bench.see(Self.view(new, new, new, .silent), 3)
     #expect(bench.keys == [1])
-    bench.see(Self.view(.silent, .silent, .silent, new), 3)
+    bench.see(Self.view(new, .silent, new, new), 3)
+    #expect(bench.keys == [1, 2])
+  }
+
+  @Test("vouch for a new CA at one moment: whoever walks from one to the next is no quorum")
+  func walking() {
+    let new = LedgerBench.Answer.key(2, under: 101)
+    var bench = Self.settled(quorum: 2)
+    for view in [
+      Self.view(.key(1), new, .silent, .silent), Self.view(.key(1), .silent, new, .silent),
+      Self.view(.key(1), .silent, .silent, new), Self.view(new, .silent, .silent, .silent),
+    ] { bench.see(view, 3) }
+    #expect(bench.keys == [1])
+    #expect(bench.ledger.held[pin(2)]?.reasons.contains(.newIssuer) == true)
+    bench.see(Self.view(new, new, .silent, .silent))
     #expect(bench.keys == [1, 2])
   }
 

@@ -157,6 +157,21 @@ import Testing
     }
   }
 
+  @Test("that was shown by looks an hour apart was not there for an hour")
+  func hourly() {
+    let hour: Int64 = 3600
+    let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * 86_400).spanning(hour * 1000)
+    var ledger = DomainLedger()
+    func see(_ key: UInt8, _ now: Int64) {
+      _ = ledger.enter(.accepted(pin(key)), at: now, rule: rule)
+    }
+    see(1, 0)
+    for now in [hour, 2 * hour, 3 * hour] { see(2, now) }
+    #expect(ledger.keys.map(\.pin) == [pin(1), pin(2)])
+    for look in 1...430 { see(1, 3 * hour + Int64(look) * 20) }
+    #expect(ledger.keys.map(\.pin) == [pin(1)])
+  }
+
   @Test("is confirmed anew if it returns")
   func returns() {
     var ledger = DomainLedger()

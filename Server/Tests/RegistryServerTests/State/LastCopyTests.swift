@@ -1,0 +1,91 @@
+import CanonicalJSON
+import SslPinningRules
+import Testing
+
+@testable import RegistryServer
+
+/// A document that goes on from its last signed copy, after its record was lost.
+@Suite("Keys that only a signed copy lists") struct LastCopyTests {
+  private static let signed: Int64 = 1_780_000_000
+  private static let day: Int64 = 86_400
+  private static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * day)
+
+  struct Scenario: Sendable, CustomTestStringConvertible {
+    let name: String
+    /// The first bytes of the keys that the copy lists, and for how many seconds it had listed each.
+    let listed: [UInt8: Int64]
+    /// What the endpoint shows in the hour after that.
+    let shown: UInt8
+    let left: Set<UInt8>
+    var testDescription: String { name }
+  }
+
+  static let scenarios: [Scenario] = [
+    Scenario(
+      name: "one of a moment ago that is gone is withdrawn", listed: [1: 30 * day, 9: 60], shown: 1,
+      left: [1]),
+    Scenario(
+      name: "one of a moment ago that is shown stays, and so does the one before",
+      listed: [1: 30 * day, 2: 60], shown: 2, left: [1, 2]),
+    Scenario(
+      name: "one that was listed for a day is no key of a moment", listed: [1: 30 * day, 2: day],
+      shown: 1, left: [1, 2]),
+    Scenario(
+      name: "of a first day, the oldest is no key of a moment", listed: [1: 600, 9: 60], shown: 1,
+      left: [1]),
+    Scenario(
+      name: "the oldest stays where the next one is shown", listed: [1: 600, 2: 60], shown: 2,
+      left: [1, 2]),
+    Scenario(
+      name: "nothing leaves while another key is shown", listed: [1: 30 * day, 9: 60], shown: 3,
+      left: [1, 3, 9]),
+  ]
+
+  private static func copy(
+    _ listed: [UInt8: Int64], denied: [UInt8] = []
+  ) -> PublishedDocument {
+    let keys = listed.sorted { $0.key < $1.key }.map { key, age in
+      JSONValue.object([
+        "date": .string(RFC3339.text(signed - age)), "domainName": "a.example",
+        "key": .string(pin(key).base64),
+      ])
+    }
+    let document: JSONObject = [
+      "payload": .object(["keys": .array(keys)]),
+      "statement": .object(["denied": .array(denied.map { .string(pin($0).base64) })]),
+    ]
+    return PublishedDocument(
+      file: "a.json", bytes: JSONValue.object(document).canonicalBytes, document: document,
+      signed: signed)
+  }
+
+  @Test("stay or leave, by how long it had listed them and what is shown", arguments: scenarios)
+  func watched(_ scenario: Scenario) throws {
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))
+    let state = DocumentState().goingOn(from: Self.copy(scenario.listed), endpoints: [endpoint])
+    var ledger = try #require(state.ledgers[endpoint.id])
+    #expect(Set(ledger.keys.map(\.pin)) == Set(scenario.listed.keys.map { pin($0) }))
+    var events: [LedgerEvent] = []
+    for second in stride(from: Int64(20), through: 3000, by: 20) {
+      events += ledger.enter(
+        .accepted(pin(scenario.shown)), at: Self.signed + second, rule: Self.rule)
+    }
+    #expect(Set(ledger.keys.map(\.pin)) == Set(scenario.left.map { pin($0) }))
+    let gone = Set(scenario.listed.keys).subtracting(scenario.left)
+    for key in gone { #expect(events.contains(.withdrawn(pin(key)))) }
+  }
+
+  @Test("a denied key that a copy lists alone is followed by no key of any CA without a person")
+  func deniedAlone() throws {
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))
+    let state = DocumentState().goingOn(
+      from: Self.copy([1: 30 * Self.day], denied: [1]), endpoints: [endpoint])
+    #expect(state.deniedPins == [pin(1)])
+    var bench = LedgerBench()
+    bench.ledger = try #require(state.ledgers[endpoint.id])
+    bench.context.denied = state.deniedPins
+    bench.see([(LedgerBench.here, "", .key(2, under: 101))], 4)
+    #expect(bench.keys == [1])
+    #expect(bench.ledger.held[pin(2)]?.reasons == [.newIssuer])
+  }
+}
