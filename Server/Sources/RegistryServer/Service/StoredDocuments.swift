@@ -29,8 +29,8 @@ package enum StoredDocuments {
         (try await read([file], of: store)[file], store.id)
       } ?? (nil, nil)
     // A store that was emptied, or made anew, looks like one that never had the document.
-    let mark = SealMark(directory: configuration.tls.directory)
-    guard state != nil || !mark.isThere || mark.id == id else {
+    let seen = RegistryService.mark(configuration, isReadOnly: true).seen
+    guard state != nil || seen == nil || seen?.id == id else {
       return .unknown(
         reason:
           "\(configuration.tls.directory)/sealed-store tells of a store that is not there any more")
