@@ -105,25 +105,31 @@ var targets: [Target] = [
 
     server("TLSTools", sdk + ["CSslPinningOpenSSL", "CSslPinningShims"]),
     server("HTTPServing", sdk + ["TLSTools", "CMicroHTTPD"]),
+    server("RegistryCore", ["CanonicalJSON", "SslPinningRules"]),
+    server(
+      "RegistryStores", sdk + ["TLSTools", "RegistryCore", "CSQLite", "CPostgreSQL", "CHiredis"]),
     server(
       "RegistryServer",
       sdk + [
-        "TLSTools", "HTTPServing", "CSQLite", "CPostgreSQL", "CHiredis", "CYAML", "CZlib",
+        "TLSTools", "HTTPServing", "RegistryCore", "RegistryStores", "CYAML", "CZlib",
       ],
       // In the program itself: a bundle would have to be installed beside it.
       resources: [.embedInCode("Console/Files")]),
     program(
-      "ssl-pinning", in: "Server/Sources", sdk + ["SslPinning", "TLSTools", "RegistryServer"]),
+      "ssl-pinning", in: "Server/Sources", sdk + ["SslPinning", "TLSTools", "RegistryCore", "RegistryStores", "RegistryServer"]),
 
     // What is never installed: servers, middlemen and the attacker on loopback.
     server("FaultLab", in: "Lab", sdk + ["TLSTools", "CSslPinningOpenSSL"]),
     program(
       "ssl-pinning-lab", in: "Server/Lab",
-      sdk + ["SslPinning", "TLSTools", "HTTPServing", "RegistryServer", "FaultLab", "TestSupport"]),
+      sdk + [
+        "SslPinning", "TLSTools", "HTTPServing", "RegistryCore", "RegistryStores", "RegistryServer",
+        "FaultLab", "TestSupport",
+      ]),
 
     // `make bench-scan`: a round of probes beside a peer. `make bench-bytes`: what a day costs a client.
-    program("scan", in: "Benchmarks/Sources", ["SslPinningRules", "RegistryServer"]),
-    program("bytes", in: "Benchmarks/Sources", ["RegistryServer"]),
+    program("scan", in: "Benchmarks/Sources", ["SslPinningRules", "RegistryCore", "RegistryServer"]),
+    program("bytes", in: "Benchmarks/Sources", ["RegistryCore", "RegistryServer"]),
 
     // TestSupport starts the real components: nginx, databases, proxies, a browser.
     server("TestSupport", in: "Tests", sdk + ["TLSTools", "FaultLab"]),
@@ -141,11 +147,11 @@ var targets: [Target] = [
     tests("TLSToolsTests", in: "Server/Tests", sdk + ["TLSTools", "FaultLab"]),
     tests(
       "RegistryServerTests", in: "Server/Tests",
-      sdk + ["TLSTools", "HTTPServing", "RegistryServer", "FaultLab"]),
-    tests("CommandTests", in: "Server/Tests", sdk + ["TLSTools", "FaultLab", "ssl-pinning"]),
+      sdk + ["TLSTools", "HTTPServing", "RegistryCore", "RegistryStores", "RegistryServer", "FaultLab"]),
+    tests("CommandTests", in: "Server/Tests", sdk + ["TLSTools", "RegistryCore", "RegistryStores", "FaultLab", "ssl-pinning"]),
     tests(
       "LabTests", in: "Server/Tests",
-      ["RegistryServer", "SslPinning", "TLSTools", "FaultLab", "ssl-pinning-lab"]),
+      ["RegistryCore", "RegistryServer", "SslPinning", "TLSTools", "FaultLab", "ssl-pinning-lab"]),
   ]
 #endif
 

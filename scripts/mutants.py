@@ -40,7 +40,7 @@ TESTS = BUILD / "debug/ssl-pinningPackageTests.xctest"
 PATIENCE = 180
 # The lower a module, the more is compiled again for it: neighbours share that.
 MODULES = ["CanonicalJSON", "SslPinningRules", "CSslPinningShims", "SslPinningPlatform", "SslPinning",
-           "TLSTools", "RegistryServer", "ssl-pinning"]
+           "TLSTools", "RegistryCore", "RegistryStores", "RegistryServer", "ssl-pinning"]
 
 
 class Failure(Exception):

@@ -1,4 +1,5 @@
 import Foundation
+import RegistryCore
 import RegistryServer
 import SslPinningRules
 

@@ -3,6 +3,7 @@ import RegistryServer
 import TestSupport
 import Testing
 
+@testable import RegistryStores
 @testable import ssl_pinning_lab
 
 @Suite("Killed writers")

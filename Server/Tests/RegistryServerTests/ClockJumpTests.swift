@@ -3,6 +3,7 @@ import Foundation
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 /// The clock is passed in: nothing here sets the machine's.

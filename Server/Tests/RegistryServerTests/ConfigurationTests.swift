@@ -1,6 +1,8 @@
 import Foundation
 import HTTPServing
+import RegistryCore
 import RegistryServer
+import RegistryStores
 import SslPinningRules
 import TestSupport
 import Testing

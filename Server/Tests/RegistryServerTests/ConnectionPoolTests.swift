@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("A pool of connections") struct ConnectionPoolTests {
   private final class Line: DatabaseConnection {

@@ -1,4 +1,5 @@
 import RegistryServer
+import RegistryStores
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPServing
 import RegistryServer
+import RegistryStores
 import SslPinningRules
 import TestSupport
 import Testing

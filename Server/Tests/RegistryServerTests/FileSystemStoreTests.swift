@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("The store in files") struct FileSystemStoreTests {
   private let directory: TemporaryDirectory

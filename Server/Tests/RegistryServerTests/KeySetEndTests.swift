@@ -6,7 +6,9 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("A key set that ends", .timeLimit(.minutes(2)))
 struct KeySetEndTests {

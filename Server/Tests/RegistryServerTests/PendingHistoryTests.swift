@@ -1,6 +1,7 @@
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 @Suite("History that is to be written")

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("The address of a PostgreSQL database") struct PostgresDSNTests {
   @Test(

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("The store in PostgreSQL") struct PostgresStoreTests {
   private func database() async throws -> (PostgresServer, name: String, dsn: String) {

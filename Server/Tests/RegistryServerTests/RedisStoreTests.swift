@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("The store in Redis") struct RedisStoreTests {
   @Test(

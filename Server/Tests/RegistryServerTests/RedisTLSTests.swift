@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 /// Debian's Redis with a certificate of a test's own CA.
 @Suite("Redis under TLS") struct RedisTLSTests {

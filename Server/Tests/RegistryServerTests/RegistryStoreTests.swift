@@ -1,5 +1,6 @@
 import Foundation
 import RegistryServer
+import RegistryStores
 import Testing
 
 @Suite("Every store keeps the contract") struct RegistryStoreTests {

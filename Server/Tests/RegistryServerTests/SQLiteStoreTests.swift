@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("The SQLite store") struct SQLiteStoreTests {
   @Test("has everything after a restart")

@@ -4,7 +4,9 @@ import SslPinningRules
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("A document that two servers keep")
 struct SharedDocumentTests {

@@ -6,7 +6,9 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("What format 1 cannot say") struct StatementTests {
   private static let now: Int64 = 1_780_000_000

@@ -1,4 +1,5 @@
 import RegistryServer
+import RegistryStores
 import Testing
 
 @Suite("Every store keeps the history of a record") struct StoreHistoryTests {

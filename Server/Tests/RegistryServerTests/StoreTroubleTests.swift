@@ -4,6 +4,7 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 @Suite("A document whose store is in trouble")

@@ -1,3 +1,4 @@
+import SslPinningRules
 #if canImport(Security)
   import Foundation
   import SslPinningRules

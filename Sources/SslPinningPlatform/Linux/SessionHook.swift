@@ -1,3 +1,4 @@
+import SslPinningRules
 #if os(Linux)
   import CSslPinningShims
   import Foundation

@@ -1,4 +1,5 @@
 import RegistryServer
+import RegistryStores
 
 /// The kinds of store that keep what they acknowledged.
 enum DurableStore: String, CaseIterable, Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import RegistryServer
+import RegistryStores
 import TestSupport
 
 /// Kills a process that writes, with `kill -9`, at any moment of its life, again and again, and looks

@@ -1,4 +1,5 @@
 import RegistryServer
+import RegistryStores
 
 /// The record that is written while processes are killed. What each version holds follows from its
 /// number, so that whoever reads it knows what it has to be, to the last byte.

@@ -1,4 +1,5 @@
 import RegistryServer
+import RegistryStores
 
 /// Reads a record all the time, as a server that follows does.
 final class StoreReader: Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import RegistryServer
+import RegistryStores
 
 /// The process that is killed: `drill store-writer` and `drill store-leader`, each with
 /// `--store KIND --dsn PLACE`.

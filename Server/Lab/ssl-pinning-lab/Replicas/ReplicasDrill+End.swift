@@ -1,6 +1,8 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import RegistryServer
+import RegistryStores
 import TestSupport
 
 /// The end, and what it all came to.

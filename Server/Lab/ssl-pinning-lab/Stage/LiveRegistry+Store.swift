@@ -1,5 +1,6 @@
 import Foundation
 import RegistryServer
+import RegistryStores
 
 /// What somebody with the database's password does to the store, and what the operator does about it.
 extension LiveRegistry {

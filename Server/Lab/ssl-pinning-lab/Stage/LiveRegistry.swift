@@ -1,6 +1,7 @@
 import FaultLab
 import Foundation
 import HTTPServing
+import RegistryCore
 import RegistryServer
 import SslPinning
 import SslPinningPlatform

@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningRules
 
 /// A change that an administrator asks for.

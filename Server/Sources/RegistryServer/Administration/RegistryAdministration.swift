@@ -1,4 +1,6 @@
 import CanonicalJSON
+import RegistryCore
+import RegistryStores
 import SslPinningRules
 
 /// What administrators see and change, whoever shows it to them.

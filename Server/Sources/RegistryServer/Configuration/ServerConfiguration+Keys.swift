@@ -1,4 +1,6 @@
 import CanonicalJSON
+import RegistryCore
+import RegistryStores
 import SslPinningRules
 
 /// One published file and the endpoints that it speaks of.
@@ -23,19 +25,7 @@ public struct DocumentConfiguration: Sendable, Equatable {
   }
 
   /// Whether `name` is a file name as ``file`` describes it.
-  public static func isSafe(file name: String) -> Bool {
-    let bytes = name.utf8
-    guard (1...128).contains(bytes.count), bytes.first != UInt8(ascii: ".") else { return false }
-    return bytes.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "-"):
-        true
-      default: false
-      }
-    }
-  }
+  public static func isSafe(file name: String) -> Bool { RecordName.isSafe(file: name) }
 }
 
 extension ServerConfiguration {

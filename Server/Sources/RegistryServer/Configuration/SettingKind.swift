@@ -1,5 +1,6 @@
 import CanonicalJSON
 import HTTPServing
+import RegistryCore
 
 /// A kind of value: how it is read, and how it would be written.
 struct SettingKind<Value> {

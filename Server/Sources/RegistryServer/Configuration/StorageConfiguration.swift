@@ -1,4 +1,5 @@
 import Foundation
+import RegistryStores
 
 /// Where the server keeps its state.
 public enum StorageConfiguration: Sendable, Equatable {

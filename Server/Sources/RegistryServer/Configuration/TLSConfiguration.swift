@@ -1,3 +1,4 @@
+import RegistryCore
 /// The signing key, and how endpoints are looked at. Durations are milliseconds.
 public struct TLSConfiguration: Sendable, Equatable {
   /// The directory with `prv.pem` and `pub.pem`.

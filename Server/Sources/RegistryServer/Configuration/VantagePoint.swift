@@ -1,4 +1,5 @@
 import CanonicalJSON
+import RegistryCore
 import SslPinningRules
 
 /// Another place from which endpoints are looked at: an HTTP proxy that tunnels (RFC 9110 §9.3.6).

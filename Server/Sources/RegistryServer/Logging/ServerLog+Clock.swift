@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningRules
 
 extension ServerLog {

@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningRules
 
 /// What is published, by document.

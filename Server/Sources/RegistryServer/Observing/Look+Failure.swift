@@ -1,3 +1,4 @@
+import RegistryCore
 extension Look {
   /// Why the look as a whole showed no key that can be believed; `nil` where it did.
   ///

@@ -1,3 +1,4 @@
+import RegistryCore
 /// Measures how long looks take.
 struct MeasuredObserver: ResolvingObserver {
   let base: any EndpointObserver

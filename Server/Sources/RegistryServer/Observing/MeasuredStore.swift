@@ -1,3 +1,4 @@
+import RegistryStores
 /// A store whose every call is timed and counted. What it says and throws is that of the store inside.
 struct MeasuredStore: RegistryStore {
   /// The store that is measured.

@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningPlatform
 
 /// Which vantage points answer, and why probes failed from where.

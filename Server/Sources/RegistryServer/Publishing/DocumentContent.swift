@@ -1,4 +1,5 @@
 import CanonicalJSON
+import RegistryCore
 import SslPinningRules
 
 /// What a document is to say, before it is signed.

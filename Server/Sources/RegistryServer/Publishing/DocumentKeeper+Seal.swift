@@ -1,3 +1,5 @@
+import RegistryCore
+import RegistryStores
 import SslPinningRules
 
 /// What a keeper does while the store is not believed.

@@ -1,4 +1,6 @@
 import CanonicalJSON
+import RegistryCore
+import RegistryStores
 import SslPinningRules
 
 /// What others see of a document's keeper.
@@ -125,7 +127,7 @@ extension DocumentKeeper {
   }
 
   /// Tells why a document was not stored.
-  func note(_ failure: KeeperFailure, at now: Int64) {
+  package func note(_ failure: KeeperFailure, at now: Int64) {
     // Told where it was found out.
     if case .store(.seal) = failure { return }
     services.health.report(file, "\(failure)", as: failure.alert == .signing ? .signing : .store)

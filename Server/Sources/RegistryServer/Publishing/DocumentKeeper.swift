@@ -1,4 +1,6 @@
 import CanonicalJSON
+import RegistryCore
+import RegistryStores
 import SslPinningRules
 import TLSTools
 
@@ -69,7 +71,7 @@ actor DocumentKeeper {
       return
     }
     if let copy = copyAhead() {
-      state = state.goingOn(from: copy, endpoints: endpoints)
+      state = state.goingOn(from: copy.signedCopy, endpoints: endpoints)
       state.returns = newest.nextReturns
       (isDirty, isAhead, mustSign) = (true, true, true)
       refreshEndpoints()

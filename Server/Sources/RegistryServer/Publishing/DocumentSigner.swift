@@ -1,5 +1,7 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
+import RegistryStores
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools

@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningRules
 
 /// All that is known of a document at one moment, to be shown.

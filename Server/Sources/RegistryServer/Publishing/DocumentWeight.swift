@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningRules
 
 /// How many bytes a document and its parts have: what `make bench-bytes` prints, by the server's own signer

@@ -1,3 +1,5 @@
+import RegistryCore
+import RegistryStores
 import SslPinningPlatform
 import SslPinningRules
 

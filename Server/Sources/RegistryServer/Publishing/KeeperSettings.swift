@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningRules
 
 /// What the operator configured about one document, replaced as a whole when it is read again.

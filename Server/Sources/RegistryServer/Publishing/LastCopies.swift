@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryStores
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools

@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningRules
 
 /// What the last look at an endpoint showed, for people. Not kept across restarts.

@@ -1,3 +1,4 @@
+import RegistryCore
 /// What is to be appended to a document's history with its next write.
 ///
 /// - After a write that failed nobody knows whether it was made. Before the same entries are written

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import HTTPServing
+import RegistryCore
 import SslPinningRules
 
 /// A signed document, finished: the bytes that every client gets until the next one.
@@ -49,6 +50,9 @@ public struct PublishedDocument: Sendable {
     entityTag = EntityTag.of(bytes)
     parts = DocumentParts(document)
   }
+
+  /// It as a state goes on from it.
+  var signedCopy: SignedCopy { SignedCopy(bytes: bytes, signed: signed, number: number) }
 
   /// Whether it replaces `other`: numbers never go back, and within one number neither do times.
   func isNewer(than other: PublishedDocument) -> Bool {

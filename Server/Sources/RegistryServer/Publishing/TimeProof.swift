@@ -1,3 +1,4 @@
+import RegistryCore
 /// What a server may make of its clock when it signs: the time of signing is the time that devices with
 /// wrong clocks go by. All times are Unix seconds. Pure.
 ///

@@ -1,3 +1,4 @@
+import RegistryStores
 import SslPinningPlatform
 import SslPinningRules
 

@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningRules
 
 /// Groups of reports, so many and so many bytes at most, and how many reports came in each hour of all of

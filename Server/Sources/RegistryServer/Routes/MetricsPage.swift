@@ -1,4 +1,5 @@
 import HTTPServing
+import RegistryCore
 import SslPinningPlatform
 
 /// `/metrics`, in Prometheus' text format.

@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningRules
 
 /// What is known of the server's time at one moment. Times are Unix seconds.

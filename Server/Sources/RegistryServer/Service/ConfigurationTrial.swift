@@ -1,6 +1,8 @@
 import CanonicalJSON
 import Foundation
 import HTTPServing
+import RegistryCore
+import RegistryStores
 import SslPinningPlatform
 
 /// Tries what a configuration names, as a start would, and starts nothing: keys and key sets, anchors and

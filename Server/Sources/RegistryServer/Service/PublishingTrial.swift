@@ -1,4 +1,5 @@
 import Foundation
+import RegistryStores
 import SslPinningRules
 import TLSTools
 

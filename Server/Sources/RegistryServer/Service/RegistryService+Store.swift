@@ -1,3 +1,4 @@
+import RegistryStores
 import TLSTools
 
 /// How the service comes by its store.

@@ -1,5 +1,7 @@
 import Foundation
 import HTTPServing
+import RegistryCore
+import RegistryStores
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools

@@ -1,4 +1,5 @@
 import HTTPServing
+import RegistryStores
 import SslPinningPlatform
 
 /// Why the server does not start.

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPServing
+import RegistryStores
 import TLSTools
 
 /// Tries what a configuration that is read again changes for the next start: signing and online keys, the

@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningPlatform
 
 /// The one source of time of all that the server decides and signs: a machine's clock, judged by

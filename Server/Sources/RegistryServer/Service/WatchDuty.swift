@@ -1,3 +1,5 @@
+import RegistryCore
+import RegistryStores
 import SslPinningPlatform
 
 /// Watches while this server leads, and follows what other servers store all the while.

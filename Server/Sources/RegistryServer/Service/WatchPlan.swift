@@ -1,3 +1,4 @@
+import RegistryCore
 import TLSTools
 
 /// What is watched, and how: the part of a configuration that a running server can exchange.

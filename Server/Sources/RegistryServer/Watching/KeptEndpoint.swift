@@ -1,3 +1,4 @@
+import RegistryCore
 /// Hands the looks at one endpoint to the keeper of its document.
 struct KeptEndpoint: LookDecision {
   let keeper: DocumentKeeper

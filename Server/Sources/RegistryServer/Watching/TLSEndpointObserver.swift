@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools

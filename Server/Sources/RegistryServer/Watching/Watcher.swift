@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningPlatform
 
 /// Looks at every endpoint on time and hands what it saw to whoever decides about it.

@@ -1,4 +1,5 @@
 import SslPinningPlatform
+import SslPinningRules
 
 /// Which name is looked up next, and by how many threads at once. Pure: times come with the calls.
 ///

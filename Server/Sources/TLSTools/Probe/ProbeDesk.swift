@@ -1,4 +1,5 @@
 import SslPinningPlatform
+import SslPinningRules
 
 /// The jobs of one probe thread: those that queue, and the connections of those that were admitted.
 /// Belongs to that thread.

@@ -9,11 +9,6 @@ extension Console {
 }
 
 extension JSONValue {
-  /// A whole number; beyond 2^53 the nearest double.
-  static func integer(_ value: Int64) -> JSONValue {
-    JSONNumber(Double(value)).map(JSONValue.number) ?? .null
-  }
-
   /// An object of these members.
   static func members(_ members: KeyValuePairs<String, JSONValue>) -> JSONValue {
     .object(JSONObject(members.map { ($0.key, $0.value) }))

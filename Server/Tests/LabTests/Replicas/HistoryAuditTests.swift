@@ -2,6 +2,7 @@ import RegistryServer
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import ssl_pinning_lab
 
 @Suite("What a history says of the keys that were shown")

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import RegistryServer
 import SslPinningRules
 import TLSTools

@@ -4,6 +4,7 @@ import SslPinningPlatform
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("docs/openapi.yaml")
 struct OpenAPITests {

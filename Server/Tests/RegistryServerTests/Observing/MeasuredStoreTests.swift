@@ -2,6 +2,7 @@ import SslPinningPlatform
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("A measured store does what its store does, and tells how long it took")
 struct MeasuredStoreTests {

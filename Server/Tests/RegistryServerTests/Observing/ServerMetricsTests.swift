@@ -2,6 +2,7 @@ import SslPinningRules
 import TLSTools
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 @Suite("What the server tells of itself")

@@ -1,6 +1,7 @@
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 @Suite("Which vantage points answer, and what ends with an endpoint")

@@ -4,6 +4,7 @@ import SslPinningRules
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 /// Two servers on one store that fails now and then, with looks and people's changes in any order.

@@ -6,7 +6,9 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("Mirrors, and keys besides") struct MirrorTests {
   private static let now: Int64 = 1_780_000_000

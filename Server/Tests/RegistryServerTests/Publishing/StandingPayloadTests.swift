@@ -6,6 +6,7 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 @Suite("The payload stays as it is") struct StandingPayloadTests {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 /// A store that fails, or acknowledges nothing, when a test says so.
 private actor MoodyStore: RegistryStore {

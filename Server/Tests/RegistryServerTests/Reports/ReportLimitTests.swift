@@ -4,6 +4,7 @@ import Testing
 
 @testable import HTTPServing
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("How often reports are taken") struct ReportLimitTests {
   private let metrics = ServerMetrics(version: "1", started: 0)

@@ -4,7 +4,9 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 /// One keeper over a record that somebody edited in its place, under the version that it had.
 @Suite("A document whose record is not believed") struct HeldDocumentTests {

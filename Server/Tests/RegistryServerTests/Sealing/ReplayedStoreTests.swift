@@ -5,7 +5,9 @@ import SslPinningRules
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 /// Somebody who can write to the store's database, and has what was in it before: every seal is good.
 @Suite("A service whose store is taken back", .timeLimit(.minutes(3)))

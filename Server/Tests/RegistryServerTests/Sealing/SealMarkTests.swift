@@ -2,7 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 /// What a server remembers of its store, and what it refuses for that.
 @Suite("The mark of a store") struct SealMarkTests {

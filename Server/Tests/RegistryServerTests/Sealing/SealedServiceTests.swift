@@ -6,7 +6,9 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 /// Broken seals under a running service, on every store that somebody else can write to.
 @Suite("A service whose store was changed by somebody", .timeLimit(.minutes(3)))

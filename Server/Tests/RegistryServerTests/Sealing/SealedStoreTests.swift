@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 /// A second signing key for all tests.
 let otherSigningKey = Result { try SigningKey.generate(bits: 2048) }

@@ -1,6 +1,7 @@
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 /// Denied keys above the leaf: clients refuse every path with one (evaluation rule 6).

@@ -3,7 +3,9 @@ import Foundation
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("The state of a document") struct DocumentStateTests {
   static let endpoints = ["a", "b"].map {

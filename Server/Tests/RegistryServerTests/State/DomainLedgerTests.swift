@@ -1,3 +1,4 @@
+import RegistryCore
 import RegistryServer
 import SslPinningRules
 import Testing

@@ -2,6 +2,7 @@ import CanonicalJSON
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 /// A document that goes on from its last signed copy, after its record was lost.
@@ -62,7 +63,7 @@ import Testing
   @Test("stay or leave, by how long it had listed them and what is shown", arguments: scenarios)
   func watched(_ scenario: Scenario) throws {
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))
-    let state = DocumentState().goingOn(from: Self.copy(scenario.listed), endpoints: [endpoint])
+    let state = DocumentState().goingOn(from: Self.copy(scenario.listed).signedCopy, endpoints: [endpoint])
     var ledger = try #require(state.ledgers[endpoint.id])
     #expect(Set(ledger.keys.map(\.pin)) == Set(scenario.listed.keys.map { pin($0) }))
     var events: [LedgerEvent] = []
@@ -79,7 +80,7 @@ import Testing
   func deniedAlone() throws {
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))
     let state = DocumentState().goingOn(
-      from: Self.copy([1: 30 * Self.day], denied: [1]), endpoints: [endpoint])
+      from: Self.copy([1: 30 * Self.day], denied: [1]).signedCopy, endpoints: [endpoint])
     #expect(state.deniedPins == [pin(1)])
     var bench = LedgerBench()
     bench.ledger = try #require(state.ledgers[endpoint.id])

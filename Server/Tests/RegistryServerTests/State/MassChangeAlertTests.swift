@@ -1,6 +1,7 @@
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 /// Every key that nobody announced is named by an alert, however many others there are.

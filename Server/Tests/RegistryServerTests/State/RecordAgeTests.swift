@@ -1,7 +1,9 @@
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("The age of a record") struct RecordAgeTests {
   @Test("is told by how often the store went back, and then by the version")

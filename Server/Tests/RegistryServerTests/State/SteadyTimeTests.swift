@@ -1,5 +1,6 @@
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 @Suite("The time that the server goes by") struct SteadyTimeTests {

@@ -1,6 +1,7 @@
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 /// A key that nobody announced, and that was there for a moment.

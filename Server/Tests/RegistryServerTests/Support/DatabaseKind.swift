@@ -1,4 +1,5 @@
 import RegistryServer
+import RegistryStores
 import TestSupport
 
 /// One kind of database, with a server of the test's own that it may stop, kill and hang.

@@ -1,5 +1,6 @@
 import SslPinningRules
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 /// Looks at one endpoint, entered into its ledger one after the other.

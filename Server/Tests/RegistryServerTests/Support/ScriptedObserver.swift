@@ -1,3 +1,4 @@
+import RegistryCore
 import RegistryServer
 import SslPinningPlatform
 import SslPinningRules

@@ -1,4 +1,5 @@
 import RegistryServer
+import RegistryStores
 import TestSupport
 
 /// One kind of store. The contract is tested over each.

@@ -1,4 +1,5 @@
 @testable import RegistryServer
+@testable import RegistryStores
 
 /// A store that fails, loses its answers, or goes back to an older state, when the test says so.
 actor TroubledStore: RegistryStore {

@@ -1,6 +1,7 @@
 import SslPinningPlatform
 
 @testable import RegistryServer
+@testable import RegistryStores
 
 /// A store that fails now and then, before or after it did what it was asked for, and takes its time.
 actor UnreliableStore: RegistryStore {

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 @Suite("Which endpoint is looked at next")

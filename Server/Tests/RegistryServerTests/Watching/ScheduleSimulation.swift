@@ -1,5 +1,7 @@
+import SslPinningRules
 import TLSTools
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 /// A schedule that is worked off by a clock of numbers: endpoints that take so long and come to this.

@@ -4,7 +4,9 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
+@testable import RegistryStores
 
 @Suite("Where endpoints change, others are looked at before anything is published")
 struct SuddenChangeTests {

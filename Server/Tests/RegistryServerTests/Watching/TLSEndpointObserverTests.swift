@@ -1,5 +1,6 @@
 import FaultLab
 import Foundation
+import RegistryCore
 import RegistryServer
 import SslPinningPlatform
 import SslPinningRules

@@ -1,3 +1,4 @@
+import RegistryCore
 import RegistryServer
 
 /// What the database's history says of the keys that endpoints showed.

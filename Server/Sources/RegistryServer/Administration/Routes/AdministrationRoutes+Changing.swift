@@ -1,5 +1,6 @@
 import CanonicalJSON
 import HTTPServing
+import RegistryCore
 import SslPinningRules
 
 extension AdministrationRoutes {

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import SslPinningRules
 
 extension AdministrationRoutes {

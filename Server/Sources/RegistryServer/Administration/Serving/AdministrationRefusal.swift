@@ -1,5 +1,6 @@
 import CanonicalJSON
 import HTTPServing
+import RegistryCore
 
 /// Why a call is not answered with what it asked for.
 struct AdministrationRefusal: Error, Equatable {

@@ -1,4 +1,5 @@
 import CanonicalJSON
+import RegistryCore
 import SslPinningRules
 
 /// What people decided and have to decide, of all documents.

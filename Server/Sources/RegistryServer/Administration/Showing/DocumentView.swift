@@ -1,4 +1,5 @@
 import CanonicalJSON
+import RegistryCore
 import SslPinningRules
 
 /// One document as administrators see it.

@@ -1,3 +1,4 @@
+import RegistryCore
 /// The worst that can be said of an endpoint.
 enum EndpointHealth: String, Sendable, CaseIterable {
   /// All is well.

@@ -1,4 +1,5 @@
 import CanonicalJSON
+import RegistryCore
 
 /// How many keys of one or many endpoints are in each state.
 struct KeyCounts: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import CanonicalJSON
+import RegistryCore
 import SslPinningRules
 
 extension LastLook {

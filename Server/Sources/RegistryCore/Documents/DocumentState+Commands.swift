@@ -1,0 +1,205 @@
+import SslPinningRules
+
+/// What people decide. Each change says what it did, as entries of the history, or throws and changed
+/// nothing.
+extension DocumentState {
+  /// Who asks, and when.
+  package struct Request: Sendable {
+    var who: String
+    package var at: Int64
+    var why: String
+
+    package init(who: String, at: Int64, why: String) {
+      (self.who, self.at, self.why) = (who, at, why)
+    }
+
+    func entry(_ event: String, _ endpoint: String = "", _ pin: SPKIPin? = nil) -> HistoryEntry {
+      HistoryEntry(time: at, event: event, endpoint: endpoint, pin: pin, why: why, who: who)
+    }
+  }
+
+  /// Watches one more endpoint, or again one that was taken out.
+  package mutating func add(
+    _ endpoint: WatchedEndpoint, configured: [WatchedEndpoint], _ request: Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    let id = endpoint.id
+    guard !endpoints(configured: configured).contains(where: { $0.id == id }) else {
+      throw .endpointExists(id)
+    }
+    tombstones[id] = nil
+    added.removeAll { $0.id == id }
+    if !configured.contains(where: { $0.id == id }) { added.append(endpoint) }
+    overrides[id] = nil
+    let inForce = endpoints(configured: configured)
+    removed.removeAll { pattern in inForce.contains { $0.patterns.contains(pattern) } }
+    return [request.entry("endpoint_added", id)]
+  }
+
+  /// Changes how an endpoint is watched; `nil` leaves a setting as it is.
+  package mutating func change(
+    _ id: String, interval: Int64?, approval: ApprovalMode?, isPaused: Bool?, _ request: Request
+  ) -> [HistoryEntry] {
+    var override = overrides[id] ?? Override()
+    let before = override
+    override.interval = interval ?? override.interval
+    override.approval = approval ?? override.approval
+    override.isPaused = isPaused ?? override.isPaused
+    overrides[id] = override.isEmpty ? nil : override
+    guard override != before else { return [] }
+    if override.isPaused == before.isPaused { return [request.entry("endpoint_changed", id)] }
+    return [request.entry(override.isPaused ? "endpoint_paused" : "endpoint_resumed", id)]
+  }
+
+  /// Takes an endpoint out, with its keys, and tells clients that they may forget its hosts.
+  package mutating func remove(
+    _ id: String, configured: [WatchedEndpoint], _ request: Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    let inForce = endpoints(configured: configured)
+    guard let endpoint = inForce.first(where: { $0.id == id }) else {
+      throw .noSuchEndpoint(id, known: inForce.map(\.id))
+    }
+    let others = inForce.filter { $0.id != id }
+    guard document.isEmpty || others.contains(where: { ledgers[$0.id]?.keys.isEmpty == false })
+    else { throw .wouldBeEmpty }
+    tombstones[id] = Tombstone(at: request.at, by: request.who, why: request.why)
+    added.removeAll { $0.id == id }
+    overrides[id] = nil
+    ledgers[id] = nil
+    alerts[id] = nil
+    for pattern in endpoint.patterns
+    where !removed.contains(pattern) && !others.contains(where: { $0.patterns.contains(pattern) }) {
+      removed.append(pattern)
+    }
+    return [request.entry("endpoint_removed", id)]
+  }
+
+  /// Publishes a key ahead of its use.
+  package mutating func stage(
+    _ pin: SPKIPin, at id: String, _ request: Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
+    var ledger = ledgers[id] ?? DomainLedger()
+    guard !ledger.keys.contains(where: { $0.pin == pin }) else { throw .keyExists(pin) }
+    ledger.stage(
+      pin, KnownKey.Staging(at: request.at, by: request.who, note: request.why))
+    ledgers[id] = ledger
+    settle(.keyHeld, id, pin: pin)
+    return [request.entry("key_staged", id, pin)]
+  }
+
+  /// Publishes a key that is held, or vouches for one that is published though nobody announced it.
+  package mutating func approve(
+    _ pin: SPKIPin, at id: String, _ request: Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
+    if ledgers[id]?.vouch(for: pin) != true {
+      guard let held = ledgers[id]?.held[pin] else { throw .noSuchKey(pin, .held) }
+      if let above = held.chain.above.first(where: deniedPins.contains) { throw .keyDenied(above) }
+      ledgers[id]?.publish(pin, at: request.at)
+    }
+    settle(.keyHeld, id, pin: pin)
+    settle(.unannouncedKey, id, pin: pin)
+    return [request.entry("key_approved", id, pin)]
+  }
+
+  /// Publishes a key no more, without denying it: an endpoint that shows it again has it confirmed anew.
+  package mutating func revoke(
+    _ pin: SPKIPin, at id: String, configured: [WatchedEndpoint], force: Bool, _ request: Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    guard ledgers[id]?.keys.contains(where: { $0.pin == pin }) == true else {
+      throw .noSuchKey(pin, nil)
+    }
+    let inForce = endpoints(configured: configured)
+    let bare = inForce.filter { $0.id == id && leavesBare($0, without: pin) }
+    guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
+    var next = self
+    next.ledgers[id]?.withdraw(pin)
+    guard inForce.contains(where: { next.ledgers[$0.id]?.keys.isEmpty == false }) else {
+      throw .wouldBeEmpty
+    }
+    self = next
+    return [request.entry("key_revoked", id, pin)]
+  }
+
+  /// Denies a key wherever it stands.
+  ///
+  /// - Throws: ``AdministrationError/leavesWithoutPin(_:areStaged:)`` and ``AdministrationError/locksOut(_:)``
+  ///   unless forced.
+  package mutating func deny(
+    _ pin: SPKIPin, configured: [WatchedEndpoint], force: Bool, _ request: Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    guard !deniedPins.contains(pin) else { return [] }
+    let bare = endpoints(configured: configured).filter { leavesBare($0, without: pin) }
+    guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
+    let (now, denied) = (request.at, deniedPins)
+    let under = endpoints(configured: configured).filter {
+      ledgers[$0.id]?.pathsInUse(at: now, but: denied).contains { $0.contains(pin) } == true
+    }
+    guard force || under.isEmpty else { throw .locksOut(Self.hosts(of: under)) }
+    // After what it takes back, also under a clock that was set back meanwhile.
+    let time = max(request.at, (allowed.removeValue(forKey: pin) ?? .min) &+ 1)
+    self.denied.append(Denial(pin: pin, at: time, by: request.who, why: request.why))
+    forgetCandidate(pin)
+    return [request.entry("key_denied", "", pin)]
+  }
+
+  /// Denies a key no more.
+  package mutating func allow(
+    _ pin: SPKIPin, _ request: Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    guard let denial = denied.last(where: { $0.pin == pin }) else { throw .noSuchKey(pin, .none) }
+    denied.removeAll { $0.pin == pin }
+    allowed[pin] = max(request.at, denial.at)
+    for id in Array(ledgers.keys) { ledgers[id]?.readmit(pin) }
+    for id in Array(alerts.keys) { settle(.deniedKeySeen, id, pin: pin) }
+    return [request.entry("key_allowed", "", pin)]
+  }
+
+  /// Whether an endpoint has this key and would be left without one that its servers show, or without
+  /// any that clients would believe.
+  private func leavesBare(_ endpoint: WatchedEndpoint, without pin: SPKIPin) -> Bool {
+    let denied = deniedPins
+    let usable = (ledgers[endpoint.id]?.keys ?? []).filter { $0.isUsable(beside: denied) }
+    return usable.map(\.pin) == [pin]
+      || usable.filter { $0.state == .active }.map(\.pin) == [pin]
+  }
+
+  private func leavesWithoutPin(
+    _ bare: [WatchedEndpoint], without pin: SPKIPin
+  ) -> AdministrationError {
+    let denied = deniedPins
+    let areStaged = bare.allSatisfy { endpoint in
+      ledgers[endpoint.id]?.keys.contains {
+        $0.staged != nil && $0.pin != pin && !denied.contains($0.pin)
+      } ?? false
+    }
+    return .leavesWithoutPin(Self.hosts(of: bare), areStaged: areStaged)
+  }
+
+  private static func hosts(of endpoints: [WatchedEndpoint]) -> [String] {
+    endpoints.flatMap { $0.patterns.map(\.description) }
+  }
+}
+
+extension DomainLedger {
+  /// Publishes a key that nobody has seen yet.
+  mutating func stage(_ pin: SPKIPin, _ staging: KnownKey.Staging) {
+    candidates[pin] = nil
+    keys = Self.sorted(
+      keys + [KnownKey(pin: pin, firstSeen: staging.at, lastSeen: staging.at, staged: staging)])
+  }
+
+  /// Takes a person's word for a key that nobody announced.
+  ///
+  /// - Returns: whether there is such a key.
+  mutating func vouch(for pin: SPKIPin) -> Bool {
+    guard let index = keys.firstIndex(where: { $0.pin == pin && $0.isUnannounced }) else {
+      return false
+    }
+    keys[index].isUnannounced = false
+    return true
+  }
+
+  /// Publishes a key no more.
+  mutating func withdraw(_ pin: SPKIPin) { keys.removeAll { $0.pin == pin } }
+}

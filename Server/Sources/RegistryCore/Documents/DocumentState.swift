@@ -1,0 +1,105 @@
+import SslPinningRules
+
+/// All that is known of one document: what was seen, what people decided, and what is published.
+///
+/// A value. The keeper stores it as a whole under compare and swap, and nothing of it is acknowledged or
+/// published before that.
+package struct DocumentState: Sendable, Equatable {
+  /// A key that is refused wherever it stands.
+  package struct Denial: Sendable, Equatable {
+    package var pin: SPKIPin
+    package var at: Int64
+    package var by: String
+    package var why: String
+  }
+
+  /// An endpoint that an administrator took out.
+  package struct Tombstone: Sendable, Equatable {
+    package var at: Int64
+    package var by: String
+    package var why: String
+  }
+
+  /// What an administrator changed about an endpoint, over its configuration.
+  package struct Override: Sendable, Equatable {
+    var interval: Int64?
+    var approval: ApprovalMode?
+    package var isPaused = false
+
+    var isEmpty: Bool { self == Override() }
+  }
+
+  /// By the endpoints' ids.
+  package var ledgers: [String: DomainLedger] = [:]
+  /// Endpoints that administrators added, in the order in which they did.
+  var added: [WatchedEndpoint] = []
+  /// By the endpoints' ids.
+  package var overrides: [String: Override] = [:]
+  /// By the endpoints' ids.
+  package var tombstones: [String: Tombstone] = [:]
+  /// Newest last.
+  package var denied: [Denial] = []
+  /// Keys that people denied and then allowed again, and when they did, in Unix seconds: a denial of before that
+  /// another document still has is over.
+  package var allowed: [SPKIPin: Int64] = [:]
+  /// Hosts that clients may forget.
+  package var removed: [HostPattern] = []
+  /// What lasts, by the endpoints' ids; under the empty one, what is about the whole document.
+  package var alerts: [String: [ServerAlert]] = [:]
+  /// The signed document; empty before the first.
+  package var document: [UInt8] = []
+  /// When it was signed, in Unix seconds.
+  package var signed: Int64 = 0
+  /// The number of its statement; `nil` before the first.
+  package var number: RegistryStamp.Version?
+
+  /// Nothing is known.
+  package init() {}
+  /// How often the store had gone back when this was written (``RecordAge``).
+  package var returns: Int64 = 0
+
+  /// The endpoints in force: those configured and those added, without those taken out.
+  package func endpoints(configured: [WatchedEndpoint]) -> [WatchedEndpoint] {
+    let ids = Set(configured.map(\.id))
+    return (configured + added.filter { !ids.contains($0.id) })
+      .filter { tombstones[$0.id] == nil }
+      .map { endpoint in
+        guard let override = overrides[endpoint.id] else { return endpoint }
+        var changed = endpoint
+        changed.interval = override.interval ?? endpoint.interval
+        changed.approval = override.approval ?? endpoint.approval
+        return changed
+      }
+  }
+
+  /// Whether nobody looks at an endpoint for now.
+  package func isPaused(_ id: String) -> Bool { overrides[id]?.isPaused ?? false }
+
+  /// The denied keys.
+  package var deniedPins: Set<SPKIPin> { Set(denied.map(\.pin)) }
+
+  /// Begins or renews an alert. What lasts keeps its beginning; a moment that comes again begins anew.
+  /// - Returns: whether it is new.
+  @discardableResult
+  package mutating func raise(_ alert: ServerAlert) -> Bool {
+    let index = alerts[alert.endpoint]?.firstIndex { $0.kind == alert.kind && $0.pin == alert.pin }
+    guard let index else {
+      alerts[alert.endpoint, default: []].append(alert)
+      return true
+    }
+    alerts[alert.endpoint]?[index].renew(alert)
+    return false
+  }
+
+  /// Ends alerts about an endpoint.
+  mutating func settle(_ endpoint: String, where isOver: (ServerAlert) -> Bool) {
+    guard var list = alerts[endpoint] else { return }
+    list.removeAll(where: isOver)
+    alerts[endpoint] = list.isEmpty ? nil : list
+  }
+
+  /// Ends an alert about an endpoint; `pin` narrows it down.
+  package mutating func settle(_ kind: ServerAlert.Kind, _ endpoint: String, pin: SPKIPin? = nil) {
+    settle(endpoint) { $0.kind == kind && (pin == nil || $0.pin == pin) }
+  }
+}

@@ -1,0 +1,28 @@
+/// Which of two records under one name is the older one.
+///
+/// A store counts the versions of a record, and begins to count anew where it lost the record. So a record also says
+/// how often its store had gone back when it was written: the server that notices writes one more. An older record
+/// that is put back is older than everything that was written since, whatever stands or stood in between.
+///
+/// What a server remembers of a name is the greatest age that it has seen, and that is only ever raised.
+package struct RecordAge: Sendable, Hashable, Comparable {
+  /// How often the store had gone back. It is sealed with the record.
+  package var returns: Int64
+  /// The version under which the record is stored; 0 while there is none.
+  package var version: Int64
+
+  /// An age; that of a record which is not there, unless more is said.
+  package init(returns: Int64 = 0, version: Int64 = 0) {
+    (self.returns, self.version) = (returns, version)
+  }
+
+  /// No store goes back more often: what says so is no record.
+  package static let mostReturns: Int64 = 1 << 40
+
+  package static func < (one: RecordAge, other: RecordAge) -> Bool {
+    (one.returns, one.version) < (other.returns, other.version)
+  }
+
+  /// What a record says in ``returns`` that goes on after one of this age was lost.
+  package var nextReturns: Int64 { min(returns, Self.mostReturns - 1) + 1 }
+}

@@ -1,0 +1,4 @@
+import RegistryCore
+import SslPinningPlatform
+
+extension AdministrationError: ExplainedError {}

@@ -1,0 +1,177 @@
+import CPostgreSQL
+import Foundation
+
+/// One connection to PostgreSQL. Calls block, but none for ever: when nothing moves for
+/// ``patience``, the call fails and the connection is of no further use.
+///
+/// Unchecked: one thread uses it at a time, its owner sees to that.
+package final class PostgresConnection: DatabaseConnection, @unchecked Sendable {
+  private let connection: OpaquePointer
+  private let place: String
+  private let patience: Duration
+  private var statements: [String: String] = [:]
+  private var isBroken = false
+
+  /// Connects.
+  ///
+  /// - Parameter patience: milliseconds for which a call waits for the next sign of the server.
+  /// - Throws: ``StoreError/unreachable(place:reason:)``, ``StoreError/denied(place:reason:)``.
+  package init(_ dsn: PostgresDSN, patience: Int = 6000) throws(StoreError) {
+    place = dsn.place
+    self.patience = .milliseconds(patience)
+    let keywords = dsn.parameters.map { strdup($0.keyword) } + [nil]
+    let values = dsn.parameters.map { strdup($0.value) } + [nil]
+    defer { for text in keywords + values { free(text) } }
+    let opened = PQconnectdbParams(
+      keywords.map { UnsafePointer($0) }, values.map { UnsafePointer($0) }, 0)
+    guard let opened, PQstatus(opened) == CONNECTION_OK else {
+      let message = opened.map { String(cString: PQerrorMessage($0)) } ?? "out of memory"
+      PQfinish(opened)
+      throw PostgresMessage(message).connectError(dsn.place)
+    }
+    connection = opened
+    PQsetnonblocking(opened, 1)
+    // Notices are for people at a terminal.
+    PQsetNoticeProcessor(opened, { _, _ in }, nil)
+  }
+
+  deinit { PQfinish(connection) }
+
+  var isUsable: Bool {
+    // What comes unasked is the server's farewell, and the end of the connection.
+    guard !isBroken, PQstatus(connection) == CONNECTION_OK else { return false }
+    return !awaits(POLLIN, for: .zero) || (PQconsumeInput(connection) == 1 && isStillThere)
+  }
+
+  /// The socket, to wait for what comes unasked.
+  var socket: Int32 { PQsocket(connection) }
+
+  /// Runs statements without parameters.
+  func execute(_ sql: String) throws(StoreError) {
+    guard PQsendQuery(connection, sql) == 1 else { throw broken() }
+    _ = try results(of: sql)
+  }
+
+  /// Runs one statement, which is prepared once and kept, and returns its rows.
+  func query(_ sql: String, _ values: [PostgresValue] = []) throws(StoreError) -> [PostgresRow] {
+    let name = try prepared(sql, values)
+    let encoded = values.map(\.encoded)
+    let copies = encoded.map { bytes in
+      // Never empty: a null pointer would be NULL.
+      let copy = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count + 1)
+      bytes.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(start: copy, count: $0.count).copyMemory(from: $0)
+      }
+      return copy
+    }
+    defer { for copy in copies { copy.deallocate() } }
+    let sent = PQsendQueryPrepared(
+      connection, name, Int32(values.count), copies.map { UnsafePointer($0) },
+      encoded.map { Int32(clamping: $0.count) }, values.map { _ in 1 }, 1)
+    guard sent == 1 else { throw broken() }
+    return try results(of: sql)
+  }
+
+  /// The payloads of notifications that have come.
+  func notifications() throws(StoreError) -> [String] {
+    guard PQconsumeInput(connection) == 1 else { throw broken() }
+    var payloads: [String] = []
+    while let notification = PQnotifies(connection) {
+      if let payload = notification.pointee.extra { payloads.append(String(cString: payload)) }
+      PQfreemem(notification)
+    }
+    guard PQstatus(connection) == CONNECTION_OK else { throw broken() }
+    return payloads
+  }
+
+  private func prepared(_ sql: String, _ values: [PostgresValue]) throws(StoreError) -> String {
+    if let name = statements[sql] { return name }
+    let name = "s\(statements.count + 1)"
+    guard PQsendPrepare(connection, name, sql, Int32(values.count), values.map(\.type)) == 1 else {
+      throw broken()
+    }
+    _ = try results(of: sql)
+    statements[sql] = name
+    return name
+  }
+
+  /// Waits for everything that comes of what was sent, and reads the rows of the last result.
+  private func results(of sql: String) throws(StoreError) -> [PostgresRow] {
+    try flush()
+    var rows: [PostgresRow] = []
+    var failure: StoreError?
+    while true {
+      while PQisBusy(connection) == 1 {
+        guard awaits(POLLIN, for: patience) else { throw broken("no answer in time") }
+        guard PQconsumeInput(connection) == 1 else { throw broken() }
+      }
+      guard let result = PQgetResult(connection) else { break }
+      defer { PQclear(result) }
+      switch PQresultStatus(result) {
+      case PGRES_TUPLES_OK: rows = Self.rows(of: result)
+      case PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: continue
+      default:
+        let message = PostgresMessage(result)
+        // Prepared for tables that are gone; the next connection makes them again.
+        if message.isMissingTable { isBroken = true }
+        failure = failure ?? message.error(sql, place)
+      }
+    }
+    guard PQstatus(connection) == CONNECTION_OK else { throw broken(failure) }
+    if let failure { throw failure }
+    return rows
+  }
+
+  private func flush() throws(StoreError) {
+    while true {
+      switch PQflush(connection) {
+      case 0: return
+      case 1:
+        guard awaits(POLLIN | POLLOUT, for: patience) else { throw broken("nothing is taken") }
+        // A server that sends while we do would wait for us for ever.
+        guard PQconsumeInput(connection) == 1 else { throw broken() }
+      default: throw broken()
+      }
+    }
+  }
+
+  private func awaits(_ events: Int32, for duration: Duration) -> Bool {
+    let end = ContinuousClock.now + duration
+    while true {
+      var file = pollfd(fd: PQsocket(connection), events: Int16(events), revents: 0)
+      let count = poll(&file, 1, max(0, Int32(clamping: (end - .now).milliseconds)))
+      if count >= 0 || errno != EINTR { return count > 0 }
+    }
+  }
+
+  private var isStillThere: Bool {
+    PQstatus(connection) == CONNECTION_OK && !awaits(POLLIN, for: .zero)
+  }
+
+  private func broken(_ reason: String? = nil) -> StoreError {
+    isBroken = true
+    let message = PostgresMessage(String(cString: PQerrorMessage(connection))).text
+    return .unreachable(place: place, reason: reason ?? message)
+  }
+
+  /// The server's own words where it had any before it left.
+  private func broken(_ failure: StoreError?) -> StoreError {
+    isBroken = true
+    guard case .failed(_, let reason) = failure else { return failure ?? broken(nil as String?) }
+    return .unreachable(place: place, reason: reason)
+  }
+
+  private static func rows(of result: OpaquePointer) -> [PostgresRow] {
+    let columns = PQnfields(result)
+    return (0..<PQntuples(result)).map { row in
+      PostgresRow(
+        columns: (0..<columns).map { column in
+          guard PQgetisnull(result, row, column) == 0, let start = PQgetvalue(result, row, column)
+          else { return nil }
+          return [UInt8](
+            UnsafeRawBufferPointer(
+              start: start, count: Int(PQgetlength(result, row, column))))
+        })
+    }
+  }
+}
