@@ -114,7 +114,7 @@ var targets: [Target] = [
         "TLSTools", "HTTPServing", "RegistryCore", "RegistryStores", "CYAML", "CZlib",
       ],
       // In the program itself: a bundle would have to be installed beside it.
-      resources: [.embedInCode("Console/Files")]),
+      resources: [.embedInCode("WebConsole/Files")]),
     program(
       "ssl-pinning", in: "Server/Sources", sdk + ["SslPinning", "TLSTools", "RegistryCore", "RegistryStores", "RegistryServer"]),
 

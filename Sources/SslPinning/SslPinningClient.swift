@@ -45,7 +45,7 @@ import SslPinningRules
 /// - ``refresh()``
 /// - ``accept(document:)``
 public final class SslPinningClient: Sendable {
-  private let keeper: RegistryKeeper
+  private let keeper: RegistryUpdater
   /// The transport that judges this client's connections.
   package let transport: PinnedTransport
 
@@ -133,7 +133,7 @@ public final class SslPinningClient: Sendable {
         config.reporting, trust: config.trust, storage: config.storage, clocks: clocks
       ) { [weak events] in events?.send(.reporting($0)) }
     } catch { throw .badReporting(error) }
-    keeper = try await RegistryKeeper(
+    keeper = try await RegistryUpdater(
       config: config, source: source, trust: trust,
       store: StateStore(config, trust: trust), handed: handed, clocks: clocks, events: events,
       reporter: reporter)

@@ -4,7 +4,7 @@ import SslPinningRules
 import TestSupport
 import Testing
 
-/// Documents that the field's own server code wrote and signed.
+/// Documents that the reference server code wrote and signed.
 @Suite("Registries of the field")
 struct InteropTests {
   static let documents = ["rsa3072", "rsa4096"].flatMap { folder in

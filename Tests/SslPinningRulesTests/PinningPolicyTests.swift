@@ -57,19 +57,19 @@ struct PinningPolicyTests {
     #expect(evaluation.expectedLeaf == [Pin(.test(1)), Pin(.test(2), expires: 50)])
     #expect(evaluation.expectedCA == [Pin(.test(9))])
     #expect(evaluation.registry == stamp)
-    #expect(evaluation.mayBeStale)
+    #expect(evaluation.couldChangeAfterRefresh)
     #expect(evaluation.rule == "leaf-pin")
   }
 
   @Test(
     "a newer registry could change a pin verdict and no other",
     arguments: PolicyScenarios.all)
-  func mayBeStale(scenario: PolicyScenario) throws {
+  func couldChangeAfterRefresh(scenario: PolicyScenario) throws {
     let evaluation = try scenario.evaluate()
     switch scenario.verdict {
     case .refuses(.mismatch), .refuses(.noLivePin), .refuses(.uncheckable), .refuses(.unlisted):
-      #expect(evaluation.mayBeStale)
-    default: #expect(!evaluation.mayBeStale)
+      #expect(evaluation.couldChangeAfterRefresh)
+    default: #expect(!evaluation.couldChangeAfterRefresh)
     }
   }
 

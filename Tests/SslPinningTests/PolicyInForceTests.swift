@@ -19,7 +19,7 @@ struct PolicyInForceTests {
   func clockSetBack() throws {
     let end: Int64 = 1_000_000
     let over = end + Self.tolerance + 1
-    var inForce = PolicyInForce(try policy(expiring: end), at: TrustTime(clock: 10))
+    var inForce = ActivePolicy(try policy(expiring: end), at: TrustTime(clock: 10))
     let first = inForce.generation(at: TrustTime(clock: 20))
     #expect(inForce.generation(at: TrustTime(clock: end)) == first)
     let ahead = inForce.generation(at: TrustTime(clock: over))

@@ -71,7 +71,7 @@ struct RefreshRuleTests {
     let url = try RegistryURL(registry.url)
     let fetcher = try DocumentFetcher(trust: .anchors([]))
     let isOpen = Locked(true)
-    let keeper = try await RegistryKeeper(
+    let keeper = try await RegistryUpdater(
       config: config,
       source: .whole { ask in
         _ = await eventually { isOpen.withLock { $0 } }
@@ -87,11 +87,11 @@ struct RefreshRuleTests {
     // Parallel requests of one app meet the rotated server at once: none may be refused for good
     // while the answer to the first is still under way.
     isOpen.withLock { $0 = false }
-    for _ in 0..<3 { #expect(keeper.wantsRefresh(after: refused)) }
+    for _ in 0..<3 { #expect(keeper.requestRefresh(after: refused)) }
     isOpen.withLock { $0 = true }
     for _ in 0..<3 { await keeper.refresh(after: refused) }
     #expect(registry.server.requests.count == 2)
-    #expect(!keeper.wantsRefresh(after: refused))
+    #expect(!keeper.requestRefresh(after: refused))
   }
 
   @Test("a host that vanished too long ago leaves open connections too")

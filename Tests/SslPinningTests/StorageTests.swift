@@ -28,7 +28,7 @@ struct StorageTests {
   private func keeper(
     storage: RegistryStorage, asked: @escaping @Sendable () -> Void = {},
     store: (RegistryTrust) -> StateStore?
-  ) async throws -> RegistryKeeper {
+  ) async throws -> RegistryUpdater {
     let key = try TestRegistry.key.get()
     let clocks = Clocks(
       wall: Clocks.system.wall, steady: { 1000 },
@@ -39,7 +39,7 @@ struct StorageTests {
     let config = SslPinningConfig(
       endpointUrl: "https://registry.example/\(Self.name)", signingKeyBase64: key.publicKeyPEM,
       storage: storage)
-    return try await RegistryKeeper(
+    return try await RegistryUpdater(
       config: config,
       source: .whole { _ in
         asked()
@@ -48,7 +48,7 @@ struct StorageTests {
   }
 
   /// Why nothing is kept, by the events so far.
-  private func reasons(_ keeper: RegistryKeeper) async -> [String] {
+  private func reasons(_ keeper: RegistryUpdater) async -> [String] {
     var reasons: [String] = []
     for await event in keeper.events.stream {
       switch event {
@@ -189,7 +189,7 @@ struct StorageTests {
       let clocks = Clocks(
         wall: { now }, steady: { 1000 },
         sleep: { try await Clocks.systemSleep($0 == 3 ? 0 : 86_400) }, longestRefresh: 3)
-      let keeper = try await RegistryKeeper(
+      let keeper = try await RegistryUpdater(
         config: SslPinningConfig(
           endpointUrl: "https://registry.example/\(Self.name)", signingKeyBase64: key.publicKeyPEM,
           storage: .directory(directory.url)),

@@ -130,7 +130,7 @@ struct JoinedFetchTests {
     let running = Task { await keeper.refresh(bypassingCaches: false) }
     #expect(await eventually { count.withLock { $0 } == 1 })
     let refusal = PinEvaluation(host: "c.example", outcome: .unlisted, decision: .refuse)
-    #expect(keeper.wantsRefresh(after: refusal))
+    #expect(keeper.requestRefresh(after: refusal))
     let own = Task { await keeper.refresh(after: refusal) }
     try await StoringStage.untilStoring()
     isOpen.withLock { $0 = true }

@@ -51,7 +51,7 @@ struct StoringStage {
   }
 
   /// A keeper that asks again only by hand.
-  func keeper(bundle: [UInt8]? = nil) async throws -> RegistryKeeper {
+  func keeper(bundle: [UInt8]? = nil) async throws -> RegistryUpdater {
     let clocks = Clocks(
       wall: { Self.now }, steady: { 1000 },
       sleep: { try await Clocks.systemSleep($0 == 3 ? 0 : 86_400) }, longestRefresh: 3)
@@ -60,7 +60,7 @@ struct StoringStage {
       storage: .directory(directory.file("state")))
     config.bundledRegistry = bundle.map { Data($0) }
     let (answer, asks) = (answer, asks)
-    return try await RegistryKeeper(
+    return try await RegistryUpdater(
       config: config,
       source: .whole { ask in
         asks.withLock { $0.append(ask) }
@@ -106,7 +106,7 @@ struct StoringStage {
   }
 }
 
-extension RegistryKeeper {
+extension RegistryUpdater {
   /// Epoch and version of what is in force.
   var versionInForce: String { trusted.stamp.version.map { "\($0)" } ?? "none" }
 

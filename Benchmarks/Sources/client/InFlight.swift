@@ -5,7 +5,7 @@ import SslPinning
   import FoundationNetworking
 #endif
 
-/// What a request under way costs in memory: many at once, looked at while they are.
+/// What a request under way costs in memory: many at once, probed while they are.
 enum InFlight {
   static func measure(_ arguments: Arguments, _ client: FixedPinsClient) async throws {
     // The libraries, the connection pool's first buffers: not the requests' own.

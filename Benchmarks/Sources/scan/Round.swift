@@ -2,33 +2,33 @@ import Foundation
 import RegistryCore
 import RegistryServer
 
-/// Counts the looks of one round.
-actor Round: LookDecision {
+/// Counts the probes of one round.
+actor Round: ProbeReceiver {
   private let count: Int
-  private var looks = 0
+  private var probes = 0
   private var accepted = 0
   private var complaint: String?
   private var waiting: CheckedContinuation<Int, Never>?
 
   init(count: Int) { self.count = count }
 
-  func enter(_ look: Look) -> NextLook {
-    looks += 1
-    switch look.observations.first?.outcome {
+  func enter(_ probe: ProbeResult) -> NextProbe {
+    probes += 1
+    switch probe.observations.first?.outcome {
     case .accepted: accepted += 1
     case .refused(let reason, _), .unreachable(let reason): complain(reason)
     case nil: complain("no observation")
     }
-    if looks == count {
+    if probes == count {
       waiting?.resume(returning: accepted)
       waiting = nil
     }
     return .onSchedule
   }
 
-  /// How many looks were accepted, once all were made.
+  /// How many probes were accepted, once all were made.
   func end() async -> Int {
-    guard looks < count else { return accepted }
+    guard probes < count else { return accepted }
     return await withCheckedContinuation { waiting = $0 }
   }
 

@@ -3,7 +3,7 @@ import RegistryCore
 import RegistryServer
 import SslPinningRules
 
-/// One round of looks over many endpoints on one server, as the registry server makes it: its
+/// One round of probes over many endpoints on one server, as the registry server makes it: its
 /// schedule, its observer. Prints one line. `scan.py` starts the server and runs a peer in turn.
 ///
 ///     scan PORT COUNT DOMAIN CA.pem [LIMIT]
@@ -31,22 +31,22 @@ enum Scan {
   private static func run(
     port: UInt16, count: Int, domain: String, anchors: String, limit: Int?
   ) async throws {
-    let observer = try TLSEndpointObserver(TLSConfiguration(timeout: 30_000, anchors: anchors))
+    let observer = try TLSEndpointProber(TLSConfiguration(timeout: 30_000, anchors: anchors))
     let round = Round(count: count)
     let loopback = IPAddress(bytes: [127, 0, 0, 1])
     let targets = try (0..<count).map { index in
       let name = try HostName("h\(index).\(domain)")
-      return Watcher.Target(
+      return Monitor.Target(
         id: "h\(index)",
         endpoint: WatchedEndpoint(fqdn: name, port: port, address: loopback, patterns: []),
         pause: 3_600_000, decision: round)
     }
-    var settings = LookSchedule.Settings()
+    var settings = ProbeSchedule.Settings()
     if let limit { settings.limit = limit }
-    let watcher = Watcher(observer: observer, clock: SystemClock(), settings: settings)
+    let monitor = Monitor(observer: observer, clock: SystemClock(), settings: settings)
     let start = DispatchTime.now().uptimeNanoseconds
-    watcher.update(endpoints: targets)
-    let watching = Task { await watcher.run() }
+    monitor.update(endpoints: targets)
+    let watching = Task { await monitor.run() }
     let accepted = await round.end()
     let seconds = Double(DispatchTime.now().uptimeNanoseconds - start) / 1e9
     let cpu = cpuSeconds()

@@ -16,7 +16,7 @@ final class ConnectionIntake: Sendable {
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
 
-  private let wakeup = Wakeup()
+  private let wakeup = SelfPipe()
   private let end = Locked(End())
 
   /// Milliseconds until a server that is full, or out of descriptors, looks again. Connections

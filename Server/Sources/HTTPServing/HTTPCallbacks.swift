@@ -112,7 +112,7 @@ enum HTTPCallbacks {
 
   private static func queue(
     _ response: HTTPResponse, on connection: OpaquePointer, _ entry: HTTPConnection,
-    _ site: HTTPSite
+    _ site: Router
   ) -> MHD_Result {
     // In this order: who is late while no answer is waited for is cut.
     site.deadlines.answering(entry)

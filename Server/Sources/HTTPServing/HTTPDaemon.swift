@@ -8,7 +8,7 @@ import Synchronization
 final class HTTPDaemon: @unchecked Sendable {
   /// What the callbacks reach through their closure pointer.
   final class Context: Sendable {
-    let site: HTTPSite
+    let site: Router
     let isTLS: Bool
     /// Whether another daemon has taken over, so that each answer is its connection's last.
     let isRetired = Atomic(false)
@@ -16,7 +16,7 @@ final class HTTPDaemon: @unchecked Sendable {
     let handedOver = Atomic(0)
     let begun = Atomic(0)
 
-    init(site: HTTPSite, isTLS: Bool) {
+    init(site: Router, isTLS: Bool) {
       self.site = site
       self.isTLS = isTLS
     }
@@ -42,7 +42,7 @@ final class HTTPDaemon: @unchecked Sendable {
   private static let connectionMemory = 16 * 1024
 
   /// Serves the connections that it is given from now on; `nil` if it does not start.
-  init?(identity: ListenerIdentity?, site: HTTPSite) {
+  init?(identity: ListenerIdentity?, site: Router) {
     let context = Context(site: site, isTLS: identity != nil)
     guard let pointer = Self.start(identity, context) else { return nil }
     self.pointer = pointer

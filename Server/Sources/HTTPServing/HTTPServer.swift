@@ -22,7 +22,7 @@ package final class HTTPServer: Sendable {
   /// The address with the port that the system chose where 0 was asked for.
   package let address: ListenAddress
 
-  private let site: HTTPSite
+  private let site: Router
   private let running: Locked<Running?>
   private let intake: ConnectionIntake
 
@@ -47,7 +47,7 @@ package final class HTTPServer: Sendable {
     handler: @escaping HTTPHandler
   ) throws(HTTPServerError) {
     let (descriptor, address) = try ListeningSocket.open(listen)
-    let site = HTTPSite(
+    let site = Router(
       limits: limits, isLoopback: address.isLoopback, proxies: proxies, routing: routing,
       isTrusted: isTrusted, observer: observer, handler: handler)
     guard let daemon = HTTPDaemon(identity: identity, site: site) else {

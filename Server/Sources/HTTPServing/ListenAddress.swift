@@ -6,7 +6,7 @@ import SslPinningRules
 /// - Addresses only, no names: what a name resolves to can change under a server. `localhost` alone
 ///   is read as 127.0.0.1.
 /// - An empty host, as in `:7500`, and `[::]` are every address of the machine, IPv4 and IPv6, as in
-///   the field's server.
+///   the reference server.
 public struct ListenAddress: Hashable, Sendable {
   /// The address to bind in its canonical text, IPv6 without brackets.
   public let host: String

@@ -1,6 +1,6 @@
 /// How many connections to a database are kept, and for how long. Times are in milliseconds.
 ///
-/// The names and defaults are those of the field's server; a change feed and a leadership have a
+/// The names and defaults are those of the reference server; a change feed and a leadership have a
 /// connection each besides.
 public struct ConnectionPoolConfiguration: Sendable, Equatable {
   /// `max_open_conns`: the most connections at a time; further calls wait. 0 means no limit.

@@ -4,7 +4,7 @@ import Foundation
 @main
 enum Main {
   static func main() async {
-    Console.prepare()
+    Terminal.prepare()
     exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
   }
 
@@ -12,22 +12,22 @@ enum Main {
     let parser = ArgumentParser(commands: Command.all, leading: ServerArguments.leading)
     let request: ArgumentParser.Request
     do throws(UsageError) { request = try parser.parse(words) } catch {
-      Console.say("\(error)")
-      Console.say("usage: \(usage(words, parser))")
+      Terminal.say("\(error)")
+      Terminal.say("usage: \(usage(words, parser))")
       return .wrongUsage
     }
     do throws(CommandFailure) {
       switch request {
       case .run(let command, let invocation): return try await command.run(invocation)
-      case .help: try Console.write(Array(Help.overview(parser.commands).utf8))
-      case .helpOn(let command): try Console.write(Array(Help.command(command).utf8))
+      case .help: try Terminal.write(Array(Help.overview(parser.commands).utf8))
+      case .helpOn(let command): try Terminal.write(Array(Help.command(command).utf8))
       case .helpOnGroup(let word):
-        try Console.write(Array(Help.group(word, parser.group(word)).utf8))
-      case .version: try Console.write(line: "ssl-pinning \(Version.current)")
+        try Terminal.write(Array(Help.group(word, parser.group(word)).utf8))
+      case .version: try Terminal.write(line: "ssl-pinning \(Version.current)")
       }
       return .yes
     } catch {
-      Console.say(error.message)
+      Terminal.say(error.message)
       return error.status
     }
   }

@@ -19,7 +19,7 @@ private struct AdminStage {
       """
       keys: [{fqdn: localhost, file: all.json, port: \(stage.server.port), address: 127.0.0.1}]
       storage: {type: memory}
-      tls: {dir: \(keys), anchors: \(stage.directory.path("ca.pem")), look_interval: 50ms,
+      tls: {dir: \(keys), anchors: \(stage.directory.path("ca.pem")), confirmation_interval: 50ms,
         dump_interval: 1s, approval: manual}
       """, to: "config.yaml")
     server = try Tool.start(

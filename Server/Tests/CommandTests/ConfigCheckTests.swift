@@ -107,7 +107,7 @@ struct ConfigCheckTests {
       #expect(
         try setting("log.level")["from"]
           == .object(["source": .string("file"), "line": .number(7)]))
-      #expect(try setting("tls.looks")["value"] == .number(4))
+      #expect(try setting("tls.confirmations")["value"] == .number(4))
       #expect(try setting("tls.grace")["from"] == .object(["source": .string("default")]))
       #expect(try setting("keys")["value"]?.arrayValue?.count == 3)
       #expect(!outcome.stdout.contains("hush"))
@@ -136,7 +136,7 @@ struct ConfigCheckTests {
     ),
     (
       "keys: [{fqdn: a.b}]", ["SSL_PINNING_TLS_LOOKS": "0"], [], 1,
-      "SSL_PINNING_TLS_LOOKS: tls.looks: 0 is not within 1 to 100"
+      "SSL_PINNING_TLS_LOOKS: tls.confirmations: 0 is not within 1 to 100"
     ),
     (
       "keys: [{fqdn: a.b}]", ["SSL_PINNING_TLS_LOKS": "3"], [], 1,
@@ -205,7 +205,7 @@ struct ConfigCheckTests {
   }
 
   @Test(
-    "takes the flags as the field's server does",
+    "takes the flags as the reference server does",
     arguments: [
       ["-s", "fs"], ["-sfs"], ["-s=fs"], ["--storage-type", "fs"], ["--storage-type=fs"],
     ])

@@ -25,7 +25,7 @@ struct UpTests {
       tls:
         dir: \(keys)
         anchors: \(stage.directory.path("ca.pem"))
-        look_interval: 50ms
+        confirmation_interval: 50ms
       """, to: "config.yaml")
     let server = try Tool.start(
       ["up", "--config-path", stage.directory.path(), "--listen", "127.0.0.1:0"])
@@ -262,7 +262,7 @@ struct UpTests {
       let effective = try #require(lines.first { $0.contains(" INFO  configuration ") })
       #expect(effective.contains(" server.key=\"*** (SSL_PINNING_SERVER_KEY)\""))
       #expect(effective.contains(" storage.type=\"\(store) (line 25)\""))
-      #expect(effective.contains(" tls.looks=3 "))
+      #expect(effective.contains(" tls.confirmations=3 "))
       #expect(!ended.stderr.contains("hush"))
       #expect(lines.allSatisfy { $0.contains("Z INFO  ") || $0.contains("Z WARN  ") })
     }

@@ -27,12 +27,12 @@ struct DrillRuleTests {
   private let pinFailure = Dialer.Answer.refused(rule: "leaf-pin", "not pinned")
 
   private func attack(
-    control: Dialer, pinned: [Dialer], _ refusal: Exhibit.Refusal = .before("leaf-pin")
+    control: Dialer, pinned: [Dialer], _ refusal: AttackTrial.Refusal = .before("leaf-pin")
   ) async -> (RowResult.End, Score) {
     let row = Row.attack("attack") { [attacker, url] in
       AttackOutcome(
         "shown",
-        try await Exhibit(url, attacker: attacker, control: control, pinned: pinned, refusal))
+        try await AttackTrial(url, attacker: attacker, control: control, pinned: pinned, refusal))
     }
     let result = await RowResult.run(row)
     return (result.end, Score([result]))
@@ -166,11 +166,11 @@ struct DrillRuleTests {
     "A client that cannot be made is a lock-out, and a document that is believed lets somebody in")
   func withoutRequests() async {
     #expect(await change { _, _ in throw SslPinningError.badSignature }.0 == .lockedOut)
-    let row = Row.attack("attack") { throw LetIn("believed") }
+    let row = Row.attack("attack") { throw Breach("believed") }
     #expect(await RowResult.run(row).end == .accepted)
     let broken = await change { [pinFailure, dialer = scripted(pinFailure)] log, url in
       await log.get(url, [dialer], expecting: "gotcha")
-      throw Unshown("\(pinFailure)")
+      throw Inconclusive("\(pinFailure)")
     }
     #expect(broken.0 == .lockedOut)
   }
@@ -188,7 +188,7 @@ struct DrillRuleTests {
 
   @Test("A row that throws fails, and so does a drill without rows")
   func nothing() async {
-    #expect(await change { _, _ in throw Unshown("no stage") }.0 == .incomplete)
+    #expect(await change { _, _ in throw Inconclusive("no stage") }.0 == .incomplete)
     #expect(!Score([]).isPassed)
     #expect(await !Drill(rows: []).run { _ in })
   }
@@ -200,7 +200,7 @@ struct DrillRuleTests {
       Row.change("row \(number)") { _ in
         while number == 0, await gate.value < 5 { await Task.yield() }
         _ = await gate.next()
-        throw Unshown("ended")
+        throw Inconclusive("ended")
       }
     }
     let lines = Collected()

@@ -14,9 +14,9 @@ struct KillTests {
     "leave everything that was acknowledged to them, whole, and nothing older than before",
     arguments: DurableStore.allCases)
   func everyStore(_ kind: DurableStore) async throws {
-    let ledger = try await KillDrill.run(kind, times: 25, program: Self.program())
-    #expect(ledger.isPassed, "\(ledger.line)")
-    #expect(ledger.kills == 25)
+    let endpointKeys = try await KillDrill.run(kind, times: 25, program: Self.program())
+    #expect(endpointKeys.isPassed, "\(endpointKeys.line)")
+    #expect(endpointKeys.kills == 25)
   }
 
   @Test("leave the leadership to another server", arguments: DurableStore.allCases)
@@ -68,32 +68,32 @@ struct KillTests {
       ([], nil, 1, true, "1 kills, 0 acknowledged, 0 lost, 0 torn, 0 backwards"),
       ([], nil, 2, true, "1 kills, 0 acknowledged, 0 lost, 0 torn, 0 backwards, 1 unexplained"),
     ] as [([Int64], Int64?, Int64, Bool, String)])
-  func ledger(
+  func endpointKeys(
     _ lines: [Int64], _ found: Int64?, _ version: Int64, _ isWhole: Bool, _ line: String
   ) {
-    var ledger = KillLedger()
-    ledger.enter(
+    var endpointKeys = KillLedger()
+    endpointKeys.enter(
       acknowledged: lines, found: found,
       reopened: KillLedger.Reading(version: version, isWhole: isWhole))
-    #expect(ledger.line == line)
+    #expect(endpointKeys.line == line)
     let isHarmless = line.hasSuffix("0 lost, 0 torn, 0 backwards")
-    #expect(ledger.isPassed == (isHarmless && !lines.isEmpty))
+    #expect(endpointKeys.isPassed == (isHarmless && !lines.isEmpty))
   }
 
   @Test("must not take a reader back, neither while they run nor when the store is opened again")
   func backwards() {
     func reading(_ version: Int64) -> KillLedger.Reading { .init(version: version, isWhole: true) }
-    var ledger = KillLedger()
-    ledger.enter(reading(4))
-    ledger.enter(reading(4))
-    ledger.enter(acknowledged: [4, 5], found: 3, reopened: reading(5))
-    #expect(ledger.isPassed)
-    ledger.enter(reading(4))
-    #expect(ledger.backwards == 1 && !ledger.isPassed)
-    ledger = KillLedger()
-    ledger.enter(reading(6))
-    ledger.enter(acknowledged: [5], found: 4, reopened: reading(5))
-    #expect(ledger.backwards == 1 && !ledger.isPassed)
+    var endpointKeys = KillLedger()
+    endpointKeys.enter(reading(4))
+    endpointKeys.enter(reading(4))
+    endpointKeys.enter(acknowledged: [4, 5], found: 3, reopened: reading(5))
+    #expect(endpointKeys.isPassed)
+    endpointKeys.enter(reading(4))
+    #expect(endpointKeys.backwards == 1 && !endpointKeys.isPassed)
+    endpointKeys = KillLedger()
+    endpointKeys.enter(reading(6))
+    endpointKeys.enter(acknowledged: [5], found: 4, reopened: reading(5))
+    #expect(endpointKeys.backwards == 1 && !endpointKeys.isPassed)
     #expect(!KillLedger().isPassed)
   }
 

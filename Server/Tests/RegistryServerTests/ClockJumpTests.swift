@@ -14,12 +14,12 @@ struct ClockJumpTests {
   private static let day: Int64 = 86_400
   private static let storage = "{type: sqlite, dsn: 'DIR/registry.db'}"
 
-  /// Another key shows in one look a day, for three days.
+  /// Another key shows in one probe a day, for three days.
   private func seeOnceADay(_ key: SPKIPin, _ server: ScriptedService) async {
     for _ in 0..<3 {
       server.clock.advance(Self.day)
       server.observer.show([.accepted(key)], at: Self.host)
-      await server.service.look(at: Self.host)
+      await server.service.probe(Self.host)
     }
   }
 
@@ -38,11 +38,11 @@ struct ClockJumpTests {
     let server = try await started()
     try await server.start()
     server.clock.setWrong(by: 20 * Self.day)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     server.clock.advance(6)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     server.clock.setWrong(by: 0)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(try signed(server) <= server.clock.now())
     #expect(server.log.events("clock_doubted").map { $0["level"] } == ["warn"])
     #expect(server.log.events("clock_returned").count == 1)
@@ -53,7 +53,7 @@ struct ClockJumpTests {
     #expect(try server.clock.now() - signed(server) < Self.day)
     // Seen three times in a row it is published.
     server.observer.show(.accepted(pin(2)), at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(try await server.pins(in: Self.file)[Self.host] == [pin(1), pin(2)])
     await server.service.stop()
   }
@@ -72,17 +72,17 @@ struct ClockJumpTests {
     try await second.start()
     #expect(second.log.events("clock_doubted").count == 1)
     second.clock.advance(Self.day + 60)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     #expect(try signed(second) - before - Self.day == 60)
 
     second.clock.setWrong(by: 0, isSynchronized: true)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     #expect(second.log.events("clock_adopted").isEmpty)
     second.clock.advance(SteadyTime.probation)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     #expect(second.log.events("clock_adopted").count == 1)
     second.clock.advance(Self.day)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     #expect(try signed(second) == second.clock.now())
     await second.service.stop()
   }
@@ -98,16 +98,16 @@ struct ClockJumpTests {
     #expect(server.log.events("clock_doubted").isEmpty)
     // Two keys, so that one can retire.
     server.observer.show(.accepted(pin(2)), at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(try signed(server) > server.clock.now() - 3600)
     // A candidate that was seen twice by that clock.
     server.observer.show([.accepted(pin(3)), .accepted(pin(3))], at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
 
     server.clock.setWrong(by: 0, isSynchronized: true)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     server.clock.advance(SteadyTime.probation)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     let right = try signed(server)
     #expect(right <= server.clock.now() && right > server.clock.now() - 3600)
     #expect(try await server.pins(in: Self.file)[Self.host] == [pin(1), pin(2)])
@@ -117,7 +117,7 @@ struct ClockJumpTests {
     // The old key leaves after its grace time, counted from now.
     for _ in 0..<(7 * 24 + 1) {
       server.clock.advance(3600)
-      await server.service.look(at: Self.host)
+      await server.service.probe(Self.host)
     }
     #expect(try await server.pins(in: Self.file)[Self.host] == [pin(2)])
     #expect(try server.clock.now() - signed(server) < Self.day)
@@ -153,7 +153,7 @@ struct ClockJumpTests {
     #expect(told.map { $0["who"] } == ["alice"] && told.map { $0["why"] } == ["by my watch"])
     #expect(try await service.call("POST", "/clock/adopt", #"{"why":"x"}"#).status == 409)
     #expect(try await service.call("GET", "/overview")["alertsTotal"]?.integerValue == 0)
-    await service.scripted.service.look(at: Self.host)
+    await service.scripted.service.probe(Self.host)
     #expect(
       service.scripted.service.currentDocument(Self.file)?.signed == true0 + 2 * Self.day)
     await service.stop()

@@ -17,8 +17,8 @@ import Testing
       [.tlsInterval, .tlsAnchors, .tlsApproval, .tlsGrace], []
     ),
     (
-      "", "tls: {timeout: 1s, looks: 2, look_interval: 1s, addresses: first}",
-      [.tlsTimeout, .tlsLooks, .tlsLookInterval, .tlsAddresses], []
+      "", "tls: {timeout: 1s, probes: 2, confirmation_interval: 1s, addresses: first}",
+      [.tlsTimeout, .tlsConfirmations, .tlsConfirmationInterval, .tlsAddresses], []
     ),
     (
       "", "tls: {vantage_points: [{name: x, proxy: 'http://localhost:1'}]}", [.tlsVantagePoints],

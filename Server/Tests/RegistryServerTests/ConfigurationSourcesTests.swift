@@ -90,8 +90,8 @@ import Testing
     Row(
       setting: .tlsInterval, standard: "1m", file: "30s", environment: "1s", flag: "5s"),
     Row(setting: .tlsTimeout, standard: "5s", file: "10s", environment: "3s"),
-    Row(setting: .tlsLooks, standard: "3", file: "4", environment: "5"),
-    Row(setting: .tlsLookInterval, standard: "2s", file: "1s", environment: "3s"),
+    Row(setting: .tlsConfirmations, standard: "3", file: "4", environment: "5"),
+    Row(setting: .tlsConfirmationInterval, standard: "2s", file: "1s", environment: "3s"),
     Row(setting: .tlsAddresses, standard: "all", file: "first", environment: "all"),
     Row(
       setting: .tlsVantagePoints, standard: "[]", file: point("x"), environment: point("y"),

@@ -57,8 +57,8 @@ import Testing
         dir: /etc/keys
         dump_interval: 1h30m
         timeout: 1.5s
-        looks: 5
-        look_interval: 500ms
+        probes: 5
+        confirmation_interval: 500ms
         anchors: /etc/ca.pem
         grace: 14d
         approval: manual
@@ -89,7 +89,7 @@ import Testing
     #expect(
       read.tls
         == TLSConfiguration(
-          directory: "/etc/keys", interval: 5_400_000, timeout: 1500, looks: 5, lookInterval: 500,
+          directory: "/etc/keys", interval: 5_400_000, timeout: 1500, probes: 5, confirmationInterval: 500,
           anchors: "/etc/ca.pem", grace: 14 * 86_400_000, approval: .manual,
           vantagePoints: [
             VantagePoint(name: "frankfurt", host: "::1", port: 3128),
@@ -149,7 +149,7 @@ import Testing
     ("{type: sqlite}", .sqlite(path: "STATE/registry.db")),
     ("{type: sqlite, dsn: a.db, dump_dir: /d}", .sqlite(path: "a.db")),
     ("{dsn: a.db}", .sqlite(path: "a.db")),
-    // The field's server has no type but memory by default, and starts.
+    // The reference server has no type but memory by default, and starts.
     ("{dsn: 'postgres://u:p@h/d'}", .sqlite(path: "STATE/registry.db")),
     (
       "{type: redis, dsn: 'redis://u:p@h:6379/0?maintnotifications=disabled', insecure: true}",
@@ -197,7 +197,7 @@ import Testing
   }
 
   @Test(
-    "reads addresses as the field's server does",
+    "reads addresses as the reference server does",
     arguments: [
       ("127.0.0.1:7500", "127.0.0.1:7500"), ("0.0.0.0:7500", "0.0.0.0:7500"),
       (":7500", "[::]:7500"), ("[::]:7500", "[::]:7500"), ("localhost:7500", "127.0.0.1:7500"),

@@ -66,7 +66,7 @@ import Testing
 
   @Test("gives up waiting for a place, and keeps the order of those who wait")
   func turnstile() async {
-    let turnstile = Turnstile(places: 1)
+    let turnstile = AsyncSemaphore(places: 1)
     #expect(await turnstile.enter(within: 0))
     #expect(await !turnstile.enter(within: 1))
     async let waiting = turnstile.enter(within: 60_000)
@@ -75,7 +75,7 @@ import Testing
     #expect(await !turnstile.enter(within: 1))
     turnstile.leave()
     #expect(await turnstile.enter(within: 0))
-    for _ in 0..<100 { #expect(await Turnstile(places: 0).enter(within: 0)) }
+    for _ in 0..<100 { #expect(await AsyncSemaphore(places: 0).enter(within: 0)) }
   }
 
   @Test("has no connection once it is closed")

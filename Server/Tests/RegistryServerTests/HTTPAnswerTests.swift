@@ -13,7 +13,7 @@ import Testing
     let server = try ScriptedService()
     server.observer.show(.accepted(pin(1)), at: "www.example.com")
     try await server.start()
-    await server.service.look(at: "www.example.com")
+    await server.service.probe("www.example.com")
     return server
   }
 

@@ -59,7 +59,7 @@ import Testing
     var seen = [try await payload()]
     for key in [2, 3] as [UInt8] {
       server.observer.show(.accepted(pin(key)), at: "www.example.com")
-      await server.service.look(at: "www.example.com")
+      await server.service.probe("www.example.com")
       seen.append(try await payload())
     }
     for (known, status) in zip(seen, [404, 200, 200]) {

@@ -40,32 +40,32 @@ struct KeySetEndTests {
     let endpoint = try #require(document.endpoints.first)
     let published = PublishedDocuments(files: [Self.file])
     let health = ServiceHealth()
-    let keeper = DocumentKeeper(
-      KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
-      services: KeeperServices(
+    let coordinator = DocumentCoordinator(
+      CoordinatorSettings(document, tls: TLSConfiguration(confirmations: 1)),
+      services: CoordinatorServices(
         signing: Locked(try DocumentSigner(directory: directory.path())), store: MemoryStore(),
         published: published, health: health, log: log.log))
-    try await keeper.open()
-    await keeper.checkSigning(at: begun)
-    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: begun)
+    try await coordinator.open()
+    await coordinator.checkSigning(at: begun)
+    _ = await coordinator.enter(.accepted(pin(1)), of: endpoint, at: begun)
     #expect(published.document(Self.file)?.keySetEpoch == 1)
     #expect(log.events("key_set_ends").isEmpty)
-    await keeper.upkeep(at: begun + 11 * Self.day)
+    await coordinator.upkeep(at: begun + 11 * Self.day)
     #expect(log.events("key_set_ends").count == 1)
-    #expect(await keeper.state.alerts[""]?.map(\.kind) == [.signing])
+    #expect(await coordinator.state.alerts[""]?.map(\.kind) == [.signing])
     #expect(published.document(Self.file)?.signed == begun + 11 * Self.day)
     #expect(log.events("signing_impossible").isEmpty)
-    await keeper.upkeep(at: end)
+    await coordinator.upkeep(at: end)
     #expect(log.events("signing_impossible").count == 1)
     #expect(published.document(Self.file)?.signed == begun + 11 * Self.day)
     #expect(health.reason(of: Self.file)?.hasPrefix("key set 1 is expired since ") == true)
-    let state = await keeper.state
+    let state = await coordinator.state
     await #expect(throws: AdministrationError.self) {
-      try await keeper.perform(at: end) { next, _ throws(AdministrationError) in
+      try await coordinator.perform(at: end) { next, _ throws(AdministrationError) in
         try next.stage(pin(2), at: endpoint.id, .init(who: "ada", at: end, why: ""))
       }
     }
-    #expect(await keeper.state.ledgers == state.ledgers)
+    #expect(await coordinator.state.keysByEndpoint == state.keysByEndpoint)
   }
 
   @Test("is told by /readyz once it is over, whatever else is stored meanwhile")
@@ -78,17 +78,17 @@ struct KeySetEndTests {
     let endpoint = try #require(document.endpoints.first)
     let published = PublishedDocuments(files: [Self.file])
     let health = ServiceHealth()
-    let keeper = DocumentKeeper(
-      KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
-      services: KeeperServices(
+    let coordinator = DocumentCoordinator(
+      CoordinatorSettings(document, tls: TLSConfiguration(confirmations: 1)),
+      services: CoordinatorServices(
         signing: Locked(try DocumentSigner(directory: directory.path())), store: MemoryStore(),
         published: published, health: health, log: LogCollector().log))
-    try await keeper.open()
-    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: end - 3600)
-    await keeper.upkeep(at: end)
-    let refused = Look.refused(reason: "expired", presented: nil)
-    _ = await keeper.enter(refused, of: endpoint, at: end + 60)
-    #expect(await keeper.state.alerts[endpoint.id]?.map(\.kind) == [.chainRefused])
+    try await coordinator.open()
+    _ = await coordinator.enter(.accepted(pin(1)), of: endpoint, at: end - 3600)
+    await coordinator.upkeep(at: end)
+    let refused = ProbeResult.refused(reason: "expired", presented: nil)
+    _ = await coordinator.enter(refused, of: endpoint, at: end + 60)
+    #expect(await coordinator.state.alerts[endpoint.id]?.map(\.kind) == [.chainRefused])
     let report = health.facts(of: published).readiness
     #expect(report.reasons.first?.hasPrefix("a.json: key set 1 is expired since ") == true)
     #expect(report.isGood && report.kinds == [.signing])
@@ -105,7 +105,7 @@ struct KeySetEndTests {
     let signer = try DocumentSigner(directory: directory.path())
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.test"))
     var state = DocumentState()
-    state.ledgers[endpoint.id] = DomainLedger(
+    state.keysByEndpoint[endpoint.id] = EndpointKeys(
       keys: [KnownKey(pin: pin(1), firstSeen: now, lastSeen: now)])
     let content = DocumentContent(state, endpoints: [endpoint])
     let problem = signer.problem(of: Self.file, after: DocumentState(), at: now)
@@ -123,7 +123,7 @@ struct KeySetEndTests {
   }
 
   @Test(
-    "is told of a directory of keys or key sets that may not be looked at",
+    "is told of a directory of keys or key sets that may not be probed",
     arguments: ["online", "keysets"])
   func unreadable(name: String) throws {
     let directory = try makeKeyDirectory()

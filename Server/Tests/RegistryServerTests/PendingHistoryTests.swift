@@ -9,7 +9,7 @@ struct PendingHistoryTests {
   private static let endpoint = "a.example:443"
 
   private static func entry(
-    _ event: String, _ number: UInt8 = 1, at time: Int64 = 100, by who: String = "watcher"
+    _ event: String, _ number: UInt8 = 1, at time: Int64 = 100, by who: String = "monitor"
   ) -> HistoryEntry {
     HistoryEntry(time: time, event: event, endpoint: endpoint, pin: pin(number), who: who)
   }
@@ -25,7 +25,7 @@ struct PendingHistoryTests {
       candidates[pin(number)] = CandidateKey(firstSeen: 1, chain: chain)
       candidates[pin(number)]?.reasons = [.manual]
     }
-    state.ledgers[endpoint] = DomainLedger(
+    state.keysByEndpoint[endpoint] = EndpointKeys(
       keys: keys.map { KnownKey(pin: pin($0), firstSeen: 1, lastSeen: 1) }
         + staged.map {
           KnownKey(pin: pin($0), firstSeen: 1, lastSeen: 1, staged: .init(at: 1, by: "ada"))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The store in Redis") struct RedisStoreTests {
   @Test(
-    "is addressed as the field's server does",
+    "is addressed as the reference server does",
     arguments: [
       ("redis://localhost:6379/0", nil, nil, "localhost:6379/0"),
       (
@@ -75,7 +75,7 @@ import Testing
     #expect(try await byName.record(named: "a") == nil)
   }
 
-  @Test("logs in as its user, else as the default one, as the field's server always does")
+  @Test("logs in as its user, else as the default one, as the reference server always does")
   func users() async throws {
     let server = try await RedisServer.start()
     try await server.run("ACL", "SETUSER", "known", "on", ">hush", "~*", "&*", "+@all")

@@ -15,7 +15,7 @@ import Testing
     let server = try ScriptedService()
     server.observer.show(.accepted(pin(1)), at: Self.host)
     try await server.start()
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     let pins = try await server.pins(in: Self.file)
     #expect(pins == ["www.example.com": [pin(1)], "*.www.example.com": [pin(1)]])
     await server.service.stop()
@@ -26,10 +26,10 @@ import Testing
     let server = try ScriptedService(keys: "[{fqdn: www.example.com, domainName: '*.example.com'}]")
     server.observer.show(.accepted(pin(1)), at: Self.host)
     try await server.start()
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     let before = try await server.get("/api/v1/\(Self.file)")
     server.observer.show(.accepted(pin(2)), at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(try await server.pins(in: Self.file) == ["*.example.com": [pin(1), pin(2)]])
     let after = try await server.get("/api/v1/\(Self.file)")
     #expect(before.headers["etag"] != after.headers["etag"])
@@ -38,22 +38,22 @@ import Testing
   }
 
   @Test(
-    "changes nothing for looks that prove nothing, and logs each as a warning",
+    "changes nothing for probes that prove nothing, and logs each as a warning",
     arguments: [
-      Look.refused(reason: "self-signed certificate", presented: pin(9)),
+      ProbeResult.refused(reason: "self-signed certificate", presented: pin(9)),
       .unreachable(reason: "connection refused"),
     ])
-  func refusedLooks(_ look: Look) async throws {
+  func refusedProbes(_ probe: ProbeResult) async throws {
     let server = try ScriptedService()
     server.observer.show(.accepted(pin(1)), at: Self.host)
     try await server.start()
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     let before = try await server.get("/api/v1/\(Self.file)")
-    server.observer.show(look, at: Self.host)
-    for _ in 0..<5 { await server.service.look(at: Self.host) }
+    server.observer.show(probe, at: Self.host)
+    for _ in 0..<5 { await server.service.probe(Self.host) }
     let after = try await server.get("/api/v1/\(Self.file)")
     #expect(before.body == after.body)
-    let warnings = server.log.events("look_refused") + server.log.events("look_failed")
+    let warnings = server.log.events("probe_refused") + server.log.events("probe_failed")
     #expect(warnings.count == 5)
     #expect(warnings.allSatisfy { $0["level"]?.stringValue == "warn" })
     await server.service.stop()
@@ -64,7 +64,7 @@ import Testing
     let server = try ScriptedService()
     server.observer.show(.refused(reason: "self-signed", presented: pin(9)), at: Self.host)
     try await server.start()
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     let document = try await server.get("/api/v1/\(Self.file)")
     #expect(document.status == 503)
     #expect(document.headers["retry-after"] != nil)
@@ -76,7 +76,7 @@ import Testing
         == "{\"reasons\":[\"waiting\"],\"status\":\"not ready\"}\n")
     #expect(try await server.get("/livez").status == 200)
     server.observer.show(.accepted(pin(1)), at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(try await server.get("/readyz").status == 200)
     await server.service.stop()
   }
@@ -87,17 +87,17 @@ import Testing
       keys: "[{fqdn: a.example, file: all.json}, {fqdn: b.example, file: all.json}]")
     server.observer.show(.accepted(pin(1)), at: "a.example")
     try await server.start()
-    await server.service.look(at: "a.example")
-    await server.service.look(at: "b.example")
+    await server.service.probe("a.example")
+    await server.service.probe("b.example")
     #expect(try await server.pins(in: "all.json").keys.sorted() == ["*.a.example", "a.example"])
     server.observer.show(.accepted(pin(2)), at: "b.example")
-    await server.service.look(at: "b.example")
+    await server.service.probe("b.example")
     #expect(try await server.pins(in: "all.json")["b.example"] == [pin(2)])
     await server.service.stop()
   }
 
   @Test(
-    "the first key of an endpoint joins another one's list only after its looks",
+    "the first key of an endpoint joins another one's list only after its probes",
     arguments: [
       ("www.example.com", "www.example.com", true), ("*.example.com", "www.example.com", true),
       ("**.example.com", "*.example.com", true), ("www.example.com", "api.example.com", false),
@@ -111,25 +111,25 @@ import Testing
         """)
     server.observer.show(.accepted(pin(1)), at: "a.test")
     try await server.start()
-    await server.service.look(at: "a.test")
-    // One good look, then none.
+    await server.service.probe("a.test")
+    // One good probe, then none.
     server.observer.show([.accepted(pin(2))], at: "b.test")
-    await server.service.look(at: "b.test")
+    await server.service.probe("b.test")
     let early = try #require(server.service.currentDocument("all.json"))
     #expect(String(decoding: early.bytes, as: UTF8.self).contains(pin(2).base64) == !overlaps)
     server.observer.show(.accepted(pin(2)), at: "b.test")
-    await server.service.look(at: "b.test")
+    await server.service.probe("b.test")
     #expect(try await server.pins(in: "all.json")[joining]?.contains(pin(2)) == true)
     await server.service.stop()
   }
 
-  @Test("writes format 1: the five members, a Unix expiry, the time of the first look")
+  @Test("writes format 1: the five members, a Unix expiry, the time of the first probe")
   func format() async throws {
     let server = try ScriptedService(keys: "[{fqdn: www.example.com, domainName: example.com}]")
     server.observer.show(.accepted(pin(1)), at: Self.host)
     let now = server.clock.now()
     try await server.start()
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     let document = try #require(server.service.currentDocument(Self.file))
     let root = try JSONValue(parsing: document.bytes)
     #expect(
@@ -150,41 +150,41 @@ import Testing
     let server = try ScriptedService()
     server.observer.show(.accepted(pin(1)), at: Self.host)
     try await server.start()
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     let first = try #require(server.service.currentDocument(Self.file))
     server.clock.advance(DocumentSigner.renewal - 100)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(server.service.currentDocument(Self.file)?.bytes == first.bytes)
     server.clock.advance(200)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     let second = try #require(server.service.currentDocument(Self.file))
     #expect(second.signed == server.clock.now())
     #expect(second.bytes != first.bytes)
     // A clock that is set back a little, or by which no endpoint is valid, shortens nothing.
     server.clock.advance(-80_000)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(server.service.currentDocument(Self.file)?.signed == second.signed)
     server.clock.advance(-30 * 86_400)
     server.observer.show(.refused(reason: "not yet valid", presented: pin(1)), at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(server.service.currentDocument(Self.file)?.signed == second.signed)
     // One by which they are, and by the other they would have ended, was put right.
     let leaf = SeenCertificate(
       pin: pin(1), notBefore: server.clock.now() - 86_400, notAfter: second.signed - 1)
     server.observer.show(
-      Look(observations: [Observation(outcome: .accepted(SeenChain(leaf: leaf)))]), at: Self.host)
-    await server.service.look(at: Self.host)
+      ProbeResult(observations: [ProbeObservation(outcome: .accepted(SeenChain(leaf: leaf)))]), at: Self.host)
+    await server.service.probe(Self.host)
     #expect(server.service.currentDocument(Self.file)?.signed == server.clock.now())
     await server.service.stop()
   }
 
-  @Test("serves the same bytes after a restart, before any look")
+  @Test("serves the same bytes after a restart, before any probe")
   func restart() async throws {
     let storage = "{type: sqlite, dsn: 'DIR/registry.db'}"
     let first = try ScriptedService(storage: storage)
     first.observer.show(.accepted(pin(1)), at: Self.host)
     try await first.start()
-    await first.service.look(at: Self.host)
+    await first.service.probe(Self.host)
     let before = try #require(first.service.currentDocument(Self.file))
     await first.service.stop()
 
@@ -192,10 +192,10 @@ import Testing
     try await second.start()
     #expect(second.service.currentDocument(Self.file)?.bytes == before.bytes)
     #expect(try await second.get("/readyz").status == 200)
-    // What was changed while the server was down is no first key: it needs its looks.
+    // What was changed while the server was down is no first key: it needs its probes.
     second.observer.show([.accepted(pin(2)), .accepted(pin(1))], at: Self.host)
     second.observer.show(.unreachable(reason: "down"), at: Self.host)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     #expect(try await second.pins(in: Self.file)[Self.host] == [pin(1)])
     await second.service.stop()
   }
@@ -206,7 +206,7 @@ import Testing
     let first = try ScriptedService(storage: storage)
     first.observer.show(.accepted(pin(1)), at: Self.host)
     try await first.start()
-    await first.service.look(at: Self.host)
+    await first.service.probe(Self.host)
     let before = try #require(first.service.currentDocument(Self.file))
     await first.service.stop()
 
@@ -228,14 +228,14 @@ import Testing
     let one = try ScriptedService(storage: storage)
     one.observer.show(.accepted(pin(1)), at: Self.host)
     try await one.start()
-    await one.service.look(at: Self.host)
+    await one.service.probe(Self.host)
     let other = try ScriptedService(storage: storage, sharing: one)
     other.observer.show(.accepted(pin(2)), at: Self.host)
     try await other.start(isLeading: false)
-    await other.service.look(at: Self.host)
+    await other.service.probe(Self.host)
     #expect(try await other.pins(in: Self.file)[Self.host] == [pin(1), pin(2)])
     one.observer.show(.accepted(pin(3)), at: Self.host)
-    await one.service.look(at: Self.host)
+    await one.service.probe(Self.host)
     #expect(try await one.pins(in: Self.file)[Self.host] == [pin(1), pin(2), pin(3)])
     await one.service.stop()
     await other.service.stop()
@@ -251,7 +251,7 @@ import Testing
     }
     try await server.start()
     await withTaskGroup(of: Void.self) { group in
-      for name in names { group.addTask { _ = await server.service.look(at: name) } }
+      for name in names { group.addTask { _ = await server.service.probe(name) } }
     }
     let pins = try await server.pins(in: "all.json")
     for (index, name) in names.enumerated() { #expect(pins[name] == [pin(UInt8(index))]) }
@@ -260,8 +260,8 @@ import Testing
 
   @Test("many endpoints that never answer keep nobody waiting")
   func deadCrowd() async throws {
-    struct HalfDead: EndpointObserver {
-      func look(at endpoint: WatchedEndpoint) async -> Look {
+    struct HalfDead: EndpointProber {
+      func probe(_ endpoint: WatchedEndpoint) async -> ProbeResult {
         guard endpoint.port == 443 else {
           // why: an endpoint that drops every packet; ends when the service stops.
           try? await Task.sleep(for: .seconds(3600))
@@ -282,7 +282,7 @@ import Testing
         """), clock: TestClock(), log: .silent, observer: HalfDead())
     try await service.start()
     for _ in 0..<500 where service.currentDocument(Self.file) == nil {
-      // why: the look is made in the service's own time.
+      // why: the probe is made in the service's own time.
       try await Task.sleep(for: .milliseconds(10))
     }
     #expect(service.currentDocument(Self.file) != nil)
@@ -294,7 +294,7 @@ import Testing
     let server = try ScriptedService()
     server.observer.show(.accepted(pin(1)), at: Self.host)
     try await server.start()
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     var bytes = try #require(server.service.currentDocument(Self.file)).bytes
     _ = try verifiedPins(bytes, at: 0)
     let text = String(decoding: bytes, as: UTF8.self)

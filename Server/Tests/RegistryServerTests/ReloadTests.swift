@@ -110,7 +110,7 @@ import Testing
     }
     #expect(try await server.get("/api/v1/b.json").status == 404)
     server.observer.show(.accepted(pin(3)), at: "a.test")
-    await server.service.look(at: "a.test")
+    await server.service.probe("a.test")
     #expect(try await server.pins(in: "a.json")["a.test"] == [pin(1), pin(3)])
     #expect(server.log.events("configuration_changed").isEmpty)
     await server.service.stop()

@@ -40,7 +40,7 @@ struct RestartSettingTests {
       #expect(told.allSatisfy { $0["effect"]?.stringValue == "after a restart" })
     }
     server.observer.show(.accepted(pin(2)), at: "a.test")
-    await server.service.look(at: "a.test")
+    await server.service.probe("a.test")
     // Checks the signature, by the key that the server was started with.
     #expect(try await server.pins(in: "a.json")["a.test"]?.contains(pin(2)) == true)
     await server.service.stop()

@@ -114,7 +114,7 @@ import Testing
   @Test("refuses what is no file of its own")
   func foreign() async throws {
     let directory = try TemporaryDirectory()
-    let text = try directory.write("not a database, but long enough to look at", to: "text.db")
+    let text = try directory.write("not a database, but long enough to probe", to: "text.db")
     #expect(throws: StoreError.foreign(path: text.path(percentEncoded: false))) {
       try SQLiteStore(path: text.path(percentEncoded: false))
     }

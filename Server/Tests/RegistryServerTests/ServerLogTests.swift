@@ -24,14 +24,14 @@ import Testing
   @Test("is one JSON object a line, whatever a field contains")
   func lines() throws {
     let written = Written()
-    written.log.event(.warn, "look_refused", ["reason": "\"\n{}\u{1b}[31m"])
+    written.log.event(.warn, "probe_refused", ["reason": "\"\n{}\u{1b}[31m"])
     written.log.event(.debug, "unseen")
     #expect(written.events.count == 1)
     let line = try #require(written.events.first)
     #expect(line.filter { $0 == 0x0a }.count == 1 && line.last == 0x0a && !line.contains(0x1b))
     let object = try #require(try JSONValue(parsing: line).objectValue)
     #expect(object["level"]?.stringValue == "warn")
-    #expect(object["event"]?.stringValue == "look_refused")
+    #expect(object["event"]?.stringValue == "probe_refused")
     #expect(object["time"]?.stringValue == "2025-12-14T21:02:11Z")
     #expect(object["reason"]?.stringValue == "\"\n{}\u{1b}[31m")
   }
@@ -49,10 +49,10 @@ import Testing
   @Test("as text is one line an event, whatever a field contains", arguments: values)
   func text(_ value: String, _ shown: String) {
     let written = Written(.info, .text)
-    written.log.event(.warn, "look_refused", ["reason": value, "endpoint": "a.b:443"])
+    written.log.event(.warn, "probe_refused", ["reason": value, "endpoint": "a.b:443"])
     #expect(
       written.text
-        == "2025-12-14T21:02:11Z WARN  look_refused reason=\(shown) endpoint=a.b:443\n")
+        == "2025-12-14T21:02:11Z WARN  probe_refused reason=\(shown) endpoint=a.b:443\n")
   }
 
   @Test("as text says the level in five letters", arguments: LogLevel.allCases)

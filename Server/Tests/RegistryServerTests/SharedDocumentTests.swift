@@ -16,12 +16,12 @@ struct SharedDocumentTests {
   /// What one of the servers has.
   private struct Server {
     let published = PublishedDocuments(files: [SharedDocumentTests.file])
-    let keeper: DocumentKeeper
+    let coordinator: DocumentCoordinator
 
-    init(_ store: TroubledStore, _ document: DocumentConfiguration, looks: Int = 1) throws {
-      keeper = DocumentKeeper(
-        KeeperSettings(document, tls: TLSConfiguration(looks: looks)),
-        services: KeeperServices(
+    init(_ store: TroubledStore, _ document: DocumentConfiguration, probes: Int = 1) throws {
+      coordinator = DocumentCoordinator(
+        CoordinatorSettings(document, tls: TLSConfiguration(confirmations: probes)),
+        services: CoordinatorServices(
           signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
           published: published, health: ServiceHealth(), log: .silent))
     }
@@ -32,7 +32,7 @@ struct SharedDocumentTests {
 
   private let store = TroubledStore()
   private let (one, other): (Server, Server)
-  /// Publishes a new key with its second look.
+  /// Publishes a new key with its second probe.
   private let careful: Server
   private let endpoint: WatchedEndpoint
 
@@ -42,12 +42,12 @@ struct SharedDocumentTests {
         .documents.first)
     endpoint = try #require(document.endpoints.first)
     (one, other) = (try Server(store, document), try Server(store, document))
-    careful = try Server(store, document, looks: 2)
-    try await one.keeper.open()
-    try await other.keeper.open()
-    _ = await one.keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
+    careful = try Server(store, document, probes: 2)
+    try await one.coordinator.open()
+    try await other.coordinator.open()
+    _ = await one.coordinator.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
     try #require(await history() == ["key_published 1"])
-    try await careful.keeper.open()
+    try await careful.coordinator.open()
   }
 
   /// The history, oldest first: events and the first bytes of their pins.
@@ -63,14 +63,14 @@ struct SharedDocumentTests {
   func answerLost() async throws {
     let before = one.published.document(Self.file)?.bytes
     await store.get(into: .answersLost)
-    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    _ = await one.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
     #expect(one.published.document(Self.file)?.bytes == before)
     await store.get(into: .none)
-    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
+    _ = await one.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
     #expect(one.pins == [pin(1), pin(2)])
     #expect(await history() == ["key_published 1", "key_published 2"])
     // What comes later is told.
-    _ = await one.keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 180)
+    _ = await one.coordinator.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 180)
     #expect(
       await history() == ["key_published 1", "key_published 2", "key_published 3"])
   }
@@ -78,9 +78,9 @@ struct SharedDocumentTests {
   @Test("has the first sight of a key once where the answer to its write was lost")
   func sightUnanswered() async throws {
     await store.get(into: .answersLost)
-    _ = await careful.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    _ = await careful.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
     await store.get(into: .none)
-    _ = await careful.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
+    _ = await careful.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
     #expect(await history() == ["key_published 1", "key_waiting 2", "key_published 2"])
   }
 
@@ -88,13 +88,13 @@ struct SharedDocumentTests {
   func readMeanwhile() async throws {
     let (reads, answers) = (Gate(), Gate())
     await store.hold(readsAt: reads)
-    let reading = Task { await careful.keeper.refresh(at: Self.now) }
+    let reading = Task { await careful.coordinator.refresh(at: Self.now) }
     #expect(await eventually { reads.count == 1 })
     await store.hold(readsAt: nil)
     await store.get(into: .answersLost)
     await store.hold(answersAt: answers)
     let writing = Task {
-      await careful.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+      await careful.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
     }
     #expect(await eventually { answers.count == 1 })
     // It reads what is being written, before the write fails.
@@ -103,7 +103,7 @@ struct SharedDocumentTests {
     answers.open()
     _ = await writing.value
     await store.get(into: .none)
-    _ = await careful.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
+    _ = await careful.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 120)
     #expect(await history() == ["key_published 1", "key_waiting 2", "key_published 2"])
     #expect(careful.pins == [pin(1), pin(2)])
   }
@@ -112,14 +112,14 @@ struct SharedDocumentTests {
   func readWhileEncoding() async throws {
     let reads = Gate()
     await store.hold(readsAt: reads)
-    let reading = Task { await one.keeper.refresh(at: Self.now) }
+    let reading = Task { await one.coordinator.refresh(at: Self.now) }
     #expect(await eventually { reads.count == 1 })
     await store.hold(readsAt: nil)
     try await stage(pin(2), with: other)
     // So much to put into words that what the other wrote is read long before that is done.
     let (calls, id) = (Locked(0), endpoint.id)
     let change = Task {
-      try await one.keeper.perform(at: Self.now + 120) {
+      try await one.coordinator.perform(at: Self.now + 120) {
         state, _ throws(AdministrationError) in
         let request = DocumentState.Request(who: "ada", at: Self.now + 120, why: "")
         calls.withLock { $0 += 1 }
@@ -132,7 +132,7 @@ struct SharedDocumentTests {
     await reading.value
     _ = try await change.value
     #expect(Set(one.pins ?? []) == [pin(1), pin(2), pin(3)])
-    await other.keeper.refresh(at: Self.now)
+    await other.coordinator.refresh(at: Self.now)
     #expect(Set(other.pins ?? []) == [pin(1), pin(2), pin(3)])
   }
 
@@ -140,7 +140,7 @@ struct SharedDocumentTests {
   private func stage(_ key: SPKIPin, with server: Server) async throws {
     let request = DocumentState.Request(who: "ada", at: Self.now + 90, why: "")
     let id = endpoint.id
-    _ = try await server.keeper.perform(at: request.at) {
+    _ = try await server.coordinator.perform(at: request.at) {
       state, _ throws(AdministrationError) in try state.stage(key, at: id, request)
     }
   }
@@ -155,15 +155,15 @@ struct SharedDocumentTests {
       try configuration("keys: [\(entries.joined(separator: ","))]").documents.first)
     let api = document.endpoints[1]
     let watching = try Server(store, document)
-    try await watching.keeper.open()
-    _ = await watching.keeper.enter(.unreachable(reason: "timed out"), of: api, at: Self.now + 30)
-    _ = await watching.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    try await watching.coordinator.open()
+    _ = await watching.coordinator.enter(.unreachable(reason: "timed out"), of: api, at: Self.now + 30)
+    _ = await watching.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
     let asked = try Server(store, document)
-    try await asked.keeper.open()
+    try await asked.coordinator.open()
     try await stage(pin(3), with: asked)
-    _ = await watching.keeper.enter(.accepted(pin(4)), of: api, at: Self.now + 120)
+    _ = await watching.coordinator.enter(.accepted(pin(4)), of: api, at: Self.now + 120)
     #expect(watching.pins?.contains(pin(4)) == true)
-    _ = await watching.keeper.enter(.accepted(pin(4)), of: api, at: Self.now + 180)
+    _ = await watching.coordinator.enter(.accepted(pin(4)), of: api, at: Self.now + 180)
     #expect(
       await history()
         == ["key_published 1", "key_published 2", "key_staged 3", "key_published 4"])
@@ -173,17 +173,17 @@ struct SharedDocumentTests {
   func storeWentBack(_ version: Int64) async throws {
     let first = try await store.record(named: Self.file)
     let older = version == 0 ? nil : first
-    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    _ = await one.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
     try await deny(pin(99), with: one)
-    await other.keeper.refresh(at: Self.now, isFollowing: true)
+    await other.coordinator.refresh(at: Self.now, isFollowing: true)
     await store.lose(to: older, named: Self.file)
-    await other.keeper.refresh(at: Self.now, isFollowing: true)
+    await other.coordinator.refresh(at: Self.now, isFollowing: true)
     #expect(other.bytes == one.bytes)
-    _ = await one.keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 180)
-    await other.keeper.refresh(at: Self.now, isFollowing: true)
+    _ = await one.coordinator.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 180)
+    await other.coordinator.refresh(at: Self.now, isFollowing: true)
     #expect(one.pins == [pin(1), pin(2), pin(3)])
     for server in [one, other] {
-      let state = await server.keeper.snapshot.state
+      let state = await server.coordinator.snapshot.state
       #expect(state.deniedPins == [pin(99)])
       // Of its new keys alone.
       let kinds = Set(state.alerts.values.joined().map(\.kind))
@@ -198,34 +198,34 @@ struct SharedDocumentTests {
   @Test("is not taken from a newer record that has an older one")
   func olderDocument() async throws {
     let first = try #require(try await store.record(named: Self.file))
-    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
-    await other.keeper.refresh(at: Self.now + 60, isFollowing: true)
+    _ = await one.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    await other.coordinator.refresh(at: Self.now + 60, isFollowing: true)
     #expect(other.pins == [pin(1), pin(2)])
     let newest = try #require(try await store.record(named: Self.file))
     await store.lose(
       to: StoredRecord(version: newest.version + 1, bytes: first.bytes), named: Self.file)
-    await other.keeper.refresh(at: Self.now + 120, isFollowing: true)
+    await other.coordinator.refresh(at: Self.now + 120, isFollowing: true)
     #expect(other.pins == [pin(1), pin(2)] && other.bytes == one.bytes)
   }
 
   @Test("has what a server could not write from the one that leads now, not from there")
   func unwritten() async throws {
     await store.fail(true)
-    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    _ = await one.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
     await store.fail(false)
     // The store answers again: that is over, whoever leads.
-    await one.keeper.refresh(at: Self.now + 61, isFollowing: true)
-    let alerts = await one.keeper.snapshot.state.alerts.values.joined()
+    await one.coordinator.refresh(at: Self.now + 61, isFollowing: true)
+    let alerts = await one.coordinator.snapshot.state.alerts.values.joined()
     #expect(!alerts.contains { $0.kind == .storing })
-    _ = await other.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 90)
+    _ = await other.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 90)
     let id = endpoint.id
-    _ = try await other.keeper.perform(at: Self.now + 100) {
+    _ = try await other.coordinator.perform(at: Self.now + 100) {
       state, configured throws(AdministrationError) in
       try state.revoke(
         pin(2), at: id, configured: configured, force: true,
         DocumentState.Request(who: "ada", at: Self.now + 100, why: "stolen"))
     }
-    await one.keeper.refresh(at: Self.now + 101, isFollowing: true)
+    await one.coordinator.refresh(at: Self.now + 101, isFollowing: true)
     try await stage(pin(3), with: one)
     #expect(Set(one.pins ?? []) == [pin(1), pin(3)])
     #expect(
@@ -236,8 +236,8 @@ struct SharedDocumentTests {
   @Test("is followed where it changes twice in a second")
   func twiceInASecond() async throws {
     for number in UInt8(2)...4 {
-      _ = await one.keeper.enter(.accepted(pin(number)), of: endpoint, at: Self.now)
-      await other.keeper.refresh(at: Self.now, isFollowing: true)
+      _ = await one.coordinator.enter(.accepted(pin(number)), of: endpoint, at: Self.now)
+      await other.coordinator.refresh(at: Self.now, isFollowing: true)
       #expect(other.pins == one.pins)
       #expect(one.pins?.contains(pin(number)) == true)
     }
@@ -248,7 +248,7 @@ struct SharedDocumentTests {
     try await deny(pin(9), with: one)
     var time = Self.now + 100
     for key in [pin(9), pin(9), pin(9), pin(1), pin(9)] {
-      _ = await one.keeper.enter(.accepted(key), of: endpoint, at: time)
+      _ = await one.coordinator.enter(.accepted(key), of: endpoint, at: time)
       time += 60
     }
     #expect(
@@ -258,7 +258,7 @@ struct SharedDocumentTests {
 
   private func deny(_ key: SPKIPin, with server: Server) async throws {
     let request = DocumentState.Request(who: "ada", at: Self.now + 90, why: "stolen")
-    _ = try await server.keeper.perform(at: request.at) {
+    _ = try await server.coordinator.perform(at: request.at) {
       state, configured throws(AdministrationError) in
       try state.deny(key, configured: configured, force: false, request)
     }
@@ -267,11 +267,11 @@ struct SharedDocumentTests {
   @Test("has each entry once where the other server wrote on before the first asked again")
   func answerLostAndOvertaken() async throws {
     await store.get(into: .answersLost)
-    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    _ = await one.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
     await store.get(into: .none)
-    await other.keeper.refresh(at: Self.now)
-    _ = await other.keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 120)
-    _ = await one.keeper.enter(.accepted(pin(4)), of: endpoint, at: Self.now + 180)
+    await other.coordinator.refresh(at: Self.now)
+    _ = await other.coordinator.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 120)
+    _ = await one.coordinator.enter(.accepted(pin(4)), of: endpoint, at: Self.now + 180)
     #expect(
       await history() == [
         "key_published 1", "key_published 2", "key_published 3", "key_published 4",
@@ -282,12 +282,12 @@ struct SharedDocumentTests {
   @Test("has an entry that was not written, and what came meanwhile")
   func notWritten() async throws {
     await store.get(into: .refused)
-    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
-    _ = await one.keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 60)
+    _ = await one.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    _ = await one.coordinator.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 60)
     await store.get(into: .none)
-    await other.keeper.refresh(at: Self.now)
-    _ = await other.keeper.enter(.accepted(pin(4)), of: endpoint, at: Self.now + 60)
-    await one.keeper.close(at: Self.now + 120)
+    await other.coordinator.refresh(at: Self.now)
+    _ = await other.coordinator.enter(.accepted(pin(4)), of: endpoint, at: Self.now + 60)
+    await one.coordinator.close(at: Self.now + 120)
     #expect(
       await history() == [
         "key_published 1", "key_published 4", "key_published 2", "key_published 3",
@@ -297,11 +297,11 @@ struct SharedDocumentTests {
   @Test("tells once what both servers found out")
   func bothFound() async throws {
     await store.get(into: .refused)
-    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    _ = await one.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
     await store.get(into: .none)
-    await other.keeper.refresh(at: Self.now)
-    _ = await other.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 90)
-    await one.keeper.close(at: Self.now + 120)
+    await other.coordinator.refresh(at: Self.now)
+    _ = await other.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 90)
+    await one.coordinator.close(at: Self.now + 120)
     #expect(await history() == ["key_published 1", "key_published 2"])
     #expect(one.pins == [pin(1), pin(2)])
   }
@@ -309,16 +309,16 @@ struct SharedDocumentTests {
   @Test("has each entry once where what an administrator did carried it and its answer was lost")
   func changeByHand() async throws {
     await store.get(into: .refused)
-    _ = await one.keeper.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
+    _ = await one.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
     await store.get(into: .answersLost)
     let change: @Sendable (inout DocumentState, [WatchedEndpoint]) -> [HistoryEntry] = { _, _ in
       [HistoryEntry(time: Self.now + 70, event: "noted", who: "ada")]
     }
     await #expect(throws: AdministrationError.self) {
-      try await one.keeper.perform(at: Self.now + 70, change)
+      try await one.coordinator.perform(at: Self.now + 70, change)
     }
     await store.get(into: .none)
-    _ = await one.keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 80)
+    _ = await one.coordinator.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 80)
     #expect(
       await history() == ["key_published 1", "key_published 2", "noted 0", "key_published 3"])
   }

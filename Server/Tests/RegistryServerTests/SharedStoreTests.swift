@@ -48,7 +48,7 @@ import Testing
           for name in ["a.json", ".b"] {
             _ = try await writer.replace(name, version: version, with: [1], history: [[1]])
           }
-          // Without this the last change could be told by a look that an earlier one caused.
+          // Without this the last change could be told by a probe that an earlier one caused.
           if version == 8 { await settled() }
         }
       }

@@ -21,7 +21,7 @@ import Testing
   private func content() -> DocumentContent {
     var state = DocumentState()
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("www.example.com"))
-    state.ledgers[endpoint.id] = DomainLedger(
+    state.keysByEndpoint[endpoint.id] = EndpointKeys(
       keys: [KnownKey(pin: pin(1), firstSeen: Self.now, lastSeen: Self.now)])
     state.denied = [.init(pin: pin(9), at: Self.now, by: "ada", why: "lost")]
     return DocumentContent(state, endpoints: [endpoint])
@@ -185,21 +185,21 @@ import Testing
       try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
         .documents.first)
     let signing = Locked(try signer())
-    let keeper = DocumentKeeper(
-      KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
-      services: KeeperServices(
+    let coordinator = DocumentCoordinator(
+      CoordinatorSettings(document, tls: TLSConfiguration(confirmations: 1)),
+      services: CoordinatorServices(
         signing: signing, store: MemoryStore(),
         published: PublishedDocuments(files: [Self.file]), health: ServiceHealth(), log: .silent))
-    try await keeper.open()
+    try await coordinator.open()
     for _ in 0..<2 {
-      await keeper.checkSigning(at: Self.now)
-      #expect(await keeper.state.alerts[""]?.map(\.kind) == [.signing])
+      await coordinator.checkSigning(at: Self.now)
+      #expect(await coordinator.state.alerts[""]?.map(\.kind) == [.signing])
     }
     try online.write(to: directory.file("online/1.pem"))
     let other = try signer()
     signing.withLock { $0 = other }
-    await keeper.checkSigning(at: Self.now)
-    #expect(await keeper.state.alerts.isEmpty)
+    await coordinator.checkSigning(at: Self.now)
+    #expect(await coordinator.state.alerts.isEmpty)
   }
 
   @Test(
@@ -239,16 +239,16 @@ import Testing
         : problem?.contains("with the algorithm \"EdDSA \", and clients would refuse") == true)
     let shown = KeySetsView(signer: signer, now: Self.now).json(of: [(Self.file, document.bytes)])
     #expect(shown["documents"]?.arrayValue?.first?.objectValue?["problem"] == .nullable(problem))
-    let keeper = DocumentKeeper(
-      KeeperSettings(
+    let coordinator = DocumentCoordinator(
+      CoordinatorSettings(
         try #require(
           try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
-            .documents.first), tls: TLSConfiguration(looks: 1)),
-      services: KeeperServices(
+            .documents.first), tls: TLSConfiguration(confirmations: 1)),
+      services: CoordinatorServices(
         signing: Locked(signer), store: MemoryStore(),
         published: PublishedDocuments(files: [Self.file]), health: ServiceHealth(), log: .silent))
     #expect(
-      await keeper.alertsThatEnd(signing: true, after: state(after: document), at: Self.now)
+      await coordinator.alertsThatEnd(signing: true, after: state(after: document), at: Self.now)
         .contains(.signing)
         == isUsed)
     // What was published is left by nobody: then nothing is signed, and that is told.
@@ -267,27 +267,27 @@ import Testing
         .documents.first)
     let endpoint = try #require(document.endpoints.first)
     let published = PublishedDocuments(files: [Self.file])
-    let settings = KeeperSettings(document, tls: TLSConfiguration(looks: 1))
-    let services = KeeperServices(
+    let settings = CoordinatorSettings(document, tls: TLSConfiguration(confirmations: 1))
+    let services = CoordinatorServices(
       signing: Locked(try signer()), store: MemoryStore(), published: published,
       health: ServiceHealth(), log: LogCollector().log)
-    let keeper = DocumentKeeper(settings, services: services)
-    try await keeper.open()
+    let coordinator = DocumentCoordinator(settings, services: services)
+    try await coordinator.open()
     let ahead = Self.now + 400 * 86_400
-    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: ahead)
+    _ = await coordinator.enter(.accepted(pin(1)), of: endpoint, at: ahead)
     #expect(published.document(Self.file)?.signed == ahead)
     // The clock is put right.
-    _ = await keeper.enter(look(begins: -9, 2), of: endpoint, at: Self.now)
+    _ = await coordinator.enter(probe(begins: -9, 2), of: endpoint, at: Self.now)
     #expect(published.document(Self.file)?.number == .init(epoch: 0, version: ahead + 1))
     #expect(published.document(Self.file)?.signed == Self.now)
     try beginEpoch().write(to: directory.file("online/1.pem"))
     services.signing.withLock { [new = try signer()] in $0 = new }
-    await keeper.reconfigure(settings)
-    await keeper.upkeep(at: Self.now + 60)
+    await coordinator.reconfigure(settings)
+    await coordinator.upkeep(at: Self.now + 60)
     #expect(published.document(Self.file)?.number == .init(epoch: 1, version: Self.now + 60))
     #expect(published.document(Self.file)?.signed == Self.now + 60)
     // And goes on from there.
-    _ = await keeper.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 30)
+    _ = await coordinator.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 30)
     #expect(published.document(Self.file)?.number == .init(epoch: 1, version: Self.now + 61))
     #expect(published.document(Self.file)?.signed == Self.now + 60)
   }
@@ -309,7 +309,7 @@ import Testing
     ] as [(Int64, Int64, Int64?, Int64, Bool)] {
       var proof = TimeProof()
       if let accepted {
-        proof.enter(look(begins: newest, endsAfterDays: ends), at: Self.now + accepted)
+        proof.enter(probe(begins: newest, endsAfterDays: ends), at: Self.now + accepted)
       }
       let result = proof.asksForSigning(signed: Self.now + signed, at: Self.now)
       #expect(result == isDue, "signed \(signed), newest \(newest), accepted \(accepted ?? -1)")
@@ -327,10 +327,10 @@ import Testing
     }
   }
 
-  private func look(begins: Int64, endsAfterDays days: Int64 = 90, _ key: UInt8 = 1) -> Look {
+  private func probe(begins: Int64, endsAfterDays days: Int64 = 90, _ key: UInt8 = 1) -> ProbeResult {
     let leaf = SeenCertificate(
       pin: pin(key), notBefore: Self.now + begins, notAfter: Self.now + days * 86_400)
-    return Look(observations: [Observation(outcome: .accepted(SeenChain(leaf: leaf)))])
+    return ProbeResult(observations: [ProbeObservation(outcome: .accepted(SeenChain(leaf: leaf)))])
   }
 
   @Test("is signed anew for a renewed certificate with the same key: once")
@@ -340,15 +340,15 @@ import Testing
         .documents.first)
     let endpoint = try #require(document.endpoints.first)
     let published = PublishedDocuments(files: [Self.file])
-    let keeper = DocumentKeeper(
-      KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
-      services: KeeperServices(
+    let coordinator = DocumentCoordinator(
+      CoordinatorSettings(document, tls: TLSConfiguration(confirmations: 1)),
+      services: CoordinatorServices(
         signing: Locked(try signer()), store: MemoryStore(), published: published,
         health: ServiceHealth(), log: .silent))
-    try await keeper.open()
+    try await coordinator.open()
     var signed: [Int64?] = []
     for (begins, at) in [(-86_400, 0), (-86_400, 60), (90, 120), (90, 180)] as [(Int64, Int64)] {
-      _ = await keeper.enter(look(begins: begins), of: endpoint, at: Self.now + at)
+      _ = await coordinator.enter(probe(begins: begins), of: endpoint, at: Self.now + at)
       signed.append(published.document(Self.file)?.signed)
     }
     #expect(signed == [0, 0, 120, 120].map { Self.now + $0 })

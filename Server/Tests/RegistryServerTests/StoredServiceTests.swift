@@ -25,13 +25,13 @@ import Testing
   }
 
   @Test(
-    "publishes after a restart what it had published, without a look", arguments: StoreKind.shared)
+    "publishes after a restart what it had published, without a probe", arguments: StoreKind.shared)
   func restart(_ kind: StoreKind) async throws {
     let (yaml, ground) = try await Self.storage(kind)
     let first = try ScriptedService(storage: yaml)
     first.observer.show(.accepted(pin(1)), at: Self.host)
     try await first.start()
-    await first.service.look(at: Self.host)
+    await first.service.probe(Self.host)
     let published = try await first.get("/api/v1/\(Self.file)").body
     await first.service.stop()
     let second = try ScriptedService(storage: yaml, sharing: first)

@@ -31,12 +31,12 @@ private struct World {
         - {fqdn: \(Self.host), port: \(endpoint.port), address: 127.0.0.1}
       server: {listen: "127.0.0.1:0"}
       storage: \(storage.replacing("DIR", with: path))
-      tls: {dir: "\(path)", anchors: "\(path)/ca.pem", look_interval: 10ms, dump_interval: 1h}
+      tls: {dir: "\(path)", anchors: "\(path)/ca.pem", confirmation_interval: 10ms, dump_interval: 1h}
       """)
     service = try RegistryService(configuration: configuration, clock: clock, log: log.log)
   }
 
-  /// Starts the service and waits for the look that it makes by itself.
+  /// Starts the service and waits for the probe that it makes by itself.
   func start() async throws {
     try await service.start()
     try await clock.untilAtRest(service)
@@ -69,7 +69,7 @@ private func pin(of identity: ServerIdentity) throws -> SPKIPin {
 
     let next = try world.authority.issue(names: [World.host], algorithm: .rsa(bits: 2048))
     try world.endpoint.replaceIdentity(next)
-    await world.service.look(at: World.host)
+    await world.service.probe(World.host)
     #expect(try await Set(world.published()) == [first, try pin(of: next)])
     await world.stop()
   }
@@ -82,7 +82,7 @@ private func pin(of identity: ServerIdentity) throws -> SPKIPin {
     let renewed = try world.authority.issue(
       names: [World.host], key: world.endpoint.identity.key)
     try world.endpoint.replaceIdentity(renewed)
-    await world.service.look(at: World.host)
+    await world.service.probe(World.host)
     #expect(world.service.currentDocument("\(World.host).json")?.bytes == before?.bytes)
     await world.stop()
   }
@@ -115,9 +115,9 @@ private func pin(of identity: ServerIdentity) throws -> SPKIPin {
     let own = try pin(of: world.endpoint.identity)
     let fake = try impostor.identity(world.authority)
     try world.endpoint.replaceIdentity(fake)
-    for _ in 0..<4 { await world.service.look(at: World.host) }
+    for _ in 0..<4 { await world.service.probe(World.host) }
     #expect(try await world.published() == [own])
-    let alerts = world.log.events("look_refused")
+    let alerts = world.log.events("probe_refused")
     #expect(alerts.count == 4)
     #expect(alerts.allSatisfy { $0["pin"]?.stringValue == (try? pin(of: fake).base64) })
     await world.stop()
@@ -139,9 +139,9 @@ private func pin(of identity: ServerIdentity) throws -> SPKIPin {
     try await world.start()
     let before = try await world.published()
     world.endpoint.stop()
-    await world.service.look(at: World.host)
+    await world.service.probe(World.host)
     #expect(try await world.published() == before)
-    #expect(world.log.events("look_failed").count == 1)
+    #expect(world.log.events("probe_failed").count == 1)
     await world.service.stop()
   }
 

@@ -27,7 +27,7 @@ struct TLSProbeTests {
 
   private func look(
     at server: LocalTLSServer, as host: String = "site.test"
-  ) async throws -> ProbeResult {
+  ) async throws -> ProbedServer {
     try await probe.probe(
       ProbeTarget(host: host, port: 443, connectTo: [.loopback(server.port)]))
   }

@@ -34,7 +34,7 @@ public enum Vectors {
     }
   }
 
-  /// The environment that the field's server documents, by variable.
+  /// The environment that the reference server documents, by variable.
   public static func sampleEnvironment() throws -> [String: String] {
     let pairs = try text("configuration/environment.txt").split(separator: "\n").map {
       $0.split(separator: "=", maxSplits: 1).map(String.init)

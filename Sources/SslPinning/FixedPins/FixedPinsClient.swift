@@ -41,7 +41,7 @@ public final class FixedPinsClient: Sendable {
   /// The transport that judges this client's connections.
   package let transport: PinnedTransport
 
-  private let judge: FixedJudge
+  private let judge: FixedPinEvaluator
 
   /// Every verdict from now on, accepted or refused. Each caller has a stream of its own; a slow one
   /// loses the oldest beyond 256.
@@ -107,7 +107,7 @@ public final class FixedPinsClient: Sendable {
         reporting, trust: pins.trust, storage: storage, clocks: clocks
       ) { [weak events] in events?.send(.reporting($0)) }
     } catch { throw .badReporting(error) }
-    judge = FixedJudge(policy: policy, clocks: clocks, events: events, reporter: reporter)
+    judge = FixedPinEvaluator(policy: policy, clocks: clocks, events: events, reporter: reporter)
     do throws(TrustError) {
       transport = try PinnedTransport(
         trust: pins.trust, judge: judge,

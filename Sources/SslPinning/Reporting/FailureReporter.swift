@@ -14,7 +14,7 @@ import SslPinningRules
 package final class FailureReporter: Sendable {
   private let includesReportOnly: Bool
   private let inbox: Locked<ReportInbox>
-  private let courier: ReportCourier
+  private let courier: ReportUploader
   private let clocks: Clocks
   private let wakeUps: AsyncStream<Void>.Continuation
   private let worker: Task<Void, Never>
@@ -33,7 +33,7 @@ package final class FailureReporter: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let inbox = Locked(ReportInbox())
-    let courier = ReportCourier(
+    let courier = ReportUploader(
       config: config, collectors: try config.collectors(), inbox: inbox,
       file: AtomicFile(path: directory + "/failure-reports.json"), rules: rules, poster: poster,
       clocks: clocks, events: events, wake: { continuation.yield() })

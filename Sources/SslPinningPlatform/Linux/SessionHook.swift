@@ -63,7 +63,7 @@ import SslPinningRules
           spelling: transfer.host, host: host, presented: verdict.presented, accepted: generation)
         return (PP_ACCEPT, proof, "")
       }
-      if !transfer.refreshed, transport.judge.wantsRefresh(after: evaluation) {
+      if !transfer.refreshed, transport.judge.requestRefresh(after: evaluation) {
         parkedFor.withLock { $0[transfer.id] = evaluation }
         // The text is for the case that the transfer cannot be parked.
         return (PP_REFRESH, nil, transport.refusals.note(evaluation))

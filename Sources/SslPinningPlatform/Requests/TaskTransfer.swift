@@ -127,7 +127,7 @@ extension TaskTransfer {
   ///   - start: makes the transfer of a hop.
   /// - Throws: ``SslPinningRules/PinEvaluation`` for a refusal, the error of the app's own body, or `URLError`.
   static func run(
-    _ first: Hop, within seconds: Double?, judge: any PinJudge,
+    _ first: Hop, within seconds: Double?, judge: any PinEvaluating,
     refusal: (any Error) -> PinEvaluation?, start: (Hop) throws -> TaskTransfer
   ) async throws -> (response: HTTPURLResponse, body: Data, last: TaskTransfer) {
     let end = seconds.map { continuousMoment() + $0 }

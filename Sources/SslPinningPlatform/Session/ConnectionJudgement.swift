@@ -36,7 +36,7 @@ struct ConnectionJudgement: Sendable {
     var (evidence, certificates) = await validate(
       transport.validator, host, transport.judge.time?.dates ?? [])
     var (evaluation, generation) = judged(evidence, host: host)
-    if evaluation.decision == .refuse, transport.judge.wantsRefresh(after: evaluation) {
+    if evaluation.decision == .refuse, transport.judge.requestRefresh(after: evaluation) {
       await refresh(after: evaluation)
       if case .chainRejected = evaluation.outcome {
         // A newer statement may say that a certificate which looked early to this clock is valid by now.

@@ -52,7 +52,7 @@ extension PinnedTransport {
     } catch {
       evaluation = PinEvaluation(host: host, outcome: .unreadableHost(error), decision: .refuse)
     }
-    if evaluation.decision == .refuse { _ = judge.wantsRefresh(after: evaluation) }
+    if evaluation.decision == .refuse { _ = judge.requestRefresh(after: evaluation) }
     judge.record(evaluation, of: ConnectionFacts(certificates: certificates))
     return evaluation
   }

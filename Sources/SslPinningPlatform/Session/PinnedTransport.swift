@@ -6,7 +6,7 @@ import SslPinningRules
 #endif
 
 /// The door to a platform's pinned `URLSession`s: every connection of every session made here is
-/// judged by one ``PinJudge`` before a byte of a request leaves.
+/// judged by one ``PinEvaluating`` before a byte of a request leaves.
 ///
 /// - Every connection counts: redirects to another host, connections reused after a change of pins,
 ///   HTTP/2 streams. On Linux TLS sessions are never resumed, because resumption skips the verdict; Apple's
@@ -16,7 +16,7 @@ import SslPinningRules
 /// - A session that cannot pin fails every request with the cause; it never sends one unpinned.
 public final class PinnedTransport: Sendable {
   /// Who decides.
-  public let judge: any PinJudge
+  public let judge: any PinEvaluating
   /// Judges chains under the transport's trust mode.
   let validator: ChainValidator
   /// The verdicts behind the platform's errors.
@@ -34,13 +34,13 @@ public final class PinnedTransport: Sendable {
   /// A transport whose chains are judged under `trust` and whose pins `judge` knows.
   ///
   /// - Throws: ``TrustError`` where an anchor cannot be read.
-  public convenience init(trust: TrustMode, judge: any PinJudge) throws(TrustError) {
+  public convenience init(trust: TrustMode, judge: any PinEvaluating) throws(TrustError) {
     try self.init(trust: trust, judge: judge, longestRefresh: 3)
   }
 
   /// - Parameter longestRefresh: tests on busy machines are more patient than apps.
   package init(
-    trust: TrustMode, judge: any PinJudge, longestRefresh: Double,
+    trust: TrustMode, judge: any PinEvaluating, longestRefresh: Double,
     settings: RequestSettings = RequestSettings()
   ) throws(TrustError) {
     self.settings = settings
@@ -102,7 +102,7 @@ public final class PinnedTransport: Sendable {
       ?? platform.recent.refusal(for: error, at: continuousSeconds())
   }
 
-  /// To be called when the judge's ``PinJudge/generation`` has grown, so that open connections are
+  /// To be called when the judge's ``PinEvaluating/generation`` has grown, so that open connections are
   /// retired at once.
   ///
   /// On Linux there is nothing to do: every request is held against the generation anyway. On Apple's

@@ -59,7 +59,7 @@ import SslPinningRules
     ///   where the evaluation's decision is `accept`. Look at the judge's generation *before*.
     /// - Parameter storeContext: OpenSSL's `X509_STORE_CTX *`.
     package func verdict(
-      storeContext: OpaquePointer, host: HostName, judge: any PinJudge
+      storeContext: OpaquePointer, host: HostName, judge: any PinEvaluating
     ) -> ChainVerdict {
       ERR_set_mark()
       defer { ERR_pop_to_mark() }

@@ -103,7 +103,7 @@ public struct PinEvaluation: Hashable, Sendable {
   /// Whether a newer registry could change the verdict: the host's pins are stale, or the registry
   /// itself is, or it does not list the host yet, or its time makes a certificate valid that is not
   /// valid yet by a clock that is behind.
-  package var mayBeStale: Bool {
+  package var couldChangeAfterRefresh: Bool {
     guard decision == .refuse else { return false }
     return switch outcome {
     case .mismatch, .noLivePin, .uncheckable, .clientTooOld, .registryExpired, .unlisted: true

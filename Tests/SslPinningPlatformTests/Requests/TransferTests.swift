@@ -178,7 +178,7 @@ struct TransferTests {
     let requests = Locked<[URLRequest]>([])
 
     func run(
-      _ first: Hop, refusal: PinEvaluation? = nil, judge: any PinJudge,
+      _ first: Hop, refusal: PinEvaluation? = nil, judge: any PinEvaluating,
       answers: [@Sendable (TaskTransfer) -> Void]
     ) async throws -> (response: HTTPURLResponse, body: Data, last: TaskTransfer) {
       try await TaskTransfer.run(

@@ -164,7 +164,7 @@ private typealias Bind =
   @convention(c) (UnsafeRawPointer?, UnsafeMutablePointer<CChar>?) -> Bool
 
 /// A judge under whom the process has no descriptor left from the moment it wants a refresh on.
-private final class StarvingJudge: PinJudge {
+private final class StarvingJudge: PinEvaluating {
   private let judge: ScriptedJudge
   private let usual: rlimit
 
@@ -189,7 +189,7 @@ private final class StarvingJudge: PinJudge {
 
   func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {}
 
-  func wantsRefresh(after refusal: PinEvaluation) -> Bool {
+  func requestRefresh(after refusal: PinEvaluation) -> Bool {
     var limit = rlimit(rlim_cur: 0, rlim_max: usual.rlim_max)
     return setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
   }

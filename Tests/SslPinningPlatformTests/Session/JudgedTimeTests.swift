@@ -84,7 +84,7 @@ struct JudgedTimeTests {
     ] as [(Int64, Int64?, Bool)] {
       site.judge.setTime(time(Times(clock: clock, floor: floor, isValid: false)))
       let refusal = try #require(await site.refusal(of: try site.url(), over: site.session()))
-      #expect(refusal.mayBeStale == mayHelp, "\(clock) \(String(describing: floor))")
+      #expect(refusal.couldChangeAfterRefresh == mayHelp, "\(clock) \(String(describing: floor))")
     }
   }
 

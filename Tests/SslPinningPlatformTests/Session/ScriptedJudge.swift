@@ -4,7 +4,7 @@ import SslPinningRules
 import TLSTools
 
 /// A judge whose pins the test sets: host patterns to identities, everything else unlisted.
-final class ScriptedJudge: PinJudge {
+final class ScriptedJudge: PinEvaluating {
   private struct State {
     var policy: PinningPolicy
     var generation: UInt64 = 1
@@ -87,8 +87,8 @@ final class ScriptedJudge: PinJudge {
     body?(self, evaluation)
   }
 
-  func wantsRefresh(after refusal: PinEvaluation) -> Bool {
-    refusal.mayBeStale && state.withLock { $0.onRefresh != nil }
+  func requestRefresh(after refusal: PinEvaluation) -> Bool {
+    refusal.couldChangeAfterRefresh && state.withLock { $0.onRefresh != nil }
   }
 
   func refresh(after refusal: PinEvaluation) async {

@@ -67,7 +67,7 @@ struct CriticalMemberTests {
         #expect(verdict.outcome == .clientTooOld(["port"]))
         #expect(verdict.decision == .refuse)
         // The next statement may demand it no longer.
-        #expect(verdict.mayBeStale)
+        #expect(verdict.couldChangeAfterRefresh)
       }
       #expect(try client.accepts("b.example", leaf: 2))
       let problem = RegistryProblem.unknownDemands(try HostPattern("a.example"), ["port"])

@@ -202,7 +202,7 @@ struct StatementRuleTests {
     let verdict = try client.verdict(at: later)
     #expect(verdict.outcome == .registryExpired(at: registry.issued + registry.lifetime))
     #expect(verdict.decision == .refuse)
-    #expect(verdict.mayBeStale)
+    #expect(verdict.couldChangeAfterRefresh)
     #expect(verdict.rule == "expired-registry")
     #expect(!verdict.description.isEmpty)
     // Report-only forgives nothing of that, and unlisted hosts are refused too.

@@ -14,7 +14,7 @@ struct HandedRegistryTests {
   private static let minimum = RegistryMinimum(epoch: 0, issued: SignedRegistry.start)
 
   private func refusal(
-    _ keeper: RegistryKeeper, _ document: [UInt8]
+    _ keeper: RegistryUpdater, _ document: [UInt8]
   ) async -> SslPinningError? {
     do throws(SslPinningError) {
       _ = try await keeper.accept(handed: document)

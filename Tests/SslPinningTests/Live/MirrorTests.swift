@@ -14,7 +14,7 @@ struct MirrorTests {
   init() throws { stage = try PlacesStage() }
 
   /// A client of version 1, whose statement names two mirrors.
-  private func keeper() async throws -> RegistryKeeper {
+  private func keeper() async throws -> RegistryUpdater {
     stage.set(.own, .parts(try stage.document(1, mirrors: Self.mirrors), tag: "\"one\""))
     let keeper = try await stage.keeper()
     _ = await keeper.refresh(bypassingCaches: false)
@@ -111,7 +111,7 @@ struct MirrorTests {
     stage.set(
       try PlacesStage.place(1), .parts(try stage.document(2, ["a.example", "c.example"])))
     let refusal = PinEvaluation(host: "c.example", outcome: .unlisted, decision: .refuse)
-    #expect(keeper.wantsRefresh(after: refusal))
+    #expect(keeper.requestRefresh(after: refusal))
     await keeper.refresh(after: refusal)
     #expect(try keeper.versionInForce == "0.2" && keeper.lists(HostName("c.example")))
   }
@@ -142,11 +142,11 @@ struct MirrorTests {
     let keeper = try await keeper()
     stage.set(try PlacesStage.place(1), .silent)
     stage.set(try PlacesStage.place(2), .silent)
-    #expect(keeper.wantsRefresh(after: refusal("b.example")))
+    #expect(keeper.requestRefresh(after: refusal("b.example")))
     let first = Task { await keeper.refresh(after: refusal("b.example")) }
     #expect(await stage.isAsked(2))
     stage.set(.own, .parts(try stage.document(2, ["a.example", "c.example"])))
-    #expect(keeper.wantsRefresh(after: refusal("c.example")))
+    #expect(keeper.requestRefresh(after: refusal("c.example")))
     await keeper.refresh(after: refusal("c.example"))
     #expect(try keeper.versionInForce == "0.2" && keeper.lists(HostName("c.example")))
     for place in [1, 2] { stage.set(try PlacesStage.place(place), .failing()) }
@@ -173,9 +173,9 @@ struct MirrorTests {
   }
 
   /// Whether a request that was refused would wait, and find its host listed then.
-  private func isServed(_ host: String, by keeper: RegistryKeeper) async throws -> Bool {
+  private func isServed(_ host: String, by keeper: RegistryUpdater) async throws -> Bool {
     let refusal = refusal(host)
-    guard keeper.wantsRefresh(after: refusal) else { return false }
+    guard keeper.requestRefresh(after: refusal) else { return false }
     await keeper.refresh(after: refusal)
     return try keeper.lists(HostName(host))
   }
@@ -289,13 +289,13 @@ struct MirrorTests {
   func shared() async throws {
     let keeper = try await keeper()
     stage.set(.own, .silent)
-    #expect(keeper.wantsRefresh(after: refusal("b.example")))
+    #expect(keeper.requestRefresh(after: refusal("b.example")))
     let begun = keeper.state.withLock { $0.flights }
-    #expect(keeper.wantsRefresh(after: refusal("c.example")))
+    #expect(keeper.requestRefresh(after: refusal("c.example")))
     #expect(keeper.state.withLock { $0.flights } == begun)
     // One that hangs they do not share.
     stage.clock.advance(by: 1)
-    #expect(keeper.wantsRefresh(after: refusal("d.example")))
+    #expect(keeper.requestRefresh(after: refusal("d.example")))
     #expect(keeper.state.withLock { $0.flights } == begun + 1)
     stage.set(.own, .failing())
   }

@@ -14,7 +14,7 @@ struct PartsTests {
   init() throws { stage = try PlacesStage() }
 
   /// A client of version 1, which is asked about from now on.
-  private func keeper(storing: Bool = false, tag: String? = nil) async throws -> RegistryKeeper {
+  private func keeper(storing: Bool = false, tag: String? = nil) async throws -> RegistryUpdater {
     stage.set(.own, .parts(try stage.document(1), tag: tag))
     let keeper = try await stage.keeper(storing: storing)
     #expect(stage.asked() == ["own document"])
@@ -161,7 +161,7 @@ struct PartsTests {
     _ = await keeper.refresh(bypassingCaches: false)
     _ = stage.asked()
     let refusal = PinEvaluation(host: "c.example", outcome: .unlisted, decision: .refuse)
-    #expect(keeper.wantsRefresh(after: refusal))
+    #expect(keeper.requestRefresh(after: refusal))
     await keeper.refresh(after: refusal)
     #expect(stage.asked() == ["own statement 0"])
   }
@@ -195,5 +195,5 @@ struct PartsTests {
 
 /// A client whose process has ended. Unchecked: the test writes once, then only reads.
 private final class Former: @unchecked Sendable {
-  weak var keeper: RegistryKeeper?
+  weak var keeper: RegistryUpdater?
 }

@@ -90,14 +90,14 @@ struct PlacesStage {
 
   func keeper(
     storing: Bool = false, handed: [UInt8]? = nil, bundle: [UInt8]? = nil
-  ) async throws -> RegistryKeeper {
+  ) async throws -> RegistryUpdater {
     var config = SslPinningConfig(
       endpointUrl: "https://registry.example/\(SignedRegistry.name)", signingKeyBase64: "",
       storage: storing ? .directory(directory.file("state")) : .none)
     config.bundledRegistry = bundle.map { Data($0) }
     let store =
       storing ? StateStore(directory: directory.path("state"), identity: "x", trust: trust) : nil
-    return try await RegistryKeeper(
+    return try await RegistryUpdater(
       config: config, source: .live { await answer($0) }, trust: trust, store: store,
       handed: handed, clocks: clock.clocks)
   }

@@ -17,7 +17,7 @@ struct RefusedRequestTests {
   init() throws { stage = try PlacesStage() }
 
   /// A keeper of version 1, which lists a.example.
-  private func keeper(mirrors: [Int] = []) async throws -> RegistryKeeper {
+  private func keeper(mirrors: [Int] = []) async throws -> RegistryUpdater {
     let mirrors = mirrors.map(PlacesStage.mirror)
     stage.set(.own, .parts(try stage.document(1, mirrors: mirrors)))
     let keeper = try await stage.keeper()
@@ -33,10 +33,10 @@ struct RefusedRequestTests {
   }
 
   /// The version by which a request is judged again that was refused.
-  private func request(_ refusal: PinEvaluation, to keeper: RegistryKeeper) -> Task<String?, Never>
+  private func request(_ refusal: PinEvaluation, to keeper: RegistryUpdater) -> Task<String?, Never>
   {
     Task {
-      guard keeper.wantsRefresh(after: refusal) else { return nil }
+      guard keeper.requestRefresh(after: refusal) else { return nil }
       await keeper.refresh(after: refusal)
       return keeper.versionInForce
     }
@@ -116,7 +116,7 @@ struct RefusedRequestTests {
     ]
     let asked = Locked(0)
     let isOpen = Locked(false)
-    let keeper = try await RegistryKeeper(
+    let keeper = try await RegistryUpdater(
       config: SslPinningConfig(
         endpointUrl: "https://registry.example/\(SignedRegistry.name)", signingKeyBase64: "",
         storage: .none),

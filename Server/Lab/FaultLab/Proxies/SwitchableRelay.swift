@@ -4,7 +4,7 @@ import TLSTools
 /// A TCP forwarder on one loopback port whose destination can be changed while it runs: the same
 /// URL leads to the real server before an attack and to the attacker during it.
 ///
-/// It carries bytes and looks at none.
+/// It carries bytes and probes none.
 public final class SwitchableRelay: Sendable {
   private let core: RelayCore
 

@@ -47,7 +47,7 @@ final class ConnectionAcceptor: Sendable {
             turnAway()
           }
         } catch {
-          // Out of descriptors: the connection still waits, so look again a little later.
+          // Out of descriptors: the connection still waits, so probe again a little later.
           if !stop.sleep(milliseconds: 20) { return }
         }
       }

@@ -16,7 +16,7 @@ struct DemoProofs {
 
   /// Waits for the registry's first document and makes the client from it.
   func registryVerified() async throws -> (SslPinningClient, proof: String) {
-    for host in [DemoStage.shop, DemoStage.bank] { await stage.service.look(at: host) }
+    for host in [DemoStage.shop, DemoStage.bank] { await stage.service.probe(host) }
     let client = try await client(registry: stage.registryURL)
     guard client.registryProblems.isEmpty else {
       throw DemoFailure("the registry has problems: \(client.registryProblems)")
@@ -78,8 +78,8 @@ struct DemoProofs {
     let old = client.registryStamp.payloadDigest
     try stage.rotateShopKey()
     let rotated = Date()
-    // The watcher looks by itself every second; publishing takes three agreeing looks.
-    await stage.service.look(at: DemoStage.shop)
+    // The monitor probes by itself every second; publishing takes three agreeing probes.
+    await stage.service.probe(DemoStage.shop)
     guard try await get(stage.shopURL, session) == "Welcome to the shop.\n" else {
       throw DemoFailure("another server answered")
     }

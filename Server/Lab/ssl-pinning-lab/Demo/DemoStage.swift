@@ -91,7 +91,7 @@ final class DemoStage: Sendable {
         patterns: [.exact(try HostName(name))])
     }
     let path = directory.path(percentEncoded: false)
-    // A second between rounds and 200 ms between looks, so that a person need not wait a minute.
+    // A second between rounds and 200 ms between probes, so that a person need not wait a minute.
     return try RegistryService(
       configuration: ServerConfiguration(
         documents: [DocumentConfiguration(file: Self.file, endpoints: endpoints)],
@@ -99,7 +99,7 @@ final class DemoStage: Sendable {
         storage: .sqlite(
           path: directory.appending(path: "registry.db").path(percentEncoded: false)),
         tls: TLSConfiguration(
-          directory: path, interval: 1000, lookInterval: 200,
+          directory: path, interval: 1000, confirmationInterval: 200,
           anchors: anchors.path(percentEncoded: false))),
       log: .silent)
   }

@@ -52,7 +52,7 @@ struct RowResult: Sendable {
       case .change(let body): return RowResult(row, try await body(log))
       case .attack(let body): return RowResult(row, try await body())
       }
-    } catch let error as LetIn {
+    } catch let error as Breach {
       return RowResult(row: row, end: .accepted, text: error.description)
     } catch let error as SslPinningError where !row.isAttack {
       return RowResult(row: row, end: .lockedOut, text: "LOCK-OUT: no client: \(error)")

@@ -24,9 +24,9 @@ enum KillCommand {
       for kind in kinds {
         group.addTask { [times] in
           do {
-            let ledger = try await KillDrill.run(kind, times: times, program: program)
-            say("\(kind.rawValue): \(ledger.line)")
-            return ledger.isPassed
+            let endpointKeys = try await KillDrill.run(kind, times: times, program: program)
+            say("\(kind.rawValue): \(endpointKeys.line)")
+            return endpointKeys.isPassed
           } catch {
             say("\(kind.rawValue): could not be drilled: \(error)")
             return false

@@ -3,7 +3,7 @@ import RegistryServer
 import RegistryStores
 import TestSupport
 
-/// Kills a process that writes, with `kill -9`, at any moment of its life, again and again, and looks
+/// Kills a process that writes, with `kill -9`, at any moment of its life, again and again, and probes
 /// after each time whether everything that was acknowledged is there.
 ///
 /// - In every second round somebody else reads meanwhile, through a handle of its own; in the others
@@ -21,20 +21,20 @@ struct KillDrill: Sendable {
   ) async throws -> KillLedger {
     let ground = try await KillGround.prepare(kind)
     let drill = KillDrill(kind: kind, times: times, program: program)
-    var ledger = KillLedger()
+    var endpointKeys = KillLedger()
     for round in 1...times {
-      try await drill.round(round, on: ground, &ledger)
+      try await drill.round(round, on: ground, &endpointKeys)
     }
-    try await drill.readAll(ground, &ledger)
+    try await drill.readAll(ground, &endpointKeys)
     try await ground.stop()
-    return ledger
+    return endpointKeys
   }
 
   private func round(
-    _ number: Int, on ground: KillGround, _ ledger: inout KillLedger
+    _ number: Int, on ground: KillGround, _ endpointKeys: inout KillLedger
   ) async throws {
     let dsn = ground.dsn(kind)
-    let reader = number % 2 == 0 ? try StoreReader(kind.open(dsn), from: ledger.newest) : nil
+    let reader = number % 2 == 0 ? try StoreReader(kind.open(dsn), from: endpointKeys.newest) : nil
     let writer = try ChildProcess(
       program, ["store-writer", "--store", kind.rawValue, "--dsn", dsn])
     // Some die before they have begun, most in the midst of it.
@@ -46,11 +46,11 @@ struct KillDrill: Sendable {
     guard outcome.exitCode == 128 + SIGKILL else {
       throw ChildProcess.Failure.ended(program: "store-writer", outcome)
     }
-    for reading in await reader?.finish() ?? [] { ledger.enter(reading) }
+    for reading in await reader?.finish() ?? [] { endpointKeys.enter(reading) }
     if killsServer { try await ground.launchServer() }
     let lines = outcome.stdout.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
     let store = try kind.open(dsn)
-    ledger.enter(
+    endpointKeys.enter(
       acknowledged: lines.compactMap { Self.number("acknowledged ", $0) },
       found: lines.first.flatMap { Self.number("ready ", $0) },
       reopened: try await Self.reading(of: store))
@@ -81,9 +81,9 @@ struct KillDrill: Sendable {
   }
 
   /// The whole history, in one piece.
-  private func readAll(_ ground: KillGround, _ ledger: inout KillLedger) async throws {
+  private func readAll(_ ground: KillGround, _ endpointKeys: inout KillLedger) async throws {
     let store = try kind.open(ground.dsn(kind))
-    ledger.enter(try await Self.reading(of: store, limit: .max))
+    endpointKeys.enter(try await Self.reading(of: store, limit: .max))
     await store.close()
   }
 

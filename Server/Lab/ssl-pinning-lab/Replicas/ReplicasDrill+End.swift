@@ -50,13 +50,13 @@ extension ReplicasDrill {
   private static let momentary = Duration.milliseconds(500)
 
   private func count(_ complete: Int) async throws {
-    let (book, ledgers) = (stage.book, stage.book.ledgers)
+    let (book, keysByEndpoint) = (stage.book, stage.book.keysByEndpoint)
     for failure in book.failures.prefix(10) { report.fault(failure) }
     let overlaps = stage.logs.leaders.overlaps.filter { $0 > Self.momentary }
     for overlap in overlaps { report.fault("two led at once for \(overlap.inMilliseconds) ms") }
-    let backwards = ledgers.map(\.backwards).reduce(0, +)
-    let conflicts = ledgers.map(\.twice).reduce(0, +)
-    let dropped = ledgers.map(\.dropped).reduce(0, +)
+    let backwards = keysByEndpoint.map(\.backwards).reduce(0, +)
+    let conflicts = keysByEndpoint.map(\.twice).reduce(0, +)
+    let dropped = keysByEndpoint.map(\.dropped).reduce(0, +)
     let audits = try await audit()
     let twice = audits.flatMap(\.twice)
     let lost = audits.flatMap(\.lost)
@@ -75,7 +75,7 @@ extension ReplicasDrill {
     let keys = stage.rotator.shown.values.map(\.count).reduce(0, +)
     report.note(
       "\(book.requests) requests, \(book.failures.count) failures, \(complete) answers completed after"
-        + " SIGTERM, \(ledgers.map(\.versions).reduce(0, +)) versions, \(keys) keys,"
+        + " SIGTERM, \(keysByEndpoint.map(\.versions).reduce(0, +)) versions, \(keys) keys,"
         + " \(conflicts + twice.count) published twice, \(lost.count) lost, \(overlaps.count) times two"
         + " leaders")
     if let longest = stage.logs.leaders.overlaps.max(), overlaps.isEmpty {

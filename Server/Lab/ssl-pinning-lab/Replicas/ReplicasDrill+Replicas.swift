@@ -9,14 +9,14 @@ extension ReplicasDrill {
     try await until("every replica publishes every endpoint") {
       everybody.allSatisfy { stage.rotator.isPublished(by: $0) }
     }
-    let (start, looks) = (ContinuousClock.now, try stage.replicas.map(self.looks))
+    let (start, probes) = (ContinuousClock.now, try stage.replicas.map(self.probes))
     stage.rotator.start(every: .seconds(1))
     let count = options.isQuick ? 3 : 15
     try await until("\(count) changes are seen everywhere") {
       delays(since: start).count >= count
     }
-    let lookers = try everybody.filter { try self.looks(of: stage.replicas[$0]) > looks[$0] }
-    if lookers != [leader] { report.fault("\(lookers) look at endpoints, and \(leader) leads") }
+    let probers = try everybody.filter { try self.probes(of: stage.replicas[$0]) > probes[$0] }
+    if probers != [leader] { report.fault("\(probers) probe endpoints, and \(leader) leads") }
     let taken = delays(since: start).sorted()
     let median = taken[taken.count / 2]
     report.note(
@@ -53,8 +53,8 @@ extension ReplicasDrill {
     }
   }
 
-  private func looks(of replica: Replica) throws -> Double {
-    try metric("ssl_pinning_look_duration_seconds_count", of: replica)
+  private func probes(of replica: Replica) throws -> Double {
+    try metric("ssl_pinning_probe_duration_seconds_count", of: replica)
   }
 
   private func metric(_ name: String, of replica: Replica) throws -> Double {
@@ -62,12 +62,12 @@ extension ReplicasDrill {
     let line = String(decoding: page, as: UTF8.self).split(separator: "\n")
       .first { $0.hasPrefix(name + " ") }
     guard let value = line?.split(separator: " ").last.flatMap({ Double($0) }) else {
-      throw Unshown("replica \(replica.number) has no \(name)")
+      throw Inconclusive("replica \(replica.number) has no \(name)")
     }
     return value
   }
 
   private func delays(since start: ContinuousClock.Instant) -> [Duration] {
-    stage.book.ledgers.flatMap { $0.delays(among: options.replicas, since: start) }
+    stage.book.keysByEndpoint.flatMap { $0.delays(among: options.replicas, since: start) }
   }
 }

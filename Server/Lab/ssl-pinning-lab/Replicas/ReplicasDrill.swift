@@ -66,7 +66,7 @@ final class ReplicasDrill: Sendable {
     let deadline = ContinuousClock.now + .seconds(limit)
     while try !holds() {
       try Task.checkCancellation()
-      if let problem = stage.rotator.problem { throw Unshown("no key was changed: \(problem)") }
+      if let problem = stage.rotator.problem { throw Inconclusive("no key was changed: \(problem)") }
       try show(.now < deadline, "\(what): not within \(Int(limit)) s")
       try await Task.sleep(for: .milliseconds(5))
     }

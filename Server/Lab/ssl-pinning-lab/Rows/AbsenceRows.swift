@@ -10,7 +10,7 @@ import TLSTools
 enum AbsenceRows {
   static let all: [Row] = [
     .change("client offline 60 days") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, asleep) = (scene.site, scene.stage, scene.app)
       await log.get(try site.url(), asleep.dialers, expecting: site.body)
       for _ in 0..<3 {
@@ -26,7 +26,7 @@ enum AbsenceRows {
       return ChangeOutcome("three rotations meanwhile; asleep in memory, and restarted", log)
     },
     .change("signing keys rotated three times while offline") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, asleep) = (scene.site, scene.stage, scene.app)
       try stage.registry.beginEpoch(online: .generate(.p256))
       try stage.registry.publish()
@@ -49,7 +49,7 @@ enum AbsenceRows {
       return ChangeOutcome("key set 1 on disk, 4 in force", log)
     },
     .change("registry down 80 days") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, asleep) = (scene.site, scene.stage, scene.app)
       await log.get(try site.url(), asleep.dialers, expecting: site.body)
       stage.registry.server.stop()
@@ -68,7 +68,7 @@ enum AbsenceRows {
       return ChangeOutcome("restarted from storage on day 80, verdicts say stale", log)
     },
     .change("registry down 120 days, pinning kept") { log in
-      let scene = try await Scene(adjust: { $0.whenExpired = .keepPinning })
+      let scene = try await Scenario(adjust: { $0.whenExpired = .keepPinning })
       let (site, stage) = (scene.site, scene.stage)
       stage.registry.server.stop()
       stage.timeline.pass(days: 120)
@@ -80,7 +80,7 @@ enum AbsenceRows {
       return ChangeOutcome("beyond the statement's end, for apps that chose it", log)
     },
     .change("registry answers garbage") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       let good = try stage.registry.publish()
       let answers = garbage(good)
@@ -90,7 +90,7 @@ enum AbsenceRows {
         site.lead()
         do {
           try await app.client.refresh()
-          throw Unshown("status \(answer.status) was no garbage")
+          throw Inconclusive("status \(answer.status) was no garbage")
         } catch is SslPinningError {}
         await log.get(
           try site.url(), app.dialers + (try await stage.start().dialers), expecting: site.body)
@@ -98,7 +98,7 @@ enum AbsenceRows {
       return ChangeOutcome("\(answers.count) kinds of it, each met running and at a start", log)
     },
     .change("endpoint moved") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       let elsewhere = try Site(site.host, stage.issue(site.host))
       try stage.registry.publish {
@@ -115,7 +115,7 @@ enum AbsenceRows {
       return ChangeOutcome("to another machine with a listed key, and to another port", log)
     },
     .change("registry moved") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let (site, next) = (try stage.site(), Locked<HTTPResponse?>(nil))
       let first = try stage.registry.publish { try $0.list(site.host, site.server.identity) }
       let here = try LocalTLSServer(identity: stage.issue("registry.localhost")) { _ in
@@ -140,7 +140,7 @@ enum AbsenceRows {
       return ChangeOutcome("its server redirects to another host and path, over https", log)
     },
     .change("host missing from a newer document") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       let other = try stage.site("bank.localhost")
       try stage.registry.publish {
@@ -158,7 +158,7 @@ enum AbsenceRows {
       return ChangeOutcome("its last pins stay, and it is reported", log)
     },
     .change("first start without a network") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let site = try stage.site()
       let bundled = Data(
         try stage.registry.publish { try $0.list(site.host, site.server.identity) })

@@ -28,17 +28,17 @@ enum BodyRows {
       $0.maximumRegistryBytes = 1_000_000
       $0.fetchTimeout = 1
     }
-    let scene = try await Scene(adjust: limit)
+    let scene = try await Scenario(adjust: limit)
     scene.stage.registry.respond(response)
     var reason: String?
     do { try await scene.app.client.refresh() } catch { reason = given(error) }
-    guard let reason else { throw Unshown("the refresh did not end as it must") }
+    guard let reason else { throw Inconclusive("the refresh did not end as it must") }
     do {
       _ = try await scene.stage.start {
         limit(&$0)
         $0.storage = .none
       }
-      throw Unshown("a first start brought a client")
+      throw Inconclusive("a first start brought a client")
     } catch let error as SslPinningError {
       try show(given(error) != nil, "the first start failed with \(error)")
     }

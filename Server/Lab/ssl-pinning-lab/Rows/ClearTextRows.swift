@@ -10,7 +10,7 @@ enum ClearTextRows {
 
   static let all: [Row] = [
     .attack("redirect to an unlisted host") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let attacker = try LocalTLSServer(identity: scene.stage.issue(elsewhere)) { _ in .text("read")
       }
       let away = try Site.url(elsewhere, attacker.port).absoluteString
@@ -21,7 +21,7 @@ enum ClearTextRows {
         })
     },
     .attack("redirect to clear text") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let attacker = try LocalHTTPServer { _ in .text("read") }
       let away = "http://\(scene.site.host):\(attacker.port)/account"
       return try AttackOutcome(
@@ -36,25 +36,25 @@ enum ClearTextRows {
         })
     },
     .attack("direct clear text") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let attacker = try LocalHTTPServer { _ in .text("read") }
       guard let url = URL(string: "http://\(scene.site.host):\(attacker.port)/account") else {
-        throw Unshown("no URL")
+        throw Inconclusive("no URL")
       }
       return AttackOutcome(
         "a listed host, asked over http",
-        try await Exhibit(
+        try await AttackTrial(
           url, attacker: attacker, control: .ordinarySession(), pinned: scene.app.dialers,
           .before("clear-text")))
     },
     .attack("registry over clear text") {
       let lines = try ProxyLines.installed.get()
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let document = try scene.stage.registry.book.bytes()
       let attacker = try LocalHTTPServer { _ in HTTPResponse(body: document) }
       lines.clearText.redirect(to: .loopback(attacker.port))
       guard let url = URL(string: "http://registry.example/api/v1/app.json") else {
-        throw Unshown("no URL")
+        throw Inconclusive("no URL")
       }
       let start = Dialer(name: "a first start") { url in
         do throws(SslPinningError) {
@@ -70,16 +70,16 @@ enum ClearTextRows {
       }
       return AttackOutcome(
         "the attacker has the document at hand, and is not even asked for it",
-        try await Exhibit(
+        try await AttackTrial(
           url, attacker: attacker, control: .ordinarySession(), pinned: [start],
           .before("clear-text")))
     },
     .attack("registry redirected to clear text") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let document = try scene.stage.registry.book.bytes()
       let attacker = try LocalHTTPServer { _ in HTTPResponse(body: document) }
       guard let url = URL(string: "http://127.0.0.1:\(attacker.port)/app.json") else {
-        throw Unshown("no URL")
+        throw Inconclusive("no URL")
       }
       scene.stage.registry.respond(.redirect(to: url.absoluteString))
       let refresh = Dialer(name: "a refresh") { _ in
@@ -93,12 +93,12 @@ enum ClearTextRows {
       }
       return AttackOutcome(
         "the registry's server sends the app to clear text",
-        try await Exhibit(
+        try await AttackTrial(
           url, attacker: attacker, control: .ordinarySession(), pinned: [refresh],
           .before("clear-text")))
     },
     .attack("look-alike host") {
-      let scene = try await Scene(host: "bank.localhost")
+      let scene = try await Scenario(host: "bank.localhost")
       let names = [
         "bank.localhost.evil.localhost", "evil-bank.localhost", "bank-localhost.localhost",
         "banks.localhost", "www.bank.localhost", "xn--bnk-5cd.localhost", "ban\u{212A}.localhost",
@@ -106,12 +106,12 @@ enum ClearTextRows {
       ]
       let certified = names.filter { $0.utf8.allSatisfy { $0 < 128 } } + [scene.site.host]
       let identity = try scene.stage.authority.issue(
-        names: certified, validity: Stage.validity(scene.stage.timeline.world, from: -1, to: 30))
+        names: certified, validity: Environment.validity(scene.stage.timeline.world, from: -1, to: 30))
       let attacker = try LocalTLSServer(identity: identity) { _ in .text("read") }
-      var exhibits: [Exhibit] = []
+      var exhibits: [AttackTrial] = []
       for name in names {
         exhibits.append(
-          try await Exhibit(
+          try await AttackTrial(
             Site.url(name, attacker.port), attacker: attacker, control: scene.stage.control,
             pinned: scene.app.dialers,
             .either("unlisted-host", "leaf-pin", "unreadable-host")))
@@ -124,16 +124,16 @@ enum ClearTextRows {
 
   /// One exhibit for each way to say it.
   private static func redirects(
-    _ scene: Scene, to away: String, _ attacker: some Attacker, _ rule: String,
+    _ scene: Scenario, to away: String, _ attacker: some Attacker, _ rule: String,
     control: (Int) throws -> Dialer
-  ) async throws -> [Exhibit] {
-    var exhibits: [Exhibit] = []
+  ) async throws -> [AttackTrial] {
+    var exhibits: [AttackTrial] = []
     for status in [301, 302, 303, 307, 308] {
       let server = try LocalTLSServer(identity: scene.site.server.identity) { _ in
         .redirect(to: away, status: status)
       }
       exhibits.append(
-        try await Exhibit(
+        try await AttackTrial(
           Site.url(scene.site.host, server.port), attacker: attacker, control: control(status),
           pinned: scene.app.dialers, .either(rule)))
       try show(

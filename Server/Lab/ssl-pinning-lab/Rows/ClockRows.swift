@@ -7,7 +7,7 @@ import TLSTools
 enum ClockRows {
   static let all: [Row] = [
     .change("clock −30 h") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       stage.timeline.setDeviceWrong(by: -30 * Timeline.hour)
       let site = try stage.site()
       try stage.registry.publish { try $0.list(site.host, site.server.identity) }
@@ -24,8 +24,8 @@ enum ClockRows {
       return ChangeOutcome("a certificate that is not valid yet by the device's clock", log)
     },
     .change("clock +25 h") { log in
-      let stage = try Stage()
-      let site = try Site(Stage.host, stage.issue(Stage.host, to: 10))
+      let stage = try Environment()
+      let site = try Site(Environment.host, stage.issue(Environment.host, to: 10))
       let key = try SigningKey.generate(bits: 2048)
       let end = stage.timeline.world + 60
       let document = try stage.registry.publish {
@@ -51,7 +51,7 @@ enum ClockRows {
         "a pin that the device takes for 25 h too old, under format 1 and under a statement", log)
     },
     .change("clock −400 days") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage) = (scene.site, scene.stage)
       let bundled = Data(try stage.registry.book.bytes())
       stage.timeline.pass(days: 1)
@@ -70,7 +70,7 @@ enum ClockRows {
         "certificates 30 days old; running, from storage, and from a registry in the app", log)
     },
     .change("clock ahead for a while") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       let dialer = app.dialers.first
       for years: Int64 in [1, 30] {
@@ -78,7 +78,7 @@ enum ClockRows {
         site.lead()
         // Certificates have ended by such a clock: nobody can be served.
         if case .served? = try await dialer?.dial(site.url()) {
-          throw Unshown("served by an expired certificate")
+          throw Inconclusive("served by an expired certificate")
         }
         _ = try? await app.client.refresh()
         _ = try? await stage.start()
@@ -95,7 +95,7 @@ enum ClockRows {
       return ChangeOutcome("once it is right again everything goes on, and so do rotations", log)
     },
     .change("burnt counter") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       try stage.registry.publish { $0.version = (1 << 53) - 1 }
       try await app.client.refresh()
@@ -110,7 +110,7 @@ enum ClockRows {
       return ChangeOutcome("the last version there is; a new epoch begins at 1 again", log)
     },
     .change("stolen online key healed by a new epoch") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       try stage.registry.beginEpoch(online: .generate(.p256))
       try stage.registry.publish()
@@ -127,7 +127,7 @@ enum ClockRows {
       try await app.client.refresh()
       let dialer = app.dialers.first
       if case .served? = try await dialer?.dial(site.url()) {
-        throw Unshown("the theft locked nobody out")
+        throw Inconclusive("the theft locked nobody out")
       }
       try stage.registry.beginEpoch(online: .generate(.p256))
       try stage.registry.publish()
@@ -138,7 +138,7 @@ enum ClockRows {
       return ChangeOutcome("locked out by the thief, let in again by the root keys", log)
     },
     .change("root key replaced") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       let root = try TrustSigningKey.generate(.p256)
       try stage.registry.beginEpoch(online: .generate(.ed25519), root: root)
@@ -157,7 +157,7 @@ enum ClockRows {
     },
     .change("format 1 becomes format 2") { log in
       let key = try SigningKey.generate(bits: 2048)
-      let stage = try Stage()
+      let stage = try Environment()
       let site = try stage.site()
       try stage.registry.publish {
         try $0.list(site.host, site.server.identity)

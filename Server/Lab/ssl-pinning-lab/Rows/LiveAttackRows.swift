@@ -24,7 +24,7 @@ enum LiveAttackRows {
       }
     },
     .attack("registry server: denied key that the endpoint still shows") {
-      let stage = try Stage()
+      let stage = try Environment()
       let (site, other) = (try stage.site(), try stage.site("bank.localhost"))
       return try await live(on: stage, sites: [site, other]) { scene in
         let registry = scene.registry
@@ -56,7 +56,7 @@ enum LiveAttackRows {
       }
     },
     .attack("registry server: trusted CA between server and endpoint") {
-      let stage = try Stage()
+      let stage = try Environment()
       let site = try stage.site()
       let vantage = try InterceptingProxy.tunnelling { _, _ in .loopback(site.server.port) }
       return try await live(on: stage, sites: [site], vantagePoints: [vantage]) { scene in
@@ -68,7 +68,7 @@ enum LiveAttackRows {
       }
     },
     .attack("registry server: trusted new CA between server and endpoint") {
-      let stage = try Stage()
+      let stage = try Environment()
       let (site, other) = (try stage.site(), try stage.otherRoot())
       return try await live(on: stage, sites: [site], believing: [other]) { scene in
         let attacker = try InterceptingProxy.transparent(
@@ -81,7 +81,7 @@ enum LiveAttackRows {
       }
     },
     .attack("registry server: man in the middle cuts the other places off") {
-      let stage = try Stage()
+      let stage = try Environment()
       let (site, other) = (try stage.site(), try stage.otherRoot())
       let isCut = Locked(false)
       let vantage = try InterceptingProxy.tunnelling { _, _ in
@@ -130,16 +130,16 @@ enum LiveAttackRows {
 
   /// Runs a scene that ends with what an attack showed.
   static func live(
-    on stage: Stage? = nil, sites: [Site]? = nil, believing: [CertificateAuthority] = [],
+    on stage: Environment? = nil, sites: [Site]? = nil, believing: [CertificateAuthority] = [],
     vantagePoints: [InterceptingProxy] = [],
     _ body: (LiveScene) async throws -> AttackOutcome
   ) async throws -> AttackOutcome {
-    let stage = try stage ?? Stage()
+    let stage = try stage ?? Environment()
     var outcome: AttackOutcome?
     try await LiveScene.run(
       on: stage, sites: sites ?? [stage.site()], believing: believing, vantagePoints: vantagePoints
     ) { outcome = try await body($0) }
-    guard let outcome else { throw Unshown("nothing was attacked") }
+    guard let outcome else { throw Inconclusive("nothing was attacked") }
     return outcome
   }
 }

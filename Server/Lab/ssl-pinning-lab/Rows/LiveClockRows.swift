@@ -13,7 +13,7 @@ enum LiveClockRows {
 
   static let all: [Row] = Renewal.allCases.map { renewal in
     .change("registry server: clock −30 h, new certificate \(renewal.rawValue)") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let site = try stage.site()
       // Behind the machine's own time, by which the server judges chains.
       let time = VirtualTime(behind: 2 * Timeline.hour)

@@ -6,7 +6,7 @@ import TLSTools
 
 /// All endpoints of the real registry server that change at once: rotated together, or taken together.
 enum LiveCrowdRows {
-  private static let hosts = [Stage.host, "bank.localhost", "mail.localhost", "maps.localhost"]
+  private static let hosts = [Environment.host, "bank.localhost", "mail.localhost", "maps.localhost"]
 
   static let changes: [Row] = [
     .change("registry server: all endpoints rotate at once, announced") { log in
@@ -57,7 +57,7 @@ enum LiveCrowdRows {
         // For an hour: what is remembered of a change ends before that.
         try await scene.registry.pass(seconds: 60)
         try await scene.registry.pass(seconds: 3600, step: 60)
-        var exhibits: [Exhibit] = []
+        var exhibits: [AttackTrial] = []
         for (site, attacker) in zip(sites, attackers) {
           let other = LiveScene(
             stage: scene.stage, site: site, registry: scene.registry, app: scene.app)
@@ -68,7 +68,7 @@ enum LiveCrowdRows {
           "between the server and all \(sites.count) endpoints for an hour, by the trusted CA: held for"
             + " a person", exhibits)
       }
-      guard let outcome else { throw Unshown("nothing was attacked") }
+      guard let outcome else { throw Inconclusive("nothing was attacked") }
       return outcome
     },
     .attack("registry server: man in the middle of everything") {
@@ -91,7 +91,7 @@ enum LiveCrowdRows {
           try await registry.administrator.alerts().contains("key-withdrawn"), "nobody is told")
         // The app asks once an hour.
         try await registry.pass(seconds: 3600, step: 60)
-        var exhibits: [Exhibit] = []
+        var exhibits: [AttackTrial] = []
         for (site, attacker) in zip(sites, attackers) {
           let other = LiveScene(stage: scene.stage, site: site, registry: registry, app: scene.app)
           exhibits += try await other.useKey(of: attacker)
@@ -101,13 +101,13 @@ enum LiveCrowdRows {
             + " once; accepted for \(seconds) s, withdrawn \(withdrawn) s after he left, and refused from the"
             + " app's next hourly fetch on", exhibits)
       }
-      guard let outcome else { throw Unshown("nothing was attacked") }
+      guard let outcome else { throw Inconclusive("nothing was attacked") }
       return outcome
     },
   ]
 
-  /// Seconds within which a key is withdrawn that was there for a minute: thirty looks and ten minutes after it left,
-  /// and a round of looks until it is found to be gone.
+  /// Seconds within which a key is withdrawn that was there for a minute: thirty probes and ten minutes after it left,
+  /// and a round of probes until it is found to be gone.
   private static let withdrawal: Int64 = 720
 
   /// Has the server see a man in the middle at each site, whose certificates are from the CA that all believe.
@@ -126,7 +126,7 @@ enum LiveCrowdRows {
     fromTwoPlaces: Bool = false, massChange: MassChangeMode = .alert,
     _ body: (LiveScene, [Site]) async throws -> Void
   ) async throws {
-    let stage = try Stage()
+    let stage = try Environment()
     let sites = try hosts.map { try stage.site($0) }
     let ports = Dictionary(uniqueKeysWithValues: sites.map { ($0.host, $0.server.port) })
     let vantage = try InterceptingProxy.tunnelling { host, _ in ports[host].map(Endpoint.loopback) }

@@ -70,7 +70,7 @@ enum LiveForgeryRows {
         try await registry.keys.rotate(by: ["root1"])
         try await registry.reload()
         try await scene.app.client.refresh()
-        var exhibits: [Exhibit] = []
+        var exhibits: [AttackTrial] = []
         for epoch: Int64 in [1, 2] {
           let bytes = try scene.forgery(listing: identity, by: thief, epoch: epoch)
           let server = try LocalHTTPServer { _ in HTTPResponse(body: bytes) }

@@ -44,7 +44,7 @@ enum LiveMishapRows {
             try await registry.keys.rotate(by: ["root1"])
             try await registry.reload()
           }
-          // Ten minutes of the right time, and the next look.
+          // Ten minutes of the right time, and the next probe.
           try await registry.pass(seconds: 725, step: 5)
           try show(try registry.document.signed <= registry.time.now(), "signed in the next year")
           try await scene.app.client.refresh()
@@ -100,7 +100,7 @@ enum LiveMishapRows {
       return ChangeOutcome("locked out by the thief, let in again by the root keys", log)
     },
     .change("registry server: endpoint leaves the configuration") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let (site, lost) = (try stage.site(), try stage.site("bank.localhost"))
       try await LiveScene.run(on: stage, sites: [site, lost]) { scene in
         let registry = scene.registry
@@ -160,7 +160,7 @@ enum LiveMishapRows {
         try await LiveRegistryRows.rotate(scene, log)
       }
       return ChangeOutcome(
-        "older than the last rotation: apps that saw more keep it, new ones wait for three looks",
+        "older than the last rotation: apps that saw more keep it, new ones wait for three probes",
         log)
     },
     .change("registry server: stolen server key replaced") { log in

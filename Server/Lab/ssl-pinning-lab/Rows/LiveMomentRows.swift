@@ -15,10 +15,10 @@ enum LiveMomentRows {
         registry.lead(site.host, to: road.port)
         log.changed()
         var (isListed, since): (Bool, Int64) = (false, 0)
-        // Half an hour at least; longer where the server's looks have missed it by chance, as they may.
+        // Half an hour at least; longer where the server's probes have missed it by chance, as they may.
         for second in 0..<Int64(28_800) {
           if isListed, second >= max(1800, since + 600) { break }
-          // Each look dials anew; the app meets the canary in the same measure.
+          // Each probe dials anew; the app meets the canary in the same measure.
           let isCanary = second % 20 == 6
           road.redirect(
             to: .loopback(isCanary ? canary.server.port : site.server.port),

@@ -10,7 +10,7 @@ enum LiveNameRows {
 
   static let all: [Row] = [
     .change("registry server: a thousand silent names beside ten good ones") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let sites = try (0..<goodNames).map { try stage.site("good\($0).localhost") }
       var first: Int64 = 0
       try await LiveRegistry.run(stage, watching: sites, silentNames: silentNames) { registry in

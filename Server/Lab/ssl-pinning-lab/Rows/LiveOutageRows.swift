@@ -67,7 +67,7 @@ enum LiveOutageRows {
         try await scene.get(log)
       }
       return ChangeOutcome(
-        "9 days after the announcement, and again after one look at an unannounced key", log)
+        "9 days after the announcement, and again after one probe an unannounced key", log)
     },
     .change("registry server: another one takes over") { log in
       try await LiveScene.run { scene in
@@ -94,7 +94,7 @@ enum LiveOutageRows {
           + " nobody announced", log)
     },
     .change("registry server: processes killed in the middle of a rotation") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let site = try stage.site()
       let registry = try await LiveProcesses(stage, watching: site)
       try await registry.start()

@@ -8,7 +8,7 @@ import TLSTools
 enum LiveRegistryRows {
   static let all: [Row] = [
     .change("registry server: new CA seen from two places") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let (site, other) = (try stage.site(), try stage.otherRoot())
       let vantage = try InterceptingProxy.tunnelling { _, _ in .loopback(site.server.port) }
       try await LiveScene.run(
@@ -18,12 +18,12 @@ enum LiveRegistryRows {
         try site.rotate(to: stage.issue(site.host, by: other, from: -1))
         log.changed()
         try await scene.heal(log, [scene.app], within: LiveRotationRows.bound)
-        try show(vantage.tunnels.last?.host == site.host, "nobody looked through the proxy")
+        try show(vantage.tunnels.last?.host == site.host, "nobody probed through the proxy")
       }
       return ChangeOutcome("unannounced, published without a person", log)
     },
     .change("registry server: new CA seen from one place") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let (site, other) = (try stage.site(), try stage.otherRoot())
       try await LiveScene.run(on: stage, sites: [site], believing: [other]) { scene in
         let (registry, url) = (scene.registry, try site.url())
@@ -49,7 +49,7 @@ enum LiveRegistryRows {
       return ChangeOutcome("unannounced, held, and approved by a person: from then on", log)
     },
     .change("registry server: new CA announced") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let (site, other) = (try stage.site(), try stage.otherRoot())
       try await LiveScene.run(on: stage, sites: [site], believing: [other]) { scene in
         let late = try await scene.registry.startApp { $0.trust = stage.trust([other]) }
@@ -89,10 +89,10 @@ enum LiveRegistryRows {
         log.changed()
         await log.get(try added.url(), scene.app.dialers, expecting: added.body)
       }
-      return ChangeOutcome("one look, then listed; it rotates like the others", log)
+      return ChangeOutcome("one probe, then listed; it rotates like the others", log)
     },
     .change("registry server: endpoint removed") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let (site, gone) = (try stage.site(), try stage.site("bank.localhost"))
       try await LiveScene.run(on: stage, sites: [site, gone]) { scene in
         let registry = scene.registry
@@ -108,16 +108,16 @@ enum LiveRegistryRows {
         try await scene.get(log, scene.app, open)
         for dialer in scene.app.dialers {
           guard case .refused(rule: "unlisted-host", _) = await dialer.dial(try gone.url()) else {
-            throw Unshown("the removed host is not unlisted")
+            throw Inconclusive("the removed host is not unlisted")
           }
         }
       }
       return ChangeOutcome(
         "clients forget it: by system trust where the app chose that, refused where not", log)
     },
-    .change("registry server: looks paused after a rotation") { log in
-      let stage = try Stage()
-      // The other one is looked at all the while.
+    .change("registry server: probes paused after a rotation") { log in
+      let stage = try Environment()
+      // The other one is probed all the while.
       let (site, other) = (try stage.site(), try stage.site("bank.localhost"))
       try await LiveScene.run(on: stage, sites: [site, other]) { scene in
         let registry = scene.registry
@@ -127,7 +127,7 @@ enum LiveRegistryRows {
         try await registry.pass(days: 10, hours: 12)
         try await registry.administrator.pause(false, site.host)
         try await registry.pass(seconds: 1)
-        // Ten days in which nobody looked are none in which the old key was missed.
+        // Ten days in which nobody probed are none in which the old key was missed.
         try await scene.app.client.refresh()
         try site.rotate(to: old)
         log.changed()

@@ -6,7 +6,7 @@ import TLSTools
 
 /// Keys and certificates that change while the real registry server watches.
 enum LiveRotationRows {
-  /// Seconds after which everybody is served again who met a key that nobody announced: a round of looks,
+  /// Seconds after which everybody is served again who met a key that nobody announced: a round of probes,
   /// and the client's pause between two fetches.
   static let bound: Int64 = 70
 
@@ -53,7 +53,7 @@ enum LiveRotationRows {
         log.changed()
         try await scene.heal(log, [scene.app, late], within: bound)
       }
-      return ChangeOutcome("three looks at it, at the settings as shipped", log)
+      return ChangeOutcome("three probes it, at the settings as shipped", log)
     },
     .change("registry server: new intermediate") { log in
       try await LiveScene.run { scene in
@@ -61,7 +61,7 @@ enum LiveRotationRows {
         let root = try CertificateAuthority(chain: [stage.authority.root], key: stage.rootKey)
         let other = try root.issueIntermediate(
           name: "Other intermediate",
-          validity: Stage.validity(stage.timeline.world, from: -1, to: 1825))
+          validity: Environment.validity(stage.timeline.world, from: -1, to: 1825))
         try site.rotate(
           to: stage.issue(site.host, key: site.server.identity.key, by: other, from: -1))
         log.changed()
@@ -69,7 +69,7 @@ enum LiveRotationRows {
         // A new key as well, below a third one.
         let third = try root.issueIntermediate(
           name: "Third intermediate",
-          validity: Stage.validity(stage.timeline.world, from: -1, to: 1825))
+          validity: Environment.validity(stage.timeline.world, from: -1, to: 1825))
         try site.rotate(to: stage.issue(site.host, by: third, from: -1))
         log.changed()
         try await scene.heal(log, [scene.app], within: bound)

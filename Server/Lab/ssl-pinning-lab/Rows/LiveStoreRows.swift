@@ -10,7 +10,7 @@ import TLSTools
 enum LiveStoreRows {
   static let changes: [Row] = [
     .change("registry server: signing key changed, two servers in the middle of it") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let site = try stage.site()
       let registry = try await LiveProcesses(stage, watching: site)
       try await registry.start()

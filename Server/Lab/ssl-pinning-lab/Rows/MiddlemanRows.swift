@@ -9,7 +9,7 @@ enum MiddlemanRows {
 
   static let all: [Row] = [
     .attack("CA-trusted man in the middle") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (attacker, _) = try scene.middleman()
       return try AttackOutcome(
         "his certificate is from the CA that the client trusts",
@@ -17,12 +17,12 @@ enum MiddlemanRows {
     },
     .attack("other host's certificate") {
       let key = try PrivateKey.generate(.p256)
-      let scene = try await Scene(prepare: { try $1.list(bank, $0.issue(bank, key: key)) })
+      let scene = try await Scenario(prepare: { try $1.list(bank, $0.issue(bank, key: key)) })
       let (site, stage) = (scene.site, scene.stage)
       let attacker = try LocalTLSServer(identity: stage.issue(bank, key: key)) { _ in .text("read")
       }
       site.lead(to: attacker.port)
-      let name = try await Exhibit(
+      let name = try await AttackTrial(
         site.url(), attacker: attacker, control: stage.blindControl, pinned: scene.app.dialers,
         .inHandshake("host-name"))
       // The same key under a certificate that is good for both names: only the pins are in the way.
@@ -34,7 +34,7 @@ enum MiddlemanRows {
         pins)
     },
     .attack("expired") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage) = (scene.site, scene.stage)
       let attacker = try LocalTLSServer(
         identity: stage.issue(site.host, key: site.server.identity.key, from: -90, to: -1)
@@ -42,7 +42,7 @@ enum MiddlemanRows {
       site.lead(to: attacker.port)
       return AttackOutcome(
         "the pinned key itself, in a certificate that ended yesterday",
-        try await Exhibit(
+        try await AttackTrial(
           site.url(), attacker: attacker,
           control: .unpinned(
             stage.trust, at: stage.timeline.world - 5 * Timeline.day,
@@ -50,15 +50,15 @@ enum MiddlemanRows {
           .inHandshake("chain")))
     },
     .attack("self-signed") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage) = (scene.site, scene.stage)
-      var exhibits: [Exhibit] = []
+      var exhibits: [AttackTrial] = []
       for key in [site.server.identity.key, try .generate(.p256)] {
         let identity = try ServerIdentity.selfSigned(names: [site.host], key: key)
         let attacker = try LocalTLSServer(identity: identity) { _ in .text("read") }
         site.lead(to: attacker.port)
         exhibits.append(
-          try await Exhibit(
+          try await AttackTrial(
             site.url(), attacker: attacker,
             control: .unpinned(
               .anchors([identity.leaf.der]), at: stage.timeline.world,
@@ -68,7 +68,7 @@ enum MiddlemanRows {
       return try AttackOutcome("the pinned key itself, and another", exhibits)
     },
     .attack("denied key") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let stolen = scene.site.server.identity
       try scene.stage.registry.publish { $0.denied = [try stolen.pin] }
       let attacker = try LocalTLSServer(identity: stolen) { _ in .text("read") }
@@ -81,12 +81,12 @@ enum MiddlemanRows {
         try await scene.attack(by: attacker, at: attacker.port, .inHandshake("denied-key")))
     },
     .attack("denied intermediate") {
-      let stage = try Stage()
+      let stage = try Environment()
       let site = try stage.site()
       let root = try CertificateAuthority(chain: [stage.authority.root], key: stage.rootKey)
       let stolen = try root.issueIntermediate(
         name: "Stolen intermediate",
-        validity: Stage.validity(stage.timeline.world, from: -1, to: 365))
+        validity: Environment.validity(stage.timeline.world, from: -1, to: 365))
       // The host pins the root alone, so whatever stands below it passes.
       try stage.registry.publish { try $0.demand(site.host, root) }
       let app = try await stage.start()
@@ -100,7 +100,7 @@ enum MiddlemanRows {
         $0.denied = [try SPKIPin(certificateDER: stolen.certificate.der)]
       }
       try await app.client.refresh()
-      let exhibit = try await Exhibit(
+      let exhibit = try await AttackTrial(
         site.url(), attacker: attacker, control: stage.control, pinned: app.dialers,
         .inHandshake("denied-key"))
       site.lead()
@@ -109,7 +109,7 @@ enum MiddlemanRows {
         "a stolen CA below the pinned root, denied since the last refresh", exhibit)
     },
     .attack("resumed session after removal") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       let resumed = try await resumptions(scene)
       try stage.registry.publish { try $0.list(site.host, stage.issue(site.host)) }
@@ -124,7 +124,7 @@ enum MiddlemanRows {
     },
     .attack("man in the middle behind an HTTPS proxy") {
       let lines = try ProxyLines.installed.get()
-      let stage = try Stage()
+      let stage = try Environment()
       let host = "shop.example"
       let server = try LocalTLSServer(identity: stage.issue(host)) { _ in .text("served") }
       let route: InterceptingProxy.Route = { _, _ in .loopback(server.port) }
@@ -139,14 +139,14 @@ enum MiddlemanRows {
       lines.secure.redirect(to: .loopback(attacker.port))
       return AttackOutcome(
         "an honest CONNECT proxy serves; one that reads along, by the trusted CA, does not",
-        try await Exhibit(
+        try await AttackTrial(
           url, attacker: attacker, control: stage.control, pinned: app.dialers,
           .inHandshake("leaf-pin")))
     },
   ]
 
   /// Three connections one after the other, of which a client may resume all but the first.
-  private static func resumptions(_ scene: Scene) async throws -> Int {
+  private static func resumptions(_ scene: Scenario) async throws -> Int {
     scene.site.server.clearLog()
     for _ in 0..<3 {
       scene.site.lead()

@@ -10,7 +10,7 @@ import TLSTools
 enum RegistryAttackRows {
   static let all: [Row] = [
     .attack("rollback") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let stolen = scene.site.server.identity
       let old = try scene.stage.registry.book.bytes()
       try await scene.rotate()
@@ -29,7 +29,7 @@ enum RegistryAttackRows {
           + " would believe it", exhibits)
     },
     .attack("rollback of a bundled registry") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let stolen = scene.site.server.identity
       let old = try scene.stage.registry.book.bytes()
       try await scene.rotate()
@@ -46,7 +46,7 @@ enum RegistryAttackRows {
           by: attacker, at: attacker.port, .inHandshake("leaf-pin"), with: app))
     },
     .attack("freeze") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let stolen = scene.site.server.identity
       let attacker = try LocalTLSServer(identity: stolen) { _ in .text("read") }
       // Version 1 goes on answering, whatever the operator publishes.
@@ -70,7 +70,7 @@ enum RegistryAttackRows {
           scene.stage.start()))
     },
     .attack("mix-and-match") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let stolen = scene.site.server.identity
       let old = try scene.stage.registry.book.signed()
       try await scene.rotate()
@@ -88,7 +88,7 @@ enum RegistryAttackRows {
           attacker: attacker, port: attacker.port))
     },
     .attack("other app's registry") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (attacker, identity) = try scene.middleman()
       let other = try scene.stage.registry.draft {
         $0.name = "other.json"
@@ -98,7 +98,7 @@ enum RegistryAttackRows {
         [(other, \.isOtherRegistry)], attacker: attacker, port: attacker.port)
       do {
         _ = try await scene.stage.start { $0.storage = .none }
-        throw LetIn("a first start believed it")
+        throw Breach("a first start believed it")
       } catch SslPinningError.registryRefused(let reason) {
         try show(reason.isOtherRegistry, "the first start was refused for \(reason)")
       }
@@ -107,7 +107,7 @@ enum RegistryAttackRows {
         exhibits)
     },
     .attack("old online key") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (stolen, next) = try (TrustSigningKey.generate(.p256), TrustSigningKey.generate(.p256))
       let registry = scene.stage.registry
       try registry.beginEpoch(online: stolen)
@@ -136,7 +136,7 @@ enum RegistryAttackRows {
           + " key set", exhibits)
     },
     .attack("stolen online key after a new epoch") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (stolen, next) = try (TrustSigningKey.generate(.p256), TrustSigningKey.generate(.p256))
       let registry = scene.stage.registry
       try registry.beginEpoch(online: stolen)

@@ -70,7 +70,7 @@ enum RoadRows {
 
   static let attacks: [Row] = [
     .attack("lists handed over by somebody else") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, registry) = (scene.site, scene.stage.registry)
       let (attacker, identity) = try scene.middleman()
       let stolen = site.server.identity
@@ -84,7 +84,7 @@ enum RoadRows {
       var unsigned = forged
       unsigned.online = [try .generate(.ed25519)]
       let thief = try LocalTLSServer(identity: stolen) { _ in .text("read") }
-      var exhibits: [Exhibit] = []
+      var exhibits: [AttackTrial] = []
       for (name, document) in [
         ("tampered with", JSONValue.object(tampered).canonicalBytes),
         ("another app's", try others.bytes()), ("signed by somebody else", try unsigned.bytes()),
@@ -106,7 +106,7 @@ enum RoadRows {
         _ = try await scene.stage.start(accepting: older) { $0.storage = .none }
         throw SslPinningError.cancelled
       } catch {
-        if case .cancelled = error { throw LetIn("an old list is a first list") }
+        if case .cancelled = error { throw Breach("an old list is a first list") }
       }
       // The control: what the signer signed is taken.
       let genuine = try registry.publish()
@@ -150,6 +150,6 @@ extension App {
     do throws(SslPinningError) { try await client.accept(document: Data(document)) } catch {
       return try show(client.registryStamp.version == before.version, "\(name): \(error)")
     }
-    throw LetIn("a list that is \(name) was believed")
+    throw Breach("a list that is \(name) was believed")
   }
 }

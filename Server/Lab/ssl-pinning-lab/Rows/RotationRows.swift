@@ -8,7 +8,7 @@ import TLSTools
 enum RotationRows {
   static let all: [Row] = [
     .change("renewal with the same key") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       await log.get(try site.url(), app.dialers, expecting: site.body)
       let old = site.server.identity
@@ -21,7 +21,7 @@ enum RotationRows {
       return ChangeOutcome("another certificate, no document published", log)
     },
     .change("new key announced") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       await log.get(try site.url(), app.dialers, expecting: site.body)
       let (old, new) = (site.server.identity, try stage.issue(site.host))
@@ -39,7 +39,7 @@ enum RotationRows {
       return ChangeOutcome("published, switched, old key withdrawn", log)
     },
     .change("new key published, client not refreshed") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage) = (scene.site, scene.stage)
       let new = try stage.issue(site.host)
       try stage.registry.publish { try $0.list(site.host, new) }
@@ -49,10 +49,10 @@ enum RotationRows {
       return ChangeOutcome("the first mismatch fetches the pins and goes on", log)
     },
     .change("new CA") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let now = stage.timeline.world
       let other = try CertificateAuthority.makeRoot(
-        name: "Other root", validity: Stage.validity(now, from: -10, to: 3650))
+        name: "Other root", validity: Environment.validity(now, from: -10, to: 3650))
       let site = try stage.site()
       let old = site.server.identity
       try stage.registry.publish {
@@ -82,14 +82,14 @@ enum RotationRows {
       return ChangeOutcome("another root and another key, leaf and CA both demanded", log)
     },
     .change("new intermediate") { log in
-      let scene = try await Scene(prepare: { try $1.demand(Stage.host, $0.authority) })
+      let scene = try await Scenario(prepare: { try $1.demand(Environment.host, $0.authority) })
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       await log.get(try site.url(), app.dialers, expecting: site.body)
       let root = try CertificateAuthority(
         chain: [stage.authority.root], key: stage.rootKey)
       let other = try root.issueIntermediate(
         name: "Other intermediate",
-        validity: Stage.validity(stage.timeline.world, from: -1, to: 1825))
+        validity: Environment.validity(stage.timeline.world, from: -1, to: 1825))
       try stage.registry.publish { try $0.demand(site.host, stage.authority, other) }
       try await app.client.refresh()
       await log.get(try site.url(), app.dialers, expecting: site.body)
@@ -103,8 +103,8 @@ enum RotationRows {
       return ChangeOutcome("same key, below another intermediate whose pin is demanded", log)
     },
     .change("cross-signed CA") { log in
-      let stage = try Stage()
-      let validity = Stage.validity(stage.timeline.world, from: -10, to: 1825)
+      let stage = try Environment()
+      let validity = Environment.validity(stage.timeline.world, from: -10, to: 1825)
       let (pinned, other) = try (
         CertificateAuthority.makeRoot(name: "Pinned root", validity: validity),
         CertificateAuthority.makeRoot(name: "Other root", validity: validity)
@@ -112,8 +112,8 @@ enum RotationRows {
       let key = try PrivateKey.generate(.p256)
       let below = try pinned.issueIntermediate(name: "Issuer", key: key, validity: validity)
       let crossed = try other.issueIntermediate(name: "Issuer", key: key, validity: validity)
-      let identity = try stage.issue(Stage.host, by: below, from: -1)
-      let site = try Site(Stage.host, identity)
+      let identity = try stage.issue(Environment.host, by: below, from: -1)
+      let site = try Site(Environment.host, identity)
       try stage.registry.publish {
         try $0.list(site.host, identity)
         try $0.demand(site.host, pinned)
@@ -131,7 +131,7 @@ enum RotationRows {
       return ChangeOutcome("the server sends two paths, one of which has the pinned root", log)
     },
     .change("two keys on one fleet") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       let second = try Site(site.host, stage.issue(site.host))
       try stage.registry.publish {
@@ -149,7 +149,7 @@ enum RotationRows {
     },
     .change("rotation during keep-alive") { log in try await duringKeepAlive(log) },
     .change("rotation and back") { log in
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       let (a, b) = (site.server.identity, try stage.issue(site.host))
       await log.get(try site.url(), app.dialers, expecting: site.body)
@@ -168,7 +168,7 @@ enum RotationRows {
     },
     .change("wildcard host") { log in
       let (pattern, hosts) = ("*.fleet.localhost", ["a.fleet.localhost", "b.fleet.localhost"])
-      let stage = try Stage()
+      let stage = try Environment()
       let (old, new) = (try stage.issue(pattern), try stage.issue(pattern))
       let sites = try hosts.map { try Site($0, old) }
       try stage.registry.publish { try $0.list(pattern, old) }
@@ -185,12 +185,12 @@ enum RotationRows {
 
   /// Four workers send requests all the while; each step waits for 40 more of them.
   private static func duringKeepAlive(_ log: ChangeLog) async throws -> ChangeOutcome {
-    let stage = try Stage()
-    let (old, new) = (try stage.issue(Stage.host), try stage.issue(Stage.host))
+    let stage = try Environment()
+    let (old, new) = (try stage.issue(Environment.host), try stage.issue(Environment.host))
     let server = try LocalTLSServer(identity: old) { _ in .text("served") }
-    try stage.registry.publish { try $0.list(Stage.host, old) }
+    try stage.registry.publish { try $0.list(Environment.host, old) }
     let app = try await stage.start()
-    let url = try Site.url(Stage.host, server.port)
+    let url = try Site.url(Environment.host, server.port)
     let isOver = Locked(false)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
@@ -202,13 +202,13 @@ enum RotationRows {
       }
       defer { isOver.withLock { $0 = true } }
       try await flow(server)
-      try stage.registry.publish { try $0.list(Stage.host, old, new) }
+      try stage.registry.publish { try $0.list(Environment.host, old, new) }
       try await app.client.refresh()
       try await flow(server)
       try server.replaceIdentity(new)
       log.changed()
       try await flow(server)
-      try stage.registry.publish { try $0.list(Stage.host, new) }
+      try stage.registry.publish { try $0.list(Environment.host, new) }
       try await app.client.refresh()
       try await flow(server)
     }

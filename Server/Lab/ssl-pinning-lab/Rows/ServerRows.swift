@@ -9,12 +9,12 @@ import TLSTools
 
 /// The real registry server: it watches the endpoint, and nobody tells it anything.
 enum ServerRows {
-  /// Milliseconds between two rounds of looks, and between the looks that confirm a new key.
-  private static let (interval, lookInterval): (Int64, Int64) = (5000, 200)
+  /// Milliseconds between two rounds of probes, and between the probes that confirm a new key.
+  private static let (interval, confirmationInterval): (Int64, Int64) = (5000, 200)
 
   static let changes: [Row] = [
     .change("new key unannounced") { log in
-      let stage = try Stage()
+      let stage = try Environment()
       let site = try stage.site()
       try await withService(stage, watching: [site]) { service in
         let app = try await start(stage, service)
@@ -26,7 +26,7 @@ enum ServerRows {
           site.url(), app.dialers, expecting: site.body, within: bound, pause: briefly)
       }
       return ChangeOutcome(
-        "the real server looks every \(interval / 1000) s (60 s as shipped: bound 70 s)", log)
+        "the real server probes every \(interval / 1000) s (60 s as shipped: bound 70 s)", log)
     }
   ]
 
@@ -36,7 +36,7 @@ enum ServerRows {
 
   /// An app with the clocks that it has outside the drill.
   static func start(
-    _ stage: Stage, _ service: RegistryService, clocks: Clocks = .system
+    _ stage: Environment, _ service: RegistryService, clocks: Clocks = .system
   ) async throws -> App {
     var config = stage.config()
     config.rootKeys = []
@@ -50,8 +50,8 @@ enum ServerRows {
 
   /// Runs the registry server until `body` is over.
   static func withService(
-    _ stage: Stage, watching sites: [Site],
-    _ tls: TLSConfiguration = TLSConfiguration(interval: interval, lookInterval: lookInterval),
+    _ stage: Environment, watching sites: [Site],
+    _ tls: TLSConfiguration = TLSConfiguration(interval: interval, confirmationInterval: confirmationInterval),
     clock: any ServerClock = SystemClock(), _ body: (RegistryService) async throws -> Void
   ) async throws {
     let directory = try stage.makeDirectory()
@@ -76,7 +76,7 @@ enum ServerRows {
       clock: clock, log: .silent)
     try await service.start()
     do {
-      // The first document has what was looked at first; readiness says when it has everything.
+      // The first document has what was probed first; readiness says when it has everything.
       while !lists(service, sites) { try await briefly() }
       try await body(service)
       await service.stop()
@@ -94,11 +94,11 @@ enum ServerRows {
 
   static let attacks: [Row] = [
     .attack("one host attacked in a loop while another rotates") {
-      let stage = try Stage()
+      let stage = try Environment()
       let (site, victim) = (try stage.site(), try stage.site("bank.localhost"))
       let attacker = try LocalTLSServer(identity: stage.issue(victim.host)) { _ in .text("read") }
       let log = ChangeLog()
-      var exhibits: [Exhibit] = []
+      var exhibits: [AttackTrial] = []
       try await withService(stage, watching: [site, victim]) { service in
         let app = try await start(stage, service)
         try await app.mustBeServed(by: site)
@@ -112,7 +112,7 @@ enum ServerRows {
         // Each attempt with a key of its own, so that each may ask for newer pins.
         repeat {
           exhibits.append(
-            try await Exhibit(
+            try await AttackTrial(
               victim.url(), attacker: attacker, control: stage.control, pinned: app.dialers,
               .inHandshake("leaf-pin")))
           try attacker.replaceIdentity(stage.issue(victim.host), closingConnections: true)

@@ -11,10 +11,10 @@ enum ShippedRows {
     }
   ]
 
-  /// The key changes right after a look. Ten apps meet it, the first at once, the last 9 s later, and
+  /// The key changes right after a probe. Ten apps meet it, the first at once, the last 9 s later, and
   /// each tries again every second.
   private static func asShipped(_ log: ChangeLog) async throws -> ChangeOutcome {
-    let (stage, time) = (try Stage(), VirtualTime())
+    let (stage, time) = (try Environment(), VirtualTime())
     let site = try stage.site()
     let shipped = TLSConfiguration()
     try await ServerRows.withService(stage, watching: [site], shipped, clock: time) { service in

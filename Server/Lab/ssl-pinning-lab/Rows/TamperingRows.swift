@@ -8,7 +8,7 @@ import TLSTools
 enum TamperingRows {
   static let all: [Row] = [
     .attack("tampered payload") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (attacker, identity) = try scene.middleman()
       let honest = try scene.stage.registry.draft()
       var forged = honest
@@ -21,7 +21,7 @@ enum TamperingRows {
           [(bytes(replaced), { $0 == .otherPayload })], attacker: attacker, port: attacker.port))
     },
     .attack("tampered statement") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (attacker, identity) = try scene.middleman()
       let honest = try scene.stage.registry.draft()
       var forged = honest
@@ -50,7 +50,7 @@ enum TamperingRows {
           ], attacker: attacker, port: attacker.port))
     },
     .attack("forged key set") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (attacker, identity) = try scene.middleman()
       let own = try TrustSigningKey.generate(.ed25519)
       // His own root and online key, signed by himself: once with his id, once with the real one's.
@@ -75,7 +75,7 @@ enum TamperingRows {
     },
     .attack("stripped statement") {
       let stolen = try SigningKey.generate(bits: 2048)
-      let scene = try await Scene(
+      let scene = try await Scenario(
         prepare: { $1.format1Key = stolen },
         adjust: {
           $0.signingKeyBase64 = stolen.publicKeyPEM
@@ -96,14 +96,14 @@ enum TamperingRows {
           $0.rootKeys = [root]
           $0.signingKeyBase64 = signing
         }
-        throw LetIn("a first start that requires a statement believed it")
+        throw Breach("a first start that requires a statement believed it")
       } catch SslPinningError.registryRefused(.statementRequired) {}
       return try AttackOutcome(
         "a document of format 1, signed with the stolen key of format 1; first starts with root"
           + " keys refuse it too", exhibits)
     },
     .attack("duplicate JSON members") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (attacker, identity) = try scene.middleman()
       let honest = try scene.stage.registry.draft()
       var forged = honest
@@ -124,7 +124,7 @@ enum TamperingRows {
         try await scene.forge(forgeries, attacker: attacker, port: attacker.port))
     },
     .attack("tampered storage") {
-      let scene = try await Scene()
+      let scene = try await Scenario()
       let (attacker, identity) = try scene.middleman()
       let real = try scene.site.server.identity.pin.base64
       try scene.stage.rewriteStorage {

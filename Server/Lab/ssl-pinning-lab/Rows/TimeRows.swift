@@ -71,11 +71,11 @@ enum TimeRows {
     .attack("stolen online key, issued +\(days) days, after the new epoch") {
       let log = ChangeLog()
       let (scene, thief, identity) = try await theft(days, log)
-      var exhibits: [Exhibit] = []
+      var exhibits: [AttackTrial] = []
       for app in [scene.app, try await scene.start()] {
         scene.site.lead(to: thief.port)
         exhibits.append(
-          try await Exhibit(
+          try await AttackTrial(
             scene.site.url(), attacker: thief, control: scene.stage.control, pinned: app.dialers,
             .inHandshake("leaf-pin")))
         scene.site.lead()
@@ -124,7 +124,7 @@ enum TimeRows {
     let thief = try InterceptingProxy.transparent(
       upstream: .loopback(site.server.port), authority: stage.authority)
     guard let identity = try thief.identity(for: site.host) else {
-      throw Unshown("the thief has no certificate")
+      throw Inconclusive("the thief has no certificate")
     }
     stage.registry.serve(
       try stage.registry.draft {
@@ -157,16 +157,16 @@ enum TimeRows {
 
   private static func mustBlameItsClock(_ scene: SecureScene) async throws {
     do throws(SslPinningError) { _ = try await scene.start { $0.storage = .none } } catch {
-      guard case .clockBehind = error else { throw Unshown("a first start says: \(error)") }
+      guard case .clockBehind = error else { throw Inconclusive("a first start says: \(error)") }
       return
     }
-    throw LetIn("a first start believes a certificate that is not valid yet")
+    throw Breach("a first start believes a certificate that is not valid yet")
   }
 }
 
 /// A stage with one site, an app on a device that lives in the stage's time, and a registry over TLS.
 struct SecureScene: Sendable {
-  let stage: Stage
+  let stage: Environment
   let site: Site
   /// The registry's own server. Its certificate is good for 47 days.
   let front: LocalTLSServer
@@ -174,7 +174,7 @@ struct SecureScene: Sendable {
 
   /// - Parameter epoch: whether an online key of its own signs, so that it can be stolen.
   init(epoch: Bool = false) async throws {
-    stage = try Stage()
+    stage = try Environment()
     site = try stage.site()
     front = try stage.registry.front(stage.issue("localhost", from: -1, to: 46))
     if epoch { try stage.registry.beginEpoch(online: .generate(.p256)) }
@@ -194,7 +194,7 @@ struct SecureScene: Sendable {
   }
 
   private static func start(
-    _ stage: Stage, _ front: LocalTLSServer, accepting document: [UInt8]? = nil,
+    _ stage: Environment, _ front: LocalTLSServer, accepting document: [UInt8]? = nil,
     _ adjust: (inout SslPinningConfig) -> Void = { _ in }
   ) async throws(SslPinningError) -> App {
     var config = stage.config()

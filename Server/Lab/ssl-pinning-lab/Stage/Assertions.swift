@@ -20,9 +20,9 @@ extension App {
       switch error {
       case .registryRefused(let reason), .malformed(let reason, _):
         return try show(isExpected(reason), "the document was refused for another reason: \(error)")
-      default: throw Unshown("the document was refused for another reason: \(error)")
+      default: throw Inconclusive("the document was refused for another reason: \(error)")
       }
     }
-    throw LetIn("the attacker's document was believed")
+    throw Breach("the attacker's document was believed")
   }
 }

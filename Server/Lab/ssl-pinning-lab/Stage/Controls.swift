@@ -44,7 +44,7 @@ extension Dialer {
   }
 }
 
-extension Stage {
+extension Environment {
   /// The dial without pins, by the device's clock.
   var control: Dialer { .unpinned(trust, at: timeline.device) }
 

@@ -57,7 +57,7 @@ struct LiveAdministrator: Sendable {
       ["pin": .string(pin.base64), "why": .string("stolen"), "force": .bool(true)])
   }
 
-  /// Looks at an endpoint no more, or again.
+  /// Probes an endpoint no more, or again.
   func pause(_ isPaused: Bool, _ host: String) async throws {
     try await must("PATCH", endpoint(host), ["paused": .bool(isPaused)])
   }
@@ -114,7 +114,7 @@ struct LiveAdministrator: Sendable {
   /// Sends a call.
   func send(_ method: String, _ path: String, _ body: JSONObject? = nil) async throws -> Answer {
     guard let url = URL(string: "\(server)/api/v1/admin\(path)") else {
-      throw Unshown("no URL with \(path)")
+      throw Inconclusive("no URL with \(path)")
     }
     var request = URLRequest(url: url)
     request.httpMethod = method

@@ -12,7 +12,7 @@ import TestSupport
 /// - They end with the drill, however that ends.
 final class LiveProcesses: Sendable {
   let keys: LiveKeys
-  private let stage: Stage
+  private let stage: Environment
   private let site: Site
   private let configuration: String
   private let wire: SwitchableRelay
@@ -25,7 +25,7 @@ final class LiveProcesses: Sendable {
     let backstop: ServerGuard
   }
 
-  init(_ stage: Stage, watching site: Site) async throws {
+  init(_ stage: Environment, watching site: Site) async throws {
     (self.stage, self.site) = (stage, site)
     let directory = try stage.makeDirectory()
     func path(_ file: String) -> String {
@@ -57,7 +57,7 @@ final class LiveProcesses: Sendable {
     guard
       let line = process.stdout.split(separator: "\n").first(where: { $0.hasPrefix(marker) }),
       let port = UInt16(line.dropFirst(marker.count))
-    else { throw Unshown("ssl-pinning up says \"\(process.stdout)\"") }
+    else { throw Inconclusive("ssl-pinning up says \"\(process.stdout)\"") }
     servers.withLock { $0.append(Server(process: process, port: port, backstop: backstop)) }
     try leadWire()
   }
@@ -100,7 +100,7 @@ final class LiveProcesses: Sendable {
       if overview["leader"] == .bool(true), document?["published"]?.objectValue != nil { return }
       try await Task.sleep(nanoseconds: 50_000_000)
     }
-    throw Unshown("nobody leads")
+    throw Inconclusive("nobody leads")
   }
 
   /// Somebody with a token.

@@ -5,9 +5,9 @@ import TLSTools
 extension LiveRegistry {
   /// The document as it is published.
   var document: PublishedDocument {
-    get throws(Unshown) {
+    get throws(Inconclusive) {
       guard let document = try leader.currentDocument(Self.file) else {
-        throw Unshown("nothing is published")
+        throw Inconclusive("nothing is published")
       }
       return document
     }

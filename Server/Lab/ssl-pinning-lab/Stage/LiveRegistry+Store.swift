@@ -9,7 +9,7 @@ extension LiveRegistry {
     let other = try SQLiteStore(path: storePath)
     let record = try await other.record(named: Self.file)
     await other.close()
-    guard let record else { throw Unshown("the store has no record") }
+    guard let record else { throw Inconclusive("the store has no record") }
     try take(record.bytes)
   }
 
@@ -18,7 +18,7 @@ extension LiveRegistry {
   func editRecord(_ edit: ([UInt8]) throws -> [UInt8]) async throws {
     let other = try SQLiteStore(path: storePath)
     guard let record = try await other.record(named: Self.file) else {
-      throw Unshown("the store has no record")
+      throw Inconclusive("the store has no record")
     }
     let made = try await other.replace(
       Self.file, version: record.version, with: try edit(record.bytes))
@@ -42,7 +42,7 @@ extension LiveRegistry {
     let repair = try StoreRepair(configuration.withLock { $0 })
     do {
       _ = try await repair.reset(Self.file, to: .anew, at: clock.now())
-      throw Unshown("an empty store is taken for a new one")
+      throw Inconclusive("an empty store is taken for a new one")
     } catch StoreRepairError.store(.seal(.vanished(record: ".store"))) {}
     _ = try await repair.reset(".store", to: .anew, at: clock.now())
     await repair.close()
@@ -55,6 +55,6 @@ extension LiveRegistry {
       if isSo(try await administrator.alerts()) { return }
       try await Task.sleep(nanoseconds: 20_000_000)
     }
-    throw Unshown(complaint)
+    throw Inconclusive(complaint)
   }
 }

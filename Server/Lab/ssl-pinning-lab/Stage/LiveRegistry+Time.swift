@@ -7,7 +7,7 @@ extension LiveRegistry {
 
   /// Lets days go by.
   ///
-  /// - Parameter hours: of each step. Looks more than an hour apart count as unwatched.
+  /// - Parameter hours: of each step. Probes more than an hour apart count as unwatched.
   func pass(days: Int64, hours: Int64 = 1) async throws {
     for _ in 0..<(days * 24 / hours) { try await pass(hours * Timeline.hour) }
   }
@@ -36,6 +36,6 @@ extension LiveRegistry {
     try await time.untilAtRest(leader, sleepers: sleepers)
   }
 
-  /// One that looks, one that sees to documents, and in each server one that follows the store.
+  /// One that probes, one that sees to documents, and in each server one that follows the store.
   private var sleepers: Int { 2 + servers.withLock(\.count) }
 }

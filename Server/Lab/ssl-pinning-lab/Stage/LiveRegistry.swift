@@ -9,7 +9,7 @@ import SslPinningRules
 import TLSTools
 
 /// The real registry server on a stage, at the settings that it is shipped with: it publishes formats 1
-/// and 2, looks at the sites over TLS, keeps a SQLite store, and obeys people over HTTP alone.
+/// and 2, probes the sites over TLS, keeps a SQLite store, and obeys people over HTTP alone.
 ///
 /// - Time is ``time``, for the server and the devices alike.
 /// - Its name service is the row's (``lead(_:to:)``), so endpoints stand on port 443 of many addresses,
@@ -23,12 +23,12 @@ final class LiveRegistry: Sendable {
   let keys: LiveKeys
   /// Where apps ask.
   let wire: SwitchableRelay
-  private let stage: Stage
+  private let stage: Environment
   private let store: URL
   private let backup: URL
   let clock: WrongClock
   let configuration: Locked<ServerConfiguration>
-  private let observer: any EndpointObserver
+  private let observer: any EndpointProber
   private let names: Locked<[String: [Endpoint]]>
   /// The first one leads, the others follow.
   let servers = Locked<[RegistryService]>([])
@@ -38,12 +38,12 @@ final class LiveRegistry: Sendable {
   ///
   /// - Parameters:
   ///   - authorities: whose certificates the server believes, beside the stage's.
-  ///   - vantagePoints: the ports of proxies that it looks through as well.
+  ///   - vantagePoints: the ports of proxies that it probes through as well.
   ///   - massChange: what it does where most sites change at once.
   ///   - silentNames: how many names of a zone that never answers it watches as well, in a document of
   ///     their own. The first document of the sites may then come later.
   static func run(
-    _ stage: Stage, watching sites: [Site], believing authorities: [CertificateAuthority] = [],
+    _ stage: Environment, watching sites: [Site], believing authorities: [CertificateAuthority] = [],
     vantagePoints: [UInt16] = [], massChange: MassChangeMode = .alert, silentNames: Int = 0,
     time: VirtualTime = VirtualTime(),
     _ body: (LiveRegistry) async throws -> Void
@@ -64,7 +64,7 @@ final class LiveRegistry: Sendable {
   }
 
   private init(
-    _ stage: Stage, _ sites: [Site], _ authorities: [CertificateAuthority],
+    _ stage: Environment, _ sites: [Site], _ authorities: [CertificateAuthority],
     _ vantagePoints: [UInt16], _ massChange: MassChangeMode, _ silentNames: Int, _ time: VirtualTime
   ) async throws {
     self.stage = stage
@@ -93,7 +93,7 @@ final class LiveRegistry: Sendable {
     let names = Locked<[String: [Endpoint]]>([:])
     for site in sites { names.withLock { $0[site.host] = [.loopback(site.server.port)] } }
     self.names = names
-    observer = try TLSEndpointObserver(
+    observer = try TLSEndpointProber(
       tls,
       resolver: NameResolver { host, _ in
         if host.hasSuffix(Self.silentZone) {
@@ -135,7 +135,7 @@ final class LiveRegistry: Sendable {
   /// What tells a site's endpoint apart.
   static func endpoint(_ host: String) -> String { "\(host):443" }
 
-  /// Leads the server's looks at a host to these ports.
+  /// Leads the server's probes a host to these ports.
   func lead(_ host: String, to ports: UInt16...) {
     names.withLock { $0[host] = ports.map { .loopback($0) } }
   }
@@ -144,8 +144,8 @@ final class LiveRegistry: Sendable {
 
   /// The server that leads.
   var leader: RegistryService {
-    get throws(Unshown) {
-      guard let leader = servers.withLock(\.first) else { throw Unshown("no server is up") }
+    get throws(Inconclusive) {
+      guard let leader = servers.withLock(\.first) else { throw Inconclusive("no server is up") }
       return leader
     }
   }
@@ -207,7 +207,7 @@ final class LiveRegistry: Sendable {
   /// Leads apps to the server, or to whoever stands in its place.
   func leadWire(to port: UInt16? = nil) throws {
     if let port { return wire.redirect(to: .loopback(port)) }
-    guard let own = try leader.address?.port else { throw Unshown("the server does not listen") }
+    guard let own = try leader.address?.port else { throw Inconclusive("the server does not listen") }
     wire.redirect(to: .loopback(own))
   }
 

@@ -13,10 +13,10 @@ extension LiveScene {
   /// again without him.
   func attack(
     by attacker: some Attacker, at port: UInt16,
-    _ refusal: Exhibit.Refusal = .inHandshake("leaf-pin")
-  ) async throws -> [Exhibit] {
+    _ refusal: AttackTrial.Refusal = .inHandshake("leaf-pin")
+  ) async throws -> [AttackTrial] {
     site.lead(to: port)
-    let exhibit = try await Exhibit(
+    let exhibit = try await AttackTrial(
       site.url(), attacker: attacker, control: stage.control, pinned: app.dialers, refusal)
     site.lead()
     return [exhibit]
@@ -27,7 +27,7 @@ extension LiveScene {
     let seen = attacker.handshakesCompleted
     registry.lead(site.host, to: attacker.port)
     try await registry.pass(seconds: seconds)
-    try show(attacker.handshakesCompleted > seen + 1, "the server never looked at the attacker")
+    try show(attacker.handshakesCompleted > seen + 1, "the server never probed the attacker")
   }
 
   /// That the key which the server was shown is held for this reason, and somebody is told.
@@ -42,7 +42,7 @@ extension LiveScene {
   func secondsAccepted(of attacker: InterceptingProxy, during seconds: Int64) async throws -> Int {
     site.lead(to: attacker.port)
     defer { site.lead() }
-    guard let dialer = app.dialers.first else { throw Unshown("the app dials nothing") }
+    guard let dialer = app.dialers.first else { throw Inconclusive("the app dials nothing") }
     var accepted = 0
     for _ in 0..<seconds {
       if case .served = await dialer.dial(try site.url()) { accepted += 1 }
@@ -52,7 +52,7 @@ extension LiveScene {
   }
 
   /// Takes the key which the server was shown to the app, under a certificate that the app believes.
-  func useKey(of attacker: InterceptingProxy) async throws -> [Exhibit] {
+  func useKey(of attacker: InterceptingProxy) async throws -> [AttackTrial] {
     let identity = try key(of: attacker)
     try registry.mustList(identity, false)
     try registry.mustList(site.server.identity)
@@ -68,7 +68,7 @@ extension LiveScene {
   /// The key that an attacker shows.
   func key(of attacker: InterceptingProxy) throws -> ServerIdentity {
     guard let identity = try attacker.identity(for: site.host) else {
-      throw Unshown("the attacker has no certificate")
+      throw Inconclusive("the attacker has no certificate")
     }
     return identity
   }

@@ -7,7 +7,7 @@ import TLSTools
 
 /// Sites that the real registry server watches, and an app that is served there.
 struct LiveScene: Sendable {
-  let stage: Stage
+  let stage: Environment
   let site: Site
   let registry: LiveRegistry
   let app: App
@@ -15,14 +15,14 @@ struct LiveScene: Sendable {
   /// - Parameters:
   ///   - sites: those that are watched; the first is the scene's own.
   ///   - believing: CAs that the server and the app believe, beside the stage's.
-  ///   - vantagePoints: proxies that the server looks through as well.
+  ///   - vantagePoints: proxies that the server probes through as well.
   ///   - massChange: what it does where most sites change at once.
   static func run(
-    on stage: Stage, sites: [Site], believing authorities: [CertificateAuthority] = [],
+    on stage: Environment, sites: [Site], believing authorities: [CertificateAuthority] = [],
     vantagePoints: [InterceptingProxy] = [], massChange: MassChangeMode = .alert,
     _ body: (LiveScene) async throws -> Void
   ) async throws {
-    guard let site = sites.first else { throw Unshown("nothing is watched") }
+    guard let site = sites.first else { throw Inconclusive("nothing is watched") }
     try await LiveRegistry.run(
       stage, watching: sites, believing: authorities, vantagePoints: vantagePoints.map(\.port),
       massChange: massChange
@@ -36,7 +36,7 @@ struct LiveScene: Sendable {
 
   /// A stage of its own with one site.
   static func run(_ body: (LiveScene) async throws -> Void) async throws {
-    let stage = try Stage()
+    let stage = try Environment()
     try await run(on: stage, sites: [stage.site()], body)
   }
 
@@ -57,7 +57,7 @@ struct LiveScene: Sendable {
   /// Lets time go by, second by second, until every app is served, and notes how long that took. Each app
   /// tries again every second.
   ///
-  /// - Parameter sites: where it is to be served; `nil` is the scene's own site. Each has its own looks:
+  /// - Parameter sites: where it is to be served; `nil` is the scene's own site. Each has its own probes:
   ///   one is healed before another.
   func heal(
     _ log: ChangeLog, _ apps: [App], at sites: [Site]? = nil, within bound: Int64
@@ -81,7 +81,7 @@ struct LiveScene: Sendable {
   }
 }
 
-extension Stage {
+extension Environment {
   /// Trust in these CAs beside the stage's.
   func trust(_ others: [CertificateAuthority]) -> TrustMode {
     .anchors(([authority] + others).map(\.root.der))

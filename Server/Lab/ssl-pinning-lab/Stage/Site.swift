@@ -26,7 +26,7 @@ final class Site: Sendable {
 
   static func url(_ host: String, _ port: UInt16, _ path: String = "/account") throws -> URL {
     guard let url = URL(string: "https://\(host):\(port)\(path)") else {
-      throw Unshown("no URL with \(host)")
+      throw Inconclusive("no URL with \(host)")
     }
     return url
   }

@@ -6,7 +6,7 @@ enum SslPinningTool {
   /// Runs a command to its end.
   ///
   /// - Returns: what it printed.
-  /// - Throws: ``Unshown`` where it did not do what it was asked.
+  /// - Throws: ``Inconclusive`` where it did not do what it was asked.
   @discardableResult
   static func run(_ arguments: [String]) async throws -> String {
     let outcome = try await ChildProcess.run(try path(), arguments)

@@ -63,7 +63,7 @@ final class VirtualTime: ServerClock {
   /// Moves on where no service is up that could do anything.
   func skip(seconds: Int64) { state.withLock { $0.milliseconds += seconds * 1000 } }
 
-  /// Waits until all parts of the service sleep: the one that looks, the one that sees to documents,
+  /// Waits until all parts of the service sleep: the one that probes, the one that sees to documents,
   /// the one that follows the store.
   ///
   /// - Parameter sleepers: how many parts that is; more where other services go by this clock too.

@@ -59,12 +59,12 @@ extension DocumentState {
       throw .noSuchEndpoint(id, known: inForce.map(\.id))
     }
     let others = inForce.filter { $0.id != id }
-    guard document.isEmpty || others.contains(where: { ledgers[$0.id]?.keys.isEmpty == false })
+    guard document.isEmpty || others.contains(where: { keysByEndpoint[$0.id]?.keys.isEmpty == false })
     else { throw .wouldBeEmpty }
     tombstones[id] = Tombstone(at: request.at, by: request.who, why: request.why)
     added.removeAll { $0.id == id }
     overrides[id] = nil
-    ledgers[id] = nil
+    keysByEndpoint[id] = nil
     alerts[id] = nil
     for pattern in endpoint.patterns
     where !removed.contains(pattern) && !others.contains(where: { $0.patterns.contains(pattern) }) {
@@ -78,11 +78,11 @@ extension DocumentState {
     _ pin: SPKIPin, at id: String, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
-    var ledger = ledgers[id] ?? DomainLedger()
-    guard !ledger.keys.contains(where: { $0.pin == pin }) else { throw .keyExists(pin) }
-    ledger.stage(
+    var endpointKeys = keysByEndpoint[id] ?? EndpointKeys()
+    guard !endpointKeys.keys.contains(where: { $0.pin == pin }) else { throw .keyExists(pin) }
+    endpointKeys.stage(
       pin, KnownKey.Staging(at: request.at, by: request.who, note: request.why))
-    ledgers[id] = ledger
+    keysByEndpoint[id] = endpointKeys
     settle(.keyHeld, id, pin: pin)
     return [request.entry("key_staged", id, pin)]
   }
@@ -92,10 +92,10 @@ extension DocumentState {
     _ pin: SPKIPin, at id: String, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
-    if ledgers[id]?.vouch(for: pin) != true {
-      guard let held = ledgers[id]?.held[pin] else { throw .noSuchKey(pin, .held) }
+    if keysByEndpoint[id]?.vouch(for: pin) != true {
+      guard let held = keysByEndpoint[id]?.held[pin] else { throw .noSuchKey(pin, .held) }
       if let above = held.chain.above.first(where: deniedPins.contains) { throw .keyDenied(above) }
-      ledgers[id]?.publish(pin, at: request.at)
+      keysByEndpoint[id]?.publish(pin, at: request.at)
     }
     settle(.keyHeld, id, pin: pin)
     settle(.unannouncedKey, id, pin: pin)
@@ -106,15 +106,15 @@ extension DocumentState {
   package mutating func revoke(
     _ pin: SPKIPin, at id: String, configured: [WatchedEndpoint], force: Bool, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
-    guard ledgers[id]?.keys.contains(where: { $0.pin == pin }) == true else {
+    guard keysByEndpoint[id]?.keys.contains(where: { $0.pin == pin }) == true else {
       throw .noSuchKey(pin, nil)
     }
     let inForce = endpoints(configured: configured)
     let bare = inForce.filter { $0.id == id && leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     var next = self
-    next.ledgers[id]?.withdraw(pin)
-    guard inForce.contains(where: { next.ledgers[$0.id]?.keys.isEmpty == false }) else {
+    next.keysByEndpoint[id]?.withdraw(pin)
+    guard inForce.contains(where: { next.keysByEndpoint[$0.id]?.keys.isEmpty == false }) else {
       throw .wouldBeEmpty
     }
     self = next
@@ -133,7 +133,7 @@ extension DocumentState {
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     let (now, denied) = (request.at, deniedPins)
     let under = endpoints(configured: configured).filter {
-      ledgers[$0.id]?.pathsInUse(at: now, but: denied).contains { $0.contains(pin) } == true
+      keysByEndpoint[$0.id]?.pathsInUse(at: now, but: denied).contains { $0.contains(pin) } == true
     }
     guard force || under.isEmpty else { throw .locksOut(Self.hosts(of: under)) }
     // After what it takes back, also under a clock that was set back meanwhile.
@@ -150,7 +150,7 @@ extension DocumentState {
     guard let denial = denied.last(where: { $0.pin == pin }) else { throw .noSuchKey(pin, .none) }
     denied.removeAll { $0.pin == pin }
     allowed[pin] = max(request.at, denial.at)
-    for id in Array(ledgers.keys) { ledgers[id]?.readmit(pin) }
+    for id in Array(keysByEndpoint.keys) { keysByEndpoint[id]?.readmit(pin) }
     for id in Array(alerts.keys) { settle(.deniedKeySeen, id, pin: pin) }
     return [request.entry("key_allowed", "", pin)]
   }
@@ -159,7 +159,7 @@ extension DocumentState {
   /// any that clients would believe.
   private func leavesBare(_ endpoint: WatchedEndpoint, without pin: SPKIPin) -> Bool {
     let denied = deniedPins
-    let usable = (ledgers[endpoint.id]?.keys ?? []).filter { $0.isUsable(beside: denied) }
+    let usable = (keysByEndpoint[endpoint.id]?.keys ?? []).filter { $0.isUsable(beside: denied) }
     return usable.map(\.pin) == [pin]
       || usable.filter { $0.state == .active }.map(\.pin) == [pin]
   }
@@ -169,7 +169,7 @@ extension DocumentState {
   ) -> AdministrationError {
     let denied = deniedPins
     let areStaged = bare.allSatisfy { endpoint in
-      ledgers[endpoint.id]?.keys.contains {
+      keysByEndpoint[endpoint.id]?.keys.contains {
         $0.staged != nil && $0.pin != pin && !denied.contains($0.pin)
       } ?? false
     }
@@ -181,7 +181,7 @@ extension DocumentState {
   }
 }
 
-extension DomainLedger {
+extension EndpointKeys {
   /// Publishes a key that nobody has seen yet.
   mutating func stage(_ pin: SPKIPin, _ staging: KnownKey.Staging) {
     candidates[pin] = nil

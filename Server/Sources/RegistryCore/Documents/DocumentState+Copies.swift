@@ -2,7 +2,7 @@ import CanonicalJSON
 import SslPinningRules
 
 extension DocumentState {
-  /// Stands for the CAs of a key that only a signed list speaks of: it says no CA, and a ledger that knows none
+  /// Stands for the CAs of a key that only a signed list speaks of: it says no CA, and a endpointKeys that knows none
   /// would believe any. It is no CA's, and leaves with the grace time of what is seen afterwards.
   static let unknownAuthority = SPKIPin(computed: [UInt8](repeating: 0, count: 32))
 
@@ -21,10 +21,10 @@ extension DocumentState {
   static let pastDoubt: Int64 = 86_400
 
   /// This state on top of the newest document that was published, whose signatures are known to be good: what it
-  /// lists, denies and lets go of counts, and what looks showed or people decided beside it is as it is here.
+  /// lists, denies and lets go of counts, and what probes showed or people decided beside it is as it is here.
   ///
   /// - A document does not say who spoke for a key. One that it had listed for less than a day counts as
-  ///   unannounced, unless it is the oldest of its endpoint: it stays listed, and is withdrawn if looks miss it.
+  ///   unannounced, unless it is the oldest of its endpoint: it stays listed, and is withdrawn if probes miss it.
   ///   Otherwise the key of somebody who stood between for a moment would be kept for its grace time.
   ///
   /// - Parameter endpoints: the endpoints in force: keys are entered for those whose patterns it lists.
@@ -40,7 +40,7 @@ extension DocumentState {
       else { continue }
       next.denied.append(
         Denial(
-          pin: pin, at: copy.signed, by: HistoryEntry.watcher,
+          pin: pin, at: copy.signed, by: HistoryEntry.monitor,
           why: "denied in the last published copy"))
       next.forgetCandidate(pin)
     }
@@ -52,10 +52,10 @@ extension DocumentState {
     }
     let listed = Self.listed(in: json, signed: copy.signed)
     for endpoint in endpoints {
-      let ledger = next.ledgers[endpoint.id] ?? DomainLedger()
+      let endpointKeys = next.keysByEndpoint[endpoint.id] ?? EndpointKeys()
       // Denied ones, too: an endpoint of which nothing else is listed must not have a first sight.
-      var known = Set(ledger.keys.map(\.pin))
-      let all = DomainLedger.sorted(endpoint.patterns.flatMap { listed[$0] ?? [] })
+      var known = Set(endpointKeys.keys.map(\.pin))
+      let all = EndpointKeys.sorted(endpoint.patterns.flatMap { listed[$0] ?? [] })
       let keys = all.filter { known.insert($0.pin).inserted }.map { key in
         var key = key
         key.isUnannounced =
@@ -65,9 +65,9 @@ extension DocumentState {
       }
       guard !keys.isEmpty else { continue }
       let authorities =
-        ledger.authorities.isEmpty ? [Self.unknownAuthority: copy.signed] : ledger.authorities
-      next.ledgers[endpoint.id] = DomainLedger(
-        keys: ledger.keys + keys, held: ledger.candidates, authorities: authorities)
+        endpointKeys.authorities.isEmpty ? [Self.unknownAuthority: copy.signed] : endpointKeys.authorities
+      next.keysByEndpoint[endpoint.id] = EndpointKeys(
+        keys: endpointKeys.keys + keys, held: endpointKeys.candidates, authorities: authorities)
     }
     next.document = copy.bytes
     next.signed = max(signed, copy.signed)

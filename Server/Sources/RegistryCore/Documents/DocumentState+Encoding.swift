@@ -8,16 +8,16 @@ import SslPinningRules
 ///         "keys": [ { "pin": …, "firstSeen": …, "lastSeen": …, "missedSince": …, "expires": …,
 ///                     "staged": { "at": …, "by": …, "note": … }, "unannounced": true,
 ///                     "paths": [ { "above": [ … ], "places": [ [vantage, address], … ] } ],
-///                     "missedLooks": … } ],
-///         "held": [ { "pin": …, "firstSeen": …, "lastSeen": …, "looks": …,
+///                     "missedProbes": … } ],
+///         "held": [ { "pin": …, "firstSeen": …, "lastSeen": …, "probes": …,
 ///                     "reasons": [ … ], "chain": [ … ],
-///                     "witnesses": [ { "vantage": …, "looks": …, "lastSeen": … } ] } ],
+///                     "witnesses": [ { "vantage": …, "probes": …, "lastSeen": … } ] } ],
 ///         "authorities": [ { "pin": …, "lastSeen": … } ] } },
 ///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ],
 ///       "allowed": [ { "pin": …, "at": … } ], "removed": [ … ],
 ///       "alerts": [ … ], "returns": 1 }
 ///
-/// - Format 1 had `ledgers`, a list of keys for each endpoint, and nothing else; it is read too.
+/// - Format 1 had `keysByEndpoint`, a list of keys for each endpoint, and nothing else; it is read too.
 /// - Whoever can write to the store decides what is published: protect it like the signing key.
 extension DocumentState {
   static let format: Int64 = 2
@@ -29,8 +29,8 @@ extension DocumentState {
   /// endpoint: as one value, thousands of them take more memory than all else here.
   package var encodedDomains: [UInt8] {
     var bytes = [UInt8(ascii: "{")]
-    for (id, ledger) in ledgers.sorted(by: { $0.key < $1.key }) where ledger.hasKept {
-      let json = ledger.kept.json
+    for (id, endpointKeys) in keysByEndpoint.sorted(by: { $0.key < $1.key }) where endpointKeys.hasKept {
+      let json = endpointKeys.kept.json
       if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
       bytes += JSONValue.string(id).canonicalBytes
       bytes.append(UInt8(ascii: ":"))
@@ -88,13 +88,13 @@ extension DocumentState {
     signed = try record.integer("signed")
     document = [UInt8](try record.string("document").utf8)
     if format == 1 {
-      for (id, list) in try record.members("ledgers") {
-        ledgers[id] = DomainLedger(keys: try StateReader.list(list, "ledgers", KnownKey.init))
+      for (id, list) in try record.members("keysByEndpoint") {
+        keysByEndpoint[id] = EndpointKeys(keys: try StateReader.list(list, "keysByEndpoint", KnownKey.init))
       }
       return
     }
     for (id, value) in try record.members("domains") {
-      ledgers[id] = try DomainLedger(try StateReader(value, "domains"))
+      keysByEndpoint[id] = try EndpointKeys(try StateReader(value, "domains"))
     }
     added = try record.list("added", WatchedEndpoint.init)
     for (id, value) in try record.members("overrides") {

@@ -1,15 +1,15 @@
 import SslPinningRules
 
 extension DocumentState {
-  /// How many looks in a row fail before somebody is told.
+  /// How many probes in a row fail before somebody is told.
   static let failuresBeforeAlert = 3
 
-  /// Keeps the alerts in step with what a look led to.
+  /// Keeps the alerts in step with what a probe led to.
   ///
-  /// - Parameter failures: how many looks at the endpoint failed in a row, this one included.
+  /// - Parameter failures: how many probes the endpoint failed in a row, this one included.
   /// - Returns: whether an alert began or ended.
   package mutating func noteAlerts(
-    of events: [LedgerEvent], at endpoint: String, failures: Int, now: Int64
+    of events: [KeyEvent], at endpoint: String, failures: Int, now: Int64
   ) -> Bool {
     endTimesToCome(of: endpoint, at: now)
     let before = identities(of: endpoint)
@@ -23,10 +23,10 @@ extension DocumentState {
       settle(endpoint) { $0.kind == .deniedKeySeen && !($0.pin.map(shown.contains) ?? false) }
     }
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
-    let held = ledgers[endpoint]?.held ?? [:]
-    let keys = Set(ledgers[endpoint]?.keys.map(\.pin) ?? [])
+    let held = keysByEndpoint[endpoint]?.held ?? [:]
+    let keys = Set(keysByEndpoint[endpoint]?.keys.map(\.pin) ?? [])
     let unasked = Set(
-      ledgers[endpoint]?.keys.filter { $0.unaskedSince != nil }.map(\.pin) ?? [])
+      keysByEndpoint[endpoint]?.keys.filter { $0.unaskedSince != nil }.map(\.pin) ?? [])
     settle(endpoint) { alert in
       switch alert.kind {
       case .keyUndecided: alert.pin.map { !unasked.contains($0) } ?? true
@@ -48,12 +48,12 @@ extension DocumentState {
   /// - Parameter changed: those that did, by file and id; empty where they were few.
   /// - Returns: whether an alert began or ended.
   package mutating func noteMassChange(
-    of events: [LedgerEvent], among changed: [String], in file: String, now: Int64
+    of events: [KeyEvent], among changed: [String], in file: String, now: Int64
   ) -> Bool {
     endTimesToCome(of: "", at: now)
     let before = identities(of: "")
     settle("") { $0.isOver(at: now) }
-    // Not while a key waits for looks: the others are looked at meanwhile.
+    // Not while a key waits for probes: the others are probed meanwhile.
     let isDecided = events.contains { event in
       switch event {
       case .published(_, isFirst: false), .held: true
@@ -83,8 +83,8 @@ extension DocumentState {
   ) -> [String] {
     var listed: [String] = []
     var candidates: [(id: String, pin: SPKIPin)] = []
-    for (id, ledger) in ledgers.sorted(by: { $0.key < $1.key }) {
-      for key in ledger.keys where key.isUnannounced && now - key.firstSeen <= ServerAlert.day {
+    for (id, endpointKeys) in keysByEndpoint.sorted(by: { $0.key < $1.key }) {
+      for key in endpointKeys.keys where key.isUnannounced && now - key.firstSeen <= ServerAlert.day {
         let hasOwn = alerts[id]?.contains { $0.kind == .unannouncedKey && $0.pin == key.pin }
         if hasOwn != true {
           listed.append("\(id) \(key.pin.base64)")
@@ -100,9 +100,9 @@ extension DocumentState {
     return listed
   }
 
-  /// Whether an event is that of the last look again: a denied key that is still shown, or still too many new
+  /// Whether an event is that of the last probe again: a denied key that is still shown, or still too many new
   /// keys at once.
-  package func isTold(_ event: LedgerEvent, at endpoint: String) -> Bool {
+  package func isTold(_ event: KeyEvent, at endpoint: String) -> Bool {
     alerts[endpoint]?.contains { alert in
       switch event {
       case .deniedKeySeen, .deniedAuthoritySeen:
@@ -113,7 +113,7 @@ extension DocumentState {
     } == true
   }
 
-  private static func deniedKey(_ event: LedgerEvent) -> SPKIPin? {
+  private static func deniedKey(_ event: KeyEvent) -> SPKIPin? {
     switch event {
     case .deniedKeySeen(let pin), .deniedAuthoritySeen(let pin): pin
     default: nil
@@ -129,8 +129,8 @@ extension DocumentState {
   /// the configuration, so it is never stored.
   package func markingWhoLeft(_ inForce: Set<String>) -> DocumentState {
     var marked = self
-    for (id, ledger) in ledgers where !inForce.contains(id) && tombstones[id] == nil {
-      guard let last = ledger.keys.map(\.lastSeen).max() else { continue }
+    for (id, endpointKeys) in keysByEndpoint where !inForce.contains(id) && tombstones[id] == nil {
+      guard let last = endpointKeys.keys.map(\.lastSeen).max() else { continue }
       marked.raise(
         ServerAlert(kind: .leftConfiguration, endpoint: id, message: Self.leftMessage, since: last))
     }
@@ -150,7 +150,7 @@ extension DocumentState {
   }
 
   private mutating func raiseAlert(
-    of event: LedgerEvent, at endpoint: String, _ failures: Int, _ now: Int64
+    of event: KeyEvent, at endpoint: String, _ failures: Int, _ now: Int64
   ) {
     let kind: ServerAlert.Kind
     var pin: SPKIPin?

@@ -2,16 +2,16 @@ import SslPinningRules
 
 extension DocumentState {
   /// This state after another server wrote `theirs`, both on top of `base`. What people decided is as
-  /// they left it, denials as in ``uniteDenials(with:)``; what looks showed is united.
+  /// they left it, denials as in ``uniteDenials(with:)``; what probes showed is united.
   package func merging(_ theirs: DocumentState, base: DocumentState) -> DocumentState {
     var merged = theirs
-    let ids = Set(ledgers.keys).union(theirs.ledgers.keys)
+    let ids = Set(keysByEndpoint.keys).union(theirs.keysByEndpoint.keys)
     for id in ids where theirs.tombstones[id] == nil {
-      let common = base.ledgers[id] ?? DomainLedger()
-      switch (ledgers[id], theirs.ledgers[id]) {
-      case (let own?, let other?): merged.ledgers[id] = own.merging(other, base: common)
+      let common = base.keysByEndpoint[id] ?? EndpointKeys()
+      switch (keysByEndpoint[id], theirs.keysByEndpoint[id]) {
+      case (let own?, let other?): merged.keysByEndpoint[id] = own.merging(other, base: common)
       // Theirs has lost it, or was never told of it.
-      case (let own?, nil): merged.ledgers[id] = common.hasKept ? nil : own
+      case (let own?, nil): merged.keysByEndpoint[id] = common.hasKept ? nil : own
       default: break
       }
     }
@@ -34,11 +34,11 @@ extension DocumentState {
 
   /// What is said where a store went back.
   package static let wentBackMessage =
-    "the store has an older record than it had; what looks showed and what was denied is written again; "
+    "the store has an older record than it had; what probes showed and what was denied is written again; "
     + "hint: endpoints that people added, paused, changed or took out since must be so again"
 
   /// This state on top of an older record, which is in force again: what people decided is as it was then,
-  /// but for denials, and what looks showed is as it is known here. What is written next is newer than
+  /// but for denials, and what probes showed is as it is known here. What is written next is newer than
   /// everything up to `newest`.
   package func goingOn(from theirs: DocumentState, after newest: RecordAge) -> DocumentState {
     var merged = merging(theirs, base: theirs)
@@ -86,15 +86,15 @@ extension DocumentState {
   /// A key that is denied waits for nothing any more, nor does a key under it, and its CA is no longer known for it.
   mutating func forgetCandidate(_ pin: SPKIPin) {
     let denied = deniedPins
-    for id in Array(ledgers.keys) {
-      let waiting = ledgers[id]?.candidates.filter {
+    for id in Array(keysByEndpoint.keys) {
+      let waiting = keysByEndpoint[id]?.candidates.filter {
         $0.key == pin || $0.value.chain.above.contains(pin)
       }
       for key in waiting?.keys.map({ $0 }) ?? [] {
-        ledgers[id]?.candidates[key] = nil
+        keysByEndpoint[id]?.candidates[key] = nil
         settle(.keyHeld, id, pin: key)
       }
-      ledgers[id]?.disown(pin, among: denied)
+      keysByEndpoint[id]?.disown(pin, among: denied)
     }
   }
 }

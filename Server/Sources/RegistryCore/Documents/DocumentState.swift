@@ -2,7 +2,7 @@ import SslPinningRules
 
 /// All that is known of one document: what was seen, what people decided, and what is published.
 ///
-/// A value. The keeper stores it as a whole under compare and swap, and nothing of it is acknowledged or
+/// A value. The coordinator stores it as a whole under compare and swap, and nothing of it is acknowledged or
 /// published before that.
 package struct DocumentState: Sendable, Equatable {
   /// A key that is refused wherever it stands.
@@ -30,7 +30,7 @@ package struct DocumentState: Sendable, Equatable {
   }
 
   /// By the endpoints' ids.
-  package var ledgers: [String: DomainLedger] = [:]
+  package var keysByEndpoint: [String: EndpointKeys] = [:]
   /// Endpoints that administrators added, in the order in which they did.
   var added: [WatchedEndpoint] = []
   /// By the endpoints' ids.
@@ -72,7 +72,7 @@ package struct DocumentState: Sendable, Equatable {
       }
   }
 
-  /// Whether nobody looks at an endpoint for now.
+  /// Whether nobody probes an endpoint for now.
   package func isPaused(_ id: String) -> Bool { overrides[id]?.isPaused ?? false }
 
   /// The denied keys.

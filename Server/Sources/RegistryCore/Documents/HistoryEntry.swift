@@ -4,7 +4,7 @@ import SslPinningRules
 /// One change of a document: when, what, why, who. Entries are only ever appended.
 public struct HistoryEntry: Sendable, Hashable {
   /// Who changes documents without being asked.
-  public static let watcher = "watcher"
+  public static let monitor = "monitor"
   /// Who changes documents by what the operator configured.
   public static let configuration = "configuration"
 
@@ -18,7 +18,7 @@ public struct HistoryEntry: Sendable, Hashable {
   public var pin: SPKIPin?
   /// Why, for people.
   public var why: String
-  /// Who: ``watcher``, ``configuration``, or the name in an administrator's token.
+  /// Who: ``monitor``, ``configuration``, or the name in an administrator's token.
   public var who: String
 
   /// An entry.

@@ -1,12 +1,12 @@
 import SslPinningRules
 
-/// Something that an operator should look at, for as long as it lasts.
+/// Something that an operator should probe, for as long as it lasts.
 public struct ServerAlert: Sendable, Hashable {
   /// What kind of trouble.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// An endpoint shows a chain that proves nothing.
     case chainRefused = "chain-refused"
-    /// An endpoint could not be asked, three looks in a row.
+    /// An endpoint could not be asked, three probes in a row.
     case unreachable
     /// A new key waits for a person or for another vantage point.
     case keyHeld = "key-held"

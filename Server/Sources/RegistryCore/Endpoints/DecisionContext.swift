@@ -11,8 +11,8 @@ public struct DecisionContext: Sendable {
   public var listedAuthorities: Set<SPKIPin> = []
   /// Who decides about a new key.
   public var approval = ApprovalMode.automatic
-  /// Who looks: the vantage points that are configured, and this server itself.
-  public var vantages: Set<String> = [Observation.direct]
+  /// Who probes: the vantage points that are configured, and this server itself.
+  public var vantages: Set<String> = [ProbeObservation.direct]
   /// How many of them settle something.
   public var quorum = DecisionContext.quorum(of: 0)
   /// Whether the endpoint shows each region a key of its own.
@@ -22,7 +22,7 @@ public struct DecisionContext: Sendable {
   /// Keys that are never published.
   public var denied: Set<SPKIPin> = []
   /// Whether too many endpoints changed at once, where that is a reason to hold a key.
-  public var isSudden = false
+  public var isMassChange = false
 
   /// Nothing out of the ordinary.
   public init() {}
@@ -43,6 +43,6 @@ public struct DecisionContext: Sendable {
     let needed = min(quorum, points)
     guard points > 0, !isUnion else { return false }
     return others.count >= needed
-      || others.contains(Observation.direct) && witnesses.count < needed
+      || others.contains(ProbeObservation.direct) && witnesses.count < needed
   }
 }

@@ -2,7 +2,7 @@ import SslPinningRules
 
 /// A key that is published for an endpoint. Times are Unix seconds.
 public struct KnownKey: Sendable, Hashable {
-  /// A key that was announced before any look showed it.
+  /// A key that was announced before any probe showed it.
   public struct Staging: Sendable, Hashable {
     /// When it was announced.
     public var at: Int64
@@ -23,39 +23,39 @@ public struct KnownKey: Sendable, Hashable {
   public internal(set) var firstSeen: Int64
   /// When it was last seen; for a staged key, when it was announced.
   public var lastSeen: Int64
-  /// For how many seconds it was seen in all: ten minutes at most for two looks in a row that saw it, and a minute
-  /// at most if looks between them missed it.
+  /// For how many seconds it was seen in all: ten minutes at most for two probes in a row that saw it, and a minute
+  /// at most if probes between them missed it.
   public var shownFor: Int64
   /// Where it was seen, and when it last was there; of more than ``maximumPlaces`` those where it was last.
   public var seenAt: [Place: Int64] = [:]
   /// The keys above it in the last validated path of each place that showed it, from the issuer to the anchor. A
   /// place that is silent keeps its path: its users are back with it.
   public var paths: [Place: [SPKIPin]] = [:]
-  /// Since when looks succeed without showing it; its grace time counts from here.
+  /// Since when probes succeed without showing it; its grace time counts from here.
   ///
-  /// Not from ``lastSeen``: while nobody looked (this server was down, or the endpoint was) a key
-  /// was not missed, and retiring it on the first look afterwards could cut off half of a fleet.
+  /// Not from ``lastSeen``: while nobody probed (this server was down, or the endpoint was) a key
+  /// was not missed, and retiring it on the first probe afterwards could cut off half of a fleet.
   public var missedSince: Int64?
-  /// Since when looks cannot tell whether it is gone: it is not seen, and a place that showed it does not
-  /// answer (``LookCoverage``). That time is no part of its grace time.
+  /// Since when probes cannot tell whether it is gone: it is not seen, and a place that showed it does not
+  /// answer (``ProbeCoverage``). That time is no part of its grace time.
   public var unaskedSince: Int64?
   /// Until when the certificate that last showed it is valid; `nil` where it was never seen.
   public var certificateExpires: Int64?
   /// Set while the key was announced and never seen.
   public var staged: Staging?
-  /// Whether looks alone spoke for it, beside keys that were published before: nobody announced it, and
+  /// Whether probes alone spoke for it, beside keys that were published before: nobody announced it, and
   /// nobody approved it.
   public var isUnannounced: Bool
-  /// How many looks have missed it since it was last seen.
-  public var missedLooks: Int
-  /// The most looks in a row that missed it and were followed by one that saw it.
+  /// How many probes have missed it since it was last seen.
+  public var missedProbes: Int
+  /// The most probes in a row that missed it and were followed by one that saw it.
   public var longestGap: Int
 
   /// A key.
   public init(
     pin: SPKIPin, firstSeen: Int64, lastSeen: Int64, missedSince: Int64? = nil,
     certificateExpires: Int64? = nil, staged: Staging? = nil, isUnannounced: Bool = false,
-    missedLooks: Int = 0, longestGap: Int = 0,
+    missedProbes: Int = 0, longestGap: Int = 0,
     shownFor: Int64? = nil
   ) {
     self.pin = pin
@@ -66,7 +66,7 @@ public struct KnownKey: Sendable, Hashable {
     self.certificateExpires = certificateExpires
     self.staged = staged
     self.isUnannounced = isUnannounced
-    self.missedLooks = missedLooks
+    self.missedProbes = missedProbes
     self.longestGap = longestGap
   }
 
@@ -86,20 +86,20 @@ extension KnownKey {
   /// For how many seconds a key is short-lived that nobody announced. What lasts longer is no middleman's
   /// moment, and leaves by its grace time.
   static let shortLife: Int64 = 3600
-  /// How many looks must miss it before it is withdrawn, at least.
-  static let leastLooksToWithdraw = 30
+  /// How many probes must miss it before it is withdrawn, at least.
+  static let leastProbesToWithdraw = 30
   /// How many, at most: whoever shows a key now and then stretches the gaps, and must not keep it for days.
-  static let mostLooksToWithdraw = 210
+  static let mostProbesToWithdraw = 210
   /// For how many seconds, at least.
   static let timeToWithdraw: Int64 = 600
-  /// For how many times as long as it was there, and for how many times as many looks as ever missed it while it
+  /// For how many times as long as it was there, and for how many times as many probes as ever missed it while it
   /// was. A server behind a balancer that keeps us at one server for a while, and one that takes every twentieth
   /// connection, come and go at a pace that they have shown: seven times that is missed once in a thousand
   /// times (e^-7).
   static let spansToWithdraw: Int64 = 7
-  /// For how many seconds a look vouches that found the key again after others had missed it.
+  /// For how many seconds a probe vouches that found the key again after others had missed it.
   static let moment: Int64 = 60
-  /// For how many seconds two looks in a row vouch at most: of looks an hour apart, two moments are no hour.
+  /// For how many seconds two probes in a row vouch at most: of probes an hour apart, two moments are no hour.
   static let stretch: Int64 = 600
   /// For how long the places that showed it must have answered without it before their silence is no matter.
   static let settled: Int64 = 86_400
@@ -109,14 +109,14 @@ extension KnownKey {
   /// Whether nobody announced it, and it has been there for less than an hour in all.
   var isShortLived: Bool { isUnannounced && shownFor < Self.shortLife }
 
-  /// How many looks must miss it before it is withdrawn.
-  var looksToWithdraw: Int {
+  /// How many probes must miss it before it is withdrawn.
+  var probesToWithdraw: Int {
     min(
-      Self.mostLooksToWithdraw,
-      max(Self.leastLooksToWithdraw, Int(Self.spansToWithdraw) * (longestGap + 1)))
+      Self.mostProbesToWithdraw,
+      max(Self.leastProbesToWithdraw, Int(Self.spansToWithdraw) * (longestGap + 1)))
   }
 
-  /// Whether it was there for a moment and is gone: published by looks alone, seen for less than an hour, and then
+  /// Whether it was there for a moment and is gone: published by probes alone, seen for less than an hour, and then
   /// missed for seven times as long as it was there (``isLeft(at:)``).
   ///
   /// - Parameter now: Unix time in seconds.
@@ -125,12 +125,12 @@ extension KnownKey {
     return now - missedSince >= Self.spansToWithdraw * shownFor
   }
 
-  /// Whether nobody uses it any longer, as far as looks can tell: it was missed for ten minutes, and by
-  /// ``looksToWithdraw``.
+  /// Whether nobody uses it any longer, as far as probes can tell: it was missed for ten minutes, and by
+  /// ``probesToWithdraw``.
   ///
   /// - Parameter now: Unix time in seconds.
   func isLeft(at now: Int64) -> Bool {
-    guard unaskedSince == nil, missedLooks >= looksToWithdraw, let missedSince else { return false }
+    guard unaskedSince == nil, missedProbes >= probesToWithdraw, let missedSince else { return false }
     return now - missedSince >= Self.timeToWithdraw
   }
 
@@ -140,9 +140,9 @@ extension KnownKey {
       && (paths.isEmpty || paths.values.contains { denied.isDisjoint(with: $0) })
   }
 
-  /// Whether the next looks may lead to its withdrawal.
+  /// Whether the next probes may lead to its withdrawal.
   var isDoubtful: Bool {
-    isShortLived && unaskedSince == nil && missedSince != nil && missedLooks < looksToWithdraw
+    isShortLived && unaskedSince == nil && missedSince != nil && missedProbes < probesToWithdraw
   }
 
   /// After how many seconds of silence somebody is told that nobody knows whether it is gone.
@@ -155,11 +155,11 @@ extension KnownKey {
     Set(seenAt.filter { now - $0.value <= window }.map(\.key.vantage))
   }
 
-  /// Enters that a look showed it.
-  mutating func note(_ sighting: Sighting, at now: Int64) {
-    shownFor += Self.vouched(since: lastSeen, missed: missedLooks, at: now)
-    longestGap = max(longestGap, missedLooks)
-    (lastSeen, missedLooks, missedSince, unaskedSince) = (now, 0, nil, nil)
+  /// Enters that a probe showed it.
+  mutating func note(_ sighting: ObservedKey, at now: Int64) {
+    shownFor += Self.vouched(since: lastSeen, missed: missedProbes, at: now)
+    longestGap = max(longestGap, missedProbes)
+    (lastSeen, missedProbes, missedSince, unaskedSince) = (now, 0, nil, nil)
     staged = nil
     certificateExpires = sighting.chain.leaf.expiry
     remember(sighting.paths, at: now)
@@ -181,22 +181,22 @@ extension KnownKey {
     paths = paths.filter { place, _ in seenAt[place] ?? lastSeen >= time || !isGone(place) }
   }
 
-  /// Enters that a look did not show it.
+  /// Enters that a probe did not show it.
   ///
   /// - Parameters:
-  ///   - isMissed: whether the look can tell that.
-  ///   - last: when the look before succeeded: what passed since is no part of the grace time if not.
+  ///   - isMissed: whether the probe can tell that.
+  ///   - last: when the probe before succeeded: what passed since is no part of the grace time if not.
   mutating func miss(_ isMissed: Bool, at now: Int64, since last: Int64) {
     if isMissed || missedSince.map({ now - $0 >= Self.settled }) == true {
       (missedSince, unaskedSince) = (missedSince ?? now, nil)
-      missedLooks += 1
+      missedProbes += 1
     } else {
       unaskedSince = unaskedSince ?? now
       missedSince = missedSince.map { max($0, min(now, $0 + now - last)) }
     }
   }
 
-  /// For how many seconds a look vouches that shows a key again.
+  /// For how many seconds a probe vouches that shows a key again.
   static func vouched(since last: Int64, missed: Int, at now: Int64) -> Int64 {
     min(max(0, now - last), missed == 0 ? stretch : moment)
   }
@@ -207,12 +207,12 @@ extension KnownKey {
 public enum KeyState: String, Sendable, Hashable, CaseIterable {
   /// Seen, not often enough yet.
   case observed
-  /// Confirmed by looks, and waiting for a person or for another vantage point.
+  /// Confirmed by probes, and waiting for a person or for another vantage point.
   case held
   /// Published ahead of its use.
   case staged
-  /// Published, and seen by the last look that could tell.
+  /// Published, and seen by the last probe that could tell.
   case active
-  /// Published, and missed by looks that succeeded; its grace time runs.
+  /// Published, and missed by probes that succeeded; its grace time runs.
   case retiring
 }

@@ -1,6 +1,6 @@
 /// A place where a key can be seen: one address of an endpoint, asked from one vantage point.
 public struct Place: Sendable, Hashable, Comparable {
-  /// The vantage point's name; ``Observation/direct`` for this server itself.
+  /// The vantage point's name; ``ProbeObservation/direct`` for this server itself.
   public let vantage: String
   /// The address with its port; empty if a proxy looked the name up.
   public let address: String

@@ -40,11 +40,11 @@ public struct WatchedEndpoint: Sendable, Hashable {
     self.isUnion = isUnion
     self.issuers = issuers
     self.patterns = patterns ?? Self.standardPatterns(for: fqdn)
-    // Kept: it is asked for with every look, and is longer in the making than most of what follows.
+    // Kept: it is asked for with every probe, and is longer in the making than most of what follows.
     id = Self.id(of: self)
   }
 
-  /// The apex and `*.`: pinning only the second, as the field's server does, would leave the apex
+  /// The apex and `*.`: pinning only the second, as the reference server does, would leave the apex
   /// itself unpinned.
   static func standardPatterns(for fqdn: HostName) -> [HostPattern] {
     switch fqdn {

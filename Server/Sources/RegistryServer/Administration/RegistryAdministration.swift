@@ -5,8 +5,8 @@ import SslPinningRules
 
 /// What administrators see and change, whoever shows it to them.
 struct RegistryAdministration: Sendable {
-  /// The keepers of the documents in force, in the order configured.
-  let keepers: @Sendable () -> [DocumentKeeper]
+  /// The coordinators of the documents in force, in the order configured.
+  let coordinators: @Sendable () -> [DocumentCoordinator]
   let store: any RegistryStore
   let clock: SteadyClock
   /// Is told which endpoints of a document changed, so that they are watched as they are now.
@@ -15,13 +15,13 @@ struct RegistryAdministration: Sendable {
   /// All documents as they are now.
   func snapshots() async -> [DocumentSnapshot] {
     var snapshots: [DocumentSnapshot] = []
-    for keeper in keepers() { snapshots.append(await keeper.snapshot) }
+    for coordinator in coordinators() { snapshots.append(await coordinator.snapshot) }
     return snapshots
   }
 
   /// One document as it is now.
   func snapshot(of file: String) async throws(AdministrationError) -> DocumentSnapshot {
-    try await keeper(of: file).snapshot
+    try await coordinator(of: file).snapshot
   }
 
   /// The newest entries of a document's history, newest first.
@@ -30,7 +30,7 @@ struct RegistryAdministration: Sendable {
   func history(
     of file: String, before: Int64?, limit: Int
   ) async throws(AdministrationError) -> [(number: Int64, entry: HistoryEntry)] {
-    _ = try keeper(of: file)
+    _ = try coordinator(of: file)
     do throws(StoreError) {
       return try await store.history(of: file, before: before, limit: limit).compactMap { stored in
         (try? JSONValue(parsing: stored.bytes)).flatMap(HistoryEntry.init)
@@ -50,7 +50,7 @@ struct RegistryAdministration: Sendable {
   ) async throws(AdministrationError) -> [HistoryEntry] {
     let request = DocumentState.Request(who: who, at: clock.now(), why: why)
     guard let file = command.file else { return try await performEverywhere(command, request) }
-    let entries = try await perform(command, by: try keeper(of: file), request)
+    let entries = try await perform(command, by: try coordinator(of: file), request)
     if command.changesWatching, !entries.isEmpty { await changed(file) }
     return entries
   }
@@ -61,9 +61,9 @@ struct RegistryAdministration: Sendable {
   ) async throws(AdministrationError) -> [HistoryEntry] {
     var (bare, under): ([String], [String]) = ([], [])
     var areStaged = true
-    for keeper in keepers() {
-      var state = await keeper.snapshot.state
-      let configured = await keeper.settings.configuration.endpoints
+    for coordinator in coordinators() {
+      var state = await coordinator.snapshot.state
+      let configured = await coordinator.settings.configuration.endpoints
       do throws(AdministrationError) {
         _ = try Self.apply(command, to: &state, configured, request)
       } catch {
@@ -80,9 +80,9 @@ struct RegistryAdministration: Sendable {
     guard under.isEmpty else { throw .locksOut(under) }
     var entries: [HistoryEntry] = []
     var failure: AdministrationError?
-    for keeper in keepers() {
+    for coordinator in coordinators() {
       do throws(AdministrationError) {
-        entries += try await perform(command, by: keeper, request)
+        entries += try await perform(command, by: coordinator, request)
       } catch { failure = error }
     }
     if let failure, entries.isEmpty { throw failure }
@@ -94,9 +94,9 @@ struct RegistryAdministration: Sendable {
   }
 
   private func perform(
-    _ command: AdministrationCommand, by keeper: DocumentKeeper, _ request: DocumentState.Request
+    _ command: AdministrationCommand, by coordinator: DocumentCoordinator, _ request: DocumentState.Request
   ) async throws(AdministrationError) -> [HistoryEntry] {
-    try await keeper.perform(at: request.at) { state, configured throws(AdministrationError) in
+    try await coordinator.perform(at: request.at) { state, configured throws(AdministrationError) in
       try Self.apply(command, to: &state, configured, request)
     }
   }
@@ -132,10 +132,10 @@ struct RegistryAdministration: Sendable {
     }
   }
 
-  private func keeper(of file: String) throws(AdministrationError) -> DocumentKeeper {
-    guard let keeper = keepers().first(where: { $0.file == file }) else {
+  private func coordinator(of file: String) throws(AdministrationError) -> DocumentCoordinator {
+    guard let coordinator = coordinators().first(where: { $0.file == file }) else {
       throw .noSuchDocument(file)
     }
-    return keeper
+    return coordinator
   }
 }

@@ -2,7 +2,7 @@
 /// looked up, so none is read without its kind being checked.
 ///
 /// - A key that is not in the list of known ones is an error, and so is a key that stands twice.
-/// - The case of ASCII letters in keys does not count, as in the field's server.
+/// - The case of ASCII letters in keys does not count, as in the reference server.
 /// - What the environment or a flag sets takes the place of what the file says. What it replaces is
 ///   not judged: nobody goes by it.
 struct ConfigurationSection {
@@ -101,7 +101,7 @@ struct ConfigurationSection {
 /// Values of a section, by kind.
 ///
 /// Numbers and booleans may be quoted: whoever writes configurations by a template quotes all of
-/// them, and the field's server reads those.
+/// them, and the reference server reads those.
 extension ConfigurationSection {
   /// A string with something in it. A plain number or boolean is refused: `file: 1e3` and
   /// `file: yes` are texts to one reader and not to the next.
@@ -248,7 +248,7 @@ enum Spelling {
     return scored.filter { $0.1 <= 2 && $0.1 < $0.0.utf8.count }.min { $0.1 < $1.1 }?.0
   }
 
-  /// Whether two names differ in the case of ASCII letters alone: the field's server reads keys so.
+  /// Whether two names differ in the case of ASCII letters alone: the reference server reads keys so.
   static func isSame(_ left: String, _ right: String) -> Bool {
     left.utf8.elementsEqual(right.utf8) { lowercased($0) == lowercased($1) }
   }

@@ -18,7 +18,7 @@ public struct ConfigurationSources: Sendable {
   /// The texts that flags were given.
   public var flags: [Setting: String]
 
-  /// Where the field's packages keep the configuration: looked at where the working directory has
+  /// Where the field's packages keep the configuration: probed where the working directory has
   /// none and no directory is named.
   public static let systemDirectory = "/etc/ssl-pinning"
 
@@ -156,7 +156,7 @@ public struct ConfigurationSources: Sendable {
 
 /// Reads the environment variables of the configuration: `SSL_PINNING_` and a key.
 ///
-/// - An empty variable is as good as none, as in the field's server.
+/// - An empty variable is as good as none, as in the reference server.
 /// - A list is JSON, as in `SSL_PINNING_KEYS=[{"fqdn": "example.com"}]`.
 /// - A variable with the prefix that stands for no key is an error: a mistyped name would otherwise
 ///   leave a default in force without a word. The exceptions are those that others set by their own

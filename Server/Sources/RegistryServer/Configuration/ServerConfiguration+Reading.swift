@@ -9,7 +9,7 @@ extension ServerConfiguration {
   /// Reads a configuration file, and nothing besides. ``ConfigurationSources`` reads the environment
   /// and flags too.
   ///
-  /// Paths inside it are relative to the working directory, as the field's server reads them.
+  /// Paths inside it are relative to the working directory, as the reference server reads them.
   ///
   /// - Throws: ``ConfigurationError``, with the line and a hint.
   public init(file path: String) throws(ConfigurationError) {
@@ -55,12 +55,12 @@ extension ServerConfiguration {
     }
   }
 
-  /// What more must agree on than look is never settled.
+  /// What more must agree on than probe is never settled.
   private func checkQuorum(_ section: ConfigurationSection) throws(ConfigurationError) {
     let points = tls.vantagePoints.count
     guard let quorum = tls.quorum, quorum > points + 1 else { return }
     throw section.invalid(
-      "quorum", "\(quorum) are more than look: \(points) vantage points, and this server",
+      "quorum", "\(quorum) are more than probe: \(points) vantage points, and this server",
       hint: "configure more vantage points, or leave it out")
   }
 

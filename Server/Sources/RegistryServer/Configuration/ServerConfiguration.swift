@@ -12,7 +12,7 @@ public struct ServerConfiguration: Sendable, Equatable {
   public var server: HTTPConfiguration
   /// Where state is kept.
   public var storage: StorageConfiguration
-  /// The signing key and the way endpoints are looked at.
+  /// The signing key and the way endpoints are probed.
   public var tls: TLSConfiguration
   /// The least important level that is logged.
   public var logLevel: LogLevel

@@ -100,16 +100,16 @@ extension Setting {
         help: "where `prv.pem` and `pub.pem` are; else `tls` in `--config-path`")
     case .tlsInterval:
       // From one millisecond on: the reference server's configurations write 1s and less, and the pause between
-      // looks has its own lower bound.
+      // probes has its own lower bound.
       SettingRow(
         .of(\.tls.interval, .duration(1...day)), flag: .byPath,
         help: "within which a changed key is published")
     case .tlsTimeout:
-      SettingRow(.of(\.tls.timeout, .duration(100...300_000)), help: "for one look at an endpoint")
-    case .tlsLooks:
-      SettingRow(.of(\.tls.looks, .integer(1...100)), help: "that must agree on a changed key")
-    case .tlsLookInterval:
-      SettingRow(.of(\.tls.lookInterval, .duration(10...600_000)), help: "between those")
+      SettingRow(.of(\.tls.timeout, .duration(100...300_000)), help: "for one probe an endpoint")
+    case .tlsConfirmations:
+      SettingRow(.of(\.tls.confirmations, .integer(1...100)), help: "that must agree on a changed key")
+    case .tlsConfirmationInterval:
+      SettingRow(.of(\.tls.confirmationInterval, .duration(10...600_000)), help: "between those")
     case .tlsAddresses:
       SettingRow(
         .of(\.tls.addresses, .choice("selection")),

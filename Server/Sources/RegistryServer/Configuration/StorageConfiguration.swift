@@ -99,7 +99,7 @@ extension StorageConfiguration {
   /// A database's address is read as its store reads it: what the store would refuse is refused here, with the line.
   ///
   /// A setting beside a type that does not use it is tolerated: the environment of a container often
-  /// carries all of them. So is a URL without a type, which the field's server reads as `memory`.
+  /// carries all of them. So is a URL without a type, which the reference server reads as `memory`.
   init(_ settings: StorageSettings, _ tree: ConfigurationTree) throws(ConfigurationError) {
     let storage = tree.section(of: .storageType)
     let (dsn, isInsecure) = (settings.dsn ?? "", settings.isInsecure ?? false)

@@ -1,17 +1,17 @@
 import RegistryCore
-/// The signing key, and how endpoints are looked at. Durations are milliseconds.
+/// The signing key, and how endpoints are probed. Durations are milliseconds.
 public struct TLSConfiguration: Sendable, Equatable {
   /// The directory with `prv.pem` and `pub.pem`.
   public var directory: String
-  /// Within how long a changed key is published, and so how often each endpoint is looked at, at
+  /// Within how long a changed key is published, and so how often each endpoint is probed, at
   /// least: 60 s.
   public var interval: Int64
-  /// How long one look may take from the name's resolution to the end of the handshake: 5 s.
+  /// How long one probe may take from the name's resolution to the end of the handshake: 5 s.
   public var timeout: Int64
-  /// How many looks must agree before a changed key is published: 3.
-  public var looks: Int
-  /// How soon a look that saw a new key is repeated: 2 s.
-  public var lookInterval: Int64
+  /// How many probes must agree before a changed key is published: 3.
+  public var confirmations: Int
+  /// How soon a probe that saw a new key is repeated: 2 s.
+  public var confirmationInterval: Int64
   /// A PEM file with the only anchors that endpoints are judged by; `nil` means the system's.
   public var anchors: String?
   /// How long an old key stays published after it was last seen: 7 days.
@@ -21,7 +21,7 @@ public struct TLSConfiguration: Sendable, Equatable {
   public var grace: Int64
   /// Who decides about a new key: the rules alone, or a person.
   public var approval: ApprovalMode
-  /// From where else endpoints are looked at; this server itself always looks.
+  /// From where else endpoints are probed; this server itself always probes.
   public var vantagePoints: [VantagePoint]
   /// How many of the vantage points, this server included, settle something; `nil` is half of them all,
   /// and two at least.
@@ -30,13 +30,13 @@ public struct TLSConfiguration: Sendable, Equatable {
   public var issuers: NamedIssuers
   /// What many endpoints that change at once lead to.
   public var massChange: MassChangeMode
-  /// Which of the addresses that a name leads to are looked at.
+  /// Which of the addresses that a name leads to are probed.
   public var addresses: AddressSelection
 
   /// Settings; the defaults are those of the configuration file.
   public init(
-    directory: String = "tls", interval: Int64 = 60_000, timeout: Int64 = 5000, looks: Int = 3,
-    lookInterval: Int64 = 2000, anchors: String? = nil, grace: Int64 = 7 * 86_400_000,
+    directory: String = "tls", interval: Int64 = 60_000, timeout: Int64 = 5000, confirmations: Int = 3,
+    confirmationInterval: Int64 = 2000, anchors: String? = nil, grace: Int64 = 7 * 86_400_000,
     approval: ApprovalMode = .automatic, vantagePoints: [VantagePoint] = [],
     quorum: Int? = nil, issuers: NamedIssuers = .none, massChange: MassChangeMode = .alert,
     addresses: AddressSelection = .all
@@ -50,25 +50,25 @@ public struct TLSConfiguration: Sendable, Equatable {
     self.directory = directory
     self.interval = interval
     self.timeout = timeout
-    self.looks = looks
-    self.lookInterval = lookInterval
+    self.confirmations = confirmations
+    self.confirmationInterval = confirmationInterval
     self.anchors = anchors
     self.grace = grace
   }
 }
 
 extension TLSConfiguration {
-  /// Milliseconds between the end of one look and the next: the interval, less what confirming a
-  /// change takes after the look that meets it, and a second for the looks themselves.
+  /// Milliseconds between the end of one probe and the next: the interval, less what confirming a
+  /// change takes after the probe that meets it, and a second for the probes themselves.
   ///
   /// A client asks for a newer list at most once in 10 seconds for a host and its key. So the gap
   /// after an unannounced change is at most the interval and those 10 seconds.
-  var pauseBetweenLooks: Int64 {
-    max(1000, interval - Int64(max(1, looks) - 1) * lookInterval - 1000)
+  var pauseBetweenProbes: Int64 {
+    max(1000, interval - Int64(max(1, confirmations) - 1) * confirmationInterval - 1000)
   }
 }
 
-/// Which of the addresses that an endpoint's name leads to are looked at.
+/// Which of the addresses that an endpoint's name leads to are probed.
 public enum AddressSelection: String, Sendable, CaseIterable {
   /// Every one: a server farm in the middle of a rotation shows two keys, and both are in use.
   case all

@@ -2,10 +2,10 @@ import CanonicalJSON
 import RegistryCore
 import SslPinningRules
 
-/// Another place from which endpoints are looked at: an HTTP proxy that tunnels (RFC 9110 §9.3.6).
+/// Another place from which endpoints are probed: an HTTP proxy that tunnels (RFC 9110 §9.3.6).
 ///
 /// - A man in the middle near this server shows one key here and another there, which is what more
-///   than one place to look from is for.
+///   than one place to probe from is for.
 /// - So the way there must not be his: over TLS to a proxy that proves itself, or in clear text on this
 ///   machine alone.
 public struct VantagePoint: Sendable, Hashable {
@@ -33,7 +33,7 @@ public struct VantagePoint: Sendable, Hashable {
     }
   }
 
-  /// Its name in logs, alerts and the console; never ``Observation/direct``.
+  /// Its name in logs, alerts and the console; never ``ProbeObservation/direct``.
   public var name: String
   /// The proxy.
   public var host: String
@@ -67,7 +67,7 @@ extension VantagePoint {
       guard let name = try entry.string("name") else {
         throw entry.missing("name", hint: "name it, for logs and alerts")
       }
-      guard name != Observation.direct, !points.contains(where: { $0.name == name }) else {
+      guard name != ProbeObservation.direct, !points.contains(where: { $0.name == name }) else {
         throw entry.invalid("name", "\"\(name)\" is taken", hint: "name it otherwise")
       }
       guard name.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value < 0x7f }) else {

@@ -1,10 +1,10 @@
 /// How much an event matters.
 public enum LogLevel: String, Sendable, CaseIterable, Comparable {
-  /// Every look and every request that was refused.
+  /// Every probe and every request that was refused.
   case debug
   /// What changed.
   case info
-  /// What an operator should look at: refused looks, keys that wait for confirmation.
+  /// What an operator should probe: refused probes, keys that wait for confirmation.
   case warn
   /// What keeps the server from doing its work.
   case error

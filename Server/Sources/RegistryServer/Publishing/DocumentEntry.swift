@@ -21,17 +21,17 @@ struct DocumentEntry: Sendable, Hashable {
     of endpoints: [WatchedEndpoint], state: DocumentState
   ) -> [DocumentEntry] {
     let denied = state.deniedPins
-    let entries = entries(of: endpoints, ledgers: state.ledgers) { !denied.contains($0) }
+    let entries = entries(of: endpoints, keysByEndpoint: state.keysByEndpoint) { !denied.contains($0) }
     guard entries.isEmpty else { return entries }
     for last in state.denied.reversed() {
-      let entries = self.entries(of: endpoints, ledgers: state.ledgers) { $0 == last.pin }
+      let entries = self.entries(of: endpoints, keysByEndpoint: state.keysByEndpoint) { $0 == last.pin }
       if !entries.isEmpty { return entries }
     }
     return []
   }
 
   private static func entries(
-    of endpoints: [WatchedEndpoint], ledgers: [String: DomainLedger],
+    of endpoints: [WatchedEndpoint], keysByEndpoint: [String: EndpointKeys],
     where isPublished: (SPKIPin) -> Bool
   ) -> [DocumentEntry] {
     struct Meaning: Hashable {
@@ -42,7 +42,7 @@ struct DocumentEntry: Sendable, Hashable {
     var entries: [DocumentEntry] = []
     for endpoint in endpoints {
       for pattern in endpoint.patterns {
-        for key in ledgers[endpoint.id]?.keys ?? []
+        for key in keysByEndpoint[endpoint.id]?.keys ?? []
         where isPublished(key.pin)
           && said.insert(Meaning(pattern: pattern, pin: key.pin)).inserted
         {

@@ -2,7 +2,7 @@ import RegistryCore
 import SslPinningRules
 
 /// How many bytes a document and its parts have: what `make bench-bytes` prints, by the server's own signer
-/// over endpoints that nobody looked at.
+/// over endpoints that nobody probed.
 package struct DocumentWeight: Sendable {
   /// Bytes as they are, and compressed.
   package struct Size: Sendable {
@@ -28,7 +28,7 @@ package struct DocumentWeight: Sendable {
       let digest = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
       let seen = now - .random(in: 0..<365 * 86_400)
       guard let pin = SPKIPin(digest: digest) else { return nil }
-      state.ledgers[endpoint.id] = DomainLedger(
+      state.keysByEndpoint[endpoint.id] = EndpointKeys(
         keys: [KnownKey(pin: pin, firstSeen: seen, lastSeen: now)])
       endpoints.append(endpoint)
     }

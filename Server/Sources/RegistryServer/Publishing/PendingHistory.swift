@@ -25,7 +25,7 @@ struct PendingHistory: Sendable, Equatable {
   private static let clockSkew: Int64 = 3600
 
   /// Adds an entry, unless it is one that the last leader told in the same words: both may meet a key in
-  /// the same second, and what waits for more looks is in no record that the second could know it from.
+  /// the same second, and what waits for more probes is in no record that the second could know it from.
   mutating func append(_ entry: HistoryEntry) {
     if !told.contains(entry) { entries.append(entry) }
   }

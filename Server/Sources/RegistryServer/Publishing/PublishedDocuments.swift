@@ -22,7 +22,7 @@ final class PublishedDocuments: Sendable {
   private let pages: Locked<[String: Page]>
   private static let noKeyYet = HTTPRefusal.response(
     503, "no key of this document's endpoints has been seen yet",
-    hint: "the server's log says what each look found", headers: [("Retry-After", "10")])
+    hint: "the server's log says what each probe found", headers: [("Retry-After", "10")])
   /// What each document says, and in which bytes: whoever signs compares with it.
   private let contents = Locked<[String: (content: DocumentContent, entityTag: String)]>([:])
 

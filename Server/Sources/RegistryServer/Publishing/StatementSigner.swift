@@ -115,7 +115,7 @@ struct StatementSigner: Sendable {
   /// - Throws: ``SigningProblem/keySets(path:reason:)``.
   func storedKeySets(of file: String) throws(SigningProblem) -> KeySetList? {
     let path = path(of: file)
-    // What may not be looked at is not absent: the old key would stay in force, and nobody would know.
+    // What may not be probed is not absent: the old key would stay in force, and nobody would know.
     guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
     let bytes: [UInt8]
     do throws(SmallFile.Failure) { bytes = try SmallFile.read(path, limit: 4 << 20) } catch {

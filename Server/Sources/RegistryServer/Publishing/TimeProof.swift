@@ -17,8 +17,8 @@ struct TimeProof: Sendable {
   /// Whether the clock is known to be right.
   var isClockConfirmed = false
 
-  mutating func enter(_ look: Look, at now: Int64) {
-    for chain in look.validities {
+  mutating func enter(_ probe: ProbeResult, at now: Int64) {
+    for chain in probe.validities {
       newestChain = max(newestChain, chain.from)
       // Whoever judged it may go by another clock than the one that documents are signed by.
       guard chain.from <= now, now <= chain.to else { continue }

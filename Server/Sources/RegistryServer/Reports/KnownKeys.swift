@@ -1,10 +1,10 @@
 import SslPinningPlatform
 import SslPinningRules
 
-/// The keys of all endpoints: those that are published and those that looks have shown. Gathered every few
+/// The keys of all endpoints: those that are published and those that probes have shown. Gathered every few
 /// seconds at most, since reports come as often as strangers like.
 final class KnownKeys: Sendable {
-  private let keepers: @Sendable () -> [DocumentKeeper]
+  private let coordinators: @Sendable () -> [DocumentCoordinator]
   private let ticks: @Sendable () -> Int64
   private let newest = Locked<(made: Int64, keys: Task<[SPKIPin: [HostPattern]], Never>)?>(nil)
 
@@ -13,10 +13,10 @@ final class KnownKeys: Sendable {
 
   /// - Parameter ticks: milliseconds of a clock that is never set.
   init(
-    keepers: @escaping @Sendable () -> [DocumentKeeper],
+    coordinators: @escaping @Sendable () -> [DocumentCoordinator],
     ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
   ) {
-    (self.keepers, self.ticks) = (keepers, ticks)
+    (self.coordinators, self.ticks) = (coordinators, ticks)
   }
 
   /// Whether a key is an endpoint's whose patterns match the host.
@@ -33,11 +33,11 @@ final class KnownKeys: Sendable {
 
   private func gathered() async -> [SPKIPin: [HostPattern]] {
     var found: [SPKIPin: [HostPattern]] = [:]
-    for keeper in keepers() {
-      let snapshot = await keeper.snapshot
+    for coordinator in coordinators() {
+      let snapshot = await coordinator.snapshot
       for endpoint in snapshot.endpoints {
-        guard let ledger = snapshot.state.ledgers[endpoint.id] else { continue }
-        for pin in ledger.keys.map(\.pin) + Array(ledger.candidates.keys) {
+        guard let endpointKeys = snapshot.state.keysByEndpoint[endpoint.id] else { continue }
+        for pin in endpointKeys.keys.map(\.pin) + Array(endpointKeys.candidates.keys) {
           found[pin, default: []] += endpoint.patterns
         }
       }

@@ -27,7 +27,7 @@ actor ReportCollector {
 
   private struct Base {
     var version: Int64 = 0
-    var ledger: ReportLedger
+    var endpointKeys: ReportLedger
     var bytes = 0
   }
 
@@ -50,7 +50,7 @@ actor ReportCollector {
   /// Counted since the last write.
   private var pending: ReportLedger
   /// On its way to the store, under a number.
-  private var sending: (serial: Int64, ledger: ReportLedger)?
+  private var sending: (serial: Int64, endpointKeys: ReportLedger)?
   private var serial: Int64 = 0
   private var lastWrite: Task<Void, Never>?
   private let (wakes, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -74,7 +74,7 @@ actor ReportCollector {
     self.log = log
     self.metrics = metrics
     self.limits = limits
-    base = Base(ledger: ReportLedger(limits: limits))
+    base = Base(endpointKeys: ReportLedger(limits: limits))
     pending = ReportLedger(limits: limits)
   }
 
@@ -105,11 +105,11 @@ actor ReportCollector {
     let now = clock.now()
     let isFresh = lastRead.map { (0..<Self.freshness).contains(now - $0) } ?? false
     if !isFresh, sending == nil { await reload() }
-    var ledger = base.ledger
-    if let sending { ledger.merge(sending.ledger) }
-    ledger.merge(pending)
-    ledger.tidy(at: now)
-    return ReportSummary(of: ledger, at: now)
+    var endpointKeys = base.endpointKeys
+    if let sending { endpointKeys.merge(sending.endpointKeys) }
+    endpointKeys.merge(pending)
+    endpointKeys.tidy(at: now)
+    return ReportSummary(of: endpointKeys, at: now)
   }
 
   /// Writes whenever there is something to write, until the task is cancelled. What is unwritten then is
@@ -153,7 +153,7 @@ actor ReportCollector {
         pending.tidy(at: clock.now())
         return
       }
-      if let sent = sending, base.ledger.has(writer, sent.serial) { sending = nil }
+      if let sent = sending, base.endpointKeys.has(writer, sent.serial) { sending = nil }
       if sending == nil {
         guard !pending.isEmpty else { return }
         serial += 1
@@ -161,14 +161,14 @@ actor ReportCollector {
         pending = ReportLedger(limits: limits)
       }
       guard let sent = sending else { return }
-      var next = base.ledger
-      next.merge(sent.ledger, of: writer, serial: sent.serial, at: clock.now())
+      var next = base.endpointKeys
+      next.merge(sent.endpointKeys, of: writer, serial: sent.serial, at: clock.now())
       next.tidy(at: clock.now())
       let bytes = next.encoded
       do throws(StoreError) {
         switch try await store.replace(Self.recordName, version: base.version, with: bytes) {
         case .replaced(let version):
-          become(Base(version: version, ledger: next, bytes: bytes.count))
+          become(Base(version: version, endpointKeys: next, bytes: bytes.count))
           sending = nil
           // What a write that failed left behind may not have been all.
           guard !pending.isEmpty else { return }
@@ -195,13 +195,13 @@ actor ReportCollector {
     lastRead = clock.now()
     guard isStale || record?.version ?? 0 > base.version else { return }
     guard let record else {
-      become(Base(ledger: ReportLedger(limits: limits)))
+      become(Base(endpointKeys: ReportLedger(limits: limits)))
       isStale = false
       return
     }
     do throws(ReportRecordFault) {
-      let ledger = try ReportLedger(decoding: record.bytes, limits: limits)
-      become(Base(version: record.version, ledger: ledger, bytes: record.bytes.count))
+      let endpointKeys = try ReportLedger(decoding: record.bytes, limits: limits)
+      become(Base(version: record.version, endpointKeys: endpointKeys, bytes: record.bytes.count))
       isStale = false
     } catch {
       switch error {
@@ -226,7 +226,7 @@ actor ReportCollector {
         .error, "reports_not_read", ["reason": "\(reason); and it cannot be set aside: \(error)"])
       return
     }
-    become(Base(version: record.version, ledger: ReportLedger(limits: limits)))
+    become(Base(version: record.version, endpointKeys: ReportLedger(limits: limits)))
     isStale = false
     metrics?.reportsSetAside()
     log.event(
@@ -237,7 +237,7 @@ actor ReportCollector {
   private func become(_ base: Base) {
     self.base = base
     let dropped = ReportCount.sum(
-      base.ledger.listed.droppedGroups, base.ledger.unlisted.droppedGroups)
+      base.endpointKeys.listed.droppedGroups, base.endpointKeys.unlisted.droppedGroups)
     metrics?.reportsKept(bytes: base.bytes, droppedGroups: dropped)
   }
 }

@@ -4,9 +4,9 @@ import SslPinningRules
 ///
 /// - Reports about hosts that no document lists are in a small table of their own: anybody can post
 ///   anything, and must not push out what is true.
-/// - Several servers add up. Each keeps what it counted since its last write apart (a ledger too), adds it
+/// - Several servers add up. Each keeps what it counted since its last write apart (a endpointKeys too), adds it
 ///   to what the store has, and replaces that by compare and swap; who loses adds to the winner's.
-/// - An addition has its writer's name and number, and the ledger keeps the last number of each writer: one
+/// - An addition has its writer's name and number, and the endpointKeys keeps the last number of each writer: one
 ///   whose acknowledgement was lost is recognised when the record is read again, and not added twice.
 struct ReportLedger: Sendable, Equatable {
   /// How much is kept.
@@ -43,7 +43,7 @@ struct ReportLedger: Sendable, Equatable {
   var unlisted: ReportTable
   var writers: [String: Writer] = [:]
 
-  /// An empty ledger.
+  /// An empty endpointKeys.
   init(limits: Limits = Limits()) {
     listed = ReportTable(
       limit: limits.groups, hostLimit: limits.groupsOfOneHost, byteLimit: limits.bytes)
@@ -65,7 +65,7 @@ struct ReportLedger: Sendable, Equatable {
     }
   }
 
-  /// Adds what another ledger counted; its writers are not taken over.
+  /// Adds what another endpointKeys counted; its writers are not taken over.
   mutating func merge(_ other: ReportLedger) {
     listed.merge(other.listed)
     unlisted.merge(other.unlisted)

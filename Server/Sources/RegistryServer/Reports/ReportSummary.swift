@@ -21,12 +21,12 @@ struct ReportSummary: Sendable {
   /// How far back anything is kept, in seconds.
   static let reach: Int64 = 30 * 86_400
 
-  private let ledger: ReportLedger
+  private let endpointKeys: ReportLedger
   private let now: Int64
 
-  /// A summary of a ledger as it is at `now`.
-  init(of ledger: ReportLedger, at now: Int64) {
-    self.ledger = ledger
+  /// A summary of a endpointKeys as it is at `now`.
+  init(of endpointKeys: ReportLedger, at now: Int64) {
+    self.endpointKeys = endpointKeys
     self.now = now
   }
 
@@ -39,14 +39,14 @@ struct ReportSummary: Sendable {
   func json(since: Int64, until: Int64, bucket: Bucket, host: HostName? = nil) -> JSONObject {
     let since = min(max(since, now - Self.reach), now)
     let until = min(max(until, since), now + 1)
-    let groups = counted(ledger.listed, since: since, until: until, host: host)
+    let groups = counted(endpointKeys.listed, since: since, until: until, host: host)
     let isRecent = since >= ReportBuckets.recentHours.reach(at: now)
     let steps = host == nil || isRecent ? bucket : .day
     return [
       "since": number(since), "until": number(until), "bucket": .string(steps.rawValue),
       "reports": number(groups.reduce(0) { ReportCount.sum($0, $1.reports) }),
       "timeline": timeline(
-        host == nil ? ledger.listed.hours : merged(groups, by: steps), since: since, until: until,
+        host == nil ? endpointKeys.listed.hours : merged(groups, by: steps), since: since, until: until,
         steps),
       "hosts": sums(groups) { ["host": .string("\($0.key.host)")] },
       "chains": sums(groups) {
@@ -58,7 +58,7 @@ struct ReportSummary: Sendable {
       "groups": .array(
         groups.sorted { $0.group.last > $1.group.last }.prefix(Self.mostElements)
           .map { .object($0.group.told) }),
-      "dropped": dropped(ledger.listed),
+      "dropped": dropped(endpointKeys.listed),
       "unlisted": unlisted(since: since, until: until, host: host),
     ]
   }
@@ -110,11 +110,11 @@ struct ReportSummary: Sendable {
   }
 
   private func unlisted(since: Int64, until: Int64, host: HostName?) -> JSONValue {
-    let groups = counted(ledger.unlisted, since: since, until: until, host: host)
+    let groups = counted(endpointKeys.unlisted, since: since, until: until, host: host)
     return .object([
       "reports": number(groups.reduce(0) { ReportCount.sum($0, $1.reports) }),
       "hosts": sums(groups, most: 20) { ["host": .string("\($0.key.host)")] },
-      "dropped": dropped(ledger.unlisted),
+      "dropped": dropped(endpointKeys.unlisted),
     ])
   }
 

@@ -9,7 +9,7 @@ import SslPinningPlatform
 /// vantage points, the listener's certificate and address, the store, the directory of copies.
 ///
 /// - What would keep the server from starting is thrown; what it would warn of is kept in ``warnings``.
-/// - Nothing is made and nothing is changed. Of a store on disk that is not there yet the place is looked at; a
+/// - Nothing is made and nothing is changed. Of a store on disk that is not there yet the place is probed; a
 ///   database is connected to, and its tables are left to the server.
 /// - An address that is in use is a warning: as a rule the server runs.
 public struct ConfigurationTrial: Sendable {
@@ -39,7 +39,7 @@ public struct ConfigurationTrial: Sendable {
     KeyCare.warn(of: configuration, signer: signer, log)
     let states = try await StoredDocuments.states(
       of: configuration.documents.map(\.file), in: configuration, signer)
-    do throws(AnchorsError) { _ = try TLSEndpointObserver(configuration.tls) } catch {
+    do throws(AnchorsError) { _ = try TLSEndpointProber(configuration.tls) } catch {
       throw .anchors(error)
     }
     _ = try AdminTokenKey(configuration, signer: signer, log: log)

@@ -5,7 +5,7 @@ enum DescriptorLimit {
   /// Raises the limit to the hard one that the system allows.
   ///
   /// The usual soft limit of 1024 is below what clients alone may take of the server
-  /// (``HTTPLimits/connections``): whoever opens as many idle connections would leave none to look at
+  /// (``HTTPLimits/connections``): whoever opens as many idle connections would leave none to probe
   /// endpoints with, and a key that changes meanwhile would not be published.
   static func raise() {
     var limit = rlimit()

@@ -1,6 +1,6 @@
-/// Does what is due for documents without a look, once an interval, for one after the other.
+/// Does what is due for documents without a probe, once an interval, for one after the other.
 struct DocumentUpkeep: Sendable {
-  let keepers: [DocumentKeeper]
+  let coordinators: [DocumentCoordinator]
   let clock: any ServerClock
   /// Milliseconds.
   let interval: Int64
@@ -8,9 +8,9 @@ struct DocumentUpkeep: Sendable {
   /// Goes on until the task is cancelled.
   func run() async {
     while (try? await clock.sleep(milliseconds: interval)) != nil, !Task.isCancelled {
-      for keeper in keepers {
+      for coordinator in coordinators {
         guard !Task.isCancelled else { return }
-        await keeper.upkeep(at: clock.now())
+        await coordinator.upkeep(at: clock.now())
       }
     }
   }

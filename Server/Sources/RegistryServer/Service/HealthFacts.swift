@@ -4,8 +4,8 @@ struct HealthFacts: Sendable, Equatable {
   var waitingFiles: [String] = []
   /// Whether anything is published.
   var hasDocument = false
-  /// Endpoints that nobody has looked at since the start; `nil` before watching began.
-  var missingFirstLooks: Int? = nil
+  /// Endpoints that nobody has probed since the start; `nil` before watching began.
+  var missingFirstProbes: Int? = nil
   /// What could not be stored or signed, and why, by file.
   var failures: [String: Failure] = [:]
   /// Why the configuration that was read last is not in force; `nil` where it is.
@@ -29,29 +29,29 @@ struct HealthFacts: Sendable, Equatable {
   var liveness: HealthReport { HealthReport(status: "ok", isGood: true, reasons: []) }
 
   /// `/startupz`: whether the start is over: every document is published, or every endpoint had its
-  /// first look. An endpoint that is down does not keep a server from having started.
+  /// first probe. An endpoint that is down does not keep a server from having started.
   var startup: HealthReport {
-    let isOver = hasLookedEverywhere || (waitingFiles.isEmpty && hasDocument)
+    let isOver = hasProbedEverywhere || (waitingFiles.isEmpty && hasDocument)
     guard !isOver else { return HealthReport(status: "started", isGood: true, reasons: []) }
-    let looks =
-      missingFirstLooks.map { "\($0) endpoints have not been looked at yet" }
+    let probes =
+      missingFirstProbes.map { "\($0) endpoints have not been probed yet" }
       ?? "watching has not begun"
     return HealthReport(
-      status: "starting", isGood: false, reasons: [looks] + waiting,
-      kinds: [.looks] + (waitingFiles.isEmpty ? [] : [.waiting]))
+      status: "starting", isGood: false, reasons: [probes] + waiting,
+      kinds: [.probes] + (waitingFiles.isEmpty ? [] : [.waiting]))
   }
 
   /// `/readyz`: whether traffic should come here, and what is amiss either way.
   ///
-  /// - A server is ready when it publishes every document, or has looked at every endpoint once and
+  /// - A server is ready when it publishes every document, or has probed every endpoint once and
   ///   publishes some: an endpoint that has been down since before the start must not take the
-  ///   documents of all others out of service, but one that was merely not looked at yet should not
+  ///   documents of all others out of service, but one that was merely not probed yet should not
   ///   be answered for.
   /// - A store that fails does not make it unready: the last documents are still right.
   /// - One that is not believed does, by another signing key or a broken seal: nothing is decided here, so no
   ///   changed key is published, and who rolls out a wrong key is stopped by it.
   var readiness: HealthReport {
-    let isComplete = waitingFiles.isEmpty || hasLookedEverywhere
+    let isComplete = waitingFiles.isEmpty || hasProbedEverywhere
     let isBelieved = !failures.values.contains { $0.kind == .key || $0.kind == .seal }
     let isReady = hasDocument && isComplete && isBelieved && !isStopping
     var reasons = isStopping ? ["the server is stopping"] : []
@@ -72,7 +72,7 @@ struct HealthFacts: Sendable, Equatable {
     return HealthReport.Kind.allCases.filter(kinds.contains)
   }
 
-  private var hasLookedEverywhere: Bool { missingFirstLooks.map { $0 <= 0 } ?? false }
+  private var hasProbedEverywhere: Bool { missingFirstProbes.map { $0 <= 0 } ?? false }
 
   private var waiting: [String] {
     let named = waitingFiles.prefix(Self.mostFilesNamed)

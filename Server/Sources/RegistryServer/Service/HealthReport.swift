@@ -21,8 +21,8 @@ struct HealthReport: Sendable, Equatable {
   enum Kind: String, Sendable, CaseIterable {
     /// The server is about to stop.
     case stopping
-    /// Endpoints have not been looked at yet.
-    case looks
+    /// Endpoints have not been probed yet.
+    case probes
     /// Documents wait for their first key.
     case waiting
     /// The store does not take what is to be published.

@@ -16,7 +16,7 @@ enum KeyCare {
     do throws(SigningKeyError) { rotated = try StatementSigner.rotated(in: online) } catch {
       log.event(
         .warn, "online_keys_unreadable",
-        ["file": online, "message": "nobody looked who can read the keys in it: \(error)"])
+        ["file": online, "message": "nobody probed who can read the keys in it: \(error)"])
     }
     for path in privateFiles(of: configuration) + rotated {
       var status = stat()

@@ -40,10 +40,10 @@ extension RegistryService {
   }
 
   /// Tells which documents have their root key on this server.
-  func tellRoots(of keepers: [DocumentKeeper]) async {
+  func tellRoots(of coordinators: [DocumentCoordinator]) async {
     var files: [String] = []
-    for keeper in keepers where await services.signer.isRoot(of: keeper.file, after: keeper.state) {
-      files.append(keeper.file)
+    for coordinator in coordinators where await services.signer.isRoot(of: coordinator.file, after: coordinator.state) {
+      files.append(coordinator.file)
     }
     guard let first = files.first else { return }
     log.event(

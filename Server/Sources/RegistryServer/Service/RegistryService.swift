@@ -22,13 +22,13 @@ public final class RegistryService: Sendable {
   let store: SealedStore
   private let metrics: ServerMetrics
   /// What reported chains are judged by.
-  private let anchors: Locked<AnchorsInForce?>
+  private let anchors: Locked<TrustAnchorCache?>
   /// What apps report; `nil` where nothing is collected.
   private let reports: ReportCollector?
-  let services: KeeperServices
-  private let duty: WatchDuty
-  /// What was passed in instead of looking over TLS.
-  private let observer: (any EndpointObserver)?
+  let services: CoordinatorServices
+  private let duty: Replication
+  /// What was passed in instead of probing over TLS.
+  private let observer: (any EndpointProber)?
   private let tokenKey: Locked<AdminTokenKey>
   private let running = Locked<Running?>(nil)
   private let files = Locked<StaticFiles?>(nil)
@@ -46,11 +46,11 @@ public final class RegistryService: Sendable {
   /// - Parameters:
   ///   - clock: the time; tests pass their own.
   ///   - log: where events go; standard error at the configured level by default.
-  ///   - observer: what looks at endpoints; TLS by default.
+  ///   - observer: what probes endpoints; TLS by default.
   /// - Throws: ``RegistryServiceError``.
   public init(
     configuration: ServerConfiguration, clock: any ServerClock = SystemClock(),
-    log: ServerLog? = nil, observer: (any EndpointObserver)? = nil
+    log: ServerLog? = nil, observer: (any EndpointProber)? = nil
   ) throws(RegistryServiceError) {
     let log =
       log
@@ -73,24 +73,24 @@ public final class RegistryService: Sendable {
     self.metrics = metrics
     documents = PublishedDocuments(files: configuration.documents.map(\.file))
     let signing = Locked(signer)
-    services = KeeperServices(
+    services = CoordinatorServices(
       signing: signing, store: store, published: documents, health: health, log: log,
       metrics: metrics, isClockConfirmed: { clock.standing.isConfirmed },
       copies: LastCopies(
         store: store, directory: configuration.publishing.directory,
         signer: { signing.withLock { $0 } }))
-    let keepers = configuration.documents.map { [services] in
-      DocumentKeeper(KeeperSettings($0, tls: configuration.tls), services: services)
+    let coordinators = configuration.documents.map { [services] in
+      DocumentCoordinator(CoordinatorSettings($0, tls: configuration.tls), services: services)
     }
-    duty = WatchDuty(
-      WatchPlan(
-        keepers: keepers, observer: try Self.observing(observer, configuration.tls, clock),
+    duty = Replication(
+      MonitoringPlan(
+        coordinators: coordinators, observer: try Self.observing(observer, configuration.tls, clock),
         tls: configuration.tls),
       store: store, clock: clock, health: health, log: log, metrics: metrics,
       believesStore: { await Self.check(store, log: log) })
     let anchors = Locked(try Self.anchors(configuration))
     self.anchors = anchors
-    let known = KnownKeys(keepers: { [duty] in duty.keepers })
+    let known = KnownKeys(coordinators: { [duty] in duty.coordinators })
     reports =
       configuration.reports.isEnabled
       ? ReportCollector(
@@ -117,7 +117,7 @@ public final class RegistryService: Sendable {
   public let publicKeyPEM: String
 
   /// Publishes what the store has, listens, and begins to watch. Returns as soon as requests are
-  /// answered; documents without a stored key follow with their endpoints' first look.
+  /// answered; documents without a stored key follow with their endpoints' first probe.
   ///
   /// - Throws: ``RegistryServiceError``. Calling it twice is ``RegistryServiceError/alreadyStarted``.
   public func start() async throws(RegistryServiceError) {
@@ -125,24 +125,24 @@ public final class RegistryService: Sendable {
     let configuration = inForce.withLock { $0 }
     do throws(StoreError) {
       try await openStore(configuration)
-      for keeper in duty.keepers { try await keeper.open(at: clock.now()) }
+      for coordinator in duty.coordinators { try await coordinator.open(at: clock.now()) }
       await beginTime()
       // Each knows by now what the others deny.
-      for keeper in duty.keepers { await keeper.shareDenials(at: clock.now()) }
-      for keeper in duty.keepers { await keeper.checkSigning(at: clock.now()) }
+      for coordinator in duty.coordinators { await coordinator.shareDenials(at: clock.now()) }
+      for coordinator in duty.coordinators { await coordinator.checkSigning(at: clock.now()) }
     } catch { throw .store(error) }
     if let warning = await store.warning {
       log.event(.warn, "storage_may_lose", ["message": warning])
     }
     copyDocuments(to: configuration.publishing.directory)
     warn(of: configuration, services.signer)
-    await tellRoots(of: duty.keepers)
+    await tellRoots(of: duty.coordinators)
     await reports?.open()
-    let site = RegistrySite(
+    let site = RegistryRoutes(
       documents: documents, health: health, administration: administrationSite(configuration),
-      console: configuration.administrationRefusal == nil ? ConsoleSite() : nil,
-      reports: reports.map { [metrics] in ReportsSite($0, metrics: metrics) },
-      metrics: MetricsPage(metrics: metrics, keepers: { [duty] in duty.keepers }, clock: clock),
+      console: configuration.administrationRefusal == nil ? WebConsoleRoutes() : nil,
+      reports: reports.map { [metrics] in ReportRoutes($0, metrics: metrics) },
+      metrics: MetricsRoute(metrics: metrics, coordinators: { [duty] in duty.coordinators }, clock: clock),
       hasMetrics: configuration.metricsListen == nil)
     let listeners: ServiceListeners
     do throws(HTTPServerError) { listeners = try ServiceListeners(configuration, site) } catch {
@@ -172,8 +172,8 @@ public final class RegistryService: Sendable {
   /// A clock that is wrong at the start is told by what was signed before.
   private func beginTime() async {
     var newest: Int64?
-    for keeper in duty.keepers {
-      let state = await keeper.state
+    for coordinator in duty.coordinators {
+      let state = await coordinator.state
       if !state.document.isEmpty { newest = max(newest ?? state.signed, state.signed) }
     }
     clock.begin(after: newest)
@@ -192,15 +192,15 @@ public final class RegistryService: Sendable {
       ])
   }
 
-  private func administrationSite(_ configuration: ServerConfiguration) -> AdministrationSite {
+  private func administrationSite(_ configuration: ServerConfiguration) -> AdministrationRouter {
     let routes = AdministrationRoutes(
       administration: RegistryAdministration(
-        keepers: { [duty] in duty.keepers }, store: store, clock: clock,
+        coordinators: { [duty] in duty.coordinators }, store: store, clock: clock,
         changed: { [duty] _ in await duty.update() }),
       services: services, isLeading: { [duty] in duty.isLeading },
       reports: reports ?? NoReports(clock: clock),
       version: ServerVersion.current)
-    return AdministrationSite(
+    return AdministrationRouter(
       routes: routes.all,
       refusal: { [inForce] in
         // Whether it is on, and served in the clear, is in force until a restart.
@@ -225,27 +225,27 @@ public final class RegistryService: Sendable {
   /// The published document of a file, as every client gets it at this moment.
   public func currentDocument(_ file: String) -> PublishedDocument? { documents.document(file) }
 
-  /// Whether no look is under way or due: until the clock moves on, nothing happens by itself.
+  /// Whether no probe is under way or due: until the clock moves on, nothing happens by itself.
   package var isAtRest: Bool { duty.isAtRest }
 
-  /// Looks at the endpoints of this name now, in every document, until no key waits for
-  /// confirmation or the looks are used up. What was confirmed is published on return.
+  /// Probes the endpoints of this name now, in every document, until no key waits for
+  /// confirmation or the probes are used up. What was confirmed is published on return.
   ///
   /// - Returns: how many endpoints have the name.
   @discardableResult
-  public func look(at fqdn: String) async -> Int {
+  public func probe(_ fqdn: String) async -> Int {
     guard let host = try? HostName(fqdn) else { return 0 }
     var count = 0
-    for keeper in duty.keepers {
-      for endpoint in await keeper.endpoints where endpoint.fqdn == host {
+    for coordinator in duty.coordinators {
+      for endpoint in await coordinator.endpoints where endpoint.fqdn == host {
         count += 1
-        await duty.look(at: endpoint, of: keeper)
+        await duty.probe(endpoint, of: coordinator)
       }
     }
     return count
   }
 
-  /// Stops cleanly: no new connections, answers under way go out, looks end, everything known is
+  /// Stops cleanly: no new connections, answers under way go out, probes end, everything known is
   /// stored. Further calls do nothing.
   public func stop() async {
     guard let running = running.withLock({ $0.take() }) else { return }
@@ -254,7 +254,7 @@ public final class RegistryService: Sendable {
     for task in running.tasks { task.cancel() }
     await running.listeners.stop()
     for task in running.tasks { await task.value }
-    for keeper in duty.keepers { await keeper.close(at: clock.now()) }
+    for coordinator in duty.coordinators { await coordinator.close(at: clock.now()) }
     await files.withLock { $0 }?.finish()
     await reports?.flush()
     await store.close()
@@ -278,24 +278,24 @@ public final class RegistryService: Sendable {
     if await store.use(next.sealKeys) {
       // What was signed by the key before is signed anew, and what could not be read by it is read.
       documents.forgetContents()
-      for keeper in duty.keepers { await keeper.refresh(at: clock.now()) }
+      for coordinator in duty.coordinators { await coordinator.refresh(at: clock.now()) }
     }
     anchors.withLock { $0 = next.anchors }
     tokenKey.withLock { $0 = next.tokenKey }
     let settings = Dictionary(
       new.documents.map { ($0.file, $0) }, uniquingKeysWith: { first, _ in first })
-    for keeper in next.keepers {
-      guard let document = settings[keeper.file] else { continue }
-      await keeper.reconfigure(KeeperSettings(document, tls: new.tls))
+    for coordinator in next.coordinators {
+      guard let document = settings[coordinator.file] else { continue }
+      await coordinator.reconfigure(CoordinatorSettings(document, tls: new.tls))
     }
-    let known = duty.keepers
+    let known = duty.coordinators
     documents.serve(files: new.documents.map(\.file))
     // What the store has of documents that have come.
-    for keeper in next.keepers where !known.contains(where: { $0 === keeper }) {
-      await keeper.refresh(at: clock.now())
+    for coordinator in next.coordinators where !known.contains(where: { $0 === coordinator }) {
+      await coordinator.refresh(at: clock.now())
     }
-    for keeper in next.keepers { await keeper.shareDenials(at: clock.now()) }
-    for keeper in next.keepers { await keeper.checkSigning(at: clock.now()) }
+    for coordinator in next.coordinators { await coordinator.shareDenials(at: clock.now()) }
+    for coordinator in next.coordinators { await coordinator.checkSigning(at: clock.now()) }
     metrics.configured(new.documents)
     await reports?.configured(ListedHosts(new.documents))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
@@ -303,7 +303,7 @@ public final class RegistryService: Sendable {
       copyDocuments(to: new.publishing.directory)
     }
     inForce.withLock { $0 = new }
-    await duty.replace(WatchPlan(keepers: next.keepers, observer: next.observer, tls: new.tls))
+    await duty.replace(MonitoringPlan(coordinators: next.coordinators, observer: next.observer, tls: new.tls))
     warn(of: new, next.signer)
     for change in read.changes(from: old) {
       log.event(
@@ -319,11 +319,11 @@ public final class RegistryService: Sendable {
   private struct Prepared {
     let signer: DocumentSigner
     let sealKeys: SealKeys
-    let observer: any EndpointObserver
-    let anchors: AnchorsInForce?
+    let observer: any EndpointProber
+    let anchors: TrustAnchorCache?
     let tokenKey: AdminTokenKey
     let identity: ListenerIdentity?
-    let keepers: [DocumentKeeper]
+    let coordinators: [DocumentCoordinator]
   }
 
   private func prepare(
@@ -343,28 +343,28 @@ public final class RegistryService: Sendable {
     }
     let observer = try Self.observing(observer, new.tls, clock)
     let tokenKey = try AdminTokenKey(new, signer: signer, log: log)
-    var keepers: [DocumentKeeper] = []
+    var coordinators: [DocumentCoordinator] = []
     for document in new.documents {
-      if let keeper = duty.keepers.first(where: { $0.file == document.file }) {
-        keepers.append(keeper)
+      if let coordinator = duty.coordinators.first(where: { $0.file == document.file }) {
+        coordinators.append(coordinator)
       } else {
-        let keeper = DocumentKeeper(KeeperSettings(document, tls: new.tls), services: services)
-        do throws(StoreError) { try await keeper.check() } catch { throw .store(error) }
-        keepers.append(keeper)
+        let coordinator = DocumentCoordinator(CoordinatorSettings(document, tls: new.tls), services: services)
+        do throws(StoreError) { try await coordinator.check() } catch { throw .store(error) }
+        coordinators.append(coordinator)
       }
     }
     return Prepared(
       signer: signer, sealKeys: sealKeys, observer: observer, anchors: try Self.anchors(new),
       tokenKey: tokenKey,
-      identity: identity, keepers: keepers)
+      identity: identity, coordinators: coordinators)
   }
 
   /// What reported chains are judged by; `nil` where no reports are taken.
   private static func anchors(
     _ configuration: ServerConfiguration
-  ) throws(RegistryServiceError) -> AnchorsInForce? {
+  ) throws(RegistryServiceError) -> TrustAnchorCache? {
     guard configuration.reports.isEnabled else { return nil }
-    do throws(AnchorsError) { return try AnchorsInForce(file: configuration.tls.anchors) } catch {
+    do throws(AnchorsError) { return try TrustAnchorCache(file: configuration.tls.anchors) } catch {
       throw .anchors(error)
     }
   }
@@ -462,7 +462,7 @@ public final class RegistryService: Sendable {
     }
     health.configuration(refused: nil)
     var isSigned = true
-    for keeper in duty.keepers where await keeper.cannotSign { isSigned = false }
+    for coordinator in duty.coordinators where await coordinator.cannotSign { isSigned = false }
     metrics.reloaded(isInForce: true, isSigned: isSigned, at: clock.now())
     log.event(.info, "configuration_read_again")
   }
@@ -483,12 +483,12 @@ public final class RegistryService: Sendable {
   }
 
   private static func observing(
-    _ given: (any EndpointObserver)?, _ tls: TLSConfiguration, _ clock: SteadyClock
-  ) throws(RegistryServiceError) -> any EndpointObserver {
-    if let given { return MeasuredObserver(base: given) }
+    _ given: (any EndpointProber)?, _ tls: TLSConfiguration, _ clock: SteadyClock
+  ) throws(RegistryServiceError) -> any EndpointProber {
+    if let given { return MeasuredProber(base: given) }
     do throws(AnchorsError) {
-      return MeasuredObserver(
-        base: try TLSEndpointObserver(tls, judgingAt: { clock.standing.times }))
+      return MeasuredProber(
+        base: try TLSEndpointProber(tls, judgingAt: { clock.standing.times }))
     } catch { throw .anchors(error) }
   }
 }

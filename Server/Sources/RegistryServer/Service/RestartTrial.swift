@@ -6,7 +6,7 @@ import TLSTools
 /// Tries what a configuration that is read again changes for the next start: signing and online keys, the
 /// listeners' certificate and addresses, the store.
 ///
-/// What a start would refuse is refused now, while somebody looks, and not at a restart in the night. Nothing of it
+/// What a start would refuse is refused now, while somebody probes, and not at a restart in the night. Nothing of it
 /// is taken in force.
 enum RestartTrial {
   /// Tries what differs. Waits for a database, a few seconds at most, on a thread of its own.

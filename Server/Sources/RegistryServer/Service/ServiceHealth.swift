@@ -7,7 +7,7 @@ final class ServiceHealth: Sendable {
   private struct State {
     var failures: [String: HealthFacts.Failure] = [:]
     var refusedConfiguration: String?
-    var missingFirstLooks: Int?
+    var missingFirstProbes: Int?
     var clockTrouble: String?
     var isStopping = false
   }
@@ -49,11 +49,11 @@ final class ServiceHealth: Sendable {
   /// Why it could not; `nil` where it could.
   func reason(of file: String) -> String? { state.withLock { $0.failures[file]?.reason } }
 
-  /// So many endpoints are to be looked at for the first time since the start.
-  func expect(firstLooks count: Int) { state.withLock { $0.missingFirstLooks = count } }
+  /// So many endpoints are to be probed for the first time since the start.
+  func expect(firstProbes count: Int) { state.withLock { $0.missingFirstProbes = count } }
 
   /// One of them was.
-  func finishedFirstLook() { state.withLock { $0.missingFirstLooks? -= 1 } }
+  func finishedFirstProbe() { state.withLock { $0.missingFirstProbes? -= 1 } }
 
   /// The server is about to stop.
   func stopping() { state.withLock { $0.isStopping = true } }
@@ -63,7 +63,7 @@ final class ServiceHealth: Sendable {
     let (waiting, hasDocument) = (documents.waitingFiles, documents.hasDocument)
     return state.withLock { state in
       HealthFacts(
-        waitingFiles: waiting, hasDocument: hasDocument, missingFirstLooks: state.missingFirstLooks,
+        waitingFiles: waiting, hasDocument: hasDocument, missingFirstProbes: state.missingFirstProbes,
         failures: state.failures, refusedConfiguration: state.refusedConfiguration,
         clockTrouble: state.clockTrouble, isStopping: state.isStopping)
     }

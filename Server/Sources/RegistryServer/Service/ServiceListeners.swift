@@ -9,7 +9,7 @@ struct ServiceListeners: Sendable {
   var identity: ListenerIdentity?
 
   /// Listens from now on.
-  init(_ configuration: ServerConfiguration, _ site: RegistrySite) throws(HTTPServerError) {
+  init(_ configuration: ServerConfiguration, _ site: RegistryRoutes) throws(HTTPServerError) {
     identity = try configuration.server.listenerIdentity()
     metrics =
       if let address = configuration.metricsListen {
@@ -22,9 +22,9 @@ struct ServiceListeners: Sendable {
   }
 
   private static func metrics(
-    _ address: ListenAddress, _ configuration: ServerConfiguration, _ site: RegistrySite
+    _ address: ListenAddress, _ configuration: ServerConfiguration, _ site: RegistryRoutes
   ) throws(HTTPServerError) -> HTTPServer {
-    let own = MetricsSite(
+    let own = MetricsRoutes(
       documents: site.documents, health: site.health, metrics: site.metrics)
     var limits = configuration.server.limits
     limits.connections = 128

@@ -8,7 +8,7 @@ import SslPinningPlatform
 /// - A record is replaced by writing it beside, flushing it, renaming it into place and flushing the
 ///   directory. Its newest history entries are in the same file, so both are there or neither; they
 ///   are folded into `history` later, before a replacement.
-/// - Changes by other processes are noticed by looking at the directories four times a second, one
+/// - Changes by other processes are noticed by probing the directories four times a second, one
 ///   look for each record: for thousands of documents, SQLite is the better choice.
 /// - The leader holds a lock on the file `leader`, which the kernel lets go of when it dies.
 /// - Directories are made with mode 0700 and files with 0600.
@@ -78,7 +78,7 @@ public final class FileSystemStore: RegistryStore {
       guard !state.isClosed, state.polling == nil else { return }
       let watch = Locked(RecordWatch(directory: directory + "/records"))
       state.polling = reading.every(250) { [hub] in
-        for name in watch.withLock({ $0.look() }) { hub.tell(name) }
+        for name in watch.withLock({ $0.probe() }) { hub.tell(name) }
       }
     }
     return stream

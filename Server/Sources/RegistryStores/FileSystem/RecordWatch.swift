@@ -1,8 +1,8 @@
 import Foundation
 
-/// Notices replacements by looking at the records' directories: a rename changes their time.
+/// Notices replacements by probing the records' directories: a rename changes their time.
 ///
-/// Times are as coarse as the kernel's ticks, so a directory that changed a moment before a look may
+/// Times are as coarse as the kernel's ticks, so a directory that changed a moment before a probe may
 /// change once more with the same time; it is told of again until its time is old enough.
 struct RecordWatch {
   /// Nanoseconds after which a time is no longer given to a new change.
@@ -14,11 +14,11 @@ struct RecordWatch {
   /// Begins with the directories as they are.
   init(directory: String) {
     self.directory = directory
-    _ = look()
+    _ = probe()
   }
 
-  /// The names of records that may have been replaced since the look before.
-  mutating func look() -> [String] {
+  /// The names of records that may have been replaced since the probe before.
+  mutating func probe() -> [String] {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
     var changed: [String] = []
@@ -28,7 +28,7 @@ struct RecordWatch {
       let time = Self.nanoseconds(status.st_mtim)
       if times[name] != time {
         changed.append(name)
-        // Forgotten, so that the next look tells of it again.
+        // Forgotten, so that the next probe tells of it again.
         let isSettled = abs(Self.nanoseconds(now) - time) > Self.settled
         times[name] = isSettled ? time : nil
       }

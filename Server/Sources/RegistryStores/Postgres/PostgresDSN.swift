@@ -86,7 +86,7 @@ package struct PostgresDSN: Sendable {
   }
 
   /// What libpq would go by: its own answer, service file and environment included. It dials nothing: the last thing
-  /// that it looks at before it would is a value that it does not know.
+  /// that it probes before it would is a value that it does not know.
   private static func used(_ given: [String: String]) throws(StoreError) -> [String: String] {
     var asked = given
     asked["target_session_attrs"] = "none: nothing is dialled"

@@ -23,7 +23,7 @@ final class PostgresLeaderships: Sendable {
 
   private struct Holding {
     let term: LeadershipTerm
-    let wakeup: Wakeup
+    let wakeup: SelfPipe
   }
 
   /// - Parameter open: makes a connection; may block.
@@ -64,7 +64,7 @@ final class PostgresLeaderships: Sendable {
   }
 
   private func hold(_ connection: PostgresConnection) -> LeadershipTerm {
-    let wakeup = Wakeup()
+    let wakeup = SelfPipe()
     let gone = DispatchGroup()
     let term = LeadershipTerm {
       wakeup.wake()
@@ -95,7 +95,7 @@ final class PostgresLeaderships: Sendable {
   }
 
   /// - Returns: whether it was given up; false where it was lost.
-  private static func watch(_ connection: PostgresConnection, _ wakeup: Wakeup) -> Bool {
+  private static func watch(_ connection: PostgresConnection, _ wakeup: SelfPipe) -> Bool {
     while true {
       switch wakeup.wait(for: connection.socket, milliseconds: 1000) {
       case .woken: return true

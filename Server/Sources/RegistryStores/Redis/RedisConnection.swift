@@ -116,7 +116,7 @@ package final class RedisConnection: DatabaseConnection, @unchecked Sendable {
     return replies
   }
 
-  /// Logs in as the user, else as the default one: the field's server sends the password alone, so a
+  /// Logs in as the user, else as the default one: the reference server sends the password alone, so a
   /// Redis that has no such user, or asks for no password, does for its configurations.
   private func logIn(as user: String?, with password: String) throws(StoreError) {
     // The last is all that a Redis before 6 understands.

@@ -14,7 +14,7 @@ final class RedisLease: Sendable {
   private static let longest: Duration = .seconds(4)
 
   let term: LeadershipTerm
-  private let wakeup = Wakeup()
+  private let wakeup = SelfPipe()
   private let renewed: Locked<ContinuousClock.Instant>
   private let watch = Slot<RepeatingWork>()
 

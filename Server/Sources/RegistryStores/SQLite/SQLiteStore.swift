@@ -8,7 +8,7 @@ import SslPinningPlatform
 /// - Compare and swap is one conditional statement, so it holds between processes that share the
 ///   file. Not for network file systems: SQLite's locks do not hold there.
 /// - A history entry is written in the transaction of the replacement that brings it.
-/// - Changes by other processes are noticed by looking at `PRAGMA data_version` four times a second.
+/// - Changes by other processes are noticed by probing `PRAGMA data_version` four times a second.
 /// - The leader holds a lock on the file `<path>.leader`, which the kernel lets go of when it dies.
 /// - The directory is made with mode 0700 and the file with 0600.
 ///

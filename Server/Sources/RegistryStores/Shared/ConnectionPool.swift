@@ -31,7 +31,7 @@ final class ConnectionPool<Connection: DatabaseConnection>: Sendable {
   /// How many milliseconds a call waits for a connection.
   static var patience: Int { 5000 }
 
-  private let turnstile: Turnstile
+  private let turnstile: AsyncSemaphore
   private let state: Locked<State>
   private let open: @Sendable () throws(StoreError) -> Connection
   private let cleaning: Slot<RepeatingWork>
@@ -41,7 +41,7 @@ final class ConnectionPool<Connection: DatabaseConnection>: Sendable {
     _ configuration: ConnectionPoolConfiguration,
     open: @escaping @Sendable () throws(StoreError) -> Connection
   ) {
-    turnstile = Turnstile(places: configuration.maxOpen)
+    turnstile = AsyncSemaphore(places: configuration.maxOpen)
     state = Locked(State(idle: IdleConnections(configuration)))
     self.open = open
     cleaning = Slot()

@@ -19,7 +19,7 @@ final class DatabaseFeed: Sendable {
   /// Milliseconds of silence after which the connection is tried.
   private static let silence = 5000
 
-  private let wakeup = Wakeup()
+  private let wakeup = SelfPipe()
 
   /// - Parameter connect: opens a connection that listens already.
   init(hub: ChangeHub, connect: @escaping @Sendable () throws(StoreError) -> any ChangeSource) {
@@ -41,7 +41,7 @@ final class DatabaseFeed: Sendable {
   func stop() { wakeup.wake() }
 
   private static func listen(
-    to source: any ChangeSource, _ wakeup: Wakeup, tell: (String) -> Void
+    to source: any ChangeSource, _ wakeup: SelfPipe, tell: (String) -> Void
   ) throws(StoreError) {
     while true {
       switch wakeup.wait(for: source.socket, milliseconds: silence) {

@@ -54,7 +54,7 @@ struct ShownChain {
   }
 }
 
-extension ProbeResult {
+extension ProbedServer {
   /// What is to be told of a finished handshake.
   ///
   /// - Throws: `handshake` if the server showed no certificate at all.

@@ -5,7 +5,7 @@ import SslPinningPlatform
 ///
 /// - `getaddrinfo` blocks for as long as the system's resolver likes and cannot be cancelled. So it
 ///   runs on threads of its own; a lookup that nobody waits for any more ends by itself.
-/// - How many threads there are, and whose turn it is: ``LookupLines``. Names that do not resolve never
+/// - How many threads there are, and whose turn it is: ``LookupQueues``. Names that do not resolve never
 ///   delay those that do.
 package final class NameResolver: Sendable {
   package struct Failure: Error {
@@ -27,21 +27,21 @@ package final class NameResolver: Sendable {
     >
   typealias Answer = @Sendable (Result<[Endpoint], Failure>) -> Void
 
-  private let lines = Locked(LookupLines())
+  private let lines = Locked(LookupQueues())
   private let workers = WorkerThreads()
   private let lookup: Lookup
   private let late = Locked<(@Sendable (_ host: String) -> Void)?>(nil)
-  static let addressLimit = ProbeDesk.addressLimit
+  static let addressLimit = ProbeScheduler.addressLimit
 
   package init(lookup: @escaping Lookup = askSystem) { self.lookup = lookup }
 
   /// Calls `answer` once, on another thread, or never when the deadline passes first. The lookup begins
   /// after this call: one that is under way already does not serve it.
   func resolve(_ host: String, port: UInt16, until deadline: Deadline, answer: @escaping Answer) {
-    let question = LookupLines.Question(
+    let question = LookupQueues.Question(
       deadline: deadline, patience: deadline.millisecondsLeft, answer: answer)
     start(
-      lines.withLock { $0.ask(LookupLines.Name(host: host, port: port), question) })
+      lines.withLock { $0.ask(LookupQueues.Name(host: host, port: port), question) })
   }
 
   /// Has `tell` called, on a thread of a lookup, when a name turns out to have addresses after whoever asked has
@@ -53,15 +53,15 @@ package final class NameResolver: Sendable {
 
   /// The addresses that a name had within the last ten minutes, for whoever got no answer in time.
   func lastFound(_ host: String, port: UInt16) -> [Endpoint]? {
-    lines.withLock { $0.found(LookupLines.Name(host: host, port: port)) }
+    lines.withLock { $0.found(LookupQueues.Name(host: host, port: port)) }
   }
 
-  private func start(_ line: LookupLines.Line?) {
+  private func start(_ line: LookupQueues.Line?) {
     guard let line else { return }
     workers.start("resolver") { [self] in work(line) }
   }
 
-  private func work(_ line: LookupLines.Line) {
+  private func work(_ line: LookupQueues.Line) {
     while let (name, questions) = lines.withLock({ $0.take(from: line) }) {
       let begun = ContinuousClock.now
       let result = lookup(name.host, name.port)

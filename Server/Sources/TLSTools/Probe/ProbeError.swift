@@ -1,7 +1,7 @@
 import SslPinningPlatform
 
 /// Why a server could not be looked at. A server that answers with a bad certificate is no error:
-/// see `ProbeResult`.
+/// see `ProbedServer`.
 public enum ProbeError: Error, Hashable, Sendable {
   /// How far the probe had come when its time was up.
   public enum Stage: String, Sendable, Hashable {

@@ -10,7 +10,7 @@ import SslPinningPlatform
 ///   stops.
 final class ProbeLoop: Sendable {
   enum Order: Sendable {
-    case begin(ProbeJob)
+    case begin(ProbeRequest)
     case cancel(UInt64)
     case addresses(job: UInt64, route: Int, Result<[Endpoint], NameResolver.Failure>)
     case stop
@@ -44,13 +44,13 @@ final class ProbeLoop: Sendable {
   }
 
   private func run() {
-    let recall: ProbeDesk.Recall = { [self] job, route in
+    let recall: ProbeScheduler.Recall = { [self] job, route in
       switch job.routes[route] {
       case .direct, .directInTurn: resolver.lastFound(job.host, port: job.port)
       case .tunnel(let host, let port, _): resolver.lastFound(host, port: port)
       }
     }
-    let desk = ProbeDesk(client: client, events: events, recall: recall) {
+    let desk = ProbeScheduler(client: client, events: events, recall: recall) {
       [self] job, route, until in
       let answer: NameResolver.Answer = { [self] in
         send(.addresses(job: job.id, route: route, $0))

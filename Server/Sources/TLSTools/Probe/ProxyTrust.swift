@@ -57,7 +57,7 @@ package final class ProxyTrust: TLSContext, Sendable {
     }
     guard let anchors else { return nil }
     do throws(ProbeError) {
-      return try ProbeResult(
+      return try ProbedServer(
         session, of: ProbeTarget(host: host, port: port), at: endpoint, by: anchors(), time: nil
       ).complaint
     } catch { return "\(error)" }

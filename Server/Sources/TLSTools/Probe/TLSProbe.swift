@@ -6,7 +6,7 @@ import SslPinningRules
 ///
 /// - One absolute deadline covers everything: the queue, the lookup, every address, the handshake.
 ///   A server that is silent, drips bytes or never answers a packet costs that time and no more.
-/// - A server with a bad certificate is a result, not an error (`ProbeResult`, `ProbeVerdict`).
+/// - A server with a bad certificate is a result, not an error (`ProbedServer`, `ProbeVerdict`).
 /// - Probes run on threads of their own, off the cooperative pool, with lookups on a few more
 ///   (`ProbeLoop`, `NameResolver`): any number may run at once, none blocks a task's thread.
 /// - A handshake is offered down to TLS 1.0 and without demands on key strength, to see what is
@@ -61,7 +61,7 @@ public final class TLSProbe: Sendable {
   public func probe(
     _ target: ProbeTarget, milliseconds: Int64 = 10_000, trusting anchors: ChainValidator? = nil,
     at time: Int64? = nil
-  ) async throws(ProbeError) -> ProbeResult {
+  ) async throws(ProbeError) -> ProbedServer {
     let validator = anchors ?? self.anchors
     let outcome = await run(
       host: target.host, port: target.port, addresses: target.connectTo,
@@ -98,7 +98,7 @@ public final class TLSProbe: Sendable {
   private func run<Outcome: Sendable>(
     host: String, port: UInt16, addresses: [Endpoint], limits: ProbeLimits,
     hurried: Set<Int> = [],
-    _ purpose: @Sendable (CheckedContinuation<Outcome, Never>) -> ProbeJob.Purpose
+    _ purpose: @Sendable (CheckedContinuation<Outcome, Never>) -> ProbeRequest.Purpose
   ) async -> Outcome {
     let deadline = Deadline.after(milliseconds: limits.total)
     let id = lastID.withLock { last in
@@ -108,7 +108,7 @@ public final class TLSProbe: Sendable {
     let loop = loops[Int(id % UInt64(loops.count))]
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let job = ProbeJob(
+        let job = ProbeRequest(
           id: id, host: host, port: port, addresses: addresses, limits: limits, deadline: deadline,
           purpose: purpose(continuation), hurried: hurried)
         loop.send(.begin(job))

@@ -21,7 +21,7 @@ struct ArgumentParser: Sendable {
   }
 
   let commands: [Command]
-  /// Flags that may stand before the command too, as the field's server takes them.
+  /// Flags that may stand before the command too, as the reference server takes them.
   var leading: [FlagDescription] = []
 
   /// - Parameter words: the command line without the name of the program.

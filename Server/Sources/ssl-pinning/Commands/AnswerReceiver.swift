@@ -99,7 +99,7 @@ final class AnswerReceiver: NSObject, URLSessionDataDelegate, Sendable {
   }
 
   private func write(_ bytes: [UInt8]) -> Bool {
-    do throws(CommandFailure) { try Console.write(bytes) } catch {
+    do throws(CommandFailure) { try Terminal.write(bytes) } catch {
       end(with: .unwritable(error))
       return false
     }

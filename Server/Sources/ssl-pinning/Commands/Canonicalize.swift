@@ -20,7 +20,7 @@ enum Canonicalize {
     do throws(JSONError) { canonical = try canonicalize(bytes) } catch {
       throw .no("\(InputFile.name(of: path)) is not strict JSON: \(error)")
     }
-    try Console.write(canonical)
+    try Terminal.write(canonical)
     return .yes
   }
 }

@@ -32,11 +32,11 @@ enum ConfigCheck {
       } catch { failure = Up.failure(error) }
     }
     if invocation[json] {
-      try Console.write(document(effective, warnings))
+      try Terminal.write(document(effective, warnings))
     } else {
-      try Console.write(line: table(effective))
+      try Terminal.write(line: table(effective))
     }
-    for warning in warnings { Console.say("warning: \(warning)") }
+    for warning in warnings { Terminal.say("warning: \(warning)") }
     if let failure { throw failure }
     return .yes
   }

@@ -45,7 +45,7 @@ enum Get {
     let moment = invocation[at]
     let clocks = Clocks(wall: { moment ?? Clocks.system.wall() }, steady: Clocks.system.steady)
     let client = try await client(invocation, timeout: seconds, clocks: clocks)
-    for problem in client.registryProblems { Console.say("warning: \(problem)") }
+    for problem in client.registryProblems { Terminal.say("warning: \(problem)") }
 
     let form: PinnedRequest.Form =
       invocation[json] ? .json : invocation[include] ? .headersAndBody : .body
@@ -55,7 +55,7 @@ enum Get {
       return invocation[fail] && status >= 400 ? .no : .yes
     case .refused(let verdict):
       let report = VerdictReport(verdict, at: clocks.wall())
-      if invocation[json] { try Console.write(report.json) }
+      if invocation[json] { try Terminal.write(report.json) }
       throw .no(report.text)
     }
   }

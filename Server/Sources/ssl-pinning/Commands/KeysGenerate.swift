@@ -116,16 +116,16 @@ enum KeysGenerate {
         ("publicKeyFile", .string(files.publicKey.path(percentEncoded: false))),
       ])
       for (name, value) in ceremony?.members ?? [] { members[name] = value }
-      try Console.write(.object(members))
+      try Terminal.write(.object(members))
     } else if let ceremony {
-      try Console.write(line: "signingKeyBase64: \"\(line)\"")
-      try Console.write(line: "rootKeys: [\"\(ceremony.line)\"]")
+      try Terminal.write(line: "signingKeyBase64: \"\(line)\"")
+      try Terminal.write(line: "rootKeys: [\"\(ceremony.line)\"]")
     } else {
-      try Console.write(line: line)
+      try Terminal.write(line: line)
     }
-    for hint in ceremony?.hints(files.privateKey) ?? [] { Console.say(hint) }
+    for hint in ceremony?.hints(files.privateKey) ?? [] { Terminal.say(hint) }
     if key.algorithm != .rs512 {
-      Console.say(
+      Terminal.say(
         "note: \(key.algorithm.rawValue) signs statements and key sets; format 1 needs RSA")
     }
     return .yes

@@ -116,10 +116,10 @@ enum KeysRotate {
     let keySets = try OwnedDirectory(place.keySets, like: place.keys)
     try keys.write(key, called: keyName)
     try keySets.replace(name, with: list.json.canonicalBytes + [0x0a])
-    try Console.write(line: "key set \(epoch) of \(name): online key \(key.roleKey.id.base64)")
-    for shortage in list.shortages { Console.say("warning: \(shortage)") }
+    try Terminal.write(line: "key set \(epoch) of \(name): online key \(key.roleKey.id.base64)")
+    for shortage in list.shortages { Terminal.say("warning: \(shortage)") }
     let wanted = list.newest.map { KeySetReport.expectation(of: $0.keySet) } ?? ""
-    Console.say(
+    Terminal.say(
       list.shortages.isEmpty
         ? "hint: send the server SIGHUP, and it signs under the new set"
         : "hint: keys sign-set \(wanted) signs it, and no other set in its place")
@@ -154,7 +154,7 @@ enum KeysRotate {
   /// Anybody may sign set 1: the app may ship root keys that are not here.
   private static func warnOfOthers(_ signers: some Sequence<TrustSigningKey>, than root: KeyRole) {
     for id in signers.map(\.roleKey.id) where !root.keys.contains(where: { $0.id == id }) {
-      Console.say(
+      Terminal.say(
         "warning: \(id) of --sign-with is no root key of key set 1: it counts for apps that ship it as one, and"
           + " signs no later set; hint: --root names the root keys")
     }
@@ -175,7 +175,7 @@ enum KeysRotate {
       ServerArguments.isNamed(invocation) || given == nil
         || isSame(given, atHand.configuration.tls.directory)
     else {
-      Console.say(
+      Terminal.say(
         "note: no configuration here says which documents there are; hint: with --config-file"
           + " the name is checked")
       let keys = given ?? "tls"

@@ -85,7 +85,7 @@ enum KeysSignSet {
       list.unite(with: there)
     }
     try OutputFile.write(list.json, invocation)
-    for shortage in list.shortages { Console.say("warning: \(shortage)") }
+    for shortage in list.shortages { Terminal.say("warning: \(shortage)") }
     return .yes
   }
 

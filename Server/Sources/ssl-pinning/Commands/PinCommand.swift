@@ -32,14 +32,14 @@ enum PinCommand {
       do throws(CommandFailure) {
         let report = try await report(
           on: target, trusting: authorities, seconds: invocation[timeout] ?? 10)
-        if let warning = report.warning { Console.say("warning: \(warning)") }
+        if let warning = report.warning { Terminal.say("warning: \(warning)") }
         if invocation[json] {
           reports.append(report.json)
         } else {
-          try Console.write(line: report.text)
+          try Terminal.write(line: report.text)
         }
       } catch {
-        Console.say(error.message)
+        Terminal.say(error.message)
         reports.append(
           .members([
             "target": .string(Secrets.hidden(in: target)),
@@ -48,7 +48,7 @@ enum PinCommand {
         status = status.worse(error.status)
       }
     }
-    if invocation[json] { try Console.write(.array(reports)) }
+    if invocation[json] { try Terminal.write(.array(reports)) }
     return status
   }
 

@@ -112,7 +112,7 @@ enum Sign {
       if format1Key == nil,
         let signed = documents.before.first(where: { $0.json["signature"] != nil })
       {
-        Console.say(
+        Terminal.say(
           "warning: \(signed.place) has a signature of format 1, and clients of format 1 will refuse a"
             + " document without; hint: --key")
       }
@@ -148,7 +148,7 @@ enum Sign {
     guard let last, let number = statement?.number, let out = invocation[OutputFile.flag],
       OutputFile.resolved(last.place) != OutputFile.resolved(out), InputFile.exists(last.place)
     else { return }
-    Console.say(
+    Terminal.say(
       "warning: \(last.place) stays as it was: sign the next statement after \(out), or \(number.epoch).\(number.version)"
         + " would be given twice, and clients refuse the second one")
   }
@@ -181,7 +181,7 @@ enum Sign {
         "clients that hold the statement of \(stated.place) would refuse a document without one;"
           + " hint: --online-key signs the next one")
     }
-    Console.say(
+    Terminal.say(
       "warning: clients that hold the statement of \(stated.place) will refuse a document"
         + " without one; hint: --online-key")
     return nil

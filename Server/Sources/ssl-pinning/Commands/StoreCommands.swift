@@ -84,7 +84,7 @@ enum StoreCommands {
     }
     await repair.close()
     switch outcome {
-    case .success(let line): try Console.write(line: line)
+    case .success(let line): try Terminal.write(line: line)
     case .failure(.store(.seal(let fault))): throw .no("\(fault)")
     case .failure(.store(let error)): throw .couldNotFindOut("\(error)")
     case .failure(let error): throw .no("\(error)")

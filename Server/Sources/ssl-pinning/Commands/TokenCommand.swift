@@ -47,16 +47,16 @@ enum TokenCommand {
       }
     }
     if invocation[json] {
-      try Console.write(
+      try Terminal.write(
         .members([
           "token": .string(token), "name": .string(name), "issued": .integer(now),
           "expires": .integer(now + seconds),
         ]))
     } else {
-      try Console.write(line: token)
+      try Terminal.write(line: token)
     }
     if !configuration.administration.isEnabled {
-      Console.say(
+      Terminal.say(
         "warning: ui.enabled is false, and a server with this configuration takes no token")
     }
     return .yes

@@ -66,7 +66,7 @@ enum Verify {
     } catch {
       if case .tooLarge = error { throw .couldNotFindOut("\(InputFile.name(of: place)): \(error)") }
       if invocation[json] {
-        try Console.write(
+        try Terminal.write(
           .members(["valid": .bool(false), "reason": .string(error.toldToOperators)]))
       }
       throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)")
@@ -90,11 +90,11 @@ enum Verify {
         newestKeySet(of: bytes), elsewhere + (since ?? []))
     } catch { throw .no("\(InputFile.name(of: place)) makes no policy: \(error)") }
     if invocation[json] {
-      try Console.write(report.json)
+      try Terminal.write(report.json)
     } else {
-      if let summary = report.summary { try Console.write(line: summary + "\n") }
-      try Console.write(line: report.table)
-      Console.warn(report.problems)
+      if let summary = report.summary { try Terminal.write(line: summary + "\n") }
+      try Terminal.write(line: report.table)
+      Terminal.warn(report.problems)
     }
     return invocation[strict] && !report.problems.isEmpty ? .no : .yes
   }

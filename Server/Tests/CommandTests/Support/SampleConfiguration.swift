@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A configuration that the field's server documents, and what its clients see of it.
+/// A configuration that the reference server documents, and what its clients see of it.
 struct SampleConfiguration: CustomStringConvertible {
   /// What clients find under a name, and the endpoint whose key that is.
   struct Name: Hashable {
@@ -13,7 +13,7 @@ struct SampleConfiguration: CustomStringConvertible {
   let arguments: [String]
   var readsEnvironment = false
   let store: SampleStore
-  /// By file: what the field's server publishes.
+  /// By file: what the reference server publishes.
   let published: [String: [Name]]
   /// By file: what it leaves out.
   let apexes: [String: [Name]]

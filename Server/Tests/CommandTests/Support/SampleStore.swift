@@ -7,14 +7,14 @@ enum SampleStore {
   case directory
   /// Redis with the sample's user in its ACL, and no other.
   case redisWithUser
-  /// Redis with the sample's password and no user of that name: the field's server never sends one.
+  /// Redis with the sample's password and no user of that name: the reference server never sends one.
   case redisWithPassword
   case postgres(user: String, password: String, database: String)
 
   /// Whether what it keeps outlives the server.
   var isDurable: Bool { if case .none = self { false } else { true } }
 
-  /// Starts it, with what the field's server may have left there.
+  /// Starts it, with what the reference server may have left there.
   func start(on machine: PrivateMachine) async throws {
     switch self {
     case .none: break

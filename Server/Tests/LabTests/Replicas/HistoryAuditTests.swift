@@ -13,7 +13,7 @@ struct HistoryAuditTests {
 
   private static func entry(_ event: String, _ byte: UInt8, at time: Int64 = 1) -> HistoryEntry {
     HistoryEntry(
-      time: time, event: event, endpoint: "a.test:443 at 127.0.0.1", pin: pin(byte), who: "watcher")
+      time: time, event: event, endpoint: "a.test:443 at 127.0.0.1", pin: pin(byte), who: "monitor")
   }
 
   private static func key(_ byte: UInt8) -> ListedKey {

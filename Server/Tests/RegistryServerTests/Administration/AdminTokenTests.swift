@@ -187,7 +187,7 @@ struct AdminTokenTests {
     arguments: [
       ("alice", true), ("A.b_c@d-9", true), (String(repeating: "x", count: 64), true), ("", false),
       (String(repeating: "x", count: 65), false), ("a b", false), ("a/b", false), ("é", false),
-      ("a\n", false), ("watcher:", false),
+      ("a\n", false), ("monitor:", false),
     ])
   func names(name: String, isGood: Bool) {
     let token = try? AdminToken(name: name, issued: 0, expires: 1)

@@ -113,13 +113,13 @@ struct AdministrationChangeTests {
     let server = service.scripted
     server.observer.show(.accepted(pin(9)), at: "other.example.net")
     try await server.reload(keys: "[\(keys), {fqdn: other.example.net}]")
-    await server.service.look(at: "other.example.net")
+    await server.service.probe("other.example.net")
     let file = "other.example.net.json"
     #expect(server.service.currentDocument(file) == nil)
     #expect(
       try await service.call("GET", "/denials")["denials", "0", "files", "1"] == .string(file))
     server.observer.show(.accepted(pin(2)), at: "other.example.net")
-    await server.service.look(at: "other.example.net")
+    await server.service.probe("other.example.net")
     #expect(try await server.pins(in: file)["other.example.net"] == [pin(2)])
     await service.stop()
   }
@@ -130,7 +130,7 @@ struct AdministrationChangeTests {
     let body = #"{"pin":"\#(pin(1).base64)","why":"leaked","force":true}"#
     #expect(try await service.call("POST", "/denials", body).changes == ["key_denied"])
     try await service.scripted.reload(keys: "[{fqdn: www.example.com, file: other.json}]")
-    await service.scripted.service.look(at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
     #expect(service.scripted.service.currentDocument("other.json") == nil)
     #expect(
       try await service.call("GET", "/denials")["denials", "0", "files"] == ["other.json"])
@@ -209,7 +209,7 @@ struct AdministrationChangeTests {
     await service.stop()
   }
 
-  @Test("a change leaves a server ready that has looked everywhere, though a document still waits")
+  @Test("a change leaves a server ready that has probed everywhere, though a document still waits")
   func readiness() async throws {
     let service = try await AdministeredService.running(
       keys: "[{fqdn: www.example.com}, {fqdn: silent.example.org}]")

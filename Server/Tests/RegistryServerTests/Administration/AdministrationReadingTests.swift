@@ -12,15 +12,15 @@ struct AdministrationReadingTests {
 
   private static func chain(
     _ leaf: SPKIPin, issuer: UInt8 = 200, expires: Int64 = 1_790_000_000
-  ) -> Look {
+  ) -> ProbeResult {
     let certificates = [
       SeenCertificate(
         pin: leaf, subject: "CN=www.example.com", issuer: "CN=CA", notBefore: 1_770_000_000,
         notAfter: expires),
       SeenCertificate(pin: pin(issuer), subject: "CN=CA", issuer: "CN=Root"),
     ]
-    return Look(observations: [
-      Observation(
+    return ProbeResult(observations: [
+      ProbeObservation(
         address: "192.0.2.1:443",
         outcome: .accepted(SeenChain(leaf: certificates[0], above: [certificates[1]])))
     ])
@@ -31,10 +31,10 @@ struct AdministrationReadingTests {
     let service = try await AdministeredService.running(
       keys: "[{fqdn: www.example.com}, {fqdn: api.example.com, file: www.example.com.json}]")
     service.scripted.observer.show(Self.chain(pin(1)), at: "www.example.com")
-    await service.scripted.service.look(at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
     service.scripted.observer.show(
       .refused(reason: "expired", presented: pin(3)), at: "api.example.com")
-    await service.scripted.service.look(at: "api.example.com")
+    await service.scripted.service.probe("api.example.com")
     let answer = try await service.call("GET", "/overview")
     let published = try #require(service.scripted.service.currentDocument(Self.file))
     #expect(answer["leader"] == true && answer["readiness", "ready"] == true)
@@ -62,7 +62,7 @@ struct AdministrationReadingTests {
     #expect(answer["documents", "1", "published"] == .null)
     let detail = try await service.call("GET", "/documents/silent.example.org.json")
     #expect(detail["page", "items", "0", "health"] == "pending")
-    #expect(detail["page", "items", "0", "lastLook", "outcome"] == "unreachable")
+    #expect(detail["page", "items", "0", "lastProbe", "outcome"] == "unreachable")
     #expect(detail["page", "items", "0", "worstKeyState"] == .null)
     await service.stop()
   }
@@ -112,11 +112,11 @@ struct AdministrationReadingTests {
   func endpoint() async throws {
     let service = try await AdministeredService.running()
     service.scripted.observer.show(Self.chain(pin(1)), at: "www.example.com")
-    await service.scripted.service.look(at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
     // Another key from a CA that was never seen here: it is held.
     service.scripted.observer.show(
       Self.chain(pin(2), issuer: 201, expires: 1_800_000_000), at: "www.example.com")
-    await service.scripted.service.look(at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
     let answer = try await service.call("GET", AdministeredService.endpoint)
     let missed = try #require(answer["keys", "0", "missedSince"]?.integerValue)
     #expect(answer["keys", "0", "state"] == "retiring")
@@ -127,33 +127,33 @@ struct AdministrationReadingTests {
     #expect(answer["candidates", "0", "vantages"] == ["direct"])
     #expect(answer["candidates", "0", "chain", "0", "subject"] == "CN=www.example.com")
     #expect(answer["candidates", "0", "chain", "1", "notAfter"] == .null)
-    #expect(answer["look", "observations", "0", "address"] == "192.0.2.1:443")
-    #expect(answer["look", "observations", "0", "presented"] == .string(pin(2).base64))
-    #expect(answer["look", "observations", "0", "chain"]?.arrayValue?.count == 2)
+    #expect(answer["probe", "observations", "0", "address"] == "192.0.2.1:443")
+    #expect(answer["probe", "observations", "0", "presented"] == .string(pin(2).base64))
+    #expect(answer["probe", "observations", "0", "chain"]?.arrayValue?.count == 2)
     #expect(answer["alertList", "0", "kind"] == "key-held")
     #expect(answer["health"] == "attention" && answer["worstKeyState"] == "held")
     #expect(answer["counts", "retiring"] == 1 && answer["counts", "held"] == 1)
     await service.stop()
   }
 
-  @Test("a look whose observations differ is mixed, with the first reason")
-  func mixedLook() async throws {
+  @Test("a probe whose observations differ is mixed, with the first reason")
+  func mixedProbe() async throws {
     let service = try await AdministeredService.running()
     service.scripted.observer.show(
-      Look(observations: [
-        Observation(
+      ProbeResult(observations: [
+        ProbeObservation(
           address: "192.0.2.1:443",
           outcome: .accepted(SeenChain(leaf: SeenCertificate(pin: pin(1))))),
-        Observation(address: "192.0.2.2:443", outcome: .unreachable(reason: "no answer")),
-        Observation(
+        ProbeObservation(address: "192.0.2.2:443", outcome: .unreachable(reason: "no answer")),
+        ProbeObservation(
           address: "192.0.2.3:443", outcome: .refused(reason: "wrong name", presented: pin(4))),
       ]), at: "www.example.com")
-    await service.scripted.service.look(at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
     let answer = try await service.call("GET", AdministeredService.endpoint)
-    #expect(answer["lastLook", "outcome"] == "mixed")
-    #expect(answer["lastLook", "reason"] == "no answer")
-    #expect(answer["look", "observations", "2", "presented"] == .string(pin(4).base64))
-    #expect(answer["look", "observations", "1", "presented"] == .null)
+    #expect(answer["lastProbe", "outcome"] == "mixed")
+    #expect(answer["lastProbe", "reason"] == "no answer")
+    #expect(answer["probe", "observations", "2", "presented"] == .string(pin(4).base64))
+    #expect(answer["probe", "observations", "1", "presented"] == .null)
     await service.stop()
   }
 

@@ -10,10 +10,10 @@ import Testing
 
 @Suite("Keys that are announced")
 struct AnnouncedKeyTests {
-  private static func pin(_ member: String, _ text: String) throws(AdministrationRefusal) -> SPKIPin
+  private static func pin(_ member: String, _ text: String) throws(APIError) -> SPKIPin
   {
     let body = JSONValue.object([member: .string(text)]).canonicalBytes
-    return try AnnouncedKey(try BodyReader(body, known: AnnouncedKey.members)).pin
+    return try StagedKey(try BodyReader(body, known: StagedKey.members)).pin
   }
 
   @Test("pin, public key, request and certificate of one key are one pin")
@@ -39,20 +39,20 @@ struct AnnouncedKeyTests {
     }
     let privateKey = String(decoding: try openssl.read("key.pem"), as: UTF8.self)
     for member in ["key", "csr", "certificate"] {
-      let refusal = #expect(throws: AdministrationRefusal.self) {
+      let refusal = #expect(throws: APIError.self) {
         try Self.pin(member, privateKey)
       }
       #expect(refusal?.message == "\(member) holds a private key, which is a secret no more")
     }
     let wrong = [("key", request), ("csr", certificate), ("certificate", key), ("csr", key)]
     for (member, bytes) in wrong {
-      let refusal = #expect(throws: AdministrationRefusal.self) {
+      let refusal = #expect(throws: APIError.self) {
         try Self.pin(member, String(decoding: bytes, as: UTF8.self))
       }
       #expect(refusal?.message.hasPrefix("\(member) holds a ") == true)
     }
     let chain = String(decoding: certificate + certificate, as: UTF8.self)
-    let refusal = #expect(throws: AdministrationRefusal.self) {
+    let refusal = #expect(throws: APIError.self) {
       try Self.pin("certificate", chain)
     }
     #expect(refusal?.message == "certificate holds 2 blocks")
@@ -64,7 +64,7 @@ struct AnnouncedKeyTests {
       "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
       "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n",
     ] {
-      let refusal = #expect(throws: AdministrationRefusal.self) { try Self.pin("key", text) }
+      let refusal = #expect(throws: APIError.self) { try Self.pin("key", text) }
       #expect(refusal?.message.contains("private key") == true)
     }
   }

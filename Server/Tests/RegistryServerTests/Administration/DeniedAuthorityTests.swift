@@ -10,8 +10,8 @@ import Testing
 @Suite("Denying a CA, and changes that do not reach everybody")
 struct DeniedAuthorityTests {
   /// The endpoint's path: leaf, issuer, another CA, anchor.
-  private static let path = Look(observations: [
-    Observation(
+  private static let path = ProbeResult(observations: [
+    ProbeObservation(
       outcome: .accepted(
         SeenChain(
           leaf: SeenCertificate(pin: pin(1)), above: (11...13).map { SeenCertificate(pin: pin($0)) }
@@ -53,7 +53,7 @@ struct DeniedAuthorityTests {
   func silent(key: UInt8) async throws {
     let service = try await running()
     service.scripted.observer.show(.unreachable(reason: "down"), at: "www.example.com")
-    await service.scripted.service.look(at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
     #expect(try await service.call("POST", "/denials", denial(pin(key))).status == 409)
     await service.stop()
   }
@@ -65,7 +65,7 @@ struct DeniedAuthorityTests {
     let before = try await service.call("POST", stage, #"{"pin":"\#(pin(2).base64)"}"#)
     #expect(before["warnings"] == [])
     #expect(try await service.call("POST", "/denials", denial(pin(12), force: true)).status == 200)
-    await service.scripted.service.look(at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
     let alerts = try await service.call("GET", AdministeredService.endpoint)
     #expect(alerts["alertList", "0", "kind"] == .string("denied-key-seen"))
     #expect(alerts["alertList", "0", "pin"] == .string(pin(12).base64))
@@ -84,9 +84,9 @@ struct DeniedAuthorityTests {
       leaf: SeenCertificate(pin: pin(1)),
       above: [SeenCertificate(pin: pin(21)), SeenCertificate(pin: pin(13))])
     service.scripted.observer.show(
-      Look(observations: [Observation(outcome: .accepted(next))]), at: "www.example.com")
+      ProbeResult(observations: [ProbeObservation(outcome: .accepted(next))]), at: "www.example.com")
     service.scripted.clock.advance(60)
-    await service.scripted.service.look(at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
     let left = try await service.call("POST", "/denials", denial(pin(11)))
     #expect(left.status == 200 && left["warnings"] == [])
     let unknown = try await service.call("POST", "/denials", denial(pin(99)))

@@ -19,8 +19,8 @@ struct FollowerTests {
     let added = try await AdministeredService(scripted: follower).call(
       "POST", "/documents/www.example.com.json/endpoints", #"{"fqdn": "new.example.com"}"#)
     #expect(added.status == 201)
-    #expect(await eventually { leader.observer.looks(at: "new.example.com") > 0 })
-    #expect(follower.observer.looks(at: "new.example.com") == 0)
+    #expect(await eventually { leader.observer.probes(at: "new.example.com") > 0 })
+    #expect(follower.observer.probes(at: "new.example.com") == 0)
     await follower.service.stop()
     await leader.service.stop()
   }

@@ -16,8 +16,8 @@ struct OpenAPITests {
   func routes() throws {
     let directory = try makeKeyDirectory()
     let administration = RegistryAdministration(
-      keepers: { [] }, store: MemoryStore(), clock: SteadyClock(TestClock()), changed: { _ in })
-    let services = KeeperServices(
+      coordinators: { [] }, store: MemoryStore(), clock: SteadyClock(TestClock()), changed: { _ in })
+    let services = CoordinatorServices(
       signing: Locked(try DocumentSigner(directory: directory.path())), store: MemoryStore(),
       published: PublishedDocuments(files: []), health: ServiceHealth(), log: .silent)
     let routes = AdministrationRoutes(
@@ -77,17 +77,17 @@ struct OpenAPITests {
 
   @Test("the sums of real reports are what it says")
   func reports() throws {
-    var ledger = ReportLedger()
+    var endpointKeys = ReportLedger()
     let now = ReportFactory.now
     for leaf in 1...3 {
-      ledger.add(try ReportFactory.report(leaf: UInt8(leaf), id: "\(leaf)"), at: now)
+      endpointKeys.add(try ReportFactory.report(leaf: UInt8(leaf), id: "\(leaf)"), at: now)
     }
     var bare = try ReportFactory.report("b.example", result: nil)
     (bare.app, bare.version, bare.platform) = ("", "", "")
     bare.chain = PresentedChain(leafPin: nil)
-    ledger.add(bare, at: now)
-    ledger.add(try ReportFactory.report("x.example"), isListed: false, at: now)
-    var json = ReportSummary(of: ledger, at: now)
+    endpointKeys.add(bare, at: now)
+    endpointKeys.add(try ReportFactory.report("x.example"), isListed: false, at: now)
+    var json = ReportSummary(of: endpointKeys, at: now)
       .json(since: now - 7200, until: now + 1, bucket: .hour)
     json["collecting"] = true
     #expect(json["reports"] == 4 && json["groups"]?.arrayValue?.count == 4)

@@ -37,7 +37,7 @@ import Testing
     try await ChildProcess.run("curl", arguments(server, path, extra))
   }
 
-  private func leaf(_ server: HTTPServer) async throws -> ProbeResult {
+  private func leaf(_ server: HTTPServer) async throws -> ProbedServer {
     let probe = try TLSProbe(anchors: try ChainValidator(anchors: [authority.root]))
     return try await probe.probe(
       try ProbeTarget(

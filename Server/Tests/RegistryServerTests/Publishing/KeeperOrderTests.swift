@@ -7,17 +7,17 @@ import Testing
 @testable import RegistryCore
 @testable import RegistryServer
 
-/// Two servers on one store that fails now and then, with looks and people's changes in any order.
+/// Two servers on one store that fails now and then, with probes and people's changes in any order.
 @Suite("Whatever comes in whichever order", .timeLimit(.minutes(2)))
 struct KeeperOrderTests {
   private static let file = "all.json"
   private static let hosts = ["a.test", "b.test", "c.test"]
   private static let start: Int64 = 1_780_000_000
 
-  /// A server without its watcher and its listener.
+  /// A server without its monitor and its listener.
   private struct Server: Sendable {
     let published = PublishedDocuments(files: [KeeperOrderTests.file])
-    let keeper: DocumentKeeper
+    let coordinator: DocumentCoordinator
     let endpoints: [WatchedEndpoint]
 
     init(_ store: UnreliableStore, signer: DocumentSigner) throws {
@@ -25,9 +25,9 @@ struct KeeperOrderTests {
       let document = try #require(
         try configuration("keys: [\(keys.joined(separator: ","))]").documents.first)
       endpoints = document.endpoints
-      keeper = DocumentKeeper(
-        KeeperSettings(document, tls: TLSConfiguration(looks: 2)),
-        services: KeeperServices(
+      coordinator = DocumentCoordinator(
+        CoordinatorSettings(document, tls: TLSConfiguration(confirmations: 2)),
+        services: CoordinatorServices(
           signing: Locked(signer), store: store, published: published, health: ServiceHealth(),
           log: .silent))
     }
@@ -57,22 +57,22 @@ struct KeeperOrderTests {
       switch Int.random(in: 0..<10, using: &random) {
       case 0..<5:
         let key = UInt8.random(in: 1...4, using: &random)
-        _ = await server.keeper.enter(.accepted(pin(key)), of: endpoint, at: now)
+        _ = await server.coordinator.enter(.accepted(pin(key)), of: endpoint, at: now)
       case 5..<7:
         let key = pin(UInt8.random(in: 10...250, using: &random))
-        let entries = try? await server.keeper.perform(at: now) {
+        let entries = try? await server.coordinator.perform(at: now) {
           state, _ throws(AdministrationError) in try state.stage(key, at: endpoint.id, request)
         }
         for entry in entries ?? [] { book.withLock { $0.staged[entry.why, default: 0] += 1 } }
       case 7:
         let key = pin(UInt8.random(in: 1...4, using: &random))
-        let entries = try? await server.keeper.perform(at: now) {
+        let entries = try? await server.coordinator.perform(at: now) {
           state, configured throws(AdministrationError) in
           try state.deny(key, configured: configured, force: false, request)
         }
         if entries?.isEmpty == false { book.withLock { _ = $0.denied.insert(key) } }
-      case 8: await server.keeper.refresh(at: now)
-      default: await server.keeper.upkeep(at: now)
+      case 8: await server.coordinator.refresh(at: now)
+      default: await server.coordinator.upkeep(at: now)
       }
       note(server, &last, book)
     }
@@ -122,10 +122,10 @@ struct KeeperOrderTests {
     var written = -1
     for _ in 0..<10 where await store.records.count != written {
       written = await store.records.count
-      for server in servers { await server.keeper.upkeep(at: end) }
+      for server in servers { await server.coordinator.upkeep(at: end) }
     }
     #expect(await store.records.count == written)
-    for server in servers { await server.keeper.refresh(at: end) }
+    for server in servers { await server.coordinator.refresh(at: end) }
     let found = book.withLock { $0 }
     #expect(found.faults == [])
     #expect(found.documents.count > 1)
@@ -144,20 +144,20 @@ struct KeeperOrderTests {
     #expect(found.documents.values.allSatisfy(stored.contains))
     #expect(found.denied.isSubset(of: final.deniedPins))
 
-    // What people did stands in the history once, and what the watchers wrote was written once.
+    // What people did stands in the history once, and what the monitors wrote was written once.
     let entries = try await store.history(of: Self.file, before: nil, limit: 10_000)
       .compactMap { HistoryEntry(try JSONValue(parsing: $0.bytes)) }
     let staged = entries.filter { $0.event == "key_staged" }
     for why in found.staged.keys { #expect(staged.count { $0.why == why } == 1, "\(why)") }
     #expect(Set(staged.map(\.why)).count == staged.count)
-    // Each look has a time of its own, so nothing is the same to the letter by chance.
+    // Each probe has a time of its own, so nothing is the same to the letter by chance.
     #expect(Set(entries).count == entries.count)
     // Nor is a key told of as new by each of the two that found it.
     let published = entries.filter { $0.event == "key_published" }
     let names = published.map { "\($0.endpoint) \($0.pin?.base64 ?? "")" }
     #expect(Set(names).count == names.count)
     for entry in staged where found.staged[entry.why] != nil {
-      #expect(final.ledgers[entry.endpoint]?.keys.contains { $0.pin == entry.pin } == true)
+      #expect(final.keysByEndpoint[entry.endpoint]?.keys.contains { $0.pin == entry.pin } == true)
     }
   }
 }

@@ -40,39 +40,39 @@ import Testing
       try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
         .documents.first)
     let endpoint = try #require(document.endpoints.first)
-    let settings = KeeperSettings(document, tls: TLSConfiguration(looks: 1))
+    let settings = CoordinatorSettings(document, tls: TLSConfiguration(confirmations: 1))
     let store = MemoryStore()
-    func keeper(
+    func coordinator(
       _ signer: DocumentSigner
-    ) async throws -> (keeper: DocumentKeeper, published: PublishedDocuments) {
+    ) async throws -> (coordinator: DocumentCoordinator, published: PublishedDocuments) {
       let published = PublishedDocuments(files: [Self.file])
-      let keeper = DocumentKeeper(
+      let coordinator = DocumentCoordinator(
         settings,
-        services: KeeperServices(
+        services: CoordinatorServices(
           signing: Locked(signer), store: store, published: published, health: ServiceHealth(),
           log: .silent))
-      try await keeper.open()
-      return (keeper, published)
+      try await coordinator.open()
+      return (coordinator, published)
     }
     func mirrors(_ published: PublishedDocuments) throws -> (JSONValue?, Int64?) {
       let document = try #require(published.document(Self.file))
       let json = try JSONValue(parsing: document.bytes).objectValue
       return (json?["statement"]?.objectValue?["mirrors"], document.number?.version)
     }
-    let first = try await keeper(try signer())
-    _ = await first.keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
+    let first = try await coordinator(try signer())
+    _ = await first.coordinator.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
     #expect(try mirrors(first.published) == (nil, Self.now))
-    first.keeper.services.signing.withLock { [new = try signer(["https://m.example/"])] in $0 = new
+    first.coordinator.services.signing.withLock { [new = try signer(["https://m.example/"])] in $0 = new
     }
-    await first.keeper.reconfigure(settings)
-    await first.keeper.upkeep(at: Self.now + 60)
+    await first.coordinator.reconfigure(settings)
+    await first.coordinator.upkeep(at: Self.now + 60)
     let list = JSONValue.array([.string("https://m.example/" + Self.file)])
     #expect(try mirrors(first.published) == (list, Self.now + 60))
     // The same list in another process, then none.
     for (bases, version) in [(["https://m.example"], Self.now + 60), ([], Self.now + 120)] {
-      let next = try await keeper(try signer(bases))
-      await next.keeper.upkeep(at: Self.now + 120)
-      _ = await next.keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now + 180)
+      let next = try await coordinator(try signer(bases))
+      await next.coordinator.upkeep(at: Self.now + 120)
+      _ = await next.coordinator.enter(.accepted(pin(1)), of: endpoint, at: Self.now + 180)
       #expect(try mirrors(next.published) == (bases.isEmpty ? nil : list, version))
     }
   }
@@ -106,7 +106,7 @@ import Testing
       ]).canonicalBytes, to: "keysets/" + Self.file)
     var state = DocumentState()
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("www.example.com"))
-    state.ledgers[endpoint.id] = DomainLedger(
+    state.keysByEndpoint[endpoint.id] = EndpointKeys(
       keys: [KnownKey(pin: pin(1), firstSeen: Self.now, lastSeen: Self.now)])
     let content = DocumentContent(state, endpoints: [endpoint])
     #expect(throws: SigningProblem.self) {

@@ -27,7 +27,7 @@ import Testing
     var state = DocumentState()
     let endpoints = hosts.map { WatchedEndpoint(fqdn: HostName.literal($0)) }
     for endpoint in endpoints {
-      state.ledgers[endpoint.id] = DomainLedger(
+      state.keysByEndpoint[endpoint.id] = EndpointKeys(
         keys: keys.map { KnownKey(pin: pin($0), firstSeen: Self.start, lastSeen: Self.start) })
     }
     return DocumentContent(state, endpoints: endpoints)

@@ -62,14 +62,14 @@ import Testing
 
   @Test("a group keeps the best that its chain ever was, over the store too")
   func best() throws {
-    var ledger = ReportLedger()
+    var endpointKeys = ReportLedger()
     for standing in [.unverified, .verified, .seen] as [ChainStanding] {
       var report = try ReportFactory.report()
       report.standing = standing
-      ledger.add(report, at: ReportFactory.now)
+      endpointKeys.add(report, at: ReportFactory.now)
     }
-    #expect(ledger.listed.groups.values.map(\.standing) == [.verified])
-    let read = try ReportLedger(decoding: ledger.encoded, limits: ReportLedger.Limits())
+    #expect(endpointKeys.listed.groups.values.map(\.standing) == [.verified])
+    let read = try ReportLedger(decoding: endpointKeys.encoded, limits: ReportLedger.Limits())
     #expect(read.listed.groups.values.map(\.standing) == [.verified])
   }
 
@@ -83,7 +83,7 @@ import Testing
         "presented-pins": .array([.string(known.base64)]),
       ]).canonicalBytes
       let answer = try await HTTPProbe.fetch(
-        "http://\(address)\(ReportsSite.path)", method: "POST", body: body)
+        "http://\(address)\(ReportRoutes.path)", method: "POST", body: body)
       #expect(answer.status == 204)
     }
     let summary = try await service.call("GET", "/reports/summary")

@@ -47,20 +47,20 @@ import Testing
   func flood() throws {
     var limits = ReportLedger.Limits()
     (limits.bytes, limits.unlistedBytes) = (300_000, 50_000)
-    var ledger = ReportLedger(limits: limits)
+    var endpointKeys = ReportLedger(limits: limits)
     for index in 0..<600 {
       let host = "h\(index).example"
-      ledger.add(try Self.large(host), at: Self.now + Int64(index))
-      ledger.add(try Self.large(host), isListed: false, at: Self.now + Int64(index))
+      endpointKeys.add(try Self.large(host), at: Self.now + Int64(index))
+      endpointKeys.add(try Self.large(host), isListed: false, at: Self.now + Int64(index))
     }
-    #expect(ledger.encoded.count < 360_000)
-    #expect(ledger.listed.bytes <= 300_000 && ledger.unlisted.bytes <= 50_000)
-    #expect(ledger.counts["h599.example 1"] == 1 && ledger.counts["h0.example 1"] == nil)
-    let kept = Int64(ledger.listed.groups.count)
-    #expect(kept > 50 && ledger.listed.droppedGroups + kept == 600)
+    #expect(endpointKeys.encoded.count < 360_000)
+    #expect(endpointKeys.listed.bytes <= 300_000 && endpointKeys.unlisted.bytes <= 50_000)
+    #expect(endpointKeys.counts["h599.example 1"] == 1 && endpointKeys.counts["h0.example 1"] == nil)
+    let kept = Int64(endpointKeys.listed.groups.count)
+    #expect(kept > 50 && endpointKeys.listed.droppedGroups + kept == 600)
     // What was written is read again, and by a server with less room in part.
     limits.bytes = 100_000
-    let read = try ReportLedger(decoding: ledger.encoded, limits: limits)
+    let read = try ReportLedger(decoding: endpointKeys.encoded, limits: limits)
     #expect(read.listed.bytes <= 100_000 && read.counts["h599.example 1"] == 1)
   }
 
@@ -68,25 +68,25 @@ import Testing
   func oneHost() throws {
     var limits = ReportLedger.Limits()
     limits.bytes = 400_000
-    var ledger = ReportLedger(limits: limits)
-    for index in 0..<40 { ledger.add(try Self.large("h\(index).example"), at: Self.now) }
+    var endpointKeys = ReportLedger(limits: limits)
+    for index in 0..<40 { endpointKeys.add(try Self.large("h\(index).example"), at: Self.now) }
     for index in 0..<400 {
-      ledger.add(
+      endpointKeys.add(
         try Self.large("flood.example", app: "\(index)\(Self.long.dropLast(3))"), at: Self.now + 1)
     }
-    #expect(ledger.listed.groups.keys.count { $0.host.description != "flood.example" } == 40)
+    #expect(endpointKeys.listed.groups.keys.count { $0.host.description != "flood.example" } == 40)
   }
 
   @Test("bytes are given back by what leaves")
   func givenBack() throws {
-    var ledger = ReportLedger()
-    for index in 0..<5 { ledger.add(try Self.large("h\(index).example"), at: Self.now) }
-    #expect(ledger.listed.bytes == ledger.listed.groups.values.reduce(0) { $0 + $1.size })
-    ledger.merge(ledger)
-    #expect(ledger.listed.bytes == ledger.listed.groups.values.reduce(0) { $0 + $1.size })
-    ledger.tidy(at: Self.now + 29 * 86_400)
-    #expect(ledger.listed.bytes == ledger.listed.groups.values.reduce(0) { $0 + $1.size })
-    ledger.tidy(at: Self.now + 40 * 86_400)
-    #expect(ledger.listed.groups.isEmpty && ledger.listed.bytes == 0)
+    var endpointKeys = ReportLedger()
+    for index in 0..<5 { endpointKeys.add(try Self.large("h\(index).example"), at: Self.now) }
+    #expect(endpointKeys.listed.bytes == endpointKeys.listed.groups.values.reduce(0) { $0 + $1.size })
+    endpointKeys.merge(endpointKeys)
+    #expect(endpointKeys.listed.bytes == endpointKeys.listed.groups.values.reduce(0) { $0 + $1.size })
+    endpointKeys.tidy(at: Self.now + 29 * 86_400)
+    #expect(endpointKeys.listed.bytes == endpointKeys.listed.groups.values.reduce(0) { $0 + $1.size })
+    endpointKeys.tidy(at: Self.now + 40 * 86_400)
+    #expect(endpointKeys.listed.groups.isEmpty && endpointKeys.listed.bytes == 0)
   }
 }

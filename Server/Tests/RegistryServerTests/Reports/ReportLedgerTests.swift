@@ -10,12 +10,12 @@ struct ReportLedgerTests {
 
   @Test("the same failure again only counts up, and keeps when it was first and last seen")
   func repeats() throws {
-    var ledger = ReportLedger()
+    var endpointKeys = ReportLedger()
     for (second, count) in [(0, 1), (10, 5), (7300, 2)] {
-      ledger.add(try Factory.report(count: Int64(count)), at: Self.now + Int64(second))
+      endpointKeys.add(try Factory.report(count: Int64(count)), at: Self.now + Int64(second))
     }
-    #expect(ledger.listed.groups.count == 1)
-    let group = try #require(ledger.listed.groups.values.first)
+    #expect(endpointKeys.listed.groups.count == 1)
+    let group = try #require(endpointKeys.listed.groups.values.first)
     #expect((group.reports, group.failures) == (3, 8))
     #expect((group.first, group.last) == (Self.now, Self.now + 7300))
     #expect(group.hours.cells.map(\.count) == [2, 1])
@@ -24,7 +24,7 @@ struct ReportLedgerTests {
 
   @Test("another host, chain, app, version or result is another group; another rule is not")
   func groups() throws {
-    var ledger = ReportLedger()
+    var endpointKeys = ReportLedger()
     var other = try Factory.report()
     other.chain.digest = nil
     var rule = try Factory.report()
@@ -36,9 +36,9 @@ struct ReportLedgerTests {
       try Factory.report(app: "b"), try Factory.report(version: "2"), try Factory.report(result: 2),
       try Factory.report(result: nil), rule,
     ]
-    for report in reports { ledger.add(report, at: Self.now) }
-    #expect(ledger.listed.groups.count == 8)
-    let both = try #require(ledger.listed.groups[ReportGroupKey(rule)])
+    for report in reports { endpointKeys.add(report, at: Self.now) }
+    #expect(endpointKeys.listed.groups.count == 8)
+    let both = try #require(endpointKeys.listed.groups[ReportGroupKey(rule)])
     #expect((both.reports, both.rule, both.platform) == (2, "ca-pin", "MACOS"))
   }
 
@@ -46,67 +46,67 @@ struct ReportLedgerTests {
   func bounded() throws {
     var limits = ReportLedger.Limits()
     (limits.groups, limits.groupsOfOneHost) = (10, 10)
-    var ledger = ReportLedger(limits: limits)
+    var endpointKeys = ReportLedger(limits: limits)
     for index in 0..<10 {
-      ledger.add(try Factory.report("h\(index).example"), at: Self.now + Int64(index))
+      endpointKeys.add(try Factory.report("h\(index).example"), at: Self.now + Int64(index))
     }
     // The oldest is seen again, so the second is the least recently seen.
-    ledger.add(try Factory.report("h0.example"), at: Self.now + 20)
-    ledger.add(try Factory.report("new.example"), at: Self.now + 21)
-    #expect(ledger.listed.groups.count == 10)
-    #expect(ledger.counts["h0.example 1"] == 2)
-    #expect(ledger.counts["h1.example 1"] == nil)
-    #expect(ledger.counts["new.example 1"] == 1)
-    #expect((ledger.listed.droppedGroups, ledger.listed.droppedReports) == (1, 1))
+    endpointKeys.add(try Factory.report("h0.example"), at: Self.now + 20)
+    endpointKeys.add(try Factory.report("new.example"), at: Self.now + 21)
+    #expect(endpointKeys.listed.groups.count == 10)
+    #expect(endpointKeys.counts["h0.example 1"] == 2)
+    #expect(endpointKeys.counts["h1.example 1"] == nil)
+    #expect(endpointKeys.counts["new.example 1"] == 1)
+    #expect((endpointKeys.listed.droppedGroups, endpointKeys.listed.droppedReports) == (1, 1))
     // All twelve reports are still in the line over time.
-    #expect(ledger.listed.hours.count(since: 0, until: .max) == 12)
+    #expect(endpointKeys.listed.hours.count(since: 0, until: .max) == 12)
   }
 
   @Test("a flood of chains of one host does not push out other hosts")
   func oneHost() throws {
     var limits = ReportLedger.Limits()
     (limits.groups, limits.groupsOfOneHost) = (100, 20)
-    var ledger = ReportLedger(limits: limits)
-    for index in 0..<50 { ledger.add(try Factory.report("h\(index).example"), at: Self.now) }
+    var endpointKeys = ReportLedger(limits: limits)
+    for index in 0..<50 { endpointKeys.add(try Factory.report("h\(index).example"), at: Self.now) }
     for index in 0..<5000 {
-      ledger.add(
+      endpointKeys.add(
         try Factory.report("victim.example", version: "\(index)"), at: Self.now + Int64(index))
     }
-    #expect(ledger.listed.groups.count == 70)
-    #expect(ledger.listed.droppedGroups == 4980)
-    #expect(ledger.counts["h0.example 1"] == 1)
+    #expect(endpointKeys.listed.groups.count == 70)
+    #expect(endpointKeys.listed.droppedGroups == 4980)
+    #expect(endpointKeys.counts["h0.example 1"] == 1)
   }
 
   @Test("reports about hosts that nobody lists never push out those that are listed")
   func unlisted() throws {
-    var ledger = ReportLedger()
-    ledger.add(try Factory.report(), at: Self.now)
+    var endpointKeys = ReportLedger()
+    endpointKeys.add(try Factory.report(), at: Self.now)
     for index in 0..<3000 {
-      ledger.add(
+      endpointKeys.add(
         try Factory.report("\(index).attacker.example"), isListed: false,
         at: Self.now + Int64(index))
     }
-    #expect(ledger.listed.groups.count == 1)
-    #expect(ledger.unlisted.groups.count <= 500)
-    #expect(Int64(ledger.unlisted.groups.count) + ledger.unlisted.droppedGroups == 3000)
-    #expect(ledger.listed.hours.count(since: 0, until: .max) == 1)
+    #expect(endpointKeys.listed.groups.count == 1)
+    #expect(endpointKeys.unlisted.groups.count <= 500)
+    #expect(Int64(endpointKeys.unlisted.groups.count) + endpointKeys.unlisted.droppedGroups == 3000)
+    #expect(endpointKeys.listed.hours.count(since: 0, until: .max) == 1)
   }
 
   @Test("after thirty days a group is forgotten, and hours after two")
   func tidying() throws {
-    var ledger = ReportLedger()
+    var endpointKeys = ReportLedger()
     let day: Int64 = 86_400
-    ledger.add(try Factory.report("old.example"), at: Self.now)
-    ledger.add(try Factory.report("new.example"), at: Self.now)
-    ledger.add(try Factory.report("new.example"), at: Self.now + 29 * day)
-    ledger.tidy(at: Self.now + 29 * day)
-    #expect(ledger.listed.groups.count == 2)
-    let group = try #require(ledger.listed.groups[ReportGroupKey(Factory.report("new.example"))])
+    endpointKeys.add(try Factory.report("old.example"), at: Self.now)
+    endpointKeys.add(try Factory.report("new.example"), at: Self.now)
+    endpointKeys.add(try Factory.report("new.example"), at: Self.now + 29 * day)
+    endpointKeys.tidy(at: Self.now + 29 * day)
+    #expect(endpointKeys.listed.groups.count == 2)
+    let group = try #require(endpointKeys.listed.groups[ReportGroupKey(Factory.report("new.example"))])
     #expect((group.hours.cells.count, group.days.cells.count) == (1, 2))
-    ledger.tidy(at: Self.now + 31 * day)
-    #expect(ledger.counts == ["new.example 1": 2])
-    ledger.tidy(at: Self.now + 90 * day)
-    #expect(ledger.isEmpty)
+    endpointKeys.tidy(at: Self.now + 31 * day)
+    #expect(endpointKeys.counts == ["new.example 1": 2])
+    endpointKeys.tidy(at: Self.now + 90 * day)
+    #expect(endpointKeys.isEmpty)
   }
 
   @Test("counts stay where JSON can say them, whatever is added")
@@ -136,15 +136,15 @@ struct ReportLedgerTests {
 
   @Test("times before 1970 and a clock that is set back do no harm")
   func oddTimes() throws {
-    var ledger = ReportLedger()
+    var endpointKeys = ReportLedger()
     for time: Int64 in [-1, -86_401, Self.now, 0, Self.now - 5000] {
-      ledger.add(try Factory.report(), at: time)
+      endpointKeys.add(try Factory.report(), at: time)
     }
-    let group = try #require(ledger.listed.groups.values.first)
+    let group = try #require(endpointKeys.listed.groups.values.first)
     #expect(group.days.cells.map(\.start) == group.days.cells.map(\.start).sorted())
     #expect((group.first, group.last) == (-86_401, Self.now))
-    ledger.tidy(at: Self.now)
-    #expect(ledger.listed.groups.values.first?.days.count(since: 0, until: .max) == 2)
+    endpointKeys.tidy(at: Self.now)
+    #expect(endpointKeys.listed.groups.values.first?.days.count(since: 0, until: .max) == 2)
   }
 
   @Test("a report that came before counts only what it says more")
@@ -190,10 +190,10 @@ struct ReportLedgerTests {
     "what strangers make up, or replay under many names, pushes out no proof",
     arguments: [ChainStanding.unverified, .verified])
   func proof(_ standing: ChainStanding) throws {
-    var ledger = ReportLedger(limits: ReportLedger.Limits(groups: 1000))
+    var endpointKeys = ReportLedger(limits: ReportLedger.Limits(groups: 1000))
     var proof = try ReportFactory.report(leaf: 7)
     proof.standing = .verified
-    ledger.add(proof, at: ReportFactory.now)
+    endpointKeys.add(proof, at: ReportFactory.now)
     for number in 0..<1300 {
       var report = try ReportFactory.report(leaf: 8, version: "\(number)")
       report.standing = standing
@@ -203,9 +203,9 @@ struct ReportLedgerTests {
         (digest[0], digest[1]) = (UInt8(number / 256), UInt8(number % 256))
         report.chain.digest = CertificateFingerprint(digest: digest)
       }
-      ledger.add(report, at: ReportFactory.now + 1 + Int64(number))
+      endpointKeys.add(report, at: ReportFactory.now + 1 + Int64(number))
     }
-    #expect(ledger.counts["www.example.com 7"] == 1)
-    #expect(ledger.listed.groups.count <= 100 && ledger.listed.droppedGroups >= 1200)
+    #expect(endpointKeys.counts["www.example.com 7"] == 1)
+    #expect(endpointKeys.listed.groups.count <= 100 && endpointKeys.listed.droppedGroups >= 1200)
   }
 }

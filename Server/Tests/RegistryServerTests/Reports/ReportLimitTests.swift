@@ -9,8 +9,8 @@ import Testing
 @Suite("How often reports are taken") struct ReportLimitTests {
   private let metrics = ServerMetrics(version: "1", started: 0)
 
-  private func site() -> ReportsSite {
-    ReportsSite(
+  private func site() -> ReportRoutes {
+    ReportRoutes(
       ReportCollector(
         store: MemoryStore(), listed: ListedHosts([]), writer: "one", clock: TestClock(),
         log: LogCollector().log),
@@ -18,10 +18,10 @@ import Testing
   }
 
   /// How many of so many reports at once are heard.
-  private func heard(_ site: ReportsSite, _ count: Int, from peer: String, isShared: Bool) -> Int {
+  private func heard(_ site: ReportRoutes, _ count: Int, from peer: String, isShared: Bool) -> Int {
     (0..<count).reduce(0) { heard, _ in
       let request = HTTPRequest(
-        method: "POST", path: ReportsSite.path, peer: peer, isShared: isShared)
+        method: "POST", path: ReportRoutes.path, peer: peer, isShared: isShared)
       guard case .later = site.answer(request) else { return heard }
       return heard + 1
     }

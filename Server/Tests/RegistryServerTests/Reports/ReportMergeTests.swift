@@ -10,27 +10,27 @@ struct ReportMergeTests {
   private static let now = Factory.now
 
   private func sample() throws -> ReportLedger {
-    var ledger = ReportLedger()
-    ledger.add(try Factory.report(count: 4), at: Self.now)
-    ledger.add(
+    var endpointKeys = ReportLedger()
+    endpointKeys.add(try Factory.report(count: 4), at: Self.now)
+    endpointKeys.add(
       try Factory.report("ü.example".replacing("ü", with: "u"), leaf: 3, result: nil),
       at: Self.now + 9)
-    ledger.add(
+    endpointKeys.add(
       try Factory.report("2001:db8::1", leaf: 4, app: "", version: ""), at: Self.now + 90_000)
-    ledger.add(try Factory.report("x.attacker.example"), isListed: false, at: Self.now)
-    ledger.listed.droppedGroups = 7
-    ledger.listed.droppedReports = 70
-    ledger.writers = ["one": .init(serial: 3, time: Self.now)]
-    return ledger
+    endpointKeys.add(try Factory.report("x.attacker.example"), isListed: false, at: Self.now)
+    endpointKeys.listed.droppedGroups = 7
+    endpointKeys.listed.droppedReports = 70
+    endpointKeys.writers = ["one": .init(serial: 3, time: Self.now)]
+    return endpointKeys
   }
 
   @Test("a record says everything, and the same twice")
   func roundTrip() throws {
-    let ledger = try sample()
-    let read = try ReportLedger(decoding: ledger.encoded, limits: .init())
-    #expect(read == ledger)
+    let endpointKeys = try sample()
+    let read = try ReportLedger(decoding: endpointKeys.encoded, limits: .init())
+    #expect(read == endpointKeys)
     // Compared beside the macro: it would explain a difference byte by byte.
-    let isSame = read.encoded == ledger.encoded
+    let isSame = read.encoded == endpointKeys.encoded
     #expect(isSame)
     let empty = ReportLedger()
     #expect(try ReportLedger(decoding: empty.encoded, limits: .init()) == empty)
@@ -98,25 +98,25 @@ struct ReportMergeTests {
   func once() throws {
     var addition = ReportLedger()
     addition.add(try Factory.report(), at: Self.now)
-    var ledger = ReportLedger()
-    for _ in 0..<3 { ledger.merge(addition, of: "one", serial: 1, at: Self.now) }
-    #expect(ledger.counts == ["www.example.com 1": 1])
-    ledger.merge(addition, of: "two", serial: 1, at: Self.now)
-    ledger.merge(addition, of: "one", serial: 2, at: Self.now)
-    #expect(ledger.counts == ["www.example.com 1": 3])
-    #expect(ledger.has("one", 1) && ledger.has("one", 2) && !ledger.has("one", 3))
-    #expect(!ledger.has("three", 1))
+    var endpointKeys = ReportLedger()
+    for _ in 0..<3 { endpointKeys.merge(addition, of: "one", serial: 1, at: Self.now) }
+    #expect(endpointKeys.counts == ["www.example.com 1": 1])
+    endpointKeys.merge(addition, of: "two", serial: 1, at: Self.now)
+    endpointKeys.merge(addition, of: "one", serial: 2, at: Self.now)
+    #expect(endpointKeys.counts == ["www.example.com 1": 3])
+    #expect(endpointKeys.has("one", 1) && endpointKeys.has("one", 2) && !endpointKeys.has("one", 3))
+    #expect(!endpointKeys.has("three", 1))
   }
 
   @Test("the newest writers are remembered")
   func writers() throws {
     var addition = ReportLedger()
     addition.add(try Factory.report(), at: Self.now)
-    var ledger = ReportLedger()
+    var endpointKeys = ReportLedger()
     for index in 0..<100 {
-      ledger.merge(addition, of: "\(index)", serial: 1, at: Self.now + Int64(index))
+      endpointKeys.merge(addition, of: "\(index)", serial: 1, at: Self.now + Int64(index))
     }
-    #expect(ledger.writers.count == ReportLedger.mostWriters)
-    #expect(ledger.has("99", 1) && ledger.has("36", 1) && !ledger.has("35", 1))
+    #expect(endpointKeys.writers.count == ReportLedger.mostWriters)
+    #expect(endpointKeys.has("99", 1) && endpointKeys.has("36", 1) && !endpointKeys.has("35", 1))
   }
 }

@@ -11,27 +11,27 @@ struct ReportSummaryTests {
   private static let midnight: Int64 = 1_780_012_800
   private static let now = midnight + 36_000
 
-  private static func ledger() throws -> ReportLedger {
-    var ledger = ReportLedger()
+  private static func endpointKeys() throws -> ReportLedger {
+    var endpointKeys = ReportLedger()
     let hour: Int64 = 3600
     for (host, leaf, version, hoursAgo, count) in [
       ("a.example", 1, "1", 0, 3), ("a.example", 1, "2", 1, 2), ("b.example", 1, "2", 1, 1),
       ("b.example", 2, "2", 30, 4), ("c.example", 3, "1", 24 * 20, 5),
     ] as [(String, UInt8, String, Int64, Int)] {
       for _ in 0..<count {
-        ledger.add(
+        endpointKeys.add(
           try Factory.report(host, leaf: leaf, version: version), at: now - hoursAgo * hour)
       }
     }
-    ledger.add(try Factory.report("x.attacker.example"), isListed: false, at: now)
-    return ledger
+    endpointKeys.add(try Factory.report("x.attacker.example"), isListed: false, at: now)
+    return endpointKeys
   }
 
   private func json(
     since: Int64 = now - 86_400, until: Int64 = now + 1, bucket: ReportSummary.Bucket = .hour,
     host: String? = nil
   ) throws -> JSONObject {
-    ReportSummary(of: try Self.ledger(), at: Self.now)
+    ReportSummary(of: try Self.endpointKeys(), at: Self.now)
       .json(since: since, until: until, bucket: bucket, host: try host.map { try HostName($0) })
   }
 
@@ -130,11 +130,11 @@ struct ReportSummaryTests {
 
   @Test("lists are bounded, and say what they left out")
   func bounded() throws {
-    var ledger = ReportLedger()
+    var endpointKeys = ReportLedger()
     for index in 0..<300 {
-      ledger.add(try Factory.report("h\(index).example", version: "\(index)"), at: Self.now)
+      endpointKeys.add(try Factory.report("h\(index).example", version: "\(index)"), at: Self.now)
     }
-    let json = ReportSummary(of: ledger, at: Self.now)
+    let json = ReportSummary(of: endpointKeys, at: Self.now)
       .json(since: Self.now - 60, until: Self.now + 1, bucket: .hour)
     for list in ["hosts", "apps"] {
       #expect(top(json, list).count == 100)

@@ -8,7 +8,7 @@ import Testing
 @testable import RegistryServer
 @testable import RegistryStores
 
-/// One keeper over a record that somebody edited in its place, under the version that it had.
+/// One coordinator over a record that somebody edited in its place, under the version that it had.
 @Suite("A document whose record is not believed") struct HeldDocumentTests {
   private static let now: Int64 = 1_780_000_000
   private static let file = "www.example.com.json"
@@ -25,39 +25,39 @@ import Testing
     let store = SealedStore(base, keys: try SealedStoreTests.keys())
     _ = try await store.open(documents: [Self.file])
     let (published, health) = (PublishedDocuments(files: [Self.file]), ServiceHealth())
-    let keeper = DocumentKeeper(
-      KeeperSettings(document, tls: TLSConfiguration(looks: 1)),
-      services: KeeperServices(
+    let coordinator = DocumentCoordinator(
+      CoordinatorSettings(document, tls: TLSConfiguration(confirmations: 1)),
+      services: CoordinatorServices(
         signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
         published: published, health: health, log: .silent))
-    try await keeper.open(at: Self.now)
-    _ = await keeper.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
+    try await coordinator.open(at: Self.now)
+    _ = await coordinator.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
     let signed = try #require(published.document(Self.file))
     let good = try #require(await base.record(named: Self.file))
     var bytes = good.bytes
     bytes[bytes.count - 20] ^= 1
     await base.lose(to: StoredRecord(version: good.version, bytes: bytes), named: Self.file)
-    await keeper.refresh(at: Self.now + 60)
-    #expect(await keeper.fault == .broken(record: Self.file, .changed))
+    await coordinator.refresh(at: Self.now + 60)
+    #expect(await coordinator.fault == .broken(record: Self.file, .changed))
     let late = Self.now + 2 * DocumentSigner.renewal
-    _ = await keeper.enter(.accepted(pin(2)), of: endpoint, at: late)
-    await keeper.upkeep(at: late)
+    _ = await coordinator.enter(.accepted(pin(2)), of: endpoint, at: late)
+    await coordinator.upkeep(at: late)
     await #expect(throws: AdministrationError.self) {
-      try await keeper.perform(at: late) { state, _ throws(AdministrationError) in
+      try await coordinator.perform(at: late) { state, _ throws(AdministrationError) in
         state.denied.append(DocumentState.Denial(pin: pin(9), at: late, by: "ada", why: ""))
         return [HistoryEntry(time: late, event: "key_denied", who: "ada")]
       }
     }
-    await keeper.close(at: late)
+    await coordinator.close(at: late)
     #expect(published.document(Self.file)?.bytes == signed.bytes)
     #expect(try await base.record(named: Self.file)?.bytes == bytes)
     #expect(!health.readiness(of: published).isReady)
-    #expect(await keeper.snapshot.state.alerts[""]?.map(\.kind) == [.sealBroken])
+    #expect(await coordinator.snapshot.state.alerts[""]?.map(\.kind) == [.sealBroken])
     await base.lose(to: good, named: Self.file)
-    await keeper.refresh(at: late)
-    #expect(await keeper.fault == nil)
-    #expect(await keeper.snapshot.state.alerts[""] == nil)
-    _ = await keeper.enter(.accepted(pin(2)), of: endpoint, at: late)
+    await coordinator.refresh(at: late)
+    #expect(await coordinator.fault == nil)
+    #expect(await coordinator.snapshot.state.alerts[""] == nil)
+    _ = await coordinator.enter(.accepted(pin(2)), of: endpoint, at: late)
     #expect(published.content(Self.file)?.entries.map(\.pin) == [pin(1), pin(2)])
     #expect(health.readiness(of: published).reasons.isEmpty)
   }
@@ -70,17 +70,17 @@ import Testing
     let files = documents.map(\.file)
     _ = try await store.open(documents: files, hasMark: false)
     let published = PublishedDocuments(files: files)
-    let services = KeeperServices(
+    let services = CoordinatorServices(
       signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
       published: published, health: ServiceHealth(), log: .silent)
-    let keepers = documents.map {
-      DocumentKeeper(KeeperSettings($0, tls: TLSConfiguration(looks: 1)), services: services)
+    let coordinators = documents.map {
+      DocumentCoordinator(CoordinatorSettings($0, tls: TLSConfiguration(confirmations: 1)), services: services)
     }
-    for (keeper, document) in zip(keepers, documents) {
-      try await keeper.open(at: Self.now)
+    for (coordinator, document) in zip(coordinators, documents) {
+      try await coordinator.open(at: Self.now)
       let endpoint = try #require(document.endpoints.first)
       for (key, time) in [(UInt8(1), Self.now), (2, Self.now + 5)] {
-        _ = await keeper.enter(.accepted(pin(key)), of: endpoint, at: time)
+        _ = await coordinator.enter(.accepted(pin(key)), of: endpoint, at: time)
       }
       #expect(Set(published.content(document.file)?.entries.map(\.pin) ?? []) == [pin(1), pin(2)])
     }
@@ -88,19 +88,19 @@ import Testing
     var bytes = good.bytes
     bytes[bytes.count - 20] ^= 1
     await base.lose(to: StoredRecord(version: good.version, bytes: bytes), named: "b.json")
-    await keepers[1].refresh(at: Self.now + 60)
-    #expect(await keepers[1].fault != nil)
-    try await keepers[0].perform(at: Self.now + 70) {
+    await coordinators[1].refresh(at: Self.now + 60)
+    #expect(await coordinators[1].fault != nil)
+    try await coordinators[0].perform(at: Self.now + 70) {
       state, configured throws(AdministrationError) in
       try state.deny(
         pin(1), configured: configured, force: true,
         .init(who: "ada", at: Self.now + 70, why: "stolen"))
     }
     await base.lose(to: good, named: "b.json")
-    await keepers[1].upkeep(at: Self.now + 80)
-    #expect(await keepers[1].fault == nil)
+    await coordinators[1].upkeep(at: Self.now + 80)
+    #expect(await coordinators[1].fault == nil)
     #expect(Set(published.content("b.json")?.entries.map(\.pin) ?? []) == [pin(2)])
-    #expect(await keepers[1].state.deniedPins == [pin(1)])
+    #expect(await coordinators[1].state.deniedPins == [pin(1)])
     let stored = try #require(try await store.record(named: "b.json"))
     #expect(try DocumentState(decoding: stored.bytes, file: "b.json").deniedPins == [pin(1)])
   }

@@ -53,7 +53,7 @@ struct ReplayedStoreTests {
       let next = try ScriptedService(storage: yaml, more: more, sharing: server)
       next.observer.show(.accepted(key), at: ReplayedStoreTests.host)
       try await next.start(isLeading: isLeading)
-      await next.service.look(at: ReplayedStoreTests.host)
+      await next.service.probe(ReplayedStoreTests.host)
       return next
     }
 
@@ -74,7 +74,7 @@ struct ReplayedStoreTests {
     let stage = try await Stage()
     let server = stage.server
     server.observer.show(.accepted(pin(2)), at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     let first = try await stage.record()
     try await stage.deny(pin(1))
     let second = try await stage.record()
@@ -82,7 +82,7 @@ struct ReplayedStoreTests {
     for (index, older) in rows.enumerated() {
       if let older { try stage.put(older) } else { try stage.delete() }
       #expect(await eventually { server.log.events("store_went_back").count == index + 1 })
-      await server.service.look(at: Self.host)
+      await server.service.probe(Self.host)
       #expect(try Self.denied(server) == [pin(1).base64])
       #expect(try await server.pins(in: Self.file)[Self.host] == [pin(2)])
     }
@@ -127,14 +127,14 @@ struct ReplayedStoreTests {
     }
     _ = try await repair.reset(".store", to: .take, at: 0)
     #expect(await eventually { second.log.events("leading").count == 1 })
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     #expect(try await second.get("/api/v1/\(Self.file)").status == 503)
     #expect(second.service.store.mark.seen?.records == [Self.file])
     // That the first sight is wanted is said for the document.
     _ = try await repair.reset(Self.file, to: .anew, at: 0)
     await repair.close()
     #expect(await eventually { second.log.events("store_believed").count >= 1 })
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     #expect(try await second.pins(in: Self.file)[Self.host] == [pin(3)])
     await second.service.stop()
     await stage.end()
@@ -175,7 +175,7 @@ struct ReplayedStoreTests {
     try stage.put(records.own, ".store")
     #expect(await eventually { server.log.events("seal_broken").count == 1 })
     stage.server.observer.show(.accepted(pin(3)), at: Self.host)
-    await stage.server.service.look(at: Self.host)
+    await stage.server.service.probe(Self.host)
     try await SealedServiceTests.expectHeld(
       stage.server, published, kind: "seal", alert: "seal-broken")
     await stage.server.service.stop()
@@ -213,7 +213,7 @@ struct ReplayedStoreTests {
     #expect(await eventually { second.log.events("store_believed").count == 1 })
     #expect(await eventually { second.log.events("leading").count == 1 })
     second.observer.show(.accepted(pin(1)), at: Self.host)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     #expect(try Self.denied(second) == [pin(9).base64])
     #expect(try await second.pins(in: Self.file)[Self.host]?.contains(pin(1)) == true)
     #expect(try await second.get("/readyz").status == 200)

@@ -36,7 +36,7 @@ struct SealedServiceTests {
     let server = try ScriptedService(storage: yaml, more: more)
     server.observer.show(.accepted(pin(1)), at: host)
     try await server.start()
-    await server.service.look(at: host)
+    await server.service.probe(host)
     let text = yaml.replacing("DIR", with: server.directory.path())
     let base = try configuration("keys: [{fqdn: a.b}]\nstorage: \(text)").storage.open()
     return (server, base, yaml, ground)
@@ -49,7 +49,7 @@ struct SealedServiceTests {
     let (server, base, yaml, ground) = try await Self.stage(kind)
     let first = try #require(try await base.record(named: Self.file))
     server.observer.show(.accepted(pin(2)), at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(try await server.pins(in: Self.file)[Self.host] == [pin(1), pin(2)])
     let published = try await server.get("/api/v1/\(Self.file)").body
     let record = try #require(try await base.record(named: Self.file))
@@ -57,9 +57,9 @@ struct SealedServiceTests {
     _ = try await base.replace(Self.file, version: record.version, with: bytes)
     #expect(await eventually { server.log.events("seal_broken").count == 1 })
     server.observer.show(.accepted(pin(3)), at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     server.clock.advance(2 * DocumentSigner.renewal)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     try await Self.expectHeld(server, published, kind: "seal", alert: "seal-broken")
     let refused = try await AdministeredService(scripted: server).call(
       "POST", "/denials", #"{"pin": "\#(pin(1).base64)", "why": "leaked"}"#)
@@ -71,7 +71,7 @@ struct SealedServiceTests {
     let second = try ScriptedService(storage: yaml, sharing: server)
     second.observer.show(.accepted(pin(3)), at: Self.host)
     try await second.start()
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     // The row that was played back has the document of its time in it; what is signed is served.
     let expected = edit == .flippedByte ? published : nil
     try await Self.expectHeld(second, expected, kind: "seal", alert: "seal-broken")
@@ -80,7 +80,7 @@ struct SealedServiceTests {
     #expect(told.contains("begins anew from the document that was signed at"))
     await repair.close()
     #expect(await eventually { second.log.events("store_believed").count == 1 })
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     let healed = try await second.pins(in: Self.file)[Self.host] ?? []
     #expect(Set(healed) == (edit == .flippedByte ? [pin(1), pin(2), pin(3)] : [pin(1), pin(3)]))
     #expect(try await second.get("/readyz").status == 200)
@@ -89,7 +89,7 @@ struct SealedServiceTests {
     withExtendedLifetime(ground) {}
   }
 
-  /// That a service serves this, is not ready, alerts, and does not look to decide.
+  /// That a service serves this, is not ready, alerts, and does not probe to decide.
   static func expectHeld(
     _ server: ScriptedService, _ published: [UInt8]?, kind: String, alert: String,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -121,7 +121,7 @@ struct SealedServiceTests {
       [.integer(old.version), .blob(old.bytes), .text(Self.file)])
     #expect(await eventually { server.log.events("store_went_back").count == 1 })
     #expect(server.log.events("seal_broken").isEmpty)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     let denials = try await AdministeredService(scripted: server).call("GET", "/denials")
     #expect(denials["denials", "0", "pin"] == .string(pin(9).base64))
     #expect(try await server.get("/readyz").status == 200)
@@ -136,14 +136,14 @@ struct SealedServiceTests {
     let connection = try SQLiteConnection(path: server.directory.path("registry.db"))
     _ = try connection.change("DELETE FROM records WHERE name = ?", [.text(Self.file)])
     #expect(await eventually { server.log.events("store_went_back").count == 1 })
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(try await base.record(named: Self.file) != nil)
     await server.service.stop()
     _ = try connection.change("DELETE FROM records WHERE name = ?", [.text(Self.file)])
     let second = try ScriptedService(storage: yaml, sharing: server)
     second.observer.show(.accepted(pin(3)), at: Self.host)
     try await second.start()
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     #expect(second.log.events("seal_broken").count == 1)
     #expect(try await second.get("/api/v1/\(Self.file)").status == 503)
     #expect(try await second.get("/readyz").status == 503)
@@ -164,7 +164,7 @@ struct SealedServiceTests {
     second.observer.show(.accepted(pin(3)), at: Self.host)
     // It does not lead.
     try await second.start(isLeading: false)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     try await Self.expectHeld(second, nil, kind: "seal", alert: "seal-broken")
     await second.service.stop()
     // A server that never saw it cannot know: it is believed once, which the log says.
@@ -190,7 +190,7 @@ struct SealedServiceTests {
     second.observer.show(.accepted(pin(3)), at: Self.host)
     try await second.start(isLeading: false)
     #expect(second.log.events("store_not_believed").count == 1)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     try await Self.expectHeld(second, nil, kind: "seal", alert: "seal-broken")
     let repair = try StoreRepair(second.configuration)
     await #expect(throws: StoreRepairError.self) {
@@ -215,7 +215,7 @@ struct SealedServiceTests {
       .sqlite, more: "publish: {dir: 'DIR/public'}")
     let old = try #require(try await base.record(named: Self.file))
     server.observer.show(.accepted(pin(2)), at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     try await AdministeredService(scripted: server).call(
       "POST", "/denials", #"{"pin": "\#(pin(9).base64)", "why": "leaked"}"#)
     await server.service.stop()
@@ -266,11 +266,11 @@ struct SealedServiceTests {
     let leaf = SeenCertificate(pin: pin(2))
     let issuer = SeenCertificate(pin: pin(8))
     second.observer.show(
-      Look(observations: [
-        Observation(outcome: .accepted(SeenChain(leaf: leaf, above: [issuer])))
+      ProbeResult(observations: [
+        ProbeObservation(outcome: .accepted(SeenChain(leaf: leaf, above: [issuer])))
       ]), at: Self.host)
-    await second.service.look(at: Self.host)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
+    await second.service.probe(Self.host)
     #expect(try await second.pins(in: Self.file)[Self.host] == [pin(1)])
     await second.service.stop()
   }

@@ -39,11 +39,11 @@ struct SigningKeyChangeTests {
     let second = try Self.other(than: first, yaml, former: true)
     second.observer.show(.accepted(pin(3)), at: Self.host)
     try await second.start(isLeading: false)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     second.clock.advance(2 * DocumentSigner.renewal)
-    await second.service.look(at: Self.host)
+    await second.service.probe(Self.host)
     try await expectOtherKey(second, published)
-    #expect(second.observer.looks(at: Self.host) > 0)
+    #expect(second.observer.probes(at: Self.host) > 0)
     #expect(try await !second.isLeader)
     // The operator's word, once.
     let repair = try StoreRepair(second.configuration)
@@ -144,7 +144,7 @@ struct SigningKeyChangeTests {
     #expect(try await new.get("/readyz").status == 503)
     // The old key is in force: what its server publishes goes on.
     old.observer.show(.accepted(pin(2)), at: Self.host)
-    await old.service.look(at: Self.host)
+    await old.service.probe(Self.host)
     #expect(try await old.pins(in: Self.file)[Self.host] == [pin(1), pin(2)])
     #expect(try await old.get("/readyz").status == 200)
     // Now the new one is.
@@ -156,12 +156,12 @@ struct SigningKeyChangeTests {
     #expect(await eventually { old.log.events("not_leading").count == 1 })
     let last = old.service.currentDocument(Self.file)?.bytes
     old.observer.show(.accepted(pin(4)), at: Self.host)
-    await old.service.look(at: Self.host)
+    await old.service.probe(Self.host)
     #expect(old.service.currentDocument(Self.file)?.bytes == last)
     #expect(try await old.get("/readyz").status == 503)
     #expect(await eventually { new.log.events("store_believed").count == 1 })
     new.observer.show(.accepted(pin(3)), at: Self.host)
-    await new.service.look(at: Self.host)
+    await new.service.probe(Self.host)
     let document = try #require(new.service.currentDocument(Self.file))
     let text = String(decoding: document.bytes, as: UTF8.self)
     for key in [pin(1), pin(2), pin(3)] { #expect(text.contains(key.base64)) }
@@ -233,7 +233,7 @@ struct SigningKeyChangeTests {
     let refused = server.log.events("configuration_refused")
     #expect(refused.first?["reason"]?.stringValue?.contains("the store is sealed under") == true)
     server.observer.show(.accepted(pin(2)), at: Self.host)
-    await server.service.look(at: Self.host)
+    await server.service.probe(Self.host)
     #expect(try await server.pins(in: Self.file)[Self.host] == [pin(1), pin(2)])
     #expect(try await server.get("/readyz").status == 200)
     try testSigningKey.get().write(to: keys.file("prv.old.pem"))

@@ -25,11 +25,11 @@ import Testing
     bench.events.count { if case .tooManyCandidates = $0 { true } else { false } }
   }
 
-  @Test("one under a known CA is published within three looks, and somebody is told what gave way")
+  @Test("one under a known CA is published within three probes, and somebody is told what gave way")
   func knownFirst() {
     var bench = Self.settled()
     bench.see(Self.crowd(10..<26), 3)
-    #expect(bench.ledger.held.count == DomainLedger.maximumCandidates)
+    #expect(bench.endpointKeys.held.count == EndpointKeys.maximumCandidates)
     #expect(Self.dropped(bench) == 0)
     bench.see([(Self.here, "a", .key(2))], 3)
     #expect(bench.keys == [1, 2])
@@ -58,8 +58,8 @@ import Testing
     var bench = Self.settled()
     for key in UInt8(10)..<26 { bench.see([(Self.here, "a", .key(key))]) }
     bench.see([(Self.here, "a", .key(2, under: 101))])
-    #expect(bench.ledger.candidates[pin(2)] == nil)
-    #expect(bench.ledger.candidates.count == DomainLedger.maximumCandidates)
+    #expect(bench.endpointKeys.candidates[pin(2)] == nil)
+    #expect(bench.endpointKeys.candidates.count == EndpointKeys.maximumCandidates)
     #expect(bench.events.last == .tooManyCandidates(pin(2)))
   }
 
@@ -67,7 +67,7 @@ import Testing
     "the first that gives way is an alert and an entry of the history, and the others are neither")
   func told() {
     var state = DocumentState()
-    let event = LedgerEvent.tooManyCandidates(pin(2))
+    let event = KeyEvent.tooManyCandidates(pin(2))
     #expect(event.isHistoric && !state.isTold(event, at: "a"))
     let isNew = state.noteAlerts(of: [event], at: "a", failures: 0, now: 100)
     #expect(isNew)

@@ -17,14 +17,14 @@ import Testing
   /// Two addresses under two CAs, each with a key of its own or one for both.
   private static func two(sharing isShared: Bool = false) -> LedgerBench {
     var bench = LedgerBench()
-    bench.ledger = DomainLedger(keys: [], authorities: [pin(100): bench.now, pin(101): bench.now])
+    bench.endpointKeys = EndpointKeys(keys: [], authorities: [pin(100): bench.now, pin(101): bench.now])
     bench.see(at(.key(1), .key(isShared ? 1 : 2, under: 101)), 4, every: 60)
     return bench
   }
 
   private static func state(_ bench: LedgerBench) -> DocumentState {
     var state = DocumentState()
-    state.ledgers[id] = bench.ledger
+    state.keysByEndpoint[id] = bench.endpointKeys
     return state
   }
 
@@ -48,7 +48,7 @@ import Testing
     bench.see(Self.at(.key(1), .silent), 200, every: 60)
     var state = Self.state(bench)
     if restarted { state = try DocumentState(decoding: state.encoded, file: "a.json") }
-    #expect(state.ledgers[Self.id]?.keys == bench.ledger.keys)
+    #expect(state.keysByEndpoint[Self.id]?.keys == bench.endpointKeys.keys)
     #expect(Self.deny(101, in: &state, at: bench.now) == Self.locked)
     #expect(Self.deny(100, in: &state, at: bench.now) == Self.locked)
     #expect(state.denied.isEmpty)
@@ -63,8 +63,8 @@ import Testing
     #expect(Self.deny(101, in: &state, at: moved.now) == nil)
     // A server behind a balancer may show it again; missed for as long as a withdrawn key, it does not.
     var replaced = Self.two()
-    for (looks, isLocked) in [(20, true), (20, false)] {
-      replaced.see(Self.at(.key(1), .key(1)), looks, every: 60)
+    for (probes, isLocked) in [(20, true), (20, false)] {
+      replaced.see(Self.at(.key(1), .key(1)), probes, every: 60)
       var state = Self.state(replaced)
       #expect(Self.deny(101, in: &state, at: replaced.now) == (isLocked ? Self.locked : nil))
     }
@@ -73,7 +73,7 @@ import Testing
     #expect(Self.deny(2, in: &refused, at: 0) == nil)
     #expect(Self.deny(101, in: &refused, at: 0) == nil)
     var revoked = Self.state(Self.two())
-    revoked.ledgers[Self.id]?.withdraw(pin(2))
+    revoked.keysByEndpoint[Self.id]?.withdraw(pin(2))
     #expect(Self.deny(101, in: &revoked, at: 0) == nil)
   }
 
@@ -97,7 +97,7 @@ import Testing
     state = try DocumentState(decoding: [UInt8](record.utf8), file: "a.json")
     #expect(Self.deny(8, in: &state, at: 3) == Self.locked)
     var bench = LedgerBench()
-    bench.ledger = try #require(state.ledgers[Self.id])
+    bench.endpointKeys = try #require(state.keysByEndpoint[Self.id])
     bench.see(Self.at(.key(1)))
     state = Self.state(bench)
     #expect(Self.deny(8, in: &state, at: bench.now) == nil)
@@ -110,7 +110,7 @@ import Testing
     bench.events = []
     bench.see(Self.at(.key(1), .key(3, under: 101)), 10)
     #expect(bench.keys == [1, 2])
-    #expect(bench.ledger.candidates.isEmpty)
+    #expect(bench.endpointKeys.candidates.isEmpty)
     #expect(Set(bench.events) == [.deniedAuthoritySeen(pin(101))])
     // Where it has another path it counts.
     bench.see(Self.at(.key(3), .key(3, under: 101)), 10)
@@ -127,9 +127,9 @@ import Testing
     bench.see(Self.at(.key(1), .key(3, under: 102)), 4)
     var state = Self.state(bench)
     state.raise(ServerAlert(kind: .keyHeld, endpoint: Self.id, pin: pin(3), message: "", since: 0))
-    #expect(bench.ledger.held[pin(3)] != nil)
+    #expect(bench.endpointKeys.held[pin(3)] != nil)
     #expect(Self.deny(102, in: &state, at: bench.now) == nil)
-    #expect(state.ledgers[Self.id]?.candidates.isEmpty == true)
+    #expect(state.keysByEndpoint[Self.id]?.candidates.isEmpty == true)
     #expect(state.alerts.isEmpty)
   }
 
@@ -142,7 +142,7 @@ import Testing
     func alerts(_ view: LedgerBench.View) -> [SPKIPin?] {
       bench.events = []
       bench.see(view)
-      state.ledgers[Self.id] = bench.ledger
+      state.keysByEndpoint[Self.id] = bench.endpointKeys
       _ = state.noteAlerts(of: bench.events, at: Self.id, failures: 0, now: bench.now)
       return state.alerts[Self.id]?.filter { $0.kind == .deniedKeySeen }.map(\.pin) ?? []
     }
@@ -176,11 +176,11 @@ import Testing
     own.see(Self.at(.key(1), .silent))
     theirs.see(Self.at(.key(1), .key(1)), 2)
     for merged in [
-      own.ledger.merging(theirs.ledger, base: base.ledger),
-      theirs.ledger.merging(own.ledger, base: base.ledger),
+      own.endpointKeys.merging(theirs.endpointKeys, base: base.endpointKeys),
+      theirs.endpointKeys.merging(own.endpointKeys, base: base.endpointKeys),
     ] {
       #expect(merged.keys.flatMap(\.paths.values) == [[pin(100)], [pin(100)]])
     }
-    #expect(theirs.ledger.isWorthStoring(over: base.ledger, at: theirs.now, rule: LedgerBench.rule))
+    #expect(theirs.endpointKeys.isWorthStoring(over: base.endpointKeys, at: theirs.now, rule: LedgerBench.rule))
   }
 }

@@ -18,8 +18,8 @@ import Testing
   /// Two endpoints with a key each.
   static func settled() -> DocumentState {
     var state = DocumentState()
-    state.ledgers[a] = DomainLedger(keys: [KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 9)])
-    state.ledgers[b] = DomainLedger(keys: [KnownKey(pin: pin(2), firstSeen: 2, lastSeen: 9)])
+    state.keysByEndpoint[a] = EndpointKeys(keys: [KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 9)])
+    state.keysByEndpoint[b] = EndpointKeys(keys: [KnownKey(pin: pin(2), firstSeen: 2, lastSeen: 9)])
     state.document = [UInt8]("{}".utf8)
     return state
   }
@@ -35,10 +35,10 @@ import Testing
         leaf: SeenCertificate(
           pin: pin(7), subject: "CN=a \"quoted\"", issuer: "CN=ca", notBefore: 1, notAfter: 2),
         above: [SeenCertificate(pin: pin(100))]))
-    candidate.looks = 3
-    candidate.witnesses = ["direct": .init(looks: 3, lastSeen: candidate.lastSeen)]
+    candidate.probes = 3
+    candidate.witnesses = ["direct": .init(probes: 3, lastSeen: candidate.lastSeen)]
     candidate.reasons = [.manual, .newIssuer]
-    state.ledgers[a] = DomainLedger(
+    state.keysByEndpoint[a] = EndpointKeys(
       keys: [
         KnownKey(
           pin: pin(1), firstSeen: 1, lastSeen: 9, missedSince: 5, certificateExpires: 1_800_000_000)
@@ -65,25 +65,25 @@ import Testing
     #expect(try DocumentState(decoding: state.encoded, file: "a.json") == state)
   }
 
-  @Test("does not keep keys that only wait for more looks")
+  @Test("does not keep keys that only wait for more probes")
   func transientCandidates() throws {
     var state = Self.settled()
-    _ = state.ledgers[Self.a]?.enter(.accepted(pin(5)), at: 10, rule: ConfirmationRule())
-    #expect(state.ledgers[Self.a]?.candidates.count == 1)
+    _ = state.keysByEndpoint[Self.a]?.enter(.accepted(pin(5)), at: 10, rule: ConfirmationRule())
+    #expect(state.keysByEndpoint[Self.a]?.candidates.count == 1)
     let read = try DocumentState(decoding: state.encoded, file: "a.json")
-    #expect(read.ledgers[Self.a]?.candidates.isEmpty == true)
+    #expect(read.keysByEndpoint[Self.a]?.candidates.isEmpty == true)
   }
 
   @Test("reads what the version before wrote")
   func format1() throws {
     let record = """
-      {"format":1,"signed":1779192131,"document":"{}","ledgers":{"a.example:443":[
+      {"format":1,"signed":1779192131,"document":"{}","keysByEndpoint":{"a.example:443":[
         {"pin":"\(pin(1).base64)","firstSeen":1,"lastSeen":9,"missedSince":5}]}}
       """
     let state = try DocumentState(decoding: [UInt8](record.utf8), file: "a.json")
     #expect(state.signed == 1_779_192_131)
     #expect(
-      state.ledgers[Self.a]?.keys
+      state.keysByEndpoint[Self.a]?.keys
         == [KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 9, missedSince: 5)])
   }
 
@@ -92,7 +92,7 @@ import Testing
     arguments: [
       "", "[]", "{}", #"{"format":3,"signed":1,"document":""}"#,
       #"{"format":2,"signed":1,"document":""}"#,
-      #"{"format":1,"signed":1,"document":"","ledgers":{"a":[{"pin":"short"}]}}"#,
+      #"{"format":1,"signed":1,"document":"","keysByEndpoint":{"a":[{"pin":"short"}]}}"#,
     ])
   func unreadable(_ record: String) {
     #expect(throws: StoreError.self) {
@@ -105,7 +105,7 @@ import Testing
   @Test("a key that is denied is in no document, and cannot be staged or approved")
   func deny() throws {
     var state = Self.settled()
-    state.ledgers[Self.a]?.stage(pin(3), KnownKey.Staging(at: 1, by: "ada"))
+    state.keysByEndpoint[Self.a]?.stage(pin(3), KnownKey.Staging(at: 1, by: "ada"))
     let entries = try state.deny(
       pin(3), configured: Self.endpoints, force: false, Self.request)
     #expect(entries.map(\.event) == ["key_denied"])
@@ -123,7 +123,7 @@ import Testing
   func denyLast() throws {
     var state = Self.settled()
     // A staged key is no live one: no server shows it yet.
-    state.ledgers[Self.a]?.stage(pin(3), KnownKey.Staging(at: 1, by: "ada"))
+    state.keysByEndpoint[Self.a]?.stage(pin(3), KnownKey.Staging(at: 1, by: "ada"))
     let before = state
     #expect(
       throws: AdministrationError.leavesWithoutPin(["a.example", "*.a.example"], areStaged: true)
@@ -149,7 +149,7 @@ import Testing
   @Test("denying the last key that may be used needs force too, where no server shows it any more")
   func denyLastUsable() throws {
     var state = Self.settled()
-    state.ledgers[Self.a] = DomainLedger(keys: [
+    state.keysByEndpoint[Self.a] = EndpointKeys(keys: [
       KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 5, missedSince: 6),
       KnownKey(pin: pin(3), firstSeen: 2, lastSeen: 9),
     ])
@@ -212,11 +212,11 @@ import Testing
       try state.approve(pin(55), at: Self.a, Self.request)
     }
     _ = try state.approve(pin(7), at: Self.a, Self.request)
-    #expect(state.ledgers[Self.a]?.keys.map(\.pin) == [pin(1), pin(7)])
+    #expect(state.keysByEndpoint[Self.a]?.keys.map(\.pin) == [pin(1), pin(7)])
     #expect(state.alerts[Self.a] == nil)
     _ = try state.revoke(
       pin(1), at: Self.a, configured: Self.endpoints, force: false, Self.request)
-    #expect(state.ledgers[Self.a]?.keys.map(\.pin) == [pin(7)])
+    #expect(state.keysByEndpoint[Self.a]?.keys.map(\.pin) == [pin(7)])
     #expect(throws: AdministrationError.self) {
       try state.revoke(
         pin(7), at: Self.a, configured: Self.endpoints, force: false, Self.request)
@@ -229,14 +229,14 @@ import Testing
   func merging() throws {
     let base = Self.settled()
     var own = base
-    _ = own.ledgers[Self.a]?.enter(
-      .accepted(pin(5)), at: 10, rule: ConfirmationRule(looks: 1))
+    _ = own.keysByEndpoint[Self.a]?.enter(
+      .accepted(pin(5)), at: 10, rule: ConfirmationRule(probes: 1))
     var theirs = base
     _ = try theirs.deny(pin(99), configured: Self.endpoints, force: false, Self.request)
-    theirs.ledgers[Self.b]?.stage(pin(8), KnownKey.Staging(at: 1, by: "ada"))
+    theirs.keysByEndpoint[Self.b]?.stage(pin(8), KnownKey.Staging(at: 1, by: "ada"))
     let merged = own.merging(theirs, base: base)
-    #expect(merged.ledgers[Self.a]?.keys.map(\.pin) == [pin(1), pin(5)])
-    #expect(merged.ledgers[Self.b]?.keys.map(\.pin) == [pin(8), pin(2)])
+    #expect(merged.keysByEndpoint[Self.a]?.keys.map(\.pin) == [pin(1), pin(5)])
+    #expect(merged.keysByEndpoint[Self.b]?.keys.map(\.pin) == [pin(8), pin(2)])
     #expect(merged.deniedPins == [pin(99)])
   }
 
@@ -244,11 +244,11 @@ import Testing
   func mergingUnmet() throws {
     let base = Self.settled()
     var (own, silent) = (base, base)
-    silent.ledgers["c.example:443"] = DomainLedger()
-    own.ledgers["c.example:443"] = DomainLedger(
+    silent.keysByEndpoint["c.example:443"] = EndpointKeys()
+    own.keysByEndpoint["c.example:443"] = EndpointKeys(
       keys: [KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 9)])
     let theirs = try DocumentState(decoding: silent.encoded, file: "a.json")
-    for base in [base, silent] { #expect(own.merging(theirs, base: base).ledgers == own.ledgers) }
+    for base in [base, silent] { #expect(own.merging(theirs, base: base).keysByEndpoint == own.keysByEndpoint) }
   }
 
   @Test("unites alerts one by one, and has none of endpoints that were taken out")
@@ -271,7 +271,7 @@ import Testing
     #expect(merged.alerts[Self.a]?.map(\.kind) == [.keyHeld, .chainRefused])
   }
 
-  @Test("on top of an older record has its decisions, every denial, and what looks showed since")
+  @Test("on top of an older record has its decisions, every denial, and what probes showed since")
   func goingOn() throws {
     var older = Self.settled()
     _ = try older.deny(pin(90), configured: Self.endpoints, force: false, Self.request)
@@ -279,26 +279,26 @@ import Testing
       Self.a, interval: 10_000, approval: nil, isPaused: nil, Self.request)
     var state = Self.settled()
     _ = try state.deny(pin(99), configured: Self.endpoints, force: false, Self.request)
-    state.ledgers[Self.a] = DomainLedger(keys: [KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 30)])
+    state.keysByEndpoint[Self.a] = EndpointKeys(keys: [KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 30)])
     let next = state.goingOn(from: older, after: RecordAge(returns: 4, version: 9))
     #expect(next.returns == 5)
     #expect(next.deniedPins == [pin(90), pin(99)])
     #expect(next.overrides == older.overrides)
-    #expect(next.ledgers[Self.a]?.keys.map(\.pin) == [pin(5)])
+    #expect(next.keysByEndpoint[Self.a]?.keys.map(\.pin) == [pin(5)])
   }
 
   @Test("takes over what others deny, tells it once, and has nothing wait for it any more")
   func takingOver() throws {
     var state = try Self.full()
     state.denied = []
-    let candidate = try #require(state.ledgers[Self.a]?.candidates[pin(7)])
-    state.ledgers[Self.a]?.candidates[pin(91)] = candidate
+    let candidate = try #require(state.keysByEndpoint[Self.a]?.candidates[pin(7)])
+    state.keysByEndpoint[Self.a]?.candidates[pin(91)] = candidate
     let denial = DocumentState.Denial(pin: pin(91), at: 101, by: "ada", why: "stolen")
     let entries = state.takeOver([denial, denial], at: 200)
     #expect(state.denied == [denial])
     #expect(
       entries.map { "\($0.event) \($0.why) \($0.who) \($0.time)" } == ["key_denied stolen ada 200"])
-    #expect(state.ledgers[Self.a]?.candidates.keys.sorted() == [pin(7)])
+    #expect(state.keysByEndpoint[Self.a]?.candidates.keys.sorted() == [pin(7)])
   }
 
   @Test("keeps nothing of endpoints that are gone, nor of hosts that came back")
@@ -341,12 +341,12 @@ import Testing
   func mergingRevoked() throws {
     let base = Self.settled()
     var theirs = base
-    theirs.ledgers[Self.a]?.stage(pin(8), KnownKey.Staging(at: 1, by: "ada"))
-    theirs.ledgers[Self.a]?.withdraw(pin(1))
+    theirs.keysByEndpoint[Self.a]?.stage(pin(8), KnownKey.Staging(at: 1, by: "ada"))
+    theirs.keysByEndpoint[Self.a]?.withdraw(pin(1))
     _ = try theirs.remove(Self.b, configured: Self.endpoints, Self.request)
     let merged = base.merging(theirs, base: base)
-    #expect(merged.ledgers[Self.a]?.keys.map(\.pin) == [pin(8)])
-    #expect(merged.ledgers[Self.b] == nil)
+    #expect(merged.keysByEndpoint[Self.a]?.keys.map(\.pin) == [pin(8)])
+    #expect(merged.keysByEndpoint[Self.b] == nil)
   }
 }
 

@@ -6,57 +6,57 @@ import Testing
 
 /// What a new key has to show before it is published beside the old one.
 @Suite("A new key is held") struct HeldKeyTests {
-  static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * 86_400)
+  static let rule = ConfirmationRule(probes: 3, window: 600, grace: 7 * 86_400)
   /// The CA that the endpoint's first key was seen under: an intermediate and a root.
   static let intermediate = pin(101)
   static let root = pin(100)
 
-  /// What one look shows: a key under a CA, to these vantage points.
+  /// What one probe shows: a key under a CA, to these vantage points.
   struct Shown: Sendable {
     var key: UInt8 = 2
     var issuer = HeldKeyTests.intermediate
     var anchor = HeldKeyTests.root
-    var vantages: [String] = [Observation.direct]
+    var vantages: [String] = [ProbeObservation.direct]
     /// Vantage points that could not ask.
     var silent: [String] = []
     /// Vantage points that are shown another key.
     var others: [String: UInt8] = [:]
 
-    var look: Look {
+    var probe: ProbeResult {
       func chain(_ key: UInt8, _ issuer: SPKIPin, _ anchor: SPKIPin) -> SeenChain {
         SeenChain(
           leaf: SeenCertificate(pin: pin(key), notAfter: 1_800_000_000),
           above: [SeenCertificate(pin: issuer), SeenCertificate(pin: anchor)])
       }
       var seen = vantages.map {
-        Observation(vantage: $0, outcome: .accepted(chain(key, issuer, anchor)))
+        ProbeObservation(vantage: $0, outcome: .accepted(chain(key, issuer, anchor)))
       }
-      seen += silent.map { Observation(vantage: $0, outcome: .unreachable(reason: "timed out")) }
+      seen += silent.map { ProbeObservation(vantage: $0, outcome: .unreachable(reason: "timed out")) }
       seen += others.sorted { $0.key < $1.key }.map {
-        Observation(
+        ProbeObservation(
           vantage: $0.key,
           outcome: .accepted(chain($0.value, HeldKeyTests.intermediate, HeldKeyTests.root)))
       }
-      return Look(observations: seen)
+      return ProbeResult(observations: seen)
     }
   }
 
   struct Scenario: Sendable, CustomTestStringConvertible {
     let name: String
     var shown = Shown()
-    var vantages: Set<String> = [Observation.direct]
+    var vantages: Set<String> = [ProbeObservation.direct]
     var approval = ApprovalMode.automatic
-    var isSudden = false
+    var isMassChange = false
     var isUnion = false
     var quorum: Int?
     var issuers: Set<SPKIPin> = []
     var denied: Set<SPKIPin> = []
-    /// Why the key is held after three looks; `nil` where it is published, `[]` where it is neither.
+    /// Why the key is held after three probes; `nil` where it is published, `[]` where it is neither.
     let reasons: [CandidateKey.HoldReason]?
     var testDescription: String { name }
   }
 
-  static let here = Observation.direct
+  static let here = ProbeObservation.direct
   static let both: Set<String> = [here, "paris"]
   static let all: Set<String> = [here, "paris", "rome", "oslo"]
 
@@ -134,14 +134,14 @@ import Testing
       shown: Shown(issuer: pin(102), anchor: pin(103), others: ["paris": 1]), vantages: both,
       reasons: [.newIssuer, .vantagePoints]),
     Scenario(name: "where a person decides", approval: .manual, reasons: [.manual]),
-    Scenario(name: "where too many changed at once", isSudden: true, reasons: [.suddenChange]),
+    Scenario(name: "where too many changed at once", isMassChange: true, reasons: [.massChange]),
     Scenario(
       name: "not, where too many changed at once and two vantage points see it",
-      shown: Shown(vantages: [here, "paris"]), vantages: both, isSudden: true, reasons: nil),
+      shown: Shown(vantages: [here, "paris"]), vantages: both, isMassChange: true, reasons: nil),
     Scenario(
       name: "where too many changed at once and one of two vantage points sees it",
-      shown: Shown(others: ["paris": 1]), vantages: both, isSudden: true,
-      reasons: [.suddenChange, .vantagePoints]),
+      shown: Shown(others: ["paris": 1]), vantages: both, isMassChange: true,
+      reasons: [.massChange, .vantagePoints]),
     Scenario(
       name: "never, where it is denied: it does not even wait", denied: [pin(2)], reasons: []),
   ]
@@ -150,7 +150,7 @@ import Testing
     var context = DecisionContext()
     context.vantages = scenario.vantages
     context.approval = scenario.approval
-    context.isSudden = scenario.isSudden
+    context.isMassChange = scenario.isMassChange
     context.isUnion = scenario.isUnion
     context.quorum = scenario.quorum ?? DecisionContext.quorum(of: scenario.vantages.count - 1)
     context.issuers = scenario.issuers
@@ -158,147 +158,147 @@ import Testing
     return context
   }
 
-  /// A ledger whose first key was seen under the CA.
-  private static func settled(_ context: DecisionContext = DecisionContext()) -> DomainLedger {
-    var ledger = DomainLedger()
+  /// A endpointKeys whose first key was seen under the CA.
+  private static func settled(_ context: DecisionContext = DecisionContext()) -> EndpointKeys {
+    var endpointKeys = EndpointKeys()
     var first = Shown(key: 1)
     first.vantages = context.vantages.sorted()
-    _ = ledger.enter(first.look, at: 0, rule: rule, context: context)
-    return ledger
+    _ = endpointKeys.enter(first.probe, at: 0, rule: rule, context: context)
+    return endpointKeys
   }
 
   @Test("as the rules say", arguments: scenarios)
   func held(_ scenario: Scenario) {
     let context = Self.context(scenario)
-    var ledger = Self.settled(context)
-    #expect(ledger.keys.map(\.pin) == [pin(1)])
+    var endpointKeys = Self.settled(context)
+    #expect(endpointKeys.keys.map(\.pin) == [pin(1)])
     for second in 1...3 {
-      _ = ledger.enter(scenario.shown.look, at: Int64(second), rule: Self.rule, context: context)
+      _ = endpointKeys.enter(scenario.shown.probe, at: Int64(second), rule: Self.rule, context: context)
     }
-    #expect(ledger.keys.contains { $0.pin == pin(2) } == (scenario.reasons == nil))
-    #expect((ledger.held[pin(2)]?.reasons ?? []) == (scenario.reasons ?? []))
-    if scenario.reasons == [] { #expect(ledger.candidates.isEmpty) }
+    #expect(endpointKeys.keys.contains { $0.pin == pin(2) } == (scenario.reasons == nil))
+    #expect((endpointKeys.held[pin(2)]?.reasons ?? []) == (scenario.reasons ?? []))
+    if scenario.reasons == [] { #expect(endpointKeys.candidates.isEmpty) }
   }
 
   @Test("and published by itself once the vantage points show it, too")
   func released() {
     var context = DecisionContext()
     context.vantages = Self.both
-    var ledger = Self.settled(context)
-    let disagreeing = Shown(others: ["paris": 1]).look
-    let agreeing = Shown(vantages: [Self.here, "paris"]).look
+    var endpointKeys = Self.settled(context)
+    let disagreeing = Shown(others: ["paris": 1]).probe
+    let agreeing = Shown(vantages: [Self.here, "paris"]).probe
     for second in 1...5 {
-      _ = ledger.enter(disagreeing, at: Int64(second), rule: Self.rule, context: context)
+      _ = endpointKeys.enter(disagreeing, at: Int64(second), rule: Self.rule, context: context)
     }
-    #expect(ledger.held[pin(2)]?.reasons == [.vantagePoints])
-    let events = ledger.enter(agreeing, at: 6, rule: Self.rule, context: context)
+    #expect(endpointKeys.held[pin(2)]?.reasons == [.vantagePoints])
+    let events = endpointKeys.enter(agreeing, at: 6, rule: Self.rule, context: context)
     #expect(events == [.published(pin(2), isFirst: false)])
-    #expect(ledger.held.isEmpty)
+    #expect(endpointKeys.held.isEmpty)
   }
 
   @Test(
     "for good where many changed at once, once the others had time to show that they did not",
     arguments: [(11, true), (12, false)])
-  func decided(_ looks: Int, _ isReleased: Bool) {
+  func decided(_ probes: Int, _ isReleased: Bool) {
     var context = DecisionContext()
-    context.isSudden = true
-    var ledger = Self.settled()
-    for second in 1...looks {
-      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+    context.isMassChange = true
+    var endpointKeys = Self.settled()
+    for second in 1...probes {
+      _ = endpointKeys.enter(Shown().probe, at: Int64(second), rule: Self.rule, context: context)
     }
-    #expect(ledger.held[pin(2)]?.reasons == [.suddenChange])
-    context.isSudden = false
-    for second in looks..<looks + 3 {
-      _ = ledger.enter(Shown().look, at: Int64(second + 1), rule: Self.rule, context: context)
+    #expect(endpointKeys.held[pin(2)]?.reasons == [.massChange])
+    context.isMassChange = false
+    for second in probes..<probes + 3 {
+      _ = endpointKeys.enter(Shown().probe, at: Int64(second + 1), rule: Self.rule, context: context)
     }
-    #expect(ledger.held.isEmpty == isReleased)
-    #expect(ledger.keys.map(\.pin) == (isReleased ? [pin(1), pin(2)] : [pin(1)]))
+    #expect(endpointKeys.held.isEmpty == isReleased)
+    #expect(endpointKeys.keys.map(\.pin) == (isReleased ? [pin(1), pin(2)] : [pin(1)]))
   }
 
   @Test("for good where many changed at once and whoever goes on has only what was stored")
   func restored() throws {
     var context = DecisionContext()
-    context.isSudden = true
-    var ledger = Self.settled()
+    context.isMassChange = true
+    var endpointKeys = Self.settled()
     for second in 1...3 {
-      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+      _ = endpointKeys.enter(Shown().probe, at: Int64(second), rule: Self.rule, context: context)
     }
     var state = DocumentState()
-    state.ledgers["a.test:443"] = ledger
+    state.keysByEndpoint["a.test:443"] = endpointKeys
     var read = try #require(
-      try DocumentState(decoding: state.encoded, file: "a.json").ledgers["a.test:443"])
+      try DocumentState(decoding: state.encoded, file: "a.json").keysByEndpoint["a.test:443"])
     for second in 4...20 {
       _ = read.enter(
-        Shown().look, at: Int64(second), rule: Self.rule, context: DecisionContext())
+        Shown().probe, at: Int64(second), rule: Self.rule, context: DecisionContext())
     }
-    #expect(read.held[pin(2)]?.reasons == [.suddenChange])
+    #expect(read.held[pin(2)]?.reasons == [.massChange])
     #expect(read.keys.map(\.pin) == [pin(1)])
   }
 
   @Test("for good where many changed at once and it is shown again after a while")
   func shownAgain() {
     var context = DecisionContext()
-    context.isSudden = true
-    var ledger = Self.settled()
+    context.isMassChange = true
+    var endpointKeys = Self.settled()
     for second in 1...5 {
-      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+      _ = endpointKeys.enter(Shown().probe, at: Int64(second), rule: Self.rule, context: context)
     }
     for second in 700...705 {
-      _ = ledger.enter(
-        Shown().look, at: Int64(second), rule: Self.rule, context: DecisionContext())
+      _ = endpointKeys.enter(
+        Shown().probe, at: Int64(second), rule: Self.rule, context: DecisionContext())
     }
-    #expect(ledger.held[pin(2)]?.reasons == [.suddenChange])
+    #expect(endpointKeys.held[pin(2)]?.reasons == [.massChange])
   }
 
   @Test("with an event when it begins, and none while it lasts")
   func told() {
     var context = DecisionContext()
     context.approval = .manual
-    var ledger = Self.settled()
-    var events: [[LedgerEvent]] = []
+    var endpointKeys = Self.settled()
+    var events: [[KeyEvent]] = []
     for second in 1...5 {
       events.append(
-        ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context))
+        endpointKeys.enter(Shown().probe, at: Int64(second), rule: Self.rule, context: context))
     }
     #expect(
       events == [
-        [.waiting(pin(2), looks: 1, needed: 3)], [.waiting(pin(2), looks: 2, needed: 3)],
+        [.waiting(pin(2), probes: 1, needed: 3)], [.waiting(pin(2), probes: 2, needed: 3)],
         [.held(pin(2), [.manual])], [], [],
       ])
-    #expect(!ledger.isWaiting)
+    #expect(!endpointKeys.isWaiting)
   }
 
   @Test(
-    "through a look at nothing but bad chains, which begins a count anew and forgets no decision")
+    "through a probe nothing but bad chains, which begins a count anew and forgets no decision")
   func survivesRefusals() {
     var context = DecisionContext()
     context.approval = .manual
-    var ledger = Self.settled()
+    var endpointKeys = Self.settled()
     for second in 1...3 {
-      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+      _ = endpointKeys.enter(Shown().probe, at: Int64(second), rule: Self.rule, context: context)
     }
-    _ = ledger.enter(
+    _ = endpointKeys.enter(
       .refused(reason: "self-signed", presented: pin(9)), at: 4, rule: Self.rule, context: context)
-    #expect(ledger.held[pin(2)] != nil)
-    #expect(ledger.candidates[pin(9)] == nil)
+    #expect(endpointKeys.held[pin(2)] != nil)
+    #expect(endpointKeys.candidates[pin(9)] == nil)
   }
 
   @Test("until it was not seen for the grace time")
   func lapses() {
     var context = DecisionContext()
     context.approval = .manual
-    var ledger = Self.settled()
+    var endpointKeys = Self.settled()
     for second in 1...3 {
-      _ = ledger.enter(Shown().look, at: Int64(second), rule: Self.rule, context: context)
+      _ = endpointKeys.enter(Shown().probe, at: Int64(second), rule: Self.rule, context: context)
     }
     let week = Int64(7 * 86_400)
-    #expect(ledger.enter(Shown(key: 1).look, at: week, rule: Self.rule, context: context) == [])
+    #expect(endpointKeys.enter(Shown(key: 1).probe, at: week, rule: Self.rule, context: context) == [])
     #expect(
-      ledger.enter(Shown(key: 1).look, at: week + 4, rule: Self.rule, context: context)
+      endpointKeys.enter(Shown(key: 1).probe, at: week + 4, rule: Self.rule, context: context)
         == [.lapsed(pin(2))])
   }
 
-  @Test("for as long as three looks take at the endpoint's own pace")
+  @Test("for as long as three probes take at the endpoint's own pace")
   func ownPace() {
     #expect(Self.rule.spanning(nil) == Self.rule)
     #expect(Self.rule.spanning(30_000) == Self.rule)
@@ -309,10 +309,10 @@ import Testing
   func firstKey() {
     var context = DecisionContext()
     context.approval = .manual
-    context.isSudden = true
-    var ledger = DomainLedger()
+    context.isMassChange = true
+    var endpointKeys = EndpointKeys()
     #expect(
-      ledger.enter(Shown(key: 1).look, at: 0, rule: Self.rule, context: context)
+      endpointKeys.enter(Shown(key: 1).probe, at: 0, rule: Self.rule, context: context)
         == [.published(pin(1), isFirst: true)])
   }
 }

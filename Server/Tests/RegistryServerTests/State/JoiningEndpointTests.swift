@@ -11,8 +11,8 @@ import Testing
     var listedPins: Set<SPKIPin> = []
     var listedAuthorities: Set<SPKIPin> = []
     var issuers: Set<SPKIPin> = []
-    /// What the third look led to.
-    let event: LedgerEvent
+    /// What the third probe led to.
+    let event: KeyEvent
     var testDescription: String { name }
   }
 
@@ -39,7 +39,7 @@ import Testing
     #expect(bench.keys == [])
     bench.see([(LedgerBench.here, "", .key(2, under: 101))])
     #expect(bench.events.last == scenario.event)
-    #expect(scenario.event == .held(pin(2), [.newIssuer]) || bench.ledger.keys[0].isUnannounced)
+    #expect(scenario.event == .held(pin(2), [.newIssuer]) || bench.endpointKeys.keys[0].isUnannounced)
   }
 
   @Test("and is one of theirs is no new key for the hosts")
@@ -62,11 +62,11 @@ import Testing
         """)
     func show(_ key: UInt8, under authority: UInt8, at host: String) async {
       server.observer.show(
-        LedgerBench.look([(LedgerBench.here, "", .key(key, under: authority))]), at: host)
-      await server.service.look(at: host)
+        LedgerBench.probe([(LedgerBench.here, "", .key(key, under: authority))]), at: host)
+      await server.service.probe(host)
     }
     server.observer.show(
-      LedgerBench.look([(LedgerBench.here, "", .key(1))]), at: "a.test")
+      LedgerBench.probe([(LedgerBench.here, "", .key(1))]), at: "a.test")
     try await server.start()
     await show(1, under: 100, at: "a.test")
     await show(2, under: 101, at: "b.test")

@@ -6,12 +6,12 @@ import Testing
 
 /// Under which CAs a new key needs no person.
 @Suite("A CA that is known") struct KnownAuthorityTests {
-  static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * 86_400)
+  static let rule = ConfirmationRule(probes: 3, window: 600, grace: 7 * 86_400)
   private static let week = rule.grace
 
-  private static func look(_ key: UInt8, under ca: UInt8) -> Look {
-    Look(observations: [
-      Observation(
+  private static func probe(_ key: UInt8, under ca: UInt8) -> ProbeResult {
+    ProbeResult(observations: [
+      ProbeObservation(
         outcome: .accepted(
           SeenChain(leaf: SeenCertificate(pin: pin(key)), above: [SeenCertificate(pin: pin(ca))])))
     ])
@@ -19,135 +19,135 @@ import Testing
 
   /// Shows a key three times, and says whether it is held.
   private static func isHeld(
-    _ ledger: inout DomainLedger, _ key: UInt8, under ca: UInt8, at now: Int64
+    _ endpointKeys: inout EndpointKeys, _ key: UInt8, under ca: UInt8, at now: Int64
   ) -> Bool {
     for second in 0..<3 {
-      _ = ledger.enter(look(key, under: ca), at: now + Int64(second), rule: rule)
+      _ = endpointKeys.enter(probe(key, under: ca), at: now + Int64(second), rule: rule)
     }
-    return ledger.held[pin(key)] != nil
+    return endpointKeys.held[pin(key)] != nil
   }
 
   /// Approves a key under another CA, and watches that for so long, an hour at a time.
-  private static func moved(to ca: UInt8, watched seconds: Int64) -> DomainLedger {
-    var ledger = DomainLedger()
-    _ = ledger.enter(look(1, under: 100), at: 0, rule: rule)
-    let isNew = isHeld(&ledger, 2, under: ca, at: 10)
+  private static func moved(to ca: UInt8, watched seconds: Int64) -> EndpointKeys {
+    var endpointKeys = EndpointKeys()
+    _ = endpointKeys.enter(probe(1, under: 100), at: 0, rule: rule)
+    let isNew = isHeld(&endpointKeys, 2, under: ca, at: 10)
     #expect(isNew)
-    ledger.publish(pin(2), at: 20)
+    endpointKeys.publish(pin(2), at: 20)
     for now in stride(from: Int64(20), through: 20 + seconds, by: 3600) {
-      _ = ledger.enter(look(2, under: ca), at: now, rule: rule)
+      _ = endpointKeys.enter(probe(2, under: ca), at: now, rule: rule)
     }
-    return ledger
+    return endpointKeys
   }
 
   @Test("is still known within the grace time after it was left")
   func withinGrace() {
-    var ledger = Self.moved(to: 101, watched: Self.week - 7200)
-    let isHeld = Self.isHeld(&ledger, 3, under: 100, at: Self.week - 3600)
+    var endpointKeys = Self.moved(to: 101, watched: Self.week - 7200)
+    let isHeld = Self.isHeld(&endpointKeys, 3, under: 100, at: Self.week - 3600)
     #expect(!isHeld)
   }
 
   @Test("is new again once it was left for the grace time")
   func left() {
-    var ledger = Self.moved(to: 101, watched: Self.week + 7200)
-    #expect(ledger.keys.map(\.pin) == [pin(2)])
-    let isHeld = Self.isHeld(&ledger, 3, under: 100, at: Self.week + 8000)
+    var endpointKeys = Self.moved(to: 101, watched: Self.week + 7200)
+    #expect(endpointKeys.keys.map(\.pin) == [pin(2)])
+    let isHeld = Self.isHeld(&endpointKeys, 3, under: 100, at: Self.week + 8000)
     #expect(isHeld)
   }
 
   @Test("is new again once the only key under it is denied")
   func denied() throws {
     var state = DocumentState()
-    state.ledgers["a"] = Self.moved(to: 101, watched: 3600)
+    state.keysByEndpoint["a"] = Self.moved(to: 101, watched: 3600)
     _ = try state.deny(pin(2), configured: [], force: true, .init(who: "ada", at: 4000, why: ""))
-    var ledger = try #require(state.ledgers["a"])
-    #expect(ledger.authorities[pin(100)] != nil)
-    let isHeld = Self.isHeld(&ledger, 3, under: 101, at: 4000)
+    var endpointKeys = try #require(state.keysByEndpoint["a"])
+    #expect(endpointKeys.authorities[pin(100)] != nil)
+    let isHeld = Self.isHeld(&endpointKeys, 3, under: 101, at: 4000)
     #expect(isHeld)
   }
 
   @Test("is known again once the only key under it is allowed again")
   func allowedAgain() throws {
     var state = DocumentState()
-    state.ledgers["a"] = Self.moved(to: 101, watched: 3600)
+    state.keysByEndpoint["a"] = Self.moved(to: 101, watched: 3600)
     _ = try state.deny(pin(2), configured: [], force: true, .init(who: "ada", at: 4000, why: ""))
     _ = try state.allow(pin(2), .init(who: "ada", at: 4100, why: ""))
-    var ledger = try #require(state.ledgers["a"])
-    let isHeld = Self.isHeld(&ledger, 3, under: 101, at: 4200)
+    var endpointKeys = try #require(state.keysByEndpoint["a"])
+    let isHeld = Self.isHeld(&endpointKeys, 3, under: 101, at: 4200)
     #expect(!isHeld)
   }
 
   @Test("is new again once all keys under it are denied, one after the other")
   func deniedInTurn() throws {
     var state = DocumentState()
-    var ledger = Self.moved(to: 101, watched: 3600)
-    let isHeld = Self.isHeld(&ledger, 3, under: 101, at: 4000)
+    var endpointKeys = Self.moved(to: 101, watched: 3600)
+    let isHeld = Self.isHeld(&endpointKeys, 3, under: 101, at: 4000)
     #expect(!isHeld)
-    state.ledgers["a"] = ledger
+    state.keysByEndpoint["a"] = endpointKeys
     for key in [UInt8(2), 3] {
       _ = try state.deny(
         pin(key), configured: [], force: true, .init(who: "ada", at: 5000, why: ""))
     }
-    #expect(try #require(state.ledgers["a"]).authorities.keys.sorted() == [pin(100)])
+    #expect(try #require(state.keysByEndpoint["a"]).authorities.keys.sorted() == [pin(100)])
   }
 
   @Test("is new again with all its intermediates once the only key under it is denied")
   func deniedUnderSeveral() throws {
     var state = DocumentState()
-    var ledger = Self.moved(to: 101, watched: 3600)
+    var endpointKeys = Self.moved(to: 101, watched: 3600)
     // The same key, under a new intermediate of the CA.
     for second in 0..<3 {
-      _ = ledger.enter(Self.look(2, under: 102), at: 4000 + Int64(second), rule: Self.rule)
+      _ = endpointKeys.enter(Self.probe(2, under: 102), at: 4000 + Int64(second), rule: Self.rule)
     }
-    state.ledgers["a"] = ledger
+    state.keysByEndpoint["a"] = endpointKeys
     _ = try state.deny(pin(2), configured: [], force: true, .init(who: "ada", at: 5000, why: ""))
-    #expect(try #require(state.ledgers["a"]).authorities.keys.sorted() == [pin(100)])
+    #expect(try #require(state.keysByEndpoint["a"]).authorities.keys.sorted() == [pin(100)])
   }
 
   @Test("that somebody's denial made new is not brought back by a server that had not heard of it")
   func deniedElsewhere() throws {
     var base = DocumentState()
-    base.ledgers["a"] = Self.moved(to: 101, watched: 3600)
+    base.keysByEndpoint["a"] = Self.moved(to: 101, watched: 3600)
     var theirs = base
     _ = try theirs.deny(pin(2), configured: [], force: true, .init(who: "ada", at: 4000, why: ""))
     var own = base
-    _ = own.ledgers["a"]?.enter(Self.look(2, under: 101), at: 4100, rule: Self.rule)
+    _ = own.keysByEndpoint["a"]?.enter(Self.probe(2, under: 101), at: 4100, rule: Self.rule)
     let merged = own.merging(theirs, base: base)
-    #expect(try #require(merged.ledgers["a"]).authorities.keys.sorted() == [pin(100)])
+    #expect(try #require(merged.keysByEndpoint["a"]).authorities.keys.sorted() == [pin(100)])
   }
 
   @Test("is known after however long an outage")
   func outage() {
-    var ledger = DomainLedger()
-    _ = ledger.enter(Self.look(1, under: 100), at: 0, rule: Self.rule)
-    let isHeld = Self.isHeld(&ledger, 2, under: 100, at: 10 * Self.week)
+    var endpointKeys = EndpointKeys()
+    _ = endpointKeys.enter(Self.probe(1, under: 100), at: 0, rule: Self.rule)
+    let isHeld = Self.isHeld(&endpointKeys, 2, under: 100, at: 10 * Self.week)
     #expect(!isHeld)
   }
 
   @Test("is known while nothing but a held key is shown, however long")
   func besideHeld() {
-    var ledger = DomainLedger()
-    _ = ledger.enter(Self.look(1, under: 100), at: 0, rule: Self.rule)
-    let isHeld = Self.isHeld(&ledger, 2, under: 101, at: 5)
+    var endpointKeys = EndpointKeys()
+    _ = endpointKeys.enter(Self.probe(1, under: 100), at: 0, rule: Self.rule)
+    let isHeld = Self.isHeld(&endpointKeys, 2, under: 101, at: 5)
     #expect(isHeld)
     for now in stride(from: Int64(10), through: 3 * Self.week, by: 1800) {
-      _ = ledger.enter(Self.look(2, under: 101), at: now, rule: Self.rule)
+      _ = endpointKeys.enter(Self.probe(2, under: 101), at: now, rule: Self.rule)
     }
-    #expect(ledger.held[pin(2)] != nil)
-    #expect(ledger.keys.map(\.pin) == [pin(1)])
+    #expect(endpointKeys.held[pin(2)] != nil)
+    #expect(endpointKeys.keys.map(\.pin) == [pin(1)])
   }
 
   @Test("is the 33rd as well; who was not seen for longest gives way")
   func many() {
-    var ledger = DomainLedger()
-    _ = ledger.enter(Self.look(1, under: 100), at: 0, rule: Self.rule)
-    for number in 1...UInt8(DomainLedger.maximumAuthorities) {
+    var endpointKeys = EndpointKeys()
+    _ = endpointKeys.enter(Self.probe(1, under: 100), at: 0, rule: Self.rule)
+    for number in 1...UInt8(EndpointKeys.maximumAuthorities) {
       let now = Int64(number) * 100
-      _ = Self.isHeld(&ledger, 1 + number, under: 100 + number, at: now)
-      ledger.publish(pin(1 + number), at: now + 10)
+      _ = Self.isHeld(&endpointKeys, 1 + number, under: 100 + number, at: now)
+      endpointKeys.publish(pin(1 + number), at: now + 10)
     }
-    #expect(ledger.authorities.count == DomainLedger.maximumAuthorities)
-    #expect(ledger.authorities[pin(100)] == nil)
-    #expect(ledger.authorities[pin(132)] != nil)
+    #expect(endpointKeys.authorities.count == EndpointKeys.maximumAuthorities)
+    #expect(endpointKeys.authorities[pin(100)] == nil)
+    #expect(endpointKeys.authorities[pin(132)] != nil)
   }
 }

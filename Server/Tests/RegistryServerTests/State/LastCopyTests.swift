@@ -9,7 +9,7 @@ import Testing
 @Suite("Keys that only a signed copy lists") struct LastCopyTests {
   private static let signed: Int64 = 1_780_000_000
   private static let day: Int64 = 86_400
-  private static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * day)
+  private static let rule = ConfirmationRule(probes: 3, window: 600, grace: 7 * day)
 
   struct Scenario: Sendable, CustomTestStringConvertible {
     let name: String
@@ -64,14 +64,14 @@ import Testing
   func watched(_ scenario: Scenario) throws {
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))
     let state = DocumentState().goingOn(from: Self.copy(scenario.listed).signedCopy, endpoints: [endpoint])
-    var ledger = try #require(state.ledgers[endpoint.id])
-    #expect(Set(ledger.keys.map(\.pin)) == Set(scenario.listed.keys.map { pin($0) }))
-    var events: [LedgerEvent] = []
+    var endpointKeys = try #require(state.keysByEndpoint[endpoint.id])
+    #expect(Set(endpointKeys.keys.map(\.pin)) == Set(scenario.listed.keys.map { pin($0) }))
+    var events: [KeyEvent] = []
     for second in stride(from: Int64(20), through: 3000, by: 20) {
-      events += ledger.enter(
+      events += endpointKeys.enter(
         .accepted(pin(scenario.shown)), at: Self.signed + second, rule: Self.rule)
     }
-    #expect(Set(ledger.keys.map(\.pin)) == Set(scenario.left.map { pin($0) }))
+    #expect(Set(endpointKeys.keys.map(\.pin)) == Set(scenario.left.map { pin($0) }))
     let gone = Set(scenario.listed.keys).subtracting(scenario.left)
     for key in gone { #expect(events.contains(.withdrawn(pin(key)))) }
   }
@@ -83,10 +83,10 @@ import Testing
       from: Self.copy([1: 30 * Self.day], denied: [1]).signedCopy, endpoints: [endpoint])
     #expect(state.deniedPins == [pin(1)])
     var bench = LedgerBench()
-    bench.ledger = try #require(state.ledgers[endpoint.id])
+    bench.endpointKeys = try #require(state.keysByEndpoint[endpoint.id])
     bench.context.denied = state.deniedPins
     bench.see([(LedgerBench.here, "", .key(2, under: 101))], 4)
     #expect(bench.keys == [1])
-    #expect(bench.ledger.held[pin(2)]?.reasons == [.newIssuer])
+    #expect(bench.endpointKeys.held[pin(2)]?.reasons == [.newIssuer])
   }
 }

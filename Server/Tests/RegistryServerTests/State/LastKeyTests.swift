@@ -5,23 +5,23 @@ import Testing
 
 @Suite("The last key of an endpoint")
 struct LastKeyTests {
-  /// Looks so far apart that no changed key is ever seen often enough within its window.
-  private static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7200)
+  /// Probes so far apart that no changed key is ever seen often enough within its window.
+  private static let rule = ConfirmationRule(probes: 3, window: 600, grace: 7200)
 
   @Test(
     "stays however long it is missed, because nothing has taken its place",
     arguments: [[pin(1)], [pin(1), pin(2)]])
   func stays(published: [SPKIPin]) {
-    var ledger = DomainLedger(
+    var endpointKeys = EndpointKeys(
       keys: published.map { KnownKey(pin: $0, firstSeen: 0, lastSeen: 0) })
     for number in 1...20 {
-      _ = ledger.enter(.accepted(pin(9)), at: Int64(number) * 3000, rule: Self.rule)
-      #expect(ledger.keys.map(\.pin) == published)
+      _ = endpointKeys.enter(.accepted(pin(9)), at: Int64(number) * 3000, rule: Self.rule)
+      #expect(endpointKeys.keys.map(\.pin) == published)
     }
     // Once the endpoint shows it in quick succession, the new key is published and the old ones go.
     for second in 0..<3 {
-      _ = ledger.enter(.accepted(pin(9)), at: 60_001 + Int64(second), rule: Self.rule)
+      _ = endpointKeys.enter(.accepted(pin(9)), at: 60_001 + Int64(second), rule: Self.rule)
     }
-    #expect(ledger.keys.map(\.pin) == [pin(9)])
+    #expect(endpointKeys.keys.map(\.pin) == [pin(9)])
   }
 }

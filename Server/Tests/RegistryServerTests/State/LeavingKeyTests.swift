@@ -8,7 +8,7 @@ import Testing
 @Suite("A key that is not seen") struct LeavingKeyTests {
   typealias View = LedgerBench.View
 
-  /// Looks that show the same, one after the other.
+  /// Probes that show the same, one after the other.
   struct Stretch: Sendable {
     let view: View
     var times = 1
@@ -186,7 +186,7 @@ import Testing
       for _ in 0..<times {
         let count = bench.events.count
         bench.see(view, every: 60)
-        state.ledgers["a"] = bench.ledger
+        state.keysByEndpoint["a"] = bench.endpointKeys
         _ = state.noteAlerts(
           of: Array(bench.events[count...]), at: "a", failures: 0, now: bench.now)
       }
@@ -205,10 +205,10 @@ import Testing
     bench.see(Self.at(.key(1), .key(2)), 90, every: 60)
     bench.see(Self.at(.key(1), .silent), 90, every: 60)
     var state = DocumentState()
-    state.ledgers["a"] = bench.ledger
-    bench.ledger = try #require(
-      try DocumentState(decoding: state.encoded, file: "a.json").ledgers["a"])
-    #expect(bench.ledger.keys == state.ledgers["a"]?.keys)
+    state.keysByEndpoint["a"] = bench.endpointKeys
+    bench.endpointKeys = try #require(
+      try DocumentState(decoding: state.encoded, file: "a.json").keysByEndpoint["a"])
+    #expect(bench.endpointKeys.keys == state.keysByEndpoint["a"]?.keys)
     bench.see(Self.at(.key(1), .silent), 8 * Self.day, every: 60)
     #expect(bench.keys == [1, 2])
   }
@@ -216,7 +216,7 @@ import Testing
   @Test("keeps its CA known while its address is silent")
   func authority() {
     var bench = LedgerBench()
-    bench.ledger = DomainLedger(keys: [], authorities: [pin(100): bench.now, pin(101): bench.now])
+    bench.endpointKeys = EndpointKeys(keys: [], authorities: [pin(100): bench.now, pin(101): bench.now])
     bench.see(Self.at(.key(1), .key(2, under: 101)), 90, every: 60)
     bench.see(Self.at(.key(1), .silent), 8 * Self.day, every: 60)
     bench.see(Self.at(.key(1), .key(3, under: 101)), 3)
@@ -228,7 +228,7 @@ import Testing
     for (answer, keys) in [(LedgerBench.Answer.silent, [1, 2] as Set<UInt8>), (.key(1), [1])] {
       var bench = LedgerBench()
       let now = bench.now
-      bench.ledger = DomainLedger(keys: [
+      bench.endpointKeys = EndpointKeys(keys: [
         KnownKey(pin: pin(1), firstSeen: now - 90_000, lastSeen: now),
         KnownKey(pin: pin(2), firstSeen: now - 90_000, lastSeen: now),
       ])
@@ -242,6 +242,6 @@ import Testing
     var bench = LedgerBench()
     let places = 2 * KnownKey.maximumPlaces
     bench.see((0..<places).map { (LedgerBench.here, "\($0)", .key(1)) })
-    #expect(bench.ledger.keys[0].seenAt.count == KnownKey.maximumPlaces)
+    #expect(bench.endpointKeys.keys[0].seenAt.count == KnownKey.maximumPlaces)
   }
 }

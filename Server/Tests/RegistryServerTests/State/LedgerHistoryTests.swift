@@ -4,7 +4,7 @@ import Testing
 @testable import RegistryServer
 
 /// What holds whatever an endpoint, its addresses and the vantage points show, and in whatever order.
-@Suite("In any history of looks") struct LedgerHistoryTests {
+@Suite("In any history of probes") struct LedgerHistoryTests {
   /// The SplitMix64 generator: the same histories in every run.
   struct SplitMix: RandomNumberGenerator {
     var state: UInt64
@@ -35,7 +35,7 @@ import Testing
     .key(key, under: key < foreign ? 100 : 101)
   }
 
-  /// What one look shows: each place what it likes, or all of them the same.
+  /// What one probe shows: each place what it likes, or all of them the same.
   private static func view(_ bench: LedgerBench, _ random: inout SplitMix) -> LedgerBench.View {
     let all = Int.random(in: 0..<3, using: &random) > 0 ? answer(&random) : nil
     var view: LedgerBench.View = []
@@ -84,14 +84,14 @@ import Testing
       var isForeignKnown = false
       for _ in 0..<20 {
         let view = Self.view(bench, &random)
-        let (before, seen) = (bench.ledger.keys, Self.shown(view))
+        let (before, seen) = (bench.endpointKeys.keys, Self.shown(view))
         let pause: Int64 = [2, 20, 60, 700, 86_400].randomElement(using: &random) ?? 2
         let done = bench.events.count
         bench.see(view, Int.random(in: 1...4, using: &random), every: pause)
         for (pin, vantages) in seen.by {
           for vantage in vantages { witnesses[pin, default: [:]][vantage] = bench.now }
         }
-        Self.claim(!bench.ledger.keys.isEmpty, seed, "the list is empty")
+        Self.claim(!bench.endpointKeys.keys.isEmpty, seed, "the list is empty")
         for case .published(let key, _) in bench.events[done...] {
           let recent = Set(
             (witnesses[key] ?? [:]).filter { bench.now - $0.value <= LedgerBench.rule.window }.keys)
@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  @Test("a steady key under a known CA is published with its third look, whatever came before")
+  @Test("a steady key under a known CA is published with its third probe, whatever came before")
   func steady() {
     for seed in 0..<2000 as Range<UInt64> {
       var random = SplitMix(state: seed)
@@ -126,7 +126,7 @@ import Testing
         ($0, "", areSilent ? LedgerBench.Answer.silent : .key(20))
       }
       bench.see(here + others, 3)
-      Self.claim(bench.ledger.keys.contains { $0.pin == pin(20) }, seed, "it is not published")
+      Self.claim(bench.endpointKeys.keys.contains { $0.pin == pin(20) }, seed, "it is not published")
     }
   }
 }

@@ -12,23 +12,23 @@ import Testing
   private static func state(_ count: UInt8) -> DocumentState {
     var state = DocumentState()
     for index in 0..<count {
-      state.ledgers["e\(index)"] = DomainLedger(keys: [
+      state.keysByEndpoint["e\(index)"] = EndpointKeys(keys: [
         KnownKey(pin: pin(index), firstSeen: start - 90_000, lastSeen: start)
       ])
     }
     return state
   }
 
-  /// What a look leads to that publishes a key, while these endpoints change at once.
+  /// What a probe leads to that publishes a key, while these endpoints change at once.
   private static func publish(
     _ key: UInt8, at index: Int, among changed: [Int] = [], _ now: Int64,
     in state: inout DocumentState
   ) {
     let id = "e\(index)"
-    let event = LedgerEvent.published(pin(key), isFirst: false)
-    state.ledgers[id]?.candidates[pin(key)] = CandidateKey(
+    let event = KeyEvent.published(pin(key), isFirst: false)
+    state.keysByEndpoint[id]?.candidates[pin(key)] = CandidateKey(
       firstSeen: now, chain: SeenChain(leaf: SeenCertificate(pin: pin(key))))
-    state.ledgers[id]?.publish(pin(key), at: now, isUnannounced: true)
+    state.keysByEndpoint[id]?.publish(pin(key), at: now, isUnannounced: true)
     _ = state.noteAlerts(of: [event], at: id, failures: 0, now: now)
     _ = state.noteMassChange(
       of: [event], among: changed.map { "all.json e\($0)" }, in: "all.json", now: now)
@@ -91,7 +91,7 @@ import Testing
     var state = DocumentState()
     let count = DocumentState.mostListed + 5
     for index in 0..<count {
-      state.ledgers["e\(index)"] = DomainLedger(keys: [
+      state.keysByEndpoint["e\(index)"] = EndpointKeys(keys: [
         KnownKey(pin: pin(1), firstSeen: 0, lastSeen: Self.start)
       ])
     }

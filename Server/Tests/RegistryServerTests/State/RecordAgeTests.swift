@@ -74,9 +74,9 @@ import Testing
       pin(7), configured: DocumentStateTests.endpoints, force: true, DocumentStateTests.request)
     let merged = theirs.merging(own, base: own)
     #expect(merged.deniedPins.contains(pin(7)))
-    #expect(merged.ledgers[DocumentStateTests.a]?.candidates[pin(7)] == nil)
+    #expect(merged.keysByEndpoint[DocumentStateTests.a]?.candidates[pin(7)] == nil)
     own.uniteDenials(with: theirs)
-    #expect(own.ledgers[DocumentStateTests.a]?.candidates[pin(7)] == nil)
+    #expect(own.keysByEndpoint[DocumentStateTests.a]?.candidates[pin(7)] == nil)
   }
 
   @Test("are in no record whose count of losses is none")

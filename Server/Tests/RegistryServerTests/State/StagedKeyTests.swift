@@ -5,54 +5,54 @@ import Testing
 @testable import RegistryServer
 
 @Suite("A staged key") struct StagedKeyTests {
-  private static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7200)
+  private static let rule = ConfirmationRule(probes: 3, window: 600, grace: 7200)
   private static let staging = KnownKey.Staging(at: 5, by: "ada", note: "the next one")
 
-  private func ledger() -> DomainLedger {
-    var ledger = DomainLedger(keys: [KnownKey(pin: pin(1), firstSeen: 0, lastSeen: 0)])
-    ledger.stage(pin(2), Self.staging)
-    return ledger
+  private func endpointKeys() -> EndpointKeys {
+    var endpointKeys = EndpointKeys(keys: [KnownKey(pin: pin(1), firstSeen: 0, lastSeen: 0)])
+    endpointKeys.stage(pin(2), Self.staging)
+    return endpointKeys
   }
 
   @Test("is published at once, and stands as staged")
   func published() {
-    let ledger = ledger()
-    #expect(ledger.keys.map(\.pin) == [pin(1), pin(2)])
-    #expect(ledger.keys.map(\.state) == [.active, .staged])
+    let endpointKeys = endpointKeys()
+    #expect(endpointKeys.keys.map(\.pin) == [pin(1), pin(2)])
+    #expect(endpointKeys.keys.map(\.state) == [.active, .staged])
   }
 
-  @Test("is in use with the first look that shows it: nobody has to confirm what was announced")
+  @Test("is in use with the first probe that shows it: nobody has to confirm what was announced")
   func activated() {
-    var ledger = ledger()
-    #expect(ledger.enter(.accepted(pin(2)), at: 10, rule: Self.rule) == [.activated(pin(2))])
-    #expect(ledger.keys.map(\.state) == [.retiring, .active])
-    #expect(ledger.enter(.accepted(pin(2)), at: 11, rule: Self.rule) == [])
+    var endpointKeys = endpointKeys()
+    #expect(endpointKeys.enter(.accepted(pin(2)), at: 10, rule: Self.rule) == [.activated(pin(2))])
+    #expect(endpointKeys.keys.map(\.state) == [.retiring, .active])
+    #expect(endpointKeys.enter(.accepted(pin(2)), at: 11, rule: Self.rule) == [])
   }
 
   @Test("stays however long nobody shows it")
   func stays() {
-    var ledger = ledger()
+    var endpointKeys = endpointKeys()
     for hour in 1...1000 {
-      _ = ledger.enter(.accepted(pin(1)), at: Int64(hour) * 3600, rule: Self.rule)
+      _ = endpointKeys.enter(.accepted(pin(1)), at: Int64(hour) * 3600, rule: Self.rule)
     }
-    #expect(ledger.keys.map(\.state) == [.active, .staged])
+    #expect(endpointKeys.keys.map(\.state) == [.active, .staged])
   }
 
   @Test("is no key that would let the last one in use go")
   func lastKey() {
-    var ledger = ledger()
+    var endpointKeys = endpointKeys()
     for hour in 1...20 {
-      _ = ledger.enter(.accepted(pin(9)), at: Int64(hour) * 3000, rule: Self.rule)
+      _ = endpointKeys.enter(.accepted(pin(9)), at: Int64(hour) * 3000, rule: Self.rule)
     }
-    #expect(ledger.keys.map(\.pin) == [pin(1), pin(2)])
+    #expect(endpointKeys.keys.map(\.pin) == [pin(1), pin(2)])
   }
 
   @Test("makes the first key that is seen a changed one")
   func aloneOnTheList() {
-    var ledger = DomainLedger()
-    ledger.stage(pin(2), Self.staging)
+    var endpointKeys = EndpointKeys()
+    endpointKeys.stage(pin(2), Self.staging)
     #expect(
-      ledger.enter(.accepted(pin(3)), at: 10, rule: Self.rule)
-        == [.waiting(pin(3), looks: 1, needed: 3)])
+      endpointKeys.enter(.accepted(pin(3)), at: 10, rule: Self.rule)
+        == [.waiting(pin(3), probes: 1, needed: 3)])
   }
 }

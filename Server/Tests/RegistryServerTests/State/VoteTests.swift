@@ -29,7 +29,7 @@ import Testing
     bench.see(Self.view(.key(1), .key(1), .key(1), .key(1)), 24 * 60, every: 60)
     bench.see(Self.view(.key(1), .key(1), new, new), 4)
     #expect(bench.keys == [1])
-    #expect(bench.ledger.held[pin(2)]?.reasons.contains(.newIssuer) == true)
+    #expect(bench.endpointKeys.held[pin(2)]?.reasons.contains(.newIssuer) == true)
     bench.see(Self.view(new, new, new, .key(1)), 2)
     #expect(bench.keys == [1])
     bench.see(Self.view(new, new, new, .key(1)))
@@ -57,7 +57,7 @@ import Testing
       Self.view(.key(1), .silent, .silent, new), Self.view(new, .silent, .silent, .silent),
     ] { bench.see(view, 3) }
     #expect(bench.keys == [1])
-    #expect(bench.ledger.held[pin(2)]?.reasons.contains(.newIssuer) == true)
+    #expect(bench.endpointKeys.held[pin(2)]?.reasons.contains(.newIssuer) == true)
     bench.see(Self.view(new, new, .silent, .silent))
     #expect(bench.keys == [1, 2])
   }
@@ -68,7 +68,7 @@ import Testing
     var bench = Self.settled()
     bench.see(Self.view(.key(1), .key(9), .silent, .silent), 12)
     #expect(bench.keys == [1])
-    #expect(bench.ledger.held[pin(9)]?.reasons == [.vantagePoints])
+    #expect(bench.endpointKeys.held[pin(9)]?.reasons == [.vantagePoints])
     bench.see(Self.view(.key(1), .key(9), .key(1), .key(1)), 60, every: 60)
     #expect(bench.keys == [1])
     // Two of the three: fewer than a quorum are left that see other keys alone.
@@ -100,7 +100,7 @@ import Testing
     bench.see(view(.key(1)), 60, every: 20)
     #expect(bench.keys == [1])
     #expect(bench.events.contains(.withdrawn(pin(9))))
-    #expect(bench.ledger.held[pin(9)]?.reasons == [.vantagePoints])
+    #expect(bench.endpointKeys.held[pin(9)]?.reasons == [.vantagePoints])
   }
 
   @Test("that see another key do not withdraw one that was shown for an hour")

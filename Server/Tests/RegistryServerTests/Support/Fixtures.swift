@@ -82,7 +82,7 @@ struct ScriptedService {
       Self.configuration(directory, keys, storage, "127.0.0.1:0", server, more))
   }
 
-  /// Starts the service and waits for the looks that it makes by itself.
+  /// Starts the service and waits for the probes that it makes by itself.
   ///
   /// - Parameter isLeading: false where another server watches already, so that this one follows.
   func start(isLeading: Bool = true) async throws {

@@ -3,7 +3,7 @@ import SslPinningRules
 @testable import RegistryCore
 @testable import RegistryServer
 
-/// Looks at one endpoint, entered into its ledger one after the other.
+/// Probes one endpoint, entered into its endpointKeys one after the other.
 struct LedgerBench {
   /// What one address shows to one vantage point.
   enum Answer: Sendable {
@@ -15,16 +15,16 @@ struct LedgerBench {
     case silent
   }
 
-  /// What one look shows, and where.
+  /// What one probe shows, and where.
   typealias View = [(vantage: String, address: String, answer: Answer)]
 
-  static let rule = ConfirmationRule(looks: 3, window: 600, grace: 7 * 86_400)
-  static let here = Observation.direct
+  static let rule = ConfirmationRule(probes: 3, window: 600, grace: 7 * 86_400)
+  static let here = ProbeObservation.direct
 
-  var ledger = DomainLedger()
+  var endpointKeys = EndpointKeys()
   var context = DecisionContext()
   var now: Int64 = 1_780_000_000
-  var events: [LedgerEvent] = []
+  var events: [KeyEvent] = []
 
   /// - Parameter points: the vantage points beside this server.
   init(points: [String] = [], isUnion: Bool = false, quorum: Int? = nil) {
@@ -33,10 +33,10 @@ struct LedgerBench {
     context.quorum = quorum ?? DecisionContext.quorum(of: points.count)
   }
 
-  static func look(_ view: View) -> Look {
-    Look(
+  static func probe(_ view: View) -> ProbeResult {
+    ProbeResult(
       observations: view.map { vantage, address, answer in
-        let outcome: Observation.Outcome =
+        let outcome: ProbeObservation.Outcome =
           switch answer {
           case .key(let key, let authority):
             .accepted(
@@ -46,21 +46,21 @@ struct LedgerBench {
           case .refused: .refused(reason: "self-signed", presented: nil)
           case .silent: .unreachable(reason: "timed out")
           }
-        return Observation(vantage: vantage, address: address, outcome: outcome)
+        return ProbeObservation(vantage: vantage, address: address, outcome: outcome)
       })
   }
 
-  /// Enters so many looks that all show the same.
+  /// Enters so many probes that all show the same.
   mutating func see(_ view: View, _ times: Int = 1, every pause: Int64 = 2) {
     for _ in 0..<times {
       now += pause
-      events += ledger.enter(Self.look(view), at: now, rule: Self.rule, context: context)
+      events += endpointKeys.enter(Self.probe(view), at: now, rule: Self.rule, context: context)
     }
   }
 
   /// The published keys, among those of one byte.
   var keys: Set<UInt8> {
-    let pins = Set(ledger.keys.map(\.pin))
+    let pins = Set(endpointKeys.keys.map(\.pin))
     return Set((UInt8.min...UInt8.max).filter { pins.contains(pin($0)) })
   }
 }

@@ -4,28 +4,28 @@ import SslPinningPlatform
 import SslPinningRules
 
 /// Endpoints that show what a test says.
-final class ScriptedObserver: EndpointObserver {
+final class ScriptedObserver: EndpointProber {
   private struct State {
-    var current: [String: Look] = [:]
-    var script: [String: [Look]] = [:]
-    var looks: [String: Int] = [:]
+    var current: [String: ProbeResult] = [:]
+    var script: [String: [ProbeResult]] = [:]
+    var probes: [String: Int] = [:]
   }
 
   private let state = Locked(State())
 
   /// What an endpoint shows from now on.
-  func show(_ look: Look, at fqdn: String) { state.withLock { $0.current[fqdn] = look } }
+  func show(_ probe: ProbeResult, at fqdn: String) { state.withLock { $0.current[fqdn] = probe } }
 
-  /// What it shows first, one look each.
-  func show(_ looks: [Look], at fqdn: String) { state.withLock { $0.script[fqdn] = looks } }
+  /// What it shows first, one probe each.
+  func show(_ probes: [ProbeResult], at fqdn: String) { state.withLock { $0.script[fqdn] = probes } }
 
-  /// How often it was looked at.
-  func looks(at fqdn: String) -> Int { state.withLock { $0.looks[fqdn, default: 0] } }
+  /// How often it was probed.
+  func probes(at fqdn: String) -> Int { state.withLock { $0.probes[fqdn, default: 0] } }
 
-  func look(at endpoint: WatchedEndpoint) async -> Look {
+  func probe(_ endpoint: WatchedEndpoint) async -> ProbeResult {
     let fqdn = "\(endpoint.fqdn)"
     return state.withLock { state in
-      state.looks[fqdn, default: 0] += 1
+      state.probes[fqdn, default: 0] += 1
       if let next = state.script[fqdn]?.first {
         state.script[fqdn]?.removeFirst()
         return next

@@ -2,7 +2,7 @@ import RegistryServer
 import SslPinningPlatform
 
 /// A clock that does not wait. Pauses of up to 10 s pass at once and move the time; longer ones, a
-/// watcher's intervals, last until the task is cancelled: the test says when to look. What a test adds
+/// monitor's intervals, last until the task is cancelled: the test says when to probe. What a test adds
 /// to the time is a clock that was set: nothing becomes due by it.
 final class TestClock: ServerClock {
   private struct State {
@@ -50,7 +50,7 @@ final class TestClock: ServerClock {
     try await Task.sleep(for: .seconds(3600))
   }
 
-  /// Waits until a service has done what it does by itself: then nobody looks but the test.
+  /// Waits until a service has done what it does by itself: then nobody probes but the test.
   ///
   /// - Parameters:
   ///   - sleepers: how many slept before it was started.
@@ -58,7 +58,7 @@ final class TestClock: ServerClock {
   func untilAtRest(
     _ service: RegistryService, sleepers before: Int = 0, isLeading: Bool = true
   ) async throws {
-    // One sleeps until the store is asked again. Of a leader, one until the next look is due, and one
+    // One sleeps until the store is asked again. Of a leader, one until the next probe is due, and one
     // until documents are seen to.
     // In this order: before it rests, whoever slept for it before is gone.
     while isLeading && !service.isAtRest || sleepers < before + (isLeading ? 3 : 1) {

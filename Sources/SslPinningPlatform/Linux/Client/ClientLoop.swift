@@ -32,9 +32,9 @@ import SslPinningRules
 
     let settings: RequestSettings
     private let total: Int
-    let judge: any PinJudge
+    let judge: any PinEvaluating
     let longestRefresh: Double
-    private let verdicts: ClientVerdicts
+    private let verdicts: ConnectionEvaluator
     private let validator: ChainValidator
     private let client: OpaquePointer
 
@@ -50,10 +50,10 @@ import SslPinningRules
 
     /// `nil` where memory or descriptors are short.
     init?(
-      judge: any PinJudge, validator: ChainValidator, longestRefresh: Double,
+      judge: any PinEvaluating, validator: ChainValidator, longestRefresh: Double,
       settings: RequestSettings
     ) {
-      let verdicts = ClientVerdicts(judge: judge, validator: validator)
+      let verdicts = ConnectionEvaluator(judge: judge, validator: validator)
       var options = verdicts.options(
         store: validator.storePointer, checkHost: validator.trust != .pinnedKeysOnly,
         mostConnections: max(1, settings.total / settings.lanes),
@@ -272,11 +272,11 @@ import SslPinningRules
 
     private func reap() {
       while let exchange = pp_client_next_news(client) {
-        if let request = ClientVerdicts.request(of: exchange) { deliver(exchange, to: request) }
+        if let request = ConnectionEvaluator.request(of: exchange) { deliver(exchange, to: request) }
       }
       var code = CURLE_OK
       while let exchange = pp_client_next_done(client, &code) {
-        guard let request = ClientVerdicts.request(of: exchange) else { continue }
+        guard let request = ConnectionEvaluator.request(of: exchange) else { continue }
         done(request, exchange, code)
       }
     }

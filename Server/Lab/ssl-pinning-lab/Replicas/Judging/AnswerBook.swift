@@ -10,7 +10,7 @@ final class AnswerBook: Sendable {
   }
 
   private struct State {
-    var ledgers: [String: AnswerLedger] = [:]
+    var keysByEndpoint: [String: AnswerLedger] = [:]
     /// What was judged already: the same again is only counted.
     var last: [Place: [UInt8]] = [:]
     /// A client of each replica.
@@ -34,7 +34,7 @@ final class AnswerBook: Sendable {
     let time = ContinuousClock.now
     state.withLock { state in
       let place = Place(file: file, replica: replica)
-      // Until a replica has had a document it may have none: its endpoints were not looked at yet.
+      // Until a replica has had a document it may have none: its endpoints were not probed yet.
       if answer.status == 503, state.clients[place] == nil { return }
       state.requests[replica, default: 0] += 1
       guard answer.status == 200 else {
@@ -46,11 +46,11 @@ final class AnswerBook: Sendable {
         let client = try believe(answer.body, file, state.clients[place])
         state.last[place] = answer.body
         state.clients[place] = client
-        guard let number = client.statement?.number else { throw Unshown("no statement") }
+        guard let number = client.statement?.number else { throw Inconclusive("no statement") }
         let keys = client.registry.keys.compactMap { key in
           (try? key.pin.get()).map { ListedKey(host: "\(key.pattern)", pin: $0.base64) }
         }
-        state.ledgers[file, default: AnswerLedger()].enter(
+        state.keysByEndpoint[file, default: AnswerLedger()].enter(
           .init(number: number, bytes: answer.body, keys: Set(keys)), from: replica, at: time)
       } catch { state.failures.append("replica \(replica), \(file): \(error)") }
     }
@@ -64,16 +64,16 @@ final class AnswerBook: Sendable {
     }
   }
 
-  var ledgers: [AnswerLedger] { state.withLock { Array($0.ledgers.values) } }
+  var keysByEndpoint: [AnswerLedger] { state.withLock { Array($0.keysByEndpoint.values) } }
   var requests: Int { state.withLock { $0.requests.values.reduce(0, +) } }
   var failures: [String] { state.withLock { $0.failures } }
 
   func isPublished(_ key: ListedKey, _ file: String) -> Bool {
-    state.withLock { $0.ledgers[file]?.published.contains(key) == true }
+    state.withLock { $0.keysByEndpoint[file]?.published.contains(key) == true }
   }
 
   func isPublished(_ key: ListedKey, _ file: String, by replica: Int) -> Bool {
-    state.withLock { $0.ledgers[file]?.keys(of: replica).contains(key) == true }
+    state.withLock { $0.keysByEndpoint[file]?.keys(of: replica).contains(key) == true }
   }
 
   private func believe(

@@ -9,7 +9,7 @@ enum IPCommand {
     let end = try await ChildProcess.run("ip", arguments)
     guard end.exitCode == 0 else {
       let words = end.stderr.trimmingCharacters(in: .whitespacesAndNewlines)
-      throw Unshown("ip \(arguments.joined(separator: " ")): \(words)")
+      throw Inconclusive("ip \(arguments.joined(separator: " ")): \(words)")
     }
     return end.stdout
   }

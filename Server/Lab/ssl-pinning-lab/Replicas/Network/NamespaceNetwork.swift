@@ -136,6 +136,6 @@ final class NamespaceNetwork: DatabaseNetwork {
       let subnet = "198.\(Int.random(in: 18...19)).\(Int.random(in: 0...255))"
       if !taken.contains(" \(subnet).") { return subnet }
     }
-    throw Unshown("198.18.0.0/15 is in use here")
+    throw Inconclusive("198.18.0.0/15 is in use here")
   }
 }

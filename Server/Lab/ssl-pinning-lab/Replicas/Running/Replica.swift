@@ -39,7 +39,7 @@ final class Replica: Sendable {
     try await started.waitForOutput(containing: "\n")
     guard let port = started.stdout.split(separator: ":").last.map({ $0.prefix { $0.isNumber } }),
       let port = UInt16(port)
-    else { throw Unshown("replica \(number) does not say where it listens") }
+    else { throw Inconclusive("replica \(number) does not say where it listens") }
     listening.withLock { $0 = port }
   }
 

@@ -5,8 +5,8 @@ import SslPinningRules
 
 extension AdministrationRoutes {
   func addEndpoint(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     let body = try call.body(["fqdn", "port", "address", "patterns", "interval", "approval", "why"])
     let (file, why) = (try call.path("file"), try body.reason("why") ?? "")
@@ -16,7 +16,7 @@ extension AdministrationRoutes {
     answer.headers = [
       (
         "Location",
-        AdministrationSite.prefix + "documents/\(file)/endpoints/"
+        AdministrationRouter.prefix + "documents/\(file)/endpoints/"
           + PercentEncoding.encoded(segment: endpoint.id)
       )
     ]
@@ -24,8 +24,8 @@ extension AdministrationRoutes {
   }
 
   func changeEndpoint(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     let body = try call.body(["interval", "approval", "paused", "why"])
     let (file, id) = (try call.path("file"), try call.path("id"))
@@ -41,19 +41,19 @@ extension AdministrationRoutes {
   }
 
   func removeEndpoint(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
     let why = try call.whyInQuery()
     return try await perform(
       .remove(file: try call.path("file"), id: try call.path("id")), call, why: why)
   }
 
   func stageKey(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
     _ = try call.query([])
-    let body = try call.body(AnnouncedKey.members + ["note"])
-    let (key, id) = (try AnnouncedKey(body), try call.path("id"))
+    let body = try call.body(StagedKey.members + ["note"])
+    let (key, id) = (try StagedKey(body), try call.path("id"))
     let document = try await snapshot(call)
     let host = document.endpoints.first { $0.id == id }?.fqdn
     return try await perform(
@@ -67,8 +67,8 @@ extension AdministrationRoutes {
   }
 
   func approveKey(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     let body = try call.body(["pin", "why"])
     let pin = try body.requiredPin()
@@ -78,8 +78,8 @@ extension AdministrationRoutes {
   }
 
   func revokeKey(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     let body = try call.body(["pin", "why", "force"])
     let pin = try body.requiredPin()
@@ -91,8 +91,8 @@ extension AdministrationRoutes {
   }
 
   func denyKey(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     let body = try call.body(["pin", "why", "force"])
     let pin = try body.requiredPin()
@@ -109,22 +109,22 @@ extension AdministrationRoutes {
 
   /// Says that the machine's clock is right. Of this server alone: others have clocks of their own.
   func adoptClock(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     guard let why = try call.body(["why"]).reason("why") else { throw .missing("why") }
     guard !why.isEmpty else { throw .badRequest("why is empty", hint: "say how you know") }
     guard let (time, before) = administration.clock.adopt() else {
-      throw AdministrationRefusal(409, "the server goes by the machine's clock already")
+      throw APIError(409, "the server goes by the machine's clock already")
     }
     services.log.event(
       .warn, "clock_vouched_for", ["who": call.administrator.name, "why": why])
-    return AdministrationAnswer(body: ["time": .integer(time), "before": .integer(before)])
+    return APIResponse(body: ["time": .integer(time), "before": .integer(before)])
   }
 
   func allowKey(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
     let why = try call.whyInQuery()
     let text = try call.path("pin")
     guard let pin = Base64URL.decode(text.utf8).flatMap(SPKIPin.init(digest:)) else {
@@ -136,8 +136,8 @@ extension AdministrationRoutes {
 
   /// The same for callers that can only POST.
   func allowNamedKey(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     let body = try call.body(["pin", "why"])
     let pin = try body.requiredPin()

@@ -5,7 +5,7 @@ import SslPinningRules
 /// What the administration serves, and what it works with.
 struct AdministrationRoutes: Sendable {
   let administration: RegistryAdministration
-  let services: KeeperServices
+  let services: CoordinatorServices
   /// Whether this server watches.
   let isLeading: @Sendable () -> Bool
   let reports: any ReportsSource
@@ -43,23 +43,23 @@ struct AdministrationRoutes: Sendable {
   ///
   /// - Parameter warnings: what is odd about it, though it was asked for.
   func perform(
-    _ command: AdministrationCommand, _ call: AdministrationCall, why: String,
+    _ command: AdministrationCommand, _ call: APIRequest, why: String,
     status: UInt32 = 200, _ members: JSONObject = [:], warnings: [String] = []
-  ) async throws(AdministrationRefusal) -> AdministrationAnswer {
+  ) async throws(APIError) -> APIResponse {
     do throws(AdministrationError) {
       let changes = try await administration.perform(
         command, by: call.administrator.name, why: why)
       var body = members
       body["changes"] = .array(changes.map { .object($0.shown) })
       body["warnings"] = .texts(warnings + (await copyFailures(of: command.file)))
-      return AdministrationAnswer(status: status, body: body)
-    } catch { throw AdministrationRefusal(error) }
+      return APIResponse(status: status, body: body)
+    } catch { throw APIError(error) }
   }
 
   /// Whoever reads the copies would go on with the document before.
   private func copyFailures(of file: String?) async -> [String] {
     await services.published.finishCopies()
-    let files = file.map { [$0] } ?? administration.keepers().map(\.file)
+    let files = file.map { [$0] } ?? administration.coordinators().map(\.file)
     return files.compactMap { file in
       services.health.reason(of: "files/" + file).map {
         "the copy of \(file) in publish.dir is as it was: \($0)"
@@ -69,11 +69,11 @@ struct AdministrationRoutes: Sendable {
 
   /// A document, as the path names it.
   func snapshot(
-    _ call: AdministrationCall
-  ) async throws(AdministrationRefusal) -> DocumentSnapshot {
+    _ call: APIRequest
+  ) async throws(APIError) -> DocumentSnapshot {
     let file = try call.path("file")
     do throws(AdministrationError) { return try await administration.snapshot(of: file) } catch {
-      throw AdministrationRefusal(error)
+      throw APIError(error)
     }
   }
 }

@@ -6,16 +6,16 @@ extension BodyReader {
   private static let mostPatterns = 64
 
   /// Within how many milliseconds a changed key is to be published.
-  func interval() throws(AdministrationRefusal) -> Int64? {
+  func interval() throws(APIError) -> Int64? {
     try duration("interval", in: 1000...86_400_000)
   }
 
   /// The endpoint that the body describes.
-  func endpoint() throws(AdministrationRefusal) -> WatchedEndpoint {
+  func endpoint() throws(APIError) -> WatchedEndpoint {
     guard let text = try string("fqdn") else { throw .missing("fqdn") }
     let fqdn: HostName
     do throws(HostNameError) { fqdn = try HostName(text) } catch {
-      throw AdministrationRefusal(400, describing: "fqdn: \(error)")
+      throw APIError(400, describing: "fqdn: \(error)")
     }
     var address: IPAddress?
     if let text = try string("address") {
@@ -31,7 +31,7 @@ extension BodyReader {
       interval: try interval(), approval: try choice("approval", ApprovalMode.self))
   }
 
-  private func patterns() throws(AdministrationRefusal) -> [HostPattern]? {
+  private func patterns() throws(APIError) -> [HostPattern]? {
     guard let texts = try strings("patterns") else { return nil }
     guard (1...Self.mostPatterns).contains(texts.count) else {
       throw .badRequest("patterns has \(texts.count) elements", hint: "1 to \(Self.mostPatterns)")
@@ -40,7 +40,7 @@ extension BodyReader {
     for text in texts {
       let pattern: HostPattern
       do throws(HostNameError) { pattern = try HostPattern(text) } catch {
-        throw AdministrationRefusal(400, describing: "patterns: \(error)")
+        throw APIError(400, describing: "patterns: \(error)")
       }
       guard !patterns.contains(pattern) else {
         throw .badRequest("patterns: \(pattern) stands twice")

@@ -2,13 +2,13 @@ extension ServerConfiguration {
   /// Why nobody may administer here; `nil` where those with a token may.
   ///
   /// Tokens are not taken in clear text from other machines: who sees one pass can do all that its owner may.
-  var administrationRefusal: AdministrationRefusal? {
+  var administrationRefusal: APIError? {
     guard administration.isEnabled else {
-      return AdministrationRefusal(
+      return APIError(
         403, "the administration is switched off here", hint: "set ui.enabled to true")
     }
     guard isAdministrationExposed else { return nil }
-    return AdministrationRefusal(
+    return APIError(
       403, "the administration is not served in clear text to other machines",
       hint: Self.exposureHint)
   }
@@ -21,11 +21,11 @@ extension ServerConfiguration {
 
   /// Why nobody may administer with the `server.key` there is; `nil` if it is long enough, or none is set. Whoever
   /// has one token can try out a short one at leisure, and then make tokens.
-  var shortKeyRefusal: AdministrationRefusal? {
+  var shortKeyRefusal: APIError? {
     guard let key = server.key, key.revealed.utf8.count < AdminTokenKey.leastSecret else {
       return nil
     }
-    return AdministrationRefusal(
+    return APIError(
       403,
       "server.key has less than \(AdminTokenKey.leastSecret) bytes and can be guessed from a token",
       hint: Self.keyHint)

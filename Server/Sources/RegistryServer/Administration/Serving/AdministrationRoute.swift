@@ -1,6 +1,6 @@
 /// One method of one path, and who answers it.
 ///
-/// An answer takes an ``AdministrationCall``, a call takes an ``Administrator``, and only a token that was
+/// An answer takes an ``APIRequest``, a call takes an ``Administrator``, and only a token that was
 /// found good makes one: a route that answers without asking for a token cannot be written down.
 struct AdministrationRoute: Sendable {
   enum Method: String, Sendable, CaseIterable {
@@ -14,7 +14,7 @@ struct AdministrationRoute: Sendable {
   }
 
   typealias Work =
-    @Sendable (AdministrationCall) async throws(AdministrationRefusal) -> AdministrationAnswer
+    @Sendable (APIRequest) async throws(APIError) -> APIResponse
 
   let method: Method
   /// Below the administration's prefix, as in `/documents/{file}`; a segment in braces is a parameter.

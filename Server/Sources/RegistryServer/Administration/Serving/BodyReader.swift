@@ -10,11 +10,11 @@ struct BodyReader {
   static let maximumBytes = 64 << 10
   private static let limits = JSONLimits(maximumDepth: 4, maximumBytes: maximumBytes)
 
-  init(_ bytes: [UInt8], known: [String]) throws(AdministrationRefusal) {
+  init(_ bytes: [UInt8], known: [String]) throws(APIError) {
     guard !bytes.isEmpty else { throw .badRequest("the body is empty", hint: "send a JSON object") }
     let value: JSONValue
     do throws(JSONError) { value = try JSONValue(parsing: bytes, limits: Self.limits) } catch {
-      throw AdministrationRefusal(400, describing: error)
+      throw APIError(400, describing: error)
     }
     guard let object = value.objectValue else {
       throw .badRequest("the body is \(value.kind)", hint: "send a JSON object")
@@ -29,13 +29,13 @@ struct BodyReader {
   /// Whether a member is there.
   func has(_ member: String) -> Bool { object[member] != nil }
 
-  func string(_ member: String) throws(AdministrationRefusal) -> String? {
+  func string(_ member: String) throws(APIError) -> String? {
     guard let value = object[member] else { return nil }
     guard let text = value.stringValue else { throw wrong(member, value, "a string") }
     return text
   }
 
-  func boolean(_ member: String) throws(AdministrationRefusal) -> Bool? {
+  func boolean(_ member: String) throws(APIError) -> Bool? {
     guard let value = object[member] else { return nil }
     guard let truth = value.boolValue else { throw wrong(member, value, "true or false") }
     return truth
@@ -43,7 +43,7 @@ struct BodyReader {
 
   func integer(
     _ member: String, in range: ClosedRange<Int64>
-  ) throws(AdministrationRefusal) -> Int64? {
+  ) throws(APIError) -> Int64? {
     guard let value = object[member] else { return nil }
     guard let number = value.integerValue else { throw wrong(member, value, "a whole number") }
     guard range.contains(number) else {
@@ -53,7 +53,7 @@ struct BodyReader {
     return number
   }
 
-  func strings(_ member: String) throws(AdministrationRefusal) -> [String]? {
+  func strings(_ member: String) throws(APIError) -> [String]? {
     guard let value = object[member] else { return nil }
     guard let list = value.arrayValue else { throw wrong(member, value, "a list of strings") }
     var texts: [String] = []
@@ -69,7 +69,7 @@ struct BodyReader {
   /// One of an enumeration's words.
   func choice<Choice: RawRepresentable<String> & CaseIterable>(
     _ member: String, _ type: Choice.Type
-  ) throws(AdministrationRefusal) -> Choice? {
+  ) throws(APIError) -> Choice? {
     guard let text = try string(member) else { return nil }
     guard let choice = Choice.allCases.first(where: { $0.rawValue == text }) else {
       throw .badRequest(
@@ -82,7 +82,7 @@ struct BodyReader {
   /// A duration in milliseconds.
   func duration(
     _ member: String, in range: ClosedRange<Int64>
-  ) throws(AdministrationRefusal) -> Int64? {
+  ) throws(APIError) -> Int64? {
     guard let text = try string(member) else { return nil }
     guard let value = GoDuration.milliseconds(text) else {
       throw .badRequest("\(member): \"\(text)\" is no duration", hint: "write 60s, 5m or 1h30m")
@@ -96,7 +96,7 @@ struct BodyReader {
   }
 
   /// A pin in plain base64.
-  func pin(_ member: String) throws(AdministrationRefusal) -> SPKIPin? {
+  func pin(_ member: String) throws(APIError) -> SPKIPin? {
     guard let text = try string(member) else { return nil }
     do throws(PinSyntaxError) { return try SPKIPin(base64: text) } catch {
       throw .badRequest("\(member): \(error)")
@@ -104,31 +104,31 @@ struct BodyReader {
   }
 
   /// A pin that must be there.
-  func requiredPin() throws(AdministrationRefusal) -> SPKIPin {
+  func requiredPin() throws(APIError) -> SPKIPin {
     guard let pin = try pin("pin") else { throw .missing("pin") }
     return pin
   }
 
   /// A reason in the caller's words.
-  func reason(_ member: String) throws(AdministrationRefusal) -> String? {
+  func reason(_ member: String) throws(APIError) -> String? {
     guard let text = try string(member) else { return nil }
-    guard text.unicodeScalars.count <= AdministrationCall.longestReason else {
+    guard text.unicodeScalars.count <= APIRequest.longestReason else {
       throw .badRequest(
-        "\(member) is longer than \(AdministrationCall.longestReason) characters")
+        "\(member) is longer than \(APIRequest.longestReason) characters")
     }
     return text
   }
 
   private func wrong(
     _ member: String, _ value: JSONValue, _ expected: String
-  ) -> AdministrationRefusal {
+  ) -> APIError {
     .badRequest("\(member) is \(value.kind)", hint: "\(expected) is expected")
   }
 }
 
-extension AdministrationRefusal {
+extension APIError {
   /// A member that must be there and is not.
-  static func missing(_ member: String) -> AdministrationRefusal {
+  static func missing(_ member: String) -> APIError {
     .badRequest("\(member) is missing")
   }
 }

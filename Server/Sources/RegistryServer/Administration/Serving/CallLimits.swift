@@ -33,12 +33,12 @@ final class CallLimits: Sendable {
   }
 
   /// Counts a call with a good token.
-  func refusalOfCall(by peer: String) -> AdministrationRefusal? {
+  func refusalOfCall(by peer: String) -> APIError? {
     refusal(calls, peer, "too many calls from this address")
   }
 
   /// Counts a call without.
-  func refusalOfFailure(by peer: String) -> AdministrationRefusal? {
+  func refusalOfFailure(by peer: String) -> APIError? {
     refusal(failures, peer, "too many calls without a good token from this address")
   }
 
@@ -59,7 +59,7 @@ final class CallLimits: Sendable {
 
   private func refusal(
     _ limiter: Locked<RateLimiter>, _ peer: String, _ message: String
-  ) -> AdministrationRefusal? {
+  ) -> APIError? {
     let now = ticks()
     switch limiter.withLock({ $0.ask(peer, at: now) }) {
     case .allowed: return nil

@@ -4,7 +4,7 @@ struct QueryReader {
 
   init(
     _ query: [(name: String, value: String)], known: [String]
-  ) throws(AdministrationRefusal) {
+  ) throws(APIError) {
     for (name, value) in query {
       guard known.contains(where: { $0.utf8.elementsEqual(name.utf8) }) else {
         throw .badRequest(
@@ -19,7 +19,7 @@ struct QueryReader {
   }
 
   /// A text of so many characters.
-  func text(_ name: String, atMost limit: Int) throws(AdministrationRefusal) -> String? {
+  func text(_ name: String, atMost limit: Int) throws(APIError) -> String? {
     guard let value = values[name] else { return nil }
     guard value.unicodeScalars.count <= limit else {
       throw .badRequest("\(name) is longer than \(limit) characters")
@@ -30,7 +30,7 @@ struct QueryReader {
   /// A whole number in digits. `Int64("+5")` succeeds; a number here is digits.
   func integer(
     _ name: String, in range: ClosedRange<Int64>
-  ) throws(AdministrationRefusal) -> Int64? {
+  ) throws(APIError) -> Int64? {
     guard let text = values[name] else { return nil }
     guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
       let value = Int64(text), range.contains(value)
@@ -44,7 +44,7 @@ struct QueryReader {
   /// One of an enumeration's words.
   func choice<Choice: RawRepresentable<String> & CaseIterable>(
     _ name: String, _ type: Choice.Type
-  ) throws(AdministrationRefusal) -> Choice? {
+  ) throws(APIError) -> Choice? {
     guard let text = values[name] else { return nil }
     guard let choice = Choice.allCases.first(where: { $0.rawValue == text }) else {
       throw .badRequest(
@@ -55,13 +55,13 @@ struct QueryReader {
   }
 
   /// Which part of a list is asked for.
-  func page() throws(AdministrationRefusal) -> PageRange {
+  func page() throws(APIError) -> PageRange {
     PageRange(
       offset: Int(clamping: try integer("offset", in: 0...greatest) ?? 0), limit: try limit())
   }
 
   /// How many are asked for.
-  func limit() throws(AdministrationRefusal) -> Int {
+  func limit() throws(APIError) -> Int {
     Int(clamping: try integer("limit", in: 1...1000) ?? 100)
   }
 
@@ -69,7 +69,7 @@ struct QueryReader {
   private let greatest: Int64 = 1 << 53 - 1
 
   /// Any whole number that JSON says exactly.
-  func number(_ name: String, from least: Int64) throws(AdministrationRefusal) -> Int64? {
+  func number(_ name: String, from least: Int64) throws(APIError) -> Int64? {
     try integer(name, in: least...greatest)
   }
 }

@@ -58,7 +58,7 @@ struct DecisionLists {
     for document in documents {
       for endpoint in document.endpoints {
         let id = endpoint.id
-        for candidate in document.state.ledgers[id]?.held.values.map({ $0 }) ?? [] {
+        for candidate in document.state.keysByEndpoint[id]?.held.values.map({ $0 }) ?? [] {
           list.append((document.file, id, candidate))
         }
       }

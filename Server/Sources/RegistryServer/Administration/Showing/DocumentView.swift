@@ -32,7 +32,7 @@ struct DocumentView {
   var summary: JSONObject {
     var counts = KeyCounts()
     for endpoint in document.endpoints {
-      if let ledger = document.state.ledgers[endpoint.id] { counts.add(KeyCounts(ledger)) }
+      if let endpointKeys = document.state.keysByEndpoint[endpoint.id] { counts.add(KeyCounts(endpointKeys)) }
     }
     return [
       "file": .string(document.file), "published": document.published?.shown ?? .null,
@@ -56,7 +56,7 @@ struct DocumentView {
     var json = summary
     json["defaults"] = .object([
       "interval": .string(GoDuration.text(milliseconds: settings.interval)),
-      "approval": .string(settings.approval.rawValue), "looks": .count(settings.rule.looks),
+      "approval": .string(settings.approval.rawValue), "probes": .count(settings.rule.probes),
       "grace": .integer(settings.rule.grace),
     ])
     json["vantages"] = .texts(settings.vantages.sorted())

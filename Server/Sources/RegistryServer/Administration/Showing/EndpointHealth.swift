@@ -3,7 +3,7 @@ import RegistryCore
 enum EndpointHealth: String, Sendable, CaseIterable {
   /// All is well.
   case ok
-  /// Nobody looks at it for now.
+  /// Nobody probes it for now.
   case paused
   /// It has no published key yet.
   case pending

@@ -17,12 +17,12 @@ struct EndpointView {
     id = endpoint.id
   }
 
-  private var ledger: DomainLedger { document.state.ledgers[id] ?? DomainLedger() }
+  private var endpointKeys: EndpointKeys { document.state.keysByEndpoint[id] ?? EndpointKeys() }
   private var alerts: [ServerAlert] { document.state.alerts[id] ?? [] }
   private var isPaused: Bool { document.state.isPaused(id) }
 
   var health: EndpointHealth {
-    EndpointHealth(alerts: alerts, hasKeys: !ledger.keys.isEmpty, isPaused: isPaused)
+    EndpointHealth(alerts: alerts, hasKeys: !endpointKeys.keys.isEmpty, isPaused: isPaused)
   }
 
   /// Whether its id or one of its patterns contains a text in lower case.
@@ -33,9 +33,9 @@ struct EndpointView {
 
   /// A line of a list.
   var summary: JSONObject {
-    let ledger = ledger
-    let counts = KeyCounts(ledger)
-    let expiry = ledger.keys.filter { $0.state == .active }.compactMap(\.certificateExpires).min()
+    let endpointKeys = endpointKeys
+    let counts = KeyCounts(endpointKeys)
+    let expiry = endpointKeys.keys.filter { $0.state == .active }.compactMap(\.certificateExpires).min()
     return [
       "id": .string(id), "fqdn": .string(endpoint.fqdn.description),
       "port": .integer(Int64(endpoint.port)),
@@ -48,24 +48,24 @@ struct EndpointView {
       "health": .string(health.rawValue), "worstKeyState": .nullable(counts.worst?.rawValue),
       "counts": counts.json, "alerts": .count(alerts.count),
       "certificateExpires": .nullable(expiry),
-      "lastLook": document.lastLooks[id]?.summary ?? .null,
+      "lastProbe": document.lastProbes[id]?.summary ?? .null,
     ]
   }
 
   /// The whole story.
   var detail: JSONObject {
-    let ledger = ledger
+    let endpointKeys = endpointKeys
     let denied = document.state.deniedPins
-    let candidates = ledger.candidates.values.sorted {
+    let candidates = endpointKeys.candidates.values.sorted {
       ($0.firstSeen, $0.chain.leaf.pin) < ($1.firstSeen, $1.chain.leaf.pin)
     }
     var json = summary
     json["keys"] = .array(
-      ledger.keys.map {
+      endpointKeys.keys.map {
         $0.shown(grace: document.settings.rule.grace, isDenied: denied.contains($0.pin))
       })
     json["candidates"] = .array(candidates.map(\.shown))
-    json["look"] = document.lastLooks[id]?.shown ?? .null
+    json["probe"] = document.lastProbes[id]?.shown ?? .null
     json["alertList"] = .array(alerts.map { $0.shown(in: document.file) })
     return json
   }

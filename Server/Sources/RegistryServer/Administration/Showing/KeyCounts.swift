@@ -7,16 +7,16 @@ struct KeyCounts: Sendable, Equatable {
 
   init() {}
 
-  init(_ ledger: DomainLedger) {
-    for key in ledger.keys { counts[key.state, default: 0] += 1 }
-    for candidate in ledger.candidates.values { counts[candidate.state, default: 0] += 1 }
+  init(_ endpointKeys: EndpointKeys) {
+    for key in endpointKeys.keys { counts[key.state, default: 0] += 1 }
+    for candidate in endpointKeys.candidates.values { counts[candidate.state, default: 0] += 1 }
   }
 
   subscript(state: KeyState) -> Int { counts[state, default: 0] }
 
   mutating func add(_ other: KeyCounts) { counts.merge(other.counts, uniquingKeysWith: +) }
 
-  /// The state that asks for a look first, of those that there are.
+  /// The state that asks for a probe first, of those that there are.
   var worst: KeyState? {
     [.held, .observed, .retiring, .staged, .active].first { self[$0] > 0 }
   }

@@ -61,7 +61,7 @@ struct ServerOverview {
     for document in documents {
       for endpoint in document.endpoints {
         let id = endpoint.id
-        for key in document.state.ledgers[id]?.keys ?? [] where key.state == .active {
+        for key in document.state.keysByEndpoint[id]?.keys ?? [] where key.state == .active {
           guard let end = key.certificateExpires else { continue }
           expiries.append(
             Expiry(

@@ -91,15 +91,15 @@ struct AdminCall {
       throw .couldNotFindOut("\(base): status 200, and no answer of a registry server")
     }
     for warning in object["warnings"]?.arrayValue?.compactMap(\.stringValue) ?? [] {
-      Console.say("warning: \(warning)")
+      Terminal.say("warning: \(warning)")
     }
-    if printsJSON { try Console.write(.object(object)) }
+    if printsJSON { try Terminal.write(.object(object)) }
     return object
   }
 
   /// Prints a line, unless JSON was printed.
   func say(_ line: String) throws(CommandFailure) {
-    if !printsJSON { try Console.write(line: line) }
+    if !printsJSON { try Terminal.write(line: line) }
   }
 
   private static let unreserved = CharacterSet(

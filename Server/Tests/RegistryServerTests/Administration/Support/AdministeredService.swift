@@ -105,9 +105,9 @@ struct AdministeredService {
     try await scripted.pins(in: Self.file)
   }
 
-  /// The endpoint shows a key from now on, and is looked at until nothing waits for looks.
+  /// The endpoint shows a key from now on, and is probed until nothing waits for probes.
   func show(_ pin: SPKIPin, at fqdn: String = "www.example.com") async {
     scripted.observer.show(.accepted(pin), at: fqdn)
-    await scripted.service.look(at: fqdn)
+    await scripted.service.probe(fqdn)
   }
 }

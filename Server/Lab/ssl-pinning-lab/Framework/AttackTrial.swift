@@ -1,0 +1,112 @@
+import Foundation
+
+/// One attack, shown to work without pins first, and then tried on a client with them.
+///
+/// - The control comes first and is no option: a refusal proves nothing where nobody was attacking.
+///   Its dial has to arrive in the attacker's log, or there is no exhibit.
+/// - The pinned dials go to the same URL, by every way that an app has.
+/// - A dial counts as refused only if a verdict says so, by a rule that the row named: neither a
+///   time-out nor an attacker who was not there is a success of pinning.
+struct AttackTrial: Sendable {
+  /// How a pinned dial has to end.
+  struct Refusal: Sendable {
+    /// The rules that may decide.
+    let rules: Set<String>
+    /// Whether the attacker is dialled at all: unlisted hosts and clear text are refused before.
+    /// `nil` where the row does not mind.
+    let isDialled: Bool?
+
+    /// After a handshake with the attacker.
+    static func inHandshake(_ rules: String...) -> Refusal {
+      Refusal(rules: Set(rules), isDialled: true)
+    }
+
+    /// Before the attacker is dialled.
+    static func before(_ rules: String...) -> Refusal {
+      Refusal(rules: Set(rules), isDialled: false)
+    }
+
+    /// At either time: the rule says which.
+    static func either(_ rules: String...) -> Refusal {
+      Refusal(rules: Set(rules), isDialled: nil)
+    }
+  }
+
+  /// What the attacker read of the control.
+  let control: String
+  /// How the pinned dials ended.
+  let answers: [(dialer: String, answer: Dialer.Answer)]
+  /// What the attacker read of the pinned dials.
+  let bytesRead: Int
+  /// Why the pinned dials prove nothing, if that is so.
+  let fault: String?
+
+  /// Shows an attack.
+  ///
+  /// - Parameters:
+  ///   - control: the dial without pins.
+  ///   - dialers: the dials with pins.
+  /// - Throws: ``Inconclusive`` where the control did not reach the attacker.
+  init(
+    _ url: URL, attacker: some Attacker, control: Dialer, pinned dialers: [Dialer],
+    _ refusal: Refusal
+  ) async throws(Inconclusive) {
+    let known = attacker.read.count
+    let unpinned = await control.dial(url)
+    guard await attacker.settle() else { throw Inconclusive("the attacker never came to rest") }
+    guard attacker.read.count > known, let read = attacker.read.last else {
+      throw Inconclusive("control: the attacker read nothing of \(control.name): \(unpinned.text)")
+    }
+    self.control = "\(control.name) reads \"\(read)\""
+    let bytes = attacker.bytesRead
+    var answers: [(String, Dialer.Answer)] = []
+    var fault: String? = dialers.isEmpty ? "no pinned dial was made" : nil
+    for dialer in dialers {
+      let connections = attacker.connections
+      let answer = await dialer.dial(url)
+      if refusal.isDialled == true { await attacker.meets(connections + 1) }
+      guard await attacker.settle() else { throw Inconclusive("the attacker never came to rest") }
+      answers.append((dialer.name, answer))
+      if let found = Self.fault(of: answer, refusal) {
+        fault = "\(dialer.name) to \(url): \(found)"
+      } else if let isDialled = refusal.isDialled,
+        isDialled != (attacker.connections > connections)
+      {
+        fault = "\(dialer.name) to \(url): the attacker was \(isDialled ? "never " : "")dialled"
+      }
+    }
+    self.answers = answers
+    self.fault = fault
+    bytesRead = attacker.bytesRead - bytes
+  }
+
+  /// Whether anything got through: a body, or a byte.
+  var isAccepted: Bool {
+    bytesRead > 0 || answers.contains { if case .served = $0.answer { true } else { false } }
+  }
+
+  private static func fault(of answer: Dialer.Answer, _ refusal: Refusal) -> String? {
+    switch answer {
+    case .served: nil
+    case .refused(let rule, let text):
+      refusal.rules.contains(rule) ? nil : "refused by the rule \(rule): \(text)"
+    case .failed(let reason): "no verdict: \(reason)"
+    }
+  }
+}
+
+/// What an attack row showed.
+struct AttackOutcome: Sendable {
+  /// In the row's own words.
+  let shown: String
+  let exhibits: [AttackTrial]
+
+  init(_ shown: String, _ first: AttackTrial, _ others: AttackTrial...) {
+    self.init(shown, first, others)
+  }
+
+  init(_ shown: String, _ first: AttackTrial, _ others: [AttackTrial]) {
+    self.shown = shown
+    exhibits = [first] + others
+  }
+}

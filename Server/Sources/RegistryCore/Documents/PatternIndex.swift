@@ -1,0 +1,74 @@
+import SslPinningRules
+
+/// The patterns for which endpoints have published keys: answers whether another endpoint's overlap with
+/// one of these, without asking all of them.
+package struct PatternIndex: Sendable {
+  /// Under what a pattern can be found.
+  private enum Handle: Hashable {
+    case host(HostName)
+    /// Exact names with this parent.
+    case child(DNSName)
+    /// `*.` patterns of this name.
+    case labels(DNSName)
+  }
+
+  private var ids: [Handle: Set<String>] = [:]
+  /// `**.` patterns reach below every one of their names, so they are compared one by one.
+  private var deep: [String: [HostPattern]] = [:]
+  private var all: [String: [HostPattern]] = [:]
+
+  /// None.
+  package init() {}
+
+  /// Enters an endpoint that has a published key.
+  package mutating func insert(_ id: String, _ patterns: [HostPattern]) {
+    guard all.updateValue(patterns, forKey: id) == nil else { return }
+    for pattern in patterns {
+      for handle in Self.handles(of: pattern) { ids[handle, default: []].insert(id) }
+      if case .anyDepth = pattern { deep[id, default: []].append(pattern) }
+    }
+  }
+
+  /// Whether another endpoint than `id` is entered for a host that these patterns speak of, and is one of
+  /// those that are meant.
+  package func overlaps(
+    _ id: String, _ patterns: [HostPattern], where isMeant: (String) -> Bool = { _ in true }
+  ) -> Bool {
+    func isMet(_ other: String) -> Bool { other != id && isMeant(other) }
+    for pattern in patterns {
+      if case .anyDepth = pattern {
+        if all.contains(where: { $0.value.contains { $0.overlaps(pattern) } && isMet($0.key) }) {
+          return true
+        }
+        continue
+      }
+      for handle in Self.questions(of: pattern) where ids[handle]?.contains(where: isMet) == true {
+        return true
+      }
+      if deep.contains(where: { $0.value.contains { $0.overlaps(pattern) } && isMet($0.key) }) {
+        return true
+      }
+    }
+    return false
+  }
+
+  private static func handles(of pattern: HostPattern) -> [Handle] {
+    switch pattern {
+    case .exact(let host):
+      guard case .name(let name) = host, let parent = name.parent else { return [.host(host)] }
+      return [.host(host), .child(parent)]
+    case .oneMoreLabel(let name): return [.labels(name)]
+    case .anyDepth: return []
+    }
+  }
+
+  private static func questions(of pattern: HostPattern) -> [Handle] {
+    switch pattern {
+    case .exact(let host):
+      guard case .name(let name) = host, let parent = name.parent else { return [.host(host)] }
+      return [.host(host), .labels(parent)]
+    case .oneMoreLabel(let name): return [.labels(name), .child(name)]
+    case .anyDepth: return []
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import CanonicalJSON
+import SslPinningRules
+
+extension EndpointKeys {
+  /// Its part of a record.
+  var json: JSONValue {
+    // In the order in which they are written.
+    var json: JSONObject = [:]
+    if !authorities.isEmpty {
+      json["authorities"] = .array(
+        authorities.sorted { $0.key < $1.key }.map { pin, seen in
+          .object(["lastSeen": .integer(seen), "pin": .string(pin.base64)])
+        })
+    }
+    if !candidates.isEmpty {
+      json["held"] = .array(
+        candidates.sorted { $0.key < $1.key }.map { .object($0.value.json) })
+    }
+    if !keys.isEmpty { json["keys"] = .array(keys.map(\.json)) }
+    return .object(json)
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    let keys =
+      reader.object["keys"] == nil ? [] : try reader.list("keys", KnownKey.init)
+    var held: [SPKIPin: CandidateKey] = [:]
+    if reader.object["held"] != nil {
+      for candidate in try reader.list("held", CandidateKey.init) {
+        held[candidate.chain.leaf.pin] = candidate
+      }
+    }
+    var authorities: [SPKIPin: Int64] = [:]
+    if reader.object["authorities"] != nil {
+      let read = try reader.list("authorities") { entry throws(StateFault) in
+        (try entry.pin("pin"), try entry.integer("lastSeen"))
+      }
+      for (pin, seen) in read { authorities[pin] = seen }
+    }
+    self.init(keys: keys, held: held, authorities: authorities)
+  }
+}
+
+extension KnownKey {
+  /// Its part of a record.
+  var json: JSONValue {
+    // In the order in which they are written.
+    var json: JSONObject = [:]
+    if let certificateExpires { json["expires"] = .integer(certificateExpires) }
+    json["firstSeen"] = .integer(firstSeen)
+    json["lastSeen"] = .integer(lastSeen)
+    if longestGap > 0 { json["longestGap"] = .integer(Int64(longestGap)) }
+    if missedProbes > 0 { json["missedProbes"] = .integer(Int64(missedProbes)) }
+    if let missedSince { json["missedSince"] = .integer(missedSince) }
+    if !paths.isEmpty { json["paths"] = pathsJSON }
+    json["pin"] = .string(pin.base64)
+    if !seenAt.isEmpty { json["seenAt"] = seenAtJSON }
+    if shownFor != lastSeen - firstSeen { json["shownFor"] = .integer(shownFor) }
+    if let staged {
+      json["staged"] = .object([
+        "at": .integer(staged.at), "by": .string(staged.by), "note": .string(staged.note),
+      ])
+    }
+    if isUnannounced { json["unannounced"] = .bool(true) }
+    if let unaskedSince { json["unaskedSince"] = .integer(unaskedSince) }
+    return .object(json)
+  }
+
+  /// By vantage point, then by address.
+  private var seenAtJSON: JSONValue {
+    let byVantage = Dictionary(grouping: seenAt, by: \.key.vantage)
+    return .object(
+      JSONObject(
+        byVantage.sorted { $0.key < $1.key }.map { vantage, seen in
+          let times = seen.sorted { $0.key < $1.key }.map {
+            ($0.key.address, JSONValue.integer($0.value))
+          }
+          return (vantage, .object(JSONObject(times)))
+        }))
+  }
+
+  /// Each path once, with its places; as a rule there is one, which is that of all places.
+  private var pathsJSON: JSONValue {
+    let places = Dictionary(grouping: paths.keys) { paths[$0] ?? [] }
+    let isOfAll = places.count == 1 && Set(paths.keys) == Set(seenAt.keys)
+    return .array(
+      places.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { above, places in
+        var json: JSONObject = ["above": .array(above.map { .string($0.base64) })]
+        guard !isOfAll else { return .object(json) }
+        json["places"] = .array(
+          places.sorted().map { .array([.string($0.vantage), .string($0.address)]) })
+        return .object(json)
+      })
+  }
+
+  private static func path(
+    _ reader: StateReader
+  ) throws(StateFault) -> (above: [SPKIPin], places: [Place]?) {
+    var above: [SPKIPin] = []
+    for text in try reader.strings("above") {
+      guard let pin = try? SPKIPin(base64: text) else { throw reader.fault("above") }
+      above.append(pin)
+    }
+    let places = reader.object["places"]?.arrayValue?.compactMap { place -> Place? in
+      let texts = place.arrayValue?.compactMap(\.stringValue) ?? []
+      return texts.count == 2 ? Place(vantage: texts[0], address: texts[1]) : nil
+    }
+    return (above, places)
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    var staged: Staging?
+    if let value = reader.object["staged"] {
+      let reader = try StateReader(value, "staged")
+      staged = Staging(
+        at: try reader.integer("at"), by: try reader.string("by"), note: try reader.string("note"))
+    }
+    self.init(
+      pin: try reader.pin("pin"), firstSeen: try reader.integer("firstSeen"),
+      lastSeen: try reader.integer("lastSeen"),
+      missedSince: reader.object["missedSince"]?.integerValue,
+      certificateExpires: reader.object["expires"]?.integerValue, staged: staged,
+      isUnannounced: reader.object["unannounced"]?.boolValue == true,
+      missedProbes: Int(clamping: reader.object["missedProbes"]?.integerValue ?? 0),
+      longestGap: Int(clamping: reader.object["longestGap"]?.integerValue ?? 0),
+      shownFor: reader.object["shownFor"]?.integerValue)
+    unaskedSince = reader.object["unaskedSince"]?.integerValue
+    for (vantage, times) in reader.object["seenAt"]?.objectValue ?? [:] {
+      for (address, time) in times.objectValue ?? [:] {
+        seenAt[Place(vantage: vantage, address: address)] = time.integerValue
+      }
+    }
+    if reader.object["paths"] != nil {
+      for (above, places) in try reader.list("paths", Self.path) {
+        for place in places ?? Array(seenAt.keys) { paths[place] = above }
+      }
+    }
+    // Of a record that does not have the whole paths.
+    if reader.object["authorities"] != nil {
+      paths[.unknown] = try reader.strings("authorities").compactMap { try? SPKIPin(base64: $0) }
+    }
+  }
+}
+
+extension CandidateKey {
+  /// Its part of a record, and how it is shown.
+  var json: JSONObject {
+    [
+      "pin": .string(chain.leaf.pin.base64), "firstSeen": .integer(firstSeen),
+      "lastSeen": .integer(lastSeen), "probes": .integer(Int64(probes)),
+      "reasons": .array(reasons.map { .string($0.rawValue) }),
+      "witnesses": .array(
+        witnesses.sorted { $0.key < $1.key }.map { vantage, witness in
+          .object([
+            "vantage": .string(vantage), "probes": .integer(Int64(witness.probes)),
+            "lastSeen": .integer(witness.lastSeen),
+          ])
+        }),
+      "chain": .array(chain.path.map { .object($0.json) }),
+    ]
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    let path = try reader.list("chain", SeenCertificate.init)
+    guard let leaf = path.first else { throw reader.fault("chain") }
+    self.init(
+      firstSeen: try reader.integer("firstSeen"),
+      chain: SeenChain(leaf: leaf, above: Array(path.dropFirst())))
+    lastSeen = try reader.integer("lastSeen")
+    probes = Int(clamping: try reader.integer("probes"))
+    for (vantage, witness) in try reader.list("witnesses", Self.witness) {
+      witnesses[vantage] = witness
+    }
+    reasons = try reader.strings("reasons").compactMap(HoldReason.init(rawValue:))
+    // Whoever reads this does not know who else changed then.
+    if reasons.contains(.massChange) { probes = max(probes, EndpointKeys.probesWhileHeld + 1) }
+  }
+}
+
+extension CandidateKey {
+  private static func witness(
+    _ reader: StateReader
+  ) throws(StateFault) -> (vantage: String, Witness) {
+    let probes = Int(clamping: try reader.integer("probes"))
+    return (
+      try reader.string("vantage"), Witness(probes: probes, lastSeen: try reader.integer("lastSeen"))
+    )
+  }
+}
+
+extension SeenCertificate {
+  /// Its part of a record, and how it is shown.
+  var json: JSONObject {
+    [
+      "pin": .string(pin.base64), "subject": .string(subject), "issuer": .string(issuer),
+      "notBefore": .integer(notBefore), "notAfter": .integer(notAfter),
+    ]
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    self.init(
+      pin: try reader.pin("pin"), subject: try reader.string("subject"),
+      issuer: try reader.string("issuer"), notBefore: try reader.integer("notBefore"),
+      notAfter: try reader.integer("notAfter"))
+  }
+}

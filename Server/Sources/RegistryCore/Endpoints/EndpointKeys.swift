@@ -1,0 +1,195 @@
+import SslPinningRules
+
+/// What is known about one endpoint, and every decision about which keys are published for it.
+///
+/// - The first key is published after one probe with a valid chain and the right name: with nothing
+///   published yet there is no list that it could break into. If other endpoints have keys for the
+///   same hosts there is one, and a first key that none of them has counts as changed.
+/// - A *changed* key is published beside the old ones only after the configured number of probes each
+///   showed it, with a valid chain and the right name. A probe that shows a published key in between does
+///   not count against it (behind a load balancer both answer in turn); a probe that shows nothing but
+///   chains that prove nothing does: then the count starts again.
+/// - Under a CA that is known here nothing else is asked: a rotation that nobody announced must lock nobody
+///   out, however many endpoints change and whoever is silent. It is *held* only while a quorum of vantage
+///   points answers and sees other keys, while this server does and no quorum sees it, and if the operator
+///   asks for a person.
+/// - Under a CA that is neither known here nor named beforehand it is held for a person, unless a quorum
+///   vouches for it within the window. Known are the CAs (issuer or anchor) of published keys, and those that
+///   keys here were under within the grace time; for a first key those of the other endpoints for its hosts.
+/// - A held key is judged anew with every probe, and published once nothing holds it any more.
+/// - If too many new keys wait, one under a known CA takes the place of one that is not, and one that is shown
+///   now the place of one that is not. What gives way is told.
+/// - A denied key is never published, whoever shows it, nor is a new key under one. A published key under one
+///   stays, and is told: its servers show it, and clients refuse it until they have another path.
+/// - A probe *misses* a key if every place that showed it answers, and none shows it (``ProbeCoverage``). If one of
+///   them is silent nothing is known: that time counts for nothing, and somebody is told if it lasts.
+/// - A key that nobody announced, was there for less than an hour and is missed is *withdrawn*: somebody
+///   stood between (``KnownKey/isPassing(at:)``). Until it is an hour old, a probe in which it is outvoted
+///   misses it, too.
+/// - A failed probe changes nothing that is published, and what it showed never becomes a pin.
+/// - An old key stays until probes missed it for its whole grace time. Keys leave only on a probe that
+///   succeeded, so an endpoint that is down loses none, and never all of them. A staged key, announced and
+///   never seen, leaves only by hand.
+/// - Time in which no probe succeeded is no part of a grace time: after a long stop, an outage or a
+///   clock that jumped ahead, the first probe shows one server of a fleet, and the key of the others
+///   was not missed meanwhile.
+/// - Time never runs backwards here: a clock that is less than an hour behind keeps the newest time seen. What is
+///   further ahead was written by a clock that was put right since, and is taken back (``endTimesToCome(at:)``).
+///
+/// Pure: values in, values out, the time an argument in Unix seconds.
+public struct EndpointKeys: Sendable, Hashable {
+  /// The published keys, the oldest first; of keys first seen in the same second the smaller pin.
+  public internal(set) var keys: [KnownKey]
+  /// Keys that were seen and are not published. Those that need more probes are not kept across
+  /// restarts: counting starts again.
+  public internal(set) var candidates: [SPKIPin: CandidateKey] = [:]
+  /// The issuers and anchors under which published keys were seen, and when they last were.
+  public internal(set) var authorities: [SPKIPin: Int64]
+  /// When a probe last succeeded, in Unix seconds; `nil` before the first since this endpointKeys was read.
+  var lastSuccess: Int64?
+
+  /// How many keys can wait at once. More than a fleet has mid-rotation, few enough that a server
+  /// which shows another key each time fills no memory.
+  public static let maximumCandidates = 16
+  /// How many probes follow each other quickly for a key that is held.
+  static let probesWhileHeld = 12
+  /// For how many seconds a key that is held for a sudden change may turn out to be one of few.
+  static let undecided: Int64 = 60
+  /// How many authorities are remembered.
+  static let maximumAuthorities = 32
+  /// How far two probes may be apart, in seconds, and the time between still count as watched.
+  static let watchedGap: Int64 = 3600
+
+  /// A endpointKeys of keys that were published before.
+  public init(
+    keys: [KnownKey] = [], held: [SPKIPin: CandidateKey] = [:], authorities: [SPKIPin: Int64] = [:]
+  ) {
+    self.keys = Self.sorted(keys)
+    self.authorities = authorities
+    candidates = held
+  }
+
+  /// Enters one probe and says what came of it.
+  ///
+  /// - Parameter clock: Unix time in seconds.
+  public mutating func enter(
+    _ probe: ProbeResult, at clock: Int64, rule: ConfirmationRule,
+    context: DecisionContext = DecisionContext()
+  ) -> [KeyEvent] {
+    endTimesToCome(at: clock)
+    let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
+    let sightings = ObservedKey.all(in: probe)
+    guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
+    let last = excuseUnwatchedTime(before: now, rule)
+    var events = dropLapsedCandidates(now, rule)
+    var shown: Set<SPKIPin> = []
+    var outvoted: Set<SPKIPin> = []
+    for sighting in sightings {
+      if context.denied.contains(sighting.pin) {
+        candidates[sighting.pin] = nil
+        events.append(.deniedKeySeen(sighting.pin))
+      } else if let index = keys.firstIndex(where: { $0.pin == sighting.pin }) {
+        guard !isOutvoted(keys[index], sighting, in: sightings, now, rule, context) else {
+          outvoted.insert(sighting.pin)
+          continue
+        }
+        if keys[index].staged != nil { events.append(.activated(sighting.pin)) }
+        keys[index].note(sighting, at: now)
+        learn(sighting.paths.values, now)
+        shown.insert(sighting.pin)
+      } else if let usable = sighting.without(context.denied) {
+        events += meet(usable, in: sightings, now, rule, context)
+      } else {
+        candidates[sighting.pin] = nil
+      }
+    }
+    let coverage = ProbeCoverage(probe, context)
+    let seen = Set(sightings.map(\.pin)).subtracting(outvoted)
+    events += miss(allBut: seen, at: now, since: last, rule) { key in
+      outvoted.contains(key.pin) || coverage.misses(key)
+    }
+    for index in keys.indices {
+      keys[index].forgetPaths(before: now - rule.grace, where: coverage.isGone)
+    }
+    events += Self.refusals(in: probe) + withdrawPassing(beside: shown, now) + retire(now, rule)
+    return events + deniedAbove(sightings, at: now, context)
+  }
+
+  /// Whether a key waits for more probes, so that the next one should come soon. What holds a key may
+  /// be settled by another few probes; a person's decision is not.
+  public var isWaiting: Bool {
+    candidates.values.contains { candidate in
+      !candidate.isHeld
+        || candidate.probes < Self.probesWhileHeld
+          && candidate.reasons.allSatisfy { $0 == .massChange || $0 == .vantagePoints }
+    }
+  }
+
+  /// The keys that wait for more than probes.
+  public var held: [SPKIPin: CandidateKey] { candidates.filter(\.value.isHeld) }
+
+  /// Whether a key may be about to be withdrawn, so that the next probe should not wait for its turn.
+  public var isDoubtful: Bool { keys.contains(where: \.isDoubtful) }
+
+  /// Publishes a key that is not published yet. Its evidence, where it has any, is remembered.
+  ///
+  /// - Parameter isUnannounced: whether probes alone speak for it, beside keys that were published before.
+  mutating func publish(_ pin: SPKIPin, at now: Int64, isUnannounced: Bool = false) {
+    let candidate = candidates.removeValue(forKey: pin)
+    guard !keys.contains(where: { $0.pin == pin }) else { return }
+    var key = KnownKey(
+      pin: pin, firstSeen: candidate?.firstSeen ?? now, lastSeen: candidate?.lastSeen ?? now,
+      certificateExpires: candidate?.chain.leaf.expiry, isUnannounced: isUnannounced,
+      longestGap: candidate?.longestGap ?? 0, shownFor: candidate?.shownFor)
+    if let candidate {
+      // A record of a held key does not say where it was seen.
+      let isPlaced = !candidate.paths.isEmpty
+      if isPlaced { key.remember(candidate.paths, at: candidate.lastSeen) }
+      if !isPlaced { key.paths = [.unknown: candidate.chain.above] }
+      learn(key.paths.values, now)
+    }
+    keys = Self.sorted(keys + [key])
+  }
+
+  static func sorted(_ keys: [KnownKey]) -> [KnownKey] {
+    keys.sorted { ($0.firstSeen, $0.pin) < ($1.firstSeen, $1.pin) }
+  }
+
+  /// The denied keys above what is shown, or above a published key where it was last seen.
+  func deniedAbove(_ sightings: [ObservedKey] = [], at now: Int64, _ context: DecisionContext)
+    -> [KeyEvent]
+  {
+    let shown = sightings.flatMap(\.paths.values)
+    return (shown + pathsInUse(at: now)).reduce(into: Set<SPKIPin>()) {
+      $0.formUnion(context.denied.intersection($1))
+    }.sorted().map { .deniedAuthoritySeen($0) }
+  }
+
+  /// The paths of published keys that their servers have not left.
+  ///
+  /// - Parameter denied: keys whose paths do not matter: clients refuse them anyway.
+  package func pathsInUse(at now: Int64, but denied: Set<SPKIPin> = []) -> [[SPKIPin]] {
+    keys.filter { !$0.isLeft(at: now) && !denied.contains($0.pin) }.flatMap(\.paths.values)
+  }
+
+  private mutating func fail(_ probe: ProbeResult) -> [KeyEvent] {
+    let refusals = Self.refusals(in: probe)
+    guard refusals.isEmpty else {
+      candidates = held
+      return refusals
+    }
+    for case .unreachable(let reason) in probe.observations.map(\.outcome) {
+      return [.unreachable(reason: reason)]
+    }
+    return [.unreachable(reason: "nobody probed")]
+  }
+
+  private static func refusals(in probe: ProbeResult) -> [KeyEvent] {
+    var events: [KeyEvent] = []
+    for case .refused(let reason, let presented) in probe.observations.map(\.outcome) {
+      let event = KeyEvent.refused(reason: reason, presented: presented)
+      if !events.contains(event) { events.append(event) }
+    }
+    return events
+  }
+}

@@ -1,0 +1,136 @@
+import SslPinningRules
+
+/// What a probe led to.
+public enum KeyEvent: Sendable, Hashable {
+  /// The key is published from now on; `isFirst` where the endpoint had none.
+  case published(SPKIPin, isFirst: Bool)
+  /// A changed key was seen so many times and waits for more probes.
+  case waiting(SPKIPin, probes: Int, needed: Int)
+  /// A key that was seen often enough is held for a person, or for another vantage point.
+  case held(SPKIPin, [CandidateKey.HoldReason])
+  /// A staged key was seen at the endpoint for the first time.
+  case activated(SPKIPin)
+  /// The endpoint shows a key that is denied.
+  case deniedKeySeen(SPKIPin)
+  /// The validated path of the endpoint has a denied key above the leaf, or had it where it is silent now: clients
+  /// refuse every connection there.
+  case deniedAuthoritySeen(SPKIPin)
+  /// A waiting key was not seen again in time and is forgotten.
+  case lapsed(SPKIPin)
+  /// A new key that is not counted, or no longer, because too many others wait.
+  case tooManyCandidates(SPKIPin)
+  /// An old key whose grace time is over; it is published no more.
+  case retired(SPKIPin)
+  /// A key that nobody announced was there for a moment and is gone; it is published no more, and not
+  /// denied: if it returns it is confirmed anew.
+  case withdrawn(SPKIPin)
+  /// A published key is not seen, and cannot leave: a place that showed it does not answer.
+  case undecided(SPKIPin)
+  /// The endpoint's chain proves nothing; nothing changes.
+  case refused(reason: String, presented: SPKIPin?)
+  /// The endpoint could not be asked; nothing changes.
+  case unreachable(reason: String)
+
+  /// The event's name in logs.
+  package var name: String {
+    switch self {
+    case .published: "key_published"
+    case .waiting: "key_waiting"
+    case .held: "key_held"
+    case .activated: "key_activated"
+    case .deniedKeySeen, .deniedAuthoritySeen: "denied_key_seen"
+    case .lapsed: "key_lapsed"
+    case .tooManyCandidates: "key_ignored"
+    case .retired: "key_retired"
+    case .withdrawn: "key_withdrawn"
+    case .undecided: "key_undecided"
+    case .refused: "probe_refused"
+    case .unreachable: "probe_failed"
+    }
+  }
+
+  /// Whether the document says something else afterwards.
+  package var changesDocument: Bool {
+    switch self {
+    case .published, .retired, .withdrawn: true
+    default: false
+    }
+  }
+
+  /// Whether the endpoint shows a key that is not published.
+  package var isChange: Bool {
+    switch self {
+    case .published(_, isFirst: false), .waiting, .held: true
+    default: false
+    }
+  }
+
+  /// Whether it changes what is known about keys, and so belongs into the history.
+  package var isHistoric: Bool {
+    switch self {
+    case .published, .held, .activated, .retired, .withdrawn, .undecided, .lapsed, .deniedKeySeen,
+      .deniedAuthoritySeen, .tooManyCandidates:
+      true
+    case .waiting(_, let probes, _): probes == 1
+    case .refused, .unreachable: false
+    }
+  }
+
+  /// The key that it is about.
+  package var pin: SPKIPin? {
+    switch self {
+    case .published(let pin, _), .waiting(let pin, _, _), .held(let pin, _), .lapsed(let pin),
+      .retired(let pin), .withdrawn(let pin), .undecided(let pin), .tooManyCandidates(let pin),
+      .activated(let pin),
+      .deniedKeySeen(let pin), .deniedAuthoritySeen(let pin):
+      pin
+    case .refused(_, let presented): presented
+    case .unreachable: nil
+    }
+  }
+}
+
+extension KeyEvent: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .published(_, isFirst: true): "the endpoint's first key is published"
+    case .published(_, isFirst: false):
+      "a new key that nobody announced is published beside the old ones"
+    case .waiting(_, let probes, let needed): "a new key was seen on \(probes) of \(needed) probes"
+    case .held(_, let reasons):
+      "a new key is held: \(reasons.map(\.explanation).joined(separator: ", "))"
+    case .activated: "a staged key is in use"
+    case .deniedKeySeen: "the endpoint shows a key that is denied; it is not published"
+    case .deniedAuthoritySeen:
+      "a denied key stands above the endpoint's key in its path: clients refuse every connection there"
+    case .lapsed: "a new key was not seen often enough and is forgotten"
+    case .tooManyCandidates:
+      "too many new keys wait at once; this one is not counted: an endpoint that shows so many may be in the"
+        + " wrong hands"
+    case .retired: "an old key was not seen for its grace time and is published no more"
+    case .withdrawn:
+      "a new key that nobody announced was there for a moment only, or that others do not see, is"
+        + " published no more: somebody may have stood between this server and the endpoint"
+    case .undecided:
+      "a published key is not seen, and an address or vantage point that showed it does not answer: nobody"
+        + " knows whether it is gone, so it stays"
+    case .refused(let reason, _): "the endpoint is not believed: \(reason); nothing changes"
+    case .unreachable(let reason): "the endpoint cannot be asked: \(reason); nothing changes"
+    }
+  }
+}
+
+extension CandidateKey.HoldReason {
+  /// The reason, for people.
+  public var explanation: String {
+    switch self {
+    case .vantagePoints:
+      "a quorum of vantage points answers and sees other keys, or this server does and no quorum sees the key"
+    case .newIssuer:
+      "its CA is neither known here nor named in issuers, and no quorum of vantage points vouches for it"
+    case .massChange:
+      "too many endpoints changed at once, and no quorum of vantage points vouches for it"
+    case .manual: "a person decides about this endpoint's keys"
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import SslPinningRules
+
+/// What one probe an endpoint showed: one observation for each vantage point and address.
+public struct ProbeResult: Sendable, Hashable {
+  /// In the order in which they were asked for.
+  public var observations: [ProbeObservation]
+  /// How long it took; zero where nobody measured.
+  public var duration: Duration = .zero
+
+  /// A probe.
+  public init(observations: [ProbeObservation]) { self.observations = observations }
+}
+
+/// What one address of an endpoint showed to one vantage point.
+public struct ProbeObservation: Sendable, Hashable {
+  /// What came of it.
+  public enum Outcome: Sendable, Hashable {
+    /// The chain was valid and the name was right.
+    case accepted(SeenChain)
+    /// The endpoint answered with a chain that proves nothing: expired, self-signed, from an unknown
+    /// issuer, for another name. `presented` is the leaf's pin where it could be read; it is told and
+    /// never published.
+    case refused(reason: String, presented: SPKIPin?)
+    /// The endpoint could not be asked: no address, no connection, no handshake in time.
+    case unreachable(reason: String)
+  }
+
+  /// The vantage point's name; ``direct`` for this server itself.
+  public var vantage: String
+  /// The address that was dialled, with its port; empty where a proxy looked the name up, or where
+  /// there was none.
+  public var address: String
+  /// What came of it.
+  public var outcome: Outcome
+  /// Why it is not an accepted one, in a word, for metrics; `nil` where that is not known.
+  public var cause: ProbeFailureCause?
+  /// Whether the resolver did not answer in time, and an address that it gave earlier was dialled.
+  public var isRemembered = false
+
+  /// The name of the vantage point that is this server itself.
+  public static let direct = "direct"
+
+  /// An observation.
+  public init(
+    vantage: String = direct, address: String = "", outcome: Outcome,
+    cause: ProbeFailureCause? = nil
+  ) {
+    self.vantage = vantage
+    self.address = address
+    self.outcome = outcome
+    self.cause = cause
+  }
+}
+
+/// A validated path, as far as decisions and people need it.
+public struct SeenChain: Sendable, Hashable {
+  /// From the leaf to the anchor; never empty.
+  public let path: [SeenCertificate]
+
+  /// A chain; the leaf stands apart so that there is one.
+  public init(leaf: SeenCertificate, above: [SeenCertificate] = []) { path = [leaf] + above }
+
+  /// The leaf's certificate.
+  public var leaf: SeenCertificate { path[0] }
+
+  /// The key that issued the leaf; `nil` where the leaf itself is the anchor.
+  public var issuer: SPKIPin? { path.count > 1 ? path[1].pin : nil }
+
+  /// The keys above the leaf, from its issuer to the anchor; none where the leaf is the anchor.
+  var above: [SPKIPin] { path.dropFirst().map(\.pin) }
+
+  /// The keys of the issuer and of the anchor, for which its CA is known; none where the leaf is the anchor.
+  package var authorities: [SPKIPin] { Self.authorities(of: above) }
+
+  /// The issuer and the anchor among the keys above a leaf.
+  static func authorities(of above: [SPKIPin]) -> [SPKIPin] {
+    above.isEmpty ? [] : [above[0], above[above.count - 1]]
+  }
+}
+
+/// One certificate of a validated path. Times are Unix seconds.
+public struct SeenCertificate: Sendable, Hashable {
+  /// The SHA-256 of its SubjectPublicKeyInfo.
+  public var pin: SPKIPin
+  /// Its subject and issuer, for people.
+  public var subject: String
+  /// Its issuer's name, for people.
+  public var issuer: String
+  /// From when it is valid.
+  public var notBefore: Int64
+  /// Until when it is valid; 0 where that is not known.
+  public var notAfter: Int64
+
+  /// A certificate.
+  public init(
+    pin: SPKIPin, subject: String = "", issuer: String = "", notBefore: Int64 = 0,
+    notAfter: Int64 = 0
+  ) {
+    self.pin = pin
+    self.subject = subject
+    self.issuer = issuer
+    self.notBefore = notBefore
+    self.notAfter = notAfter
+  }
+
+  /// Until when it is valid, where that is known.
+  package var expiry: Int64? { notAfter == 0 ? nil : notAfter }
+}
+
+extension ProbeResult {
+  /// From when to when the accepted chains are valid as wholes, in Unix seconds; an end that is not known
+  /// is the last there is.
+  package var validities: [(from: Int64, to: Int64)] {
+    observations.compactMap { observation in
+      guard case .accepted(let chain) = observation.outcome else { return nil }
+      return (
+        chain.path.map(\.notBefore).max() ?? 0, chain.path.compactMap(\.expiry).min() ?? .max
+      )
+    }
+  }
+
+  /// One accepted observation of this server itself, of a chain of which no more is known.
+  public static func accepted(_ pin: SPKIPin) -> ProbeResult {
+    ProbeResult(observations: [
+      ProbeObservation(outcome: .accepted(SeenChain(leaf: SeenCertificate(pin: pin))))
+    ])
+  }
+
+  /// One observation that proves nothing.
+  public static func refused(reason: String, presented: SPKIPin?) -> ProbeResult {
+    ProbeResult(observations: [ProbeObservation(outcome: .refused(reason: reason, presented: presented))])
+  }
+
+  /// One observation that failed.
+  public static func unreachable(reason: String) -> ProbeResult {
+    ProbeResult(observations: [ProbeObservation(outcome: .unreachable(reason: reason))])
+  }
+}
+
+/// Probes endpoints. The server's own one connects over TLS; tests script theirs.
+public protocol EndpointProber: Sendable {
+  /// Probes once from every vantage point at every address, within the configured time.
+  func probe(_ endpoint: WatchedEndpoint) async -> ProbeResult
+}

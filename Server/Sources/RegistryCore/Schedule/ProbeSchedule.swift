@@ -1,0 +1,249 @@
+/// Which endpoint is probed next, and when.
+///
+/// - Never more than ``Settings/limit`` probes are under way, and of those at endpoints that failed
+///   last time never more than ``Settings/failingLimit``: a thousand endpoints that time out keep
+///   nobody waiting who answers.
+/// - Who waited longest comes first, so nobody is passed over for ever. Quick repeats, and what
+///   somebody asked for, come before: there are few of them.
+/// - The first round begins at once and goes as fast as the limit allows, in random order. The second
+///   spreads out: each endpoint's comes after a random part of its pause. From then on every probe comes
+///   up to a tenth of the pause early, never late: the pause is a promise.
+/// - The pause counts from the beginning of a probe.
+/// - An endpoint that fails is probed after its pause, then after twice that, four times, eight
+///   times: at most ten times, and at most ten minutes, but never more often than it would be if it
+///   answered. One answer, and it is back in step.
+///
+/// Pure: values in, values out. Times are milliseconds of a clock that never jumps.
+package struct ProbeSchedule: Sendable {
+  /// What holds for all endpoints. Times are milliseconds.
+  package struct Settings: Sendable, Hashable {
+    /// The most probes under way.
+    package var limit: Int
+    /// The most of them at endpoints that failed last time.
+    package var failingLimit: Int
+    /// How soon a probe is repeated while something waits for confirmation.
+    package var confirmationInterval: Int64
+    /// How soon a probe is repeated while a key may be about to be withdrawn: fast enough that 30 probes fit
+    /// into ten minutes.
+    package var closeInterval: Int64 = 20_000
+    /// How often in a row, at most; then it waits for its turn again.
+    package var quickRepeats: Int
+    /// How long a pause becomes for an endpoint that fails, unless its own is longer.
+    package var longestBackOff: Int64
+
+    package init(
+      limit: Int = 256, failingLimit: Int? = nil, confirmationInterval: Int64 = 2000,
+      quickRepeats: Int = 11, longestBackOff: Int64 = 600_000
+    ) {
+      self.limit = max(1, limit)
+      self.failingLimit = max(1, failingLimit ?? limit / 4)
+      self.confirmationInterval = confirmationInterval
+      self.quickRepeats = quickRepeats
+      self.longestBackOff = longestBackOff
+    }
+  }
+
+  /// A probe that is under way.
+  package struct Turn: Sendable, Hashable {
+    package let id: String
+    /// Another one for each probe.
+    package let number: UInt64
+  }
+
+  private struct Entry {
+    var pause: Int64
+    var isPaused: Bool
+    var line = ProbeQueues.Line.usual
+    /// The place in a line that counts; nil while under way, or while nothing is planned.
+    var ticket: UInt64?
+    /// When the present probe began, or the last one.
+    var started: Int64?
+    /// The number of the probe under way.
+    var turn: UInt64?
+    /// Whether that counts among those at failing endpoints.
+    var isCountedAsFailing = false
+    /// Somebody asked for another probe while one was under way.
+    var isAskedFor = false
+    var probes = 0
+    var failures = 0
+    var quickRepeats = 0
+  }
+
+  let settings: Settings
+  private var random: any RandomNumberGenerator & Sendable
+  private var entries: [String: Entry] = [:]
+  private var lines = ProbeQueues()
+  private var lastTicket: UInt64 = 0
+  private var failingUnderWay = 0
+  /// How many probes are under way.
+  package private(set) var underWay = 0
+  /// How many probes have begun: the number of the last one.
+  package private(set) var lastTurn: UInt64 = 0
+
+  package init(
+    _ settings: Settings,
+    random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+  ) {
+    self.settings = settings
+    self.random = random
+  }
+
+  /// The endpoints that it knows.
+  package var ids: [String] { Array(entries.keys) }
+
+  /// Adds an endpoint, which is due at once, or changes what is known of it.
+  ///
+  /// - Parameters:
+  ///   - pause: milliseconds from the beginning of a probe to the next.
+  ///   - isPaused: whether it is probed only where somebody asks for it.
+  package mutating func set(_ id: String, pause: Int64, isPaused: Bool = false, at now: Int64) {
+    guard let before = entries[id] else {
+      entries[id] = Entry(pause: pause, isPaused: isPaused)
+      if !isPaused { plan(id, .usual, at: now) }
+      return
+    }
+    guard before.pause != pause || before.isPaused != isPaused else { return }
+    entries[id]?.pause = pause
+    entries[id]?.isPaused = isPaused
+    // A probe under way, or about to be made out of turn, is let be; its end sees to the rest.
+    guard before.turn == nil, before.ticket == nil || before.line != .urgent else { return }
+    if isPaused {
+      entries[id]?.ticket = nil
+    } else if before.isPaused || before.started == nil {
+      plan(id, .usual, at: now)
+    } else {
+      planTurn(id, at: now)
+    }
+  }
+
+  /// Forgets an endpoint. What a probe under way comes to is ignored.
+  package mutating func remove(_ id: String) {
+    guard let entry = entries.removeValue(forKey: id), entry.turn != nil else { return }
+    leave(entry)
+  }
+
+  /// Makes an endpoint due at once, before all others; where a probe is under way, after it.
+  package mutating func probeNow(_ id: String, at now: Int64) {
+    guard let entry = entries[id] else { return }
+    if entry.turn != nil { entries[id]?.isAskedFor = true } else { plan(id, .urgent, at: now) }
+  }
+
+  /// Takes the next endpoint that is due; its probe is under way until ``finish(_:_:at:)``.
+  package mutating func next(at now: Int64) -> Turn? {
+    guard underWay < settings.limit, let place = takePlace(at: now) else { return nil }
+    lastTurn += 1
+    underWay += 1
+    let isFailing = (entries[place.id]?.failures ?? 0) > 0
+    if isFailing { failingUnderWay += 1 }
+    entries[place.id]?.ticket = nil
+    entries[place.id]?.started = now
+    entries[place.id]?.turn = lastTurn
+    entries[place.id]?.isCountedAsFailing = isFailing
+    return Turn(id: place.id, number: lastTurn)
+  }
+
+  /// When ``next(at:)`` has something to give, unless something changes before; `nil` while the limit
+  /// is reached or nothing is planned.
+  package mutating func nextDue() -> Int64? {
+    guard underWay < settings.limit else { return nil }
+    dropStale()
+    let failing = isOpenToFailing ? lines.failing.first : nil
+    return [lines.urgent.first, lines.usual.first, failing].compactMap { $0?.due }.min()
+  }
+
+  /// Whether what comes of this probe is still wanted.
+  package func isUnderWay(_ turn: Turn) -> Bool { entries[turn.id]?.turn == turn.number }
+
+  /// Enters what a probe came to.
+  ///
+  /// - Returns: whether nothing is left to confirm: the next probe is not a quick repeat.
+  @discardableResult
+  package mutating func finish(_ turn: Turn, _ outcome: NextProbe, at now: Int64) -> Bool {
+    let id = turn.id
+    guard var entry = entries[id], entry.turn == turn.number else { return true }
+    leave(entry)
+    entry.turn = nil
+    entry.probes += 1
+    let isQuick = outcome == .soon && entry.quickRepeats < settings.quickRepeats
+    entry.quickRepeats = isQuick ? entry.quickRepeats + 1 : 0
+    entry.failures = outcome == .failed ? entry.failures + 1 : 0
+    let isAskedFor = entry.isAskedFor
+    entry.isAskedFor = false
+    entries[id] = entry
+    if outcome == .never {
+      entries[id] = nil
+    } else if isAskedFor {
+      plan(id, .urgent, at: now)
+    } else if isQuick {
+      plan(id, .urgent, at: now + settings.confirmationInterval)
+    } else if !entry.isPaused {
+      planTurn(id, at: now, pause: outcome == .closely ? settings.closeInterval : .max)
+    }
+    return !isQuick
+  }
+
+  /// Gives up the probes under way, and makes those endpoints due again.
+  package mutating func abandon(at now: Int64) {
+    for (id, entry) in entries where entry.turn != nil {
+      leave(entry)
+      entries[id]?.turn = nil
+      if !entry.isPaused || entry.isAskedFor { plan(id, .usual, at: now) }
+      entries[id]?.isAskedFor = false
+    }
+  }
+
+  /// Plans the look after the pause, at most `longest`.
+  private mutating func planTurn(_ id: String, at now: Int64, pause longest: Int64 = .max) {
+    guard let entry = entries[id] else { return }
+    let pause = Double(min(pauseAfterFailures(entry), longest))
+    let part = entry.probes < 2 && entry.failures == 0 ? 0.02...1 : 0.9...1
+    let wait = Int64(pause * Double.random(in: part, using: &random))
+    plan(id, entry.failures > 0 ? .failing : .usual, at: max(now, (entry.started ?? now) + wait))
+  }
+
+  private func pauseAfterFailures(_ entry: Entry) -> Int64 {
+    guard entry.failures > 1 else { return entry.pause }
+    let factor = min(10, Int64(1) << min(entry.failures - 1, 4))
+    return max(entry.pause, min(entry.pause * factor, settings.longestBackOff))
+  }
+
+  private mutating func plan(_ id: String, _ line: ProbeQueues.Line, at due: Int64) {
+    lastTicket += 1
+    entries[id]?.ticket = lastTicket
+    entries[id]?.line = line
+    lines.insert(
+      ProbeQueues.Place(due: due, order: random.next(), ticket: lastTicket, id: id), in: line)
+    // Places that no longer count are passed over when they come up; here, before they are too many.
+    if lines.count > 2 * entries.count + 64 {
+      lines.filter { [entries] in entries[$0.id]?.ticket == $0.ticket }
+    }
+  }
+
+  private mutating func leave(_ entry: Entry) {
+    underWay -= 1
+    if entry.isCountedAsFailing { failingUnderWay -= 1 }
+  }
+
+  /// Takes the place of whoever is next, if it is due.
+  private mutating func takePlace(at now: Int64) -> ProbeQueues.Place? {
+    dropStale()
+    if let due = lines.urgent.first?.due, due <= now { return lines.urgent.popFirst() }
+    let usual = lines.usual.first?.due ?? .max
+    let failing = isOpenToFailing ? lines.failing.first?.due ?? .max : .max
+    guard min(usual, failing) <= now else { return nil }
+    return usual <= failing ? lines.usual.popFirst() : lines.failing.popFirst()
+  }
+
+  /// Whether another probe a failing endpoint may be made.
+  private var isOpenToFailing: Bool { failingUnderWay < settings.failingLimit }
+
+  /// Takes places that no longer count from the heads of the lines.
+  private mutating func dropStale() {
+    lines.dropFirst { [entries] in entries[$0.id]?.ticket != $0.ticket }
+  }
+}
+
+extension ProbeSchedule {
+  /// How many places it holds, those that no longer count included.
+  var places: Int { lines.count }
+}

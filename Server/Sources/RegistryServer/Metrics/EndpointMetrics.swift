@@ -1,0 +1,175 @@
+import RegistryCore
+import SslPinningPlatform
+import SslPinningRules
+
+/// What probes endpoints showed.
+final class EndpointMetrics: Sendable {
+  /// Seconds that are left, as in the documents that the reference servers publish: dashboards that divide
+  /// it by 86 400 keep working.
+  private let expire = MetricFamily(
+    "ssl_pinning_expire",
+    help: "Seconds until the certificate expires in which an endpoint showed the key",
+    labels: ["endpoint", "fqdn", "key"], limit: ServerMetrics.mostKeys
+  ) { CountdownGauge() }
+  private let expires = MetricFamily(
+    "ssl_pinning_key_expires_timestamp_seconds",
+    help: "When the certificate expires in which an endpoint showed the key, in Unix time",
+    labels: ["endpoint", "fqdn", "key"], limit: ServerMetrics.mostKeys
+  ) { Gauge() }
+  private let lastProbe = MetricFamily(
+    "ssl_pinning_last_probe_timestamp_seconds",
+    help: "When an endpoint was last probed, whatever came of it, in Unix time",
+    labels: ["endpoint", "fqdn"], limit: ServerMetrics.mostEndpoints
+  ) { Gauge() }
+  private let lastSuccess = MetricFamily(
+    "ssl_pinning_last_success_timestamp_seconds",
+    help: "When an endpoint last proved a key, in Unix time",
+    labels: ["endpoint", "fqdn"], limit: ServerMetrics.mostEndpoints
+  ) { Gauge() }
+  private let duration = MetricFamily(
+    "ssl_pinning_probe_duration_seconds", help: "How long probes took"
+  ) {
+    Histogram(
+      bounds: HistogramBounds(milliseconds: [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000])
+    )
+  }
+  private let probes: Histogram
+  private let failures = MetricFamily(
+    "ssl_pinning_probe_failures_total", help: "Probes that showed no key that can be believed",
+    labels: ["cause"]
+  ) { Counter() }
+  /// An endpoint's series, so that a probe need not find them by their labels.
+  private struct Series: Sendable {
+    let fqdn: String
+    var lastProbe: Gauge?
+    var lastSuccess: Gauge?
+    var keys: [SPKIPin: (expire: CountdownGauge, expires: Gauge)] = [:]
+  }
+
+  /// By the endpoint's id: one name may have several ports.
+  private struct Known: Sendable {
+    private(set) var series: [String: Series] = [:]
+    /// The ids of each name, so that a document that is published touches its own endpoints alone.
+    private(set) var ids: [String: Set<String>] = [:]
+
+    mutating func set(_ id: String, _ new: Series) {
+      series[id] = new
+      ids[new.fqdn, default: []].insert(id)
+    }
+
+    mutating func remove(_ id: String) {
+      guard let fqdn = series.removeValue(forKey: id)?.fqdn else { return }
+      ids[fqdn]?.remove(id)
+      if ids[fqdn]?.isEmpty == true { ids[fqdn] = nil }
+    }
+  }
+
+  private let known = Locked(Known())
+
+  init() {
+    probes = duration.cell()
+    // Told as 0 from the beginning, so that the first failure is a rise.
+    for cause in ProbeFailureCause.allCases { _ = failures.cell(cause.rawValue) }
+  }
+
+  var all: [any ExposedMetric] { [expire, expires, lastProbe, lastSuccess, duration, failures] }
+
+  /// How many writes each metric refused.
+  var refusals: [(String, UInt64)] {
+    [
+      (expire.name, expire.refused.value), (expires.name, expires.refused.value),
+      (lastProbe.name, lastProbe.refused.value), (lastSuccess.name, lastSuccess.refused.value),
+    ]
+  }
+
+  func configured(_ documents: [DocumentConfiguration]) {
+    keep(only: Set(documents.flatMap { $0.endpoints.map(\.id) }))
+  }
+
+  /// Ends the series of all other endpoints.
+  func keep(only ids: Set<String>) {
+    known.withLock { known in
+      for (id, series) in known.series where !ids.contains(id) {
+        lastProbe.remove(id, series.fqdn)
+        lastSuccess.remove(id, series.fqdn)
+        end(series.keys.keys, of: id, series.fqdn)
+        known.remove(id)
+      }
+    }
+  }
+
+  /// Counts a probe.
+  func count(_ failure: ProbeFailureCause?, taking time: Duration) {
+    probes.observe(time)
+    if let failure { failures.cell(failure.rawValue).increment() }
+  }
+
+  func probed(
+    _ endpoint: WatchedEndpoint, failure: ProbeFailureCause?, leaves: [SeenCertificate],
+    at now: Int64
+  ) {
+    known.withLock { known in
+      let id = endpoint.id
+      var series = known.series[id] ?? Series(fqdn: "\(endpoint.fqdn)")
+      var isNew = false
+      // What found no room is asked for again: there may be some by now.
+      if !lastProbe.hasSeries(series.lastProbe) {
+        series.lastProbe = lastProbe.cell(id, series.fqdn)
+        isNew = true
+      }
+      series.lastProbe?.set(Double(now))
+      if failure == nil {
+        if !lastSuccess.hasSeries(series.lastSuccess) {
+          series.lastSuccess = lastSuccess.cell(id, series.fqdn)
+          isNew = true
+        }
+        series.lastSuccess?.set(Double(now))
+      }
+      // A certificate of which no more than the key is known has no date to tell.
+      for leaf in leaves where leaf.notAfter > 0 {
+        let kept = series.keys[leaf.pin]
+        let hasSeries = expire.hasSeries(kept?.expire) && expires.hasSeries(kept?.expires)
+        let key = hasSeries ? kept : cells(of: leaf.pin, at: id, series.fqdn)
+        key?.expire.set(until: leaf.notAfter)
+        key?.expires.set(Double(leaf.notAfter))
+        guard !hasSeries else { continue }
+        series.keys[leaf.pin] = key
+        isNew = true
+      }
+      if isNew { known.set(id, series) }
+    }
+  }
+
+  private func cells(
+    of pin: SPKIPin, at id: String, _ fqdn: String
+  ) -> (expire: CountdownGauge, expires: Gauge) {
+    (expire.cell(id, fqdn, pin.base64), expires.cell(id, fqdn, pin.base64))
+  }
+
+  /// Ends the series of keys that are listed no more; one that an endpoint still shows is told again
+  /// with its next probe.
+  func published(_ pins: [HostName: Set<SPKIPin>]) {
+    known.withLock { known in
+      for (host, listed) in pins {
+        for id in known.ids["\(host)"] ?? [] {
+          guard var series = known.series[id] else { continue }
+          let gone = series.keys.keys.filter { !listed.contains($0) }
+          guard !gone.isEmpty else { continue }
+          for pin in gone { series.keys[pin] = nil }
+          known.set(id, series)
+          end(gone, of: id, series.fqdn)
+        }
+      }
+    }
+  }
+
+  /// Ends the series of endpoints and keys.
+  func forgetProbes() { keep(only: []) }
+
+  private func end(_ pins: some Sequence<SPKIPin>, of id: String, _ fqdn: String) {
+    for pin in pins {
+      expire.remove(id, fqdn, pin.base64)
+      expires.remove(id, fqdn, pin.base64)
+    }
+  }
+}

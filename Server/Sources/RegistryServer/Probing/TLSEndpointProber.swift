@@ -1,0 +1,181 @@
+import RegistryCore
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// An observer that looks names up.
+protocol ResolvingProber: EndpointProber {
+  /// Has `tell` called when a host that could not be resolved in time turns out to have addresses.
+  func whenFoundLate(_ tell: @escaping @Sendable (_ host: String) -> Void)
+}
+
+/// Probes endpoints over TLS, from here and through proxies.
+///
+/// - From here every address of the name is probed, IPv4 and IPv6, unless the first that answers was
+///   asked for; a proxy looks the name up where
+///   it stands, so that whoever sits between this server and the endpoint shows.
+/// - Accepted is only a leaf whose chain ends in an anchor and that carries the endpoint's name in
+///   its subjectAltName: what a client without pins would talk to. The pins are then that path's.
+/// - The name is sent and checked even where an address is dialled instead of looked up. A proxy is
+///   then asked for that address too.
+/// - An address or a proxy that cannot be reached hides nothing of the others; a machine without IPv6
+///   cannot reach those addresses, and says so.
+/// - Where the resolver does not answer in time, the addresses of the last ten minutes are probed. What
+///   they show proves that a known key is still in use, and never a new one: a probe that confirms has
+///   looked the name up itself.
+/// - A vantage point that was silent is given a second at most for the next minute, so that what the others
+///   prove does not wait for it; then it has its whole time again. See ``SilentRoutes``.
+/// - Own anchors replace the system's; see ``TrustAnchorCache``.
+public struct TLSEndpointProber: EndpointProber, ResolvingProber {
+  private let probe: TLSProbe
+  private let anchors: TrustAnchorCache
+  private let limits: ProbeLimits
+  private let routes: [ProbeRoute]
+  private let vantages: [String]
+  private let resolver: NameResolver
+  private let cache = VerdictCache()
+  private let judgingTimes: @Sendable () -> [Int64]
+  /// Vantage points that have just been silent.
+  private let silent = Locked(SilentRoutes())
+  /// The keys that an endpoint showed from here when its name was last looked up.
+  private let shown = Locked<[String: Set<SPKIPin>]>([:])
+
+  /// An observer with the anchors, the vantage points and the time-out of a configuration.
+  ///
+  /// - Parameter times: at one of which the endpoints' chains must be valid, in Unix seconds, the one to be tried first
+  ///   in front; none: the machine's clock.
+  /// - Throws: ``AnchorsError``.
+  public init(
+    _ tls: TLSConfiguration, judgingAt times: @escaping @Sendable () -> [Int64] = { [] }
+  ) throws(AnchorsError) {
+    try self.init(tls, resolver: NameResolver(), judgingAt: times)
+  }
+
+  /// As above, with a resolver of one's own.
+  package init(
+    _ tls: TLSConfiguration, resolver: NameResolver,
+    judgingAt times: @escaping @Sendable () -> [Int64] = { [] }
+  ) throws(AnchorsError) {
+    judgingTimes = times
+    self.resolver = resolver
+    anchors = try TrustAnchorCache(file: tls.anchors)
+    limits = ProbeLimits(total: tls.timeout)
+    let direct: ProbeRoute = tls.addresses == .all ? .direct : .directInTurn
+    var routes = [direct]
+    for point in tls.vantagePoints { routes.append(try point.route()) }
+    self.routes = routes
+    vantages = [ProbeObservation.direct] + tls.vantagePoints.map(\.name)
+    do throws(ProbeError) {
+      probe = try TLSProbe(
+        anchors: anchors.current(), resolver: resolver, threads: TLSProbe.usefulThreads)
+    } catch {
+      throw .unusable(path: tls.anchors ?? "the TLS probe", reason: "\(error)")
+    }
+  }
+
+  func whenFoundLate(_ tell: @escaping @Sendable (_ host: String) -> Void) {
+    resolver.whenFoundLate(tell)
+  }
+
+  public func probe(_ endpoint: WatchedEndpoint) async -> ProbeResult {
+    let begun = MonotonicReading.milliseconds()
+    let hurried = silent.withLock { $0.routes(at: begun) }
+    let addresses = endpoint.address.map {
+      [Endpoint(address: $0.description, port: endpoint.port)]
+    }
+    let findings = await probe.survey(
+      endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
+      hurried: hurried, limits: limits, trusting: anchors.current(), cache: cache,
+      at: judgingTimes())
+    let known = note(findings, at: endpoint)
+    let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
+    silent.withLock { silent in
+      for finding in findings where finding.route != 0 {
+        let outcome = ProbeObservation.Outcome(finding.outcome)
+        let cause = Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere)
+        silent.note(
+          finding.route, isSilent: cause == .vantage, wasHurried: hurried.contains(finding.route),
+          at: begun)
+      }
+    }
+    return ProbeResult(
+      observations: findings.map { finding in
+        let outcome: ProbeObservation.Outcome =
+          finding.isRemembered && finding.route == 0
+            && !finding.leafPins.allSatisfy(known.contains)
+          ? .unreachable(reason: Self.unconfirmed) : ProbeObservation.Outcome(finding.outcome)
+        var observation = ProbeObservation(
+          vantage: vantages[finding.route], address: finding.address?.description ?? "",
+          outcome: outcome, cause: Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere))
+        observation.isRemembered = finding.isRemembered && finding.route == 0
+        return observation
+      })
+  }
+
+  private static let unconfirmed =
+    "the resolver did not answer in time, and the address it gave last shows another key; "
+    + "hint: that key counts once the name resolves"
+
+  /// Why an observation failed. A proxy that heard what it was asked and did not answer counts as silent
+  /// only if the endpoint is well: otherwise it may wait for the endpoint.
+  private static func cause(
+    _ finding: ProbeFinding, _ outcome: ProbeObservation.Outcome, isSeenFromHere: Bool
+  ) -> ProbeFailureCause? {
+    switch (outcome, finding.outcome) {
+    case (.accepted, _): nil
+    case (_, .failure(let error)):
+      switch finding.blame {
+      case .proxy: .vantage
+      case .proxyOrServer where isSeenFromHere: .vantage
+      case .proxyOrServer, .server: ProbeFailureCause(error)
+      }
+    case (.unreachable, .success): .dns
+    case (_, .success(.untrusted(_, _, let isChainGood))): isChainGood ? .name : .chain
+    case (_, .success(.trusted)): .chain
+    }
+  }
+
+  /// Keeps what a probe with an answer of the resolver showed.
+  ///
+  /// - Returns: the keys that were shown by such looks up to now.
+  private func note(_ findings: [ProbeFinding], at endpoint: WatchedEndpoint) -> Set<SPKIPin> {
+    let fresh = findings.filter { $0.route == 0 && !$0.isRemembered }.flatMap(\.leafPins)
+    return shown.withLock { shown in
+      if !fresh.isEmpty { shown[endpoint.id] = Set(fresh) }
+      return shown[endpoint.id] ?? []
+    }
+  }
+}
+
+extension ProbeFinding {
+  /// The key that was proved, if one was.
+  fileprivate var leafPins: [SPKIPin] {
+    guard case .success(.trusted(let path)) = outcome, let leaf = path.first else { return [] }
+    return [leaf.pin]
+  }
+}
+
+extension ProbeObservation.Outcome {
+  fileprivate init(_ outcome: Result<ProbeVerdict, ProbeError>) {
+    switch outcome {
+    case .success(.trusted(let path)):
+      let certificates = path.map { SeenCertificate($0) }
+      guard let leaf = certificates.first else {
+        self = .refused(reason: "the path is empty", presented: nil)
+        return
+      }
+      self = .accepted(SeenChain(leaf: leaf, above: Array(certificates.dropFirst())))
+    case .success(.untrusted(let reason, let leaf, _)):
+      self = .refused(reason: reason, presented: leaf)
+    case .failure(let error): self = .unreachable(reason: "\(error)")
+    }
+  }
+}
+
+extension SeenCertificate {
+  fileprivate init(_ certificate: PathCertificate) {
+    self.init(
+      pin: certificate.pin, subject: certificate.subject, issuer: certificate.issuer,
+      notBefore: certificate.validity.notBefore, notAfter: certificate.validity.notAfter)
+  }
+}

@@ -1,0 +1,238 @@
+import RegistryCore
+import RegistryStores
+import SslPinningPlatform
+
+/// Watches while this server leads, and follows what other servers store all the while.
+final class Replication: Sendable {
+  private struct State {
+    var plan: MonitoringPlan
+    var monitor: Monitor
+    /// The watching under way; `nil` while another server leads.
+    var run: Task<Void, Never>?
+    var isLeading = false
+    /// Whether another server is known to lead.
+    var isFollowing = false
+    /// The last change of what is watched; the next one begins after it.
+    var updating: Task<Void, Never>?
+  }
+
+  private let store: any RegistryStore
+  private let clock: any ServerClock
+  private let health: ServiceHealth
+  private let log: ServerLog
+  private let metrics: ServerMetrics
+  private let believesStore: @Sendable () async -> Bool
+  private let state: Locked<State>
+
+  /// How often, in milliseconds, a store is asked for changes that it should have told.
+  private static let refreshInterval: Int64 = 60_000
+
+  /// Of this plan.
+  ///
+  /// - Parameter believesStore: looks after the store as a whole, and says whether it is believed.
+  init(
+    _ plan: MonitoringPlan, store: any RegistryStore, clock: any ServerClock, health: ServiceHealth,
+    log: ServerLog, metrics: ServerMetrics,
+    believesStore: @escaping @Sendable () async -> Bool = { true }
+  ) {
+    self.metrics = metrics
+    self.believesStore = believesStore
+    self.store = store
+    self.clock = clock
+    self.health = health
+    self.log = log
+    state = Locked(
+      State(plan: plan, monitor: plan.monitor(clock: clock, health: health)))
+  }
+
+  /// The coordinators of the documents in force, in the order configured.
+  var coordinators: [DocumentCoordinator] { state.withLock(\.plan.coordinators) }
+
+  /// Whether this server watches.
+  var isLeading: Bool { state.withLock(\.isLeading) }
+
+  /// Whether no probe is under way or due.
+  var isAtRest: Bool { state.withLock(\.monitor).isAtRest }
+
+  /// Probes an endpoint now, whoever leads, until nothing waits for another probe.
+  func probe(_ endpoint: WatchedEndpoint, of coordinator: DocumentCoordinator) async {
+    let (monitor, tls) = state.withLock { ($0.monitor, $0.plan.tls) }
+    await monitor.probeNow(Monitor.Target(endpoint, of: coordinator, clock: clock, tls: tls))
+  }
+
+  /// Watches by another plan from now on: the configuration was read again.
+  func replace(_ plan: MonitoringPlan) async {
+    let monitor = plan.monitor(clock: clock, health: health)
+    let run = state.withLock { state in
+      (state.plan, state.monitor) = (plan, monitor)
+      return state.run
+    }
+    run?.cancel()
+    await begin()
+  }
+
+  /// Watches the endpoints as their documents have them now. Those that stay keep their place.
+  func update() async { await retarget { _ in } }
+
+  /// Watches the endpoints with a monitor that has seen none of them yet, or those of an earlier time as
+  /// leader.
+  private func begin() async {
+    await retarget { [health] unseen in health.expect(firstProbes: unseen) }
+  }
+
+  /// Has the monitor watch what the documents have. One after another: asking them all takes a while, and
+  /// the older list must not come last.
+  private func retarget(_ tell: @escaping @Sendable (_ unseen: Int) -> Void) async {
+    let task = state.withLock { state in
+      let last = state.updating
+      let task = Task { [self] in
+        await last?.value
+        let (plan, monitor) = self.state.withLock { ($0.plan, $0.monitor) }
+        let targets = await plan.targets(of: monitor, clock: clock)
+        metrics.watches(
+          Self.ids(of: targets.filter { !$0.isPaused }),
+          paused: Self.ids(of: targets.filter(\.isPaused)),
+          from: plan.tls.vantagePoints.map(\.name))
+        tell(monitor.update(endpoints: targets))
+      }
+      state.updating = task
+      return task
+    }
+    await task.value
+  }
+
+  /// The ids of their endpoints, by file.
+  private static func ids(of targets: [Monitor.Target]) -> [String: Set<String>] {
+    targets.reduce(into: [:]) { ids, target in
+      guard let kept = target.decision as? CoordinatedEndpoint else { return }
+      ids[kept.coordinator.file, default: []].insert(target.endpoint.id)
+    }
+  }
+
+  /// Watches while this server leads, and tries to lead while another does, until cancelled.
+  func lead() async {
+    while !Task.isCancelled {
+      var leadership: (any StoreLeadership)?
+      var isFollowing = false
+      do throws(StoreError) {
+        leadership = try await store.lead()
+        isFollowing = leadership == nil
+      } catch {
+        log.event(.warn, "leadership_unknown", ["reason": "\(error)"])
+      }
+      state.withLock { [isFollowing] in $0.isFollowing = isFollowing }
+      if let leadership {
+        await watch(under: leadership)
+      } else {
+        // A leader that dies is followed within 10 seconds, the store's own time to notice included.
+        // Not by the clock: nothing is decided by it, and a clock that is set changes nothing.
+        try? await Task.sleep(for: .seconds(1))
+      }
+    }
+  }
+
+  /// Takes over what other servers store, as the store tells of it and once in a while regardless,
+  /// until cancelled.
+  func follow() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [self] in
+        for await name in store.changes() {
+          guard name.isEmpty || name == StoreIdentity.recordName else {
+            await refresh(coordinators.filter { $0.file == name })
+            continue
+          }
+          // What was not believed may be now, and the other way round.
+          let isBelieved = await believesStore()
+          await refresh(name.isEmpty || !isBelieved ? coordinators : held)
+        }
+      }
+      group.addTask { [self] in
+        while !Task.isCancelled {
+          do { try await clock.sleep(milliseconds: Self.refreshInterval) } catch { return }
+          _ = await believesStore()
+          await refresh(coordinators)
+        }
+      }
+    }
+  }
+
+  /// The coordinators of documents that decide nothing because the store is not believed.
+  private var held: [DocumentCoordinator] {
+    get async {
+      var held: [DocumentCoordinator] = []
+      for coordinator in coordinators where await coordinator.fault != nil { held.append(coordinator) }
+      return held
+    }
+  }
+
+  /// Takes over what other servers stored, and watches what people added, paused or took out there.
+  private func refresh(_ coordinators: [DocumentCoordinator]) async {
+    var hasNewEndpoints = false
+    for coordinator in coordinators {
+      await coordinator.refresh(at: clock.now(), isFollowing: state.withLock(\.isFollowing))
+      if await coordinator.takeNewEndpoints() { hasNewEndpoints = true }
+    }
+    if hasNewEndpoints { await update() }
+  }
+
+  private func watch(under leadership: any StoreLeadership) async {
+    state.withLock { $0.isLeading = true }
+    metrics.leads(true)
+    log.event(.info, "leading")
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [self] in
+        // What the one before stored last.
+        for coordinator in coordinators where !Task.isCancelled { await coordinator.lead(at: clock.now()) }
+        guard !Task.isCancelled else { return }
+        await begin()
+        while !Task.isCancelled { await runOnce() }
+      }
+      group.addTask { await leadership.ended() }
+      await withTaskCancellationHandler {
+        _ = await group.next()
+      } onCancel: {
+        stepDown()
+        Task { await leadership.resign() }
+      }
+      // Now: what is under way may wait for a store that does not answer, and another server will lead
+      // by then.
+      stepDown()
+      group.cancelAll()
+      await leadership.resign()
+    }
+  }
+
+  /// Says that this server leads no more.
+  private func stepDown() {
+    let wasLeading = state.withLock { state in
+      defer { state.isLeading = false }
+      return state.isLeading
+    }
+    guard wasLeading else { return }
+    metrics.leads(false)
+    log.event(.info, "not_leading")
+  }
+
+  /// Runs by one plan, until it is replaced or the leadership ends.
+  private func runOnce() async {
+    let run = state.withLock { state in
+      let (monitor, plan) = (state.monitor, state.plan)
+      let upkeep = DocumentUpkeep(
+        coordinators: plan.coordinators, clock: clock, interval: plan.tls.interval)
+      let run = Task {
+        await withTaskGroup(of: Void.self) { group in
+          group.addTask { await monitor.run() }
+          group.addTask { await upkeep.run() }
+        }
+      }
+      state.run = run
+      return run
+    }
+    await withTaskCancellationHandler {
+      await run.value
+    } onCancel: {
+      run.cancel()
+    }
+    state.withLock { $0.run = nil }
+  }
+}

@@ -1,0 +1,72 @@
+import { badge, expiryBadge, stateBadge } from "./badges.js";
+import { chainDetails } from "./chains.js";
+import { button, element, pinText } from "./elements.js";
+import { approveKey, denyKey, revokeKey } from "./key-dialogs.js";
+import { fullMoment, moment } from "./moments.js";
+import { table } from "./tables.js";
+import { now, span } from "./times.js";
+
+/// The published keys of an endpoint, oldest first.
+export function keyTable(file, id, keys, refresh) {
+  return table(
+    "Keys that apps trust this endpoint with",
+    [
+      { title: "Pin", isHead: true, cell: ({ pin }) => pinText(pin) },
+      { title: "State", cell: (key) => [stateBadge(key.state), key.denied ? badge("Denied", "bad") : null, standing(key)] },
+      { title: "Seen", cell: ({ staged, firstSeen, lastSeen }) => (staged ? "never" : [
+        element("span", null, "first ", moment(firstSeen)), element("span", { class: "standing" }, "last ", moment(lastSeen))]) },
+      { title: "Certificate expires", cell: ({ certificateExpires: at, state }) => (
+        at === null ? "–" : [state === "active" ? expiryBadge(at - now()) : null, " ", element("span", null, fullMoment(at))]) },
+      {
+        title: "Actions", class: "actions", cell: ({ pin, denied }) => [
+          button("Revoke…", () => revokeKey(file, id, pin, refresh), { "aria-label": `Revoke ${pin}` }),
+          denied ? null : button("Deny…", () => denyKey(pin, refresh), { class: "danger-quiet", "aria-label": `Deny ${pin}` })],
+      },
+    ],
+    keys, ({ pin }) => pin);
+}
+
+/// What a state means for this key.
+function standing({ state, staged, missedSince, retiresAt, denied }) {
+  const line = (...text) => element("span", { class: "standing" }, text);
+  if (denied) return line("not in the document");
+  if (staged) return line("announced ", moment(staged.at), ` by ${staged.by}`, staged.note ? `: ${staged.note}` : "");
+  if (state !== "retiring" || missedSince === null) return null;
+  return line("not seen since ", moment(missedSince), retiresAt === null ? ""
+    : retiresAt > now() ? `, ${span(retiresAt - now())} left` : ", leaves with the next probe");
+}
+
+/// Keys that were seen and are not published: held for a decision, or waiting for more probes.
+export function candidateTable(file, id, candidates, refresh) {
+  return table(
+    "Keys that were seen and are not published",
+    [
+      { title: "Pin", isHead: true, cell: ({ pin, chain }) => [pinText(pin), chainDetails(chain)] },
+      ...candidateColumns,
+      { title: "Actions", class: "actions", cell: (candidate) => candidateActions(file, id, candidate, refresh) },
+    ],
+    candidates, ({ pin }) => pin);
+}
+
+/// What a candidate stands on, the same on every page.
+export const candidateColumns = [
+  { title: "State", cell: ({ state }) => stateBadge(state) },
+  {
+    title: "Why it waits", cell: ({ reasons }) => (reasons.length === 0 ? "it needs more probes" : element(
+      "ul", { class: "plain" }, reasons.map(({ explanation }) => element("li", null, explanation)))),
+  },
+  {
+    title: "Seen", cell: ({ firstSeen, probes, vantages }) => [
+      element("span", null, "first ", moment(firstSeen)),
+      element("span", { class: "standing" }, `on ${probes} probes; last from ${vantages.join(", ") || "nowhere"}`)],
+  },
+];
+
+/// The buttons of a candidate.
+export function candidateActions(file, id, candidate, refresh) {
+  return [
+    candidate.state !== "held" ? null : button(
+      "Approve…", () => approveKey(file, id, candidate, refresh), { class: "primary", "aria-label": `Approve ${candidate.pin} at ${id}` }),
+    button("Deny…", () => denyKey(candidate.pin, refresh), { class: "danger-quiet", "aria-label": `Deny ${candidate.pin}` }),
+  ];
+}

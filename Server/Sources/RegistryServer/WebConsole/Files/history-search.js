@@ -1,0 +1,59 @@
+import { api } from "./api.js";
+import { button, element, link, nothing } from "./elements.js";
+import { historyTable } from "./history-table.js";
+import { sentence } from "./notices.js";
+import { historyAddress } from "./routes.js";
+
+const limit = 200;
+const shownAtOnce = 10;
+
+/// The part of a document's history that is about one endpoint. The interface tells the document's
+/// whole history, so entries are looked for in it, a page at a time and as far back as is asked for.
+export class HistorySearch {
+  constructor(file, id, redraw) {
+    Object.assign(this, { file, id, redraw, entries: new Map(), next: undefined, searched: 0, fault: null, isBusy: false, shown: shownAtOnce });
+  }
+
+  /// Loads the newest entries; what was found further back is kept.
+  async renew(signal) {
+    const page = await api.history(this.file, { limit }, signal);
+    this.take(page);
+    if (this.next === undefined) this.next = page.next;
+  }
+
+  take(page) {
+    for (const entry of page.entries) {
+      if (entry.endpoint === this.id || (entry.endpoint === null && entry.pin !== null)) this.entries.set(entry.number, entry);
+    }
+  }
+
+  async showMore() {
+    this.shown += shownAtOnce;
+    if (this.entries.size < this.shown && this.next && !this.isBusy) await this.lookFurther();
+    this.redraw();
+  }
+
+  async lookFurther() {
+    this.isBusy = true;
+    try {
+      const page = await api.history(this.file, { limit, before: this.next });
+      this.take(page);
+      this.next = page.next;
+      this.fault = null;
+    } catch (error) { this.fault = sentence(error); }
+    this.isBusy = false;
+  }
+
+  view() {
+    const entries = [...this.entries.values()].sort((left, right) => right.number - left.number);
+    return [
+      entries.length === 0 ? nothing("Nothing about this endpoint among the newest entries.")
+        : historyTable(this.file, entries.slice(0, this.shown), true),
+      this.fault ? element("p", { class: "fault", role: "alert" }, this.fault) : null,
+      element(
+        "div", { class: "buttons", "data-key": "history-buttons" },
+        this.next || entries.length > this.shown ? button("Probe further back", () => this.showMore()) : null,
+        link("Whole history of the document", historyAddress(this.file))),
+    ];
+  }
+}

@@ -1,0 +1,85 @@
+import { soon, verySoon } from "./badges.js";
+import { endpointAddress, documentAddress } from "./routes.js";
+import { span } from "./times.js";
+
+const mostOfAKind = 3;
+
+/// What somebody should do now, the urgent first: each a sentence and where to do it.
+export function nextActions({ alerts, expiries, documents, time, leader }) {
+  const actions = [];
+  const held = documents.reduce((total, document) => total + document.counts.held, 0);
+  const ofKind = (kind) => alerts.filter((alert) => alert.kind === kind);
+  const add = (tone, text, href, label) => actions.push({ tone, text, href, label });
+
+  if (ofKind("other-signing-key").length > 0) {
+    add("bad", "This server has another signing key than the store goes by: it decides and signs nothing. Put the right prv.pem back, or adopt the new one.",
+      "#/key-sets", "See the keys");
+  }
+  for (const alert of few(ofKind("seal-broken"))) {
+    add("bad", `What the store has of ${alert.file} was changed or removed by somebody, and decides nothing. Restore a backup, or reset it.`,
+      documentAddress(alert.file), "Probe the document");
+  }
+  for (const alert of few(ofKind("denied-key-seen"))) {
+    add("bad", `${alert.endpoint} shows a denied key. Find out who holds it, and replace the certificate.`,
+      endpointAddress(alert.file, alert.endpoint), "Probe the endpoint");
+  }
+  for (const alert of few(ofKind("chain-refused"))) {
+    add("bad", `${alert.endpoint} shows a chain that proves nothing. Repair its certificate.`,
+      endpointAddress(alert.file, alert.endpoint), "See why");
+  }
+  for (const alert of few([...ofKind("signing"), ...ofKind("storing")])) {
+    add("bad", `${alert.file} is not renewed: ${alert.message}.`, documentAddress(alert.file), "Probe the document");
+  }
+  for (const alert of few(ofKind("mass-change"))) {
+    add("bad", `Many endpoints of ${alert.file} show new keys at once. Deny the keys if nobody renewed their certificates.`,
+      documentAddress(alert.file), "Probe the document");
+  }
+  for (const alert of few(ofKind("key-withdrawn"))) {
+    add("bad", `${alert.endpoint} showed another key for a moment, and apps took it. Find out who stood between.`,
+      endpointAddress(alert.file, alert.endpoint), "See when");
+  }
+  for (const alert of few(ofKind("too-many-keys"))) {
+    add("bad", `${alert.endpoint} shows too many new keys at once. Find out who answers for its name.`,
+      endpointAddress(alert.file, alert.endpoint), "See which");
+  }
+  for (const alert of few(ofKind("key-undecided"))) {
+    add("care", `${alert.endpoint} has a key that may be gone: what showed it does not answer. Repair that, or deny the key.`,
+      endpointAddress(alert.file, alert.endpoint), "See where");
+  }
+  if (held > 0) {
+    add("care", `${held === 1 ? "A new key waits" : `${held} new keys wait`} for a decision. Approve or deny.`, "#/pending", "Decide");
+  }
+  for (const alert of few(ofKind("unannounced-key"))) {
+    add("care", `${alert.endpoint} has a key that nobody announced. Deny it if nobody renewed the certificate.`,
+      endpointAddress(alert.file, alert.endpoint), "Probe the endpoint");
+  }
+  for (const expiry of few(expiries.filter(({ at, kind }) => kind !== "document" && at - time < soon))) {
+    const left = expiry.at <= time ? "has expired" : `expires in ${span(expiry.at - time)}`;
+    const tone = expiry.at - time < verySoon ? "bad" : "care";
+    if (expiry.kind === "key-set") {
+      add(tone, `The key set of ${expiry.file} ${left}. Sign the next one.`, "#/key-sets", "See the key sets");
+    } else {
+      add(tone, `The certificate of ${expiry.endpoint} ${left}. Stage the next key before it is used.`,
+        endpointAddress(expiry.file, expiry.endpoint), "Stage a key");
+    }
+  }
+  for (const expiry of few(expiries.filter(({ at, kind }) => kind === "document" && at - time < soon))) {
+    add("bad", `${expiry.file} expires in ${span(expiry.at - time)} and was not signed again.${leader ? "" : " Is a leader running?"}`,
+      documentAddress(expiry.file), "Probe the document");
+  }
+  const unreachable = ofKind("unreachable");
+  if (unreachable.length === 1) {
+    add("care", `${unreachable[0].endpoint} cannot be reached.`, endpointAddress(unreachable[0].file, unreachable[0].endpoint), "See why");
+  } else if (unreachable.length > 1) {
+    add("care", `${unreachable.length} endpoints cannot be reached.`, "#/endpoints", "See which");
+  }
+  for (const alert of few(ofKind("left-configuration"))) {
+    add("care", `${alert.endpoint} left the configuration, and apps keep its last pins. Bring it back, or take it out.`,
+      documentAddress(alert.file), "Probe the document");
+  }
+  return ["bad", "care"].flatMap((tone) => actions.filter((action) => action.tone === tone));
+}
+
+function few(list) {
+  return list.slice(0, mostOfAKind);
+}

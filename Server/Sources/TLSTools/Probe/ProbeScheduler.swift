@@ -1,0 +1,263 @@
+import SslPinningPlatform
+import SslPinningRules
+
+/// The jobs of one probe thread: those that queue, and the connections of those that were admitted.
+/// Belongs to that thread.
+final class ProbeScheduler {
+  /// One connection, and whose it is.
+  private struct Open {
+    let session: ProbeSession
+    let job: UInt64
+    let route: Int
+    let place: Int
+    let address: Endpoint?
+  }
+
+  /// When to look at something again although nothing happened to it.
+  private struct Alarm: Comparable {
+    enum Subject {
+      case job(UInt64)
+      case connection(UInt64)
+    }
+
+    let time: Deadline
+    let subject: Subject
+
+    static func < (one: Alarm, other: Alarm) -> Bool { one.time < other.time }
+    static func == (one: Alarm, other: Alarm) -> Bool { one.time == other.time }
+  }
+
+  /// Has the name at the end of a route looked up.
+  typealias LookUp = (_ job: ProbeRequest, _ route: Int, _ until: Deadline) -> Void
+  /// The addresses that such a lookup found not long ago.
+  typealias Recall = (_ job: ProbeRequest, _ route: Int) -> [Endpoint]?
+
+  /// The most connections before jobs queue.
+  static let limit = 512
+  /// The most addresses of one name that are looked at.
+  static let addressLimit = 16
+
+  private let client: ProbeClient
+  private let events: ProbeEvents
+  private let lookUp: LookUp
+  private let recall: Recall
+  private var queue: [ProbeRequest] = []
+  private var works: [UInt64: ProbeJob] = [:]
+  private var connections: [UInt64: Open] = [:]
+  private var alarms = PriorityQueue<Alarm>()
+  private var lastSerial: UInt64 = 0
+  /// Those that are over, until somebody is told.
+  private var over: [ProbeJob] = []
+
+  init(
+    client: ProbeClient, events: ProbeEvents, recall: @escaping Recall = { _, _ in nil },
+    lookUp: @escaping LookUp
+  ) {
+    self.client = client
+    self.events = events
+    self.recall = recall
+    self.lookUp = lookUp
+  }
+
+  /// Milliseconds until something may be due; -1: nothing is.
+  var pause: Int32 { alarms.first?.time.pollTimeout ?? -1 }
+
+  func begin(_ job: ProbeRequest) {
+    queue.append(job)
+    alarms.insert(Alarm(time: job.deadline, subject: .job(job.id)))
+  }
+
+  /// Lets jobs in while there is room.
+  func admit() {
+    guard !queue.isEmpty else { return }
+    var admitted = 0
+    while admitted < queue.count, connections.count < Self.limit {
+      start(queue[admitted])
+      admitted += 1
+    }
+    queue.removeFirst(admitted)
+  }
+
+  /// Tells whoever asked for what is over by now. All at once: who is told one by one is woken for each.
+  func tell() {
+    guard !over.isEmpty else { return }
+    let told = over
+    over.removeAll(keepingCapacity: true)
+    for work in told { work.complete() }
+  }
+
+  func cancel(_ id: UInt64) { drop(id, .cancelled) }
+
+  /// Ends what is left as cancelled.
+  func stop() {
+    for id in queue.map(\.id) + works.keys { drop(id, .cancelled) }
+    tell()
+  }
+
+  /// Dials the addresses that were found.
+  func dial(_ id: UInt64, _ route: Int, _ result: Result<[Endpoint], NameResolver.Failure>) {
+    guard let work = works[id],
+      work.lookups.removeValue(forKey: route) != nil
+    else { return }
+    switch result {
+    case .success(let addresses): dial(addresses, for: work, on: route)
+    case .failure(let failure):
+      let host =
+        if case .tunnel(let host, _, _) = work.job.routes[route] { host } else { work.job.host }
+      fail(work, .dns(host: host, reason: failure.reason), on: route)
+    }
+    work.isDialling = false
+    finish(work)
+  }
+
+  /// Something happened on a connection.
+  func advance(_ token: UInt64) {
+    guard let open = connections[token] else { return }
+    note(open.session.advance(), of: token, open)
+  }
+
+  /// Looks at whatever a time was up for.
+  func expire() {
+    while let alarm = alarms.first, alarm.time.hasPassed {
+      _ = alarms.popFirst()
+      switch alarm.subject {
+      case .connection(let serial):
+        guard let open = connections[serial] else { continue }
+        open.session.alarm = nil
+        note(open.session.expire(), of: serial, open)
+      case .job(let id): expire(job: id)
+      }
+    }
+  }
+
+  private func start(_ job: ProbeRequest) {
+    guard !job.deadline.hasPassed else { return job.fail(.timeout(.queue)) }
+    let work = ProbeJob(job)
+    works[job.id] = work
+    work.isDialling = true
+    for (index, route) in job.routes.enumerated() {
+      let (host, port, known) =
+        switch route {
+        case .direct, .directInTurn: (job.host, job.port, job.addresses)
+        case .tunnel(let host, let port, _): (host, port, [])
+        }
+      let addresses =
+        !known.isEmpty
+        ? known
+        : NumericAddress.canonical(host).map { [Endpoint(address: $0, port: port)] }
+      guard let addresses else {
+        let until = min(Deadline.after(milliseconds: job.limits.lookup), job.deadline(of: index))
+        work.lookups[index] = until
+        alarms.insert(Alarm(time: until, subject: .job(job.id)))
+        lookUp(job, index, until)
+        continue
+      }
+      dial(addresses, for: work, on: index)
+    }
+    work.isDialling = false
+    finish(work)
+  }
+
+  private func dial(_ addresses: [Endpoint], for work: ProbeJob, on route: Int) {
+    var known = Set<Endpoint>()
+    let addresses = addresses.filter { known.insert($0).inserted }.prefix(Self.addressLimit)
+    guard !addresses.isEmpty else {
+      return fail(work, .dns(host: work.job.host, reason: "no address"), on: route)
+    }
+    switch (work.job.purpose, work.job.routes[route]) {
+    case (.survey, .direct):
+      work.expect(addresses.count, on: route)
+      for (place, address) in addresses.enumerated() {
+        open([address], for: work, on: route, place: place, address: address)
+      }
+    case (.survey, .tunnel), (.survey, .directInTurn), (.one, _):
+      work.expect(1, on: route)
+      open(Array(addresses), for: work, on: route, place: 0, address: nil)
+    }
+  }
+
+  private func open(
+    _ candidates: [Endpoint], for work: ProbeJob, on route: Int, place: Int, address: Endpoint?
+  ) {
+    let job = work.job
+    lastSerial += 1
+    let serial = lastSerial
+    let tunnel: ProbeSession.Tunnel? =
+      if case .tunnel(let host, let port, let trust) = job.routes[route] {
+        ProbeSession.Tunnel(target: job.tunnelTarget, host: host, port: port, trust: trust)
+      } else { nil }
+    let session = ProbeSession(
+      ProbeSession.Plan(
+        host: job.host, tunnel: tunnel, limits: job.limits, deadline: job.deadline(of: route)),
+      candidates: candidates, client: client, signal: events.signal,
+      watch: { [events] in events.watch($0, token: serial) })
+    let open = Open(session: session, job: job.id, route: route, place: place, address: address)
+    work.sessions.insert(serial)
+    connections[serial] = open
+    note(session.start(), of: serial, open)
+  }
+
+  private func note(_ progress: ProbeSession.Progress, of serial: UInt64, _ open: Open) {
+    guard let work = works[open.job] else { return }
+    switch progress {
+    case .waits:
+      // One alarm at a time, unless an earlier one is needed: most connections never hear theirs.
+      let time = open.session.until
+      if let alarm = open.session.alarm, alarm <= time { return }
+      open.session.alarm = time
+      alarms.insert(Alarm(time: time, subject: .connection(serial)))
+      return
+    case .failed(let error):
+      work.note(
+        error, on: open.route, place: open.place, at: open.address,
+        blame: open.session.blame(for: error))
+    case .shook(let session, let endpoint):
+      work.judge(
+        session, on: open.route, place: open.place, at: endpoint, isTunnel: open.address == nil)
+    }
+    open.session.close()
+    connections[serial] = nil
+    work.sessions.remove(serial)
+    finish(work)
+  }
+
+  private func fail(_ work: ProbeJob, _ error: ProbeError, on route: Int) {
+    work.expect(1, on: route)
+    let isTunnel = if case .tunnel = work.job.routes[route] { true } else { false }
+    work.note(error, on: route, place: 0, at: nil, blame: isTunnel ? .proxy : .server)
+  }
+
+  private func finish(_ work: ProbeJob) {
+    guard work.isOver, works.removeValue(forKey: work.job.id) != nil else { return }
+    over.append(work)
+  }
+
+  private func expire(job id: UInt64) {
+    guard let work = works[id] else {
+      guard queue.contains(where: { $0.id == id && $0.deadline.hasPassed }) else { return }
+      return drop(id, .timeout(.queue))
+    }
+    for (route, until) in work.lookups where until.hasPassed {
+      work.lookups[route] = nil
+      // A job whose whole time is up gains nothing by an address.
+      if !work.job.deadline.hasPassed, let addresses = recall(work.job, route) {
+        work.remembered.insert(route)
+        work.isDialling = true
+        dial(addresses, for: work, on: route)
+        work.isDialling = false
+      } else {
+        fail(work, .timeout(.dns), on: route)
+      }
+    }
+    finish(work)
+  }
+
+  private func drop(_ id: UInt64, _ error: ProbeError) {
+    if let index = queue.firstIndex(where: { $0.id == id }) {
+      queue.remove(at: index).fail(error)
+    }
+    guard let work = works.removeValue(forKey: id) else { return }
+    for serial in work.sessions { connections.removeValue(forKey: serial)?.session.close() }
+    work.job.fail(error)
+  }
+}

@@ -1,0 +1,58 @@
+import Foundation
+
+/// Ends the wait of a thread for a socket, from another thread. Once used it stays.
+package final class SelfPipe: Sendable {
+  /// What a wait ended with.
+  package enum Reason {
+    case woken
+    case ready
+    case timedOut
+  }
+
+  private let reading: Int32
+  private let writing: Int32
+
+  package init() {
+    var ends: [Int32] = [-1, -1]
+    if pipe(&ends) == 0 {
+      for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    }
+    (reading, writing) = (ends[0], ends[1])
+  }
+
+  deinit {
+    close(reading)
+    close(writing)
+  }
+
+  /// Ends the wait that is under way, and every later one.
+  package func wake() {
+    var byte: UInt8 = 0
+    _ = write(writing, &byte, 1)
+  }
+
+  /// Waits until a socket has something to read (or has ended), for a wake-up, or so many
+  /// milliseconds.
+  package func wait(for socket: Int32 = -1, milliseconds: Int) -> Reason {
+    let end = ContinuousClock.now + .milliseconds(milliseconds)
+    while true {
+      var files = [
+        pollfd(fd: reading, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
+      ]
+      let left = max(0, Int32(clamping: (end - .now).milliseconds))
+      let count = poll(&files, nfds_t(files.count), left)
+      if files[0].revents != 0 { return .woken }
+      if files[1].revents != 0 { return .ready }
+      if count == 0 || (count < 0 && errno != EINTR) { return .timedOut }
+    }
+  }
+}
+
+extension Duration {
+  /// In whole milliseconds, rounded up.
+  package var milliseconds: Int64 {
+    let (seconds, attoseconds) = components
+    return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+  }
+}

@@ -1,0 +1,100 @@
+import CanonicalJSON
+import Foundation
+
+/// Reads whole files that a user names.
+///
+/// - Bounded in size: `/dev/zero`, a disk image, an endless pipe end in an error.
+/// - Bounded in time: a pipe that nobody writes to ends in an error. Only standard input is waited on
+///   for as long as the user likes.
+/// - A pipe is as good as a file: `<(…)` of a shell is one.
+enum InputFile {
+  /// What stands for standard input.
+  static let standardInput = "-"
+  /// Milliseconds that a pipe may stay silent.
+  private static let patience: Int32 = 15_000
+
+  /// Whether something is there under this name, whatever it is.
+  static func exists(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0
+  }
+
+  /// What messages call a file that was named on the command line.
+  static func name(of path: String) -> String { path == standardInput ? "standard input" : path }
+
+  /// Standard input can be read once: it is the key or the document.
+  static func refuseSharedInput(
+    _ path: String, _ invocation: Invocation
+  ) throws(CommandFailure) {
+    guard path == standardInput, invocation.arguments.contains(standardInput) else { return }
+    throw .usage("standard input cannot be both; hint: pass one of them as a file")
+  }
+
+  /// The bytes of a file, or of standard input for `-`.
+  ///
+  /// - Throws: ``CommandFailure/couldNotFindOut(_:)``.
+  static func read(_ path: String, limit: Int) throws(CommandFailure) -> [UInt8] {
+    if path == standardInput {
+      return try contents(of: STDIN_FILENO, name(of: path), limit: limit, patience: -1)
+    }
+    // NONBLOCK: opening a pipe without a writer would wait for one.
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else { throw unreadable(path, errno) }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw unreadable(path, errno) }
+    return switch status.st_mode & S_IFMT {
+    case S_IFDIR: throw .couldNotFindOut("cannot read \(path): it is a directory")
+    case S_IFREG: try contents(of: descriptor, path, limit: limit, patience: -1)
+    default: try contents(of: descriptor, path, limit: limit, patience: patience)
+    }
+  }
+
+  /// The strict JSON in a file, or on standard input for `-`.
+  ///
+  /// - Throws: ``CommandFailure/couldNotFindOut(_:)``, and ``CommandFailure/no(_:)`` for what was read
+  ///   and is no JSON.
+  static func json(_ path: String) throws(CommandFailure) -> JSONValue {
+    let bytes = try read(path, limit: JSONLimits.standard.maximumBytes)
+    do throws(JSONError) { return try JSONValue(parsing: bytes) } catch {
+      throw .no("\(name(of: path)) is not strict JSON: \(error)")
+    }
+  }
+
+  private static func contents(
+    of descriptor: Int32, _ name: String, limit: Int, patience: Int32
+  ) throws(CommandFailure) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let ready = poll(&wait, 1, patience)
+      if ready < 0, errno == EINTR { continue }
+      guard ready != 0 else {
+        throw .couldNotFindOut("cannot read \(name): nothing came for \(patience / 1000) seconds")
+      }
+      let count = Foundation.read(descriptor, &chunk, chunk.count)
+      if count < 0, errno == EINTR || errno == EAGAIN { continue }
+      guard count >= 0 else { throw unreadable(name, errno) }
+      guard count > 0 else { return bytes }
+      guard bytes.count + count <= limit else {
+        throw .couldNotFindOut("cannot read \(name): it has more than \(limit) bytes")
+      }
+      bytes += chunk.prefix(count)
+    }
+  }
+
+  private static func unreadable(_ path: String, _ code: Int32) -> CommandFailure {
+    guard !isText(path) else {
+      return .usage(
+        "the text of a key or a token stands where a file is named; hint: put it into a file, and name that"
+      )
+    }
+    return .couldNotFindOut("cannot read \(path): \(Terminal.reason(code))")
+  }
+
+  /// Whether it cannot be a path that somebody meant: a key's own text, or a token's.
+  static func isText(_ path: String) -> Bool {
+    path.utf8.count >= PATH_MAX || path.contains(where: \.isNewline) || Secrets.isOne(path)
+  }
+}

@@ -1,0 +1,105 @@
+import SslPinningRules
+import Testing
+
+@testable import RegistryCore
+@testable import RegistryServer
+
+@Suite("Which vantage points answer, and what ends with an endpoint")
+struct VantageMetricsTests {
+  private static let now: Int64 = 1_780_000_000
+  private let metrics = ServerMetrics(version: "1", started: Self.now)
+
+  private func observation(
+    _ vantage: String, _ cause: ProbeFailureCause?
+  ) -> ProbeObservation {
+    ProbeObservation(
+      vantage: vantage,
+      outcome: cause == nil
+        ? .accepted(SeenChain(leaf: SeenCertificate(pin: pin(1)))) : .unreachable(reason: "gone"),
+      cause: cause)
+  }
+
+  private func probed(_ cause: ProbeFailureCause?) -> [VantageMetrics.Change] {
+    metrics.vantages.probed(
+      ProbeResult(observations: [observation("direct", nil), observation("oslo", cause)]))
+  }
+
+  private var isUp: Double? {
+    get throws {
+      try PrometheusPage(metrics.exposition(at: Self.now))
+        .samples["ssl_pinning_vantage_up{vantage=\"oslo\"}"]
+    }
+  }
+
+  @Test(
+    "a silent one is 0 at once and told once; so is its return; other failures say nothing of it")
+  func silence() throws {
+    metrics.vantages.configured(["oslo"])
+    #expect(probed(.timeout).isEmpty)
+    #expect(try isUp == nil)
+    #expect(probed(nil).isEmpty)
+    #expect(try isUp == 1)
+    #expect(probed(.vantage) == [.init(vantage: "oslo", reason: "gone")])
+    #expect(probed(.vantage).isEmpty)
+    #expect(probed(.timeout).isEmpty)
+    #expect(try isUp == 0)
+    #expect(probed(.refused) == [.init(vantage: "oslo", reason: nil)])
+    #expect(try isUp == 1)
+    #expect(probed(nil).isEmpty)
+    let page = try PrometheusPage(metrics.exposition(at: Self.now))
+    let failures = "ssl_pinning_vantage_probe_failures_total{vantage=\"oslo\",cause="
+    #expect(page.samples[failures + "\"vantage\"}"] == 2)
+    #expect(page.samples[failures + "\"timeout\"}"] == 2)
+    #expect(page.samples[failures + "\"refused\"}"] == 1)
+    metrics.vantages.configured([])
+    #expect(try isUp == nil)
+  }
+
+  @Test("ports of one name are told apart; what is taken out or paused leaves with all its series")
+  func leaving() throws {
+    let name = try HostName("a.example")
+    let (good, dead) = (
+      WatchedEndpoint(fqdn: name), WatchedEndpoint(fqdn: name, port: 9443)
+    )
+    let ids: Set<String> = [good.id, dead.id]
+    metrics.watches(["a.json": ids], paused: [:], from: [])
+    let probe = { (endpoint: WatchedEndpoint, failure: ProbeFailureCause?) in
+      metrics.probed(
+        at: endpoint, in: "a.json", taking: .zero, failure: failure,
+        leaves: failure == nil ? [SeenCertificate(pin: pin(1), notAfter: Self.now + 9)] : [],
+        at: Self.now)
+    }
+    probe(good, nil)
+    probe(dead, nil)
+    probe(dead, .refused)
+    let series = { (metrics: ServerMetrics) in
+      try PrometheusPage(metrics.exposition(at: Self.now)).order.filter { $0.contains(":9443") }
+    }
+    #expect(try series(metrics).count == 4)
+    metrics.watches(["a.json": [good.id]], paused: ["a.json": [dead.id]], from: [])
+    #expect(try series(metrics).isEmpty)
+    // Somebody asks for a probe a paused endpoint: it counts, and leaves nothing behind.
+    probe(dead, .refused)
+    #expect(try series(metrics).isEmpty)
+    let page = try PrometheusPage(metrics.exposition(at: Self.now + 121))
+    #expect(page.samples["ssl_pinning_probe_failures_total{cause=\"refused\"}"] == 2)
+    #expect(page.samples["ssl_pinning_errors{file=\"a.json\"}"] == 0)
+    #expect(
+      page.samples[
+        "ssl_pinning_last_probe_timestamp_seconds{endpoint=\"a.example:443\",fqdn=\"a.example\"}"]
+        == Double(Self.now))
+  }
+
+  @Test("the process tells what it takes of its machine")
+  func process() throws {
+    let page = try PrometheusPage(metrics.exposition(at: Self.now))
+    for name in [
+      "process_resident_memory_bytes", "process_open_fds", "process_max_fds", "process_threads",
+    ] {
+      #expect(try #require(page.samples[name]) >= 1, "\(name)")
+      #expect(page.types[name] == "gauge")
+    }
+    #expect(try #require(page.samples["process_cpu_seconds_total"]) >= 0)
+    #expect(page.types["process_cpu_seconds_total"] == "counter")
+  }
+}

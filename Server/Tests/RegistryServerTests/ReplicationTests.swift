@@ -1,0 +1,69 @@
+import SslPinningPlatform
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("A server that leads and loses the leadership")
+struct ReplicationTests {
+  private let store = TroubledStore()
+  private let observer = ScriptedObserver()
+  private let log = LogCollector()
+  private let gate = Gate()
+  private let file: String
+  private let duty: Replication
+
+  init() throws {
+    let health = ServiceHealth()
+    let tls = TLSConfiguration(confirmations: 1)
+    let document = try #require(try configuration("keys: [{fqdn: a.example}]").documents.first)
+    file = document.file
+    let coordinator = DocumentCoordinator(
+      CoordinatorSettings(document, tls: tls),
+      services: CoordinatorServices(
+        signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
+        published: PublishedDocuments(files: [document.file]), health: health, log: log.log))
+    duty = Replication(
+      MonitoringPlan(coordinators: [coordinator], observer: observer, tls: tls), store: store,
+      clock: TestClock(), health: health, log: log.log,
+      metrics: ServerMetrics(version: "test", started: 0))
+    observer.show(.accepted(pin(1)), at: "a.example")
+  }
+
+  @Test("says so at once, while the store keeps what it found out waiting")
+  func whileItWrites() async throws {
+    await store.hold(at: gate)
+    let leading = Task { await duty.lead() }
+    #expect(await eventually { gate.count == 1 })
+    #expect(duty.isLeading && log.events("leading").count == 1)
+    try await loseLeadership()
+    // The write is still held up: nothing but the leadership ended.
+    #expect(try await store.record(named: file) == nil)
+    await end(leading)
+  }
+
+  @Test("says so at once, while the store keeps it from reading what the one before left")
+  func whileItReads() async throws {
+    await store.hold(readsAt: gate)
+    let leading = Task { await duty.lead() }
+    #expect(await eventually { gate.count == 1 })
+    #expect(duty.isLeading)
+    try await loseLeadership()
+    await end(leading)
+    // It came to no probe.
+    #expect(observer.probes(at: "a.example") == 0)
+  }
+
+  private func loseLeadership() async throws {
+    await store.endLeadership()
+    #expect(await eventually { !log.events("not_leading").isEmpty })
+    #expect(!duty.isLeading)
+  }
+
+  private func end(_ leading: Task<Void, Never>) async {
+    gate.open()
+    leading.cancel()
+    await leading.value
+    #expect(log.events("leading").count == 1 && log.events("not_leading").count == 1)
+  }
+}

@@ -1,0 +1,111 @@
+import CanonicalJSON
+import TestSupport
+import Testing
+
+extension ConsoleTests {
+  @Suite("Keeping up")
+  struct Refreshing {
+    /// Has timers of ten seconds and more go off in a fifth of one, on all pages from now on.
+    private static let hurry = """
+      const wait = window.setTimeout;
+      window.setTimeout = (act, delay, ...rest) => wait(act, delay >= 10000 ? 200 : delay, ...rest);
+      """
+
+    private static func document(health: String, total: Int = 3) -> String {
+      let counts = #"{"observed":0,"held":0,"staged":0,"active":1,"retiring":0}"#
+      let items = (0..<3).map { number in
+        """
+        {"id":"host-\(number):443","fqdn":"host-\(number)","port":443,"address":null,"patterns":[],
+         "interval":"1m","approval":"auto","paused":false,"source":"configured",
+         "health":"\(number == 1 ? health : "ok")","worstKeyState":"active","counts":\(counts),
+         "alerts":0,"certificateExpires":null,"lastProbe":null}
+        """
+      }.joined(separator: ",")
+      return """
+        {"file":"a.json","published":null,"endpoints":3,"counts":\(counts),"alerts":0,
+         "defaults":{"interval":"1m","approval":"auto","probes":3,"grace":1},"vantages":["direct"],
+         "alertsAboutDocument":[],
+         "page":{"offset":0,"limit":50,"total":\(total),"items":[\(items)]}}
+        """
+    }
+
+    @Test("a page renews itself and keeps the focus, what is typed, the place and an open dialog")
+    func renewal() async throws {
+      let server = try CannedServer()
+      server.answer("documents/a.json", Self.document(health: "ok"))
+      let browser = try await Browser.shared()
+      let script = try await browser.runOnNewPages(Self.hurry)
+      let page = try await ConsolePage.open(
+        server.origin, token: "any", at: "#/document/a.json", heading: "a.json")
+      try await browser.setSize(width: 1280, height: 300)
+      try await browser.run(
+        """
+        document.querySelector("main a[href*='host-2']").focus();
+        window.scrollTo(0, 150);
+        window.kept = document.querySelector("main a[href*='host-2']");
+        """)
+      server.answer("documents/a.json", Self.document(health: "failing"))
+      try await page.wait(for: "Failing", in: "tbody")
+      let isKept = """
+        return document.activeElement === window.kept && window.kept.isConnected
+          && Math.abs(window.scrollY - 150) < 2;
+        """
+      #expect(try await browser.run(isKept).boolValue == true)
+
+      try await browser.setSize(width: 1280, height: 900)
+      try await page.press("Add an endpoint")
+      try await page.fill("Host", with: "half.exam")
+      server.answer("documents/a.json", Self.document(health: "alarm"))
+      try await page.wait(for: "Alarm", in: "tbody")
+      #expect(try await browser.focused()?.label().hasPrefix("Host") == true)
+      try await browser.focused()?.type("ple.com")
+      let typed = "return document.querySelector('dialog[open] input').value"
+      #expect(try await browser.run(typed).stringValue == "half.example.com")
+      try await browser.press(.escape)
+
+      // Out of order for a while: what is known stays, and a sentence says so.
+      server.answer("documents/a.json", #"{"error":"the database is locked"}"#, status: 503)
+      try await page.wait(
+        for: "The database is locked. What you see may be out of date.", in: "#trouble")
+      try await page.wait(for: "Alarm", in: "tbody")
+      server.answer("documents/a.json", Self.document(health: "ok"))
+      try await page.wait(untilGone: "out of date", in: "#trouble")
+      try await page.wait(untilGone: "Alarm", in: "tbody")
+
+      // The token ends meanwhile.
+      server.answer(
+        "documents/a.json",
+        #"{"error":"the token has expired","hint":"ssl-pinning token prints another"}"#, status: 401
+      )
+      try await page.waitForHeading("Sign in")
+      try await page.wait(for: "The token has expired. Hint: ssl-pinning token prints another.")
+      #expect(try await page.troubles(expecting: [401, 503]) == [])
+      try await browser.runNoMore(script)
+      await server.stop()
+    }
+
+    @Test("nothing is asked for while nobody probes")
+    func hidden() async throws {
+      let server = try CannedServer()
+      server.answer("denials", #"{"denials":[]}"#)
+      let browser = try await Browser.shared()
+      let script = try await browser.runOnNewPages(
+        Self.hurry
+          + "let state = 'visible'; window.hide = () => { state = 'hidden'; };"
+          + "Object.defineProperty(document, 'visibilityState', { get: () => state });")
+      let page = try await ConsolePage.open(
+        server.origin, token: "any", at: "#/denied", heading: "Denied keys")
+      #expect(await eventually { server.requests(of: "denials") > 2 })
+      try await browser.run("window.hide()")
+      try await page.browser.wait(until: "performance.now() > 0")
+      // What was under way may still arrive; then several intervals pass without a call.
+      let pause = "return new Promise((done) => setTimeout(done, 600))"
+      try await browser.run(pause)
+      let before = server.requests(of: "denials")
+      try await browser.run(pause)
+      #expect(server.requests(of: "denials") == before)
+      try await browser.runNoMore(script)
+      await server.stop()
+    }
+  }
+}

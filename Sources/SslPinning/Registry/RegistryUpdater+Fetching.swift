@@ -1,0 +1,254 @@
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+
+/// Fetching, judging what comes back, and putting it in force.
+extension RegistryUpdater {
+  typealias Fetch = RegistrySource.Fetch
+
+  /// A fetch under way.
+  struct Flight {
+    let number: UInt64
+    let task: Task<Result<Bool, SslPinningError>, Never>
+    /// Whether it asks past caches.
+    let bypassesCaches: Bool
+    /// Whether "unchanged" is no answer to it.
+    let isAnew: Bool
+    /// When it began, by the clock that is never set.
+    let begun: Int64
+    /// Whether the app's own URL has answered. Mirrors may be silent for long after that.
+    var isAnswered = false
+
+    /// Whether it is worth waiting for: it hangs no longer than a mirror is waited for.
+    func isPrompt(at now: Int64) -> Bool {
+      !isAnswered && Double(now - begun) < RegistryRound.patience
+    }
+  }
+
+  /// The fetch under way, or one that starts now.
+  func flight(_ state: inout State, _ fetch: @escaping Fetch, bypassingCaches: Bool) -> Flight {
+    if let running = state.refreshing, !running.isAnswered { return running }
+    return begin(&state, fetch, bypassingCaches: bypassingCaches)
+  }
+
+  /// Starts a fetch; from now on others join this one.
+  ///
+  /// - Parameter anew: whether "unchanged" is no answer: after a refusal, since a mirror whose tag never
+  ///   changes would keep a rotation away for good.
+  func begin(
+    _ state: inout State, _ fetch: @escaping Fetch, bypassingCaches: Bool, anew: Bool = false
+  ) -> Flight {
+    let clock = clocks.wall()
+    let asked = state.trusted
+    let isUseless = anew || asked.isExpired(at: clock)
+    let visitor = RegistryVisitor(
+      asked: asked, tag: isUseless ? nil : state.tag, bypassesCaches: bypassingCaches,
+      time: asked.time(at: clock), fetch: fetch)
+    state.flights += 1
+    let number = state.flights
+    let task = Task {
+      let (result, isNews) = await self.round(visitor, anew: anew) {
+        self.state.withLock {
+          if $0.refreshing?.number == number { $0.refreshing?.isAnswered = true }
+        }
+      }
+      // Before it is stored: a disk that hangs must keep nobody from the next fetch.
+      self.land(number)
+      if isNews { await self.persist() }
+      return result
+    }
+    let flight = Flight(
+      number: number, task: task, bypassesCaches: bypassingCaches, isAnew: anew,
+      begun: clocks.steady())
+    state.refreshing = flight
+    return flight
+  }
+
+  /// From now on nobody joins this fetch.
+  private func land(_ number: UInt64) {
+    state.withLock { if $0.refreshing?.number == number { $0.refreshing = nil } }
+  }
+
+  private enum Word {
+    case answered(place: Int, Visit)
+    case secondPassed(place: Int)
+  }
+
+  /// Asks the app's own URL and, where that one fails or is slow, the mirrors.
+  ///
+  /// - Parameter ownAnswered: called when the app's own URL has answered.
+  /// - Returns: whether the pins changed, or why the app's own URL brought nothing; and whether there is
+  ///   something to store.
+  private func round(
+    _ visitor: RegistryVisitor, anew: Bool, ownAnswered: () -> Void
+  ) async -> (Result<Bool, SslPinningError>, isNews: Bool) {
+    let places = [.own] + visitor.asked.mirrors.map(RegistrySource.Place.mirror)
+    let (words, tell) = AsyncStream.makeStream(of: Word.self)
+    let clocks = clocks
+    let ask = { (place: Int) -> Task<Void, Never>? in
+      Task {
+        let visit = await self.ask(places[place], by: visitor)
+        // Who comes when the round is over has put in force what is newer all the same.
+        if case .terminated = tell.yield(.answered(place: place, visit)), visit.isNews {
+          await self.persist()
+        }
+      }
+      guard place + 1 < places.count else { return nil }
+      return Task {
+        try? await clocks.sleep(RegistryRound.patience)
+        tell.yield(.secondPassed(place: place))
+      }
+    }
+    var round = RegistryRound(places: places.count, isAnew: anew)
+    var (isNews, isChange) = (false, false)
+    var failure: SslPinningError?
+    var hasNewer = false
+    var patience = ask(0)
+    for await word in words {
+      let next: Int?
+      switch word {
+      case .secondPassed(let place): next = round.secondPassed(for: place)
+      case .answered(let place, let visit):
+        isNews = isNews || visit.isNews
+        if place == 0 { ownAnswered() }
+        switch visit.result {
+        case .success(let news):
+          hasNewer = hasNewer || news.isNewer
+          isChange = isChange || news.isChange
+        // Of the app's own URL alone: a mirror that says nothing new must not hide that it is gone.
+        case .failure(let error): if place == 0 { failure = error }
+        }
+        next = round.answer(visit.answer, of: place)
+      }
+      if round.isOver { break }
+      guard let next else { continue }
+      patience?.cancel()
+      patience = ask(next)
+    }
+    patience?.cancel()
+    tell.finish()
+    for await case .answered(_, let visit) in words { isNews = isNews || visit.isNews }
+    if let failure {
+      let failures = state.withLock { state in
+        state.schedule.failed(retryAfter: failure.retryAfter)
+        return state.schedule.failures
+      }
+      events.send(.refreshFailed(failure, consecutive: failures))
+      guard hasNewer else { return (.failure(failure), isNews) }
+    } else {
+      state.withLock { $0.schedule.succeeded(at: clocks.steady()) }
+    }
+    if !isChange { events.send(.registryConfirmed(status)) }
+    return (.success(isChange), isNews)
+  }
+
+  /// What is to be in force next.
+  struct Change {
+    var registry: TrustedRegistry
+    /// `nil`: as before, or the cache if it is another document.
+    var origin: RegistryStatus.Origin?
+    /// The tag of its document, where it has come with one.
+    var tag: DocumentTag?
+  }
+
+  /// Puts in force what `make` makes of the registry in force.
+  ///
+  /// It is made without holding the lock that verdicts take, and made again if another change came first: a
+  /// fetch, and what another process had stored, may end at one time, and neither takes the other back.
+  ///
+  /// - Returns: whether its pins are others than before.
+  func put(
+    _ make: (TrustedRegistry) -> Change?
+  ) throws(SslPinningError) -> Bool {
+    while true {
+      let (base, revision) = state.withLock { ($0.trusted, $0.revision) }
+      guard let change = make(base) else { return false }
+      let newer = change.registry
+      let policy = try Self.policy(of: newer, config)
+      let now = newer.time(at: clocks.wall())
+      let isChange = newer.pins(differFrom: base)
+      let isSameDocument = newer.isSameDocument(as: base)
+      let pinsChanged = state.withLock { state -> (@Sendable () -> Void)?? in
+        guard state.revision == revision else { return nil }
+        state.revision += 1
+        state.trusted = newer
+        state.origin = change.origin ?? (isSameDocument ? state.origin : .cache)
+        // A tag names one document.
+        if !isSameDocument || change.tag != nil { state.tag = change.tag }
+        if isChange || !isSameDocument {
+          state.inForce.replace(with: policy, at: now)
+        } else {
+          // Verdicts stand, and connections need not be judged again.
+          state.inForce.restamp(policy)
+        }
+        return .some(state.pinsChanged)
+      }
+      guard let pinsChanged else { continue }
+      if newer.stamp.fork != base.stamp.fork { tellFork() }
+      if isChange { tellRegistry() }
+      if isChange || !isSameDocument {
+        pinsChanged?()
+        changes.send(())
+      }
+      return isChange
+    }
+  }
+
+  /// Stores what is believed, on a queue of its own, and waits for it: three seconds at most. A disk that
+  /// hangs takes neither the app's threads nor the next refresh with it.
+  func persist() async {
+    let isStored = Locked(false)
+    await firstOf(
+      {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+          self.storage.async {
+            self.storeNow()
+            isStored.withLock { $0 = true }
+            continuation.resume()
+          }
+        }
+      }, { try? await Clocks.systemSleep(3) })
+    if !isStored.withLock({ $0 }) { tellNotStored("the storage does not answer") }
+  }
+
+  /// Stores what is believed, and goes on with what another process knew beyond it.
+  private func storeNow() {
+    guard let store else {
+      // Said once, not with every refresh.
+      let isNew = state.withLock { $0.storage == .kept }
+      if isNew { tellNotStored(config.storage.whyNowhere) }
+      return
+    }
+    let (ours, tag) = state.withLock { ($0.trusted, $0.tag) }
+    do throws(StateStoreError) {
+      let stored = try store.save(ours, tag: tag, under: trust, at: clocks.wall())
+      state.withLock { $0.storage = .kept }
+      guard stored.knowsMore(than: ours) else { return }
+      let clock = clocks.wall()
+      _ = try? put { now in
+        let both = now.merged(with: stored, at: clock)
+        return both.knowsMore(than: now) ? Change(registry: both) : nil
+      }
+    } catch { tellNotStored("\(error)") }
+  }
+
+  private func tellNotStored(_ reason: String) {
+    state.withLock { $0.storage = .failing(reason: reason) }
+    events.send(.registryNotStored(reason: reason))
+  }
+
+  func tellFork() {
+    if let fork = trusted.stamp.fork { events.send(.registryForked(fork)) }
+  }
+
+  /// - Parameter mayResume: whether TLS sessions of this client's own fetches may turn up on a pinned session.
+  func tellRegistry(mayResume: Bool = PinnedTransport.mayResumeOthers) {
+    events.send(.registryInForce(status))
+    let problems = problems
+    if !problems.isEmpty { events.send(.registryProblems(problems)) }
+    guard mayResume, case .live = source else { return }
+    let own = [config.endpointUrl] + trusted.mirrors.map(\.description)
+    let hosts = UnpinnedHosts.listed(among: own + (config.reporting?.urls ?? []), by: lists)
+    if !hosts.isEmpty { events.send(.listedHostsAskedUnpinned(hosts.map(\.description))) }
+  }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+
+/// Carries reports from the inbox to the disk and from there to the collectors.
+///
+/// - On the disk first, sent second, struck off third: whenever the process dies, nothing is lost that
+///   was on the disk, and at worst one report is sent twice.
+/// - One pass at a time; within it each collector is served by itself, so a slow one delays no other.
+actor ReportUploader {
+  private let app: ReportedApp
+  private let collectors: [RegistryURL]
+  private let inbox: Locked<ReportInbox>
+  private let store: ReportStore
+  private let poster: ReportPoster
+  private let clocks: Clocks
+  private let events: @Sendable (ReportingEvent) -> Void
+  private let wake: @Sendable () -> Void
+  /// Tells this process from others, and from its own past.
+  private let owner: String
+  private var lastPass: Task<Void, Never>?
+  private var timer: Task<Void, Never>?
+
+  /// Seconds that one POST may take; less than ``ReportRules/lease``.
+  private static let timeout: Double = 30
+  /// The longest nap, in seconds: the wall clock may be set, or another process have reports.
+  private static let longestNap: Int64 = 3600
+
+  init(
+    config: ReportingConfig, collectors: [RegistryURL], inbox: Locked<ReportInbox>,
+    file: AtomicFile,
+    rules: ReportRules, poster: ReportPoster, clocks: Clocks,
+    events: @escaping @Sendable (ReportingEvent) -> Void, wake: @escaping @Sendable () -> Void
+  ) {
+    app = ReportedApp(
+      bundleID: config.appBundleId, version: config.appVersion, platform: config.appPlatform,
+      platformVersion: config.appPlatformVersion, vendorID: config.appVendorId)
+    self.collectors = collectors
+    self.inbox = inbox
+    store = ReportStore(
+      file: file, rules: rules, urls: collectors.map(\.description), events: events)
+    self.poster = poster
+    self.clocks = clocks
+    self.events = events
+    self.wake = wake
+    owner = Self.randomText()
+  }
+
+  /// Saves what is in the inbox and sends what is due; returns when nothing is due any more.
+  func pass() async {
+    let previous = lastPass
+    let task = Task {
+      await previous?.value
+      await onePass()
+    }
+    lastPass = task
+    await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
+  /// Saves what is in the inbox and ends: nothing is sent, nothing wakes the worker any more.
+  func stop() async {
+    await lastPass?.value
+    timer?.cancel()
+    await save()
+  }
+
+  private func onePass() async {
+    timer?.cancel()
+    let isInboxEmpty = inbox.withLock { $0.isEmpty }
+    if isInboxEmpty, await store.isEmpty() { return }
+    await save()
+    await withTaskGroup(of: Void.self) { group in
+      for collector in collectors { group.addTask { await self.serve(collector) } }
+    }
+    await nap()
+  }
+
+  private func save() async {
+    let seen = inbox.withLock { inbox in
+      defer { inbox = ReportInbox() }
+      return inbox
+    }
+    guard !seen.isEmpty else { return }
+    let urls = collectors.map(\.description)
+    let now = clocks.wall()
+    let dropped = await store.transaction(at: now) { [app] queue in
+      let before = queue.dropped
+      queue.add(seen, app: app, urls: urls, at: now, makeID: Self.randomText)
+      return queue.dropped - before
+    }
+    if dropped > 0 { events(.dropped(failures: dropped)) }
+  }
+
+  private func serve(_ collector: RegistryURL) async {
+    while !Task.isCancelled {
+      let url = collector.description
+      let now = clocks.wall()
+      let claimed = await store.transaction(at: now) { [owner] queue in
+        queue.claim(url, by: owner, at: now)
+      }
+      guard let claimed, await deliver(claimed, to: collector) else { return }
+    }
+  }
+
+  /// Whether the collector may be sent the next report now.
+  private func deliver(_ delivery: ReportQueue.Delivery, to collector: RegistryURL) async -> Bool {
+    let answer: ReportQueue.Answer
+    let reason: String
+    do throws(FetchError) {
+      let answered = try await poster.post(delivery.body, to: collector, timeout: Self.timeout)
+      let now = clocks.wall()
+      let wait = answered.retryAfter.flatMap { RetryAfter.seconds($0, at: now) }
+      answer = .status(answered.status, retryAfter: wait)
+      reason = "status \(answered.status)"
+    } catch {
+      // Whoever was told to stop has learnt nothing about the collector.
+      if Task.isCancelled {
+        await store.transaction(at: clocks.wall()) { $0.release(delivery) }
+        return false
+      }
+      answer = .unreachable
+      reason = "\(error)"
+    }
+    let (now, random) = (clocks.wall(), clocks.random())
+    let settlement = await store.transaction(at: now) { queue in
+      queue.settle(delivery, answer, at: now, random: random)
+    }
+    switch (settlement, answer) {
+    case (.postponed(let until), _):
+      events(.postponed(host: collector.host, until: Date(unixSeconds: until), reason: reason))
+      return false
+    case (.rejected, .status(let status, _)):
+      events(.rejected(host: collector.host, status: status))
+    default: break
+    }
+    return true
+  }
+
+  private func nap() async {
+    let now = clocks.wall()
+    let urls = collectors.map(\.description)
+    let next = await store.transaction(at: now) { [owner] in $0.nextTime(urls, by: owner) }
+    guard let next, !Task.isCancelled else { return }
+    let seconds = next <= now ? 1 : min(next - now, Self.longestNap)
+    timer = Task { [clocks, wake] in
+      do { try await clocks.sleep(Double(seconds)) } catch { return }
+      wake()
+    }
+  }
+
+  /// 128 random bits. Not from the clocks: names must differ even where a test fixes all chance.
+  private static func randomText() -> String {
+    (0..<2).map { _ in String(UInt64.random(in: 1...UInt64.max), radix: 36) }.joined()
+  }
+}

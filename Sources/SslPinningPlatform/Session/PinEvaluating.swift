@@ -1,0 +1,49 @@
+import SslPinningRules
+
+/// Decides over the connections of pinned transports. The SDK's client is one.
+///
+/// The transports ask on threads where waiting stalls every `URLSession` of the process: answers
+/// come from memory, at once.
+public protocol PinEvaluating: AnyObject, Sendable {
+  /// A number that grows whenever a verdict could turn out differently: new pins, a denied key. A
+  /// connection accepted under the present one is not judged again.
+  var generation: UInt64 { get }
+
+  /// The times at one of which the dates of a chain must hold, now; `nil` means the system's clock.
+  ///
+  /// A registry's signer vouches for the `issued` of the statement in force: a device whose clock is
+  /// wrong is served by that. Asked with every handshake.
+  ///
+  /// - Warning: whatever is returned here replaces the clock. A time in the past revives expired
+  ///   certificates, so beside the clock only a signed time may stand here.
+  var time: TrustTime? { get }
+
+  /// The verdict on one connection, now.
+  func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation
+
+  /// Whether an entry speaks of the host. On Apple's systems requests without a session go to each listed host
+  /// over a session of its own, because HTTP/2 may carry requests to several hosts over one connection.
+  func lists(_ host: HostName) -> Bool
+
+  /// Is told every verdict, accepted or refused, and what is known of the connection.
+  func record(_ evaluation: PinEvaluation, of connection: ConnectionFacts)
+
+  /// Whether asking for a newer registry could change this refusal; then ``refresh(after:)`` is
+  /// awaited before the connection is judged a second time. A judge may begin to ask at once: the
+  /// transport has yet to park the request.
+  func requestRefresh(after refusal: PinEvaluation) -> Bool
+
+  /// Returns once a newer registry is in force, or none could be had. The transport goes on without
+  /// it after 3 seconds.
+  func refresh(after refusal: PinEvaluation) async
+}
+
+extension PinEvaluating {
+  /// Closed: a judge that does not say so has every host listed, and refuses those that are not.
+  public func lists(_ host: HostName) -> Bool { true }
+
+  /// Tells a verdict on a connection of which nothing else is known.
+  package func record(_ evaluation: PinEvaluation) {
+    record(evaluation, of: ConnectionFacts())
+  }
+}
