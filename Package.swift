@@ -116,7 +116,8 @@ var targets: [Target] = [
       // In the program itself: a bundle would have to be installed beside it.
       resources: [.embedInCode("WebConsole/Files")]),
     program(
-      "ssl-pinning", in: "Server/Sources", sdk + ["SslPinning", "TLSTools", "RegistryCore", "RegistryStores", "RegistryServer"]),
+      "ssl-pinning", in: "Server/Sources",
+      sdk + ["SslPinning", "TLSTools", "RegistryCore", "RegistryStores", "RegistryServer"]),
 
     // What is never installed: servers, middlemen and the attacker on loopback.
     server("FaultLab", in: "Lab", sdk + ["TLSTools", "CSslPinningOpenSSL"]),
@@ -128,7 +129,8 @@ var targets: [Target] = [
       ]),
 
     // `make bench-scan`: a round of probes beside a peer. `make bench-bytes`: what a day costs a client.
-    program("scan", in: "Benchmarks/Sources", ["SslPinningRules", "RegistryCore", "RegistryServer"]),
+    program(
+      "scan", in: "Benchmarks/Sources", ["SslPinningRules", "RegistryCore", "RegistryServer"]),
     program("bytes", in: "Benchmarks/Sources", ["RegistryCore", "RegistryServer"]),
 
     // TestSupport starts the real components: nginx, databases, proxies, a browser.
@@ -147,8 +149,12 @@ var targets: [Target] = [
     tests("TLSToolsTests", in: "Server/Tests", sdk + ["TLSTools", "FaultLab"]),
     tests(
       "RegistryServerTests", in: "Server/Tests",
-      sdk + ["TLSTools", "HTTPServing", "RegistryCore", "RegistryStores", "RegistryServer", "FaultLab"]),
-    tests("CommandTests", in: "Server/Tests", sdk + ["TLSTools", "RegistryCore", "RegistryStores", "FaultLab", "ssl-pinning"]),
+      sdk + [
+        "TLSTools", "HTTPServing", "RegistryCore", "RegistryStores", "RegistryServer", "FaultLab",
+      ]),
+    tests(
+      "CommandTests", in: "Server/Tests",
+      sdk + ["TLSTools", "RegistryCore", "RegistryStores", "FaultLab", "ssl-pinning"]),
     tests(
       "LabTests", in: "Server/Tests",
       ["RegistryCore", "RegistryServer", "SslPinning", "TLSTools", "FaultLab", "ssl-pinning-lab"]),

@@ -81,3 +81,187 @@ final class HTTPConnection: @unchecked Sendable {
     isLast = false
   }
 }
+
+/// A connection whose answer comes later.
+struct SuspendedConnection: @unchecked Sendable {
+  /// Unchecked: resuming may be asked for from any thread.
+  let pointer: OpaquePointer
+  let descriptor: Int32
+  let table: SuspendedConnections
+
+  fileprivate func suspend() { MHD_suspend_connection(pointer) }
+
+  func resume(_ answer: LaterAnswer) { table.resume(answer, pointer) }
+}
+
+/// The suspended connections of a server.
+///
+/// libmicrohttpd does not look at a suspended connection, so who hangs up is noticed here. A
+/// descriptor is looked at under the lock that its resumption takes: until then it is open.
+final class SuspendedConnections: Sendable {
+  private struct State {
+    var waiting: [ObjectIdentifier: Waiting] = [:]
+    /// Strangers among them, and those of each.
+    var strangers = 0
+    var ofStranger: [[UInt8]: Int] = [:]
+    var isStopping = false
+    var isClosed = false
+  }
+
+  private struct Waiting {
+    let answer: LaterAnswer
+    let descriptor: Int32
+    let stranger: Stranger?
+  }
+
+  /// Somebody who has shown no token.
+  struct Stranger {
+    /// Who counts as one.
+    let bucket: [UInt8]
+    /// How many may wait in all, and of this one.
+    let most: Int
+    let mostOfOne: Int
+  }
+
+  private let state = Locked(State())
+
+  /// Suspends a connection until its answer is there. Called from the connection's handler.
+  ///
+  /// - Parameters:
+  ///   - stranger: whose connection it is; `nil` for somebody who is not limited.
+  ///   - then: is told the answer before work on it begins.
+  /// - Returns: what to answer in its place; `nil` where it waits now.
+  func suspend(
+    _ pointer: OpaquePointer, _ descriptor: Int32, of stranger: Stranger?,
+    for work: @escaping @Sendable () async -> HTTPResponse, then: (LaterAnswer) -> Void
+  ) -> HTTPResponse? {
+    let connection = SuspendedConnection(pointer: pointer, descriptor: descriptor, table: self)
+    let answer = LaterAnswer(connection: connection)
+    let (refusal, isStopping): (HTTPResponse?, Bool) = state.withLock { state in
+      guard !state.isClosed else { return (HTTPRefusal.unavailable, true) }
+      if let stranger {
+        let own = state.ofStranger[stranger.bucket, default: 0]
+        guard state.strangers < stranger.most, own < stranger.mostOfOne else {
+          return (HTTPRefusal.crowded, false)
+        }
+        state.strangers += 1
+        state.ofStranger[stranger.bucket] = own + 1
+      }
+      connection.suspend()
+      state.waiting[ObjectIdentifier(answer)] = Waiting(
+        answer: answer, descriptor: descriptor, stranger: stranger)
+      return (nil, state.isStopping)
+    }
+    guard refusal == nil else { return refusal }
+    then(answer)
+    if isStopping { answer.cancel() }
+    answer.start(work)
+    return nil
+  }
+
+  /// Cancels the work for clients that have hung up or closed their sending side, as nobody who
+  /// waits for an answer does.
+  func cancelAbandoned() {
+    let abandoned = state.withLock { state in
+      let waiting = Array(state.waiting.values)
+      var watched = waiting.map {
+        pollfd(fd: $0.descriptor, events: pp_poll_peer_ended(), revents: 0)
+      }
+      guard !watched.isEmpty, poll(&watched, nfds_t(watched.count), 0) > 0 else {
+        return [LaterAnswer]()
+      }
+      return zip(waiting, watched).filter { $0.1.revents != 0 }.map { $0.0.answer }
+    }
+    for answer in abandoned { answer.cancel() }
+  }
+
+  /// Cancels all work, from now on also what only begins.
+  func cancelAll() {
+    let all = state.withLock { state in
+      state.isStopping = true
+      return state.waiting.values.map(\.answer)
+    }
+    for answer in all { answer.cancel() }
+  }
+
+  /// Answers in place of all work that is still under way, and takes no more.
+  func close() {
+    let all = state.withLock { state in
+      state.isClosed = true
+      return state.waiting.values.map(\.answer)
+    }
+    for answer in all { answer.deliver(HTTPRefusal.unavailable) }
+  }
+
+  /// How many wait.
+  var count: Int { state.withLock { $0.waiting.count } }
+
+  /// Under the lock: a daemon must not be stopped between the two steps, and ``close()`` comes
+  /// before its stop.
+  fileprivate func resume(_ answer: LaterAnswer, _ pointer: OpaquePointer) {
+    state.withLock { state in
+      guard let ended = state.waiting.removeValue(forKey: ObjectIdentifier(answer)) else { return }
+      if let stranger = ended.stranger {
+        state.strangers -= 1
+        let rest = state.ofStranger[stranger.bucket, default: 1] - 1
+        state.ofStranger[stranger.bucket] = rest > 0 ? rest : nil
+      }
+      MHD_resume_connection(pointer)
+    }
+  }
+}
+
+/// An answer that a task works on while its connection is suspended.
+///
+/// - It comes once: from the task, or in its place when time is up. What comes after is dropped.
+/// - The connection is resumed once, and then belongs to libmicrohttpd again.
+final class LaterAnswer: Sendable {
+  private struct State {
+    var task: Task<Void, Never>?
+    var response: HTTPResponse?
+    var isCancelled = false
+  }
+
+  private let state = Locked(State())
+  private let connection: SuspendedConnection
+
+  init(connection: SuspendedConnection) { self.connection = connection }
+
+  func start(_ work: @escaping @Sendable () async -> HTTPResponse) {
+    guard response == nil else { return }
+    let task = Task { deliver(await work()) }
+    let isCancelled = state.withLock { state in
+      if state.response == nil { state.task = task }
+      return state.isCancelled
+    }
+    if isCancelled { task.cancel() }
+  }
+
+  /// The answer, once it is there.
+  var response: HTTPResponse? { state.withLock { $0.response } }
+
+  /// Asks the task to end. Its answer is still sent.
+  func cancel() {
+    let task = state.withLock { state in
+      state.isCancelled = true
+      return state.task
+    }
+    task?.cancel()
+  }
+
+  /// Time is up: asks the task to end, and where it was asked before, answers in its place.
+  func expire() {
+    if state.withLock({ $0.isCancelled }) { deliver(HTTPRefusal.unavailable) } else { cancel() }
+  }
+
+  /// Sets the answer, unless there is one, and resumes the connection.
+  func deliver(_ response: HTTPResponse) {
+    let isFirst = state.withLock { state in
+      guard state.response == nil else { return false }
+      state.response = response
+      state.task = nil
+      return true
+    }
+    if isFirst { connection.resume(self) }
+  }
+}

@@ -134,3 +134,135 @@ final class Router: Sendable {
         status: Int(status), duration: began.duration(to: .now)))
   }
 }
+
+/// What a path takes, said before a body is read.
+package enum HTTPRouteRule: Sendable, Hashable {
+  /// The method is served, without a body: one that comes all the same is refused (413).
+  case noBody
+  /// The method is served, with a body of at most this many bytes (413 beyond).
+  case body(limit: Int)
+  /// The path is served under other methods: 405 (RFC 9110 §15.5.6).
+  case methodNotAllowed(allow: [String])
+  /// Nothing is served here: 404.
+  case notFound
+}
+
+/// The rule for a method and a decoded path. Asked as soon as the header is in, on the server's
+/// threads. HEAD is asked for as GET.
+package typealias HTTPRouting = @Sendable (_ method: String, _ path: String) -> HTTPRouteRule
+
+/// What one client may take of the server.
+///
+/// Times are absolute: each begins with its phase and no traffic moves it, so a steady drip gains
+/// nothing.
+public struct HTTPLimits: Sendable, Hashable {
+  /// Connections in all; further ones wait to be accepted.
+  public var connections = 1024
+  /// Connections of one address, or of one /64 of IPv6. Not applied to proxies that are trusted, nor while
+  /// listening on loopback: there a reverse proxy stands in front, and every client has its address.
+  public var connectionsPerAddress = 128
+  /// From so many connections on each answer is its connection's last, and one address may have
+  /// ``connectionsPerAddressInACrowd``: the last eighth is for callers with few connections.
+  var crowd: Int { connections - connections / 8 }
+  /// Connections of one address while there is a crowd.
+  var connectionsPerAddressInACrowd: Int { max(1, connectionsPerAddress / 4) }
+  /// Connections on which a stranger waits for an answer: 503 beyond. The others remain for whoever wants
+  /// what is ready.
+  public var waiting: Int { max(1, connections / 4) }
+  /// The same of one client; not applied where all clients may have the same address.
+  public var waitingPerAddress = 32
+  /// How long a connection may wait for its next request to begin.
+  public var idle = Duration.seconds(15)
+  /// How long a request's header may take to arrive; on a new connection, counted from its
+  /// beginning, a TLS handshake included.
+  public var header = Duration.seconds(5)
+  /// How long a request's body may take to arrive.
+  public var body = Duration.seconds(5)
+  /// How long an answer may take to be read.
+  public var answer = Duration.seconds(5)
+  /// How long an answer for later may take to be there.
+  public var later = Duration.seconds(90)
+  /// How long a clean stop waits for answers that are under way.
+  public var drain = Duration.seconds(5)
+  /// Bytes of a request's target (414 beyond).
+  public var target = 4096
+  /// Header lines of a request (431 beyond). Their bytes are bounded by the connection's memory,
+  /// 16 KiB.
+  public var headerLines = 64
+  /// Bytes of all bodies that are under way (503 beyond).
+  public var bodies = 32 << 20
+  /// The same of those whose senders have shown a token: nothing that strangers send takes from it.
+  public var trustedBodies = 8 << 20
+
+  /// The defaults.
+  public init() {}
+}
+
+/// Limits how often each address may do something: a token bucket per address.
+///
+/// - A value without a clock: the time comes with each question, in milliseconds of any clock that
+///   only goes forward. A clock that goes back gives nobody a token.
+/// - Bounded: where the table is full of addresses that are being limited, new ones share a single
+///   bucket. So whoever has many addresses cannot push anybody's bucket out and start afresh.
+/// - An IPv6 client has at least a /64 to itself, so that is what counts. What is no address counts
+///   as it is written.
+package struct RateLimiter: Sendable {
+  package enum Verdict: Sendable, Equatable {
+    case allowed
+    /// There is a token again after so many milliseconds.
+    case limited(retryAfter: Int64)
+  }
+
+  private let burst: Int64
+  private let interval: Int64
+  private let capacity: Int
+  /// When each address's bucket is full again. One that is full says nothing and is forgotten.
+  private var full: [[UInt8]: Int64] = [:]
+  private var shared: Int64 = .min
+  private var swept: Int64 = .min
+
+  /// - Parameters:
+  ///   - burst: how often at once, 1 at least.
+  ///   - interval: milliseconds in which one token comes back, 1 at least.
+  ///   - capacity: how many addresses are told apart.
+  package init(burst: Int, interval: Int64, capacity: Int = 10_000) {
+    self.burst = Int64(max(burst, 1))
+    self.interval = max(interval, 1)
+    self.capacity = max(capacity, 1)
+  }
+
+  /// Takes a token of this address, where it has one.
+  package mutating func ask(_ address: String, at now: Int64) -> Verdict {
+    let key = ClientAddress.bucket(address)
+    if let time = full[key] {
+      let (verdict, time) = take(full: time, at: now)
+      full[key] = time
+      return verdict
+    }
+    if full.count >= capacity { sweep(at: now) }
+    guard full.count < capacity else {
+      let (verdict, time) = take(full: shared, at: now)
+      shared = time
+      return verdict
+    }
+    let (verdict, time) = take(full: .min, at: now)
+    full[key] = time
+    return verdict
+  }
+
+  /// How many addresses are remembered.
+  var count: Int { full.count }
+
+  private func take(full time: Int64, at now: Int64) -> (Verdict, full: Int64) {
+    let after = max(time, now) + interval
+    let excess = after - now - burst * interval
+    return excess <= 0 ? (.allowed, after) : (.limited(retryAfter: excess), time)
+  }
+
+  /// Forgets full buckets; once an interval at most, since it looks at all of them.
+  private mutating func sweep(at now: Int64) {
+    guard swept == .min || now >= swept + interval else { return }
+    swept = now
+    full = full.filter { $0.value > now }
+  }
+}

@@ -89,7 +89,8 @@ import Testing
     #expect(
       read.tls
         == TLSConfiguration(
-          directory: "/etc/keys", interval: 5_400_000, timeout: 1500, probes: 5, confirmationInterval: 500,
+          directory: "/etc/keys", interval: 5_400_000, timeout: 1500, confirmations: 5,
+          confirmationInterval: 500,
           anchors: "/etc/ca.pem", grace: 14 * 86_400_000, approval: .manual,
           vantagePoints: [
             VantagePoint(name: "frankfurt", host: "::1", port: 3128),

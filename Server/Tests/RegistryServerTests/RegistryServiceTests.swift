@@ -172,7 +172,8 @@ import Testing
     let leaf = SeenCertificate(
       pin: pin(1), notBefore: server.clock.now() - 86_400, notAfter: second.signed - 1)
     server.observer.show(
-      ProbeResult(observations: [ProbeObservation(outcome: .accepted(SeenChain(leaf: leaf)))]), at: Self.host)
+      ProbeResult(observations: [ProbeObservation(outcome: .accepted(SeenChain(leaf: leaf)))]),
+      at: Self.host)
     await server.service.probe(Self.host)
     #expect(server.service.currentDocument(Self.file)?.signed == server.clock.now())
     await server.service.stop()

@@ -156,7 +156,8 @@ struct SharedDocumentTests {
     let api = document.endpoints[1]
     let watching = try Server(store, document)
     try await watching.coordinator.open()
-    _ = await watching.coordinator.enter(.unreachable(reason: "timed out"), of: api, at: Self.now + 30)
+    _ = await watching.coordinator.enter(
+      .unreachable(reason: "timed out"), of: api, at: Self.now + 30)
     _ = await watching.coordinator.enter(.accepted(pin(2)), of: endpoint, at: Self.now + 60)
     let asked = try Server(store, document)
     try await asked.coordinator.open()

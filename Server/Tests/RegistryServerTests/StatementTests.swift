@@ -327,7 +327,8 @@ import Testing
     }
   }
 
-  private func probe(begins: Int64, endsAfterDays days: Int64 = 90, _ key: UInt8 = 1) -> ProbeResult {
+  private func probe(begins: Int64, endsAfterDays days: Int64 = 90, _ key: UInt8 = 1) -> ProbeResult
+  {
     let leaf = SeenCertificate(
       pin: pin(key), notBefore: Self.now + begins, notAfter: Self.now + days * 86_400)
     return ProbeResult(observations: [ProbeObservation(outcome: .accepted(SeenChain(leaf: leaf)))])

@@ -1,4 +1,5 @@
 import SslPinningRules
+
 #if canImport(Security)
   import Foundation
   import SslPinningRules

@@ -91,3 +91,91 @@ struct KillDrill: Sendable {
     line.hasPrefix(word) ? Int64(line.dropFirst(word.count)) : nil
   }
 }
+
+/// `drill kill [--times 500] [--store KIND]`: a line for each store.
+enum KillCommand {
+  /// - Returns: the exit status: 1 where anything was lost, torn or older than before.
+  static func run(_ arguments: [String], say: @escaping @Sendable (String) -> Void) async -> Int32 {
+    var (times, kinds) = (500, DurableStore.allCases)
+    var rest = arguments[...]
+    while let name = rest.popFirst() {
+      let value = rest.popFirst() ?? ""
+      switch name {
+      case "--times": times = Int(value) ?? 0
+      case "--store": kinds = DurableStore(rawValue: value).map { [$0] } ?? []
+      default: times = 0
+      }
+    }
+    guard times > 0, !kinds.isEmpty,
+      let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    else {
+      say("hint: drill kill [--times N] [--store fs|sqlite|postgres|redis]")
+      return 2
+    }
+    return await withTaskGroup(of: Bool.self) { group in
+      for kind in kinds {
+        group.addTask { [times] in
+          do {
+            let endpointKeys = try await KillDrill.run(kind, times: times, program: program)
+            say("\(kind.rawValue): \(endpointKeys.line)")
+            return endpointKeys.isPassed
+          } catch {
+            say("\(kind.rawValue): could not be drilled: \(error)")
+            return false
+          }
+        }
+      }
+      return await group.reduce(true) { $0 && $1 } ? 0 : 1
+    }
+  }
+}
+
+/// Where the store of a drill lives: a directory, or a database with a server of the drill's own.
+enum KillGround: Sendable {
+  case directory(TemporaryDirectory)
+  case postgres(PostgresServer)
+  case redis(RedisServer)
+
+  static func prepare(_ kind: DurableStore) async throws -> KillGround {
+    switch kind {
+    case .fileSystem, .sqlite: .directory(try TemporaryDirectory())
+    case .postgres: .postgres(try await .start())
+    case .redis: .redis(try await .start())
+    }
+  }
+
+  func dsn(_ kind: DurableStore) -> String {
+    switch self {
+    case .directory(let directory): directory.path(kind == .sqlite ? "registry.db" : "state")
+    case .postgres(let server): server.dsn()
+    case .redis(let server): server.dsn()
+    }
+  }
+
+  /// Whether there is a server that can be killed.
+  var hasServer: Bool { if case .directory = self { false } else { true } }
+
+  func killServer() async throws {
+    switch self {
+    case .directory: break
+    case .postgres(let server): try await server.kill()
+    case .redis(let server): try await server.kill()
+    }
+  }
+
+  func launchServer() async throws {
+    switch self {
+    case .directory: break
+    case .postgres(let server): try await server.launch()
+    case .redis(let server): try await server.launch()
+    }
+  }
+
+  func stop() async throws {
+    switch self {
+    case .directory: break
+    case .postgres(let server): try await server.stop()
+    case .redis(let server): try await server.stop()
+    }
+  }
+}

@@ -1,5 +1,7 @@
 import Foundation
 import RegistryServer
+import SslPinningPlatform
+import TestSupport
 
 /// Several real servers on one PostgreSQL. One is killed, the database is restarted and killed, the
 /// network to it is cut, and keys rotate the whole time.
@@ -66,7 +68,9 @@ final class ReplicasDrill: Sendable {
     let deadline = ContinuousClock.now + .seconds(limit)
     while try !holds() {
       try Task.checkCancellation()
-      if let problem = stage.rotator.problem { throw Inconclusive("no key was changed: \(problem)") }
+      if let problem = stage.rotator.problem {
+        throw Inconclusive("no key was changed: \(problem)")
+      }
       try show(.now < deadline, "\(what): not within \(Int(limit)) s")
       try await Task.sleep(for: .milliseconds(5))
     }
@@ -107,4 +111,95 @@ final class ReplicasDrill: Sendable {
     guard !options.isQuick, duration > .seconds(10) else { return }
     report.fault("\(what): another replica led after \(duration.tenths) s, not within 10")
   }
+}
+
+/// `drill replicas`: several servers on one database, while servers, database and network fail.
+enum ReplicasCommand {
+  /// - Returns: the exit status: 1 where serving stopped, or anything was published twice or lost.
+  static func run(_ arguments: [String], say: @escaping @Sendable (String) -> Void) async -> Int32 {
+    guard let options = ReplicasOptions(arguments) else {
+      say(ReplicasOptions.usage)
+      return 2
+    }
+    let program: String
+    do { program = try BuiltProgram.path("ssl-pinning") } catch {
+      say("\(error)")
+      return 2
+    }
+    let signal = await TerminationSignal()
+    let drill = Task { try await ReplicasDrill.run(options, program: program, say: say) }
+    let watch = Task {
+      say("stopped by \(await signal.wait())")
+      drill.cancel()
+    }
+    defer { withExtendedLifetime(watch) {} }
+    do { return try await drill.value ? 0 : 1 } catch {
+      say("could not be drilled: \(error)")
+      return 1
+    }
+  }
+}
+
+/// How much of the drill there is.
+struct ReplicasOptions: Sendable, Equatable {
+  /// How many replicas share the database.
+  var replicas = 2
+  /// For how many seconds the network is cut.
+  var cut = 60
+  /// Fewer changes, and no bound on time: for tests, beside other tests.
+  var isQuick = false
+  /// Not even tries to make a network namespace.
+  var hasForwarders = false
+
+  static let usage =
+    "hint: drill replicas [--cut SECONDS] [--replicas 2|3] [--quick] [--forwarders]"
+
+  /// - Returns: `nil` for what it does not know.
+  init?(_ arguments: [String]) {
+    var cut: Int?
+    var rest = arguments[...]
+    while let name = rest.popFirst() {
+      switch name {
+      case "--quick": isQuick = true
+      case "--forwarders": hasForwarders = true
+      case "--cut":
+        guard let seconds = rest.popFirst().flatMap({ Int($0) }), (1...3600).contains(seconds)
+        else { return nil }
+        cut = seconds
+      case "--replicas":
+        guard let count = rest.popFirst().flatMap({ Int($0) }), (2...3).contains(count) else {
+          return nil
+        }
+        replicas = count
+      default: return nil
+      }
+    }
+    self.cut = cut ?? (isQuick ? 3 : 60)
+  }
+}
+
+/// A line for each phase, and what must not be.
+final class ReplicasReport: Sendable {
+  private let say: @Sendable (String) -> Void
+  private let faults = Locked<[String]>([])
+
+  init(say: @escaping @Sendable (String) -> Void) { self.say = say }
+
+  func note(_ line: String) { say(line) }
+
+  /// Says what is wrong, and lets the drill go on.
+  func fault(_ line: String) {
+    faults.withLock { $0.append(line) }
+    say("WRONG: \(line)")
+  }
+
+  var isPassed: Bool { faults.withLock { $0.isEmpty } }
+}
+
+extension Duration {
+  /// In seconds, with one decimal.
+  var tenths: String { (self / .seconds(1)).inTenths }
+
+  /// In whole milliseconds.
+  var inMilliseconds: Int { Int((self / .milliseconds(1)).rounded()) }
 }

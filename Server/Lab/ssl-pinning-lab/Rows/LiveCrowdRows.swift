@@ -6,7 +6,9 @@ import TLSTools
 
 /// All endpoints of the real registry server that change at once: rotated together, or taken together.
 enum LiveCrowdRows {
-  private static let hosts = [Environment.host, "bank.localhost", "mail.localhost", "maps.localhost"]
+  private static let hosts = [
+    Environment.host, "bank.localhost", "mail.localhost", "maps.localhost",
+  ]
 
   static let changes: [Row] = [
     .change("registry server: all endpoints rotate at once, announced") { log in

@@ -1,5 +1,6 @@
 import FaultLab
 import SslPinning
+import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
@@ -181,4 +182,77 @@ enum LiveMishapRows {
       return ChangeOutcome("staged, switched, and the old key denied at once", log)
     },
   ]
+}
+
+/// Names that the server's resolver answers, and names that it does not.
+enum LiveNameRows {
+  private static let goodNames = 10
+  private static let silentNames = 1000
+  /// Fewer than half: more at once are a mass change, which rows of their own are about.
+  private static let rotated = 4
+
+  static let all: [Row] = [
+    .change("registry server: a thousand silent names beside ten good ones") { log in
+      let stage = try Environment()
+      let sites = try (0..<goodNames).map { try stage.site("good\($0).localhost") }
+      var first: Int64 = 0
+      try await LiveRegistry.run(stage, watching: sites, silentNames: silentNames) { registry in
+        let start = registry.time.seconds
+        while !sites.allSatisfy({ registry.lists($0.host) }) {
+          try show(
+            registry.time.seconds - start <= 70, "every good name is published within 70 s")
+          // Each step waits as long as a lookup hangs, and a row has three minutes.
+          try await registry.pass(seconds: 5, step: 5)
+        }
+        first = registry.time.seconds - start
+        let app = try await registry.startApp { $0.trust = stage.trust([]) }
+        for site in sites { try await app.mustBeServed(by: site) }
+        let scene = LiveScene(stage: stage, site: sites[0], registry: registry, app: app)
+        for site in sites.prefix(rotated) { try site.rotate(to: stage.issue(site.host)) }
+        log.changed()
+        try await scene.heal(log, [app], at: sites, within: LiveRotationRows.bound)
+      }
+      return ChangeOutcome(
+        "all \(goodNames) published after \(first) s, \(rotated) rotated unannounced, beside"
+          + " \(silentNames) names whose lookups hang", log)
+    }
+  ]
+}
+
+/// Devices whose clocks are behind, while the real registry server watches: nobody refreshes by hand.
+enum LiveClockRows {
+  /// How a site comes by a certificate that is newer than all that the device has heard of.
+  private enum Renewal: String, CaseIterable {
+    case announced, unannounced
+    case sameKey = "with the same key"
+  }
+
+  static let all: [Row] = Renewal.allCases.map { renewal in
+    .change("registry server: clock −30 h, new certificate \(renewal.rawValue)") { log in
+      let stage = try Environment()
+      let site = try stage.site()
+      // Behind the machine's own time, by which the server judges chains.
+      let time = VirtualTime(behind: 2 * Timeline.hour)
+      try await LiveRegistry.run(stage, watching: [site], time: time) { registry in
+        let app = try await registry.startApp(clockWrongBy: -30 * Timeline.hour)
+        let scene = LiveScene(stage: stage, site: site, registry: registry, app: app)
+        try await scene.get(log)
+        let key = renewal == .sameKey ? site.server.identity.key : try PrivateKey.generate(.p256)
+        func issue() throws -> ServerIdentity {
+          try stage.authority.issue(
+            names: [site.host], key: key,
+            validity: Validity(notBefore: time.now() - 30, notAfter: time.now() + Timeline.day))
+        }
+        if renewal == .announced { try await scene.announce(issue()) }
+        try await registry.pass(seconds: 600)
+        let new = try issue()
+        try site.rotate(to: new)
+        log.changed()
+        try await stage.mustNotBeValidYet(site, at: time.now() - 30 * Timeline.hour)
+        try await scene.heal(log, [app], within: LiveRotationRows.bound)
+      }
+      return ChangeOutcome(
+        "newer than the device's clock and than all that it was told; the server signs anew", log)
+    }
+  }
 }

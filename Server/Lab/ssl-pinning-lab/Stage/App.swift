@@ -1,6 +1,10 @@
+import FaultLab
 import Foundation
+import RegistryServer
 import SslPinning
+import SslPinningPlatform
 import SslPinningRules
+import TLSTools
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -43,4 +47,93 @@ final class App: Sendable {
       }
     }
   }
+}
+
+/// A host of the app's: its server, and a wire to it that can be led to an attacker.
+///
+/// - The body names the key that the server has, so a body proves which one answered.
+final class Site: Sendable {
+  let host: String
+  let server: LocalTLSServer
+  let wire: SwitchableRelay
+  private let shown: Locked<String>
+
+  init(_ host: String, _ identity: ServerIdentity) throws {
+    self.host = host
+    let shown = Locked(try Self.body(host, identity))
+    self.shown = shown
+    server = try LocalTLSServer(identity: identity) { _ in .text(shown.withLock { $0 }) }
+    wire = try SwitchableRelay(to: .loopback(server.port))
+  }
+
+  /// What clients dial.
+  func url(_ path: String = "/account") throws -> URL { try Self.url(host, wire.port, path) }
+
+  static func url(_ host: String, _ port: UInt16, _ path: String = "/account") throws -> URL {
+    guard let url = URL(string: "https://\(host):\(port)\(path)") else {
+      throw Inconclusive("no URL with \(host)")
+    }
+    return url
+  }
+
+  /// Leads clients to somebody else, or back; connections that are open are cut.
+  func lead(to port: UInt16? = nil) { wire.redirect(to: .loopback(port ?? server.port)) }
+
+  /// What the server answers now.
+  var body: String { shown.withLock { $0 } }
+
+  /// Gives the server another key.
+  ///
+  /// - Parameter closingConnections: ends kept connections, as a restart does.
+  func rotate(to identity: ServerIdentity, closingConnections: Bool = true) throws {
+    try server.replaceIdentity(identity, closingConnections: closingConnections)
+    let body = try Self.body(host, identity)
+    shown.withLock { $0 = body }
+  }
+
+  private static func body(_ host: String, _ identity: ServerIdentity) throws -> String {
+    "\(host) under \(try identity.pin.base64.prefix(8))"
+  }
+}
+
+extension App {
+  /// That the client works before anybody attacks it: otherwise its refusals would prove nothing.
+  func mustBeServed(by site: Site) async throws { try await mustGet(site.url(), site.body) }
+
+  /// That this body comes back over every way.
+  func mustGet(_ url: URL, _ body: String) async throws {
+    for dialer in dialers {
+      let answer = await dialer.dial(url)
+      try show(answer == .served(body), "\(dialer.name) beside the attack: \(answer.text)")
+    }
+  }
+
+  /// That a refresh is refused, for the reason that the row is about.
+  func mustRefuse(_ isExpected: (RegistryError) -> Bool) async throws {
+    do { try await client.refresh() } catch {
+      switch error {
+      case .registryRefused(let reason), .malformed(let reason, _):
+        return try show(isExpected(reason), "the document was refused for another reason: \(error)")
+      default: throw Inconclusive("the document was refused for another reason: \(error)")
+      }
+    }
+    throw Breach("the attacker's document was believed")
+  }
+}
+
+/// The row's time, as a machine has it whose clock is wrong.
+struct WrongClock: ServerClock {
+  private let time: VirtualTime
+  /// Seconds.
+  let error = Locked<Int64>(0)
+  /// Whether a time daemon keeps it.
+  let isKept = Locked(false)
+
+  init(_ time: VirtualTime) { self.time = time }
+
+  func now() -> Int64 { time.now() + error.withLock { $0 } }
+  func elapsed() -> Int64 { time.elapsed() }
+  var isSynchronized: Bool { isKept.withLock { $0 } }
+  func uptime() -> Int64 { time.uptime() }
+  func sleep(milliseconds: Int64) async throws { try await time.sleep(milliseconds: milliseconds) }
 }

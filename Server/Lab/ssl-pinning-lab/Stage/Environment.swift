@@ -1,3 +1,4 @@
+import FaultLab
 import Foundation
 import SslPinning
 import SslPinningPlatform
@@ -94,5 +95,104 @@ final class Environment: Sendable {
     return App(
       try await SslPinningClient(
         config: config, accepting: document.map { Data($0) }, clocks: timeline.clocks()))
+  }
+}
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// The dials without pins.
+extension Dialer {
+  /// Chain and host name are checked against these anchors, and nothing else: what an app does that
+  /// trusts the same CAs and has no pins.
+  ///
+  /// - Parameter time: Unix time in seconds at which the chain must be valid.
+  static func unpinned(
+    _ trust: TrustMode, at time: Int64, name: String = "a client without pins"
+  ) -> Dialer {
+    Dialer(name: name) { url in
+      do {
+        let fetched = try await DocumentFetcher(trust: trust).fetch(
+          DocumentRequest(
+            url: RegistryURL(url.absoluteString), maximumBytes: 1 << 20, timeout: 20,
+            at: TrustTime(clock: time)))
+        guard case .fresh(let body, _) = fetched else { return .failed("no body") }
+        return .served(String(decoding: body, as: UTF8.self))
+      } catch { return .failed("\(error)") }
+    }
+  }
+
+  /// An ordinary `URLSession`, for what goes out in clear text.
+  ///
+  /// - Parameter first: where it begins, if not at the URL that the pinned dials go to.
+  static func ordinarySession(from first: URL? = nil) -> Dialer {
+    Dialer(name: "an ordinary session") { url in
+      let session = URLSession(configuration: .ephemeral)
+      defer { session.invalidateAndCancel() }
+      do {
+        let body = try await session.data(from: first ?? url).0
+        return .served(String(decoding: body, as: UTF8.self))
+      } catch { return .failed("\(error)") }
+    }
+  }
+}
+
+extension Environment {
+  /// The dial without pins, by the device's clock.
+  var control: Dialer { .unpinned(trust, at: timeline.device) }
+
+  /// That a client which goes by the device's clock alone would not be served.
+  ///
+  /// - Parameter time: the device's clock, where it is not the stage's.
+  func mustNotBeValidYet(_ site: Site, at time: Int64? = nil) async throws {
+    let control = Dialer.unpinned(trust, at: time ?? timeline.device)
+    let answer = await control.dial(try site.url())
+    try show(answer.isFailure, "the certificate is valid by the device's clock: \(answer.text)")
+  }
+
+  /// A dial that asks nothing of certificates: a proxy makes its handshakes, and asks nothing.
+  var blindControl: Dialer {
+    Dialer(name: "a client that checks nothing") { [self] url in
+      do {
+        guard let host = url.host, let port = url.port.flatMap(UInt16.init(exactly:)) else {
+          return .failed("\(url) has no port")
+        }
+        let proxy = try InterceptingProxy.transparent(
+          upstream: .loopback(port), authority: authority)
+        defer { proxy.stop() }
+        return await control.dial(try Site.url(host, proxy.port, url.path))
+      } catch { return .failed("\(error)") }
+    }
+  }
+}
+
+/// The proxies that this process's environment names, as many devices are given some.
+///
+/// - libcurl reads them from the environment, so they are set once, before anything else runs; rows
+///   lead the wires behind them. Names below `localhost` never go there: rows use `.example`, which
+///   no resolver is asked for.
+struct ProxyLines: Sendable {
+  /// Where `https` goes: CONNECT.
+  let secure: SwitchableRelay
+  /// Where `http` goes.
+  let clearText: SwitchableRelay
+
+  /// The lines of this process, once ``install()`` was called.
+  static let installed = Result { try ProxyLines() }
+
+  /// Sets the environment. To be called before there is a second thread that might read it.
+  static func install() throws {
+    let lines = try installed.get()
+    for name in ["all_proxy", "ALL_PROXY", "HTTPS_PROXY", "NO_PROXY"] { unsetenv(name) }
+    setenv("https_proxy", "http://127.0.0.1:\(lines.secure.port)", 1)
+    setenv("http_proxy", "http://127.0.0.1:\(lines.clearText.port)", 1)
+    setenv("no_proxy", "localhost,127.0.0.1,::1", 1)
+  }
+
+  private init() throws {
+    // Nowhere, until a row leads them.
+    secure = try SwitchableRelay(to: .loopback(9))
+    clearText = try SwitchableRelay(to: .loopback(9))
   }
 }

@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import TLSTools
+import TestSupport
 
 /// The keys of a registry server as its operator keeps them, made and changed with the operator's tool:
 /// `tls.dir`, and the root keys elsewhere.
@@ -78,4 +79,43 @@ struct LiveKeys: Sendable {
       "keys", "generate", "--out", directory.path(percentEncoded: false), "--algorithm", algorithm,
     ])
   }
+}
+
+/// Certificate requests (RFC 2986), as the operators of endpoints make them.
+enum CertificateSigningRequest {
+  /// A request for a key, in PEM.
+  static func pem(for key: PrivateKey, _ name: String) async throws -> String {
+    let outcome = try await ChildProcess.run(
+      "openssl", ["req", "-new", "-key", "/dev/stdin", "-subj", "/CN=\(name)"],
+      input: [UInt8](try key.pem.utf8))
+    try show(outcome.exitCode == 0, "openssl req: \(outcome.stderr)")
+    return outcome.stdout
+  }
+}
+
+/// The tool that operators run, beside this program.
+enum SslPinningTool {
+  /// Runs a command to its end.
+  ///
+  /// - Returns: what it printed.
+  /// - Throws: ``Inconclusive`` where it did not do what it was asked.
+  @discardableResult
+  static func run(_ arguments: [String]) async throws -> String {
+    let outcome = try await ChildProcess.run(try path(), arguments)
+    try show(
+      outcome.exitCode == 0,
+      "ssl-pinning \(arguments.joined(separator: " ")): \(outcome.stderr)\(outcome.stdout)")
+    return outcome.stdout
+  }
+
+  /// Starts a command that goes on, in a directory that holds its number in `pid`. It ends with the last
+  /// reference to it.
+  static func start(_ arguments: [String], in directory: TemporaryDirectory) throws -> ChildProcess
+  {
+    try ChildProcess(
+      "/bin/sh", ["-c", "echo $$ >pid && exec \"$@\"", "sh", try path()] + arguments,
+      directory: directory.url)
+  }
+
+  static func path() throws -> String { try BuiltProgram.path("ssl-pinning") }
 }

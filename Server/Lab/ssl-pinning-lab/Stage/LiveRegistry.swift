@@ -3,6 +3,7 @@ import Foundation
 import HTTPServing
 import RegistryCore
 import RegistryServer
+import RegistryStores
 import SslPinning
 import SslPinningPlatform
 import SslPinningRules
@@ -43,7 +44,8 @@ final class LiveRegistry: Sendable {
   ///   - silentNames: how many names of a zone that never answers it watches as well, in a document of
   ///     their own. The first document of the sites may then come later.
   static func run(
-    _ stage: Environment, watching sites: [Site], believing authorities: [CertificateAuthority] = [],
+    _ stage: Environment, watching sites: [Site],
+    believing authorities: [CertificateAuthority] = [],
     vantagePoints: [UInt16] = [], massChange: MassChangeMode = .alert, silentNames: Int = 0,
     time: VirtualTime = VirtualTime(),
     _ body: (LiveRegistry) async throws -> Void
@@ -207,7 +209,9 @@ final class LiveRegistry: Sendable {
   /// Leads apps to the server, or to whoever stands in its place.
   func leadWire(to port: UInt16? = nil) throws {
     if let port { return wire.redirect(to: .loopback(port)) }
-    guard let own = try leader.address?.port else { throw Inconclusive("the server does not listen") }
+    guard let own = try leader.address?.port else {
+      throw Inconclusive("the server does not listen")
+    }
     wire.redirect(to: .loopback(own))
   }
 
@@ -243,4 +247,143 @@ final class LiveRegistry: Sendable {
     adjust(&config)
     return App(try await SslPinningClient(config: config, clocks: time.clocks(wrongBy: error)))
   }
+}
+
+/// What is published.
+extension LiveRegistry {
+  /// The document as it is published.
+  var document: PublishedDocument {
+    get throws(Inconclusive) {
+      guard let document = try leader.currentDocument(Self.file) else {
+        throw Inconclusive("nothing is published")
+      }
+      return document
+    }
+  }
+
+  /// Whether a text, such as a pin or a host, stands in the document.
+  func publishes(_ text: String) -> Bool {
+    ((try? document.bytes).map { String(decoding: $0, as: UTF8.self) } ?? "").contains(text)
+  }
+
+  /// Whether a host has an entry.
+  func lists(_ host: String) -> Bool { publishes("\"domainName\":\"\(host)\"") }
+
+  /// That what is published is signed under this key set.
+  func mustBeOfEpoch(_ epoch: Int64) throws {
+    let number = try document.number
+    try show(number?.epoch == epoch, "epoch \(number?.epoch ?? -1) is published, and not \(epoch)")
+  }
+
+  /// That a key is listed, or is not.
+  func mustList(_ identity: ServerIdentity, _ isListed: Bool = true) throws {
+    let pin = try identity.pin.base64
+    try show(
+      lists(identity) == isListed,
+      "\(pin) is \(isListed ? "not listed" : "still listed")")
+  }
+
+  /// Whether what is published has this key.
+  func lists(_ identity: ServerIdentity) throws -> Bool {
+    publishes("\"key\":\"\(try identity.pin.base64)\"")
+  }
+}
+
+/// What somebody with the database's password does to the store, and what the operator does about it.
+extension LiveRegistry {
+  /// Reads the record of the document.
+  func readRecord(_ take: ([UInt8]) throws -> Void) async throws {
+    let other = try SQLiteStore(path: storePath)
+    let record = try await other.record(named: Self.file)
+    await other.close()
+    guard let record else { throw Inconclusive("the store has no record") }
+    try take(record.bytes)
+  }
+
+  /// Writes over the record of the document under the next version, without the signing key, and waits until the
+  /// server has noticed.
+  func editRecord(_ edit: ([UInt8]) throws -> [UInt8]) async throws {
+    let other = try SQLiteStore(path: storePath)
+    guard let record = try await other.record(named: Self.file) else {
+      throw Inconclusive("the store has no record")
+    }
+    let made = try await other.replace(
+      Self.file, version: record.version, with: try edit(record.bytes))
+    await other.close()
+    try show(made == .replaced(version: record.version + 1), "the record was not edited")
+    try await waitForAlerts("nobody is told of the edited record") { $0.contains("seal-broken") }
+  }
+
+  /// Has the record begin anew from the last signed document: `store reset`.
+  func resetRecord() async throws {
+    let repair = try StoreRepair(configuration.withLock { $0 })
+    _ = try await repair.reset(Self.file, to: .anew, at: clock.now())
+    await repair.close()
+    try await waitForAlerts("the record is not believed again") { $0.isEmpty }
+    try await settle()
+  }
+
+  /// Shows that a server does not go on from a store that is gone, and says that it is a new one:
+  /// `store reset .store --anew`. No server may be up.
+  func takeStoreForNew() async throws {
+    let repair = try StoreRepair(configuration.withLock { $0 })
+    do {
+      _ = try await repair.reset(Self.file, to: .anew, at: clock.now())
+      throw Inconclusive("an empty store is taken for a new one")
+    } catch StoreRepairError.store(.seal(.vanished(record: ".store"))) {}
+    _ = try await repair.reset(".store", to: .anew, at: clock.now())
+    await repair.close()
+  }
+
+  private func waitForAlerts(
+    _ complaint: String, _ isSo: ([String]) -> Bool
+  ) async throws {
+    for _ in 0..<500 {
+      if isSo(try await administrator.alerts()) { return }
+      try await Task.sleep(nanoseconds: 20_000_000)
+    }
+    throw Inconclusive(complaint)
+  }
+}
+
+/// Time that goes by for the server and the devices.
+extension LiveRegistry {
+  /// Lets seconds go by.
+  func pass(seconds: Int64, step: Int64 = 1) async throws {
+    for _ in 0..<(seconds / step) { try await pass(step) }
+  }
+
+  /// Lets days go by.
+  ///
+  /// - Parameter hours: of each step. Probes more than an hour apart count as unwatched.
+  func pass(days: Int64, hours: Int64 = 1) async throws {
+    for _ in 0..<(days * 24 / hours) { try await pass(hours * Timeline.hour) }
+  }
+
+  /// Lets the time go by after which a key that nobody shows any more is withdrawn.
+  func passGrace() async throws {
+    try await pass(days: 7)
+    try await pass(Timeline.hour)
+    try await pass(Timeline.hour)
+  }
+
+  /// Sets the server's clock wrong. The devices' clocks are right.
+  ///
+  /// - Parameter isKept: whether the kernel calls it synchronised.
+  func setClockWrong(bySeconds seconds: Int64, isKept: Bool = false) {
+    clock.error.withLock { $0 = seconds }
+    clock.isKept.withLock { $0 = isKept }
+  }
+
+  private func pass(_ seconds: Int64) async throws {
+    try await time.advance(milliseconds: seconds * 1000, leader, sleepers: sleepers)
+  }
+
+  /// Waits until nothing happens any more unless time goes by.
+  func settle() async throws {
+    try await time.untilAtRest(leader, sleepers: sleepers)
+  }
+
+  /// One that probes, one that sees to documents, and in each server one that follows the store.
+  private var sleepers: Int { 2 + servers.withLock(\.count) }
 }

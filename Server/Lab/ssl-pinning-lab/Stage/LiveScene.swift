@@ -1,3 +1,4 @@
+import CanonicalJSON
 import FaultLab
 import Foundation
 import RegistryServer
@@ -90,5 +91,96 @@ extension Environment {
   /// Another root, which nobody believes unless told to.
   func otherRoot(_ name: String = "Other root") throws -> CertificateAuthority {
     try .makeRoot(name: name, validity: Self.validity(timeline.world, from: -10, to: 3650))
+  }
+}
+
+extension LiveScene {
+  /// A man in the middle whose certificates are from the CA that everybody believes.
+  func middleman() throws -> InterceptingProxy {
+    try .transparent(upstream: .loopback(site.server.port), authority: stage.authority)
+  }
+
+  /// Leads the app's wire to the attacker and shows that he gets nowhere, and that the site is served
+  /// again without him.
+  func attack(
+    by attacker: some Attacker, at port: UInt16,
+    _ refusal: AttackTrial.Refusal = .inHandshake("leaf-pin")
+  ) async throws -> [AttackTrial] {
+    site.lead(to: port)
+    let exhibit = try await AttackTrial(
+      site.url(), attacker: attacker, control: stage.control, pinned: app.dialers, refusal)
+    site.lead()
+    return [exhibit]
+  }
+
+  /// Has the server see the attacker in the site's place for so many seconds.
+  func intercept(by attacker: InterceptingProxy, seconds: Int64) async throws {
+    let seen = attacker.handshakesCompleted
+    registry.lead(site.host, to: attacker.port)
+    try await registry.pass(seconds: seconds)
+    try show(attacker.handshakesCompleted > seen + 1, "the server never probed the attacker")
+  }
+
+  /// That the key which the server was shown is held for this reason, and somebody is told.
+  func mustHold(_ attacker: InterceptingProxy, _ reason: String) async throws {
+    let (pin, person) = (try key(of: attacker).pin.base64, try registry.administrator)
+    let reasons = try await person.pending(site.host)
+    try show(reasons[pin] == [reason], "held: \(reasons)")
+    try show(try await person.alerts().contains("key-held"), "nobody is told")
+  }
+
+  /// Leads the app's wire to the attacker for so many seconds, and counts those in which a dial was accepted.
+  func secondsAccepted(of attacker: InterceptingProxy, during seconds: Int64) async throws -> Int {
+    site.lead(to: attacker.port)
+    defer { site.lead() }
+    guard let dialer = app.dialers.first else { throw Inconclusive("the app dials nothing") }
+    var accepted = 0
+    for _ in 0..<seconds {
+      if case .served = await dialer.dial(try site.url()) { accepted += 1 }
+      try await registry.pass(seconds: 1)
+    }
+    return accepted
+  }
+
+  /// Takes the key which the server was shown to the app, under a certificate that the app believes.
+  func useKey(of attacker: InterceptingProxy) async throws -> [AttackTrial] {
+    let identity = try key(of: attacker)
+    try registry.mustList(identity, false)
+    try registry.mustList(site.server.identity)
+    try await app.client.refresh()
+    let thief = try LocalTLSServer(identity: stage.issue(site.host, key: identity.key)) { _ in
+      .text("read")
+    }
+    let exhibits = try await attack(by: thief, at: thief.port)
+    try await app.mustBeServed(by: site)
+    return exhibits
+  }
+
+  /// The key that an attacker shows.
+  func key(of attacker: InterceptingProxy) throws -> ServerIdentity {
+    guard let identity = try attacker.identity(for: site.host) else {
+      throw Inconclusive("the attacker has no certificate")
+    }
+    return identity
+  }
+
+  /// A document far ahead of the published one that lists a key for the site, signed by a stolen key.
+  func forgery(
+    listing identity: ServerIdentity, by thief: TrustSigningKey, epoch: Int64,
+    issuedIn seconds: Int64 = 0
+  ) throws -> [UInt8] {
+    let published = try JSONValue(parsing: registry.document.bytes).objectValue
+    let now = registry.time.now()
+    return try RegistryDocument(
+      registry: LiveRegistry.file,
+      keys: [
+        RegistryKey(
+          pattern: try HostPattern(site.host), pin: .success(try identity.pin), expires: nil)
+      ],
+      terms: .init(
+        number: .init(epoch: epoch, version: now + 1_000_000), issued: now + seconds,
+        expires: now + seconds + 90 * Timeline.day),
+      keySets: published?["keySets"]?.arrayValue ?? []
+    ).bytes(format1Key: nil, onlineKeys: [thief])
   }
 }

@@ -1,3 +1,5 @@
+import Foundation
+import RegistryServer
 import SslPinning
 import SslPinningPlatform
 import SslPinningRules
@@ -80,6 +82,93 @@ final class Timeline: Sendable {
     } onCancel: {
       cancel(id)
     }
+  }
+
+  private func cancel(_ id: Int) {
+    let sleeper = state.withLock { $0.sleepers.removeValue(forKey: id) }
+    sleeper?.continuation.resume(throwing: CancellationError())
+  }
+}
+
+/// A clock that moves when the row says so: the registry server and the devices go by it together,
+/// at the settings that they are shipped with, and no second of it is waited for.
+final class VirtualTime: ServerClock {
+  private struct State {
+    var milliseconds: Int64 = 0
+    var next = 0
+    var sleepers: [Int: (due: Int64, continuation: CheckedContinuation<Void, any Error>)] = [:]
+  }
+
+  /// Unix time in seconds at which it begins.
+  private let start: Int64
+  private let state = Locked(State())
+
+  /// - Parameter behind: seconds before the machine's own time at which it begins. Chains are judged by
+  ///   the machine's: what begins in this time must have begun by that, too.
+  init(behind: Int64 = 0) { start = Clocks.system.wall() - behind }
+
+  /// Seconds since it began.
+  var seconds: Int64 { state.withLock { $0.milliseconds / 1000 } }
+
+  func now() -> Int64 { start + seconds }
+
+  func elapsed() -> Int64 { seconds }
+
+  var isSynchronized: Bool { false }
+
+  func uptime() -> Int64 { state.withLock { $0.milliseconds } }
+
+  func sleep(milliseconds: Int64) async throws {
+    let id = state.withLock { state in
+      state.next += 1
+      return state.next
+    }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        state.withLock { state in
+          state.sleepers[id] = (state.milliseconds + milliseconds, continuation)
+        }
+        if Task.isCancelled { cancel(id) }
+      }
+    } onCancel: {
+      cancel(id)
+    }
+  }
+
+  /// Moves on, and returns once the service has done whatever was due.
+  func advance(milliseconds: Int64, _ service: RegistryService, sleepers: Int = 3) async throws {
+    let due = state.withLock { state in
+      state.milliseconds += milliseconds
+      let due = state.sleepers.filter { $0.value.due <= state.milliseconds }
+      for id in due.keys { state.sleepers[id] = nil }
+      return due.values.map(\.continuation)
+    }
+    for continuation in due { continuation.resume() }
+    try await untilAtRest(service, sleepers: sleepers)
+  }
+
+  /// Moves on where no service is up that could do anything.
+  func skip(seconds: Int64) { state.withLock { $0.milliseconds += seconds * 1000 } }
+
+  /// Waits until all parts of the service sleep: the one that probes, the one that sees to documents,
+  /// the one that follows the store.
+  ///
+  /// - Parameter sleepers: how many parts that is; more where other services go by this clock too.
+  func untilAtRest(_ service: RegistryService, sleepers: Int = 3) async throws {
+    // In this order: before it rests, whoever slept for it before is gone.
+    while !service.isAtRest || state.withLock({ $0.sleepers.count }) < sleepers {
+      try await Task.sleep(nanoseconds: 1_000_000)
+    }
+  }
+
+  /// A device's clocks by this time.
+  var clocks: Clocks { clocks(wrongBy: 0) }
+
+  /// The clocks of a device whose own is wrong by so many seconds.
+  func clocks(wrongBy error: Int64) -> Clocks {
+    Clocks(
+      wall: { self.now() + error }, steady: { 1000 + self.seconds },
+      sleep: { _ in try await Clocks.systemSleep(86400) }, longestRefresh: 20)
   }
 
   private func cancel(_ id: Int) {

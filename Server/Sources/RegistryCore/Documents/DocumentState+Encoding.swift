@@ -29,7 +29,8 @@ extension DocumentState {
   /// endpoint: as one value, thousands of them take more memory than all else here.
   package var encodedDomains: [UInt8] {
     var bytes = [UInt8(ascii: "{")]
-    for (id, endpointKeys) in keysByEndpoint.sorted(by: { $0.key < $1.key }) where endpointKeys.hasKept {
+    for (id, endpointKeys) in keysByEndpoint.sorted(by: { $0.key < $1.key })
+    where endpointKeys.hasKept {
       let json = endpointKeys.kept.json
       if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
       bytes += JSONValue.string(id).canonicalBytes
@@ -89,7 +90,8 @@ extension DocumentState {
     document = [UInt8](try record.string("document").utf8)
     if format == 1 {
       for (id, list) in try record.members("keysByEndpoint") {
-        keysByEndpoint[id] = EndpointKeys(keys: try StateReader.list(list, "keysByEndpoint", KnownKey.init))
+        keysByEndpoint[id] = EndpointKeys(
+          keys: try StateReader.list(list, "keysByEndpoint", KnownKey.init))
       }
       return
     }

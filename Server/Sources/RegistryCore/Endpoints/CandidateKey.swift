@@ -93,3 +93,114 @@ public struct CandidateKey: Sendable, Hashable {
   /// Whether it waits for more than further probes.
   public var isHeld: Bool { !reasons.isEmpty }
 }
+
+/// One key that a probe showed under a valid chain, and where it was seen.
+package struct ObservedKey {
+  /// Each place that showed it, and its validated path there, in the order of the probe. Never empty.
+  private var observed: [(place: Place, chain: SeenChain)]
+
+  /// The first of its paths.
+  package var chain: SeenChain { observed[0].chain }
+
+  package var pin: SPKIPin { chain.leaf.pin }
+
+  var places: Set<Place> { Set(observed.map(\.place)) }
+
+  /// The keys above it, by place.
+  var paths: [Place: [SPKIPin]] {
+    Dictionary(observed.map { ($0.place, $0.chain.above) }, uniquingKeysWith: { $1 })
+  }
+
+  /// Who saw it, by the vantage points' names.
+  var vantages: Set<String> { Set(observed.map(\.place.vantage)) }
+
+  /// The keys of a probe, in the order of its observations. Several addresses may show several keys.
+  package static func all(in probe: ProbeResult) -> [ObservedKey] {
+    var found: [ObservedKey] = []
+    for observation in probe.observations {
+      guard case .accepted(let chain) = observation.outcome else { continue }
+      if let index = found.firstIndex(where: { $0.pin == chain.leaf.pin }) {
+        found[index].observed.append((observation.place, chain))
+      } else {
+        found.append(ObservedKey(observed: [(observation.place, chain)]))
+      }
+    }
+    return found
+  }
+
+  /// What is left without the paths that have a denied key in them; `nil` if that is nothing.
+  func without(_ denied: Set<SPKIPin>) -> ObservedKey? {
+    let left = observed.filter { denied.isDisjoint(with: $0.chain.path.map(\.pin)) }
+    return left.isEmpty ? nil : ObservedKey(observed: left)
+  }
+}
+
+/// When a changed key is believed, and how long an old one is kept. Times are seconds.
+public struct ConfirmationRule: Sendable, Hashable {
+  /// How many probes must show a changed key before it is published.
+  public var probes: Int
+  /// How long a key that was seen fewer times waits for the others. A key that appears once a day
+  /// is never added up to a confirmation.
+  public var window: Int64
+  /// How long an old key is kept after it was last seen.
+  public var grace: Int64
+
+  /// A rule.
+  public init(probes: Int = 3, window: Int64 = 600, grace: Int64 = 7 * 86_400) {
+    self.probes = max(1, probes)
+    self.window = window
+    self.grace = grace
+  }
+
+  /// The rule for an endpoint that is probed every `interval` milliseconds, `nil` for as often as all.
+  package func spanning(_ interval: Int64?) -> ConfirmationRule {
+    ConfirmationRule(probes: probes, window: max(window, 3 * (interval ?? 0) / 1000), grace: grace)
+  }
+}
+
+/// What a decision takes into account beside the endpoint's own past.
+public struct DecisionContext: Sendable {
+  /// Whether the hosts that the endpoint speaks of have published keys of other endpoints: then its
+  /// first key joins a list, and must be confirmed as if it had changed.
+  public var isListed = false
+  /// Which of the keys that were just seen those endpoints have: one of these is no new key for the hosts.
+  public var listedPins: Set<SPKIPin> = []
+  /// Under which of the CAs that were just seen those endpoints' keys are.
+  public var listedAuthorities: Set<SPKIPin> = []
+  /// Who decides about a new key.
+  public var approval = ApprovalMode.automatic
+  /// Who probes: the vantage points that are configured, and this server itself.
+  public var vantages: Set<String> = [ProbeObservation.direct]
+  /// How many of them settle something.
+  public var quorum = DecisionContext.quorum(of: 0)
+  /// Whether the endpoint shows each region a key of its own.
+  public var isUnion = false
+  /// The CAs that the operator named beforehand, by their keys.
+  public var issuers: Set<SPKIPin> = []
+  /// Keys that are never published.
+  public var denied: Set<SPKIPin> = []
+  /// Whether too many endpoints changed at once, where that is a reason to hold a key.
+  public var isMassChange = false
+
+  /// Nothing out of the ordinary.
+  public init() {}
+
+  /// How many have to agree where the operator does not say: half of them all, and two at least. One
+  /// alone is this server, and whoever stands before it.
+  public static func quorum(of vantagePoints: Int) -> Int { max(2, (vantagePoints + 1) / 2) }
+
+  /// Whether a key waits because others are shown: a quorum of vantage points answers with other keys alone, or
+  /// this server does and no quorum sees the key. Silence says nothing: whoever cuts the vantage points off, or
+  /// a vantage point that is down, holds no key.
+  ///
+  /// - Parameters:
+  ///   - others: who answers, and was shown other keys alone.
+  ///   - witnesses: who saw the key.
+  func isOutvoted(by others: Set<String>, against witnesses: Set<String>) -> Bool {
+    let points = vantages.count - 1
+    let needed = min(quorum, points)
+    guard points > 0, !isUnion else { return false }
+    return others.count >= needed
+      || others.contains(ProbeObservation.direct) && witnesses.count < needed
+  }
+}

@@ -130,7 +130,9 @@ extension KnownKey {
   ///
   /// - Parameter now: Unix time in seconds.
   func isLeft(at now: Int64) -> Bool {
-    guard unaskedSince == nil, missedProbes >= probesToWithdraw, let missedSince else { return false }
+    guard unaskedSince == nil, missedProbes >= probesToWithdraw, let missedSince else {
+      return false
+    }
     return now - missedSince >= Self.timeToWithdraw
   }
 

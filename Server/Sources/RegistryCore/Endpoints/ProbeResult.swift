@@ -128,7 +128,9 @@ extension ProbeResult {
 
   /// One observation that proves nothing.
   public static func refused(reason: String, presented: SPKIPin?) -> ProbeResult {
-    ProbeResult(observations: [ProbeObservation(outcome: .refused(reason: reason, presented: presented))])
+    ProbeResult(observations: [
+      ProbeObservation(outcome: .refused(reason: reason, presented: presented))
+    ])
   }
 
   /// One observation that failed.
@@ -141,4 +143,108 @@ extension ProbeResult {
 public protocol EndpointProber: Sendable {
   /// Probes once from every vantage point at every address, within the configured time.
   func probe(_ endpoint: WatchedEndpoint) async -> ProbeResult
+}
+
+/// Why a probe did not show a key that can be believed; the label `cause`.
+public enum ProbeFailureCause: String, CaseIterable, Sendable, Hashable {
+  /// The name has no address.
+  case dns
+  /// Nobody listens there.
+  case refused
+  /// There is no way there, also from a vantage point.
+  case unreachable
+  /// The time was up.
+  case timeout
+  /// What answered did not get through a TLS handshake.
+  case handshake
+  /// The chain ends in no anchor, or is not valid now.
+  case chain
+  /// The certificate is for another name.
+  case name
+  /// The vantage point itself did not answer, or did not prove itself; the endpoint was never asked.
+  case vantage
+  /// Vantage points, or addresses, showed different things.
+  case disagreement
+  /// This server could not do its part.
+  case other
+}
+
+/// Which places a probe got an answer from: whether it can tell that a key is gone, or only that the places
+/// which showed the key could not be asked.
+///
+/// - A key is missed if every place that showed it answers, and none shows it. An address that never
+///   answered never showed a key, so it keeps none listed.
+/// - Only a valid chain for the right name is an answer. A refused chain is as good as silence.
+/// - An address that the name no longer has is answered for by the addresses that its vantage point got.
+/// - A silent vantage point keeps a key listed only if this server never saw the key itself, or if regions
+///   show different keys. Otherwise whoever cuts a vantage point off would keep his key listed.
+/// - If the resolver was silent and addresses were remembered, nobody knows which addresses the name has:
+///   then what this server asked counts as silent.
+struct ProbeCoverage {
+  private let asked: Set<Place>
+  private let answered: Set<Place>
+  private let answering: Set<String>
+  private let vantages: Set<String>
+  private let isUnion: Bool
+
+  init(_ probe: ProbeResult, _ context: DecisionContext) {
+    let silenced = Set(probe.observations.filter(\.isRemembered).map(\.vantage))
+    asked = Set(probe.observations.map(\.place))
+    answered = Set(
+      probe.observations.filter { $0.isAccepted && !silenced.contains($0.vantage) }.map(\.place))
+    answering = Set(answered.map(\.vantage))
+    vantages = context.vantages
+    isUnion = context.isUnion
+  }
+
+  /// Whether a key that this probe does not show was missed. A key from an older record, of which nobody
+  /// knows where it was seen, is missed if every place that was asked answered.
+  func misses(_ key: KnownKey) -> Bool {
+    let places = key.seenAt.isEmpty ? asked : Set(key.seenAt.keys)
+    let isSeenHere = places.contains { $0.vantage == ProbeObservation.direct }
+    return places.allSatisfy { place in
+      let isHere = place.vantage == ProbeObservation.direct
+      return !vantages.contains(place.vantage) || !isHere && isSeenHere && !isUnion
+        || answered.contains(place) || isGone(place)
+    }
+  }
+
+  /// Whether an address is none of the name any more: its vantage point answers, and got others.
+  func isGone(_ place: Place) -> Bool {
+    answering.contains(place.vantage) && !asked.contains(place)
+  }
+}
+
+extension ProbeObservation {
+  /// Where it was made.
+  var place: Place { Place(vantage: vantage, address: address) }
+
+  /// Whether the chain was valid and the name was right.
+  var isAccepted: Bool { if case .accepted = outcome { true } else { false } }
+}
+
+/// A place where a key can be seen: one address of an endpoint, asked from one vantage point.
+public struct Place: Sendable, Hashable, Comparable {
+  /// The vantage point's name; ``ProbeObservation/direct`` for this server itself.
+  public let vantage: String
+  /// The address with its port; empty if a proxy looked the name up.
+  public let address: String
+
+  /// A place.
+  public init(vantage: String, address: String) {
+    (self.vantage, self.address) = (vantage, address)
+  }
+
+  /// Stands for the places of a path of which only an older record, or none, tells where it was seen.
+  static let unknown = Place(vantage: "", address: "")
+
+  public static func < (left: Place, right: Place) -> Bool {
+    (left.vantage, left.address) < (right.vantage, right.address)
+  }
+}
+
+/// A prober that resolves names.
+package protocol ResolvingProber: EndpointProber {
+  /// Has `tell` called when a host that could not be resolved in time turns out to have addresses.
+  func whenFoundLate(_ tell: @escaping @Sendable (_ host: String) -> Void)
 }

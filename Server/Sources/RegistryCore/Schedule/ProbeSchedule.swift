@@ -1,3 +1,5 @@
+import SslPinningRules
+
 /// Which endpoint is probed next, and when.
 ///
 /// - Never more than ``Settings/limit`` probes are under way, and of those at endpoints that failed
@@ -246,4 +248,88 @@ package struct ProbeSchedule: Sendable {
 extension ProbeSchedule {
   /// How many places it holds, those that no longer count included.
   var places: Int { lines.count }
+}
+
+/// When an endpoint is probed again, as far as the decisions about its keys care.
+package enum NextProbe: Sendable, Hashable {
+  /// After ``TLSConfiguration/confirmationInterval``: something waits for confirmation.
+  case soon
+  /// After ``ProbeSchedule/Settings/closeInterval``: a key may be about to be withdrawn.
+  case closely
+  /// When its interval is over.
+  case onSchedule
+  /// Later, and later each time: it did not answer.
+  case failed
+  /// Not again: it is watched no more.
+  case never
+}
+
+/// Takes in what probes one endpoint show.
+package protocol ProbeReceiver: Sendable {
+  /// Enters one probe. By its return everything that the probe changed is published, or kept for the
+  /// next attempt.
+  func enter(_ probe: ProbeResult) async -> NextProbe
+}
+
+extension ProbeResult {
+  /// Whether anybody answered at all.
+  package var isAnswered: Bool {
+    observations.contains {
+      if case .unreachable = $0.outcome { false } else { true }
+    }
+  }
+}
+
+/// Where endpoints wait for their next probe.
+struct ProbeQueues: Sendable {
+  /// One of the lines.
+  enum Line: Sendable {
+    /// Before all others.
+    case urgent
+    case usual
+    /// Endpoints that failed last time.
+    case failing
+  }
+
+  /// An endpoint's place in a line.
+  struct Place: Comparable, Sendable {
+    let due: Int64
+    /// Random, so that those which are due at once come in no order of their own.
+    let order: UInt64
+    /// Tells whether it still counts: an endpoint has one place that does, and older ones.
+    let ticket: UInt64
+    let id: String
+
+    static func < (one: Place, other: Place) -> Bool {
+      (one.due, one.order, one.ticket) < (other.due, other.order, other.ticket)
+    }
+  }
+
+  var urgent = PriorityQueue<Place>()
+  var usual = PriorityQueue<Place>()
+  var failing = PriorityQueue<Place>()
+
+  var count: Int { urgent.count + usual.count + failing.count }
+
+  mutating func insert(_ place: Place, in line: Line) {
+    switch line {
+    case .urgent: urgent.insert(place)
+    case .usual: usual.insert(place)
+    case .failing: failing.insert(place)
+    }
+  }
+
+  /// Keeps the places that `isIncluded` says.
+  mutating func filter(_ isIncluded: (Place) -> Bool) {
+    urgent.filter(isIncluded)
+    usual.filter(isIncluded)
+    failing.filter(isIncluded)
+  }
+
+  /// Takes the first places of each line out for as long as `isStale` says so.
+  mutating func dropFirst(while isStale: (Place) -> Bool) {
+    while let place = urgent.first, isStale(place) { _ = urgent.popFirst() }
+    while let place = usual.first, isStale(place) { _ = usual.popFirst() }
+    while let place = failing.first, isStale(place) { _ = failing.popFirst() }
+  }
 }

@@ -1,4 +1,5 @@
 import RegistryStores
+
 /// What the table of settings says, for people: as a file of YAML, and as the table of `docs/configuration.md`.
 package enum ConfigurationReference {
   /// A configuration with every key, its default or what stands for a value, and what it is for.

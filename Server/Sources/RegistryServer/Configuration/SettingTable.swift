@@ -107,7 +107,8 @@ extension Setting {
     case .tlsTimeout:
       SettingRow(.of(\.tls.timeout, .duration(100...300_000)), help: "for one probe an endpoint")
     case .tlsConfirmations:
-      SettingRow(.of(\.tls.confirmations, .integer(1...100)), help: "that must agree on a changed key")
+      SettingRow(
+        .of(\.tls.confirmations, .integer(1...100)), help: "that must agree on a changed key")
     case .tlsConfirmationInterval:
       SettingRow(.of(\.tls.confirmationInterval, .duration(10...600_000)), help: "between those")
     case .tlsAddresses:

@@ -1,4 +1,5 @@
 import RegistryCore
+
 /// The signing key, and how endpoints are probed. Durations are milliseconds.
 public struct TLSConfiguration: Sendable, Equatable {
   /// The directory with `prv.pem` and `pub.pem`.
@@ -35,7 +36,8 @@ public struct TLSConfiguration: Sendable, Equatable {
 
   /// Settings; the defaults are those of the configuration file.
   public init(
-    directory: String = "tls", interval: Int64 = 60_000, timeout: Int64 = 5000, confirmations: Int = 3,
+    directory: String = "tls", interval: Int64 = 60_000, timeout: Int64 = 5000,
+    confirmations: Int = 3,
     confirmationInterval: Int64 = 2000, anchors: String? = nil, grace: Int64 = 7 * 86_400_000,
     approval: ApprovalMode = .automatic, vantagePoints: [VantagePoint] = [],
     quorum: Int? = nil, issuers: NamedIssuers = .none, massChange: MassChangeMode = .alert,
@@ -83,4 +85,14 @@ public enum MassChangeMode: String, Sendable, Hashable, CaseIterable {
   /// They are held for a person as well, unless a quorum of vantage points vouches for them. It costs what
   /// it says: certificates that one cron job renews with new keys lock users out until a person acts.
   case hold
+}
+
+extension ConfirmationRule {
+  /// The rule that a configuration amounts to. The window spans three scans at least, so that a
+  /// fleet in which few servers have the new key yet gets its chance.
+  public init(_ tls: TLSConfiguration) {
+    let window = max(
+      600_000, 3 * tls.interval, 10 * Int64(tls.confirmations) * tls.confirmationInterval)
+    self.init(probes: tls.confirmations, window: window / 1000, grace: tls.grace / 1000)
+  }
 }

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import SslPinningPlatform
 import SslPinningRules
 
@@ -101,5 +102,65 @@ public struct ServerLog: Sendable {
     let style = style.withLock { $0 }
     guard level >= style.level else { return }
     sink(style.style.bytes(level, RFC3339.text(now()), name, fields()))
+  }
+}
+
+extension ServerLog {
+  /// Tells that the machine's clock is doubted, came back, or is believed as it is. Lines of the log have the
+  /// machine's own time all the while, as those of its other programs have.
+  func note(_ change: SteadyTime.Change) {
+    switch change {
+    case .doubted(let wall, let time):
+      event(
+        .warn, "clock_doubted",
+        [
+          "clock": RFC3339.text(wall), "time": RFC3339.text(time),
+          "message":
+            "the machine's clock does not agree with the time that passed; the server goes on by"
+            + " its last time; hint: put the clock right, or say that it is: ssl-pinning admin adopt-clock",
+        ])
+    case .returned(let time):
+      event(.info, "clock_returned", ["time": RFC3339.text(time)])
+    case .adopted(let time, let before):
+      event(
+        .warn, "clock_adopted", ["time": RFC3339.text(time), "before": RFC3339.text(before)])
+    }
+  }
+}
+
+extension KeyEvent {
+  /// How it is logged. Whatever keeps a legitimate key from being published, or looks like
+  /// somebody in the middle, is a warning: so is every key that is published though nobody announced it.
+  var level: LogLevel {
+    switch self {
+    case .published(_, isFirst: true), .retired, .activated: .info
+    case .published, .held, .deniedKeySeen, .deniedAuthoritySeen, .waiting, .lapsed,
+      .tooManyCandidates, .refused,
+      .unreachable, .withdrawn, .undecided:
+      .warn
+    }
+  }
+}
+
+extension ServerLog {
+  /// Writes what is in effect, secrets masked, as one event; warnings follow as events of their own.
+  ///
+  /// Of thousands of endpoints the number is enough here; `config check` lists them.
+  public func event(_ effective: EffectiveConfiguration) {
+    let fields = effective.values.map { value in
+      let documents = effective.configuration.documents
+      let text =
+        value.setting == .keys
+        ? "endpoints: \(documents.reduce(0) { $0 + $1.endpoints.count }), documents: \(documents.count)"
+        : value.text
+      return (
+        name: value.setting.rawValue,
+        value: value.origin == .standard ? text : "\(text) (\(value.origin))"
+      )
+    }
+    event(.info, "configuration", fields: [("file", effective.file ?? "none")] + fields)
+    for warning in effective.warnings {
+      event(.warn, "configuration_warning", ["message": warning])
+    }
   }
 }

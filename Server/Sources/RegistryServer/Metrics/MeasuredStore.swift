@@ -1,4 +1,5 @@
 import RegistryStores
+
 /// A store whose every call is timed and counted. What it says and throws is that of the store inside.
 struct MeasuredStore: RegistryStore {
   /// The store that is measured.
@@ -64,4 +65,12 @@ struct MeasuredStore: RegistryStore {
       throw error
     }
   }
+}
+
+/// A kind of call to the store; the label `operation`.
+enum StoreOperation: String, CaseIterable, Sendable {
+  case record
+  case replace
+  case history
+  case lead
 }

@@ -110,7 +110,8 @@ final class ServerMetrics: Sendable {
     at now: Int64
   ) {
     probed(
-      at: endpoint, in: file, taking: duration, failure: probe.failure, leaves: probe.leaves, at: now)
+      at: endpoint, in: file, taking: duration, failure: probe.failure, leaves: probe.leaves,
+      at: now)
   }
 
   /// A document is in force.

@@ -1,3 +1,4 @@
+import Foundation
 import SslPinningPlatform
 
 /// What the server itself did: requests, store, reports, leadership.
@@ -155,4 +156,128 @@ final class ServiceMetrics: Sendable {
     }
     for kind in all { open.cell(kind).set(Double(counts[kind] ?? 0)) }
   }
+}
+
+/// What the process takes of its machine, by the names that Prometheus' own libraries have. Read at the
+/// scrape; what a system does not tell is left out.
+struct ProcessMetric: ExposedMetric {
+  let name: String
+  private let help: String
+  private let type: MetricType
+  private let read: @Sendable () -> Double?
+
+  static let all: [ProcessMetric] = [
+    ProcessMetric(
+      name: "process_resident_memory_bytes", help: "Memory of the process that is in use",
+      type: .gauge
+    ) {
+      words("/proc/self/statm").dropFirst().first.flatMap { Double($0) }
+        .map { $0 * Double(sysconf(Int32(_SC_PAGESIZE))) }
+    },
+    ProcessMetric(
+      name: "process_open_fds", help: "Open descriptors of the process", type: .gauge
+    ) {
+      // One of them is the directory's own while it is read.
+      (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))
+        .map { Double(max(0, $0.count - 1)) }
+    },
+    ProcessMetric(
+      name: "process_max_fds", help: "The most descriptors that the process may open", type: .gauge
+    ) {
+      let line = text("/proc/self/limits")?.split(separator: "\n").first {
+        $0.hasPrefix("Max open files")
+      }
+      return line?.split(separator: " ").dropFirst(3).first.flatMap { Double($0) }
+    },
+    ProcessMetric(
+      name: "process_cpu_seconds_total", help: "Processor time of the process", type: .counter
+    ) {
+      // Fields 14 and 15 of proc(5); the name before them may contain anything.
+      guard let fields = statFields, fields.count > 12, let user = Double(fields[11]),
+        let system = Double(fields[12])
+      else { return nil }
+      return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    },
+    ProcessMetric(name: "process_threads", help: "Threads of the process", type: .gauge) {
+      statFields.flatMap { $0.count > 17 ? Double($0[17]) : nil }
+    },
+  ]
+
+  func write(to writer: inout ExpositionWriter) {
+    guard let value = read() else { return }
+    let metric = Array(name.utf8)
+    writer.begin(metric, help: help, type: type)
+    writer.sample(SeriesName(metric: metric, labels: []), value)
+  }
+
+  /// The fields of `/proc/self/stat` from the third on.
+  private static var statFields: [Substring]? {
+    guard let stat = text("/proc/self/stat"), let end = stat.lastIndex(of: ")") else { return nil }
+    return stat[stat.index(after: end)...].split(separator: " ")
+  }
+
+  private static func words(_ path: String) -> [Substring] {
+    text(path)?.split(separator: " ") ?? []
+  }
+
+  private static func text(_ path: String) -> String? {
+    FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+/// What kind of path a request was for. Few and fixed: a path itself is the requester's to choose, and
+/// must not become a label.
+enum PathClass: Int, CaseIterable, Sendable {
+  /// A published document.
+  case document
+  /// `/livez`, `/readyz`, `/startupz`.
+  case probe
+  /// `/metrics`.
+  case metrics
+  /// A failure report of an app.
+  case report
+  /// The console's own pages and files.
+  case console
+  /// What the console and tools ask with a token.
+  case admin
+  /// A path that nothing is served at, and requests that were refused before their path was read.
+  case other
+
+  /// The value of the label `path_class`.
+  var label: String { "\(self)" }
+}
+
+/// What a chain that an app reported is worth. The higher one counts where both are true.
+enum ChainStanding: String, Sendable, CaseIterable, Comparable {
+  /// Whoever sent the report may have made it up.
+  case unverified
+  /// Its leaf's key is published for the host, or was seen there by this server.
+  case seen
+  /// Its path leads to an anchor of this server and it has the host's name: somebody got it from an
+  /// authority.
+  case verified
+
+  static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+
+  private var rank: Int {
+    switch self {
+    case .unverified: 0
+    case .seen: 1
+    case .verified: 2
+    }
+  }
+}
+
+/// What became of a failure report that was sent here; the label `outcome`.
+enum ReportOutcome: String, CaseIterable, Sendable {
+  /// It is counted.
+  case accepted
+  /// The same report was counted before: its sender did not get our answer.
+  case repeated
+  /// It is counted apart, because no document lists its host.
+  case unlisted
+  /// It cannot be read.
+  case refused
+  /// Its address had sent too many.
+  case limited
 }

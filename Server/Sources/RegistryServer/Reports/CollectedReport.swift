@@ -102,3 +102,117 @@ struct CollectedReport: Sendable, Equatable {
     _ = try members.integer("port", in: 0...65_535)
   }
 }
+
+/// Why a failure report is not counted. Told to its sender, who made the mistake.
+enum ReportRefusal: Error, Equatable, Sendable {
+  /// The body has more than so many bytes.
+  case tooLarge(limit: Int)
+  /// The body is no strict JSON.
+  case notJSON(JSONError)
+  /// The body is JSON and no object.
+  case notAnObject
+  /// A member that every report has is not there.
+  case missing(member: String)
+  /// A member is of another type, or out of its range.
+  case wrong(member: String, expected: String)
+  /// The host is none.
+  case badHost(HostNameError)
+  /// A list is too long.
+  case tooMany(member: String, limit: Int)
+  /// A text that should be one certificate in PEM is not.
+  case notACertificate(member: String)
+
+  /// The status code that says so (RFC 9110 §15.5).
+  var code: UInt32 {
+    if case .tooLarge = self { 413 } else { 400 }
+  }
+}
+
+extension ReportRefusal: CustomStringConvertible {
+  var description: String {
+    switch self {
+    case .tooLarge(let limit): "the report has more than \(limit) bytes"
+    case .notJSON(let error): "the report is no JSON: \(error)"
+    case .notAnObject: "the report is no JSON object"
+    case .missing(let member):
+      "\(member) is missing; hint: reports have the members of TrustKit or of RFC 7469 section 3"
+    case .wrong(let member, let expected): "\(member) is not \(expected)"
+    case .badHost(let error): "hostname is no host: \(error)"
+    case .tooMany(let member, let limit): "\(member) has more than \(limit) elements"
+    case .notACertificate(let member): "\(member) is no certificate in PEM"
+    }
+  }
+}
+
+/// The members of a report by type. One that is absent or null is `nil`; one of another type is refused.
+struct ReportMembers {
+  let object: JSONObject
+
+  func text(_ name: String) throws(ReportRefusal) -> String? {
+    guard let value = present(name) else { return nil }
+    guard let text = value.stringValue else { throw .wrong(member: name, expected: "a text") }
+    return text
+  }
+
+  /// A text that is kept; empty where it is absent.
+  func cleaned(_ name: String) throws(ReportRefusal) -> String {
+    ReportText.cleaned(try text(name) ?? "")
+  }
+
+  func texts(_ name: String) throws(ReportRefusal) -> [String]? {
+    guard let value = present(name) else { return nil }
+    let texts = value.arrayValue?.compactMap(\.stringValue)
+    guard let texts, texts.count == value.arrayValue?.count else {
+      throw .wrong(member: name, expected: "a list of texts")
+    }
+    return texts
+  }
+
+  func integer(_ name: String, in range: ClosedRange<Int64>) throws(ReportRefusal) -> Int64? {
+    guard let value = present(name) else { return nil }
+    guard let integer = value.integerValue, range.contains(integer) else {
+      throw .wrong(
+        member: name, expected: "a whole number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return integer
+  }
+
+  func truth(_ name: String) throws(ReportRefusal) -> Bool? {
+    guard let value = present(name) else { return nil }
+    guard let bool = value.boolValue else { throw .wrong(member: name, expected: "true or false") }
+    return bool
+  }
+
+  private func present(_ name: String) -> JSONValue? {
+    guard let value = object[name], value != .null else { return nil }
+    return value
+  }
+}
+
+/// Cleans what a stranger wrote before it is kept, logged or shown.
+enum ReportText {
+  /// The most Unicode scalars of a name, a version, a subject.
+  static let longest = 64
+
+  /// The text without control characters, line separators, and the invisible ones by which text can be
+  /// made to look like another (bidirectional controls, zero-width characters); at most `limit` scalars.
+  static func cleaned(_ text: String, limit: Int = longest) -> String {
+    var out = String.UnicodeScalarView()
+    var count = 0
+    for scalar in text.unicodeScalars where isVisible(scalar) {
+      guard count < limit else { break }
+      out.append(scalar)
+      count += 1
+    }
+    return String(out)
+  }
+
+  private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+    if scalar.isASCII { return scalar.value >= 0x20 && scalar.value != 0x7f }
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned:
+      return false
+    default: return true
+    }
+  }
+}

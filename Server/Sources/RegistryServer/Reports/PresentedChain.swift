@@ -61,3 +61,101 @@ struct PresentedChain: Sendable, Hashable {
     return block.bytes
   }
 }
+
+/// Finds out what a reported chain is worth.
+struct ReportedChainJudge: Sendable {
+  /// Whether the server's anchors believe certificates for a host.
+  let believes: @Sendable (_ certificates: [[UInt8]], _ host: HostName) -> Bool
+  /// Whether this server knows a key of a host.
+  let knows: @Sendable (SPKIPin, _ host: HostName) async -> Bool
+
+  func standing(of report: CollectedReport) async -> ChainStanding {
+    if !report.chain.certificates.isEmpty, believes(report.chain.certificates, report.host) {
+      return .verified
+    }
+    guard let pin = report.chain.leafPin, await knows(pin, report.host) else { return .unverified }
+    return .seen
+  }
+}
+
+/// The keys of all endpoints: those that are published and those that probes have shown. Gathered every few
+/// seconds at most, since reports come as often as strangers like.
+final class KnownKeys: Sendable {
+  private let coordinators: @Sendable () -> [DocumentCoordinator]
+  private let ticks: @Sendable () -> Int64
+  private let newest = Locked<(made: Int64, keys: Task<[SPKIPin: [HostPattern]], Never>)?>(nil)
+
+  /// How long what was gathered is good, in milliseconds.
+  static let freshness: Int64 = 5000
+
+  /// - Parameter ticks: milliseconds of a clock that is never set.
+  init(
+    coordinators: @escaping @Sendable () -> [DocumentCoordinator],
+    ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
+  ) {
+    (self.coordinators, self.ticks) = (coordinators, ticks)
+  }
+
+  /// Whether a key is an endpoint's whose patterns match the host.
+  func has(_ pin: SPKIPin, of host: HostName) async -> Bool {
+    let now = ticks()
+    let keys = newest.withLock { newest in
+      if let newest, now - newest.made < Self.freshness { return newest.keys }
+      let keys = Task { await gathered() }
+      newest = (now, keys)
+      return keys
+    }
+    return await keys.value[pin]?.contains { $0.matches(host) } ?? false
+  }
+
+  private func gathered() async -> [SPKIPin: [HostPattern]] {
+    var found: [SPKIPin: [HostPattern]] = [:]
+    for coordinator in coordinators() {
+      let snapshot = await coordinator.snapshot
+      for endpoint in snapshot.endpoints {
+        guard let endpointKeys = snapshot.state.keysByEndpoint[endpoint.id] else { continue }
+        for pin in endpointKeys.keys.map(\.pin) + Array(endpointKeys.candidates.keys) {
+          found[pin, default: []] += endpoint.patterns
+        }
+      }
+    }
+    return found
+  }
+}
+
+/// Which hosts the published documents speak of: looked up by name, however many patterns there are.
+struct ListedHosts: Sendable {
+  private var exact: Set<HostName> = []
+  private var oneMoreLabel: Set<DNSName> = []
+  private var anyDepth: Set<DNSName> = []
+
+  /// The hosts of these patterns.
+  init(_ patterns: some Sequence<HostPattern>) {
+    for pattern in patterns {
+      switch pattern {
+      case .exact(let host): exact.insert(host)
+      case .oneMoreLabel(let base): oneMoreLabel.insert(base)
+      case .anyDepth(let base): anyDepth.insert(base)
+      }
+    }
+  }
+
+  /// The hosts that a configuration publishes keys for.
+  init(_ documents: [DocumentConfiguration]) {
+    self.init(documents.lazy.flatMap { $0.endpoints.lazy.flatMap(\.patterns) })
+  }
+
+  /// Whether a pattern matches the host; see ``HostPattern``.
+  func contains(_ host: HostName) -> Bool {
+    if exact.contains(host) { return true }
+    guard case .name(let name) = host else { return false }
+    if let parent = name.parent, oneMoreLabel.contains(parent) { return true }
+    guard !anyDepth.isEmpty else { return false }
+    var ancestor: DNSName? = name
+    while let current = ancestor {
+      if anyDepth.contains(current) { return true }
+      ancestor = current.parent
+    }
+    return false
+  }
+}

@@ -46,7 +46,8 @@ struct ReportSummary: Sendable {
       "since": number(since), "until": number(until), "bucket": .string(steps.rawValue),
       "reports": number(groups.reduce(0) { ReportCount.sum($0, $1.reports) }),
       "timeline": timeline(
-        host == nil ? endpointKeys.listed.hours : merged(groups, by: steps), since: since, until: until,
+        host == nil ? endpointKeys.listed.hours : merged(groups, by: steps), since: since,
+        until: until,
         steps),
       "hosts": sums(groups) { ["host": .string("\($0.key.host)")] },
       "chains": sums(groups) {
@@ -129,5 +130,54 @@ extension JSONObject {
   /// The members of these names.
   fileprivate func only(_ names: [String]) -> JSONObject {
     JSONObject(names.compactMap { name in self[name].map { (name, $0) } })
+  }
+}
+
+/// Counts of reports by something that they have in common.
+struct ReportSums {
+  private struct Sum {
+    var reports: Int64 = 0
+    var last: Int64 = .min
+    var hosts: Set<HostName> = []
+
+    mutating func add(_ count: Int64, _ group: ReportGroup) {
+      reports = ReportCount.sum(reports, count)
+      last = max(last, group.last)
+      hosts.insert(group.key.host)
+    }
+  }
+
+  /// By the members that tell an element, such as `{"app":"…","version":"…"}`.
+  private var sums: [JSONObject: Sum] = [:]
+
+  /// Counts reports of a group.
+  mutating func add(_ reports: Int64, of group: ReportGroup, under name: JSONObject) {
+    sums[name, default: Sum()].add(reports, group)
+  }
+
+  /// The largest, and what the others come to:
+  ///
+  ///     { "top": [ { …, "reports": 12, "hosts": 3, "last": 1780000000 } ],
+  ///       "others": { "count": 0, "reports": 0 } }
+  func json(most: Int) -> JSONValue {
+    let ranked = sums.sorted { left, right in
+      (left.value.reports, left.value.last) > (right.value.reports, right.value.last)
+    }
+    let top = ranked.prefix(most).map { name, sum in
+      var object = name
+      object["reports"] = ReportLedger.number(sum.reports)
+      object["hosts"] = ReportLedger.number(Int64(sum.hosts.count))
+      object["last"] = ReportLedger.number(sum.last)
+      return JSONValue.object(object)
+    }
+    let rest = ranked.dropFirst(most)
+    return .object([
+      "top": .array(top),
+      "others": .object([
+        "count": ReportLedger.number(Int64(rest.count)),
+        "reports": ReportLedger.number(
+          rest.reduce(0) { ReportCount.sum($0, $1.value.reports) }),
+      ]),
+    ])
   }
 }

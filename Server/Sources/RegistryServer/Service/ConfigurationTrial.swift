@@ -4,6 +4,8 @@ import HTTPServing
 import RegistryCore
 import RegistryStores
 import SslPinningPlatform
+import SslPinningRules
+import TLSTools
 
 /// Tries what a configuration names, as a start would, and starts nothing: keys and key sets, anchors and
 /// vantage points, the listener's certificate and address, the store, the directory of copies.
@@ -126,5 +128,243 @@ extension StorageConfiguration {
       isDirectory.boolValue
     else { throw .cannotOpen(path: path, reason: "\(name) is no directory") }
     guard access(name, W_OK | X_OK) == 0 else { throw .cannotOpen(path: path, errno: errno) }
+  }
+}
+
+/// Tries what a configuration that is read again changes for the next start: signing and online keys, the
+/// listeners' certificate and addresses, the store.
+///
+/// What a start would refuse is refused now, while somebody probes, and not at a restart in the night. Nothing of it
+/// is taken in force.
+enum RestartTrial {
+  /// Tries what differs. Waits for a database, a few seconds at most, on a thread of its own.
+  ///
+  /// - Throws: ``RegistryServiceError``, what a start would throw.
+  static func tryOut(
+    _ new: ServerConfiguration, over old: ServerConfiguration
+  ) async throws(RegistryServiceError) {
+    let refusal: RegistryServiceError? = await withCheckedContinuation { continuation in
+      BackgroundThread.start("configuration") {
+        do throws(RegistryServiceError) {
+          try judge(new, over: old)
+          continuation.resume(returning: nil)
+        } catch { continuation.resume(returning: error) }
+      }
+    }
+    if let refusal { throw refusal }
+  }
+
+  private static func judge(
+    _ new: ServerConfiguration, over old: ServerConfiguration
+  ) throws(RegistryServiceError) {
+    do throws(DocumentSignerError) {
+      _ = try DocumentSigner(directory: new.tls.directory, publishing: new.publishing)
+    } catch { throw .signer(error) }
+    do throws(StoreError) { if new.storage != old.storage { _ = try new.storage.tryOut() } } catch {
+      throw .store(error)
+    }
+    do throws(HTTPServerError) {
+      _ = try new.server.listenerIdentity()
+      for (address, before) in [(new.listen, old.listen), (new.metricsListen, old.metricsListen)] {
+        guard let address, address != before else { continue }
+        do throws(HTTPServerError) {
+          close(try ListeningSocket.open(address).descriptor)
+        } catch {
+          // This server may have the port itself, at another address.
+          guard case .addressInUse = error else { throw error }
+        }
+      }
+    } catch { throw .listening(error) }
+  }
+}
+
+/// What of a configuration would be published nowhere, or where it should not be.
+enum PublishingTrial {
+  /// What a person should probe; nothing keeps the server from starting.
+  static func warnings(_ configuration: ServerConfiguration, _ signer: DocumentSigner) -> [String] {
+    copies(configuration) + keySets(configuration, signer)
+  }
+
+  /// Whoever reads the copies would go on with old documents, or meet what is none of his business.
+  private static func copies(_ configuration: ServerConfiguration) -> [String] {
+    guard let directory = configuration.publishing.directory else { return [] }
+    if let reason = unwritable(directory) {
+      return ["publish.dir: \(reason): no copy of a document would be written"]
+    }
+    let above = sequence(first: configuration.tls.directory) { $0 + "/.." }.prefix(32)
+    guard above.contains(where: { isSame(directory, $0) }) else { return [] }
+    return [
+      "publish.dir is where web servers read, and tls.dir with prv.pem is in it; hint: another directory"
+    ]
+  }
+
+  private static func unwritable(_ directory: String) -> String? {
+    do throws(StoreError) {
+      guard access(directory, F_OK) == 0 else {
+        try StorageConfiguration.checkPlace(of: directory)
+        return nil
+      }
+    } catch {
+      guard case .cannotOpen(_, let reason) = error else { return "\(error)" }
+      return "\(directory) cannot be made: \(reason)"
+    }
+    var status = stat()
+    guard stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+      return "\(directory) is no directory"
+    }
+    return access(directory, W_OK | X_OK) == 0
+      ? nil : "\(directory): \(String(cString: strerror(errno)).lowercased())"
+  }
+
+  private static func isSame(_ left: String, _ right: String) -> Bool {
+    var (one, other) = (stat(), stat())
+    return stat(left, &one) == 0 && stat(right, &other) == 0 && one.st_dev == other.st_dev
+      && one.st_ino == other.st_ino
+  }
+
+  private static func keySets(
+    _ configuration: ServerConfiguration, _ signer: DocumentSigner
+  ) -> [String] {
+    let directory = configuration.keySetsDirectory
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    let files = configuration.documents.map(\.file).filter(names.contains)
+    guard let statements = signer.statements else {
+      return files.isEmpty
+        ? []
+        : [
+          "publish.statements is false, and \(directory) has key sets: nothing is signed under them; hint: true,"
+            + " or remove them"
+        ]
+    }
+    return files.filter { file in
+      // What cannot be read is told as such.
+      guard let first = (try? statements.storedKeySets(of: file))??.sets.first,
+        let shipped = try? KeyRole(keys: [signer.key.trustKey.roleKey], threshold: 1)
+      else { return false }
+      return first.signers(of: shipped).isEmpty
+    }.map {
+      "prv.pem did not sign key set 1 of \($0): apps that ship its public half alone refuse the statements;"
+        + " hint: keys sign-set --sign-with, if they do not ship rootKeys"
+    }
+  }
+}
+
+/// What a store has of documents, for whoever stands beside the server. Makes nothing and changes nothing.
+package enum StoredDocuments {
+  /// What a store tells of the key sets of a document.
+  package enum KeySets {
+    /// It carries these; none if it has none, or was never published.
+    case told([SignedKeySet])
+    /// The store cannot tell.
+    case unknown(reason: String)
+  }
+
+  /// The key sets that a document carries in the store.
+  ///
+  /// - Throws: ``RegistryServiceError``, if the store cannot be asked, or is not believed under these keys.
+  package static func keySets(
+    of file: String, in configuration: ServerConfiguration
+  ) async throws(RegistryServiceError) -> KeySets {
+    guard configuration.storage != .memory else {
+      return .unknown(reason: "storage.type is memory, which keeps nothing")
+    }
+    let signer: DocumentSigner
+    do throws(DocumentSignerError) {
+      signer = try DocumentSigner(directory: configuration.tls.directory, publishing: .init())
+    } catch { throw .signer(error) }
+    let (state, id) =
+      try await opened(configuration, signer) { (store) throws(StoreError) in
+        (try await read([file], of: store)[file], store.id)
+      } ?? (nil, nil)
+    // A store that was emptied, or made anew, looks like one that never had the document.
+    let seen = RegistryService.mark(configuration, isReadOnly: true).seen
+    guard state != nil || seen == nil || seen?.id == id else {
+      return .unknown(
+        reason:
+          "\(configuration.tls.directory)/sealed-store tells of a store that is not there any more")
+    }
+    return .told(StatementSigner.published(in: state?.document ?? []))
+  }
+
+  /// The states of these documents, as far as there are any.
+  ///
+  /// - Throws: ``RegistryServiceError``; a seal that is not good is ``StoreError/seal(_:)``.
+  static func states(
+    of files: [String], in configuration: ServerConfiguration, _ signer: DocumentSigner
+  ) async throws(RegistryServiceError) -> [String: DocumentState] {
+    try await opened(configuration, signer) { (store) throws(StoreError) in
+      try await read(files, of: store)
+    } ?? [:]
+  }
+
+  /// Asks the store; `nil` if there is none yet.
+  private static func opened<Answer>(
+    _ configuration: ServerConfiguration, _ signer: DocumentSigner,
+    _ ask: (SealedStore) async throws(StoreError) -> Answer
+  ) async throws(RegistryServiceError) -> Answer? {
+    let keys = try RegistryService.sealKeys(of: signer, configuration)
+    do throws(StoreError) {
+      guard try configuration.storage.tryOut() else { return nil }
+      let store = SealedStore(
+        try configuration.storage.open(), keys: keys,
+        mark: RegistryService.mark(configuration, isReadOnly: true))
+      do throws(StoreError) {
+        let answer = try await ask(store)
+        await store.close()
+        return answer
+      } catch {
+        await store.close()
+        throw error
+      }
+    } catch { throw .store(error) }
+  }
+
+  private static func read(
+    _ files: [String], of store: SealedStore
+  ) async throws(StoreError) -> [String: DocumentState] {
+    if let fault = try await store.fault(of: files) { throw .seal(fault) }
+    var states: [String: DocumentState] = [:]
+    for file in files {
+      guard let record = try await store.standing(file) else { continue }
+      states[file] = try DocumentState(decoding: record.bytes, file: file)
+    }
+    return states
+  }
+}
+
+/// Files with key sets that no document uses: what was rotated there is in force nowhere, and whoever did it to
+/// be rid of a stolen key is not.
+enum UnusedKeySets {
+  /// Warns of each, with the document that may have been meant, and if the configured directory is none.
+  static func warn(of configuration: ServerConfiguration, _ log: ServerLog) {
+    let directory = configuration.keySetsDirectory
+    var isDirectory: ObjCBool = false
+    if configuration.publishing.keySets != nil,
+      !FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory)
+        || !isDirectory.boolValue
+    {
+      log.event(
+        .warn, "key_sets_missing",
+        [
+          "directory": directory,
+          "message": "publish.key_sets is no directory (\(directory)), so no key sets are read; "
+            + "hint: name the directory that keys rotate and keys sign-set write to",
+        ])
+    }
+    let files = configuration.documents.map(\.file)
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    for name in names.sorted() where !name.hasPrefix(".") && !files.contains(name) {
+      let meant = files.first { $0.hasPrefix(name) } ?? Spelling.nearest(to: name, among: files)
+      let hint =
+        meant.map { "hint: was \($0) meant? keys rotate --registry-name \($0)" }
+        ?? "hint: remove the file, or configure the document"
+      log.event(
+        .warn, "key_sets_unused",
+        [
+          "file": directory + "/" + name,
+          "message": "no document is called \(name), so nothing is signed under its key sets; "
+            + hint,
+        ])
+    }
   }
 }

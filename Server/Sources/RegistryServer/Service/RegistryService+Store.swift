@@ -1,4 +1,7 @@
+import HTTPServing
+import RegistryCore
 import RegistryStores
+import SslPinningPlatform
 import TLSTools
 
 /// How the service comes by its store.
@@ -42,7 +45,8 @@ extension RegistryService {
   /// Tells which documents have their root key on this server.
   func tellRoots(of coordinators: [DocumentCoordinator]) async {
     var files: [String] = []
-    for coordinator in coordinators where await services.signer.isRoot(of: coordinator.file, after: coordinator.state) {
+    for coordinator in coordinators
+    where await services.signer.isRoot(of: coordinator.file, after: coordinator.state) {
       files.append(coordinator.file)
     }
     guard let first = files.first else { return }
@@ -105,4 +109,80 @@ extension RegistryService {
           + " any is a new one",
       ])
   }
+}
+
+/// Why the server does not start.
+public enum RegistryServiceError: Error, Sendable {
+  /// The signing key.
+  case signer(DocumentSignerError)
+  /// The anchors that endpoints are to be judged by.
+  case anchors(AnchorsError)
+  /// The store.
+  case store(StoreError)
+  /// The address.
+  case listening(HTTPServerError)
+  /// It was started before.
+  case alreadyStarted
+}
+
+extension RegistryServiceError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .signer(let error): error.description
+    case .anchors(let error): error.description
+    case .store(let error): error.description
+    case .listening(let error): error.description
+    case .alreadyStarted: "the server was started before"
+    }
+  }
+}
+
+extension RegistryServiceError: ExplainedError {}
+
+extension AdminTokenKey {
+  /// The key that a configuration amounts to.
+  ///
+  /// - Throws: ``RegistryServiceError/signer(_:)``.
+  init(
+    _ configuration: ServerConfiguration, signer: DocumentSigner, log: ServerLog
+  ) throws(RegistryServiceError) {
+    if let secret = configuration.server.key {
+      if let refusal = configuration.shortKeyRefusal {
+        log.event(
+          .warn, "server_key_short",
+          [
+            "message": "\(refusal.message): the administration is off; hint: "
+              + ServerConfiguration.keyHint
+          ])
+      }
+      self.init(secret: secret)
+      return
+    }
+    do throws(SigningKeyError) { try self.init(signingKey: signer.key) } catch {
+      throw .signer(.signingKey(path: configuration.tls.directory + "/prv.pem", error))
+    }
+  }
+}
+
+extension StorageConfiguration {
+  /// Opens the store that is configured.
+  func open() throws(StoreError) -> any RegistryStore {
+    switch self {
+    case .memory: MemoryStore()
+    case .sqlite(let path): try SQLiteStore(path: path)
+    case .fileSystem(let directory): try FileSystemStore(directory: directory)
+    case .postgres(let dsn, let pool, let isInsecure):
+      try PostgresStore(dsn: dsn, pool: pool, isInsecure: isInsecure)
+    case .redis(let dsn, let pool, let isInsecure):
+      try RedisStore(dsn: dsn, pool: pool, isInsecure: isInsecure)
+    }
+  }
+}
+
+extension SealFault {
+  /// The kind of alert that it is for as long as it lasts.
+  var alert: ServerAlert.Kind { isOtherKey ? .otherSigningKey : .sealBroken }
+
+  /// The kind of trouble that probes tell.
+  var healthKind: HealthReport.Kind { isOtherKey ? .key : .seal }
 }

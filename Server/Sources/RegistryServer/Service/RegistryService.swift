@@ -84,7 +84,8 @@ public final class RegistryService: Sendable {
     }
     duty = Replication(
       MonitoringPlan(
-        coordinators: coordinators, observer: try Self.observing(observer, configuration.tls, clock),
+        coordinators: coordinators,
+        observer: try Self.observing(observer, configuration.tls, clock),
         tls: configuration.tls),
       store: store, clock: clock, health: health, log: log, metrics: metrics,
       believesStore: { await Self.check(store, log: log) })
@@ -142,7 +143,8 @@ public final class RegistryService: Sendable {
       documents: documents, health: health, administration: administrationSite(configuration),
       console: configuration.administrationRefusal == nil ? WebConsoleRoutes() : nil,
       reports: reports.map { [metrics] in ReportRoutes($0, metrics: metrics) },
-      metrics: MetricsRoute(metrics: metrics, coordinators: { [duty] in duty.coordinators }, clock: clock),
+      metrics: MetricsRoute(
+        metrics: metrics, coordinators: { [duty] in duty.coordinators }, clock: clock),
       hasMetrics: configuration.metricsListen == nil)
     let listeners: ServiceListeners
     do throws(HTTPServerError) { listeners = try ServiceListeners(configuration, site) } catch {
@@ -176,7 +178,7 @@ public final class RegistryService: Sendable {
       let state = await coordinator.state
       if !state.document.isEmpty { newest = max(newest ?? state.signed, state.signed) }
     }
-    clock.begin(after: newest)
+    clock.begin(after: newest, life: DocumentSigner.horizon)
   }
 
   /// On loopback a proxy stands in front as a rule, and who calls through it cannot be told apart.
@@ -303,7 +305,8 @@ public final class RegistryService: Sendable {
       copyDocuments(to: new.publishing.directory)
     }
     inForce.withLock { $0 = new }
-    await duty.replace(MonitoringPlan(coordinators: next.coordinators, observer: next.observer, tls: new.tls))
+    await duty.replace(
+      MonitoringPlan(coordinators: next.coordinators, observer: next.observer, tls: new.tls))
     warn(of: new, next.signer)
     for change in read.changes(from: old) {
       log.event(
@@ -348,7 +351,8 @@ public final class RegistryService: Sendable {
       if let coordinator = duty.coordinators.first(where: { $0.file == document.file }) {
         coordinators.append(coordinator)
       } else {
-        let coordinator = DocumentCoordinator(CoordinatorSettings(document, tls: new.tls), services: services)
+        let coordinator = DocumentCoordinator(
+          CoordinatorSettings(document, tls: new.tls), services: services)
         do throws(StoreError) { try await coordinator.check() } catch { throw .store(error) }
         coordinators.append(coordinator)
       }

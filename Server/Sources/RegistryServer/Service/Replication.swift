@@ -1,6 +1,7 @@
 import RegistryCore
 import RegistryStores
 import SslPinningPlatform
+import TLSTools
 
 /// Watches while this server leads, and follows what other servers store all the while.
 final class Replication: Sendable {
@@ -160,7 +161,9 @@ final class Replication: Sendable {
   private var held: [DocumentCoordinator] {
     get async {
       var held: [DocumentCoordinator] = []
-      for coordinator in coordinators where await coordinator.fault != nil { held.append(coordinator) }
+      for coordinator in coordinators where await coordinator.fault != nil {
+        held.append(coordinator)
+      }
       return held
     }
   }
@@ -182,7 +185,9 @@ final class Replication: Sendable {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [self] in
         // What the one before stored last.
-        for coordinator in coordinators where !Task.isCancelled { await coordinator.lead(at: clock.now()) }
+        for coordinator in coordinators where !Task.isCancelled {
+          await coordinator.lead(at: clock.now())
+        }
         guard !Task.isCancelled else { return }
         await begin()
         while !Task.isCancelled { await runOnce() }
@@ -234,5 +239,73 @@ final class Replication: Sendable {
       run.cancel()
     }
     state.withLock { $0.run = nil }
+  }
+}
+
+/// What is watched, and how: the part of a configuration that a running server can exchange.
+struct MonitoringPlan: Sendable {
+  /// The coordinators of the documents, in the order configured.
+  var coordinators: [DocumentCoordinator]
+  var observer: any EndpointProber
+  var tls: TLSConfiguration
+
+  /// A monitor for it, of nothing yet.
+  func monitor(clock: any ServerClock, health: ServiceHealth) -> Monitor {
+    let monitor = Monitor(
+      observer: observer, clock: clock, settings: ProbeSchedule.Settings(tls)
+    ) {
+      health.finishedFirstProbe()
+    }
+    (observer as? any ResolvingProber)?.whenFoundLate { [weak monitor] in
+      monitor?.hasten(host: $0)
+    }
+    return monitor
+  }
+
+  /// The endpoints in force, as this monitor is to watch them.
+  func targets(of monitor: Monitor, clock: any ServerClock) async -> [Monitor.Target] {
+    let probeOthers: @Sendable () async -> Void = { [weak monitor, coordinators] in
+      monitor?.hasten(await Self.sample(of: coordinators))
+    }
+    var targets: [Monitor.Target] = []
+    for coordinator in coordinators {
+      let paused = await coordinator.pausedEndpoints
+      targets += await coordinator.endpoints.map { endpoint in
+        var target = Monitor.Target(
+          endpoint, of: coordinator, clock: clock, tls: tls, probeOthers: probeOthers)
+        target.isPaused = paused.contains(endpoint.id)
+        return target
+      }
+    }
+    return targets
+  }
+
+  /// A few endpoints, no two of which share their keys.
+  private static func sample(of coordinators: [DocumentCoordinator]) async -> [String] {
+    var found: [MassChangeDetector.Group: String] = [:]
+    for coordinator in coordinators {
+      for (group, id) in await coordinator.representatives() {
+        found[group] = Monitor.Target.id(of: id, in: coordinator)
+      }
+    }
+    return Array(found.values.shuffled().prefix(MassChangeDetector.sample))
+  }
+}
+
+/// Does what is due for documents without a probe, once an interval, for one after the other.
+struct DocumentUpkeep: Sendable {
+  let coordinators: [DocumentCoordinator]
+  let clock: any ServerClock
+  /// Milliseconds.
+  let interval: Int64
+
+  /// Goes on until the task is cancelled.
+  func run() async {
+    while (try? await clock.sleep(milliseconds: interval)) != nil, !Task.isCancelled {
+      for coordinator in coordinators {
+        guard !Task.isCancelled else { return }
+        await coordinator.upkeep(at: clock.now())
+      }
+    }
   }
 }

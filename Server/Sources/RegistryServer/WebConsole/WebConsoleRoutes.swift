@@ -59,3 +59,56 @@ struct WebConsoleRoutes: Sendable {
     return path.hasSuffix(".css") ? "text/css; charset=utf-8" : "text/html; charset=utf-8"
   }
 }
+
+/// The console's files, as they are in `Files`, embedded at build time: the program needs nothing beside
+/// itself.
+enum ConsoleFiles {
+  /// By path. What is not listed is not served.
+  static let all: [(path: String, bytes: [UInt8])] = [
+    ("/", PackageResources.index_html),
+    ("/console.css", PackageResources.console_css),
+    ("/console.js", PackageResources.console_js),
+    ("/console/alerts.js", PackageResources.alerts_js),
+    ("/console/api.js", PackageResources.api_js),
+    ("/console/badges.js", PackageResources.badges_js),
+    ("/console/chains.js", PackageResources.chains_js),
+    ("/console/charts.js", PackageResources.charts_js),
+    ("/console/clock-panel.js", PackageResources.clock_panel_js),
+    ("/console/denied-page.js", PackageResources.denied_page_js),
+    ("/console/dialogs.js", PackageResources.dialogs_js),
+    ("/console/document-page.js", PackageResources.document_page_js),
+    ("/console/documents-page.js", PackageResources.documents_page_js),
+    ("/console/documents-table.js", PackageResources.documents_table_js),
+    ("/console/elements.js", PackageResources.elements_js),
+    ("/console/endpoint-dialogs.js", PackageResources.endpoint_dialogs_js),
+    ("/console/endpoint-keys.js", PackageResources.endpoint_keys_js),
+    ("/console/endpoint-probes.js", PackageResources.endpoint_probes_js),
+    ("/console/endpoint-page.js", PackageResources.endpoint_page_js),
+    ("/console/forced.js", PackageResources.forced_js),
+    ("/console/history-page.js", PackageResources.history_page_js),
+    ("/console/history-search.js", PackageResources.history_search_js),
+    ("/console/history-table.js", PackageResources.history_table_js),
+    ("/console/key-dialogs.js", PackageResources.key_dialogs_js),
+    ("/console/key-sets-page.js", PackageResources.key_sets_page_js),
+    ("/console/key-text.js", PackageResources.key_text_js),
+    ("/console/moments.js", PackageResources.moments_js),
+    ("/console/next-actions.js", PackageResources.next_actions_js),
+    ("/console/notices.js", PackageResources.notices_js),
+    ("/console/overview-page.js", PackageResources.overview_page_js),
+    ("/console/pages.js", PackageResources.pages_js),
+    ("/console/patching.js", PackageResources.patching_js),
+    ("/console/pending-page.js", PackageResources.pending_page_js),
+    ("/console/reports-page.js", PackageResources.reports_page_js),
+    ("/console/routes.js", PackageResources.routes_js),
+    ("/console/session.js", PackageResources.session_js),
+    ("/console/shell.js", PackageResources.shell_js),
+    ("/console/sign-in.js", PackageResources.sign_in_js),
+    ("/console/staging.js", PackageResources.staging_js),
+    ("/console/tables.js", PackageResources.tables_js),
+    ("/console/theme-switch.js", PackageResources.theme_switch_js),
+    ("/console/theme.js", PackageResources.theme_js),
+    ("/console/timeline.js", PackageResources.timeline_js),
+    ("/console/times.js", PackageResources.times_js),
+    ("/console/tombstones.js", PackageResources.tombstones_js),
+  ]
+}

@@ -175,3 +175,128 @@ package final class PostgresConnection: DatabaseConnection, @unchecked Sendable 
     }
   }
 }
+
+/// What PostgreSQL said of a failure, and what that means here.
+struct PostgresMessage {
+  /// One line, lower case first, without a full stop.
+  let text: String
+  /// SQLSTATE; empty where it has none.
+  private let code: String
+  private let isFromServer: Bool
+
+  /// What libpq says of a connection.
+  init(_ message: String) {
+    var line = message.split(separator: "\n").first.map(String.init) ?? "the connection was lost"
+    isFromServer = line.contains("FATAL:")
+    if let mark = line.range(of: "FATAL:") {
+      line = String(line[mark.upperBound...].drop { $0 == " " })
+    }
+    text = Self.asOurs(line)
+    code = ""
+  }
+
+  /// What the server says of a statement; details, which may quote what is stored, are left out.
+  init(_ result: OpaquePointer) {
+    func field(_ name: Character) -> String? {
+      let code = Int32(name.asciiValue ?? 0)
+      return PQresultErrorField(result, code).map { String(cString: $0) }
+    }
+    code = field("C") ?? ""
+    text = Self.asOurs(field("M") ?? "the connection was lost")
+    isFromServer = true
+  }
+
+  var isMissingTable: Bool { code == "42P01" }
+
+  /// What it means for somebody who wanted to connect.
+  func connectError(_ place: String) -> StoreError {
+    let passing = ["starting up", "shutting down", "recovery", "too many", "slots"]
+    let isDenial = isFromServer && !passing.contains(where: text.contains)
+    return isDenial
+      ? .denied(place: place, reason: text) : .unreachable(place: place, reason: text)
+  }
+
+  /// What it means for a statement.
+  func error(_ sql: String, _ place: String) -> StoreError {
+    switch code {
+    // Lock not available; deadlock.
+    case "55P03", "40P01": return .busy
+    // Insufficient privilege; a server that is only read from.
+    case "42501", "25006": return .denied(place: place, reason: text)
+    default:
+      // Connection exceptions, and a server that goes or has no room.
+      if ["08", "53", "57P"].contains(where: code.hasPrefix) {
+        return .unreachable(place: place, reason: text)
+      }
+      let verb = sql.prefix { $0 != " " && $0 != "\n" }.lowercased()
+      return .failed(operation: "\(verb) in \(place)", reason: text)
+    }
+  }
+
+  private static func asOurs(_ text: String) -> String {
+    (text.prefix(1).lowercased() + text.dropFirst()).trimmingSuffix(".")
+  }
+}
+
+extension String {
+  fileprivate func trimmingSuffix(_ suffix: String) -> String {
+    hasSuffix(suffix) ? String(dropLast(suffix.count)) : self
+  }
+}
+
+/// A parameter of a statement, in PostgreSQL's binary form.
+enum PostgresValue {
+  case integer(Int64)
+  case text(String)
+  case bytes([UInt8])
+  case arrayOfBytes([[UInt8]])
+
+  /// Its type's number in `pg_type`.
+  var type: UInt32 {
+    switch self {
+    case .integer: 20
+    case .text: 25
+    case .bytes: 17
+    case .arrayOfBytes: 1001
+    }
+  }
+
+  var encoded: [UInt8] {
+    var out: [UInt8] = []
+    switch self {
+    case .integer(let number): out.append(bigEndian: number)
+    case .text(let text): out += text.utf8
+    case .bytes(let bytes): out = bytes
+    case .arrayOfBytes(let items):
+      // Dimensions, no nulls, the items' type; then length and first index, and each item.
+      for number in [items.isEmpty ? 0 : 1, 0, 17] as [Int32] { out.append(bigEndian: number) }
+      guard !items.isEmpty else { break }
+      for number in [Int32(clamping: items.count), 1] { out.append(bigEndian: number) }
+      for item in items {
+        out.append(bigEndian: Int32(clamping: item.count))
+        out += item
+      }
+    }
+    return out
+  }
+}
+
+/// A row of a result, column by column; `nil` for NULL.
+struct PostgresRow {
+  let columns: [[UInt8]?]
+
+  func integer(_ column: Int) -> Int64? {
+    guard columns.indices.contains(column), let bytes = columns[column], bytes.count <= 8 else {
+      return nil
+    }
+    // Sign-extended: int4 and bool come shorter.
+    let start: Int64 = bytes.first.map { $0 & 0x80 != 0 && bytes.count > 1 ? -1 : 0 } ?? 0
+    return bytes.reduce(start) { $0 << 8 | Int64($1) }
+  }
+
+  func bytes(_ column: Int) -> [UInt8] {
+    columns.indices.contains(column) ? columns[column] ?? [] : []
+  }
+
+  func text(_ column: Int) -> String { String(decoding: bytes(column), as: UTF8.self) }
+}

@@ -1,4 +1,6 @@
 import Foundation
+import SslPinningPlatform
+import TLSTools
 
 /// Which Redis, as the field's configurations write it:
 /// `redis://user:password@host:port/number?…`, and `rediss` for TLS. User, password, port and number may be left out.
@@ -108,5 +110,29 @@ package struct RedisDSN: Sendable, Equatable {
     guard let number = UInt16(port), number > 0, port.allSatisfy(\.isNumber), !host.contains("@")
     else { return nil }
     return (host.isEmpty ? "localhost" : String(host), Int32(number))
+  }
+}
+
+extension RedisDSN {
+  /// What the chain of a Redis has to end in, as it is now.
+  ///
+  /// - Throws: ``StoreError/invalidDSN(reason:hint:)``.
+  func trustAnchors() throws(StoreError) -> ChainValidator {
+    var bytes: [UInt8]?
+    if let anchors {
+      do throws(SmallFile.Failure) { bytes = try SmallFile.read(anchors, limit: 16 << 20) } catch {
+        throw unusable("\(error)")
+      }
+    }
+    do throws(CertificateError) {
+      return if let bytes { try ChainValidator(anchorsIn: bytes) } else { try .system() }
+    } catch { throw unusable("\(error)") }
+  }
+
+  private func unusable(_ reason: String) -> StoreError {
+    let name = anchors ?? "the system"
+    return .invalidDSN(
+      reason: "asks for TLS, and the anchors in \(name) cannot be used: \(reason)",
+      hint: "?ca=FILE names a PEM file")
   }
 }

@@ -117,3 +117,119 @@ public final class RedisStore: RegistryStore {
     await leaderships.close()
   }
 }
+
+/// The names that a store has in Redis. All begin with `ssl-pinning:`; whatever else a database
+/// holds is left alone.
+struct RedisKeys {
+  /// Messages are for all databases of a server, so the number is in the name.
+  let channel: String
+  let leader = "ssl-pinning:leader"
+
+  init(database: Int) { channel = "ssl-pinning:\(database):changes" }
+
+  /// A hash of `version` and `bytes`.
+  static func record(_ name: String) -> String { "ssl-pinning:record:{\(name)}" }
+
+  /// A list, oldest entry first.
+  static func history(_ name: String) -> String { "ssl-pinning:history:{\(name)}" }
+}
+
+/// What Redis does in one step: nobody sees a part of it, and it is kept as a whole or not at all
+/// (its log has it between MULTI and EXEC).
+enum RedisScripts {
+  /// Keys: record, history. Arguments: version, bytes, channel, name, and entries.
+  ///
+  /// - Returns: the new version as an integer, or the one in force as a string.
+  static let replace = """
+    local version = redis.call('HGET', KEYS[1], 'version') or '0'
+    if version ~= ARGV[1] then return version end
+    local new = redis.call('HINCRBY', KEYS[1], 'version', 1)
+    redis.call('HSET', KEYS[1], 'bytes', ARGV[2])
+    for i = 5, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
+    redis.call('PUBLISH', ARGV[3], ARGV[4])
+    return new
+    """
+
+  /// Key: leader. Arguments: token, milliseconds.
+  static let renew = """
+    if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+    return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    """
+
+  /// Key: leader. Argument: token.
+  static let resign = """
+    if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+    return redis.call('DEL', KEYS[1])
+    """
+}
+
+/// A connection that hears of replacements.
+final class RedisListener: ChangeSource {
+  private let connection: RedisConnection
+  private var heard: [String] = []
+
+  init(_ dsn: RedisDSN) throws(StoreError) {
+    connection = try RedisConnection(dsn)
+    try connection.command("SUBSCRIBE", RedisWord(RedisKeys(database: dsn.database).channel))
+  }
+
+  var socket: Int32 { connection.socket }
+
+  func names() throws(StoreError) -> [String] {
+    for reply in try connection.received() { note(reply) }
+    defer { heard = [] }
+    return heard
+  }
+
+  func probe() throws(StoreError) {
+    try connection.send("PING")
+    while true {
+      let reply = try connection.receive()
+      if reply.items.first?.text == "pong" { return }
+      note(reply)
+    }
+  }
+
+  private func note(_ reply: RedisReply) {
+    let items = reply.items
+    if items.count == 3, items[0].text == "message", let name = items[2].text { heard.append(name) }
+  }
+}
+
+/// What Redis' own settings make of "acknowledged means kept".
+enum RedisDurability {
+  /// Asks Redis, and says what is not kept; `nil` where all is.
+  static func warning(_ connection: RedisConnection) throws(StoreError) -> String? {
+    var settings: [String: String] = [:]
+    for name in ["appendonly", "appendfsync", "maxmemory", "maxmemory-policy"] {
+      do throws(StoreError) {
+        let pair = try connection.command("CONFIG", "GET", RedisWord(name)).items
+        if pair.count == 2 { settings[name] = pair[1].text }
+      } catch {
+        if case .unreachable = error { throw error }
+      }
+    }
+    return warning(settings)
+  }
+
+  static func warning(_ settings: [String: String]) -> String? {
+    var losses: [String] = []
+    switch (settings["appendonly"], settings["appendfsync"]) {
+    case (nil, _), (_, nil):
+      losses.append("whether it keeps what it acknowledged, it does not say (CONFIG GET)")
+    case ("yes", "always"): break
+    case ("yes", "everysec"):
+      losses.append("up to two seconds of acknowledged changes are lost when its machine fails")
+    case ("yes", _):
+      losses.append("acknowledged changes are lost when its machine fails (appendfsync no)")
+    default: losses.append("acknowledged changes are lost when it ends (appendonly no)")
+    }
+    let policy = settings["maxmemory-policy"] ?? "noeviction"
+    if settings["maxmemory"] ?? "0" != "0", policy.hasPrefix("allkeys") {
+      losses.append("it drops records when its memory is full (maxmemory-policy \(policy))")
+    }
+    guard !losses.isEmpty else { return nil }
+    return "Redis: " + losses.joined(separator: "; ")
+      + "; hint: appendonly yes, appendfsync always, maxmemory-policy noeviction"
+  }
+}

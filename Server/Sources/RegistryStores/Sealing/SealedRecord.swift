@@ -1,6 +1,9 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
+import SslPinningPlatform
 import SslPinningRules
+import TLSTools
 
 /// The bytes of a sealed record: one line of text, then the content as it is.
 ///
@@ -126,5 +129,180 @@ package struct SealedRecord: Sendable, Equatable {
     let words = tags.flatMap { [$0.key.base64, StrictBase64.encode($0.bytes)] }
     let line = Self.mark + ([Self.format, store] + words).joined(separator: " ") + "\n"
     return [UInt8](line.utf8) + content
+  }
+}
+
+/// Makes and checks the tags of sealed records: 32 bytes that come from a format-1 signing key.
+///
+/// - It has a domain of its own, so it is no other key's value (compare ``AdminTokenKey``).
+/// - The signing key never leaves OpenSSL: the source is its signature over a fixed text. PKCS#1 v1.5 is
+///   deterministic (RFC 8017 §8.2.1), so that every server with the key agrees.
+/// - Whoever cannot sign documents can make no tag, whatever else he may write to.
+package struct SealKey: Sendable, Equatable {
+  /// The id of the signing key: the SHA-256 of its SubjectPublicKeyInfo.
+  package let id: SPKIPin
+  /// The public half of the signing key, as SubjectPublicKeyInfo in DER.
+  package let publicKeyDER: [UInt8]
+  private let bytes: [UInt8]
+
+  /// The key that comes from a signing key.
+  ///
+  /// - Throws: ``SigningKeyError`` if the key does not add up.
+  init(_ signingKey: SigningKey) throws(SigningKeyError) {
+    let domain = [UInt8]("ssl-pinning store seal v1\0prv.pem\0".utf8)
+    bytes = Digest.sha256(domain + (try signingKey.sign(domain)))
+    id = signingKey.trustKey.roleKey.id
+    publicKeyDER = signingKey.publicKeyDER
+  }
+
+  /// The tag of a record.
+  ///
+  /// - Throws: ``StoreError/failed(operation:reason:)``, which good input never earns.
+  func tag(of record: SealedRecord.Fields) throws(StoreError) -> [UInt8] {
+    do throws(CertificateError) {
+      return try MessageAuthentication.tag(over: record.message, key: bytes)
+    } catch { throw .failed(operation: "sealing \(record.name)", reason: "\(error)") }
+  }
+
+  /// Whether a tag is that of the record.
+  ///
+  /// - Throws: ``StoreError/failed(operation:reason:)``, which good input never earns.
+  func isTag(_ tag: [UInt8], of record: SealedRecord.Fields) throws(StoreError) -> Bool {
+    do throws(CertificateError) {
+      return try MessageAuthentication.isTag(tag, over: record.message, key: bytes)
+    } catch { throw .failed(operation: "checking the seal of \(record.name)", reason: "\(error)") }
+  }
+}
+
+/// The keys that a server reads and writes sealed records with.
+package struct SealKeys: Sendable, Equatable {
+  /// The key of `prv.pem`.
+  package let own: SealKey
+  /// The key of `prv.old.pem`, while `prv.pem` takes its place.
+  let former: SealKey?
+
+  /// Keys of signing keys.
+  ///
+  /// - Throws: ``SigningKeyError``.
+  package init(_ signingKey: SigningKey, former: SigningKey? = nil) throws(SigningKeyError) {
+    own = try SealKey(signingKey)
+    self.former = try former.map { (key) throws(SigningKeyError) in try SealKey(key) }
+  }
+
+  /// All of them, that of `prv.pem` first.
+  package var all: [SealKey] { [own] + (former.map { [$0] } ?? []) }
+}
+
+/// What this server saw of its store's own record last: the file `sealed-store` in `tls.dir`.
+///
+/// - Somebody who can write to the store, and to nothing else, cannot change it. So he cannot pass off as the store
+///   an older record, another store, or one without a seal.
+/// - It is written after the record is, and only ever raised: it may lag behind the store, and is never ahead of what
+///   this server saw. Each server has its own.
+/// - Where it cannot be written it lasts until the process ends (``problem``).
+///
+/// Hazard: whoever restores `tls.dir` together with the store takes both back, and nothing can tell.
+package final class SealMark: Sendable {
+  /// What was seen.
+  package struct Seen: Sendable, Equatable {
+    /// The store's id. That of a file that cannot be read is empty, and no store's.
+    package var id = ""
+    /// Which of the store's own records it was.
+    package var age = RecordAge()
+    /// The names that it had, with those that it lost since.
+    package var records: Set<String> = []
+
+    /// This, and what was seen of the same store besides.
+    package func raised(to other: Seen) -> Seen {
+      guard other.id == id else { return self }
+      return Seen(id: id, age: max(age, other.age), records: records.union(other.records))
+    }
+
+    /// Why a record of this id and age is not the store's own; `nil` if it may be.
+    package func refusal(ofStore id: String, _ age: RecordAge) -> SealFault.Reason? {
+      if id != self.id { return .otherStore }
+      return age < self.age ? .older : nil
+    }
+  }
+
+  private struct State {
+    /// What the file had when it was last read or written.
+    var bytes: [UInt8]?
+    var seen: Seen?
+    var problem: String?
+  }
+
+  private let file: AtomicFile?
+  private let isReadOnly: Bool
+  private let state = Locked(State())
+  private static let limit = 16 << 20
+
+  /// The mark in this directory.
+  ///
+  /// - Parameters:
+  ///   - directory: `nil` for one that lasts as long as the process.
+  ///   - isReadOnly: whether the file is left as it is, for whoever stands beside the server.
+  package init(directory: String?, isReadOnly: Bool = false) {
+    file = directory.map { AtomicFile(path: $0 + "/sealed-store") }
+    self.isReadOnly = isReadOnly
+  }
+
+  /// What was seen; `nil` before any store was. The file counts if it is another than before: somebody else on
+  /// this machine may have written or removed it.
+  package var seen: Seen? {
+    state.withLock { state in
+      read(into: &state)
+      return state.seen
+    }
+  }
+
+  /// Why the file could not be written, in the system's words; `nil` if it has what was seen.
+  package var problem: String? { state.withLock(\.problem) }
+
+  /// Notes what was seen.
+  ///
+  /// - Parameter isOther: whether it takes the place of what was seen before: an operator's word.
+  package func note(_ new: Seen, isOther: Bool = false) {
+    state.withLock { state in
+      read(into: &state)
+      let next = isOther ? new : state.seen?.raised(to: new) ?? new
+      guard next != state.seen || state.problem != nil else { return }
+      state.seen = next
+      guard let file, !isReadOnly else { return }
+      let bytes = Self.encode(next)
+      do throws(FileError) {
+        try file.write(bytes)
+        (state.bytes, state.problem) = (bytes, nil)
+      } catch {
+        state.problem = "\(error)"
+      }
+    }
+  }
+
+  private func read(into state: inout State) {
+    guard let file else { return }
+    let bytes: [UInt8]?
+    do throws(FileError) { bytes = try file.read(limit: Self.limit) } catch { bytes = [] }
+    guard bytes != state.bytes else { return }
+    (state.bytes, state.seen) = (bytes, bytes.map { Self.decode($0) ?? Seen() })
+  }
+
+  private static func encode(_ seen: Seen) -> [UInt8] {
+    let json: JSONObject = [
+      "id": .string(seen.id), "returns": .integer(seen.age.returns),
+      "version": .integer(seen.age.version),
+      "records": .array(seen.records.sorted().map { .string($0) }),
+    ]
+    return JSONValue.object(json).canonicalBytes
+  }
+
+  private static func decode(_ bytes: [UInt8]) -> Seen? {
+    guard let object = (try? JSONValue(parsing: bytes))?.objectValue,
+      let id = object["id"]?.stringValue, let returns = object["returns"]?.integerValue,
+      let version = object["version"]?.integerValue, let records = object["records"]?.arrayValue
+    else { return nil }
+    return Seen(
+      id: id, age: RecordAge(returns: returns, version: version),
+      records: Set(records.compactMap(\.stringValue)))
   }
 }

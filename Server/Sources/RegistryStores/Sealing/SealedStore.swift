@@ -65,7 +65,8 @@ package final class SealedStore: RegistryStore {
   private let state: Locked<State>
 
   /// A sealed store; ``open(documents:)`` is next.
-  package init(_ base: any RegistryStore, keys: SealKeys, mark: SealMark = SealMark(directory: nil)) {
+  package init(_ base: any RegistryStore, keys: SealKeys, mark: SealMark = SealMark(directory: nil))
+  {
     (self.base, self.mark) = (base, mark)
     state = Locked(State(keys: keys))
   }

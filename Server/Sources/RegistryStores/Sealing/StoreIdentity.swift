@@ -13,7 +13,7 @@ import SslPinningRules
 /// - A document whose record is gone, and whose name is here, is no document that was never there.
 package struct StoreIdentity: Sendable, Equatable {
   /// The record's name.
-  package static let recordName = ".store"
+  package static let recordName = RecordName.store
 
   /// Tells this store from every other: random.
   package var id: String

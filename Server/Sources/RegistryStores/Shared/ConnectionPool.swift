@@ -102,3 +102,93 @@ final class ConnectionPool<Connection: DatabaseConnection>: Sendable {
     }
   }
 }
+
+/// The connections that nobody uses at the moment, newest use last.
+struct IdleConnections<Connection> {
+  /// A connection with its age.
+  struct Aged {
+    let connection: Connection
+    let opened: ContinuousClock.Instant
+    fileprivate var used: ContinuousClock.Instant
+
+    init(_ connection: Connection, opened: ContinuousClock.Instant) {
+      self.connection = connection
+      self.opened = opened
+      used = opened
+    }
+  }
+
+  private let configuration: ConnectionPoolConfiguration
+  private var idle: [Aged] = []
+
+  init(_ configuration: ConnectionPoolConfiguration) { self.configuration = configuration }
+
+  var count: Int { idle.count }
+
+  /// The connection that was used last, which is the likeliest to be still good.
+  mutating func take() -> Aged? { idle.popLast() }
+
+  /// Keeps a connection for the next use, or not.
+  ///
+  /// - Returns: those to close.
+  mutating func put(_ connection: Aged, at now: ContinuousClock.Instant) -> [Connection] {
+    var connection = connection
+    connection.used = now
+    idle.append(connection)
+    return expired(at: now)
+  }
+
+  /// Takes out the connections that are too old, unused for too long, or too many.
+  mutating func expired(at now: ContinuousClock.Instant) -> [Connection] {
+    let excess = max(0, idle.count - max(0, configuration.maxIdle))
+    var out = idle.prefix(excess).map(\.connection)
+    idle.removeFirst(excess)
+    idle.removeAll { one in
+      let isOld =
+        Self.isOver(configuration.maxLifetime, since: one.opened, at: now)
+        || Self.isOver(configuration.maxIdleTime, since: one.used, at: now)
+      if isOld { out.append(one.connection) }
+      return isOld
+    }
+    return out
+  }
+
+  /// Takes out all.
+  mutating func removeAll() -> [Connection] {
+    defer { idle = [] }
+    return idle.map(\.connection)
+  }
+
+  private static func isOver(
+    _ limit: Int64, since start: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) -> Bool {
+    limit > 0 && now - start >= .milliseconds(limit)
+  }
+}
+
+/// How many connections to a database are kept, and for how long. Times are in milliseconds.
+///
+/// The names and defaults are those of the reference server; a change feed and a leadership have a
+/// connection each besides.
+public struct ConnectionPoolConfiguration: Sendable, Equatable {
+  /// `max_open_conns`: the most connections at a time; further calls wait. 0 means no limit.
+  public var maxOpen: Int
+  /// `max_idle_conns`: the most connections kept while nobody uses them. 0 keeps none.
+  public var maxIdle: Int
+  /// `conn_max_idle_time`: a connection unused for longer is closed. 0 means never.
+  public var maxIdleTime: Int64
+  /// `conn_max_lifetime`: a connection older than this is closed after its use, so that a database
+  /// behind a balancer is found again. 0 means never.
+  public var maxLifetime: Int64
+
+  /// A configuration; the defaults are those of the configuration file.
+  public init(
+    maxOpen: Int = 5, maxIdle: Int = 5, maxIdleTime: Int64 = 300_000,
+    maxLifetime: Int64 = 1_800_000
+  ) {
+    self.maxOpen = maxOpen
+    self.maxIdle = maxIdle
+    self.maxIdleTime = maxIdleTime
+    self.maxLifetime = maxLifetime
+  }
+}

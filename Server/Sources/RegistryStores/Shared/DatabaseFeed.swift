@@ -1,4 +1,5 @@
 import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 
 /// A connection that tells of changed records.
@@ -51,5 +52,43 @@ final class DatabaseFeed: Sendable {
       }
       for name in try source.names() { tell(name) }
     }
+  }
+}
+
+/// Whether a database is on this machine. A link that leaves it is read and changed by whoever stands between.
+enum DatabaseHost {
+  /// Whether a name or an address stays here: `localhost`, 127.0.0.0/8 and `::1`. Other names are looked up, and
+  /// whoever answers says where they lead.
+  static func isHere(_ host: String) -> Bool {
+    guard case .address(let address)? = try? HostName(host) else { return host == "localhost" }
+    let bytes = address.bytes
+    return bytes.count == 4
+      ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
+  }
+}
+
+/// Takes numbers and bytes off the front, never more than there is.
+struct ByteReader {
+  private var rest: ArraySlice<UInt8>
+
+  init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+  /// The next number, big-endian.
+  mutating func integer<Number: FixedWidthInteger>(_: Number.Type) -> Number? {
+    bytes(Number.bitWidth / 8)?.reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
+  }
+
+  /// The next bytes.
+  mutating func bytes(_ count: Int) -> [UInt8]? {
+    guard count >= 0, count <= rest.count else { return nil }
+    defer { rest = rest.dropFirst(count) }
+    return Array(rest.prefix(count))
+  }
+}
+
+extension [UInt8] {
+  /// Adds a number, big-endian.
+  mutating func append(bigEndian number: some FixedWidthInteger) {
+    Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
   }
 }

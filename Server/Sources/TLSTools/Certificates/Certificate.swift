@@ -1,5 +1,7 @@
 import CSslPinningOpenSSL
 import Foundation
+import SslPinningPlatform
+import SslPinningRules
 
 /// One X.509 certificate, held as the bytes it came in.
 ///
@@ -107,3 +109,128 @@ public struct Certificate: Sendable, Hashable {
 private let nameFlags =
   UInt(ASN1_STRFLGS_ESC_2253 | ASN1_STRFLGS_ESC_CTRL | ASN1_STRFLGS_UTF8_CONVERT)
   | UInt(XN_FLAG_SEP_COMMA_PLUS | XN_FLAG_DN_REV | XN_FLAG_FN_SN)
+
+extension Certificate {
+  /// Whether the certificate may sign others, as OpenSSL reads basicConstraints and, where there is
+  /// none, the older signs of an authority. For showing; a validator judges for itself.
+  public var isAuthority: Bool {
+    guard let x509 = try? parsed() else { return false }
+    let answer = X509_check_ca(x509.pointer)
+    OpenSSLErrors.clear()
+    return answer > 0
+  }
+
+  /// Whether it is for a host, by its subjectAltName alone.
+  package func isFor(_ host: HostName) -> Bool {
+    guard let x509 = try? parsed() else { return false }
+    defer { OpenSSLErrors.clear() }
+    return HostCheck.matches(x509.pointer, host)
+  }
+}
+
+/// Why a key, a certificate or a file of either could not be made or read.
+public enum CertificateError: Error, Equatable, Sendable {
+  /// The text holds no PEM block of the wanted kind (`CERTIFICATE`, `PRIVATE KEY`).
+  case noPEM(of: String)
+  /// The bytes are not what they should be; `what` names it, `reason` is OpenSSL's.
+  case malformed(what: String, reason: String)
+  /// A subjectAltName that is neither a DNS name in ASCII nor an IP address.
+  case invalidName(String)
+  /// A certificate for nothing: a server certificate needs one name at least.
+  case noNames
+  /// An RSA size outside 1024…8192 bits.
+  case keySize(Int)
+  /// A validity that ends before it begins, or that X.509 cannot write down (years 0–9999).
+  case validity(notBefore: Int64, notAfter: Int64)
+  /// An OpenSSL call failed that never fails on good input (out of memory, no entropy).
+  case openSSL(operation: String, reason: String)
+  /// The file could not be written or read; `reason` is the system's.
+  case file(path: String, reason: String)
+}
+
+extension CertificateError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .noPEM(let kind):
+      "no PEM block '\(kind)' in the text; hint: it begins with -----BEGIN \(kind)-----"
+    case .malformed(let what, let reason): "malformed \(what): \(reason)"
+    case .invalidName(let name):
+      "'\(name)' is no DNS name in ASCII and no IP address; hint: write international names as xn--…"
+    case .noNames: "a server certificate needs at least one name"
+    case .keySize(let bits): "\(bits) bits is no RSA key size; hint: 2048, 3072 or 4096"
+    case .validity(let from, let to): "no certificate can be valid from \(from) to \(to)"
+    case .openSSL(let operation, let reason): "\(operation) failed: \(reason)"
+    case .file(let path, let reason): "\(path): \(reason)"
+    }
+  }
+}
+
+extension CertificateError: ExplainedError {}
+
+/// OpenSSL's error queue. It belongs to the calling thread and outlives the call that failed, so
+/// it is cleared before a call whose outcome is read from it and drained after a failure.
+package enum OpenSSLErrors {
+  /// Forgets what earlier calls on this thread left behind.
+  package static func clear() { ERR_clear_error() }
+
+  /// The oldest reason in the queue, which is the cause; the rest is OpenSSL's way up the stack.
+  package static func drain() -> String {
+    let code = ERR_get_error()
+    ERR_clear_error()
+    guard code != 0 else { return "unknown cause" }
+    guard let text = ERR_reason_error_string(code) else { return "error \(code)" }
+    return String(cString: text)
+  }
+}
+
+/// Owns one OpenSSL object and frees it when the last reference goes.
+///
+/// Unchecked: OpenSSL counts references atomically, and the objects kept here (keys,
+/// certificates, contexts) are only read once they are built.
+package final class OpenSSLObject: @unchecked Sendable {
+  package let pointer: OpaquePointer
+  private let free: @Sendable (OpaquePointer) -> Void
+
+  package init(_ pointer: OpaquePointer, free: @escaping @Sendable (OpaquePointer) -> Void) {
+    self.pointer = pointer
+    self.free = free
+  }
+
+  deinit { free(pointer) }
+}
+
+/// A memory buffer for OpenSSL's PEM readers and writers.
+final class MemoryBIO {
+  let pointer: OpaquePointer
+
+  /// An empty buffer to write into.
+  init() throws(CertificateError) {
+    guard let bio = BIO_new(BIO_s_mem()) else {
+      throw .openSSL(operation: "allocating a buffer", reason: OpenSSLErrors.drain())
+    }
+    pointer = bio
+  }
+
+  /// A buffer that holds a copy of `bytes`.
+  convenience init(_ bytes: [UInt8]) throws(CertificateError) {
+    try self.init()
+    guard let count = Int32(exactly: bytes.count) else {
+      throw .malformed(what: "PEM text", reason: "longer than 2 GiB")
+    }
+    if count > 0, BIO_write(pointer, bytes, count) != count {
+      throw .openSSL(operation: "filling a buffer", reason: OpenSSLErrors.drain())
+    }
+  }
+
+  deinit { BIO_free(pointer) }
+
+  /// What was written so far.
+  var bytes: [UInt8] {
+    var start: UnsafeMutablePointer<CChar>?
+    let count = BIO_ctrl(pointer, BIO_CTRL_INFO, 0, &start)
+    guard count > 0, let start else { return [] }
+    return UnsafeRawBufferPointer(start: start, count: count).map { $0 }
+  }
+
+  var text: String { String(decoding: bytes, as: UTF8.self) }
+}

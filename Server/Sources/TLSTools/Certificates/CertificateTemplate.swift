@@ -1,4 +1,5 @@
 import CSslPinningOpenSSL
+import Foundation
 
 /// What a new certificate says; signing it makes a `Certificate`.
 ///
@@ -111,5 +112,118 @@ struct CertificateTemplate {
 
   private func failure(_ operation: String) -> CertificateError {
     .openSSL(operation: operation, reason: OpenSSLErrors.drain())
+  }
+}
+
+/// One name a server certificate is good for: an entry of subjectAltName (RFC 5280 section
+/// 4.2.1.6).
+///
+/// - A DNS name is ASCII letters, digits, `-` and `_` in labels of 1…63 bytes, at most 253 bytes,
+///   with `*` only as the whole first label. Nothing else reaches OpenSSL's extension syntax, in
+///   which a comma would begin another name.
+/// - What reads as an IP address is one: a DNS entry `127.0.0.1` would match nothing.
+public enum SubjectName: Sendable, Hashable {
+  case dns(String)
+  /// In its canonical text form.
+  case ipv4(String)
+  /// In its canonical text form (RFC 5952).
+  case ipv6(String)
+
+  /// Reads `www.example.com`, `*.example.com`, `127.0.0.1`, `::1` or `[::1]`.
+  public init(_ text: String) throws(CertificateError) {
+    let bare =
+      text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
+    if let canonical = NumericAddress.canonicalIPv4(text) {
+      self = .ipv4(canonical)
+    } else if let canonical = NumericAddress.canonicalIPv6(bare) {
+      self = .ipv6(canonical)
+    } else if Self.isDNSName(text) {
+      self = .dns(text.lowercased())
+    } else {
+      throw .invalidName(text)
+    }
+  }
+
+  /// The name as text, the way a user writes it.
+  public var text: String {
+    switch self {
+    case .dns(let name), .ipv4(let name), .ipv6(let name): name
+    }
+  }
+
+  /// The entry in OpenSSL's extension syntax.
+  var extensionValue: String {
+    switch self {
+    case .dns(let name): "DNS:\(name)"
+    case .ipv4(let address), .ipv6(let address): "IP:\(address)"
+    }
+  }
+
+  private static func isDNSName(_ text: String) -> Bool {
+    let bytes = Array(text.utf8)
+    guard (1...253).contains(bytes.count) else { return false }
+    let labels = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    for (index, label) in labels.enumerated() {
+      if index == 0, labels.count > 1, label.elementsEqual([UInt8(ascii: "*")]) { continue }
+      guard (1...63).contains(label.count), label.allSatisfy(isNameByte) else { return false }
+    }
+    // A last label of digits only is an address somebody mistyped, never a name (RFC 3696).
+    return labels.last?.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } == false
+  }
+
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+}
+
+/// The time a certificate is valid, in Unix seconds (UTC), both ends included
+/// (RFC 5280 section 4.1.2.5). Any past or future span can be made, for tests of expiry.
+public struct Validity: Sendable, Hashable {
+  public var notBefore: Int64
+  public var notAfter: Int64
+
+  public init(notBefore: Int64, notAfter: Int64) {
+    self.notBefore = notBefore
+    self.notAfter = notAfter
+  }
+
+  /// From one hour before `now` (clocks differ) to `days` after it.
+  public static func days(_ days: Int, from now: Int64) -> Validity {
+    Validity(notBefore: now - 3600, notAfter: now + Int64(days) * 86_400)
+  }
+
+  /// `days(_:from:)` at this machine's clock.
+  public static func daysFromNow(_ days: Int) -> Validity {
+    .days(days, from: Int64(Date().timeIntervalSince1970))
+  }
+}
+
+/// IP addresses as text.
+///
+/// Strict forms only (`inet_pton`): `127.1`, `0x7f000001` and zone suffixes are names to resolve or
+/// mistakes, never addresses.
+package enum NumericAddress {
+  /// The canonical dotted form, or nil when the text is no IPv4 address.
+  package static func canonicalIPv4(_ text: String) -> String? { canonical(text, AF_INET) }
+
+  /// The canonical form (RFC 5952), or nil when the text is no IPv6 address.
+  static func canonicalIPv6(_ text: String) -> String? { canonical(text, AF_INET6) }
+
+  /// The canonical form of either family, or nil for a name.
+  static func canonical(_ text: String) -> String? { canonicalIPv4(text) ?? canonicalIPv6(text) }
+
+  private static func canonical(_ text: String, _ family: Int32) -> String? {
+    // inet_pton reads to the first NUL; what follows one must not be lost.
+    guard !text.utf8.contains(0) else { return nil }
+    var address = [UInt8](repeating: 0, count: 16)
+    guard inet_pton(family, text, &address) == 1 else { return nil }
+    var buffer = [CChar](repeating: 0, count: 64)
+    guard inet_ntop(family, &address, &buffer, socklen_t(buffer.count)) != nil else { return nil }
+    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 }

@@ -1,5 +1,7 @@
 import CSslPinningOpenSSL
 import Foundation
+import SslPinningPlatform
+import SslPinningRules
 
 /// A private key of a server or a certificate authority, kept inside OpenSSL.
 ///
@@ -117,3 +119,179 @@ public struct PrivateKey: Sendable {
 private func refusePassphrase(
   _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
 ) -> Int32 { -1 }
+
+/// Signing, in the one way that the type of the key fixes (``SignatureAlgorithm``).
+extension PrivateKey {
+  /// The sizes of RSA keys that clients take, in bits.
+  static let signingBits = 1024...8192
+
+  /// What OpenSSL calls the type, such as `EC`.
+  var typeName: String {
+    EVP_PKEY_get0_type_name(handle.pointer).map { String(cString: $0) } ?? "unknown"
+  }
+
+  /// How the key signs.
+  ///
+  /// - Throws: ``SigningKeyError`` for a key that no client would verify a signature of.
+  var signatureAlgorithm: SignatureAlgorithm {
+    get throws(SigningKeyError) {
+      let pointer = handle.pointer
+      if EVP_PKEY_is_a(pointer, "ED25519") == 1 { return .edDSA }
+      if EVP_PKEY_is_a(pointer, "RSA") == 1 {
+        guard bits >= Self.signingBits.lowerBound else { throw .tooSmall(bits: bits) }
+        guard bits <= Self.signingBits.upperBound else {
+          throw .tooLarge(bits: bits)
+        }
+        return .rs512
+      }
+      guard EVP_PKEY_is_a(pointer, "EC") == 1 else { throw .unsupportedAlgorithm(typeName) }
+      guard let curve = curveName, curve == "prime256v1" else {
+        throw .unsupportedAlgorithm("EC on \(curveName ?? "a curve without a name")")
+      }
+      return .es256
+    }
+  }
+
+  private var curveName: String? {
+    var name = [CChar](repeating: 0, count: 80)
+    var length = 0
+    guard EVP_PKEY_get_group_name(handle.pointer, &name, name.count, &length) == 1 else {
+      return nil
+    }
+    return String(decoding: name.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
+  /// The signature over `message`, as ``SignatureAlgorithm`` says that it looks.
+  ///
+  /// - Throws: ``SigningKeyError``; ``SigningKeyError/malformed(_:)`` where the key does not add up.
+  func sign(_ message: [UInt8]) throws(SigningKeyError) -> [UInt8] {
+    let digest =
+      switch try signatureAlgorithm {
+      case .rs512: EVP_sha512()
+      case .es256: EVP_sha256()
+      case .edDSA: OpaquePointer?.none  // Ed25519 hashes the message itself.
+      }
+    OpenSSLErrors.clear()
+    guard let context = EVP_MD_CTX_new() else { throw .malformed("out of memory") }
+    defer { EVP_MD_CTX_free(context) }
+    // PKCS#1 v1.5 is OpenSSL's padding for RSA keys unless told otherwise.
+    var length = 0
+    guard EVP_DigestSignInit(context, nil, digest, nil, handle.pointer) == 1,
+      EVP_DigestSign(context, nil, &length, message, message.count) == 1
+    else { throw .malformed(OpenSSLErrors.drain()) }
+    var signature = [UInt8](repeating: 0, count: length)
+    guard EVP_DigestSign(context, &signature, &length, message, message.count) == 1 else {
+      throw .malformed(OpenSSLErrors.drain())
+    }
+    return Array(signature.prefix(length))
+  }
+}
+
+/// Files that hold PEM text.
+///
+/// - A file gets its mode when it is created, never afterwards: between `open` and `chmod` another
+///   user could read the key.
+/// - An existing file is not overwritten unless asked, and then swapped in one step.
+enum PEMFile {
+  static func write(
+    _ text: String, to file: URL, mode: mode_t, replacing: Bool
+  ) throws(CertificateError) {
+    let path = file.path(percentEncoded: false)
+    guard replacing else { return try create(path, mode: mode, text: text) }
+    let staged = path + "." + String(UInt32.random(in: .min ... .max), radix: 16)
+    try create(staged, mode: mode, text: text)
+    guard rename(staged, path) == 0 else {
+      let reason = String(cString: strerror(errno)).lowercased()
+      unlink(staged)
+      throw .file(path: path, reason: reason)
+    }
+  }
+
+  /// - Parameters:
+  ///   - directory: an open directory that a relative path is in.
+  ///   - owner: who gets the file before anything is in it; `nil` for whoever makes it.
+  static func create(
+    _ path: String, mode: mode_t, text: String, in directory: Int32 = AT_FDCWD,
+    for owner: (user: uid_t, group: gid_t)? = nil
+  ) throws(CertificateError) {
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+    let descriptor = openat(directory, path, flags, mode)
+    guard descriptor >= 0 else {
+      throw .file(path: path, reason: String(cString: strerror(errno)).lowercased())
+    }
+    defer { close(descriptor) }
+    if let owner, fchown(descriptor, owner.user, owner.group) != 0 {
+      let reason = String(cString: strerror(errno)).lowercased()
+      unlinkat(directory, path, 0)
+      throw .file(path: path, reason: reason)
+    }
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let written = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      if written < 0, errno == EINTR { continue }
+      guard written > 0 else {
+        let reason = String(cString: strerror(errno)).lowercased()
+        unlinkat(directory, path, 0)
+        throw .file(path: path, reason: reason)
+      }
+      rest = rest.dropFirst(written)
+    }
+  }
+}
+
+/// Why there is no signing key.
+public enum SigningKeyError: Error, Equatable, Sendable {
+  /// No PEM block of a key in the text.
+  case noKey
+  /// The key is under a pass phrase.
+  case encrypted
+  /// A public key where the private one is needed.
+  case publicKey
+  /// A certificate where the private key is needed.
+  case certificate
+  /// A key of another kind, such as `EC`.
+  case notRSA(algorithm: String)
+  /// A key of a kind that key sets do not know, such as `EC on secp384r1`.
+  case unsupportedAlgorithm(String)
+  /// An RSA key with fewer bits than clients accept.
+  case tooSmall(bits: Int)
+  /// An RSA key with more bits than clients accept.
+  case tooLarge(bits: Int)
+  /// A key block that cannot be read or used; the reason is OpenSSL's.
+  case malformed(String)
+  /// Clients would not read the public half: a compressed point, for example.
+  case unreadableByClients
+  /// The file could not be read; the reason is the system's.
+  case unreadable(path: String, reason: String)
+  /// The file could not be written; the reason is the system's.
+  case cannotWrite(path: String, reason: String)
+}
+
+extension SigningKeyError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .noKey:
+      "no private key in the text; hint: it begins with -----BEGIN PRIVATE KEY-----"
+    case .encrypted:
+      "the private key is encrypted; hint: openssl pkey -in prv.pem -out plain.pem removes that"
+    case .publicKey: "a public key, and the private one is needed; hint: prv.pem, not pub.pem"
+    case .certificate: "a certificate, and a private key is needed"
+    case .notRSA(let algorithm):
+      "the key is \(algorithm), and registries are signed with RSA; hint: ssl-pinning keys generate"
+    case .unsupportedAlgorithm(let name):
+      "the key is \(name); hint: key sets take RSA, EC on P-256 and Ed25519"
+    case .tooSmall(let bits):
+      "the key has \(bits) bits, and clients refuse less than \(SigningKey.minimumBits)"
+    case .tooLarge(let bits):
+      "the key has \(bits) bits, and clients refuse more than \(SigningKey.maximumBits), because Apple's "
+        + "systems take no longer ones; hint: ssl-pinning keys generate"
+    case .malformed(let reason): "the private key cannot be used: \(reason); hint: is it cut off?"
+    case .unreadableByClients:
+      "clients would not read the key's public half; hint: ssl-pinning keys generate"
+    case .unreadable(let path, let reason): "cannot read \(path): \(reason)"
+    case .cannotWrite(let path, let reason): "cannot write \(path): \(reason)"
+    }
+  }
+}
+
+extension SigningKeyError: ExplainedError {}

@@ -1,3 +1,6 @@
+import CSslPinningOpenSSL
+import CSslPinningShims
+import Foundation
 import SslPinningPlatform
 
 /// One thread that runs probes, over epoll(7).
@@ -82,5 +85,107 @@ final class ProbeLoop: Sendable {
       for token in events.wait(milliseconds: desk.pause) { desk.advance(token) }
       desk.expire()
     }
+  }
+}
+
+/// What a loop waits for: the sockets of its connections, and a signal from other threads.
+final class ProbeEvents: Sendable {
+  let signal: EventSignal
+  private let poll: Int32
+  private static let signalToken = UInt64.max
+
+  init() throws(SocketError) {
+    signal = try EventSignal()
+    poll = pp_tls_poll()
+    guard poll >= 0 else { throw .system(operation: "epoll", code: errno) }
+    // From here on `deinit` closes it, also when this throws.
+    guard pp_tls_poll_add(poll, signal.descriptor, Self.signalToken) == 1 else {
+      throw .system(operation: "epoll", code: errno)
+    }
+  }
+
+  deinit { close(poll) }
+
+  /// Reports what happens to a socket by `token`, until it is closed.
+  func watch(_ descriptor: Int32, token: UInt64) -> Bool {
+    pp_tls_poll_add(poll, descriptor, token) == 1
+  }
+
+  /// Waits for anything to happen; the tokens of the sockets to which it did.
+  func wait(milliseconds: Int32) -> [UInt64] {
+    let tokens = [UInt64](unsafeUninitializedCapacity: 128) { buffer, count in
+      count = Int(pp_tls_poll_wait(poll, buffer.baseAddress, 128, milliseconds))
+    }
+    guard tokens.contains(Self.signalToken) else { return tokens }
+    signal.lower()
+    return tokens.filter { $0 != Self.signalToken }
+  }
+}
+
+/// The client side of TLS for the probes of one thread.
+///
+/// - It lets every handshake through, because a bad certificate is what a probe is to report; the
+///   judgement comes afterwards. Nothing is ever sent over the connection. Old versions and weak keys
+///   are let through for the same reason; keys on the chain are judged by `ChainValidator`.
+/// - Certificates are read in a library context of few algorithms (`pp_tls_library`), which halves the
+///   cost of a handshake (ADR 9). Chains are judged outside of it.
+/// - Not used by two threads at once.
+final class ProbeClient: TLSContext, Sendable {
+  let context: OpenSSLObject
+
+  init() throws(CertificateError) {
+    OpenSSLErrors.clear()
+    // Without one it is OpenSSL's own, which does the same in more time.
+    guard let pointer = SSL_CTX_new_ex(pp_tls_library(), nil, TLS_client_method()) else {
+      throw .openSSL(operation: "making a TLS context", reason: OpenSSLErrors.drain())
+    }
+    context = OpenSSLObject(pointer) { SSL_CTX_free($0) }
+    SSL_CTX_set_security_level(pointer, 0)
+    SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLSVersion.tls10.rawValue), nil)
+    SSL_CTX_ctrl(pointer, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
+    // One system call for all that the server sent, instead of two for each record.
+    SSL_CTX_ctrl(pointer, SSL_CTRL_SET_READ_AHEAD, 1, nil)
+    SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
+    // OpenSSL would otherwise verify once more, against an empty store, and for nothing.
+    SSL_CTX_set_cert_verify_callback(pointer, letThrough, nil)
+    SSL_CTX_set_client_cert_cb(pointer, noteDemand)
+  }
+}
+
+extension OpaquePointer {
+  /// Whether a handshake up to TLS 1.2 failed only because this client had no certificate to show, after
+  /// the server had proved its own key.
+  ///
+  /// - The server asked for a certificate, and this client's Finished is out: so the server's part was whole
+  ///   and its signatures were good.
+  /// - It signed its key exchange, this client's random included, with the key of its certificate (RFC 5246
+  ///   section 7.4.3). With plain RSA key exchange nothing is signed: the key would be proved only by the
+  ///   server's Finished, which never comes.
+  var provedItsKeyBeforeItRefused: Bool {
+    var signature: Int32 = 0
+    return SSL_version(self) <= TLSVersion.tls12.rawValue && SSL_get_ex_data(self, 0) != nil
+      && SSL_get_state(self) == TLS_ST_CW_FINISHED
+      && SSL_get_peer_signature_type_nid(self, &signature) == 1
+  }
+}
+
+/// Called when a server asks for a certificate: there is none, and the demand is noted.
+private func noteDemand(
+  _ session: OpaquePointer?, _: UnsafeMutablePointer<OpaquePointer?>?,
+  _: UnsafeMutablePointer<OpaquePointer?>?
+) -> Int32 {
+  SSL_set_ex_data(session, 0, UnsafeMutableRawPointer(bitPattern: 1))
+  return 0
+}
+
+private func letThrough(_: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 { 1 }
+
+extension OpaquePointer {
+  /// Sets SNI on an SSL session. (`SSL_set_tlsext_host_name` is a macro and not imported.)
+  package func requestServerName(_ name: String) {
+    guard NumericAddress.canonical(name) == nil else { return }
+    var text = Array(name.utf8CString)
+    SSL_ctrl(
+      self, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), &text)
   }
 }

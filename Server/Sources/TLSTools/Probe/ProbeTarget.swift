@@ -1,3 +1,6 @@
+import CSslPinningOpenSSL
+import SslPinningPlatform
+
 /// Which server to look at.
 public struct ProbeTarget: Sendable, Hashable, CustomStringConvertible {
   /// The name asked for and checked, in lower case without a trailing dot, or a numeric address
@@ -40,4 +43,135 @@ public struct ProbeTarget: Sendable, Hashable, CustomStringConvertible {
   }
 
   public var description: String { Endpoint(address: host, port: port).description }
+}
+
+/// From where a server is looked at.
+package enum ProbeRoute: Sendable, Hashable {
+  /// From this machine, at every address of the server.
+  case direct
+  /// From this machine, at the first address of the server that can be reached.
+  case directInTurn
+  /// Through an HTTP proxy that tunnels (CONNECT, RFC 9110 section 9.3.6). It is told the server's
+  /// name and looks that up itself: its answer is the one that counts where it stands.
+  ///
+  /// - Parameter trust: how the proxy proves over TLS who it is; `nil`: it is spoken to in clear text.
+  case tunnel(host: String, port: UInt16, trust: ProxyTrust? = nil)
+}
+
+/// What a probe was asked for.
+struct ProbeRequest: Sendable {
+  /// What is to be found out, and who is told. Each is told exactly once, on the probe's thread.
+  enum Purpose: Sendable {
+    /// One server: its addresses in turn, until one answers.
+    case one(
+      ProbeTarget, ChainValidator, time: Int64?,
+      @Sendable (Result<ProbedServer, ProbeError>) -> Void
+    )
+    /// Every address on every route.
+    case survey([ProbeRoute], ChainReader, @Sendable ([ProbeFinding]) -> Void)
+  }
+
+  let id: UInt64
+  /// A name in lower case, or a numeric address.
+  let host: String
+  let port: UInt16
+  /// Where to dial instead of looking `host` up; empty: look it up.
+  let addresses: [Endpoint]
+  let limits: ProbeLimits
+  let deadline: Deadline
+  let purpose: Purpose
+  /// The routes that are given a second at most: they were silent a moment ago.
+  var hurried: Set<Int> = []
+
+  /// Until when a route is waited for, if it begins now.
+  func deadline(of route: Int) -> Deadline {
+    hurried.contains(route) ? min(.after(milliseconds: 1000), deadline) : deadline
+  }
+
+  /// The routes that are taken.
+  var routes: [ProbeRoute] {
+    switch purpose {
+    case .one: [.direct]
+    case .survey(let routes, _, _): routes
+    }
+  }
+
+  /// What a proxy is asked for: the name, so that it looks it up where it stands; an address only
+  /// where that was given instead.
+  var tunnelTarget: String {
+    (addresses.first ?? Endpoint(address: host, port: port)).description
+  }
+
+  /// Ends the job with one failure for everything.
+  func fail(_ error: ProbeError) {
+    switch purpose {
+    case .one(_, _, _, let complete): complete(.failure(error))
+    case .survey(let routes, _, let complete):
+      complete(
+        routes.indices.map { ProbeFinding(route: $0, address: nil, outcome: .failure(error)) })
+    }
+  }
+}
+
+/// How long each part of a look may take, in milliseconds. One absolute deadline is over all of them:
+/// the parts add up to more.
+package struct ProbeLimits: Sendable, Hashable {
+  /// For everything, from the moment of the call.
+  package var total: Int64
+  /// For looking the name up.
+  package var lookup: Int64
+  /// For connecting to one address.
+  package var connect: Int64
+  /// For a proxy's answer to CONNECT: it looks the name up and connects meanwhile.
+  package var tunnel: Int64
+  /// For TLS.
+  package var handshake: Int64
+
+  /// Limits under which no single part can use up all the time: what fails then says where.
+  package init(total: Int64) {
+    let total = max(0, total)
+    self.init(
+      total: total, lookup: total / 5 * 3, connect: total / 5 * 3, tunnel: total / 5 * 4,
+      handshake: total / 5 * 4)
+  }
+
+  /// Limits.
+  package init(total: Int64, lookup: Int64, connect: Int64, tunnel: Int64, handshake: Int64) {
+    self.total = total
+    self.lookup = lookup
+    self.connect = connect
+    self.tunnel = tunnel
+    self.handshake = handshake
+  }
+
+  /// One limit for everything and none besides.
+  static func only(total: Int64) -> ProbeLimits {
+    ProbeLimits(total: total, lookup: total, connect: total, tunnel: total, handshake: total)
+  }
+}
+
+/// A version of TLS, ordered by age.
+public enum TLSVersion: Int32, Sendable, Hashable, Comparable, CustomStringConvertible {
+  /// RFC 2246; for servers of the past in tests.
+  case tls10 = 0x0301
+  /// RFC 4346; for servers of the past in tests.
+  case tls11 = 0x0302
+  /// RFC 5246.
+  case tls12 = 0x0303
+  /// RFC 8446.
+  case tls13 = 0x0304
+
+  public static func < (a: TLSVersion, b: TLSVersion) -> Bool { a.rawValue < b.rawValue }
+
+  public var description: String {
+    switch self {
+    case .tls10: "TLSv1.0"
+    case .tls11: "TLSv1.1"
+    case .tls12: "TLSv1.2"
+    case .tls13: "TLSv1.3"
+    }
+  }
+
+  /// The version a session agreed on.
+  package init?(of session: OpaquePointer) { self.init(rawValue: SSL_version(session)) }
 }

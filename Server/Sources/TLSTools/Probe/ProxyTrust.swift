@@ -1,4 +1,6 @@
 import CSslPinningOpenSSL
+import CSslPinningShims
+import Foundation
 import SslPinningPlatform
 import SslPinningRules
 
@@ -67,4 +69,231 @@ package final class ProxyTrust: TLSContext, Sendable {
 extension ProxyTrust: Hashable {
   package static func == (one: ProxyTrust, other: ProxyTrust) -> Bool { one === other }
   package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// Where proxies are: few names that every look asks for, so each is looked up once in a while, however
+/// many ask.
+///
+/// - An answer is good for half a minute; a failure for those who waited for it.
+final class ProxyDirectory: Sendable {
+  private struct Proxy: Hashable {
+    let host: String
+    let port: UInt16
+  }
+
+  /// A lookup under way, and who waits for it.
+  private struct Question {
+    let number: UInt64
+    let until: Deadline
+    var waiting: [(until: Deadline, answer: NameResolver.Answer)] = []
+  }
+
+  private struct State {
+    var last: UInt64 = 0
+    var known: [Proxy: (addresses: [Endpoint], until: Deadline)] = [:]
+    var asking: [Proxy: Question] = [:]
+  }
+
+  private static let lifetime: Int64 = 30_000
+  /// After this many milliseconds without an answer the question is asked again.
+  private static let patience: Int64 = 60_000
+
+  private let resolver: NameResolver
+  private let state = Locked(State())
+
+  init(resolver: NameResolver) { self.resolver = resolver }
+
+  /// Calls `answer` once, on any thread, or never where the lookup does not end by `until`.
+  func find(
+    _ host: String, port: UInt16, until: Deadline, answer: @escaping NameResolver.Answer
+  ) {
+    let proxy = Proxy(host: host, port: port)
+    let patience = Deadline.after(milliseconds: Self.patience)
+    let (known, asked) = state.withLock { state -> ([Endpoint]?, UInt64?) in
+      if let entry = state.known[proxy], !entry.until.hasPassed { return (entry.addresses, nil) }
+      var question = state.asking[proxy]
+      let mustAsk = question?.until.hasPassed ?? true
+      if mustAsk {
+        state.last += 1
+        question = Question(
+          number: state.last, until: patience, waiting: question?.waiting ?? [])
+      }
+      // Whoever has given up is not kept.
+      question?.waiting.removeAll { $0.until.hasPassed }
+      question?.waiting.append((until, answer))
+      state.asking[proxy] = question
+      return (nil, mustAsk ? state.last : nil)
+    }
+    if let known { return answer(.success(known)) }
+    guard let asked else { return }
+    resolver.resolve(host, port: port, until: patience) { [self] result in
+      finish(proxy, asked, result)
+    }
+  }
+
+  private func finish(
+    _ proxy: Proxy, _ number: UInt64, _ result: Result<[Endpoint], NameResolver.Failure>
+  ) {
+    let waiting = state.withLock { state in
+      if case .success(let addresses) = result {
+        state.known[proxy] = (addresses, .after(milliseconds: Self.lifetime))
+      }
+      guard state.asking[proxy]?.number == number else { return [NameResolver.Answer]() }
+      return state.asking.removeValue(forKey: proxy)?.waiting.map(\.answer) ?? []
+    }
+    for answer in waiting { answer(result) }
+  }
+}
+
+/// Reads a proxy's answer to CONNECT.
+///
+/// - Strict: a status line of HTTP/1, then fields, then an empty line, each line ended by CR LF.
+/// - At most ``limit`` bytes: what goes on for longer is no answer.
+/// - Any 2xx opens the tunnel (RFC 9110 section 9.3.6), and nothing may stand behind its head: the
+///   server in a tunnel speaks after the client, so what comes earlier is somebody else's.
+struct TunnelAnswer {
+  /// What the bytes so far come to.
+  enum State: Equatable {
+    case incomplete
+    case open
+    case fault(ProbeError.ProxyFault)
+  }
+
+  static let limit = 16_384
+
+  private var bytes: [UInt8] = []
+  /// The head ends behind this at the earliest: no byte is looked at twice, however few come at once.
+  private var searched = 4
+
+  /// How many more bytes may be read.
+  var room: Int { Self.limit - bytes.count }
+
+  /// Takes the next bytes.
+  mutating func feed(_ more: some Collection<UInt8>) -> State {
+    bytes += more
+    guard let status = statusLineSoFar() else { return .fault(.notHTTP(beginning: beginning)) }
+    guard let end = endOfHead() else {
+      return bytes.count < Self.limit ? .incomplete : .fault(.tooLong)
+    }
+    guard (200..<300).contains(status) else { return .fault(.refused(status: status)) }
+    guard hasOnlyFields(upTo: end) else { return .fault(.notHTTP(beginning: beginning)) }
+    return end == bytes.count ? .open : .fault(.spokeEarly)
+  }
+
+  /// The first line, made printable.
+  private var beginning: String {
+    String(
+      decoding: bytes.prefix { $0 != 13 && $0 != 10 }.prefix(80).map {
+        (0x20..<0x7f).contains($0) ? $0 : UInt8(ascii: "?")
+      }, as: UTF8.self)
+  }
+
+  /// `HTTP/1.x nnn`, as far as it is there: 0 before the status is; `nil` where it is something else.
+  private func statusLineSoFar() -> Int? {
+    let form = Array("HTTP/1.d ddd".utf8)
+    for (byte, expected) in zip(bytes, form) {
+      let isDigit = (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+      guard expected == UInt8(ascii: "d") ? isDigit : byte == expected else { return nil }
+    }
+    guard bytes.count > form.count else { return 0 }
+    // RFC 9112 section 4 wants a space even where no reason follows; servers leave it out.
+    guard bytes[12] == 0x20 || bytes[12] == 13 else { return nil }
+    return bytes[9..<12].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+  }
+
+  /// Where the empty line ends.
+  private mutating func endOfHead() -> Int? {
+    guard bytes.count >= searched else { return nil }
+    defer { searched = bytes.count + 1 }
+    return (searched...bytes.count).first {
+      bytes[($0 - 4)..<$0].elementsEqual([13, 10, 13, 10])
+    }
+  }
+
+  /// Whether every line but the first is a field, and no line ends otherwise than in CR LF.
+  private func hasOnlyFields(upTo end: Int) -> Bool {
+    let lines = bytes[..<(end - 4)].split(separator: 13, omittingEmptySubsequences: false)
+    return lines.enumerated().allSatisfy { number, line in
+      guard number > 0 else { return !line.contains { $0 < 0x20 && $0 != 9 } }
+      guard line.first == 10 else { return false }
+      let field = line.dropFirst()
+      guard let colon = field.firstIndex(of: UInt8(ascii: ":")), colon > field.startIndex else {
+        return false
+      }
+      return field[..<colon].allSatisfy { $0 > 0x20 && $0 < 0x7f }
+        && !field.contains { $0 < 0x20 && $0 != 9 }
+    }
+  }
+}
+
+/// A connection under TLS for a library that knows TCP alone: the library gets one end of a pair of sockets, and a
+/// thread carries bytes between the other end and the TLS session.
+///
+/// - The other side has proved itself before anybody gets a socket (``ProxyTrust``: TLS 1.2 or newer, a chain that ends
+///   in the anchors, the name): no password goes to whoever stands between.
+/// - Either side's end is passed on as an end. What is written is not acknowledged by that: only an answer is.
+/// - A connection over which nothing moves for five minutes ends.
+package enum TLSTunnel {
+  private static let threads = WorkerThreads()
+
+  /// Connects, one address of the host after the other.
+  ///
+  /// - Parameters:
+  ///   - anchors: what the other side's chain has to end in.
+  ///   - milliseconds: until the other side has proved itself; looking the name up is the system's, and may take longer.
+  /// - Returns: a blocking socket, which the caller closes.
+  package static func open(
+    to host: String, port: UInt16, trusting anchors: ChainValidator, milliseconds: Int64
+  ) throws(SocketError) -> Int32 {
+    let trust: ProxyTrust
+    do throws(CertificateError) {
+      trust = try ProxyTrust(pins: [], anchors: { anchors }, identity: nil)
+    } catch { throw .closed(reason: "\(error)") }
+    let found: [Endpoint]
+    switch NameResolver.askSystem(host, port) {
+    case .success(let endpoints): found = endpoints
+    case .failure(let failure): throw .closed(reason: failure.reason)
+    }
+    let (stop, deadline) = (try EventSignal(), Deadline.after(milliseconds: milliseconds))
+    let (stream, endpoint) = try connect(to: found, stop, deadline)
+    try stream.startTLS(trust) { trust.configure($0, host: host) }
+    try stream.handshake(until: deadline)
+    guard let session = stream.session else { throw .closed(reason: "there is no TLS session") }
+    if let refusal = trust.refusal(of: session, host: host, port: port, at: endpoint) {
+      throw .closed(reason: refusal)
+    }
+    return try carry(stream, stop)
+  }
+
+  private static func connect(
+    to endpoints: [Endpoint], _ stop: EventSignal, _ deadline: Deadline
+  ) throws(SocketError) -> (ByteStream, Endpoint) {
+    var failure = SocketError.closed(reason: "the name has no address")
+    for endpoint in endpoints {
+      do throws(SocketError) {
+        return (try ByteStream.dial(endpoint, stop: stop, until: deadline), endpoint)
+      } catch { failure = error }
+    }
+    throw failure
+  }
+
+  /// Has a thread carry bytes until either side is done.
+  private static func carry(
+    _ stream: ByteStream, _ stop: EventSignal
+  ) throws(SocketError) -> Int32 {
+    var ends: [Int32] = [-1, -1]
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+      throw .system(operation: "socketpair", code: errno)
+    }
+    _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+    // From here on that thread's alone.
+    nonisolated(unsafe) let pair = (ByteStream(Socket(owning: ends[1]), stop: stop), stream)
+    threads.start("tls tunnel") {
+      var relay = Relay(client: pair.0, server: pair.1, stop: stop)
+      // Its end closes both, which is all that there is to tell.
+      try? relay.run()
+    }
+    return ends[0]
+  }
 }

@@ -1,4 +1,5 @@
 import CanonicalJSON
+import SslPinningPlatform
 import SslPinningRules
 
 /// The key sets of one registry as their publisher keeps them: the whole chain from set 1.
@@ -99,5 +100,104 @@ public struct KeySetList: Sendable {
         epoch: newest.keySet.epoch, root: demanding.keySet.epoch, signatures: count,
         threshold: root.threshold)
     }
+  }
+}
+
+/// What is wrong with a chain of key sets.
+public enum KeySetListError: Error, Equatable, Sendable {
+  /// Not the array of a chain, or an empty one.
+  case notKeySets
+  /// The set of this epoch cannot be read.
+  case invalid(epoch: Int64, DocumentFault)
+  /// A set that another is to follow lacks signatures.
+  case incomplete(KeySetList.Shortage)
+  /// The key must not sign the set of this epoch.
+  case notARootKey(SPKIPin, epoch: Int64)
+  /// The key cannot sign.
+  case signing(SigningKeyError)
+}
+
+extension KeySetListError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .notKeySets: "no key sets; hint: ssl-pinning keys sign-set makes them"
+    case .invalid(let epoch, let fault): "key set \(epoch) is invalid: \(fault)"
+    case .incomplete(let shortage):
+      "\(shortage); hint: let its root keys sign first, ssl-pinning keys sign-set"
+    case .notARootKey(let id, let epoch):
+      "key \(id) is no root key of key set \(epoch)\(epoch > 1 ? " or \(epoch - 1)" : "")"
+    case .signing(let error): "\(error)"
+    }
+  }
+}
+
+extension KeySetList.Shortage: CustomStringConvertible {
+  public var description: String {
+    "key set \(epoch) has \(signatures) of \(threshold) signatures of the root of key set \(root)"
+  }
+}
+
+extension KeySetListError: ExplainedError {}
+
+/// A key set with the signatures that it has so far: root keys are kept apart, so they sign one
+/// after another.
+public struct SignedKeySet: Sendable {
+  /// The set.
+  public let keySet: KeySet
+  /// Each key once.
+  public private(set) var signatures: [DocumentSignature] = []
+
+  /// A set that nobody has signed.
+  public init(_ keySet: KeySet) { self.keySet = keySet }
+
+  /// Reads an entry of `keySets`, without asking whether its signatures are enough.
+  ///
+  /// - Throws: ``DocumentFault``.
+  public init(
+    _ entry: JSONValue, registry: String, epoch: Int64
+  ) throws(DocumentFault) {
+    guard let json = entry.objectValue?["keySet"]?.objectValue else { throw .member("keySet") }
+    keySet = try KeySet(json, registry: registry, epoch: epoch, crypto: PlatformRegistryCrypto())
+    signatures = try DocumentSignature.list(entry.objectValue?["signatures"], "signatures")
+  }
+
+  /// The entry of `keySets`.
+  public var json: JSONValue { keySet.entry(signedBy: signatures) }
+
+  /// Signs the set; a signature that the key made before is replaced.
+  ///
+  /// - Throws: ``SigningKeyError/malformed(_:)`` where the key does not add up.
+  public mutating func sign(with key: TrustSigningKey) throws(SigningKeyError) {
+    let signature = try key.signature(.keySet, over: keySet.json)
+    signatures.removeAll { $0.keyID.utf8.elementsEqual(signature.keyID.utf8) }
+    signatures.append(signature)
+  }
+
+  /// Adds the signatures of other keys from a copy of the same set.
+  mutating func unite(with copy: SignedKeySet) {
+    signatures += copy.signatures.filter { other in
+      !signatures.contains { $0.keyID.utf8.elementsEqual(other.keyID.utf8) }
+    }
+  }
+
+  /// Whose signatures of this role are valid.
+  public func signers(of role: KeyRole) -> [RoleKey] {
+    let message = keySet.signedBytes
+    return role.keys.filter { key in
+      (try? KeyRole(keys: [key], threshold: 1))?.isMet(by: signatures, over: message) ?? false
+    }
+  }
+}
+
+extension KeySet {
+  /// The entry of `keySets`, signed by these keys: enough of the root of the set before and of this
+  /// set's own root must be among them. Whether they are is the client's to judge, so that broken
+  /// entries can be made.
+  ///
+  /// - Throws: ``SigningKeyError/malformed(_:)`` where a key does not add up.
+  public func entry(signedBy keys: [TrustSigningKey]) throws(SigningKeyError) -> JSONValue {
+    var signatures: [DocumentSignature] = []
+    for key in keys { signatures.append(try key.signature(.keySet, over: json)) }
+    return entry(signedBy: signatures)
   }
 }

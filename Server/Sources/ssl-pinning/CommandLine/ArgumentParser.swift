@@ -184,3 +184,101 @@ struct ArgumentParser: Sendable {
     if arguments.contains("") { throw .unexpectedArgument("") }
   }
 }
+
+/// What a command takes besides its flags.
+struct Argument: Sendable {
+  /// How many of it.
+  enum Count: Sendable {
+    case none, optional, one, some
+  }
+
+  /// What stands for it in the help.
+  let placeholder: String
+  /// One line for the help.
+  let help: String
+  let count: Count
+
+  /// For commands that take flags alone.
+  static let none = Argument(placeholder: "", help: "", count: .none)
+
+  /// As it stands in a usage line.
+  var usage: String {
+    switch count {
+    case .none: ""
+    case .optional: "[\(placeholder)]"
+    case .one: placeholder
+    case .some: "\(placeholder)…"
+    }
+  }
+}
+
+/// What the user asked of one command, parsed and typed.
+struct Invocation: Sendable {
+  /// The arguments that are no flags, in order; their count is what the command's table allows.
+  let arguments: [String]
+  private let values: [String: any Sendable]
+
+  init(arguments: [String], values: [String: any Sendable]) {
+    self.arguments = arguments
+    self.values = values
+  }
+
+  /// The value of a flag, where it was given.
+  subscript<Value>(flag: Flag<Value>) -> Value? {
+    values[flag.description.name] as? Value
+  }
+
+  /// Whether a switch was given.
+  subscript(flag: Flag<Bool>) -> Bool { values[flag.description.name] != nil }
+
+  /// The value of a flag that the table calls required.
+  func require<Value>(_ flag: Flag<Value>) throws(CommandFailure) -> Value {
+    guard let value = self[flag] else {
+      throw .usage(UsageError.missingFlag(flag.description).description)
+    }
+    return value
+  }
+}
+
+/// What is wrong with a command line, before anything was done.
+enum UsageError: Error {
+  case noCommand
+  case unknownCommand(String, suggestion: String?)
+  /// The first word of a command without its second.
+  case incompleteCommand(String, continuations: [String])
+  case unknownFlag(String, suggestion: String?)
+  case missingValue(FlagDescription)
+  /// A switch with `=value`.
+  case unexpectedValue(FlagDescription)
+  case badValue(FlagDescription, String, wanted: String)
+  case repeatedFlag(FlagDescription)
+  case missingFlag(FlagDescription)
+  case missingArgument(Argument)
+  case unexpectedArgument(String)
+}
+
+extension UsageError: CustomStringConvertible {
+  var description: String {
+    switch self {
+    case .noCommand: "no command"
+    case .unknownCommand(let name, let suggestion):
+      "unknown command \"\(name.shortened)\"" + Self.didYouMean(suggestion)
+    case .incompleteCommand(let word, let continuations):
+      "\(word) of what; hint: \(continuations.joined(separator: ", "))"
+    case .unknownFlag(let name, let suggestion):
+      "unknown flag \(name.shortened)" + Self.didYouMean(suggestion)
+    case .missingValue(let flag): "\(flag.name) needs a value: \(flag.usage)"
+    case .unexpectedValue(let flag): "\(flag.name) takes no value"
+    case .badValue(let flag, let text, let wanted):
+      "\(flag.name) cannot be \"\(text.shortened)\"; hint: it takes \(wanted)"
+    case .repeatedFlag(let flag): "\(flag.name) is given twice"
+    case .missingFlag(let flag): "missing \(flag.usage): \(flag.help)"
+    case .missingArgument(let argument): "missing \(argument.placeholder): \(argument.help)"
+    case .unexpectedArgument(let text): "unexpected argument \"\(text.shortened)\""
+    }
+  }
+
+  private static func didYouMean(_ suggestion: String?) -> String {
+    suggestion.map { "; hint: did you mean \($0)?" } ?? ""
+  }
+}

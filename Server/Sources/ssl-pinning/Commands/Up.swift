@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Foundation
 import RegistryServer
 
@@ -46,5 +47,66 @@ enum Up {
     case .signer, .store(.invalidDSN), .store(.seal): .no("\(error)")
     case .anchors, .store, .listening, .alreadyStarted: .couldNotFindOut("\(error)")
     }
+  }
+}
+
+/// `token`: lets an administrator in.
+enum TokenCommand {
+  private static let name = Flag.text(
+    "--name", "NAME", "who it is for, as the history will say; admin by default")
+  private static let ttl = Flag<Int64>(
+    "--ttl", "TIME", "for how long it is valid, such as 8h; ui.token_ttl by default"
+  ) { text throws(FlagValueError) in
+    guard let milliseconds = GoDuration.milliseconds(text), milliseconds >= 1000 else {
+      throw FlagValueError(wanted: "a time such as 30m, 8h or 7d")
+    }
+    return milliseconds
+  }
+  private static let json = Flag("--json", "one line of JSON instead: token, name, issued, expires")
+
+  static let command = Command(
+    "token", "print a token for the console and the administration of the registry server",
+    flags: [name.description, ttl.description, json.description] + ServerArguments.descriptions,
+    notes: [
+      "Reads what up reads, with the same flags, and asks no server: whoever can read server.key, or\n"
+        + "prv.pem where that is not set, is an administrator. Sent as Authorization: Bearer TOKEN.",
+      "A token is all that its bearer needs, until it expires. To end all tokens before that, set\n"
+        + "server.key to another text, such as openssl rand -base64 32 prints.",
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+    let configuration = try ServerArguments.configuration(ServerArguments.sources(invocation))
+      .configuration
+    let issuer: AdminTokenIssuer
+    do throws(DocumentSignerError) { issuer = try AdminTokenIssuer(configuration) } catch {
+      if case .signingKey(_, .unreadable) = error { throw .couldNotFindOut("\(error)") }
+      throw .no("\(error)")
+    }
+    let (name, now) = (invocation[name] ?? "admin", Int64(Date().timeIntervalSince1970))
+    let seconds = (invocation[ttl] ?? configuration.administration.tokenTTL) / 1000
+    let token: String
+    do throws(AdminTokenError) { token = try issuer.token(for: name, at: now, ttl: seconds) } catch
+    {
+      switch error {
+      case .name: throw .usage("--name \(name): \(error)")
+      case .times: throw .usage("--ttl: \(error)")
+      default: throw .couldNotFindOut("\(error)")
+      }
+    }
+    if invocation[json] {
+      try Terminal.write(
+        .members([
+          "token": .string(token), "name": .string(name), "issued": .integer(now),
+          "expires": .integer(now + seconds),
+        ]))
+    } else {
+      try Terminal.write(line: token)
+    }
+    if !configuration.administration.isEnabled {
+      Terminal.say(
+        "warning: ui.enabled is false, and a server with this configuration takes no token")
+    }
+    return .yes
   }
 }

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import SslPinningRules
+import TLSTools
 
 /// What a verified registry says at one moment, for people and for programs.
 struct RegistryReport {
@@ -151,5 +152,115 @@ struct RegistryReport {
       "payloadDigest": .string(trusted.stamp.payloadDigest),
       "problems": .array(problems.map(JSONValue.string)),
     ])
+  }
+}
+
+/// What `pin` found at one target.
+struct PinReport: Sendable {
+  /// What the target is.
+  enum Kind: Sendable {
+    case file
+    case host(ProbedServer)
+  }
+
+  let target: String
+  let kind: Kind
+  /// A file's certificates and keys; a server's validated path, or what it sent where there is none.
+  let keys: [PinnedKey]
+
+  /// The pins of a file.
+  init(file: String, keys: [PinnedKey]) {
+    self.target = file
+    self.keys = keys
+    kind = .file
+  }
+
+  /// The pins of a server.
+  init(target: String, _ result: ProbedServer) {
+    self.target = target
+    keys = Self.keys(result.validated ?? result.presented)
+    kind = .host(result)
+  }
+
+  /// A line for each key: pin, role, subject.
+  var text: String {
+    var table = TextTable()
+    for key in keys { table.add([key.pin.base64, key.role.rawValue, key.subject]) }
+    return table.text
+  }
+
+  /// What a reader of the pins has to know before using them.
+  var warning: String? {
+    guard case .host(let result) = kind, let complaint = result.complaint else { return nil }
+    return "\(target) is not trusted: \(complaint)"
+      + "; hint: these may be an attacker's pins; --ca names one's own CA"
+  }
+
+  var json: JSONValue {
+    let certificates = JSONValue.array(keys.map(\.json))
+    guard case .host(let result) = kind else {
+      return .members([
+        "target": .string(target), "kind": .string("file"), "certificates": certificates,
+      ])
+    }
+    return .members([
+      "target": .string(target), "kind": .string("host"), "certificates": certificates,
+      "presented": .array(Self.keys(result.presented).map(\.json)),
+      "validated": result.validated.map { .array(Self.keys($0).map(\.json)) } ?? .null,
+      "trusted": .bool(result.isTrusted), "nameMatches": .bool(result.nameMatches),
+      "verifyCode": .integer(Int64(result.verification.code)),
+      "verifyResult": .string(result.verification.reason),
+      "complaint": .optional(result.complaint), "address": .string("\(result.address)"),
+      "tlsVersion": .string(result.tlsVersion), "cipher": .string(result.cipher),
+    ])
+  }
+
+  /// The first of a server's certificates is its own, whatever it says about itself.
+  private static func keys(_ certificates: [ProbedCertificate]) -> [PinnedKey] {
+    certificates.enumerated().compactMap { index, probed in
+      try? PinnedKey(certificateDER: probed.certificate.der, as: index == 0 ? .leaf : nil)
+    }
+  }
+}
+
+/// What clients could not use of a payload, and what would make old ones refuse it.
+enum PayloadWarnings {
+  private static let members: Set<String> = ["domainName", "key", "fqdn", "expire", "date"]
+
+  /// - Parameters:
+  ///   - statement: what will stand beside the payload, be it a retired one; `nil` in format 1.
+  ///   - clock: Unix time in seconds at which clients are imagined to read it.
+  ///   - documents: what was published before; what servers get along with since then is not told every day.
+  static func say(
+    of payload: JSONObject, under statement: Statement?, at clock: Int64,
+    after documents: [PublishedDocument]
+  ) {
+    if let registry = StatedList(payload, under: statement)?.list,
+      let draft = try? registry.draftPolicy(under: statement, at: clock)
+    {
+      let hosts = HostProblems.texts(
+        of: registry, under: draft.policy, at: draft.time, known: documents.flatMap(shadows))
+      let removed = HostProblems.texts(of: registry, removed: statement?.removed ?? [])
+      let pins = PinStates(
+        registry: registry, statement: statement, denied: draft.policy.denied, time: draft.time)
+      Terminal.warn(registry.problems.map(\.description) + hosts + removed + pins.warnings)
+    }
+    let entries = payload["keys"]?.arrayValue?.compactMap(\.objectValue) ?? []
+    let unknown = Set(entries.flatMap(\.keys)).subtracting(members)
+      .union(Set(payload.keys).subtracting(["keys"]))
+    guard !unknown.isEmpty else { return }
+    Terminal.say(
+      "warning: format-1 clients in the field leave out \(unknown.sorted().joined(separator: ", "))"
+        + " before they check the signature, and refuse the document; hint: put it beside the payload"
+    )
+  }
+
+  /// Those that were there before, as clients found them then.
+  private static func shadows(of document: PublishedDocument) -> [HostProblems.Shadow] {
+    let statement = (try? document.statement(of: document.registry ?? "")) ?? nil
+    guard let list = document.list(under: statement)?.list,
+      let draft = try? list.draftPolicy(under: statement, at: statement?.issued ?? 0)
+    else { return [] }
+    return HostProblems.shadows(of: list, under: draft.policy, at: draft.time)
   }
 }

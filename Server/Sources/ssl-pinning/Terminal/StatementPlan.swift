@@ -270,7 +270,8 @@ struct StatementPlan {
       )
     }
     if isRetired, !statement.hosts.isEmpty {
-      Terminal.say("warning: hosts stay in force although retired; hint: --statement, \"hosts\": []")
+      Terminal.say(
+        "warning: hosts stay in force although retired; hint: --statement, \"hosts\": []")
     }
     let kept = Set(statement.hosts.map(\.pattern))
     let ended = (last?.hosts ?? []).filter {

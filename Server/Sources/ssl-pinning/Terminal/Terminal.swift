@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Foundation
 
 /// Standard output and standard error.
@@ -105,5 +106,91 @@ extension Unicode.Scalar {
     case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: true
     default: false
     }
+  }
+}
+
+extension Terminal {
+  /// Writes a result as one line of JSON.
+  static func write(_ json: JSONValue) throws(CommandFailure) {
+    try write(json.canonicalBytes + [UInt8(ascii: "\n")])
+  }
+}
+
+extension JSONValue {
+  /// An object of these members.
+  static func members(_ members: KeyValuePairs<String, JSONValue>) -> JSONValue {
+    .object(JSONObject(members.map { ($0.key, $0.value) }))
+  }
+
+  /// The text, or `null`.
+  static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
+}
+
+/// Rows of text in columns, for people.
+struct TextTable {
+  private var rows: [[String]]
+
+  init(header: [String] = []) { rows = header.isEmpty ? [] : [header] }
+
+  /// Adds a row; cells cannot break out of their line.
+  mutating func add(_ row: [String]) {
+    rows.append(row.map { $0.printable.replacingOccurrences(of: "\n", with: "\\n") })
+  }
+
+  /// The lines, the last column not padded.
+  var text: String {
+    let columns = rows.map(\.count).max() ?? 0
+    let widths = (0..<columns).map { column in
+      rows.map { $0.dropFirst(column).first?.count ?? 0 }.max() ?? 0
+    }
+    return rows.map { row in
+      zip(row, widths).enumerated().map { index, cell in
+        index == row.count - 1
+          ? cell.0 : cell.0 + String(repeating: " ", count: cell.1 - cell.0.count + 2)
+      }.joined()
+    }.joined(separator: "\n")
+  }
+}
+
+/// Moments for people: RFC 3339 in UTC.
+func dateText(_ unixSeconds: Int64) -> String {
+  guard (0...253_402_300_799).contains(unixSeconds) else { return "\(unixSeconds)" }
+  return Date(timeIntervalSince1970: Double(unixSeconds)).ISO8601Format()
+}
+
+/// Puts into the tool's words what a transport says in its own, where a user can do something about
+/// it. Everything else is passed on as it is.
+enum TransportReason {
+  /// - Parameters:
+  ///   - text: libcurl's or OpenSSL's words.
+  ///   - url: what was asked for.
+  static func text(_ text: String, at url: String) -> String {
+    if text.contains("wrong version number") || text.contains("packet length too long") {
+      return "no TLS on \(endpoint(url)); hint: is the port right, and is it an https server?"
+    }
+    // libcurl refuses the next hop by its protocol: the first one is checked before it is asked.
+    if text.hasPrefix("Protocol \""),
+      text.contains("not supported") || text.contains("disabled")
+    {
+      let scheme =
+        text.split(separator: "\"").dropFirst().first.map(String.init) ?? "another scheme"
+      return "\(endpoint(url)) redirects to \(scheme); hint: redirects are followed to https only"
+    }
+    if text.contains("SSL certificate problem") {
+      // For dates and names another CA is no cure.
+      let lacksAnchor = ["local issuer", "self-signed", "self signed"].contains {
+        text.contains($0)
+      }
+      return "\(endpoint(url)) is not trusted: \(text.lowercased())"
+        + (lacksAnchor ? "; hint: --ca FILE names a CA of your own" : "")
+    }
+    // libcurl's sentences begin with a capital; an abbreviation stays.
+    let second = text.dropFirst().first
+    return second?.isLowercase == true ? text.prefix(1).lowercased() + text.dropFirst() : text
+  }
+
+  private static func endpoint(_ url: String) -> String {
+    guard let parts = URLComponents(string: url), let host = parts.host else { return "the server" }
+    return "\(host):\(parts.port ?? (parts.scheme?.lowercased() == "http" ? 80 : 443))"
   }
 }

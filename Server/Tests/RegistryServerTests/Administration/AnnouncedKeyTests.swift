@@ -10,8 +10,7 @@ import Testing
 
 @Suite("Keys that are announced")
 struct AnnouncedKeyTests {
-  private static func pin(_ member: String, _ text: String) throws(APIError) -> SPKIPin
-  {
+  private static func pin(_ member: String, _ text: String) throws(APIError) -> SPKIPin {
     let body = JSONValue.object([member: .string(text)]).canonicalBytes
     return try StagedKey(try BodyReader(body, known: StagedKey.members)).pin
   }

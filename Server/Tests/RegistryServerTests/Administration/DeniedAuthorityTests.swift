@@ -84,7 +84,8 @@ struct DeniedAuthorityTests {
       leaf: SeenCertificate(pin: pin(1)),
       above: [SeenCertificate(pin: pin(21)), SeenCertificate(pin: pin(13))])
     service.scripted.observer.show(
-      ProbeResult(observations: [ProbeObservation(outcome: .accepted(next))]), at: "www.example.com")
+      ProbeResult(observations: [ProbeObservation(outcome: .accepted(next))]), at: "www.example.com"
+    )
     service.scripted.clock.advance(60)
     await service.scripted.service.probe("www.example.com")
     let left = try await service.call("POST", "/denials", denial(pin(11)))

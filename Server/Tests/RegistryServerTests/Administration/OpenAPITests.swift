@@ -16,7 +16,8 @@ struct OpenAPITests {
   func routes() throws {
     let directory = try makeKeyDirectory()
     let administration = RegistryAdministration(
-      coordinators: { [] }, store: MemoryStore(), clock: SteadyClock(TestClock()), changed: { _ in })
+      coordinators: { [] }, store: MemoryStore(), clock: SteadyClock(TestClock()), changed: { _ in }
+    )
     let services = CoordinatorServices(
       signing: Locked(try DocumentSigner(directory: directory.path())), store: MemoryStore(),
       published: PublishedDocuments(files: []), health: ServiceHealth(), log: .silent)

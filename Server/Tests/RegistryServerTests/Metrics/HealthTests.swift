@@ -38,7 +38,8 @@ struct HealthTests {
       isStarted: true, isReady: true),
     Case(
       name: "probed everywhere, all endpoints are down",
-      facts: HealthFacts(waitingFiles: ["a"], missingFirstProbes: 0), isStarted: true, isReady: false
+      facts: HealthFacts(waitingFiles: ["a"], missingFirstProbes: 0), isStarted: true,
+      isReady: false
     ),
     Case(
       name: "the store fails",

@@ -282,7 +282,8 @@ struct MonitorTests {
     monitor.update(endpoints: [try target("a.test", decision)])
     try await running {
       try await clock.untilAtRest(monitor)
-      for (pause, probes) in [(60_000, 2), (120_000, 3), (240_000, 4), (60_000, 5)] as [(Int64, Int)]
+      for (pause, probes) in [(60_000, 2), (120_000, 3), (240_000, 4), (60_000, 5)]
+        as [(Int64, Int)]
       {
         try await clock.advance(milliseconds: pause - 1000, monitor)
         #expect(decision.probes == probes - 1)

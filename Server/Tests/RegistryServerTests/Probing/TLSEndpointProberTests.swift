@@ -143,7 +143,7 @@ struct TLSEndpointProberTests {
       VantagePoint(name: "elsewhere", host: "127.0.0.1", port: proxy.port)
     ])
     let probe = await observer.probe(
-      at: WatchedEndpoint(
+      WatchedEndpoint(
         fqdn: try HostName("a.test"), port: server.port,
         address: IPAddress(bytes: [127, 0, 0, 1])))
     #expect(probe.pins == [try pin(identity), try pin(identity)])

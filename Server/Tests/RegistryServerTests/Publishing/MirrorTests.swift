@@ -62,7 +62,8 @@ import Testing
     let first = try await coordinator(try signer())
     _ = await first.coordinator.enter(.accepted(pin(1)), of: endpoint, at: Self.now)
     #expect(try mirrors(first.published) == (nil, Self.now))
-    first.coordinator.services.signing.withLock { [new = try signer(["https://m.example/"])] in $0 = new
+    first.coordinator.services.signing.withLock { [new = try signer(["https://m.example/"])] in
+      $0 = new
     }
     await first.coordinator.reconfigure(settings)
     await first.coordinator.upkeep(at: Self.now + 60)

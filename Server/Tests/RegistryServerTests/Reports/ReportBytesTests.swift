@@ -55,7 +55,8 @@ import Testing
     }
     #expect(endpointKeys.encoded.count < 360_000)
     #expect(endpointKeys.listed.bytes <= 300_000 && endpointKeys.unlisted.bytes <= 50_000)
-    #expect(endpointKeys.counts["h599.example 1"] == 1 && endpointKeys.counts["h0.example 1"] == nil)
+    #expect(
+      endpointKeys.counts["h599.example 1"] == 1 && endpointKeys.counts["h0.example 1"] == nil)
     let kept = Int64(endpointKeys.listed.groups.count)
     #expect(kept > 50 && endpointKeys.listed.droppedGroups + kept == 600)
     // What was written is read again, and by a server with less room in part.
@@ -81,11 +82,14 @@ import Testing
   func givenBack() throws {
     var endpointKeys = ReportLedger()
     for index in 0..<5 { endpointKeys.add(try Self.large("h\(index).example"), at: Self.now) }
-    #expect(endpointKeys.listed.bytes == endpointKeys.listed.groups.values.reduce(0) { $0 + $1.size })
+    #expect(
+      endpointKeys.listed.bytes == endpointKeys.listed.groups.values.reduce(0) { $0 + $1.size })
     endpointKeys.merge(endpointKeys)
-    #expect(endpointKeys.listed.bytes == endpointKeys.listed.groups.values.reduce(0) { $0 + $1.size })
+    #expect(
+      endpointKeys.listed.bytes == endpointKeys.listed.groups.values.reduce(0) { $0 + $1.size })
     endpointKeys.tidy(at: Self.now + 29 * 86_400)
-    #expect(endpointKeys.listed.bytes == endpointKeys.listed.groups.values.reduce(0) { $0 + $1.size })
+    #expect(
+      endpointKeys.listed.bytes == endpointKeys.listed.groups.values.reduce(0) { $0 + $1.size })
     endpointKeys.tidy(at: Self.now + 40 * 86_400)
     #expect(endpointKeys.listed.groups.isEmpty && endpointKeys.listed.bytes == 0)
   }

@@ -101,7 +101,8 @@ struct ReportLedgerTests {
     endpointKeys.add(try Factory.report("new.example"), at: Self.now + 29 * day)
     endpointKeys.tidy(at: Self.now + 29 * day)
     #expect(endpointKeys.listed.groups.count == 2)
-    let group = try #require(endpointKeys.listed.groups[ReportGroupKey(Factory.report("new.example"))])
+    let group = try #require(
+      endpointKeys.listed.groups[ReportGroupKey(Factory.report("new.example"))])
     #expect((group.hours.cells.count, group.days.cells.count) == (1, 2))
     endpointKeys.tidy(at: Self.now + 31 * day)
     #expect(endpointKeys.counts == ["new.example 1": 2])

@@ -61,6 +61,7 @@ import Testing
     #expect(published.content(Self.file)?.entries.map(\.pin) == [pin(1), pin(2)])
     #expect(health.readiness(of: published).reasons.isEmpty)
   }
+
   @Test("denies what was denied meanwhile elsewhere before it signs anything again")
   func deniedMeanwhile() async throws {
     let yaml = "keys: [{fqdn: a.test, file: a.json}, {fqdn: b.test, file: b.json}]"
@@ -68,13 +69,14 @@ import Testing
     let base = TroubledStore()
     let store = SealedStore(base, keys: try SealedStoreTests.keys())
     let files = documents.map(\.file)
-    _ = try await store.open(documents: files, hasMark: false)
+    _ = try await store.open(documents: files)
     let published = PublishedDocuments(files: files)
     let services = CoordinatorServices(
       signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
       published: published, health: ServiceHealth(), log: .silent)
     let coordinators = documents.map {
-      DocumentCoordinator(CoordinatorSettings($0, tls: TLSConfiguration(confirmations: 1)), services: services)
+      DocumentCoordinator(
+        CoordinatorSettings($0, tls: TLSConfiguration(confirmations: 1)), services: services)
     }
     for (coordinator, document) in zip(coordinators, documents) {
       try await coordinator.open(at: Self.now)

@@ -17,7 +17,8 @@ import Testing
   /// Two addresses under two CAs, each with a key of its own or one for both.
   private static func two(sharing isShared: Bool = false) -> LedgerBench {
     var bench = LedgerBench()
-    bench.endpointKeys = EndpointKeys(keys: [], authorities: [pin(100): bench.now, pin(101): bench.now])
+    bench.endpointKeys = EndpointKeys(
+      keys: [], authorities: [pin(100): bench.now, pin(101): bench.now])
     bench.see(at(.key(1), .key(isShared ? 1 : 2, under: 101)), 4, every: 60)
     return bench
   }
@@ -181,6 +182,8 @@ import Testing
     ] {
       #expect(merged.keys.flatMap(\.paths.values) == [[pin(100)], [pin(100)]])
     }
-    #expect(theirs.endpointKeys.isWorthStoring(over: base.endpointKeys, at: theirs.now, rule: LedgerBench.rule))
+    #expect(
+      theirs.endpointKeys.isWorthStoring(
+        over: base.endpointKeys, at: theirs.now, rule: LedgerBench.rule))
   }
 }

@@ -248,7 +248,9 @@ import Testing
     own.keysByEndpoint["c.example:443"] = EndpointKeys(
       keys: [KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 9)])
     let theirs = try DocumentState(decoding: silent.encoded, file: "a.json")
-    for base in [base, silent] { #expect(own.merging(theirs, base: base).keysByEndpoint == own.keysByEndpoint) }
+    for base in [base, silent] {
+      #expect(own.merging(theirs, base: base).keysByEndpoint == own.keysByEndpoint)
+    }
   }
 
   @Test("unites alerts one by one, and has none of endpoints that were taken out")
@@ -279,7 +281,9 @@ import Testing
       Self.a, interval: 10_000, approval: nil, isPaused: nil, Self.request)
     var state = Self.settled()
     _ = try state.deny(pin(99), configured: Self.endpoints, force: false, Self.request)
-    state.keysByEndpoint[Self.a] = EndpointKeys(keys: [KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 30)])
+    state.keysByEndpoint[Self.a] = EndpointKeys(keys: [
+      KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 30)
+    ])
     let next = state.goingOn(from: older, after: RecordAge(returns: 4, version: 9))
     #expect(next.returns == 5)
     #expect(next.deniedPins == [pin(90), pin(99)])

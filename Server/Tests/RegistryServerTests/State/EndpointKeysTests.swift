@@ -55,7 +55,8 @@ import Testing
       name: "a changed key waits after one probe", steps: [.sees(1), .sees(2)], keys: [1],
       isWaiting: true),
     Scenario(
-      name: "a changed key waits after two probes", steps: [.sees(1), .sees(2), .sees(2)], keys: [1],
+      name: "a changed key waits after two probes", steps: [.sees(1), .sees(2), .sees(2)],
+      keys: [1],
       isWaiting: true),
     Scenario(
       name: "a changed key is published beside the old one after three probes",
@@ -257,7 +258,9 @@ import Testing
       }
       return EndpointKeys(keys: [key])
     }
-    let (one, other) = (endpointKeys(7, 20, at: ["a": 50, "b": 20]), endpointKeys(3, 30, at: ["b": 50]))
+    let (one, other) = (
+      endpointKeys(7, 20, at: ["a": 50, "b": 20]), endpointKeys(3, 30, at: ["b": 50])
+    )
     let both = endpointKeys(7, 30, at: ["a": 50, "b": 50])
     #expect(one.merging(other, base: EndpointKeys()).keys == both.keys)
     #expect(other.merging(one, base: EndpointKeys()).keys == both.keys)
@@ -276,7 +279,8 @@ import Testing
       (60, 700, 60, 700), (nil, 60, nil, 60), (700, 60, 60, 700), (60, nil, nil, 60),
     ] {
       #expect(
-        endpointKeys(own).merging(endpointKeys(theirs), base: endpointKeys(base)).keys == endpointKeys(merged).keys)
+        endpointKeys(own).merging(endpointKeys(theirs), base: endpointKeys(base)).keys
+          == endpointKeys(merged).keys)
     }
   }
 

@@ -31,7 +31,9 @@ import Testing
       var seen = vantages.map {
         ProbeObservation(vantage: $0, outcome: .accepted(chain(key, issuer, anchor)))
       }
-      seen += silent.map { ProbeObservation(vantage: $0, outcome: .unreachable(reason: "timed out")) }
+      seen += silent.map {
+        ProbeObservation(vantage: $0, outcome: .unreachable(reason: "timed out"))
+      }
       seen += others.sorted { $0.key < $1.key }.map {
         ProbeObservation(
           vantage: $0.key,
@@ -173,7 +175,8 @@ import Testing
     var endpointKeys = Self.settled(context)
     #expect(endpointKeys.keys.map(\.pin) == [pin(1)])
     for second in 1...3 {
-      _ = endpointKeys.enter(scenario.shown.probe, at: Int64(second), rule: Self.rule, context: context)
+      _ = endpointKeys.enter(
+        scenario.shown.probe, at: Int64(second), rule: Self.rule, context: context)
     }
     #expect(endpointKeys.keys.contains { $0.pin == pin(2) } == (scenario.reasons == nil))
     #expect((endpointKeys.held[pin(2)]?.reasons ?? []) == (scenario.reasons ?? []))
@@ -209,7 +212,8 @@ import Testing
     #expect(endpointKeys.held[pin(2)]?.reasons == [.massChange])
     context.isMassChange = false
     for second in probes..<probes + 3 {
-      _ = endpointKeys.enter(Shown().probe, at: Int64(second + 1), rule: Self.rule, context: context)
+      _ = endpointKeys.enter(
+        Shown().probe, at: Int64(second + 1), rule: Self.rule, context: context)
     }
     #expect(endpointKeys.held.isEmpty == isReleased)
     #expect(endpointKeys.keys.map(\.pin) == (isReleased ? [pin(1), pin(2)] : [pin(1)]))
@@ -292,7 +296,8 @@ import Testing
       _ = endpointKeys.enter(Shown().probe, at: Int64(second), rule: Self.rule, context: context)
     }
     let week = Int64(7 * 86_400)
-    #expect(endpointKeys.enter(Shown(key: 1).probe, at: week, rule: Self.rule, context: context) == [])
+    #expect(
+      endpointKeys.enter(Shown(key: 1).probe, at: week, rule: Self.rule, context: context) == [])
     #expect(
       endpointKeys.enter(Shown(key: 1).probe, at: week + 4, rule: Self.rule, context: context)
         == [.lapsed(pin(2))])

@@ -39,7 +39,8 @@ import Testing
     #expect(bench.keys == [])
     bench.see([(LedgerBench.here, "", .key(2, under: 101))])
     #expect(bench.events.last == scenario.event)
-    #expect(scenario.event == .held(pin(2), [.newIssuer]) || bench.endpointKeys.keys[0].isUnannounced)
+    #expect(
+      scenario.event == .held(pin(2), [.newIssuer]) || bench.endpointKeys.keys[0].isUnannounced)
   }
 
   @Test("and is one of theirs is no new key for the hosts")

@@ -63,7 +63,8 @@ import Testing
   @Test("stay or leave, by how long it had listed them and what is shown", arguments: scenarios)
   func watched(_ scenario: Scenario) throws {
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))
-    let state = DocumentState().goingOn(from: Self.copy(scenario.listed).signedCopy, endpoints: [endpoint])
+    let state = DocumentState().goingOn(
+      from: Self.copy(scenario.listed).signedCopy, endpoints: [endpoint])
     var endpointKeys = try #require(state.keysByEndpoint[endpoint.id])
     #expect(Set(endpointKeys.keys.map(\.pin)) == Set(scenario.listed.keys.map { pin($0) }))
     var events: [KeyEvent] = []

@@ -216,7 +216,8 @@ import Testing
   @Test("keeps its CA known while its address is silent")
   func authority() {
     var bench = LedgerBench()
-    bench.endpointKeys = EndpointKeys(keys: [], authorities: [pin(100): bench.now, pin(101): bench.now])
+    bench.endpointKeys = EndpointKeys(
+      keys: [], authorities: [pin(100): bench.now, pin(101): bench.now])
     bench.see(Self.at(.key(1), .key(2, under: 101)), 90, every: 60)
     bench.see(Self.at(.key(1), .silent), 8 * Self.day, every: 60)
     bench.see(Self.at(.key(1), .key(3, under: 101)), 3)

@@ -126,7 +126,8 @@ import Testing
         ($0, "", areSilent ? LedgerBench.Answer.silent : .key(20))
       }
       bench.see(here + others, 3)
-      Self.claim(bench.endpointKeys.keys.contains { $0.pin == pin(20) }, seed, "it is not published")
+      Self.claim(
+        bench.endpointKeys.keys.contains { $0.pin == pin(20) }, seed, "it is not published")
     }
   }
 }

@@ -27,9 +27,11 @@ import Testing
     Scenario(name: "is none while nothing changes", probes: calm(1...9), isMassChange: false),
     Scenario(name: "is none of two", probes: changes(1...2), isMassChange: false),
     Scenario(
-      name: "is one of three, where nobody stayed as he was", probes: changes(1...3), isMassChange: true),
+      name: "is one of three, where nobody stayed as he was", probes: changes(1...3),
+      isMassChange: true),
     Scenario(
-      name: "is none of three among ten", probes: changes(1...3) + calm(4...10), isMassChange: false),
+      name: "is none of three among ten", probes: changes(1...3) + calm(4...10), isMassChange: false
+    ),
     Scenario(
       name: "is one of six among ten", probes: changes(1...6) + calm(7...10), isMassChange: true),
     Scenario(

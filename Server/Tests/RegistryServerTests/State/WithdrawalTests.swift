@@ -26,8 +26,10 @@ import Testing
     var testDescription: String { name }
   }
 
-  private static func probe(_ outcomes: [(String, String, ProbeObservation.Outcome)]) -> ProbeResult {
-    ProbeResult(observations: outcomes.map { ProbeObservation(vantage: $0, address: $1, outcome: $2) })
+  private static func probe(_ outcomes: [(String, String, ProbeObservation.Outcome)]) -> ProbeResult
+  {
+    ProbeResult(
+      observations: outcomes.map { ProbeObservation(vantage: $0, address: $1, outcome: $2) })
   }
 
   /// What this server sees at an address that it remembers.
@@ -86,7 +88,9 @@ import Testing
     Scenario(
       name: "leaves though a vantage point that saw it shows a chain that proves nothing",
       places: [a] + paris,
-      instead: probe([(here, "a", old), ("paris", "a", .refused(reason: "expired", presented: nil))]
+      instead: probe([
+        (here, "a", old), ("paris", "a", .refused(reason: "expired", presented: nil)),
+      ]
       ),
       isWithdrawn: true),
     Scenario(

@@ -17,7 +17,9 @@ final class ScriptedObserver: EndpointProber {
   func show(_ probe: ProbeResult, at fqdn: String) { state.withLock { $0.current[fqdn] = probe } }
 
   /// What it shows first, one probe each.
-  func show(_ probes: [ProbeResult], at fqdn: String) { state.withLock { $0.script[fqdn] = probes } }
+  func show(_ probes: [ProbeResult], at fqdn: String) {
+    state.withLock { $0.script[fqdn] = probes }
+  }
 
   /// How often it was probed.
   func probes(at fqdn: String) -> Int { state.withLock { $0.probes[fqdn, default: 0] } }

@@ -1,4 +1,5 @@
 import SslPinningRules
+
 #if os(Linux)
   import CSslPinningCurl
   import CSslPinningShims
@@ -272,7 +273,9 @@ import SslPinningRules
 
     private func reap() {
       while let exchange = pp_client_next_news(client) {
-        if let request = ConnectionEvaluator.request(of: exchange) { deliver(exchange, to: request) }
+        if let request = ConnectionEvaluator.request(of: exchange) {
+          deliver(exchange, to: request)
+        }
       }
       var code = CURLE_OK
       while let exchange = pp_client_next_done(client, &code) {

@@ -1,4 +1,5 @@
 import SslPinningRules
+
 #if os(Linux)
   import CSslPinningShims
   import Foundation

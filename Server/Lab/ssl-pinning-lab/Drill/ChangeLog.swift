@@ -1,0 +1,166 @@
+import Foundation
+import SslPinningPlatform
+
+/// The requests of a change row, and how they ended.
+final class ChangeLog: Sendable {
+  /// One request.
+  struct Request: Sendable {
+    let dialer: String
+    let url: URL
+    let expected: String
+    let answer: Dialer.Answer
+    /// Whether it was made while the change was healing: a refusal is then counted, and no lock-out.
+    let mayBeRefused: Bool
+
+    var isRefused: Bool { if case .served = answer { false } else { true } }
+  }
+
+  /// How long an unannounced change kept users waiting.
+  struct Healing: Sendable {
+    let seconds: Double
+    let bound: Double
+  }
+
+  fileprivate struct State {
+    var requests: [Request] = []
+    /// How many requests had been made when the last change happened.
+    var changedAt: Int?
+    var healing: Healing?
+  }
+
+  fileprivate let state = Locked(State())
+
+  /// Notes that what the row is about happens now. Requests that prove anything come after it.
+  func changed() { state.withLock { $0.changedAt = $0.requests.count } }
+
+  /// Sends a request by every way that an app has, and notes whether this body came back.
+  func get(_ url: URL, _ dialers: [Dialer], expecting body: String) async {
+    for dialer in dialers {
+      let answer = await dialer.dial(url)
+      note(dialer, url, body, answer)
+    }
+  }
+
+  /// Sends requests until each way is served, and notes how long that took.
+  ///
+  /// - Parameters:
+  ///   - bound: seconds that it may take.
+  ///   - pause: waits between two attempts.
+  func healing(
+    _ url: URL, _ dialers: [Dialer], expecting body: String, within bound: Double,
+    pause: @Sendable () async throws -> Void
+  ) async throws {
+    let start = ContinuousClock.now
+    func elapsed() -> Double { (ContinuousClock.now - start) / .seconds(1) }
+    for dialer in dialers {
+      while elapsed() <= bound, await !attempt(url, dialer, expecting: body) { try await pause() }
+    }
+    healed(after: elapsed(), bound: bound)
+    await get(url, dialers, expecting: body)
+  }
+
+  /// Sends a request while the change heals: a refusal is counted, and no lock-out.
+  ///
+  /// - Returns: whether it was served.
+  func attempt(_ url: URL, _ dialer: Dialer, expecting body: String) async -> Bool {
+    let answer = await dialer.dial(url)
+    note(dialer, url, body, answer, mayBeRefused: true)
+    if case .served = answer { return true }
+    return false
+  }
+
+  /// Notes how many seconds it took until everybody was served.
+  func healed(after seconds: Double, bound: Double) {
+    state.withLock { $0.healing = Healing(seconds: seconds, bound: bound) }
+  }
+
+  /// Whether nobody has been served yet since the change.
+  var isHealing: Bool { state.withLock { $0.healing == nil } }
+
+  private func note(
+    _ dialer: Dialer, _ url: URL, _ body: String, _ answer: Dialer.Answer,
+    mayBeRefused: Bool = false
+  ) {
+    let request = Request(
+      dialer: dialer.name, url: url, expected: body, answer: answer, mayBeRefused: mayBeRefused)
+    state.withLock { $0.requests.append(request) }
+  }
+}
+
+/// What a change row showed: made from its requests and nothing else.
+struct ChangeOutcome: Sendable {
+  /// In the row's own words.
+  let shown: String
+  let requests: [ChangeLog.Request]
+  let healing: ChangeLog.Healing?
+  private let changedAt: Int?
+
+  init(_ shown: String, _ log: ChangeLog) {
+    self.shown = shown
+    (requests, healing, changedAt) = log.state.withLock { ($0.requests, $0.healing, $0.changedAt) }
+  }
+
+  /// Requests that no body came back for.
+  var refused: Int { requests.count { $0.isRefused } }
+
+  /// Why the row proves nothing, if that is so.
+  var fault: String? {
+    guard let changedAt else { return "nothing changed" }
+    return requests.count > changedAt ? nil : "no request was made after the change"
+  }
+
+  /// Who was locked out, if anybody was.
+  var lockOut: String? {
+    if let healing, healing.seconds > healing.bound {
+      return
+        "healed after \(healing.seconds.inTenths) s, and \(healing.bound.inTenths) s is the bound"
+    }
+    for request in requests {
+      switch request.answer {
+      case .served(let body) where body == request.expected: continue
+      case .served(let body):
+        return "\(request.url) answered \"\(body)\", and not \"\(request.expected)\""
+      case .refused, .failed:
+        if request.mayBeRefused { continue }
+        return "\(request.url) over \(request.dialer): \(request.answer.text)"
+      }
+    }
+    return nil
+  }
+}
+
+extension Double {
+  /// With one digit behind the point, for people.
+  var inTenths: String {
+    let tenths = Int((self * 10).rounded())
+    return "\(tenths / 10).\(tenths % 10)"
+  }
+}
+
+extension Dialer.Answer {
+  var isFailure: Bool { if case .failed = self { true } else { false } }
+
+  var text: String {
+    switch self {
+    case .served(let body): "served \"\(body)\""
+    case .refused(let rule, let text): "\(rule): \(text)"
+    case .failed(let reason): "failed: \(reason)"
+    }
+  }
+}
+
+/// One way in which an app sends a request.
+struct Dialer: Sendable {
+  /// How a request ended.
+  enum Answer: Sendable, Equatable {
+    /// The body of the answer.
+    case served(String)
+    /// A verdict against it, and the rule that decided.
+    case refused(rule: String, String)
+    /// It failed for another reason.
+    case failed(String)
+  }
+
+  let name: String
+  let dial: @Sendable (URL) async -> Answer
+}

@@ -1,0 +1,105 @@
+import CanonicalJSON
+import SslPinningRules
+
+/// What a document is to say, before it is signed.
+package struct DocumentContent: Sendable, Equatable {
+  package var entries: [DocumentEntry]
+  package var denied: [SPKIPin] = []
+  package var removed: [HostPattern] = []
+  package var mirrors: [RegistryMirror] = []
+
+  /// What a state amounts to.
+  package init(
+    _ state: DocumentState, endpoints: [WatchedEndpoint], mirrors: [RegistryMirror] = []
+  ) {
+    entries = DocumentEntry.entries(of: endpoints, state: state)
+    denied = state.denied.map(\.pin)
+    removed = state.removed
+    self.mirrors = mirrors
+  }
+
+  /// Whether a document says just this.
+  package func isSaid(by bytes: [UInt8]) -> Bool {
+    guard let document = (try? JSONValue(parsing: bytes))?.objectValue,
+      let keys = document["payload"]?.objectValue?["keys"]?.arrayValue,
+      keys.count == entries.count,
+      let expires = keys.first?.objectValue?["expire"]?.integerValue,
+      zip(keys, entries).allSatisfy({ $0 == $1.json(expires: expires) })
+    else { return false }
+    guard let statement = document["statement"]?.objectValue else {
+      return denied.isEmpty && removed.isEmpty && mirrors.isEmpty
+    }
+    return statement["denied"]?.arrayValue == denied.map { .string($0.base64) }
+      && statement["removed"]?.arrayValue == removed.map { .string($0.description) }
+      && statement["mirrors"]?.arrayValue ?? [] == mirrors.map { .string($0.description) }
+  }
+}
+
+/// One line of a document: a host and a key that it may have.
+package struct DocumentEntry: Sendable, Hashable {
+  package let pattern: HostPattern
+  package let pin: SPKIPin
+  package let fqdn: HostName
+  /// When the key was first seen, in Unix seconds.
+  let date: Int64
+
+  /// The entries of a document: its endpoints and their patterns in the order configured, the keys of
+  /// each oldest first. An endpoint without a key yet has none; where two endpoints have the same key
+  /// for the same hosts, the first one's entry stands for both.
+  ///
+  /// Denied keys are left out. Where nothing would be left the one that was denied last stays: an empty
+  /// registry is never published, and clients that read the statement beside it refuse the key all the
+  /// same. Those that were out already never come back: clients of format 1 would take them again.
+  static func entries(
+    of endpoints: [WatchedEndpoint], state: DocumentState
+  ) -> [DocumentEntry] {
+    let denied = state.deniedPins
+    let entries = entries(of: endpoints, keysByEndpoint: state.keysByEndpoint) {
+      !denied.contains($0)
+    }
+    guard entries.isEmpty else { return entries }
+    for last in state.denied.reversed() {
+      let entries = self.entries(of: endpoints, keysByEndpoint: state.keysByEndpoint) {
+        $0 == last.pin
+      }
+      if !entries.isEmpty { return entries }
+    }
+    return []
+  }
+
+  private static func entries(
+    of endpoints: [WatchedEndpoint], keysByEndpoint: [String: EndpointKeys],
+    where isPublished: (SPKIPin) -> Bool
+  ) -> [DocumentEntry] {
+    struct Meaning: Hashable {
+      let pattern: HostPattern
+      let pin: SPKIPin
+    }
+    var said: Set<Meaning> = []
+    var entries: [DocumentEntry] = []
+    for endpoint in endpoints {
+      for pattern in endpoint.patterns {
+        for key in keysByEndpoint[endpoint.id]?.keys ?? []
+        where isPublished(key.pin)
+          && said.insert(Meaning(pattern: pattern, pin: key.pin)).inserted
+        {
+          entries.append(
+            DocumentEntry(
+              pattern: pattern, pin: key.pin, fqdn: endpoint.fqdn, date: key.firstSeen))
+        }
+      }
+    }
+    return entries
+  }
+
+  package func json(expires: Int64) -> JSONValue {
+    // In the order in which they are written.
+    var json: JSONObject = [
+      "date": .string(RFC3339.text(date)), "domainName": .string(pattern.description),
+    ]
+    json["expire"] = JSONNumber(exactly: expires).map(JSONValue.number)
+    json["fqdn"] = .string(fqdn.description)
+    json["key"] = .string(pin.base64)
+    return .object(json)
+  }
+}

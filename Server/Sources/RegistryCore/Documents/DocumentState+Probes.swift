@@ -1,0 +1,174 @@
+import SslPinningRules
+
+extension DocumentState {
+  /// How many probes in a row fail before somebody is told.
+  static let failuresBeforeAlert = 3
+
+  /// Keeps the alerts in step with what a probe led to.
+  ///
+  /// - Parameter failures: how many probes the endpoint failed in a row, this one included.
+  /// - Returns: whether an alert began or ended.
+  package mutating func noteAlerts(
+    of events: [KeyEvent], at endpoint: String, failures: Int, now: Int64
+  ) -> Bool {
+    endTimesToCome(of: endpoint, at: now)
+    let before = identities(of: endpoint)
+    let isAnswered = !events.contains { if case .unreachable = $0 { true } else { false } }
+    if isAnswered { settle(.unreachable, endpoint) }
+    if isAnswered, !events.contains(where: { if case .refused = $0 { true } else { false } }) {
+      settle(.chainRefused, endpoint)
+    }
+    if isAnswered {
+      let shown = events.compactMap(Self.deniedKey)
+      settle(endpoint) { $0.kind == .deniedKeySeen && !($0.pin.map(shown.contains) ?? false) }
+    }
+    for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
+    let held = keysByEndpoint[endpoint]?.held ?? [:]
+    let keys = Set(keysByEndpoint[endpoint]?.keys.map(\.pin) ?? [])
+    let unasked = Set(
+      keysByEndpoint[endpoint]?.keys.filter { $0.unaskedSince != nil }.map(\.pin) ?? [])
+    settle(endpoint) { alert in
+      switch alert.kind {
+      case .keyUndecided: alert.pin.map { !unasked.contains($0) } ?? true
+      case .keyHeld: alert.pin.map { held[$0] == nil } ?? true
+      case .unannouncedKey:
+        alert.isOver(at: now) || alert.pin.map { !keys.contains($0) } ?? true
+      default: alert.isOver(at: now)
+      }
+    }
+    return identities(of: endpoint) != before
+  }
+
+  /// How many keys one alert lists. What is beyond keeps an alert of its own.
+  static let mostListed = 200
+
+  /// Has one alert list the keys of all endpoints that changed at once. A key that it does not list keeps the
+  /// alert of its own that ``noteAlerts(of:at:failures:now:)`` raised.
+  ///
+  /// - Parameter changed: those that did, by file and id; empty where they were few.
+  /// - Returns: whether an alert began or ended.
+  package mutating func noteMassChange(
+    of events: [KeyEvent], among changed: [String], in file: String, now: Int64
+  ) -> Bool {
+    endTimesToCome(of: "", at: now)
+    let before = identities(of: "")
+    settle("") { $0.isOver(at: now) }
+    // Not while a key waits for probes: the others are probed meanwhile.
+    let isDecided = events.contains { event in
+      switch event {
+      case .published(_, isFirst: false), .held: true
+      default: false
+      }
+    }
+    if !changed.isEmpty, isDecided {
+      let names = changed.prefix(20).joined(separator: ", ")
+      let keys = listKeys(of: Set(changed), in: file, now)
+      raise(
+        ServerAlert(
+          kind: .massChange,
+          message: "\(changed.count) endpoints show new keys within ten minutes: \(names)"
+            + (changed.count > 20 ? " and others" : "")
+            + (keys.isEmpty ? "" : "; published without an announcement: ")
+            + keys.joined(separator: ", ")
+            + "; hint: if nobody renewed them, somebody stands between; deny the keys",
+          since: now))
+    }
+    return identities(of: "") != before
+  }
+
+  /// The keys of the last day that nobody announced and that have no alert of their own, each with its
+  /// endpoint. Those of `changed` lose theirs as long as there is room on the list.
+  private mutating func listKeys(
+    of changed: Set<String>, in file: String, _ now: Int64
+  ) -> [String] {
+    var listed: [String] = []
+    var candidates: [(id: String, pin: SPKIPin)] = []
+    for (id, endpointKeys) in keysByEndpoint.sorted(by: { $0.key < $1.key }) {
+      for key in endpointKeys.keys where key.isUnannounced && now - key.firstSeen <= ServerAlert.day
+      {
+        let hasOwn = alerts[id]?.contains { $0.kind == .unannouncedKey && $0.pin == key.pin }
+        if hasOwn != true {
+          listed.append("\(id) \(key.pin.base64)")
+        } else if changed.contains("\(file) \(id)") {
+          candidates.append((id, key.pin))
+        }
+      }
+    }
+    for (id, pin) in candidates.prefix(max(0, Self.mostListed - listed.count)) {
+      settle(.unannouncedKey, id, pin: pin)
+      listed.append("\(id) \(pin.base64)")
+    }
+    return listed
+  }
+
+  /// Whether an event is that of the last probe again: a denied key that is still shown, or still too many new
+  /// keys at once.
+  package func isTold(_ event: KeyEvent, at endpoint: String) -> Bool {
+    alerts[endpoint]?.contains { alert in
+      switch event {
+      case .deniedKeySeen, .deniedAuthoritySeen:
+        alert.kind == .deniedKeySeen && alert.pin == event.pin
+      case .tooManyCandidates: alert.kind == .tooManyKeys
+      default: false
+      }
+    } == true
+  }
+
+  private static func deniedKey(_ event: KeyEvent) -> SPKIPin? {
+    switch event {
+    case .deniedKeySeen(let pin), .deniedAuthoritySeen(let pin): pin
+    default: nil
+    }
+  }
+
+  /// What is said of an endpoint that nobody watches any longer.
+  package static let leftMessage =
+    "is no longer configured, and clients keep its last pins; "
+    + "hint: configure it again, and where clients may forget it, take it out in the administration then"
+
+  /// With an alert for each endpoint that has keys and is neither in force nor taken out. It follows from
+  /// the configuration, so it is never stored.
+  package func markingWhoLeft(_ inForce: Set<String>) -> DocumentState {
+    var marked = self
+    for (id, endpointKeys) in keysByEndpoint where !inForce.contains(id) && tombstones[id] == nil {
+      guard let last = endpointKeys.keys.map(\.lastSeen).max() else { continue }
+      marked.raise(
+        ServerAlert(kind: .leftConfiguration, endpoint: id, message: Self.leftMessage, since: last))
+    }
+    return marked
+  }
+
+  /// An alert of a time to come was raised by a clock that was ahead; it would stand until that time.
+  private mutating func endTimesToCome(of endpoint: String, at now: Int64) {
+    for index in alerts[endpoint, default: []].indices
+    where (alerts[endpoint]?[index].since ?? now) > now + SteadyTime.tolerance {
+      alerts[endpoint]?[index].since = now
+    }
+  }
+
+  private func identities(of endpoint: String) -> [String] {
+    (alerts[endpoint] ?? []).map(\.identity)
+  }
+
+  private mutating func raiseAlert(
+    of event: KeyEvent, at endpoint: String, _ failures: Int, _ now: Int64
+  ) {
+    let kind: ServerAlert.Kind
+    var pin: SPKIPin?
+    switch event {
+    case .refused: kind = .chainRefused
+    case .held(let key, _): (kind, pin) = (.keyHeld, key)
+    case .published(let key, isFirst: false): (kind, pin) = (.unannouncedKey, key)
+    case .withdrawn(let key): (kind, pin) = (.keyWithdrawn, key)
+    case .undecided(let key): (kind, pin) = (.keyUndecided, key)
+    // One for all of them: an attacker can show any number.
+    case .tooManyCandidates: kind = .tooManyKeys
+    case .deniedKeySeen(let key), .deniedAuthoritySeen(let key):
+      (kind, pin) = (.deniedKeySeen, key)
+    case .unreachable where failures >= Self.failuresBeforeAlert: kind = .unreachable
+    default: return
+    }
+    raise(
+      ServerAlert(kind: kind, endpoint: endpoint, pin: pin, message: "\(event)", since: now))
+  }
+}

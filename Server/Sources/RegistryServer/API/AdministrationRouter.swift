@@ -1,0 +1,296 @@
+import HTTPServing
+import SslPinningPlatform
+import SslPinningRules
+
+/// The administration over HTTP: everything below `/api/v1/admin/`, as `docs/openapi.yaml` describes it.
+///
+/// - Whoever has no token learns nothing, not even which paths there are.
+/// - The token stands in the Authorization header, and nothing else is probed: no cookie, so another
+///   site's page cannot have a browser act here (cross-site request forgery).
+/// - Calls are limited for each address. Those without a good token have a limit of their own and a
+///   stricter one, so that behind a proxy, where all have one address, nobody else's failures keep an
+///   administrator out.
+/// - Every call that is heard is one event in the log. Of refused strangers only some are, with the number
+///   of the others: else whoever likes writes the log. What the HTTP server refuses by itself (a body that is
+///   too large, a malformed head) is not heard here.
+/// - A change that was begun is finished, whether or not its caller still waits.
+struct AdministrationRouter: Sendable {
+  static let prefix = "/api/v1/admin/"
+  private static let longestLoggedPath = 256
+
+  private let routes: [AdministrationRoute]
+  private let refusal: @Sendable () -> APIError?
+  private let tokenKey: @Sendable () -> AdminTokenKey
+  private let times: @Sendable () -> [Int64]
+  private let log: ServerLog
+  private let limits: CallLimits
+
+  /// - Parameters:
+  ///   - refusal: why nobody may administer now; `nil` where those with a token may.
+  ///   - tokenKey: the key in force.
+  ///   - times: Unix times in seconds, by one of which a token must be good: more than one while the clock
+  ///     is doubted.
+  init(
+    routes: [AdministrationRoute], refusal: @escaping @Sendable () -> APIError?,
+    limits: CallLimits = CallLimits(),
+    tokenKey: @escaping @Sendable () -> AdminTokenKey, times: @escaping @Sendable () -> [Int64],
+    log: ServerLog
+  ) {
+    self.routes = routes
+    self.refusal = refusal
+    self.limits = limits
+    self.tokenKey = tokenKey
+    self.times = times
+    self.log = log
+  }
+
+  /// Whether a path belongs to the administration.
+  static func has(_ path: String) -> Bool { path.utf8.starts(with: prefix.utf8) }
+
+  /// Every method of every path is heard: what is served is the business of who has a token.
+  func rule(_ method: String) -> HTTPRouteRule {
+    let takesBody = AdministrationRoute.Method(rawValue: method)?.takesBody ?? false
+    return takesBody ? .body(limit: BodyReader.maximumBytes) : .noBody
+  }
+
+  /// Answers a request below ``prefix``.
+  func answer(_ request: HTTPRequest) -> HTTPReply {
+    let administrator: Administrator
+    let route: AdministrationRoute
+    let parameters: [String: String]
+    do throws(APIError) {
+      if let refusal = refusal() { throw refusal }
+      administrator = try identify(request)
+    } catch { return .now(refuse(error, request, who: "")) }
+    do throws(APIError) {
+      (route, parameters) = try find(request)
+    } catch { return .now(refuse(error, request, who: administrator.name)) }
+    let call = APIRequest(
+      administrator: administrator, path: parameters, query: request.query, body: request.body)
+    return .later(isTrusted: true) {
+      // A task of its own, which is not cancelled with the connection.
+      await Task {
+        do throws(APIError) {
+          let answer = try await route.answer(call)
+          note(request, answer.status, who: administrator.name)
+          return answer.response
+        } catch { return refuse(error, request, who: administrator.name) }
+      }.value
+    }
+  }
+
+  /// Whether the header of a request has a good token. Counts and logs nothing.
+  func isTrusted(_ headers: HTTPHeaders) -> Bool {
+    guard refusal() == nil, let token = Self.token(in: headers["Authorization"]) else {
+      return false
+    }
+    return (try? administrator(of: token)) != nil
+  }
+
+  /// Who asks for a page that tells administrators more than others.
+  enum Reader {
+    case administrator
+    case stranger
+    /// Too many bad tokens came from this address.
+    case refused(HTTPResponse)
+  }
+
+  /// Finds out who asks for such a page. A token that is no good counts, and is logged, as it is below
+  /// ``prefix``: else pages without a limit would tell good tokens from bad ones.
+  func reader(of request: HTTPRequest) -> Reader {
+    guard refusal() == nil, request.headers["Authorization"] != nil else { return .stranger }
+    do throws(APIError) {
+      _ = try identify(request)
+      return .administrator
+    } catch {
+      let response = refuse(error, request, who: "")
+      return error.status == 429 ? .refused(response) : .stranger
+    }
+  }
+
+  private func identify(_ request: HTTPRequest) throws(APIError) -> Administrator {
+    guard let token = Self.token(in: request.headers["Authorization"]) else {
+      throw limits.refusalOfFailure(by: request.peer) ?? APIError(nil)
+    }
+    let administrator: Administrator
+    do throws(AdminTokenError) {
+      administrator = try self.administrator(of: token)
+    } catch { throw limits.refusalOfFailure(by: request.peer) ?? APIError(error) }
+    if let refusal = limits.refusalOfCall(by: request.peer) { throw refusal }
+    return administrator
+  }
+
+  private func administrator(of token: String) throws(AdminTokenError) -> Administrator {
+    let (key, times) = (tokenKey(), times())
+    for time in times.dropLast() {
+      if let found = try? key.administrator(of: token, at: time) { return found }
+    }
+    return try key.administrator(of: token, at: times.last ?? 0)
+  }
+
+  /// The token in an Authorization header (RFC 6750 §2.1); the scheme's letter case does not matter
+  /// (RFC 9110 §11.1).
+  private static func token(in header: String?) -> String? {
+    guard let header, let space = header.utf8.firstIndex(of: UInt8(ascii: " ")),
+      header[..<space].lowercased() == "bearer"
+    else { return nil }
+    let token = header.utf8[space...].drop { $0 == UInt8(ascii: " ") }
+    return token.isEmpty ? nil : String(Substring(token))
+  }
+
+  private func find(
+    _ request: HTTPRequest
+  ) throws(APIError) -> (AdministrationRoute, [String: String]) {
+    let path = request.path.utf8.dropFirst(Self.prefix.utf8.count)
+      .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    // What is named in paths is ASCII, and `String` takes some other characters for the same.
+    let isASCII = request.path.utf8.allSatisfy { $0 < 0x80 }
+    var allowed: [String] = []
+    for route in isASCII ? routes : [] {
+      guard let parameters = route.parameters(of: path) else { continue }
+      if route.method.rawValue == request.method { return (route, parameters) }
+      allowed.append(route.method.rawValue)
+    }
+    guard !allowed.isEmpty else {
+      throw APIError(404, "no such path", hint: "docs/openapi.yaml lists them")
+    }
+    var refusal = APIError(405, "this method is not served here")
+    refusal.allowed = allowed + (allowed.contains("GET") ? ["HEAD"] : [])
+    throw refusal
+  }
+
+  private func refuse(
+    _ refusal: APIError, _ request: HTTPRequest, who: String
+  ) -> HTTPResponse {
+    note(request, refusal.status, who: who)
+    return refusal.response
+  }
+
+  private func note(_ request: HTTPRequest, _ status: UInt32, who: String) {
+    var untold = 0
+    if who.isEmpty {
+      guard let count = limits.untoldBeforeLine(of: request.peer) else { return }
+      untold = count
+    }
+    let path = String(decoding: request.path.utf8.prefix(Self.longestLoggedPath), as: UTF8.self)
+    log.event(
+      [401, 403, 429].contains(status) ? .warn : .info, "admin_request",
+      fields: [
+        ("who", who), ("method", request.method), ("path", path), ("status", "\(status)"),
+        ("peer", request.peer),
+      ] + (untold > 0 ? [("untold", "\(untold)")] : []))
+  }
+}
+
+/// One method of one path, and who answers it.
+///
+/// An answer takes an ``APIRequest``, a call takes an ``Administrator``, and only a token that was
+/// found good makes one: a route that answers without asking for a token cannot be written down.
+struct AdministrationRoute: Sendable {
+  enum Method: String, Sendable, CaseIterable {
+    case get = "GET"
+    case post = "POST"
+    case patch = "PATCH"
+    case delete = "DELETE"
+
+    /// Whether a body comes with it.
+    var takesBody: Bool { self == .post || self == .patch }
+  }
+
+  typealias Work =
+    @Sendable (APIRequest) async throws(APIError) -> APIResponse
+
+  let method: Method
+  /// Below the administration's prefix, as in `/documents/{file}`; a segment in braces is a parameter.
+  let pattern: String
+  let answer: Work
+  private let segments: [Substring]
+
+  init(_ method: Method, _ pattern: String, _ answer: @escaping Work) {
+    (self.method, self.pattern, self.answer) = (method, pattern, answer)
+    segments = pattern.split(separator: "/")
+  }
+
+  /// The parameters of a path, or `nil` where it is another one. A path has no encoded slash, so
+  /// its segments are what they were before decoding.
+  func parameters(of path: [Substring.UTF8View]) -> [String: String]? {
+    guard path.count == segments.count else { return nil }
+    var parameters: [String: String] = [:]
+    for (segment, part) in zip(segments, path) {
+      if segment.hasPrefix("{") {
+        guard !part.isEmpty else { return nil }
+        parameters[String(segment.dropFirst().dropLast())] = String(Substring(part))
+      } else if !part.elementsEqual(segment.utf8) {
+        return nil
+      }
+    }
+    return parameters
+  }
+}
+
+/// How often each address may call.
+final class CallLimits: Sendable {
+  private let calls: Locked<RateLimiter>
+  private let failures: Locked<RateLimiter>
+  private let ticks: @Sendable () -> Int64
+  private let lines = Locked(Lines())
+
+  /// What the log tells of calls without a good token: 10 lines at once for an address and then one in 6
+  /// seconds, and 100 a minute for all of them.
+  private struct Lines {
+    var each = RateLimiter(burst: 10, interval: 6000)
+    var all = RateLimiter(burst: 100, interval: 600)
+    var untold = 0
+  }
+
+  /// - Parameters:
+  ///   - calls: of those with a good token: a page of the console is a dozen calls, and 20 a second go
+  ///     on for ever.
+  ///   - failures: of the others: 10 at once and then one in 6 seconds.
+  ///   - ticks: milliseconds of a clock that is never set: one that was set back would refuse
+  ///     everybody until it has caught up.
+  init(
+    calls: RateLimiter = RateLimiter(burst: 200, interval: 50),
+    failures: RateLimiter = RateLimiter(burst: 10, interval: 6000),
+    ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
+  ) {
+    self.calls = Locked(calls)
+    self.failures = Locked(failures)
+    self.ticks = ticks
+  }
+
+  /// Counts a call with a good token.
+  func refusalOfCall(by peer: String) -> APIError? {
+    refusal(calls, peer, "too many calls from this address")
+  }
+
+  /// Counts a call without.
+  func refusalOfFailure(by peer: String) -> APIError? {
+    refusal(failures, peer, "too many calls without a good token from this address")
+  }
+
+  /// Whether the log tells of a call without a good token: how many it did not tell of since the last
+  /// line, or `nil` where it tells nothing.
+  func untoldBeforeLine(of peer: String) -> Int? {
+    let now = ticks()
+    return lines.withLock { lines in
+      guard lines.each.ask(peer, at: now) == .allowed, lines.all.ask("", at: now) == .allowed
+      else {
+        lines.untold += 1
+        return nil
+      }
+      defer { lines.untold = 0 }
+      return lines.untold
+    }
+  }
+
+  private func refusal(
+    _ limiter: Locked<RateLimiter>, _ peer: String, _ message: String
+  ) -> APIError? {
+    let now = ticks()
+    switch limiter.withLock({ $0.ask(peer, at: now) }) {
+    case .allowed: return nil
+    case .limited(let milliseconds): return .limited(message, retryAfter: milliseconds)
+    }
+  }
+}

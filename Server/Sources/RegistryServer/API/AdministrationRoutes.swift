@@ -1,0 +1,203 @@
+import CanonicalJSON
+import Foundation
+import RegistryCore
+import SslPinningRules
+
+/// What the administration serves, and what it works with.
+struct AdministrationRoutes: Sendable {
+  let administration: RegistryAdministration
+  let services: CoordinatorServices
+  /// Whether this server watches.
+  let isLeading: @Sendable () -> Bool
+  let reports: any ReportsSource
+  /// The server's version, for people.
+  let version: String
+
+  /// All of them, as `docs/openapi.yaml` describes them.
+  var all: [AdministrationRoute] {
+    [
+      AdministrationRoute(.get, "/overview", overview),
+      AdministrationRoute(.get, "/session", session),
+      AdministrationRoute(.post, "/clock/adopt", adoptClock),
+      AdministrationRoute(.get, "/documents", listDocuments),
+      AdministrationRoute(.get, "/documents/{file}", document),
+      AdministrationRoute(.get, "/documents/{file}/history", history),
+      AdministrationRoute(.post, "/documents/{file}/endpoints", addEndpoint),
+      AdministrationRoute(.get, "/documents/{file}/endpoints/{id}", endpoint),
+      AdministrationRoute(.patch, "/documents/{file}/endpoints/{id}", changeEndpoint),
+      AdministrationRoute(.delete, "/documents/{file}/endpoints/{id}", removeEndpoint),
+      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/stage", stageKey),
+      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/approve", approveKey),
+      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/revoke", revokeKey),
+      AdministrationRoute(.get, "/denials", denials),
+      AdministrationRoute(.post, "/denials", denyKey),
+      AdministrationRoute(.delete, "/denials/{pin}", allowKey),
+      AdministrationRoute(.post, "/allowances", allowNamedKey),
+      AdministrationRoute(.get, "/tombstones", tombstones),
+      AdministrationRoute(.get, "/pending", pending),
+      AdministrationRoute(.get, "/keysets", keySets),
+      AdministrationRoute(.get, "/reports/summary", reportSummary),
+    ]
+  }
+
+  /// Makes a change, and shows what was done, and what of it does not reach everybody.
+  ///
+  /// - Parameter warnings: what is odd about it, though it was asked for.
+  func perform(
+    _ command: AdministrationCommand, _ call: APIRequest, why: String,
+    status: UInt32 = 200, _ members: JSONObject = [:], warnings: [String] = []
+  ) async throws(APIError) -> APIResponse {
+    do throws(AdministrationError) {
+      let changes = try await administration.perform(
+        command, by: call.administrator.name, why: why)
+      var body = members
+      body["changes"] = .array(changes.map { .object($0.shown) })
+      body["warnings"] = .texts(warnings + (await copyFailures(of: command.file)))
+      return APIResponse(status: status, body: body)
+    } catch { throw APIError(error) }
+  }
+
+  /// Whoever reads the copies would go on with the document before.
+  private func copyFailures(of file: String?) async -> [String] {
+    await services.published.finishCopies()
+    let files = file.map { [$0] } ?? administration.coordinators().map(\.file)
+    return files.compactMap { file in
+      services.health.reason(of: "files/" + file).map {
+        "the copy of \(file) in publish.dir is as it was: \($0)"
+      }
+    }
+  }
+
+  /// A document, as the path names it.
+  func snapshot(
+    _ call: APIRequest
+  ) async throws(APIError) -> DocumentSnapshot {
+    let file = try call.path("file")
+    do throws(AdministrationError) { return try await administration.snapshot(of: file) } catch {
+      throw APIError(error)
+    }
+  }
+}
+
+extension AdministrationRoutes {
+  func overview(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    let limit = try call.query(["limit"]).limit()
+    let overview = ServerOverview(
+      documents: await administration.snapshots(), version: version,
+      clock: administration.clock.standing, isLeader: isLeading(),
+      readiness: services.health.readiness(of: services.published))
+    return APIResponse(body: overview.json(limit: limit))
+  }
+
+  func session(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    _ = try call.query([])
+    return APIResponse(body: [
+      "name": .string(call.administrator.name), "issued": .integer(call.administrator.issued),
+      "expires": .integer(call.administrator.expires),
+    ])
+  }
+
+  func listDocuments(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    _ = try call.query([])
+    let views = await administration.snapshots().map(DocumentView.init)
+    return APIResponse(body: [
+      "documents": .array(views.map { .object($0.summary) })
+    ])
+  }
+
+  func document(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    let query = try call.query(["offset", "limit", "q", "health"])
+    let range = try query.page()
+    let text = try query.text("q", atMost: 253)
+    let health = try query.choice("health", EndpointHealth.self)
+    let view = DocumentView(try await snapshot(call))
+    return APIResponse(body: view.detail(range, text: text, health: health))
+  }
+
+  func endpoint(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    _ = try call.query([])
+    let id = try call.path("id")
+    guard let view = DocumentView(try await snapshot(call)).endpoint(id) else {
+      throw APIError(.noSuchEndpoint(id))
+    }
+    return APIResponse(body: view.detail)
+  }
+
+  func history(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    let query = try call.query(["before", "limit"])
+    let (before, limit) = (try query.number("before", from: 1), try query.limit())
+    let file = try call.path("file")
+    do throws(AdministrationError) {
+      let entries = try await administration.history(of: file, before: before, limit: limit)
+      return APIResponse(body: HistoryEntry.page(entries))
+    } catch { throw APIError(error) }
+  }
+
+  func denials(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    _ = try call.query([])
+    let lists = DecisionLists(documents: await administration.snapshots())
+    return APIResponse(body: lists.denials)
+  }
+
+  func tombstones(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    _ = try call.query([])
+    let lists = DecisionLists(documents: await administration.snapshots())
+    return APIResponse(body: lists.tombstones)
+  }
+
+  func pending(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    let range = try call.query(["offset", "limit"]).page()
+    let lists = DecisionLists(documents: await administration.snapshots())
+    return APIResponse(body: lists.pending(range))
+  }
+
+  func keySets(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    _ = try call.query([])
+    let documents = await administration.snapshots().map { ($0.file, $0.published?.bytes ?? []) }
+    let view = KeySetsView(signer: services.signer, now: administration.clock.now())
+    let body = await withCheckedContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(returning: view.json(of: documents)) }
+    }
+    return APIResponse(body: body)
+  }
+
+  func reportSummary(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    let query = try call.query(["since", "until", "bucket", "host"])
+    let until = try query.number("until", from: 0) ?? administration.clock.now() + 1
+    let since = try query.number("since", from: 0) ?? max(0, until - 86_400)
+    guard since < until else { throw .badRequest("since is not before until") }
+    let bucket = try query.choice("bucket", ReportSummary.Bucket.self) ?? .hour
+    var host: HostName?
+    if let text = try query.text("host", atMost: 253) {
+      do throws(HostNameError) { host = try HostName(text) } catch {
+        throw APIError(400, describing: "host: \(error)")
+      }
+    }
+    var body = await reports.summary()
+      .json(since: since, until: until, bucket: bucket, host: host)
+    body["collecting"] = .bool(reports.isCollecting)
+    return APIResponse(body: body)
+  }
+}

@@ -1,0 +1,159 @@
+import CanonicalJSON
+import RegistryCore
+import SslPinningRules
+
+/// One document as administrators see it.
+struct DocumentView {
+  let document: DocumentSnapshot
+
+  init(_ document: DocumentSnapshot) { self.document = document }
+
+  /// The endpoints in force, in their order.
+  var endpoints: [EndpointView] {
+    let configured = Set(document.settings.configuration.endpoints.map(\.id))
+    return document.endpoints.map {
+      EndpointView($0, in: document, isConfigured: configured.contains($0.id))
+    }
+  }
+
+  /// An endpoint in force.
+  func endpoint(_ id: String) -> EndpointView? {
+    guard let endpoint = document.endpoints.first(where: { $0.id == id }) else { return nil }
+    let isConfigured = document.settings.configuration.endpoints.contains { $0.id == id }
+    return EndpointView(endpoint, in: document, isConfigured: isConfigured)
+  }
+
+  /// All alerts of the document.
+  var alerts: [ServerAlert] {
+    document.state.alerts.sorted { $0.key < $1.key }.flatMap(\.value)
+  }
+
+  /// A line of a list.
+  var summary: JSONObject {
+    var counts = KeyCounts()
+    for endpoint in document.endpoints {
+      if let endpointKeys = document.state.keysByEndpoint[endpoint.id] {
+        counts.add(KeyCounts(endpointKeys))
+      }
+    }
+    return [
+      "file": .string(document.file), "published": document.published?.shown ?? .null,
+      "endpoints": .count(document.endpoints.count), "counts": counts.json,
+      "alerts": .count(document.state.alerts.values.reduce(0) { $0 + $1.count }),
+    ]
+  }
+
+  /// The document and a part of its endpoints.
+  ///
+  /// - Parameters:
+  ///   - text: only endpoints that contain it.
+  ///   - health: only endpoints of this health.
+  func detail(_ range: PageRange, text: String?, health: EndpointHealth?) -> JSONObject {
+    let text = text?.lowercased() ?? ""
+    let endpoints = endpoints.filter { endpoint in
+      (text.isEmpty || endpoint.matches(text)) && (health == nil || endpoint.health == health)
+    }
+    let inForce = Set(document.endpoints.map(\.id))
+    let settings = document.settings
+    var json = summary
+    json["defaults"] = .object([
+      "interval": .string(GoDuration.text(milliseconds: settings.interval)),
+      "approval": .string(settings.approval.rawValue), "probes": .count(settings.rule.probes),
+      "grace": .integer(settings.rule.grace),
+    ])
+    json["vantages"] = .texts(settings.vantages.sorted())
+    json["alertsAboutDocument"] = .array(
+      alerts.filter { !inForce.contains($0.endpoint) }.map { $0.shown(in: document.file) })
+    json["page"] = .object(range.page(of: endpoints) { .object($0.summary) })
+    return json
+  }
+}
+
+extension PublishedDocument {
+  /// As administrators see it.
+  fileprivate var shown: JSONValue {
+    .object([
+      "etag": .string(entityTag), "epoch": .nullable(number?.epoch),
+      "version": .nullable(number?.version), "signed": .integer(signed),
+      "expires": .integer(expires), "entries": .count(keyCount), "bytes": .count(bytes.count),
+      "keySets": .integer(keySetEpoch),
+    ])
+  }
+}
+
+/// The server and all documents at a glance.
+struct ServerOverview {
+  let documents: [DocumentSnapshot]
+  let version: String
+  let clock: ClockStanding
+  let isLeader: Bool
+  let readiness: (isReady: Bool, reasons: [String])
+
+  /// Something that ends.
+  struct Expiry {
+    enum Kind: String {
+      case certificate
+      case document
+      case keySet = "key-set"
+    }
+
+    let file: String
+    var endpoint: String?
+    let kind: Kind
+    var pin: SPKIPin?
+    let at: Int64
+
+    var json: JSONValue {
+      .object([
+        "file": .string(file), "endpoint": .nullable(endpoint), "kind": .string(kind.rawValue),
+        "pin": .nullable(pin), "at": .integer(at),
+      ])
+    }
+  }
+
+  /// - Parameter limit: how many alerts and how many expiries are listed.
+  func json(limit: Int) -> JSONObject {
+    let views = documents.map(DocumentView.init)
+    var alerts = views.flatMap { view in view.alerts.map { (view.document.file, $0) } }
+    if let alert = clock.alert { alerts.append(("", alert)) }
+    alerts.sort { $0.1.since < $1.1.since }
+    let expiries = expiries
+    return [
+      "version": .string(version), "time": .integer(clock.time), "leader": .bool(isLeader),
+      "readiness": .object([
+        "ready": .bool(readiness.isReady), "reasons": .texts(readiness.reasons),
+      ]),
+      "clock": .object([
+        "believed": .bool(clock.doubtedSince == nil), "wall": .integer(clock.wall),
+        "synchronized": .bool(clock.isSynchronized),
+      ]),
+      "documents": .array(views.map { .object($0.summary) }),
+      "alertsTotal": .count(alerts.count),
+      "alerts": .array(alerts.prefix(limit).map { $0.1.shown(in: $0.0) }),
+      "expiriesTotal": .count(expiries.count),
+      "expiries": .array(expiries.prefix(limit).map(\.json)),
+    ]
+  }
+
+  /// What ends, the next first.
+  var expiries: [Expiry] {
+    var expiries: [Expiry] = []
+    for document in documents {
+      for endpoint in document.endpoints {
+        let id = endpoint.id
+        for key in document.state.keysByEndpoint[id]?.keys ?? [] where key.state == .active {
+          guard let end = key.certificateExpires else { continue }
+          expiries.append(
+            Expiry(
+              file: document.file, endpoint: id, kind: .certificate, pin: key.pin, at: end))
+        }
+      }
+      guard let published = document.published else { continue }
+      expiries.append(Expiry(file: document.file, kind: .document, at: published.expires))
+      if let end = published.keySetExpires {
+        expiries.append(Expiry(file: document.file, kind: .keySet, at: end))
+      }
+    }
+    return expiries.sorted { $0.at < $1.at }
+  }
+}

@@ -1,4 +1,0 @@
-import RegistryCore
-import SslPinningPlatform
-
-extension AdministrationError: ExplainedError {}

@@ -1,0 +1,99 @@
+import RegistryCore
+import SslPinningRules
+
+/// Hands the probes one endpoint to the coordinator of its document.
+struct CoordinatedEndpoint: ProbeReceiver {
+  let coordinator: DocumentCoordinator
+  let endpoint: WatchedEndpoint
+  let clock: any ServerClock
+  /// Has a few of the other endpoints probed.
+  var probeOthers: @Sendable () async -> Void = {}
+
+  func enter(_ probe: ProbeResult) async -> NextProbe {
+    coordinator.services.metrics?.probed(
+      at: endpoint, in: coordinator.file, taking: probe.duration, probe, at: clock.now())
+    tellOfVantages(probe)
+    let entered = await coordinator.enter(probe, of: endpoint, at: clock.now())
+    if entered.concernsOthers { await probeOthers() }
+    if entered.isWaiting { return .soon }
+    guard probe.isAnswered else { return .failed }
+    return entered.isDoubtful ? .closely : .onSchedule
+  }
+
+  private func tellOfVantages(_ probe: ProbeResult) {
+    let log = coordinator.services.log
+    for change in coordinator.services.metrics?.vantages.probed(probe) ?? [] {
+      if let reason = change.reason {
+        log.event(.warn, "vantage_silent", ["vantage": change.vantage, "reason": reason])
+      } else {
+        log.event(.info, "vantage_answers", ["vantage": change.vantage])
+      }
+    }
+  }
+}
+
+extension Monitor.Target {
+  /// An endpoint of a document.
+  init(
+    _ endpoint: WatchedEndpoint, of coordinator: DocumentCoordinator, clock: any ServerClock,
+    tls: TLSConfiguration, probeOthers: @escaping @Sendable () async -> Void = {}
+  ) {
+    self.init(
+      id: Self.id(of: endpoint.id, in: coordinator), endpoint: endpoint,
+      pause: tls.pauseBetweenProbes(of: endpoint),
+      decision: CoordinatedEndpoint(
+        coordinator: coordinator, endpoint: endpoint, clock: clock, probeOthers: probeOthers))
+  }
+
+  /// What an endpoint of a document is called among those of all documents.
+  static func id(of endpoint: String, in coordinator: DocumentCoordinator) -> String {
+    "\(coordinator.file) \(endpoint)"
+  }
+}
+
+extension ProbeSchedule.Settings {
+  /// What a configuration amounts to.
+  ///
+  /// 256 probes a time: far more than those that time out in a usual installation, and half of the
+  /// descriptors that a process usually may open. Four times the probes that a confirmation takes: what
+  /// then still waits goes on with the next probe.
+  init(_ tls: TLSConfiguration) {
+    self.init(
+      confirmationInterval: tls.confirmationInterval,
+      quickRepeats: max(1, 4 * tls.confirmations) - 1)
+  }
+}
+
+extension TLSConfiguration {
+  /// ``pauseBetweenProbes`` for an endpoint, which may have an interval of its own.
+  func pauseBetweenProbes(of endpoint: WatchedEndpoint) -> Int64 {
+    var own = self
+    own.interval = endpoint.interval ?? interval
+    return own.pauseBetweenProbes
+  }
+}
+
+/// What a coordinator made of a probe, as far as the next probes depend on it.
+struct EnteredProbe: Sendable, Equatable {
+  /// Whether a key waits for more probes.
+  var isWaiting = false
+  /// Whether a key may be about to be withdrawn.
+  var isDoubtful = false
+  /// Whether the endpoint changed, so that others should be probed now: see ``MassChangeDetector``.
+  var concernsOthers = false
+}
+
+/// What the last probe an endpoint showed, for people. Not kept across restarts.
+public struct LastProbe: Sendable, Hashable {
+  /// When, in Unix seconds.
+  public var at: Int64
+  /// What each vantage point saw at each address.
+  public var probe: ProbeResult
+  /// How many probes in a row came to nothing, this one included.
+  public var failures: Int
+
+  /// A probe.
+  public init(at: Int64, probe: ProbeResult, failures: Int) {
+    (self.at, self.probe, self.failures) = (at, probe, failures)
+  }
+}

@@ -1,0 +1,115 @@
+import HTTPServing
+import RegistryCore
+import SslPinningPlatform
+
+/// What is published at this moment. Written once per change, read by every request.
+///
+/// A document is swapped as a whole: a reader gets the old one or the new one, and never the old
+/// one after the new.
+final class PublishedDocuments: Sendable {
+  /// What a request for one file is answered with.
+  enum Page: Sendable {
+    /// The document, and its finished answers.
+    case document(PublishedParts)
+    /// Configured, and no endpoint of it has shown a key yet.
+    case waiting(HTTPResponse)
+
+    fileprivate var parts: PublishedParts? {
+      guard case .document(let parts) = self else { return nil }
+      return parts
+    }
+  }
+
+  private let pages: Locked<[String: Page]>
+  private static let noKeyYet = HTTPRefusal.response(
+    503, "no key of this document's endpoints has been seen yet",
+    hint: "the server's log says what each probe found", headers: [("Retry-After", "10")])
+  /// What each document says, and in which bytes: whoever signs compares with it.
+  private let contents = Locked<[String: (content: DocumentContent, entityTag: String)]>([:])
+
+  private let files: Locked<StaticFiles?> = Locked(nil)
+
+  /// Has what is published from now on, and what is published already, written to files too.
+  func copy(to staticFiles: StaticFiles?) {
+    files.withLock { $0 = staticFiles }
+    guard let staticFiles else { return }
+    let documents = pages.withLock { pages in
+      pages.values.compactMap {
+        if case .document(let parts) = $0 { parts.document } else { nil }
+      }
+    }
+    for document in documents { staticFiles.write(document) }
+  }
+
+  /// Waits until the copies are written of all that was published.
+  func finishCopies() async { await files.withLock { $0 }?.finish() }
+
+  /// Serves these files from now on; those that are new wait for their first document.
+  func serve(files names: [String]) {
+    pages.withLock { pages in
+      pages = Dictionary(
+        names.map { ($0, pages[$0] ?? .waiting(Self.noKeyYet)) },
+        uniquingKeysWith: { first, _ in first })
+    }
+  }
+
+  /// All files wait.
+  init(files: [String]) {
+    pages = Locked(
+      Dictionary(
+        files.map { ($0, Page.waiting(Self.noKeyYet)) }, uniquingKeysWith: { first, _ in first }))
+  }
+
+  /// Remembers what a document says that is about to be published.
+  func prepare(_ content: DocumentContent, for document: PublishedDocument) {
+    contents.withLock { $0[document.file] = (content, document.entityTag) }
+  }
+
+  /// Forgets what documents say, so that each is signed anew when it next can be.
+  func forgetContents() { contents.withLock { $0 = [:] } }
+
+  /// What the published document of a file says, where it was signed here.
+  func content(_ file: String) -> DocumentContent? {
+    guard let document = document(file) else { return nil }
+    return contents.withLock { contents in
+      contents[file].flatMap { $0.entityTag == document.entityTag ? $0.content : nil }
+    }
+  }
+
+  /// Publishes a document in place of the one before.
+  ///
+  /// - Returns: whether its file is served; nothing is published where it is not, or no longer.
+  @discardableResult
+  func publish(_ document: PublishedDocument) -> Bool {
+    let isServed = pages.withLock { pages in
+      guard let page = pages[document.file] else { return false }
+      pages[document.file] = .document(PublishedParts(document, before: page.parts))
+      return true
+    }
+    guard isServed else { return false }
+    files.withLock { $0 }?.write(document)
+    return true
+  }
+
+  /// What to answer for a file; `nil` where it is not configured.
+  func page(_ file: String) -> Page? { pages.withLock { $0[file] } }
+
+  /// The published document of a file.
+  func document(_ file: String) -> PublishedDocument? {
+    page(file)?.parts?.document
+  }
+
+  /// The files for which nothing is published yet, sorted.
+  var waitingFiles: [String] {
+    pages.withLock { pages in
+      pages.filter { if case .waiting = $0.value { true } else { false } }.keys.sorted()
+    }
+  }
+
+  /// Whether anything is published.
+  var hasDocument: Bool {
+    pages.withLock { pages in
+      pages.values.contains { if case .document = $0 { true } else { false } }
+    }
+  }
+}

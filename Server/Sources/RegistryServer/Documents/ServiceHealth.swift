@@ -1,0 +1,310 @@
+import CanonicalJSON
+import HTTPServing
+import RegistryCore
+import SslPinningPlatform
+import SslPinningRules
+
+/// What keeps the server from doing its work at this moment, for its probes.
+final class ServiceHealth: Sendable {
+  private struct State {
+    var failures: [String: HealthFacts.Failure] = [:]
+    var refusedConfiguration: String?
+    var missingFirstProbes: Int?
+    var clockTrouble: String?
+    var isStopping = false
+  }
+
+  private let state = Locked(State())
+
+  /// A document could not be stored or signed.
+  func report(_ file: String, _ reason: String, as kind: HealthReport.Kind = .store) {
+    state.withLock { $0.failures[file] = HealthFacts.Failure(kind: kind, reason: reason) }
+  }
+
+  /// A configuration was read: why it is not in force, or `nil` where it is.
+  func configuration(refused reason: String?) {
+    state.withLock { $0.refusedConfiguration = reason }
+  }
+
+  /// The machine's clock is doubted, or believed again.
+  func doubts(clock change: SteadyTime.Change) {
+    state.withLock { state in
+      if case .doubted(let wall, _) = change {
+        state.clockTrouble =
+          "the machine's clock is doubted: at first it said \(RFC3339.text(wall))"
+      } else {
+        state.clockTrouble = nil
+      }
+    }
+  }
+
+  /// What was reported of a document is over.
+  ///
+  /// - Parameter kind: only a failure of this kind; `nil` for any.
+  func clear(_ file: String, _ kind: HealthReport.Kind? = nil) {
+    state.withLock { state in
+      guard kind == nil || state.failures[file]?.kind == kind else { return }
+      state.failures[file] = nil
+    }
+  }
+
+  /// Why it could not; `nil` where it could.
+  func reason(of file: String) -> String? { state.withLock { $0.failures[file]?.reason } }
+
+  /// So many endpoints are to be probed for the first time since the start.
+  func expect(firstProbes count: Int) { state.withLock { $0.missingFirstProbes = count } }
+
+  /// One of them was.
+  func finishedFirstProbe() { state.withLock { $0.missingFirstProbes? -= 1 } }
+
+  /// The server is about to stop.
+  func stopping() { state.withLock { $0.isStopping = true } }
+
+  /// What is known at this moment.
+  func facts(of documents: PublishedDocuments) -> HealthFacts {
+    let (waiting, hasDocument) = (documents.waitingFiles, documents.hasDocument)
+    return state.withLock { state in
+      HealthFacts(
+        waitingFiles: waiting, hasDocument: hasDocument,
+        missingFirstProbes: state.missingFirstProbes,
+        failures: state.failures, refusedConfiguration: state.refusedConfiguration,
+        clockTrouble: state.clockTrouble, isStopping: state.isStopping)
+    }
+  }
+
+  /// ``HealthFacts/readiness`` of what is known at this moment.
+  func readiness(of documents: PublishedDocuments) -> (isReady: Bool, reasons: [String]) {
+    let report = facts(of: documents).readiness
+    return (report.isGood, report.reasons)
+  }
+}
+
+/// What decides whether the server is alive, started and ready, at one moment.
+struct HealthFacts: Sendable, Equatable {
+  /// Files of which nothing is published yet, sorted.
+  var waitingFiles: [String] = []
+  /// Whether anything is published.
+  var hasDocument = false
+  /// Endpoints that nobody has probed since the start; `nil` before watching began.
+  var missingFirstProbes: Int? = nil
+  /// What could not be stored or signed, and why, by file.
+  var failures: [String: Failure] = [:]
+  /// Why the configuration that was read last is not in force; `nil` where it is.
+  var refusedConfiguration: String?
+  /// Why the server does not go by the machine's clock; `nil` if it does.
+  var clockTrouble: String?
+  /// Whether the server is about to stop.
+  var isStopping = false
+
+  /// Something that does not work.
+  struct Failure: Sendable, Equatable {
+    var kind: HealthReport.Kind
+    var reason: String
+  }
+
+  /// How many waiting files are named; of ten thousand the first few say enough.
+  static let mostFilesNamed = 20
+
+  /// `/livez`: whether the process can answer at all. It can, since it does: whatever else is amiss is no
+  /// reason to kill it, because it goes on publishing what it has.
+  var liveness: HealthReport { HealthReport(status: "ok", isGood: true, reasons: []) }
+
+  /// `/startupz`: whether the start is over: every document is published, or every endpoint had its
+  /// first probe. An endpoint that is down does not keep a server from having started.
+  var startup: HealthReport {
+    let isOver = hasProbedEverywhere || (waitingFiles.isEmpty && hasDocument)
+    guard !isOver else { return HealthReport(status: "started", isGood: true, reasons: []) }
+    let probes =
+      missingFirstProbes.map { "\($0) endpoints have not been probed yet" }
+      ?? "watching has not begun"
+    return HealthReport(
+      status: "starting", isGood: false, reasons: [probes] + waiting,
+      kinds: [.probes] + (waitingFiles.isEmpty ? [] : [.waiting]))
+  }
+
+  /// `/readyz`: whether traffic should come here, and what is amiss either way.
+  ///
+  /// - A server is ready when it publishes every document, or has probed every endpoint once and
+  ///   publishes some: an endpoint that has been down since before the start must not take the
+  ///   documents of all others out of service, but one that was merely not probed yet should not
+  ///   be answered for.
+  /// - A store that fails does not make it unready: the last documents are still right.
+  /// - One that is not believed does, by another signing key or a broken seal: nothing is decided here, so no
+  ///   changed key is published, and who rolls out a wrong key is stopped by it.
+  var readiness: HealthReport {
+    let isComplete = waitingFiles.isEmpty || hasProbedEverywhere
+    let isBelieved = !failures.values.contains { $0.kind == .key || $0.kind == .seal }
+    let isReady = hasDocument && isComplete && isBelieved && !isStopping
+    var reasons = isStopping ? ["the server is stopping"] : []
+    reasons += waiting
+    reasons += failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.reason)" }
+    reasons += refusedConfiguration.map { ["the configuration was not read again: \($0)"] } ?? []
+    reasons += clockTrouble.map { [$0] } ?? []
+    return HealthReport(
+      status: isReady ? "ready" : "not ready", isGood: isReady, reasons: reasons, kinds: kinds)
+  }
+
+  private var kinds: [HealthReport.Kind] {
+    var kinds = Set(failures.values.map(\.kind))
+    if isStopping { kinds.insert(.stopping) }
+    if !waitingFiles.isEmpty { kinds.insert(.waiting) }
+    if refusedConfiguration != nil { kinds.insert(.configuration) }
+    if clockTrouble != nil { kinds.insert(.clock) }
+    return HealthReport.Kind.allCases.filter(kinds.contains)
+  }
+
+  private var hasProbedEverywhere: Bool { missingFirstProbes.map { $0 <= 0 } ?? false }
+
+  private var waiting: [String] {
+    let named = waitingFiles.prefix(Self.mostFilesNamed)
+      .map { "\($0): no key of its endpoints has been seen yet" }
+    let more = waitingFiles.count - named.count
+    return more > 0 ? named + ["\(more) more documents wait likewise"] : named
+  }
+}
+
+/// A probe's answer: whether all is well, and what is not.
+///
+/// JSON (`{"reasons":[],"status":"ready"}`), or lines of text for whoever prefers `text/plain`: the status
+/// first, then a reason each.
+///
+/// Reasons name files, hosts, the database: strangers are told what kind of trouble it is and no more,
+/// see ``forStrangers``.
+struct HealthReport: Sendable, Equatable {
+  /// In a word or two.
+  let status: String
+  /// Whether the probe is answered with success.
+  let isGood: Bool
+  /// What is amiss; may hold something in a good report too.
+  let reasons: [String]
+  /// What kinds of trouble these are, in one word each.
+  var kinds: [Kind] = []
+
+  /// A kind of trouble.
+  enum Kind: String, Sendable, CaseIterable {
+    /// The server is about to stop.
+    case stopping
+    /// Endpoints have not been probed yet.
+    case probes
+    /// Documents wait for their first key.
+    case waiting
+    /// The store does not take what is to be published.
+    case store
+    /// Documents cannot be signed.
+    case signing
+    /// The store goes by another signing key.
+    case key
+    /// Records of the store are not as a server with the key wrote them.
+    case seal
+    /// Copies of documents cannot be written.
+    case files
+    /// A configuration was refused; the one before is in force.
+    case configuration
+    /// The machine's clock jumped; the server goes on by the time that passed.
+    case clock
+  }
+
+  /// The same without names.
+  var forStrangers: HealthReport {
+    HealthReport(status: status, isGood: isGood, reasons: kinds.map(\.rawValue), kinds: kinds)
+  }
+
+  /// The status code: 200, or 503 (RFC 9110 §15.6.4).
+  var code: UInt32 { isGood ? 200 : 503 }
+
+  /// The body, and what its `Content-Type` says.
+  ///
+  /// - Parameter accept: the request's `Accept`, several lines joined by commas.
+  func body(accept: String?) -> (contentType: String, bytes: [UInt8]) {
+    if AcceptHeader.prefers("text/plain", to: "application/json", accept) {
+      let lines = ([status] + reasons).map { $0 + "\n" }.joined()
+      return ("text/plain; charset=utf-8", Array(lines.utf8))
+    }
+    let object = JSONObject([
+      ("status", .string(status)), ("reasons", .array(reasons.map { .string($0) })),
+    ])
+    return ("application/json", JSONValue.object(object).canonicalBytes + [0x0a])
+  }
+}
+
+/// A question about the server's health, and the paths that ask it: those that are usual, and the reference
+/// server's.
+enum HealthProbe {
+  case liveness
+  case readiness
+  case startup
+
+  /// The probe at a path.
+  init?(path: String) {
+    switch path {
+    case "/livez", "/health/liveness": self = .liveness
+    case "/readyz", "/health/readiness": self = .readiness
+    case "/startupz", "/health/startup": self = .startup
+    default: return nil
+    }
+  }
+
+  func report(_ facts: HealthFacts) -> HealthReport {
+    switch self {
+    case .liveness: facts.liveness
+    case .readiness: facts.readiness
+    case .startup: facts.startup
+    }
+  }
+
+  func response(_ report: HealthReport, _ request: HTTPRequest) -> HTTPResponse {
+    let (type, bytes) = report.body(accept: request.headers["Accept"])
+    return HTTPResponse(
+      status: report.code,
+      headers: [
+        ("Content-Type", type), ("Cache-Control", "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+      ], body: bytes)
+  }
+}
+
+/// Reads `Accept` (RFC 9110 §12.5.1) as far as a choice of two types needs it.
+///
+/// What cannot be read is passed over: an odd header of a client is no reason to refuse it an answer.
+enum AcceptHeader {
+  /// Whether the request would rather have `type` than `other`; not where it wants both alike, or does
+  /// not say.
+  static func prefers(_ type: String, to other: String, _ header: String?) -> Bool {
+    guard let header else { return false }
+    return quality(of: type, header) > quality(of: other, header)
+  }
+
+  /// How much a type is wanted, in thousandths; the most specific range that matches decides.
+  static func quality(of type: String, _ header: String) -> Int {
+    let anySubtype = type.prefix { $0 != "/" } + "/*"
+    var best = (specificity: 0, quality: 0)
+    for range in header.split(separator: ",") {
+      let parts = range.split(separator: ";").map { trimmed($0).lowercased() }
+      guard let name = parts.first else { continue }
+      let specificity =
+        switch name {
+        case type: 3
+        case String(anySubtype): 2
+        case "*/*": 1
+        default: 0
+        }
+      guard specificity > best.specificity else { continue }
+      best = (specificity, parts.dropFirst().compactMap(thousandths).first ?? 1000)
+    }
+    return best.quality
+  }
+
+  private static func trimmed(_ text: Substring) -> String {
+    let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
+    guard let end = text.lastIndex(where: { !isBlank($0) }) else { return "" }
+    return String(text[...end].drop(while: isBlank))
+  }
+
+  /// `q=0.5` as 500; `nil` for other parameters.
+  private static func thousandths(_ parameter: String) -> Int? {
+    guard parameter.hasPrefix("q="), let value = Double(parameter.dropFirst(2)),
+      (0...1).contains(value)
+    else { return nil }
+    return Int(value * 1000)
+  }
+}

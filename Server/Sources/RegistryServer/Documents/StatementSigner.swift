@@ -1,0 +1,224 @@
+import CanonicalJSON
+import Foundation
+import RegistryCore
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// Holds the online keys, and finds the key sets that a document carries.
+///
+/// - Online keys are those of `publish.online_keys`, those in `tls.dir/online`, and the key that apps ship.
+/// - Without key sets the document is of epoch 0, signed by the key that apps ship.
+/// - Key sets are a file for each document, named like it, as `ssl-pinning keys` writes them. The newest
+///   complete set counts; one that still lacks signatures waits.
+/// - What was published is never left: a file that is shorter than the published chain, or missing, is
+///   made up for by the chain in the document; one that differs from it is refused.
+/// - A set that lists an online key held here with another algorithm waits, too: clients would refuse all
+///   that is signed under it.
+struct StatementSigner: Sendable {
+  let keys: [TrustSigningKey]
+  let keySetDirectory: String
+  let publishing: PublishingConfiguration
+
+  /// Reads the online keys.
+  ///
+  /// - Throws: ``DocumentSignerError/onlineKey(path:_:)``.
+  init(
+    directory: String, publishing: PublishingConfiguration
+  ) throws(DocumentSignerError) {
+    let base = directory.hasSuffix("/") ? directory : directory + "/"
+    var keys: [TrustSigningKey] = []
+    let rotated: [String]
+    do throws(SigningKeyError) { rotated = try Self.rotated(in: base + "online") } catch {
+      throw .onlineKey(path: base + "online", error)
+    }
+    for path in [base + "prv.pem"] + rotated + publishing.onlineKeys {
+      do throws(SigningKeyError) {
+        keys.append(try TrustSigningKey(file: URL(filePath: path)))
+      } catch { throw .onlineKey(path: path, error) }
+    }
+    self.keys = keys
+    self.publishing = publishing
+    keySetDirectory = publishing.keySets ?? base + "keysets"
+  }
+
+  /// The keys that `ssl-pinning keys rotate` made.
+  static func rotated(in directory: String) throws(SigningKeyError) -> [String] {
+    guard access(directory, R_OK | X_OK) == 0 else {
+      guard errno != ENOENT else { return [] }
+      throw .unreadable(path: directory, reason: String(cString: strerror(errno)).lowercased())
+    }
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return names.filter { $0.hasSuffix(".pem") }.sorted().map { directory + "/" + $0 }
+  }
+
+  /// The complete key sets that the next document carries.
+  ///
+  /// - Throws: ``SigningProblem``.
+  func keySets(
+    of file: String, published: [SignedKeySet]
+  ) throws(SigningProblem) -> [SignedKeySet] {
+    guard var complete = try completeKeySets(of: file) else { return published }
+    for (own, old) in zip(complete, published)
+    where own.keySet.signedBytes != old.keySet.signedBytes {
+      throw .keySetsDiffer(epoch: own.keySet.epoch, path: path(of: file))
+    }
+    while complete.count > published.count, let newest = complete.last,
+      unusableOnlineKey(of: newest.keySet) != nil
+    {
+      complete.removeLast()
+    }
+    return complete.count >= published.count ? complete : published
+  }
+
+  /// Why a set in the file for a document is not used although it is complete, or that the one in use ends soon.
+  ///
+  /// - Throws: ``SigningProblem/keySets(path:reason:)``.
+  func problem(
+    of file: String, behind used: [SignedKeySet], at now: Int64
+  ) throws(SigningProblem) -> SigningProblem? {
+    if let waiting = try completeKeySets(of: file)?.dropFirst(used.count).last,
+      let problem = unusableOnlineKey(of: waiting.keySet)
+    {
+      return problem
+    }
+    guard let newest = used.last?.keySet, let end = newest.expires,
+      end < now + SigningProblem.warningTime
+    else { return nil }
+    return .keySetEnds(epoch: newest.epoch, at: end)
+  }
+
+  private func path(of file: String) -> String { keySetDirectory + "/" + file }
+
+  private func completeKeySets(of file: String) throws(SigningProblem) -> [SignedKeySet]? {
+    guard let list = try storedKeySets(of: file) else { return nil }
+    return list.shortages.isEmpty ? list.sets : list.sets.dropLast()
+  }
+
+  /// A key that is held here and stands in a set with an algorithm that verifies nothing, if too few others
+  /// are held. An id covers the key alone, so the set may have been changed before the root keys signed it.
+  private func unusableOnlineKey(of set: KeySet) -> SigningProblem? {
+    let own = Set(keys.map(\.roleKey.id))
+    let held = set.online.keys.filter { own.contains($0.id) }
+    guard let key = held.first(where: { !Self.isKnown($0) }),
+      held.count(where: Self.isKnown) < set.online.threshold
+    else { return nil }
+    return .onlineKeyUnusable(epoch: set.epoch, key.id, algorithm: key.algorithm)
+  }
+
+  private static func isKnown(_ key: RoleKey) -> Bool {
+    SignatureAlgorithm(rawValue: key.algorithm) != nil
+  }
+
+  /// The key sets in the file for a document, the newest perhaps not signed by enough; `nil` where there
+  /// is no file.
+  ///
+  /// - Throws: ``SigningProblem/keySets(path:reason:)``.
+  func storedKeySets(of file: String) throws(SigningProblem) -> KeySetList? {
+    let path = path(of: file)
+    // What may not be probed is not absent: the old key would stay in force, and nobody would know.
+    guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
+    let bytes: [UInt8]
+    do throws(SmallFile.Failure) { bytes = try SmallFile.read(path, limit: 4 << 20) } catch {
+      throw .keySets(path: path, reason: "\(error)")
+    }
+    let list: KeySetList
+    do { list = try KeySetList(try JSONValue(parsing: bytes)) } catch {
+      throw .keySets(path: path, reason: "\(error)")
+    }
+    guard list.registry == file else {
+      throw .keySets(path: path, reason: "they are for \(list.registry)")
+    }
+    return list
+  }
+
+  /// The keys here that sign statements under the newest set.
+  ///
+  /// Those that it asks for besides sign, too, where clients count them that know as much as this program.
+  ///
+  /// - Throws: ``SigningProblem/keySetExpired(epoch:since:)``,
+  ///   ``SigningProblem/onlineKeysMissing(epoch:held:threshold:)`` and
+  ///   ``SigningProblem/onlineKeyUnusable(epoch:_:algorithm:)``.
+  func onlineKeys(
+    for keySets: [SignedKeySet], at now: Int64
+  ) throws(SigningProblem) -> [TrustSigningKey] {
+    guard let newest = keySets.last?.keySet else { return Array(keys.prefix(1)) }
+    if let end = newest.expires, newest.isExpired(at: now) {
+      throw .keySetExpired(epoch: newest.epoch, since: end)
+    }
+    if let problem = unusableOnlineKey(of: newest) { throw problem }
+    let quorums = newest.online.quorums.map {
+      (ids: Set($0.keys.filter(Self.isKnown).map(\.id)), $0.threshold)
+    }
+    var held: [TrustSigningKey] = []
+    for key in keys
+    where quorums.contains(where: { $0.ids.contains(key.roleKey.id) })
+      && !held.contains(where: { $0.roleKey.id == key.roleKey.id })
+    {
+      held.append(key)
+    }
+    for (ids, threshold) in quorums {
+      let count = held.count { ids.contains($0.roleKey.id) }
+      guard count >= threshold else {
+        throw .onlineKeysMissing(epoch: newest.epoch, held: count, threshold: threshold)
+      }
+    }
+    return held
+  }
+
+  /// The statement in a document that was published: the next one says that it follows it.
+  static func last(in document: [UInt8], of file: String) -> StatementID? {
+    guard !document.isEmpty,
+      let json = (try? JSONValue(parsing: document))?.objectValue?["statement"]?.objectValue,
+      let statement = try? Statement(json, registry: file)
+    else { return nil }
+    return StatementID(of: statement, crypto: PlatformRegistryCrypto())
+  }
+
+  /// The key sets in a document that was published.
+  static func published(in document: [UInt8]) -> [SignedKeySet] {
+    guard !document.isEmpty,
+      let sets = (try? JSONValue(parsing: document))?.objectValue?["keySets"],
+      let list = try? KeySetList(sets)
+    else { return [] }
+    return list.sets
+  }
+}
+
+/// The hosts of the last published document that the next one would leave out without saying so.
+///
+/// The first statement of an epoch lists them once more: clients let go at once of what no statement of
+/// the epoch vouches for, and a slip in a file must lock nobody out on the day on which keys change. With
+/// the second statement they have vanished, and keep their pins as usual.
+struct CarriedHosts {
+  /// Entries for the payload, without keys that are denied now.
+  private(set) var entries: [JSONValue] = []
+  /// Hosts whose keys are all denied: listed without any, so that they are refused and not unlisted.
+  private(set) var settings: [HostSettings] = []
+
+  /// - Parameters:
+  ///   - published: the last document.
+  ///   - content: what the next one says.
+  ///   - expires: of the entries' pins, in Unix seconds.
+  init(from published: [UInt8], beside content: DocumentContent, expires: Int64) {
+    let keys =
+      (try? JSONValue(parsing: published))?.objectValue?["payload"]?.objectValue?["keys"]?
+      .arrayValue ?? []
+    let spokenFor = Set(content.entries.map(\.pattern)).union(content.removed)
+    let denied = Set(content.denied.map { JSONValue.string($0.base64) })
+    var left: [HostPattern] = []
+    var listed: Set<HostPattern> = []
+    for key in keys {
+      guard var entry = key.objectValue, let pin = entry["key"],
+        let pattern = (entry["domainName"]?.stringValue).flatMap({ try? HostPattern($0) }),
+        !spokenFor.contains(pattern)
+      else { continue }
+      if !left.contains(pattern) { left.append(pattern) }
+      guard !denied.contains(pin) else { continue }
+      entry["expire"] = JSONNumber(exactly: expires).map(JSONValue.number)
+      entries.append(.object(entry))
+      listed.insert(pattern)
+    }
+    settings = left.filter { !listed.contains($0) }.map { HostSettings($0) }
+  }
+}

@@ -1,0 +1,170 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+
+/// The published documents as files, for a web server or a CDN: `DIR/{file}`, and `DIR/{file}.gz` beside
+/// it, the same bytes compressed. Its parts stand in `DIR/{file}.parts`, as `statement` and
+/// `payload/{digest}`: `{file}` is a file, and no folder can have its name.
+///
+/// - Whole or not at all: written beside, flushed, renamed into place. A web server that opens a file
+///   while it is replaced sends the old one to its end.
+/// - In the order of publishing, off the threads that publish; ``finish()`` waits for the last.
+/// - A payload stands before the statement that names it, and goes when two newer ones are there: caches may
+///   have the statement before.
+/// - Readable by everybody: documents are public, and a web server is somebody else.
+/// - Every server that has the directory writes what it publishes. Replicas need one each, or a store of
+///   files that all see; the newest document wins either way.
+final class StaticFiles: Sendable {
+  private let directory: String
+  private let report: @Sendable (_ file: String, _ reason: String?) -> Void
+  private let queue = DispatchQueue(label: "published files")
+
+  /// - Parameter report: is told of each document that it was written, or why not.
+  init(
+    directory: String, report: @escaping @Sendable (_ file: String, _ reason: String?) -> Void
+  ) {
+    self.directory = directory
+    self.report = report
+  }
+
+  /// Writes a document soon.
+  func write(_ document: PublishedDocument) {
+    queue.async { [directory, report] in
+      report(document.file, Self.write(document, to: directory))
+    }
+  }
+
+  /// Waits until everything is written.
+  func finish() async {
+    await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+  }
+
+  /// Why it could not be written; `nil` where it was.
+  private static func write(_ document: PublishedDocument, to directory: String) -> String? {
+    if mkdir(directory, 0o755) != 0, errno == ENOENT {
+      try? FileManager.default.createDirectory(
+        atPath: directory, withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o755])
+    }
+    if let failure = make(directory) ?? writeParts(of: document, to: directory) { return failure }
+    guard let compressed = Gzip.compressed(document.bytes) else { return "no memory to compress" }
+    let path = directory + "/" + document.file
+    // The compressed one first: who takes it has the newer document, never an older one afterwards
+    // from the same name.
+    return replace(path + ".gz", with: compressed) ?? replace(path, with: document.bytes)
+      ?? synchronize(directory)
+  }
+
+  private static func make(_ directory: String) -> String? {
+    mkdir(directory, 0o755) == 0 || errno == EEXIST ? nil : reason("making \(directory)")
+  }
+
+  private static func writeParts(
+    of document: PublishedDocument, to directory: String
+  ) -> String? {
+    let parts = directory + "/" + document.file + ".parts"
+    let payloads = parts + "/payload"
+    let statement = parts + "/statement"
+    if let failure = make(parts) ?? make(payloads)
+      ?? replace(payloads + "/" + document.parts.digest, with: document.parts.payload)
+      ?? synchronize(payloads)
+    {
+      return failure
+    }
+    if let bytes = document.parts.statement() {
+      if let failure = replace(statement, with: bytes) { return failure }
+    } else if unlink(statement) != 0, errno != ENOENT {
+      return reason("removing \(statement)")
+    }
+    removeOld(in: payloads, but: document.parts.digest)
+    return synchronize(parts)
+  }
+
+  /// Removes payloads that two newer ones stand beside: this one, and the newest of the others.
+  static func removeOld(in directory: String, but newest: String) {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    let digits = Set("0123456789abcdef".utf8)
+    let payloads = names.filter {
+      $0 != newest && $0.utf8.count == newest.utf8.count && digits.isSuperset(of: $0.utf8)
+    }
+    let others = payloads.map { name in
+      var status = stat()
+      let path = directory + "/" + name
+      let isThere = stat(path, &status) == 0
+      let time = status.st_mtim
+      return (path: path, time: isThere ? (time.tv_sec, time.tv_nsec) : (0, 0))
+    }
+    for old in others.sorted(by: { $0.time > $1.time }).dropFirst() { unlink(old.path) }
+  }
+
+  private static func replace(_ path: String, with bytes: [UInt8]) -> String? {
+    // No document's name begins with a dot, so this is never another document's file.
+    let file = URL(filePath: path)
+    let beside =
+      file.deletingLastPathComponent().path(percentEncoded: false)
+      + ".\(file.lastPathComponent).new"
+    let descriptor = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { return reason("writing \(beside)") }
+    var isWritten = bytes.withUnsafeBytes { buffer in
+      var rest = buffer[...]
+      while !rest.isEmpty {
+        let count = Foundation.write(
+          descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return false }
+        rest = rest.dropFirst(count)
+      }
+      return true
+    }
+    var old = stat()
+    isWritten = isWritten && (stat(path, &old) != 0 || FilesBeside.outdate(old, by: descriptor))
+    isWritten = isWritten && fsync(descriptor) == 0
+    let failure = isWritten ? nil : reason("writing \(beside)")
+    close(descriptor)
+    guard isWritten else { return failure }
+    return rename(beside, path) == 0 ? nil : reason("replacing \(path)")
+  }
+
+  private static func synchronize(_ directory: String) -> String? {
+    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return reason("opening \(directory)") }
+    defer { close(descriptor) }
+    return fsync(descriptor) == 0 ? nil : reason("flushing \(directory)")
+  }
+
+  private static func reason(_ operation: String) -> String {
+    "\(operation): \(String(cString: strerror(errno)).lowercased())"
+  }
+}
+
+/// What ``StaticFiles`` writes beside a document, for whoever puts another one in its place by hand.
+package struct FilesBeside: Sendable {
+  /// The payload, and its name below `payload/`.
+  package let payload: [UInt8]
+  package let digest: String
+  /// `nil` where clients need the whole document, and no statement may stand alone.
+  package let statement: [UInt8]?
+
+  package init(_ document: JSONObject) {
+    let parts = DocumentParts(document)
+    (payload, digest, statement) = (parts.payload, parts.digest, parts.statement())
+  }
+
+  /// The document for `.gz`; `nil` where zlib has no memory.
+  package static func compressed(_ bytes: [UInt8]) -> [UInt8]? { Gzip.compressed(bytes) }
+
+  /// Removes payloads that two newer ones stand beside.
+  package func removeOld(in directory: String) { StaticFiles.removeOld(in: directory, but: digest) }
+
+  /// Gives a file that is about to replace another a later second. Web servers tell two versions of a file by
+  /// size and second, and one statement is as long as the next: whoever asked between two of the same second would
+  /// be told that nothing changed.
+  package static func outdate(_ old: stat, by descriptor: Int32) -> Bool {
+    var new = stat()
+    guard fstat(descriptor, &new) == 0 else { return false }
+    guard new.st_mtim.tv_sec <= old.st_mtim.tv_sec else { return true }
+    var times = [old.st_mtim, old.st_mtim]
+    times[1].tv_sec += 1
+    return futimens(descriptor, times) == 0
+  }
+}

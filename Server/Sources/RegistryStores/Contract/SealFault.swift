@@ -1,0 +1,70 @@
+import SslPinningRules
+
+/// Why what a store has is not believed.
+public enum SealFault: Equatable, Sendable {
+  /// The store goes by another signing key than `prv.pem`. `inForce` is the one that its seals name.
+  case otherKey(inForce: SPKIPin, own: SPKIPin)
+  /// A record is not as a server with the key wrote it.
+  case broken(record: String, Reason)
+  /// A record that was stored is gone.
+  case vanished(record: String)
+
+  /// What is wrong with a seal.
+  public enum Reason: Equatable, Sendable {
+    /// There is none, or none that can be read.
+    case unsealed
+    /// The record, its name, its version or its seal were changed.
+    case changed
+    /// It is another store's record.
+    case otherStore
+    /// It is the store's own record, and an older one than this server saw.
+    case older
+    /// It was sealed under a key that is not here.
+    case unknownKey(SPKIPin)
+    /// The seal is good, and the content is none that can be read.
+    case unreadable
+  }
+
+  /// Whether `prv.pem` is what is wrong, rather than the store.
+  public var isOtherKey: Bool {
+    if case .otherKey = self { true } else { false }
+  }
+}
+
+extension SealFault: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .otherKey(let inForce, let own):
+      "the store is sealed under the signing key \(inForce.base64), and prv.pem is \(own.base64): nothing is"
+        + " decided or signed; hint: put the right prv.pem back or, if the new one is meant,"
+        + " ssl-pinning keys adopt \(own.base64)"
+    case .broken(RecordName.store, let reason):
+      "the store's own record \(reason.told): nothing is decided or signed; hint: restore the store from a"
+        + " backup that is as new, or ssl-pinning store reset \(RecordName.store) --take"
+    case .broken(let record, let reason):
+      "the record of \(record) in the store \(reason.told): nothing is decided or signed for it; hint: restore"
+        + " the store from a backup, or ssl-pinning store reset \(record) --anew (or --take, which"
+        + " believes what is there)"
+    case .vanished(RecordName.store):
+      "the store has sealed records, or had some, and its own record is gone: nothing is decided or signed;"
+        + " hint: restore the store from a backup, or ssl-pinning store reset"
+        + " \(RecordName.store) --take (or --anew if all of it is lost)"
+    case .vanished(let record):
+      "the record of \(record) is gone from the store: nothing is decided or signed for it; hint: restore the"
+        + " store from a backup, or ssl-pinning store reset \(record) --anew"
+    }
+  }
+}
+
+extension SealFault.Reason {
+  fileprivate var told: String {
+    switch self {
+    case .unsealed: "has no seal"
+    case .changed: "was changed, or stored again, by somebody without the signing key"
+    case .otherStore: "is that of another store"
+    case .older: "is older than this server has seen it"
+    case .unknownKey(let key): "is sealed under the unknown key \(key.base64)"
+    case .unreadable: "cannot be read"
+    }
+  }
+}
