@@ -12,7 +12,7 @@ import sys
 
 import checklib
 
-NOT_YET = {"RegistryServer", "SslPinning", "SslPinningPlatform", "TLSTools", "ssl-pinning", "ssl-pinning-lab"}
+NOT_YET = {"SslPinning", "SslPinningPlatform", "TLSTools", "ssl-pinning-lab"}
 
 DECLARATION = re.compile(
     r"(?<![\w.`])(?P<access>(?:private|fileprivate)\s+)?(?:final\s+|indirect\s+|nonisolated\s+|distributed\s+)*"
