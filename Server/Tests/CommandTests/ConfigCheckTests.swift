@@ -82,7 +82,7 @@ struct ConfigCheckTests {
         [
           "config", "check", "--offline", "--json", "--config-path", directory.path(), "-s",
           "memory",
-        ], environment: ["SSL_PINNING_STORAGE_DUMP_DIR": "/dumps", "SSL_PINNING_TLS_LOOKS": "4"])
+        ], environment: ["SSL_PINNING_STORAGE_DUMP_DIR": "/dumps", "SSL_PINNING_TLS_CONFIRMATIONS": "4"])
       #expect(outcome.exitCode == 0, "\(outcome.stderr)")
       let document = try #require(try outcome.json.objectValue)
       #expect(document["file"]?.stringValue == directory.path("config.yaml"))
@@ -135,12 +135,12 @@ struct ConfigCheckTests {
       "DIR/config.yaml: line 2: unknown key stroage; hint: did you mean storage?"
     ),
     (
-      "keys: [{fqdn: a.b}]", ["SSL_PINNING_TLS_LOOKS": "0"], [], 1,
-      "SSL_PINNING_TLS_LOOKS: tls.confirmations: 0 is not within 1 to 100"
+      "keys: [{fqdn: a.b}]", ["SSL_PINNING_TLS_CONFIRMATIONS": "0"], [], 1,
+      "SSL_PINNING_TLS_CONFIRMATIONS: tls.confirmations: 0 is not within 1 to 100"
     ),
     (
-      "keys: [{fqdn: a.b}]", ["SSL_PINNING_TLS_LOKS": "3"], [], 1,
-      "SSL_PINNING_TLS_LOKS: unknown variable; hint: did you mean SSL_PINNING_TLS_LOOKS?"
+      "keys: [{fqdn: a.b}]", ["SSL_PINNING_TLS_CONFIRMATONS": "3"], [], 1,
+      "SSL_PINNING_TLS_CONFIRMATONS: unknown variable; hint: did you mean SSL_PINNING_TLS_CONFIRMATIONS?"
     ),
     (
       "keys: [{fqdn: a.b}]", [:], ["--storage-type=mongo"], 2,

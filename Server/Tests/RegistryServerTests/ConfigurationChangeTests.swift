@@ -17,7 +17,7 @@ import Testing
       [.tlsInterval, .tlsAnchors, .tlsApproval, .tlsGrace], []
     ),
     (
-      "", "tls: {timeout: 1s, probes: 2, confirmation_interval: 1s, addresses: first}",
+      "", "tls: {timeout: 1s, confirmations: 2, confirmation_interval: 1s, addresses: first}",
       [.tlsTimeout, .tlsConfirmations, .tlsConfirmationInterval, .tlsAddresses], []
     ),
     (

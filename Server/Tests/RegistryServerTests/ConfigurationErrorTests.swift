@@ -249,7 +249,7 @@ import Testing
     ("keys: [{fqdn: a.b}]\ntls: {dump_interval: -1m}", "is no duration"),
     ("keys: [{fqdn: a.b}]\ntls: {dump_interval: 0s}", "not within 1ms to 24h"),
     ("keys: [{fqdn: a.b}]\ntls: {timeout: [1s]}", "tls.timeout is a list; hint: a duration"),
-    ("keys: [{fqdn: a.b}]\ntls: {probes: 0}", "not within 1 to 100"),
+    ("keys: [{fqdn: a.b}]\ntls: {confirmations: 0}", "not within 1 to 100"),
     ("keys: [{fqdn: a.b}]\nlog: {levle: info}", "unknown key log.levle; hint: did you mean level?"),
     ("keys: [{fqdn: a.b}]\nlog: {level: loud}", "no such level: \"loud\"; hint: debug, info"),
     ("keys: [{fqdn: a.b}]\nlog: {format: xml}", "no such format: \"xml\"; hint: json, text"),

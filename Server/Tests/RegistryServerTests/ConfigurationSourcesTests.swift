@@ -388,7 +388,6 @@ import Testing
       ("postgres", "postgres://u:hush@h/d?password=hush&sslpassword=hush"),
       ("postgres", "host=h password=hush dbname=d"), ("postgres", "password = 'hu\\'sh hush'"),
       ("memory", "redis://u:hush@h"), ("fs", "host=h password=hush"),
-      ("sqlite", "host=h password=hush"),
     ] {
       let effective = try ConfigurationSources(
         directory: directory.path(), environment: [:],

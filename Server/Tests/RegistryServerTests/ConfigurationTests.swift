@@ -57,7 +57,7 @@ import Testing
         dir: /etc/keys
         dump_interval: 1h30m
         timeout: 1.5s
-        probes: 5
+        confirmations: 5
         confirmation_interval: 500ms
         anchors: /etc/ca.pem
         grace: 14d

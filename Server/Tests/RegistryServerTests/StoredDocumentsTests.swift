@@ -47,20 +47,20 @@ struct StoredDocumentsTests {
     try await server.start()
     #expect(server.service.currentDocument("a.json")?.keySetEpoch == 1)
     await server.service.stop()
-    func count(_ file: String) async throws -> Int? {
-      switch try await StoredDocuments.keySets(of: file, in: configuration) {
+    func count(_ file: String) async -> Int? {
+      switch try? await StoredDocuments.keySets(of: file, in: configuration) {
       case .told(let sets): sets.count
-      case .unknown: nil
+      case .unknown, nil: nil
       }
     }
-    #expect(try await count("a.json") == 1)
-    #expect(try await count("b.json") == 0)
+    #expect(await count("a.json") == 1)
+    #expect(await count("b.json") == 0)
     // A store that is gone, or another one, tells nothing as long as sealed-store is there.
     let mark = server.directory.file("sealed-store")
     let id = try Data(contentsOf: mark)
     try Data("0123\n".utf8).write(to: mark)
-    #expect(try await count("a.json") == 1)
-    #expect(try await count("b.json") == nil)
+    #expect(await count("a.json") == nil)
+    #expect(await count("b.json") == nil)
     try id.write(to: mark)
     let store = try #require(
       ["state", "store.db"].map(server.directory.file).first {
@@ -68,7 +68,7 @@ struct StoredDocumentsTests {
       })
     let aside = server.directory.file("aside")
     try FileManager.default.moveItem(at: store, to: aside)
-    #expect(try await count("a.json") == nil)
+    #expect(await count("a.json") == nil)
     try FileManager.default.moveItem(at: aside, to: store)
     #expect(try await told() == [])
     for name in ["keysets", "online"] {

@@ -13,7 +13,8 @@ private struct World {
   let endpoint: LocalTLSServer
   let service: RegistryService
   let log = LogCollector()
-  let clock = TestClock()
+  // Chains are judged by the server's clock.
+  let clock = TestClock(Int64(Date().timeIntervalSince1970))
   let directory: TemporaryDirectory
 
   static let host = "www.example.test"

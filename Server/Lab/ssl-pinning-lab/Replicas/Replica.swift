@@ -247,7 +247,7 @@ final class ReplicaStage: Sendable {
     return """
       server: {listen: "127.0.0.1:0"}
       storage: {type: postgres, dsn: "\(dsn)", insecure: true}
-      tls: {dir: tls, anchors: ca.pem, dump_interval: 1s, probes: 3, confirmation_interval: 200ms}
+      tls: {dir: tls, anchors: ca.pem, dump_interval: 1s, confirmations: 3, confirmation_interval: 200ms}
       keys:
       \((rotating + others).joined(separator: "\n"))
 

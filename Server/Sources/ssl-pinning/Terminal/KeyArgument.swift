@@ -209,7 +209,8 @@ struct PinnedKey: Sendable {
 /// place: a key's text instead of its file, a token, a URL with a password or a token in its query.
 ///
 /// - ``Terminal/say(_:)`` hides them in whatever it says, so no message has to care.
-/// - A public key reads like a private one, and is hidden, too. A pin is not: 32 bytes.
+/// - A public key reads like a private one, and is hidden, too. A pin is not: 32 bytes. Nor is a digest behind the
+///   word `sha256`.
 enum Secrets {
   /// The text without them.
   static func hidden(in text: String) -> String {
@@ -223,6 +224,7 @@ enum Secrets {
     var told = ""
     // The last line of a key is shorter than the others.
     var isInKey = false
+    var isDigest = false
     for (index, word) in text.split(omittingEmptySubsequences: false, whereSeparator: isGap)
       .enumerated()
     {
@@ -232,8 +234,9 @@ enum Secrets {
         told.append(gap)
         isNextLine = gap.isNewline
       }
-      isInKey = isKey(word) || isInKey && isNextLine && !word.isEmpty && isBase64(word)
-      told += isInKey ? "…" : hidden(word: word)
+      isInKey = isKey(word) && !(isDigest && isHexadecimal(word)) || isInKey && isNextLine && !word.isEmpty && isBase64(word)
+      told += isInKey ? "…" : isDigest && isHexadecimal(word) ? String(word) : hidden(word: word)
+      isDigest = word == "sha256"
     }
     return told
   }

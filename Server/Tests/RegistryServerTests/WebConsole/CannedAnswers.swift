@@ -60,7 +60,7 @@ enum CannedAnswers {
     endpoint["alertList"] = .array([.object(alert)])
     var detail = document
     detail["defaults"] = .object([
-      "interval": text, "approval": text, "probes": .integer(3), "grace": .integer(9),
+      "interval": text, "approval": text, "confirmations": .integer(3), "grace": .integer(9),
     ])
     detail["vantages"] = .array([text])
     detail["alertsAboutDocument"] = .array([.object(alert)])

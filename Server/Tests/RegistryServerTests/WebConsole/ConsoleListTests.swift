@@ -83,7 +83,7 @@ extension ConsoleTests {
       try await page.go(
         to: "#/endpoint/example.json/api.example.com%3A443", heading: "api.example.com:443")
       #expect(try await page.rows(ofTable: "What happened to this").count == 10)
-      try await page.press("ProbeResult further back")
+      try await page.press("Look further back")
       try await page.browser.wait(
         until: "document.querySelectorAll('[data-key=section-history] tbody tr').length === 20")
       #expect(try await page.troubles() == [])

@@ -23,7 +23,7 @@ extension ConsoleTests {
       }.joined(separator: ",")
       return """
         {"file":"a.json","published":null,"endpoints":3,"counts":\(counts),"alerts":0,
-         "defaults":{"interval":"1m","approval":"auto","probes":3,"grace":1},"vantages":["direct"],
+         "defaults":{"interval":"1m","approval":"auto","confirmations":3,"grace":1},"vantages":["direct"],
          "alertsAboutDocument":[],
          "page":{"offset":0,"limit":50,"total":\(total),"items":[\(items)]}}
         """

@@ -52,7 +52,7 @@ export class HistorySearch {
       this.fault ? element("p", { class: "fault", role: "alert" }, this.fault) : null,
       element(
         "div", { class: "buttons", "data-key": "history-buttons" },
-        this.next || entries.length > this.shown ? button("Probe further back", () => this.showMore()) : null,
+        this.next || entries.length > this.shown ? button("Look further back", () => this.showMore()) : null,
         link("Whole history of the document", historyAddress(this.file))),
     ];
   }
