@@ -82,7 +82,10 @@ struct ConfigCheckTests {
         [
           "config", "check", "--offline", "--json", "--config-path", directory.path(), "-s",
           "memory",
-        ], environment: ["SSL_PINNING_STORAGE_DUMP_DIR": "/dumps", "SSL_PINNING_TLS_CONFIRMATIONS": "4"])
+        ],
+        environment: [
+          "SSL_PINNING_STORAGE_DUMP_DIR": "/dumps", "SSL_PINNING_TLS_CONFIRMATIONS": "4",
+        ])
       #expect(outcome.exitCode == 0, "\(outcome.stderr)")
       let document = try #require(try outcome.json.objectValue)
       #expect(document["file"]?.stringValue == directory.path("config.yaml"))

@@ -37,6 +37,7 @@ enum LiveMishapRows {
           try await scene.get(log)
           try await registry.stopServer()
           try registry.loseStore()
+          try await registry.takeStoreForNew()
           registry.setClockWrong(bySeconds: 400 * Timeline.day)
           log.changed()
           try await registry.startServer()

@@ -234,7 +234,9 @@ enum Secrets {
         told.append(gap)
         isNextLine = gap.isNewline
       }
-      isInKey = isKey(word) && !(isDigest && isHexadecimal(word)) || isInKey && isNextLine && !word.isEmpty && isBase64(word)
+      isInKey =
+        isKey(word) && !(isDigest && isHexadecimal(word))
+        || isInKey && isNextLine && !word.isEmpty && isBase64(word)
       told += isInKey ? "…" : isDigest && isHexadecimal(word) ? String(word) : hidden(word: word)
       isDigest = word == "sha256"
     }

@@ -58,7 +58,8 @@ struct DocumentView {
     var json = summary
     json["defaults"] = .object([
       "interval": .string(GoDuration.text(milliseconds: settings.interval)),
-      "approval": .string(settings.approval.rawValue), "confirmations": .count(settings.rule.probes),
+      "approval": .string(settings.approval.rawValue),
+      "confirmations": .count(settings.rule.probes),
       "grace": .integer(settings.rule.grace),
     ])
     json["vantages"] = .texts(settings.vantages.sorted())
