@@ -231,7 +231,7 @@ public struct ListenAddress: Hashable, Sendable {
   /// The port; 0 lets the system choose one.
   public let port: UInt16
 
-  /// The default of the field: 127.0.0.1:7500.
+  /// The reference server's default: 127.0.0.1:7500.
   public static let standard = ListenAddress(host: "127.0.0.1", port: 7500)
 
   private init(host: String, port: UInt16) {

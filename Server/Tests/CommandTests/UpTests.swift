@@ -237,12 +237,12 @@ struct UpTests {
   }
 
   @Test(
-    "starts with the field's documented configuration, unchanged but for what is this machine's",
+    "starts with the reference server's documented configuration, unchanged but for what is this machine's",
     arguments: ["memory", "fs"])
   func documented(store: String) async throws {
     try await withTemporaryDirectory { directory in
       try Keys.signing.get().write(to: directory.file("prv.pem"))
-      // Flags stand before the command in the field, too.
+      // Flags stand before the command of the reference server, too.
       let server = try Tool.start(
         [
           "--config-path",

@@ -2,7 +2,7 @@ import CanonicalJSON
 
 /// What a verified registry says: its entries, and what in it could not be read.
 public struct Registry: Hashable, Sendable {
-  /// A value of `expire` below this is relative to `date`: the field's registries carry the seconds
+  /// A value of `expire` below this is relative to `date`: the reference server's registries carry the seconds
   /// left, where ours carry a Unix time.
   public static let absoluteExpiryFloor: Int64 = 1_000_000_000
 

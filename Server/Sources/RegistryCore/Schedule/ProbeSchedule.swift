@@ -264,7 +264,7 @@ package enum NextProbe: Sendable, Hashable {
   case never
 }
 
-/// Takes in what probes one endpoint show.
+/// Takes in what probes of one endpoint show.
 package protocol ProbeReceiver: Sendable {
   /// Enters one probe. By its return everything that the probe changed is published, or kept for the
   /// next attempt.

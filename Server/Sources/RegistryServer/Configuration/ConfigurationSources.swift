@@ -18,7 +18,7 @@ public struct ConfigurationSources: Sendable {
   /// The texts that flags were given.
   public var flags: [Setting: String]
 
-  /// Where the field's packages keep the configuration: probed where the working directory has
+  /// Where the reference server's packages keep the configuration: read if the working directory has
   /// none and no directory is named.
   public static let systemDirectory = "/etc/ssl-pinning"
 

@@ -97,7 +97,7 @@ final class ServiceMetrics: Sendable {
   let pending: Gauge
   /// The kinds of alerts that were ever told: one that is over is told as 0.
   private let kinds = Locked<Set<String>>([])
-  /// By the raw value of the path's class, so that a request probes nothing up.
+  /// By the raw value of the path's class, so that a request looks nothing up.
   private let requestCells: [Histogram]
 
   init(version: String, started: Int64) {

@@ -5,7 +5,7 @@ import Foundation
 /// `host=… dbname=…`, and the settings that a server needs to notice a cut network in seconds.
 ///
 /// - Every parameter of libpq is taken, `sslmode`, `sslrootcert` and several hosts included;
-///   `maintnotifications`, which the field's configurations carry, is dropped.
+///   `maintnotifications`, which the reference server's configurations carry, is dropped.
 /// - A database on another machine is talked to under TLS with `sslmode=verify-full` alone, unless the operator says
 ///   `storage.insecure`. `verify-ca` takes every certificate of its CA, whoever holds it, and the other modes take any.
 ///   Counted is what libpq would go by: `hostaddr`, every host of a list, a service file and the environment

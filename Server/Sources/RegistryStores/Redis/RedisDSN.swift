@@ -2,13 +2,13 @@ import Foundation
 import SslPinningPlatform
 import TLSTools
 
-/// Which Redis, as the field's configurations write it:
+/// Which Redis, as the reference server's configurations write it:
 /// `redis://user:password@host:port/number?…`, and `rediss` for TLS. User, password, port and number may be left out.
 ///
 /// - `rediss` is TLS with a chain that ends in the system's anchors, or in those of the PEM file that the member `ca`
 ///   names, and with the host's name. There is no way to leave that out.
 /// - In clear text Redis is on this machine, unless the operator says `storage.insecure`.
-/// - Query members of the field's client that are about its own connections are taken and ignored
+/// - Query members of the reference server's client that are about its own connections are taken and ignored
 ///   (`maintnotifications`, `dial_timeout`, …); `db` is the number; others are refused.
 /// - The password is never in a message.
 package struct RedisDSN: Sendable, Equatable {

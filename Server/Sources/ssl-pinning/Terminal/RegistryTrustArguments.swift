@@ -208,7 +208,7 @@ enum ServerArguments {
   static let descriptions =
     places + (settings + others).map(\.flag.description)
 
-  /// Those that may stand before the command: in the field they belong to the program.
+  /// Those that may stand before the command: for the reference server they belong to the program.
   static let leading = descriptions.filter {
     $0.name.hasPrefix("--config-") || $0.name.hasPrefix("--log-")
   }

@@ -84,7 +84,7 @@ extension ConsoleTests {
       await server.stop()
     }
 
-    @Test("nothing is asked for while nobody probes")
+    @Test("nothing is asked for while nobody looks")
     func hidden() async throws {
       let server = try CannedServer()
       server.answer("denials", #"{"denials":[]}"#)

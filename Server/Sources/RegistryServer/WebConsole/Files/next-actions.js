@@ -17,22 +17,22 @@ export function nextActions({ alerts, expiries, documents, time, leader }) {
   }
   for (const alert of few(ofKind("seal-broken"))) {
     add("bad", `What the store has of ${alert.file} was changed or removed by somebody, and decides nothing. Restore a backup, or reset it.`,
-      documentAddress(alert.file), "Probe the document");
+      documentAddress(alert.file), "Look at the document");
   }
   for (const alert of few(ofKind("denied-key-seen"))) {
     add("bad", `${alert.endpoint} shows a denied key. Find out who holds it, and replace the certificate.`,
-      endpointAddress(alert.file, alert.endpoint), "Probe the endpoint");
+      endpointAddress(alert.file, alert.endpoint), "Look at the endpoint");
   }
   for (const alert of few(ofKind("chain-refused"))) {
     add("bad", `${alert.endpoint} shows a chain that proves nothing. Repair its certificate.`,
       endpointAddress(alert.file, alert.endpoint), "See why");
   }
   for (const alert of few([...ofKind("signing"), ...ofKind("storing")])) {
-    add("bad", `${alert.file} is not renewed: ${alert.message}.`, documentAddress(alert.file), "Probe the document");
+    add("bad", `${alert.file} is not renewed: ${alert.message}.`, documentAddress(alert.file), "Look at the document");
   }
   for (const alert of few(ofKind("mass-change"))) {
     add("bad", `Many endpoints of ${alert.file} show new keys at once. Deny the keys if nobody renewed their certificates.`,
-      documentAddress(alert.file), "Probe the document");
+      documentAddress(alert.file), "Look at the document");
   }
   for (const alert of few(ofKind("key-withdrawn"))) {
     add("bad", `${alert.endpoint} showed another key for a moment, and apps took it. Find out who stood between.`,
@@ -51,7 +51,7 @@ export function nextActions({ alerts, expiries, documents, time, leader }) {
   }
   for (const alert of few(ofKind("unannounced-key"))) {
     add("care", `${alert.endpoint} has a key that nobody announced. Deny it if nobody renewed the certificate.`,
-      endpointAddress(alert.file, alert.endpoint), "Probe the endpoint");
+      endpointAddress(alert.file, alert.endpoint), "Look at the endpoint");
   }
   for (const expiry of few(expiries.filter(({ at, kind }) => kind !== "document" && at - time < soon))) {
     const left = expiry.at <= time ? "has expired" : `expires in ${span(expiry.at - time)}`;
@@ -65,7 +65,7 @@ export function nextActions({ alerts, expiries, documents, time, leader }) {
   }
   for (const expiry of few(expiries.filter(({ at, kind }) => kind === "document" && at - time < soon))) {
     add("bad", `${expiry.file} expires in ${span(expiry.at - time)} and was not signed again.${leader ? "" : " Is a leader running?"}`,
-      documentAddress(expiry.file), "Probe the document");
+      documentAddress(expiry.file), "Look at the document");
   }
   const unreachable = ofKind("unreachable");
   if (unreachable.length === 1) {
@@ -75,7 +75,7 @@ export function nextActions({ alerts, expiries, documents, time, leader }) {
   }
   for (const alert of few(ofKind("left-configuration"))) {
     add("care", `${alert.endpoint} left the configuration, and apps keep its last pins. Bring it back, or take it out.`,
-      documentAddress(alert.file), "Probe the document");
+      documentAddress(alert.file), "Look at the document");
   }
   return ["bad", "care"].flatMap((tone) => actions.filter((action) => action.tone === tone));
 }
