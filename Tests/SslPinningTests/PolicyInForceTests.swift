@@ -20,13 +20,13 @@ struct PolicyInForceTests {
     let end: Int64 = 1_000_000
     let over = end + Self.tolerance + 1
     var inForce = ActivePolicy(try policy(expiring: end), at: TrustTime(clock: 10))
-    let first = inForce.generation(at: TrustTime(clock: 20))
-    #expect(inForce.generation(at: TrustTime(clock: end)) == first)
-    let ahead = inForce.generation(at: TrustTime(clock: over))
+    let first = inForce.advance(to: TrustTime(clock: 20))
+    #expect(inForce.advance(to: TrustTime(clock: end)) == first)
+    let ahead = inForce.advance(to: TrustTime(clock: over))
     #expect(ahead > first)
     // The pin counts again: connections are accepted under it once more.
-    let back = inForce.generation(at: TrustTime(clock: 30))
-    #expect(inForce.generation(at: TrustTime(clock: end)) == back)
-    #expect(inForce.generation(at: TrustTime(clock: over)) > back)
+    let back = inForce.advance(to: TrustTime(clock: 30))
+    #expect(inForce.advance(to: TrustTime(clock: end)) == back)
+    #expect(inForce.advance(to: TrustTime(clock: over)) > back)
   }
 }

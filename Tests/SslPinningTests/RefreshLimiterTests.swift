@@ -19,7 +19,7 @@ struct RefreshLimiterTests {
       let leaf = try #require(SPKIPin(digest: [UInt8](repeating: ask.key, count: 32)))
       let refusal = PinEvaluation(
         host: ask.host, outcome: .mismatch(.leaf), decision: .refuse, presented: [leaf])
-      return limiter.allows(refusal, at: ask.second)
+      return limiter.tryAcquire(for: refusal, at: ask.second)
     }
   }
 

@@ -12,10 +12,10 @@ import sys
 
 import checklib
 
-NOT_YET = {"SslPinning", "SslPinningPlatform", "TLSTools", "ssl-pinning-lab"}
+NOT_YET = {"TLSTools", "ssl-pinning-lab"}
 
 DECLARATION = re.compile(
-    r"(?<![\w.`])(?P<access>(?:private|fileprivate)\s+)?(?:final\s+|indirect\s+|nonisolated\s+|distributed\s+)*"
+    r"(?<![\w.`])(?<!import )(?P<access>(?:private|fileprivate)\s+)?(?:final\s+|indirect\s+|nonisolated\s+|distributed\s+)*"
     r"(?:struct|class|enum|actor|protocol|typealias|associatedtype)\s+(?P<name>[A-Z]\w*)")
 WORD = re.compile(r"(?<![\w.`@#])[A-Z]\w*")
 
@@ -121,6 +121,8 @@ if __name__ == "__main__":
                     B_b="// One\nstruct Two { struct One {}; let one: One; let a = \"One\" }\n"),
             sample(A_a="private struct One {}\nstruct Three { let two: Two }\n",
                     B_b="struct Two<One> { let one: One }\n"),
+            sample(A_a="struct One { let two: Two }\nimport C\n",
+                    B_b="import D\nstruct Two {}\n", c="@_exported public import struct C.Three\nlet one: One\n"),
             sample(A_a="class Twin {}\nstruct One { let two: Two }\n",
                     B_b="class Twin {}\nstruct Two { let twin: Twin }\n"),
         ])

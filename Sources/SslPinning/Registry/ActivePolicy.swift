@@ -31,8 +31,10 @@ struct ActivePolicy: Sendable {
   /// Puts a policy in force under which every verdict is the same, such as one with a newer stamp.
   mutating func restamp(_ policy: PinningPolicy) { self.policy = policy }
 
-  /// The number of the policy at `now`.
-  mutating func generation(at now: TrustTime) -> UInt64 {
+  /// Counts what has expired up to `now`.
+  ///
+  /// - Returns: the number of the policy at `now`.
+  mutating func advance(to now: TrustTime) -> UInt64 {
     if now.clock < standsFrom || standsUntil.map({ now.clock > $0 }) ?? false {
       number += 1
       standsUntil = policy.unchangedUntil(from: now)

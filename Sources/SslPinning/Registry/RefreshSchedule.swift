@@ -1,3 +1,5 @@
+import SslPinningRules
+
 /// When the registry is fetched next without anybody asking for it. Seconds throughout, of a clock
 /// that never goes back.
 ///
@@ -61,4 +63,38 @@ struct RefreshSchedule: Sendable {
 
   /// Whether a registry of this age serves without asking the network first.
   func isFresh(age: Int64) -> Bool { Double(age) < interval }
+}
+
+/// How often mismatches may ask for a newer registry: once per host and leaf key in 10 seconds.
+///
+/// - Only the attacked host is limited: a man in the middle who keeps refusing one host's
+///   connections does not starve another host's rotation.
+/// - Unlisted hosts count as one: an app may meet any number of them. They share nothing with listed
+///   ones, so they starve no rotation.
+/// - Bounded: of more than 1 024 pairs, those of the past 10 seconds are kept.
+struct RefreshLimiter: Sendable {
+  /// Seconds between two refreshes for one host and leaf key.
+  static let interval: Int64 = 10
+
+  private struct Cause: Hashable {
+    /// `nil` for whatever is not listed.
+    let host: String?
+    let leaf: SPKIPin?
+  }
+
+  private var lastAsked: [Cause: Int64] = [:]
+
+  /// Takes the leave to ask for a refusal, if there is one at `now` (seconds of a clock that never goes back).
+  ///
+  /// - Returns: whether it was there; it is used up then.
+  mutating func tryAcquire(for refusal: PinEvaluation, at now: Int64) -> Bool {
+    let cause =
+      refusal.outcome == .unlisted
+      ? Cause(host: nil, leaf: nil)
+      : Cause(host: refusal.host, leaf: refusal.presented.first)
+    if let last = lastAsked[cause], now - last < Self.interval { return false }
+    if lastAsked.count > 1024 { lastAsked = lastAsked.filter { now - $0.value < Self.interval } }
+    lastAsked[cause] = now
+    return true
+  }
 }

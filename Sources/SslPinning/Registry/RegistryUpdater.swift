@@ -140,9 +140,9 @@ final class RegistryUpdater: PinEvaluating {
 
   // MARK: PinEvaluating
 
-  var generation: UInt64 {
+  func currentGeneration() -> UInt64 {
     let clock = clocks.wall()
-    return state.withLock { $0.inForce.generation(at: $0.trusted.time(at: clock)) }
+    return state.withLock { $0.inForce.advance(to: $0.trusted.time(at: clock)) }
   }
 
   /// The clock, and what the registry's signer vouches for. Not the time of the last confirmation: that
@@ -177,7 +177,7 @@ final class RegistryUpdater: PinEvaluating {
     return state.withLock { state in
       // A refresh under way may bring the key; joining it costs no request.
       if state.refreshing?.isPrompt(at: now) == true { return true }
-      guard state.limiter.allows(refusal, at: now) else { return state.refreshing != nil }
+      guard state.limiter.tryAcquire(for: refusal, at: now) else { return state.refreshing != nil }
       // Begun here, not once somebody waits for it: of the parallel requests that meet a new key,
       // those that the limiter turns away must find a fetch to join.
       _ = begin(&state, fetch, bypassingCaches: true, anew: true)
@@ -207,7 +207,7 @@ final class RegistryUpdater: PinEvaluating {
       {
         return newer
       }
-      return state.limiter.allows(refusal, at: now)
+      return state.limiter.tryAcquire(for: refusal, at: now)
         ? begin(&state, fetch, bypassingCaches: true, anew: true) : state.refreshing ?? joined
     }
     if let own { _ = await end(of: own, for: refusal) }

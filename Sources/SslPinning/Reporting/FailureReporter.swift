@@ -14,7 +14,7 @@ import SslPinningRules
 package final class FailureReporter: Sendable {
   private let includesReportOnly: Bool
   private let inbox: Locked<ReportInbox>
-  private let courier: ReportUploader
+  private let uploader: ReportUploader
   private let clocks: Clocks
   private let wakeUps: AsyncStream<Void>.Continuation
   private let worker: Task<Void, Never>
@@ -33,18 +33,18 @@ package final class FailureReporter: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let inbox = Locked(ReportInbox())
-    let courier = ReportUploader(
+    let uploader = ReportUploader(
       config: config, collectors: try config.collectors(), inbox: inbox,
       file: AtomicFile(path: directory + "/failure-reports.json"), rules: rules, poster: poster,
       clocks: clocks, events: events, wake: { continuation.yield() })
     includesReportOnly = config.includesReportOnly
     self.inbox = inbox
-    self.courier = courier
+    self.uploader = uploader
     self.clocks = clocks
     wakeUps = continuation
     worker = Task(priority: .utility) {
-      for await _ in stream { await courier.pass() }
-      await courier.stop()
+      for await _ in stream { await uploader.pass() }
+      await uploader.stop()
     }
     continuation.yield()
   }
@@ -83,5 +83,23 @@ package final class FailureReporter: Sendable {
 
   /// Saves what was noted and sends what is due, then returns: for the time that an app has left in
   /// the background. What a collector has put off stays put off.
-  package func flush() async { await courier.pass() }
+  package func flush() async { await uploader.pass() }
+}
+
+extension FailureReporter {
+  /// The reporter that an app asked for; `nil` where it asked for none.
+  ///
+  /// - Throws: ``ReportingError``. An anchor that cannot be read is told by whoever needs it first,
+  ///   and leaves reports to the system's anchors.
+  static func make(
+    _ config: ReportingConfig?, trust: TrustMode, storage: RegistryStorage, clocks: Clocks,
+    events: @escaping @Sendable (ReportingEvent) -> Void
+  ) throws(ReportingError) -> FailureReporter? {
+    guard let config else { return nil }
+    guard let directory = storage.path else { throw .noStorage }
+    guard let poster = (try? ReportPoster(trust: trust)) ?? (try? ReportPoster(trust: .system))
+    else { return nil }
+    return try FailureReporter(
+      config: config, directory: directory, poster: poster, clocks: clocks, events: events)
+  }
 }

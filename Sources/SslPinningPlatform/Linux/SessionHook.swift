@@ -53,8 +53,8 @@ import SslPinningRules
         let (decision, text) = refuse(host: spelling, outcome: .unreadableHost(error))
         return (decision, nil, text)
       }
-      let generation = transport.judge.generation
-      let verdict = transport.validator.verdict(
+      let generation = transport.judge.currentGeneration()
+      let verdict = transport.validator.chainVerdict(
         storeContext: storeContext, host: host, judge: transport.judge)
       let evaluation = verdict.evaluation
       let facts = ConnectionFacts(port: Int(transfer.port), certificates: verdict.presented)
@@ -81,7 +81,7 @@ import SslPinningRules
           host: String(cString: transfer.host),
           outcome: .unjudged("no verdict of this session stands on it"))
       }
-      let generation = transport.judge.generation
+      let generation = transport.judge.currentGeneration()
       if connection.isAccepted(for: transfer.host, generation: generation) {
         return (PP_ACCEPT, "")
       }
@@ -91,7 +91,7 @@ import SslPinningRules
         if transfer.attempt == 0 { return (PP_RETRY, "") }
         return refuse(host: spelling, outcome: .unjudged("the verdict is for another host"))
       }
-      let evaluation = transport.validator.verdict(
+      let evaluation = transport.validator.chainVerdict(
         presented: connection.presented, host: host, judge: transport.judge
       ).evaluation
       let facts = ConnectionFacts(port: Int(transfer.port), certificates: connection.presented)

@@ -23,7 +23,7 @@ struct ConnectionJudgement: Sendable {
   ///
   /// - Parameter challenged: when the challenge arrived, by the wall clock, in seconds.
   /// - Returns: the verdict, and a proof if the connection is accepted.
-  func verdict(
+  func judge(
     host spelling: String, port: Int, challenged: Double, validate: Validate
   ) async -> (evaluation: PinEvaluation, proof: ConnectionProof?) {
     let host: HostName
@@ -62,11 +62,11 @@ struct ConnectionJudgement: Sendable {
 
   /// The verdict of now, and the generation of pins that gave it.
   func judged(_ evidence: ChainEvidence, host: HostName) -> (PinEvaluation, UInt64) {
-    var generation = transport.judge.generation
+    var generation = transport.judge.currentGeneration()
     var evaluation = transport.judge.evaluate(evidence, host: host)
     // A change meanwhile has flushed the connections that stood then; this one was not among them.
-    for _ in 0..<3 where transport.judge.generation != generation {
-      generation = transport.judge.generation
+    for _ in 0..<3 where transport.judge.currentGeneration() != generation {
+      generation = transport.judge.currentGeneration()
       evaluation = transport.judge.evaluate(evidence, host: host)
     }
     guard !acceptsUnlisted, evaluation.outcome == .unlisted, evaluation.decision == .accept

@@ -102,7 +102,7 @@ public final class PinnedTransport: Sendable {
       ?? platform.recent.refusal(for: error, at: continuousSeconds())
   }
 
-  /// To be called when the judge's ``PinEvaluating/generation`` has grown, so that open connections are
+  /// To be called when the judge's ``PinEvaluating/currentGeneration()`` has grown, so that open connections are
   /// retired at once.
   ///
   /// On Linux there is nothing to do: every request is held against the generation anyway. On Apple's
@@ -114,5 +114,100 @@ public final class PinnedTransport: Sendable {
   }
 
   /// Flushes the sessions if the pins in force are others than at the last call.
-  func followPins() { platform.sessions.follow(judge.generation) }
+  func followPins() { platform.sessions.follow(judge.currentGeneration()) }
+}
+
+/// Why this platform cannot pin. Not a refusal: nothing was judged.
+public enum PlatformError: Error, Hashable, Sendable {
+  /// A library is missing, too old, or another one than pinning works with.
+  case cannotPin(reason: String)
+}
+
+extension PlatformError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .cannotPin(let reason): "this platform cannot pin: \(reason)"
+    }
+  }
+}
+
+/// Verdicts for connections that another stack makes: one's own TLS client, gRPC, a WebSocket
+/// library.
+extension PinnedTransport {
+  /// Judges a chain as a server sent it.
+  ///
+  /// - The chain is validated under the transport's trust mode, for `host`, before any pin is looked
+  ///   at; other valid paths to the same leaf are tried where the first is refused for a CA.
+  /// - Does not wait for newer pins. A refusal that they could turn starts to fetch them, so that
+  ///   the next handshake meets them.
+  /// - The verdict is told like that of any other connection.
+  ///
+  /// - Important: let the connection live only where the decision is `accept`, send nothing before,
+  ///   and ask again for every connection and after every change of pins. A TLS session that is
+  ///   resumed shows no certificates: switch resumption off.
+  ///
+  /// - Parameters:
+  ///   - presented: the certificates in DER, leaf first.
+  ///   - host: the host as the request names it, not the SNI.
+  public func evaluate(presented: [[UInt8]], host: String) -> PinEvaluation {
+    told(of: host) { name in
+      (validator.chainVerdict(presented: presented, host: name, judge: judge).evaluation, presented)
+    }
+  }
+
+  /// Judges the handshake of a session that somebody else made, or whose verdict a task's own delegate took away, its
+  /// wait for newer pins included.
+  ///
+  /// - Parameter allowsUnlisted: whether the policy's leave for unlisted hosts counts. Never on a pinned session, see
+  ///   ``SessionRole/pinned``.
+  func accepts(
+    host: String, port: Int, allowsUnlisted: Bool, validate: ConnectionJudgement.Validate
+  ) async -> Bool {
+    let judgement = ConnectionJudgement(transport: self, acceptsUnlisted: allowsUnlisted)
+    let verdict = await judgement.judge(host: host, port: port, challenged: 0, validate: validate)
+    return verdict.evaluation.decision == .accept
+  }
+
+  /// Whether an entry speaks of a host. Closed: also if nobody can read it.
+  func lists(_ host: String) -> Bool { (try? HostName(host)).map(judge.lists) ?? true }
+
+  /// Gives a verdict on a connection that another stack makes, tells it, and starts to fetch newer pins if
+  /// they could turn it. A host that cannot be read is refused.
+  func told(
+    of host: String, _ verdict: (HostName) -> (PinEvaluation, certificates: [[UInt8]])
+  ) -> PinEvaluation {
+    let evaluation: PinEvaluation
+    var certificates: [[UInt8]] = []
+    do throws(HostNameError) {
+      (evaluation, certificates) = verdict(try HostName(host))
+    } catch {
+      evaluation = PinEvaluation(host: host, outcome: .unreadableHost(error), decision: .refuse)
+    }
+    if evaluation.decision == .refuse { _ = judge.requestRefresh(after: evaluation) }
+    judge.record(evaluation, of: ConnectionFacts(certificates: certificates))
+    return evaluation
+  }
+}
+
+/// How much of a machine the requests of one transport take, where the platform leaves it to us.
+package struct RequestSettings: Sendable {
+  /// Requests to one host and port that have a socket or a stream at a time, and as many again whose
+  /// bodies are streamed; the others wait, and cost about a kilobyte each.
+  package var perOrigin = 64
+  /// The same over all hosts.
+  package var total = 512
+  /// Threads that share the work, where it is more than a little.
+  package var lanes: Int {
+    max(1, min(4, ProcessInfo.processInfo.activeProcessorCount, perOrigin / 8))
+  }
+  /// Bytes of a streamed body that may wait for their reader.
+  package var unread = 256 * 1024
+  /// Bytes from which a body is handed over instead of copied.
+  package var handedOver = 32 * 1024
+  /// False for tests: as with a libcurl that was built without it.
+  package var speaksHTTP2 = true
+  /// A proxy's URL, for tests; `nil`: the environment's, such as `https_proxy`.
+  package var proxy: String?
+
+  package init() {}
 }

@@ -79,12 +79,12 @@ package final class SessionDoor: Sendable {
   ) async -> Bool {
     guard let transport = transport() else { return false }
     if case .refusing = role { return false }
-    let (_, proof) = await judgement(by: transport).verdict(
+    let (_, proof) = await judgement(by: transport).judge(
       host: host, port: port, challenged: challenged, validate: validate)
     guard let proof else { return false }
     proofs.withLock { $0.keep(proof) }
     // Pins that changed since the verdict have flushed the connections that stood then; this one was not among them.
-    if transport.judge.generation != proof.generation {
+    if transport.judge.currentGeneration() != proof.generation {
       let evaluation = judgeAgain(proof, by: transport)
       if evaluation.decision == .refuse { return refuse(evaluation, proof, by: transport) }
     }
@@ -124,7 +124,7 @@ package final class SessionDoor: Sendable {
     guard let transport = transport() else { return false }
     var isToFlush = false
     for facts in transactions {
-      let generation = transport.judge.generation
+      let generation = transport.judge.currentGeneration()
       switch proofs.withLock({ $0.finding(about: facts, generation: generation) }) {
       case .judged: break
       case .told(let evaluation): transport.judge.record(evaluation)

@@ -103,7 +103,7 @@ extension ChainValidator {
 
   /// ``evaluate(presented:host:at:by:)`` by a judge, at its time: for connections whose pins have
   /// changed.
-  package func verdict(
+  package func chainVerdict(
     presented: [[UInt8]], host: HostName, judge: any PinEvaluating
   ) -> ChainVerdict {
     store.verdict(presented: presented, host: host, at: judge.time?.dates ?? []) {

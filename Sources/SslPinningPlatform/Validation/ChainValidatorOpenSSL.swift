@@ -59,7 +59,7 @@ import SslPinningRules
     /// - Important: the verify result is the chain's, not the verdict's. Let the handshake pass only
     ///   where the evaluation's decision is `accept`. Look at the judge's generation *before*.
     /// - Parameter storeContext: OpenSSL's `X509_STORE_CTX *`.
-    package func verdict(
+    package func chainVerdict(
       storeContext: OpaquePointer, host: HostName, judge: any PinEvaluating
     ) -> ChainVerdict {
       ERR_set_mark()

@@ -119,14 +119,14 @@ final class SimulatedSession {
     door = role.map { SessionDoor($0) { transport } }
     self.judge = judge
     if case .refusing = role { refusesAll = true } else { refusesAll = false }
-    generation = judge.generation
+    generation = judge.currentGeneration()
   }
 
   func run(_ url: String, by kind: Kind = .data) async throws -> SimulatedResult {
     let before = judge.recorded.count
     let way = try await way(kind, url)
     // What a session does with connections that it keeps, when its door has asked for a flush.
-    generation = judge.generation
+    generation = judge.currentGeneration()
     return SimulatedResult(
       way: way, told: judge.recorded.dropFirst(before).map(\.rule).filter { $0 != "matched" })
   }
@@ -136,7 +136,7 @@ final class SimulatedSession {
     if process.system.tellsOfTasks, let door {
       guard door.admits(kind == .stream ? .stream : .request, to: url) else { return .stopped }
     }
-    if judge.generation != generation, process.system.flushesInTime { connections = [] }
+    if judge.currentGeneration() != generation, process.system.flushesInTime { connections = [] }
     guard kind != .stream else { return .clear }
     var answered: [TransactionFacts] = []
     defer {

@@ -180,7 +180,7 @@ private final class StarvingJudge: PinEvaluating {
     setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
 
-  var generation: UInt64 { judge.generation }
+  func currentGeneration() -> UInt64 { judge.currentGeneration() }
   var time: TrustTime? { judge.time }
 
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {

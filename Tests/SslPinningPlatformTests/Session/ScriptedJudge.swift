@@ -70,7 +70,7 @@ final class ScriptedJudge: PinEvaluating {
       unlistedHosts: unlisted)
   }
 
-  var generation: UInt64 { state.withLock { $0.generation } }
+  func currentGeneration() -> UInt64 { state.withLock { $0.generation } }
 
   func evaluate(_ evidence: ChainEvidence, host: HostName) -> PinEvaluation {
     state.withLock { $0.policy }

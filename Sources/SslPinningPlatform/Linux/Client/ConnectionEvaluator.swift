@@ -23,8 +23,8 @@ import SslPinningRules
 
     func judge(_ request: ClientRequest, storeContext: OpaquePointer) -> JudgedConnection? {
       let target = request.target
-      let generation = judge.generation
-      let verdict = validator.verdict(
+      let generation = judge.currentGeneration()
+      let verdict = validator.chainVerdict(
         storeContext: storeContext, host: target.host, judge: judge)
       let evaluation = verdict.evaluation
       let facts = ConnectionFacts(port: target.url.port ?? 443, certificates: verdict.presented)
@@ -48,7 +48,7 @@ import SslPinningRules
         refuse(request, target, "no verdict of this client stands on it")
         return false
       }
-      let generation = judge.generation
+      let generation = judge.currentGeneration()
       if connection.isAccepted(for: target.spelling, generation: generation) { return true }
       guard target.host == connection.host else {
         // Judged for another name: its evidence says nothing about this one.
@@ -59,7 +59,7 @@ import SslPinningRules
         }
         return false
       }
-      let evaluation = validator.verdict(
+      let evaluation = validator.chainVerdict(
         presented: connection.presented, host: target.host, judge: judge
       ).evaluation
       let facts = ConnectionFacts(port: target.url.port ?? 443, certificates: connection.presented)

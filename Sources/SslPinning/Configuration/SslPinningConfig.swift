@@ -1,4 +1,5 @@
 import Foundation
+import SslPinningPlatform
 import SslPinningRules
 
 /// What an app ships: where its registry is, the keys that sign it, and how strict to be.
@@ -96,5 +97,82 @@ public struct SslPinningConfig: Hashable, Sendable {
       unlistedHosts: unlistedHosts, storage: storage)
     self.rootKeys = rootKeys
     rootThreshold = threshold
+  }
+}
+
+/// Where a client keeps the last good registry, to start from after a restart.
+///
+/// What is stored is verified again when it is read: no file is trusted for being there.
+public enum RegistryStorage: Hashable, Sendable {
+  /// Application Support on Apple's systems, excluded from backup; on Linux the directory
+  /// `$XDG_STATE_HOME`, or `~/.local/state` (XDG Base Directory Specification).
+  ///
+  /// - Warning: a process without `HOME` and `XDG_STATE_HOME`, such as a service or a cron job, has no
+  ///   such place: nothing is kept then, as with ``none``, and the client says so
+  ///   (``PinningEvent/registryNotStored(reason:)``, ``RegistryStatus/storage-swift.property``). Name a
+  ///   ``directory(_:)`` there.
+  case standard
+  /// This directory, by a file URL; made if it is missing. By another URL nothing is kept.
+  case directory(URL)
+  /// Nowhere.
+  ///
+  /// - Warning: every start is then a first start, which can be fed an old registry, and needs the
+  ///   network or a bundled one.
+  case none
+}
+
+extension RegistryStorage {
+  /// The directory; `nil` for nowhere, for a URL of no file, and if the system names no home for this process.
+  var path: String? {
+    switch self {
+    case .none: return nil
+    case .directory(let url): return url.isFileURL ? url.path : nil
+    case .standard:
+      let app = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
+      return StateDirectory.standard(app: app).map { "\($0)/SslPinning" }
+    }
+  }
+
+  /// Why there is no ``path``, unless the app chose none.
+  var whyNowhere: String {
+    if case .directory = self { return "the storage's URL is no file URL" }
+    return "the system names no home for this process"
+  }
+}
+
+/// Tells collectors of the app's about failed pins. Opt-in: without this, nothing is ever sent.
+///
+/// Reports are JSON in TrustKit's format; `docs/failure-reports.md` lists what is in them. They say
+/// with whom the app wanted to talk, never what about.
+public struct ReportingConfig: Hashable, Sendable {
+  /// Where reports are POSTed, each to all: `https`, or `http` to a loopback address. Judged like any
+  /// server by its chain and name, never by pins: a pin that fails must be reported.
+  public var urls: [String]
+  /// The app's bundle identifier.
+  public var appBundleId: String
+  /// The app's version.
+  public var appVersion: String
+  /// The system: `IOS`, `MACOS`, `LINUX`, ….
+  public var appPlatform: String
+  /// The system's version.
+  public var appPlatformVersion: String
+  /// What tells this installation from others, if the app's users have agreed to being told apart;
+  /// left out otherwise.
+  public var appVendorId: String?
+  /// Whether failures are reported that report-only let through.
+  public var includesReportOnly: Bool
+
+  /// A configuration; what the system knows of itself is filled in.
+  public init(
+    urls: [String], appBundleId: String, appVersion: String, appPlatform: String? = nil,
+    appPlatformVersion: String? = nil, appVendorId: String? = nil, includesReportOnly: Bool = true
+  ) {
+    self.urls = urls
+    self.appBundleId = appBundleId
+    self.appVersion = appVersion
+    self.appPlatform = appPlatform ?? SystemName.platform
+    self.appPlatformVersion = appPlatformVersion ?? SystemName.version
+    self.appVendorId = appVendorId
+    self.includesReportOnly = includesReportOnly
   }
 }

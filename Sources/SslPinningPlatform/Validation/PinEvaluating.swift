@@ -5,9 +5,9 @@ import SslPinningRules
 /// The transports ask on threads where waiting stalls every `URLSession` of the process: answers
 /// come from memory, at once.
 public protocol PinEvaluating: AnyObject, Sendable {
-  /// A number that grows whenever a verdict could turn out differently: new pins, a denied key. A
-  /// connection accepted under the present one is not judged again.
-  var generation: UInt64 { get }
+  /// A number that grows if a verdict could turn out differently: new pins, a denied key, a pin that has expired
+  /// since the last call. A connection accepted under the present number is not judged again.
+  func currentGeneration() -> UInt64
 
   /// The times at one of which the dates of a chain must hold, now; `nil` means the system's clock.
   ///
@@ -45,5 +45,19 @@ extension PinEvaluating {
   /// Tells a verdict on a connection of which nothing else is known.
   package func record(_ evaluation: PinEvaluation) {
     record(evaluation, of: ConnectionFacts())
+  }
+}
+
+/// What is known of a judged connection beside its verdict: for failure reports.
+public struct ConnectionFacts: Hashable, Sendable {
+  /// The server's port, as the request's URL names it.
+  public var port: Int?
+  /// The certificates as the server sent them, in DER, leaf first; empty where they are not at hand.
+  public var certificates: [[UInt8]]
+
+  /// Facts; by default nothing is known.
+  public init(port: Int? = nil, certificates: [[UInt8]] = []) {
+    self.port = port
+    self.certificates = certificates
   }
 }
