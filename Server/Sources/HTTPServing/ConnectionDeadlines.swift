@@ -175,13 +175,6 @@ final class ConnectionDeadlines: Sendable {
     }
   }
 
-  /// Runs `body` over the open connections, none of which closes meanwhile.
-  func withOpen<Result>(_ body: (Dictionary<ObjectIdentifier, HTTPConnection>.Values) -> Result)
-    -> Result
-  {
-    open.withLock { body($0.connections.values) }
-  }
-
   private func set(
     _ connection: HTTPConnection, isIdle: Bool = false, _ limit: (Times) -> Int64
   ) {

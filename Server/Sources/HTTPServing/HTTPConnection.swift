@@ -26,8 +26,6 @@ final class HTTPConnection: @unchecked Sendable {
   /// The other side's numeric address, and what counts as one caller with it.
   let peer: String
   let bucket: [UInt8]
-  /// The thread that serves the connection.
-  let thread = pthread_self()
   /// Nanoseconds of the monotonic clock.
   let deadline = Atomic<Int64>(.max)
   /// When what it does now began, and whether that is waiting for a request.

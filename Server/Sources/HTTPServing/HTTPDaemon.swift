@@ -9,17 +9,13 @@ final class HTTPDaemon: @unchecked Sendable {
   /// What the callbacks reach through their closure pointer.
   final class Context: Sendable {
     let site: Router
-    let isTLS: Bool
     /// Whether another daemon has taken over, so that each answer is its connection's last.
     let isRetired = Atomic(false)
     /// Connections that were handed to the library, and those that its threads began to serve.
     let handedOver = Atomic(0)
     let begun = Atomic(0)
 
-    init(site: Router, isTLS: Bool) {
-      self.site = site
-      self.isTLS = isTLS
-    }
+    init(site: Router) { self.site = site }
 
     /// The answer as it is sent on this connection.
     func final(_ response: HTTPResponse, of connection: HTTPConnection) -> HTTPResponse {
@@ -41,9 +37,13 @@ final class HTTPDaemon: @unchecked Sendable {
   /// Bytes for a connection's header and buffers.
   private static let connectionMemory = 16 * 1024
 
+  /// Whether the library is older than 1.0, which brought another parser: what strict mode does not refuse in
+  /// the old one, or cannot do, is seen to here (ADR 16).
+  static let hasOldParser = pp_mhd_version() < 1_000_000
+
   /// Serves the connections that it is given from now on; `nil` if it does not start.
   init?(identity: ListenerIdentity?, site: Router) {
-    let context = Context(site: site, isTLS: identity != nil)
+    let context = Context(site: site)
     guard let pointer = Self.start(identity, context) else { return nil }
     self.pointer = pointer
     self.context = context
@@ -88,7 +88,6 @@ final class HTTPDaemon: @unchecked Sendable {
     var flags =
       MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_USE_NO_LISTEN_SOCKET.rawValue
       | MHD_ALLOW_SUSPEND_RESUME.rawValue
-    if HeaderLayout.isKnown { flags |= MHD_USE_ERROR_LOG.rawValue }
     guard let identity else { return start(flags, options, context) }
     flags |= MHD_USE_TLS.rawValue
     // libmicrohttpd reads the texts while it starts, and only then.
@@ -110,15 +109,11 @@ final class HTTPDaemon: @unchecked Sendable {
     func callback<Function>(_ option: MHD_OPTION, _ function: Function) -> MHD_OptionItem {
       item(option, unsafeBitCast(function, to: Int.self), closure)
     }
-    var options: [MHD_OptionItem] = []
-    // First, or what happens while starting is printed.
-    if HeaderLayout.isKnown { options.append(callback(.EXTERNAL_LOGGER, FaultyHeadGuard.logged)) }
-    options += [
+    var options = [
       // The limit itself is ``ConnectionIntake``'s, which lets others wait; the library would close them.
       item(.CONNECTION_LIMIT, 2 * limits.connections),
       item(.CONNECTION_MEMORY_LIMIT, connectionMemory),
-      // Where the lines' layout is known the head is judged here, and better: see ``HeaderReader``.
-      item(.STRICT_FOR_CLIENT, HeaderLayout.isKnown ? 0 : 1),
+      item(.STRICT_FOR_CLIENT, 1),
       callback(.NOTIFY_CONNECTION, HTTPCallbacks.connectionChanged),
       callback(.NOTIFY_COMPLETED, HTTPCallbacks.requestCompleted),
       callback(.URI_LOG_CALLBACK, HTTPCallbacks.targetReceived),
@@ -191,7 +186,7 @@ enum HTTPCallbacks {
           start: UnsafeRawPointer(query).assumingMemoryBound(to: UInt8.self), count: strlen(query)))
       // Ends the query before libmicrohttpd takes it apart: 0.9.75 runs out of memory over many
       // arguments, answers, and then goes on waiting for the header that it has thrown away.
-      if HeaderLayout.isKnown { query.pointee = 0 }
+      if HTTPDaemon.hasOldParser { query.pointee = 0 }
     }
     return nil
   }

@@ -141,7 +141,7 @@ package typealias HTTPTrust = @Sendable (_ path: String, _ headers: HTTPHeaders)
 ///
 /// One buffer holds them all, because most handlers look at one line or none.
 package struct HTTPHeaders: Sendable {
-  /// Name, NUL, blanks, value, blanks, two NULs, and so on: neither part can have a NUL.
+  /// Name, NUL, value, blanks, NUL, and so on: neither part can have a NUL.
   private var bytes: [UInt8] = []
 
   init() {}
@@ -175,11 +175,7 @@ package struct HTTPHeaders: Sendable {
     bytes.append(0)
     bytes.append(contentsOf: value)
     bytes.append(0)
-    bytes.append(0)
   }
-
-  /// Adds lines as they are kept here.
-  mutating func append(_ lines: UnsafeRawBufferPointer) { bytes.append(contentsOf: lines) }
 
   /// Forgets all lines and keeps the buffer, where nobody else has it.
   mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
@@ -191,7 +187,7 @@ package struct HTTPHeaders: Sendable {
     guard let colon = rest.firstIndex(of: 0),
       let end = rest[(colon + 1)...].firstIndex(of: 0)
     else { return nil }
-    defer { rest = rest[(end + 2)...] }
+    defer { rest = rest[(end + 1)...] }
     var value = rest[(colon + 1)..<end]
     while let last = value.last, isBlank(last) { value.removeLast() }
     while let first = value.first, isBlank(first) { value.removeFirst() }

@@ -10,7 +10,7 @@ import Synchronization
 /// - An answer is finished, or comes later: then the connection is suspended, and no thread waits.
 ///   See ``HTTPReply``.
 /// - Requests are read strictly (RFC 9112): what two parsers could read differently is refused and
-///   the connection closed. See ``HeaderReader``, ``RequestFraming``, ``TargetPath``. A chunked
+///   the connection closed. See ``RequestHead``, ``RequestFraming``, ``TargetPath``. A chunked
 ///   request is its connection's last, since libmicrohttpd reads chunks with more patience than
 ///   others, and nothing here can see how they came.
 /// - Bounded: connections, connections per address, header bytes and lines, each body and all of

@@ -1,20 +1,27 @@
 import CMicroHTTPD
 import Foundation
 
-/// Judges the head of a request while it stands in libmicrohttpd's memory, and notes in the
-/// connection what the handler will be told.
+/// The head of a request as libmicrohttpd hands it out, judged before anything is answered.
+///
+/// What two parsers could read differently is refused, and the connection closed: a proxy in front that
+/// disagrees about where a request ends can be made to take the answer to one for the answer to the next.
+/// The library is told to be strict, but 0.9.75 still lets most of it pass (ADR 16).
 struct RequestHead {
   let connection: OpaquePointer
   let method: UnsafePointer<CChar>
   let target: UnsafePointer<CChar>
   let version: UnsafePointer<CChar>
 
+  /// Judges the head and notes in the connection what the handler will be told.
+  ///
   /// - Returns: where the body ends.
   func judge(
     _ request: HTTPConnection, _ limits: HTTPLimits
   ) throws(HeadFault) -> RequestFraming.Body {
     guard request.targetLength <= limits.target else { throw .targetTooLong }
-    let reader = try readLines(into: request)
+    var reader = HeaderReader(into: &request.headers, ends: try lineEnds(request.targetLength))
+    guard reader.read(connection) else { throw .malformed }
+    request.headers = reader.headers
     let isHTTP10 = strcmp(version, "HTTP/1.0") == 0
     guard isHTTP10 || strcmp(version, "HTTP/1.1") == 0 else { throw .unsupportedVersion }
     guard isHTTP10 || reader.hosts == 1 else { throw .malformed }
@@ -25,20 +32,14 @@ struct RequestHead {
     return body
   }
 
-  private func readLines(into request: HTTPConnection) throws(HeadFault) -> HeaderReader {
-    var layout: HeaderLayout?
-    if HeaderLayout.isKnown {
-      layout = HeaderLayout(
-        method: method, target: target, targetLength: request.targetLength, version: version,
+  private func lineEnds(_ targetLength: Int) throws(HeadFault) -> LineEnds? {
+    guard HTTPDaemon.hasOldParser else { return nil }
+    guard
+      let ends = LineEnds(
+        method: method, target: target, targetLength: targetLength, version: version,
         size: pp_mhd_header_size(connection))
-      guard layout != nil else { throw .malformed }
-    }
-    var reader = HeaderReader(connection, into: request.headers, layout: layout)
-    request.headers = HTTPHeaders()
-    reader.read(connection)
-    guard reader.isWellFormed else { throw .malformed }
-    request.headers = reader.headers
-    return reader
+    else { throw .malformed }
+    return ends
   }
 
   private func readTarget(into request: HTTPConnection) throws(HeadFault) {
@@ -68,54 +69,48 @@ enum HeadFault: Error, Equatable {
   case malformedQuery
   /// The version is neither HTTP/1.0 nor HTTP/1.1.
   case unsupportedVersion
-  case unknownCoding
   /// An `Expect` that is not `100-continue` (RFC 9110 §10.1.1).
   case unknownExpectation
   case targetTooLong
   case tooManyLines
 }
 
-/// Reads the header lines of a request and judges what libmicrohttpd lets pass and another parser
-/// would read differently. A proxy in front that disagrees about where a request ends can be made to
-/// take the answer to one for the answer to the next.
+/// Reads the header lines of a request.
 ///
 /// - A name is a token: `Content-Length : 5` is no other header, it is an error (RFC 9112 §5.1).
 /// - A value has no control character but the tab (RFC 9110 §5.5).
 /// - `Host` stands once at most, and is an authority (RFC 9112 §3.2).
-/// - Lines end with CRLF and are not folded (§2.2, §5.2), and no value goes on behind a NUL.
-///   libmicrohttpd tells none of this, but it leaves the lines where they came in: see
-///   ``HeaderLayout``.
-struct HeaderReader {
+/// - Lines end with CRLF and are not folded (§2.2, §5.2): see ``LineEnds``.
+private struct HeaderReader {
   private(set) var headers: HTTPHeaders
   private(set) var framing = RequestFraming()
   private(set) var hosts = 0
   private(set) var lines = 0
-  private(set) var isWellFormed = true
   private(set) var isExpectationKnown = true
-  private var layout: HeaderLayout?
+  private var isWellFormed = true
+  private var ends: LineEnds?
 
   /// - Parameters:
-  ///   - headers: a buffer to use again; its lines are forgotten.
-  ///   - layout: where the lines must stand; `nil` where the library's way with them is not known.
-  init(_ connection: OpaquePointer, into headers: HTTPHeaders, layout: HeaderLayout?) {
-    self.headers = headers
-    self.headers.removeAll()
-    self.layout = layout
+  ///   - buffer: taken, and its lines forgotten: while nobody else has it, it is used again.
+  ///   - ends: where the lines must stand; `nil` if the library refuses other line ends itself.
+  init(into buffer: inout HTTPHeaders, ends: LineEnds?) {
+    headers = HTTPHeaders()
+    swap(&headers, &buffer)
+    headers.removeAll()
+    self.ends = ends
   }
 
-  /// Reads all lines.
-  mutating func read(_ connection: OpaquePointer) {
+  /// Reads all lines; false if one is malformed.
+  mutating func read(_ connection: OpaquePointer) -> Bool {
     withUnsafeMutablePointer(to: &self) { reader in
       _ = MHD_get_connection_values_n(connection, .HEADER_KIND, readHeaderLine, reader)
     }
-    guard let layout else { return }
-    if layout.isAtEnd { headers.append(layout.block) } else { isWellFormed = false }
+    return isWellFormed && ends?.areAllRead != false
   }
 
   fileprivate mutating func line(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
     lines += 1
-    if !Self.isWellFormed(name, value) { isWellFormed = false }
-    if layout?.take(name, value) == false { isWellFormed = false }
+    if !Self.isWellFormed(name, value) || ends?.take(name, value) == false { isWellFormed = false }
     switch name.count {
     case 4 where Self.isSame(name, "host"):
       hosts += 1
@@ -129,7 +124,7 @@ struct HeaderReader {
     case 17 where Self.isSame(name, "transfer-encoding"): framing.transferEncoding(value)
     default: break
     }
-    if layout == nil { headers.append(name, value) }
+    headers.append(name, value)
   }
 
   private static func isWellFormed(
@@ -146,7 +141,7 @@ struct HeaderReader {
   }
 
   /// Tokens are compared without letter case; only letters differ in the sixth bit.
-  private static func isSame(_ name: UnsafeRawBufferPointer, _ token: StaticString) -> Bool {
+  fileprivate static func isSame(_ name: UnsafeRawBufferPointer, _ token: StaticString) -> Bool {
     guard name.count == token.utf8CodeUnitCount else { return false }
     return name.indices.allSatisfy {
       name[$0] | 0x20 == token.utf8Start[$0] && ByteSet.token.contains(name[$0])
@@ -164,106 +159,94 @@ private let readHeaderLine: MHD_KeyValueIteratorN = {
   return .YES
 }
 
-/// Follows the bytes of a request's head, which libmicrohttpd 0.9 leaves where they came in.
+/// Tells from addresses whether each line of a head ends with CRLF and no byte of it was passed over.
 ///
-///     G E T _ / p a t h _ H T T P / 1 . 1 _ _ H o s t _   x _ _ _ _
+/// libmicrohttpd 0.9.75 ends a line at a bare LF, a name or value at a NUL, and glues a folded line to the
+/// *name* before it, and says none of it. But what it hands out are pointers into the head as it came in, and
+/// the head's size. So all bytes are accounted for: two lie between a value and the next name, and two more
+/// behind the last. Nothing is read through these pointers that was not handed out. See ADR 16.
 ///
-/// It writes NULs (`_`) over what it has read: the spaces of the first line, each colon, CR and LF.
-/// Names and values are pointers into the same bytes. So what it does not tell can be seen: between
-/// the end of one value and the beginning of the next name stand the two bytes of a CRLF and nothing
-/// else, unless a line ended with a bare LF, was folded, or had a NUL in it.
-///
-/// Hazard: one shape looks like a CRLF, a NUL right before a bare LF. It is read as the end of the
-/// line, which it is to libmicrohttpd as well.
-struct HeaderLayout {
-  private let start: UnsafeRawPointer
-  private var cursor: UnsafeRawPointer
+/// Hazard: a NUL right before a bare LF also makes two bytes. It passes as the end of the line, which it is to
+/// the library as well.
+private struct LineEnds {
+  /// Where the next line must begin.
+  private var next: UnsafeRawPointer
   private let end: UnsafeRawPointer
 
-  /// Whether the library is one that keeps its lines so. Later ones refuse these shapes themselves
-  /// where they are told to be strict.
-  static let isKnown = (90_000...90_076).contains(pp_mhd_version())
-
-  /// The layout of a head; `nil` where the first line is already not as it must be: one space
-  /// between its parts, CRLF behind it.
-  ///
   /// - Parameters:
   ///   - targetLength: of the target as it came in, up to a NUL.
   ///   - size: of the whole head, with the empty line at its end.
+  /// - Returns: `nil` if more than one space stands between the parts of the first line, or a NUL in one.
   init?(
     method: UnsafePointer<CChar>, target: UnsafePointer<CChar>, targetLength: Int,
     version: UnsafePointer<CChar>, size: Int
   ) {
-    guard target == method + strlen(method) + 1, version == target + targetLength + 1,
-      strlen(version) == 8, version[9] == 0, size >= version + 12 - method
-    else { return nil }
-    start = UnsafeRawPointer(version + 10)
-    cursor = start
+    guard target == method + strlen(method) + 1, version == target + targetLength + 1 else {
+      return nil
+    }
+    next = UnsafeRawPointer(version + strlen(version) + 2)
     end = UnsafeRawPointer(method) + size
   }
 
   /// Whether the next line stands where it must.
   mutating func take(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
     guard let nameStart = name.baseAddress, let valueStart = value.baseAddress,
-      nameStart == cursor, valueStart > nameStart + name.count,
-      valueStart + value.count + 4 <= end
+      nameStart == next, valueStart > nameStart + name.count
     else { return false }
-    let lineEnd = valueStart + value.count
-    cursor = lineEnd + 2
-    return lineEnd.load(as: UInt8.self) == 0 && (lineEnd + 1).load(as: UInt8.self) == 0
+    next = valueStart + value.count + 2
+    return true
   }
 
   /// Whether nothing is left but the empty line.
-  var isAtEnd: Bool {
-    cursor + 2 == end && cursor.load(as: UInt8.self) == 0
-      && (cursor + 1).load(as: UInt8.self) == 0
-  }
-
-  /// All lines, each as its name, a NUL, blanks, its value and two NULs.
-  var block: UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(start: start, count: cursor - start)
-  }
+  var areAllRead: Bool { next + 2 == end }
 }
 
-/// The syntax of `Host` and of an authority in a target (RFC 9110 §7.2), narrowed to what host names
-/// and addresses are made of: no user information, no list, no escape.
-enum HostField {
-  static func isAuthority(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard let first = bytes.first else { return false }
-    let host: Slice<UnsafeBufferPointer<UInt8>>
-    if first == UInt8(ascii: "[") {
-      guard let end = bytes.firstIndex(of: UInt8(ascii: "]")), end > 2,
-        bytes[1..<end].allSatisfy({
-          isHexDigit($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
-        })
-      else { return false }
-      host = bytes[...end]
-    } else {
-      host = bytes.prefix { isNameCharacter($0) }
-      guard !host.isEmpty else { return false }
-    }
-    let port = bytes[host.endIndex...]
-    guard let colon = port.first else { return true }
-    return colon == UInt8(ascii: ":") && port.count <= 6
-      && port.dropFirst().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+/// Where a request's body ends (RFC 9112 §6.3), judged so that no proxy in front can see another end.
+///
+/// - `Content-Length` stands once, in digits alone.
+/// - `Transfer-Encoding` stands once, is exactly `chunked`, and never beside a `Content-Length` nor in
+///   HTTP/1.0 (§6.1). With any other coding nothing that is served here says where the body ends.
+struct RequestFraming {
+  enum Body: Equatable {
+    case none
+    case length(UInt64)
+    case chunked
   }
 
-  private static func isHexDigit(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-      UInt8(ascii: "A")...UInt8(ascii: "F"):
-      true
-    default: false
-    }
+  private var lengths = 0
+  private var length: UInt64?
+  private var codings = 0
+  private var isChunked = false
+
+  mutating func contentLength(_ value: UnsafeRawBufferPointer) {
+    lengths += 1
+    length = Self.digits(value)
   }
 
-  private static func isNameCharacter(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-      UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."),
-      UInt8(ascii: "_"), UInt8(ascii: "~"):
-      true
-    default: false
+  /// - Parameter value: as it stands in the line, since libmicrohttpd compares it as a whole.
+  mutating func transferEncoding(_ value: UnsafeRawBufferPointer) {
+    codings += 1
+    isChunked = HeaderReader.isSame(value, "chunked")
+  }
+
+  func body(isHTTP10: Bool) throws(HeadFault) -> Body {
+    guard lengths + codings > 0 else { return .none }
+    guard lengths + codings == 1 else { throw .malformed }
+    if codings == 1 {
+      guard isChunked, !isHTTP10 else { throw .malformed }
+      return .chunked
     }
+    guard let length else { throw .malformed }
+    return length == 0 ? .none : .length(length)
+  }
+
+  private static func digits(_ value: UnsafeRawBufferPointer) -> UInt64? {
+    guard (1...19).contains(value.count) else { return nil }
+    var number: UInt64 = 0
+    for byte in value {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+      number = number * 10 + UInt64(byte - UInt8(ascii: "0"))
+    }
+    return number
   }
 }

@@ -20,7 +20,7 @@ import Testing
     .lines("20 KB without a colon", "\(repeated("X", 20_000))\r\n", 431),
     .lines("blanks of 20 KB", "X: \(repeated(" ", 20_000))y\r\n", 431),
     .lines("20 lines of 1 KB", repeated("X: \(repeated("y", 1000))\r\n", 20), 431),
-    .lines("cookies beyond libmicrohttpd's memory", "Cookie: \(repeated("a;", 3000))\r\n", 400),
+    .lines("cookies beyond libmicrohttpd's memory", "Cookie: \(repeated("a;", 3000))\r\n", .closed),
     .lines(
       "a cookie of equals signs", "Cookie: \(repeated("=", 3000))\r\nConnection: close\r\n", 200),
     HostileRequest("a method of 20 KB", "\(repeated("G", 20_000)) /ok HTTP/1.1\r\n\r\n", 414),

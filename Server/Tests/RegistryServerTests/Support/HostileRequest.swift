@@ -6,11 +6,16 @@ import Testing
 
 /// A request that no well-meaning client sends, and what it gets.
 struct HostileRequest: Sendable, CustomTestStringConvertible {
-  enum Outcome: Sendable, Equatable {
+  enum Outcome: Sendable, Equatable, ExpressibleByIntegerLiteral {
     /// One answer with this status, and the end of the connection.
     case status(Int)
+    /// The same from libmicrohttpd, which writes the head of some of its refusals twice: the second one is
+    /// where the answer's body should be, and then the connection ends (ADR 16).
+    case twice(Int)
     /// The end of the connection, without an answer.
     case closed
+
+    init(integerLiteral status: Int) { self = .status(status) }
   }
 
   let name: String
@@ -24,25 +29,21 @@ struct HostileRequest: Sendable, CustomTestStringConvertible {
     self.outcome = outcome
   }
 
-  init(_ name: String, _ request: String, _ status: Int) {
-    self.init(name, request, .status(status))
-  }
-
   /// A GET with further header lines, each with its end.
-  static func lines(_ name: String, _ lines: String, _ status: Int) -> HostileRequest {
-    HostileRequest(name, "GET /ok HTTP/1.1\r\nHost: x\r\n\(lines)\r\n", status)
+  static func lines(_ name: String, _ lines: String, _ outcome: Outcome) -> HostileRequest {
+    HostileRequest(name, "GET /ok HTTP/1.1\r\nHost: x\r\n\(lines)\r\n", outcome)
   }
 
   /// A GET with this target.
-  static func target(_ name: String, _ target: String, _ status: Int) -> HostileRequest {
-    HostileRequest(name, "GET \(target) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", status)
+  static func target(_ name: String, _ target: String, _ outcome: Outcome) -> HostileRequest {
+    HostileRequest(name, "GET \(target) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", outcome)
   }
 
   /// A POST with these header lines, and what follows them.
   static func post(
-    _ name: String, _ lines: String, _ body: String, _ status: Int
+    _ name: String, _ lines: String, _ body: String, _ outcome: Outcome
   ) -> HostileRequest {
-    HostileRequest(name, "POST /body HTTP/1.1\r\nHost: x\r\n\(lines)\r\n\(body)", status)
+    HostileRequest(name, "POST /body HTTP/1.1\r\nHost: x\r\n\(lines)\r\n\(body)", outcome)
   }
 
   var testDescription: String { name }
@@ -63,6 +64,11 @@ struct HostileRequest: Sendable, CustomTestStringConvertible {
     case .status(let status):
       #expect(heads.map { Int($0.prefix(3)) } == [status], "\(answer)")
       if status != 200 { #expect(answer.contains("Connection: close\r\n"), "\(answer)") }
+    case .twice(let status):
+      #expect(heads.map { Int($0.prefix(3)) } == [status, status], "\(answer)")
+      let parts = answer.components(separatedBy: "\r\n\r\n")
+      #expect(parts[0].contains("Connection: close\r\n"), "\(answer)")
+      #expect(parts[1].hasPrefix("HTTP/1.1 "), "\(answer)")
     }
     let good = try await RawConnection.ask(
       server.address, "GET /ok HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
