@@ -35,9 +35,10 @@ struct SharedDocumentTests {
   /// Publishes a new key with its second probe.
   private let careful: Server
   private let endpoint: WatchedEndpoint
+  private let document: DocumentConfiguration
 
   init() async throws {
-    let document = try #require(
+    document = try #require(
       try configuration("keys: [{fqdn: www.example.com, domainName: www.example.com}]")
         .documents.first)
     endpoint = try #require(document.endpoints.first)
@@ -145,6 +146,35 @@ struct SharedDocumentTests {
     }
   }
 
+  @Test("has every denial that one of them knows, also if the one that leads began with an older record")
+  func followerKnowsMore() async throws {
+    let older = try #require(try await store.record(named: Self.file))
+    let now = Self.now + 100
+    try await one.coordinator.perform(at: now) { state, configured throws(AdministrationError) in
+      try state.deny(
+        pin(9), configured: configured, force: true, .init(who: "ada", at: now, why: "stolen"))
+    }
+    // The store loses that, and who leads is a server that has just started.
+    for isNewer in [false, true] {
+      await store.lose(to: older, named: Self.file)
+      let leader = try Server(store, document)
+      try await leader.coordinator.open()
+      #expect(await leader.coordinator.state.deniedPins.isEmpty)
+      if isNewer {
+        // It has written so much by now that its record looks newer.
+        for key in UInt8(2)...6 {
+          let time = now + Int64(key)
+          _ = await leader.coordinator.enter(.accepted(pin(key)), of: endpoint, at: time)
+        }
+      }
+      await one.coordinator.refresh(at: now + 60, isFollowing: true)
+      await leader.coordinator.refresh(at: now + 60)
+      #expect(await leader.coordinator.state.deniedPins == [pin(9)])
+      let stored = try #require(try await store.record(named: Self.file))
+      #expect(try DocumentState(decoding: stored.bytes, file: Self.file).deniedPins == [pin(9)])
+    }
+  }
+
   @Test(
     "keeps the first key of an endpoint that had none when the other server wrote something else")
   func firstKeyBesideAnotherChange() async throws {
@@ -178,6 +208,9 @@ struct SharedDocumentTests {
     try await deny(pin(99), with: one)
     await other.coordinator.refresh(at: Self.now, isFollowing: true)
     await store.lose(to: older, named: Self.file)
+    // Whichever of them notices first.
+    await other.coordinator.refresh(at: Self.now, isFollowing: true)
+    await one.coordinator.refresh(at: Self.now)
     await other.coordinator.refresh(at: Self.now, isFollowing: true)
     #expect(other.bytes == one.bytes)
     _ = await one.coordinator.enter(.accepted(pin(3)), of: endpoint, at: Self.now + 180)

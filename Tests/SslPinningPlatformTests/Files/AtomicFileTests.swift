@@ -57,6 +57,26 @@ struct AtomicFileTests {
     #expect(names.sorted() == ["state.json", "state.json.lock"])
   }
 
+  @Test("what root writes over stays its owner's", .enabled(if: geteuid() == 0))
+  func owner() throws {
+    func owner() throws -> (uid_t, gid_t) {
+      var status = stat()
+      try #require(lstat(file.path, &status) == 0)
+      return (status.st_uid, status.st_gid)
+    }
+    try file.write([1])
+    #expect(try owner() == (0, getegid()))
+    try #require(chown(file.path, 65_534, 65_533) == 0)
+    try file.write([2])
+    #expect(try owner() == (65_534, 65_533))
+    #expect(try mode("deep/er/state.json") == 0o600)
+    // Nothing of root's is given away with it.
+    let precious = try directory.write("precious", to: "precious")
+    try FileManager.default.linkItem(atPath: precious.path, toPath: file.path + ".new")
+    try file.write([3])
+    #expect(try owner() == (0, getegid()))
+  }
+
   @Test("a write never goes through a link that lies where the new file is written")
   func link() throws {
     try file.write([1])

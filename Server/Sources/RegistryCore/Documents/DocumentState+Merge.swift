@@ -137,9 +137,11 @@ extension DocumentState {
       guard let pin = text.stringValue.flatMap({ try? SPKIPin(base64: $0) }),
         !next.deniedPins.contains(pin)
       else { continue }
+      // After what it takes back, as in ``deny(_:configured:force:_:)``.
+      let time = max(copy.signed, (next.allowed.removeValue(forKey: pin) ?? .min) &+ 1)
       next.denied.append(
         Denial(
-          pin: pin, at: copy.signed, by: HistoryEntry.monitor,
+          pin: pin, at: time, by: HistoryEntry.monitor,
           why: "denied in the last published copy"))
       next.forgetCandidate(pin)
     }

@@ -219,12 +219,15 @@ extension DocumentCoordinator {
     for kind in [ServerAlert.Kind.otherSigningKey, .sealBroken] { state.settle(kind, "") }
   }
 
-  /// The copy in `publish.dir` if it is newer than what the store has: the store was lost, or went back, or keeps
-  /// nothing over a restart.
-  func copyAhead() -> PublishedDocument? {
-    guard let copy = services.copies?.published(file) else { return nil }
-    let current = services.published.document(file)
-    return current.map(copy.isNewer) ?? true ? copy : nil
+  /// The newest document that was published, the copy in `publish.dir` or what is served, if it is newer than the
+  /// record's: the store was lost, or went back, or keeps nothing over a restart.
+  func documentAhead(of record: DocumentState) -> PublishedDocument? {
+    let served = services.published.document(file).flatMap {
+      $0.bytes == record.document ? nil : $0
+    }
+    guard let newest = services.copies?.newest(file, beside: served) else { return nil }
+    let own = services.signer.recognise(record.document, file: file, signed: record.signed)
+    return own.map(newest.isNewer) ?? true ? newest : nil
   }
 
   /// Publishes a copy that the store is behind, and tells of it.

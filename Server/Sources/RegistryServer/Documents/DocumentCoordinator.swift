@@ -40,6 +40,11 @@ actor DocumentCoordinator {
   private var isDirty = false
   /// Whether a write failed, or the store went back, so that the record lacks what is known here.
   private var isAhead = false
+  /// Whether the store went back behind what is known here, or has no word of a denial: then it is written
+  /// here, too, if another server leads, which may have begun with what the store has now.
+  private var isStoreBehind = false
+  /// Whether what the store has of this document was believed since the start.
+  private var isBelieved = false
   private var mustSign = true
   /// Why this document decides and signs nothing: the store is not believed.
   var fault: SealFault?
@@ -69,13 +74,6 @@ actor DocumentCoordinator {
     do throws(StoreError) { _ = try await reload(at: now) } catch {
       guard case .seal = error else { throw error }
       return
-    }
-    if let copy = copyAhead() {
-      state = state.goingOn(from: copy.signedCopy, endpoints: endpoints)
-      state.returns = newest.nextReturns
-      (isDirty, isAhead, mustSign) = (true, true, true)
-      refreshEndpoints()
-      tell(of: copy, version: version)
     }
     shareDenials(at: now)
   }
@@ -180,12 +178,14 @@ actor DocumentCoordinator {
   ///   people decided meanwhile.
   func refresh(at now: Int64, isFollowing: Bool = false) async {
     while let running = writing { await running.value }
+    let wasAhead = isAhead
     do throws(StoreError) {
       let isNewer = try await reload(at: now)
-      if isFollowing, isNewer, isAhead, writing == nil {
+      if isFollowing, isNewer, wasAhead, writing == nil {
         let known = state
         (state, history, isDirty, isAhead) = (stored, PendingHistory(), false, false)
-        if state.uniteDenials(with: known) { (isDirty, mustSign) = (true, true) }
+        isStoreBehind = state.uniteDenials(with: known)
+        if isStoreBehind { (isDirty, mustSign) = (true, true) }
         refreshEndpoints()
         services.health.clear(file)
       }
@@ -200,6 +200,7 @@ actor DocumentCoordinator {
       state.settle(.storing, "")
       if state.alerts[""] == nil { services.health.clear(file) }
     }
+    if isStoreBehind { await settle(at: now) }
   }
 
   /// Tells the other documents what this one denies, and denies here what they do.
@@ -300,7 +301,7 @@ actor DocumentCoordinator {
     // Once it is published: the pieces of a large document are as large, and of no use until the next.
     defer { if bytes.count > 1 << 20 { ProcessMemory.giveBack() } }
     history.written(entries)
-    isAhead = false
+    (isAhead, isStoreBehind) = (false, false)
     // A key set that is expired stays so, whatever else is stored.
     services.health.clear(file, isOver.contains(.signing) ? nil : .store)
     for kind in isOver { state.settle(kind, "") }
@@ -365,11 +366,28 @@ actor DocumentCoordinator {
     do throws(StoreError) { _ = try await reload(at: now) } catch { throw .store(error) }
   }
 
+  /// Takes over the record in force. What is believed for the first time is compared with the newest document that
+  /// was published: it may be an older record, and nothing else remembers.
+  ///
+  /// - Returns: whether it was newer than what was known.
+  private func reload(at now: Int64) async throws(StoreError) -> Bool {
+    let isNewer = try await takeOver(at: now)
+    guard !isBelieved else { return isNewer }
+    isBelieved = true
+    guard let copy = documentAhead(of: stored) else { return isNewer }
+    state = state.goingOn(from: copy.signedCopy, endpoints: endpoints)
+    state.returns = newest.nextReturns
+    (isDirty, isAhead, isStoreBehind, mustSign) = (true, true, true, true)
+    refreshEndpoints()
+    tell(of: copy, version: version)
+    return isNewer
+  }
+
   /// Takes over the record in force: what it says of probes is united with what is known here, and
   /// its document is published if this server's key signed it.
   ///
   /// - Returns: whether it was newer than what was known.
-  private func reload(at now: Int64) async throws(StoreError) -> Bool {
+  private func takeOver(at now: Int64) async throws(StoreError) -> Bool {
     let known = version
     let record: StoredRecord?
     do throws(StoreError) { record = try await services.store.record(named: file) } catch {
@@ -401,7 +419,9 @@ actor DocumentCoordinator {
     (version, fingerprint, newest) = (age.version, found, age)
     state = state.merging(theirs, base: stored)
     stored = theirs
-    if (state.denied, state.allowed) != (theirs.denied, theirs.allowed) { isDirty = true }
+    if (state.denied, state.allowed) != (theirs.denied, theirs.allowed) {
+      (isDirty, isStoreBehind) = (true, true)
+    }
     refreshEndpoints()
     mustSign = true
     guard
@@ -432,7 +452,7 @@ actor DocumentCoordinator {
       ])
     state = state.goingOn(from: theirs, after: newest)
     (stored, self.version) = (theirs, version)
-    (isDirty, isAhead, mustSign) = (true, true, true)
+    (isDirty, isAhead, isStoreBehind, mustSign) = (true, true, true, true)
     refreshEndpoints()
   }
 

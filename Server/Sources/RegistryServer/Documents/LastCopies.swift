@@ -15,10 +15,13 @@ struct LastCopies: Sendable {
   /// Signs by the keys in force.
   let signer: @Sendable () -> DocumentSigner
 
-  /// The copy in `publish.dir`, if this server's keys signed all of it.
-  func published(_ file: String) -> PublishedDocument? {
-    let copy = copied(file)
-    return copy.map { Self.isVouched($0, by: signer()) } == true ? copy : nil
+  /// The newest of the copy in `publish.dir` and of a document that is served, if this server's keys signed all
+  /// of it.
+  func newest(_ file: String, beside served: PublishedDocument?) -> PublishedDocument? {
+    let signer = signer()
+    let own = served.flatMap { Self.document($0.bytes, file, signedBy: signer.publicKeyPEM) }
+    return [copied(file), own].compactMap(\.self).filter { Self.isVouched($0, by: signer) }
+      .max { $1.isNewer(than: $0) }
   }
 
   /// The newest document that can still be served while the store is not believed.

@@ -277,7 +277,7 @@ package enum StoredDocuments {
         (try await read([file], of: store)[file], store.id)
       } ?? (nil, nil)
     // A store that was emptied, or made anew, looks like one that never had the document.
-    let seen = RegistryService.mark(configuration, isReadOnly: true).seen
+    let seen = RegistryService.mark(configuration, writing: .never).seen
     guard state != nil || seen == nil || seen?.id == id else {
       return .unknown(
         reason:
@@ -307,7 +307,7 @@ package enum StoredDocuments {
       guard try configuration.storage.tryOut() else { return nil }
       let store = SealedStore(
         try configuration.storage.open(), keys: keys,
-        mark: RegistryService.mark(configuration, isReadOnly: true))
+        mark: RegistryService.mark(configuration, writing: .never))
       do throws(StoreError) {
         let answer = try await ask(store)
         await store.close()

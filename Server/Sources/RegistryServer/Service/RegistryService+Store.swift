@@ -20,11 +20,13 @@ extension RegistryService {
 
   /// What is remembered of the store.
   ///
-  /// - Parameter isReadOnly: whether it is left as it is.
-  static func mark(_ configuration: ServerConfiguration, isReadOnly: Bool = false) -> SealMark {
+  /// - Parameter writing: who writes it.
+  static func mark(
+    _ configuration: ServerConfiguration, writing: SealMark.Writing = .always
+  ) -> SealMark {
     SealMark(
       directory: configuration.storage == .memory ? nil : configuration.tls.directory,
-      isReadOnly: isReadOnly)
+      writing: writing)
   }
 
   /// The keys that seal the store.

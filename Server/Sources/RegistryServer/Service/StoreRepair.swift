@@ -39,7 +39,7 @@ public struct StoreRepair: Sendable {
     } catch { throw .signer(error) }
     keys = try RegistryService.sealKeys(of: signer, configuration)
     do throws(StoreError) { base = try configuration.storage.open() } catch { throw .store(error) }
-    store = SealedStore(base, keys: keys, mark: RegistryService.mark(configuration))
+    store = SealedStore(base, keys: keys, mark: RegistryService.mark(configuration, writing: .ifThere))
     documents = configuration.documents
     self.signer = signer
     copies = LastCopies(
@@ -196,6 +196,11 @@ public struct StoreRepair: Sendable {
       }
       throw StoreError.busy
     }
+    if let reason = store.mark.problem, let seen = store.mark.seen,
+      store.mark.written?.refusal(ofStore: seen.id, seen.age) != nil
+    {
+      throw .notMarked(reason)
+    }
     guard reset == .anew else {
       return "the store is \(identity.id), and has \(identity.records.count) documents"
     }
@@ -292,6 +297,9 @@ public enum StoreRepairError: Error, Equatable, Sendable {
   case gone(String)
   /// The store has documents, so it is no new one.
   case identityIsTaken
+  /// The store's own record is written, and the server's mark of the one before stays, which refuses it; the
+  /// system's reason.
+  case notMarked(String)
   /// The store.
   case store(StoreError)
 }
@@ -310,6 +318,9 @@ extension StoreRepairError: CustomStringConvertible {
     case .gone(let name): "\(name) has no record that can be read; hint: --anew"
     case .identityIsTaken:
       "the store has documents, so it is no new one; hint: --take"
+    case .notMarked(let reason):
+      "the store's own record is written, and servers go on refusing it: \(reason); hint: remove"
+        + " \(SealMark.fileName) in tls.dir, or do this again as a user who can write there"
     case .store(let error): error.description
     }
   }

@@ -19,6 +19,8 @@ public enum SealFault: Equatable, Sendable {
     case otherStore
     /// It is the store's own record, and an older one than this server saw.
     case older
+    /// It is the store's own record, and what this server saw of it before cannot be read.
+    case markUnreadable
     /// It was sealed under a key that is not here.
     case unknownKey(SPKIPin)
     /// The seal is good, and the content is none that can be read.
@@ -38,6 +40,10 @@ extension SealFault: CustomStringConvertible {
       "the store is sealed under the signing key \(inForce.base64), and prv.pem is \(own.base64): nothing is"
         + " decided or signed; hint: put the right prv.pem back or, if the new one is meant,"
         + " ssl-pinning keys adopt \(own.base64)"
+    case .broken(RecordName.store, .markUnreadable):
+      "\(SealMark.fileName) in tls.dir, which says what this server saw of the store, cannot be read: nothing is"
+        + " decided or signed; hint: let the server's user read it or, if it is damaged,"
+        + " ssl-pinning store reset \(RecordName.store) --take"
     case .broken(RecordName.store, let reason):
       "the store's own record \(reason.told): nothing is decided or signed; hint: restore the store from a"
         + " backup that is as new, or ssl-pinning store reset \(RecordName.store) --take"
@@ -62,6 +68,7 @@ extension SealFault.Reason {
     case .unsealed: "has no seal"
     case .changed: "was changed, or stored again, by somebody without the signing key"
     case .otherStore: "is that of another store"
+    case .markUnreadable: "cannot be compared with what was seen of it"
     case .older: "is older than this server has seen it"
     case .unknownKey(let key): "is sealed under the unknown key \(key.base64)"
     case .unreadable: "cannot be read"

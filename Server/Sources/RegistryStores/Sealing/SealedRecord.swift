@@ -220,6 +220,7 @@ package final class SealMark: Sendable {
 
     /// Why a record of this id and age is not the store's own; `nil` if it may be.
     package func refusal(ofStore id: String, _ age: RecordAge) -> SealFault.Reason? {
+      if self.id.isEmpty { return .markUnreadable }
       if id != self.id { return .otherStore }
       return age < self.age ? .older : nil
     }
@@ -232,19 +233,31 @@ package final class SealMark: Sendable {
     var problem: String?
   }
 
+  /// Who writes the file.
+  package enum Writing: Sendable {
+    /// A server: it makes the file if there is none.
+    case always
+    /// An operator's command beside the server, as another user perhaps: only if there is one.
+    case ifThere
+    /// Nobody.
+    case never
+  }
+
   private let file: AtomicFile?
-  private let isReadOnly: Bool
+  private let writing: Writing
   private let state = Locked(State())
+  /// Its name in `tls.dir`.
+  package static let fileName = "sealed-store"
   private static let limit = 16 << 20
 
   /// The mark in this directory.
   ///
   /// - Parameters:
   ///   - directory: `nil` for one that lasts as long as the process.
-  ///   - isReadOnly: whether the file is left as it is, for whoever stands beside the server.
-  package init(directory: String?, isReadOnly: Bool = false) {
-    file = directory.map { AtomicFile(path: $0 + "/sealed-store") }
-    self.isReadOnly = isReadOnly
+  ///   - writing: who writes the file.
+  package init(directory: String?, writing: Writing = .always) {
+    file = directory.map { AtomicFile(path: $0 + "/" + Self.fileName) }
+    self.writing = writing
   }
 
   /// What was seen; `nil` before any store was. The file counts if it is another than before: somebody else on
@@ -254,6 +267,11 @@ package final class SealMark: Sendable {
       read(into: &state)
       return state.seen
     }
+  }
+
+  /// What the file has; `nil` if there is none.
+  package var written: Seen? {
+    state.withLock { $0.bytes.map { Self.decode($0) ?? Seen() } }
   }
 
   /// Why the file could not be written, in the system's words; `nil` if it has what was seen.
@@ -268,7 +286,7 @@ package final class SealMark: Sendable {
       let next = isOther ? new : state.seen?.raised(to: new) ?? new
       guard next != state.seen || state.problem != nil else { return }
       state.seen = next
-      guard let file, !isReadOnly else { return }
+      guard let file, writing == .always || writing == .ifThere && state.bytes != nil else { return }
       let bytes = Self.encode(next)
       do throws(FileError) {
         try file.write(bytes)

@@ -52,6 +52,12 @@ package final class SealedStore: RegistryStore {
       unlisted.contains(name) || identity?.records.contains(name) ?? false
     }
 
+    /// Whether a later record of the same store is known, and in force.
+    func knows(laterThan found: SealMark.Seen) -> Bool {
+      guard let identity, !isBehind, fault == nil else { return false }
+      return identity.id == found.id && identity.seen(under: version).age > found.age
+    }
+
     mutating func take(_ identity: StoreIdentity, version: Int64) {
       (self.identity, self.version, isBehind, fault) = (identity, version, false, nil)
       unlisted.subtract(identity.records)
@@ -321,9 +327,9 @@ package final class SealedStore: RegistryStore {
   /// - Returns: whether the store has one, or is known to have had one.
   private func refresh() async throws(StoreError) -> Bool {
     let name = StoreIdentity.recordName
-    let record = try await base.record(named: name)
+    // Before the record: somebody may write a newer one, and mark that, while this one is on its way.
     let seen = mark.seen
-    guard let record else {
+    guard let record = try await base.record(named: name) else {
       guard seen != nil || state.withLock({ $0.identity != nil }) else { return false }
       goBack(to: 0, .vanished(record: name), seen)
       return true
@@ -355,6 +361,8 @@ package final class SealedStore: RegistryStore {
     case nil:
       state.withLock { state in
         state.unlisted.formUnion(seen?.records ?? [])
+        // And then it is known here already.
+        guard !state.knows(laterThan: found) else { return }
         state.take(identity, version: record.version)
       }
       mark.note(found)

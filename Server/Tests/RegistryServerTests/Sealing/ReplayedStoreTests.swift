@@ -95,6 +95,57 @@ struct ReplayedStoreTests {
     await stage.end()
   }
 
+  /// What a server that starts finds in the place of a record, before the older one is put there.
+  enum Before: String, CaseIterable, Sendable { case broken, gone, notConfigured }
+
+  @Test(
+    "keeps a denial, and takes no key back, where an older record is the first that is believed",
+    arguments: Before.allCases, [false, true])
+  func olderAfterHold(_ before: Before, hasCopies: Bool) async throws {
+    // Of what is neither there nor served only a copy tells.
+    guard hasCopies || before == .broken else { return }
+    let more = hasCopies ? "publish: {dir: 'DIR/public'}" : ""
+    let stage = try await Stage(more: more)
+    stage.server.observer.show(.accepted(pin(2)), at: Self.host)
+    await stage.server.service.probe(Self.host)
+    let older = try await stage.record()
+    try await stage.deny(pin(1))
+    let last = try await stage.record()
+    await stage.server.service.stop()
+    let other = "[{fqdn: other.example.com}]"
+    switch before {
+    case .broken:
+      var bytes = last.bytes
+      bytes[bytes.count - 20] ^= 1
+      try stage.put(StoredRecord(version: last.version, bytes: bytes))
+    case .gone: try stage.delete()
+    case .notConfigured: break
+    }
+    let keys = before == .notConfigured ? other : "[{fqdn: \(Self.host)}]"
+    let second = try ScriptedService(
+      keys: keys, storage: stage.yaml, more: more, sharing: stage.server)
+    second.observer.show(.accepted(pin(2)), at: Self.host)
+    second.observer.show(.accepted(pin(4)), at: "other.example.com")
+    try await second.start()
+    try stage.put(older)
+    if before == .notConfigured {
+      try await second.reload(
+        keys: "[{fqdn: \(Self.host)}, {fqdn: other.example.com}]", storage: stage.yaml, more: more)
+    } else {
+      #expect(await eventually { second.log.events("store_believed").count == 1 })
+    }
+    await second.service.probe(Self.host)
+    #expect(try Self.denied(second) == [pin(1).base64])
+    #expect(try await second.pins(in: Self.file)[Self.host] == [pin(2)])
+    #expect(second.log.events("store_went_back").count == 1)
+    let content = try #require(SealedRecord(parsing: try await stage.record().bytes)).content
+    let state = try DocumentState(decoding: content, file: Self.file)
+    #expect(state.deniedPins == [pin(1)])
+    #expect(state.returns == 1)
+    await second.service.stop()
+    await stage.end()
+  }
+
   @Test("refuses an older record of the store that does not name what was removed: no first sight")
   func olderIdentity() async throws {
     let stage = try await Stage()
@@ -187,6 +238,36 @@ struct ReplayedStoreTests {
     try stage.put(good.own, ".store")
     #expect(await eventually { second.log.events("store_believed").count == 1 })
     #expect(await eventually { second.log.events("leading").count == 1 })
+    await second.service.stop()
+    await stage.end()
+  }
+
+  @Test("is told by the operator's command if it goes on being refused for a mark that cannot be written")
+  func unwritableMark() async throws {
+    let stage = try await Stage()
+    await stage.server.service.stop()
+    let directory = stage.server.directory
+    try directory.write("{}", to: SealMark.fileName)
+    let lock = directory.file(SealMark.fileName + ".lock")
+    try FileManager.default.removeItem(at: lock)
+    try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: false)
+    let repair = try StoreRepair(stage.server.configuration)
+    do throws(StoreRepairError) {
+      _ = try await repair.reset(".store", to: .take, at: 0)
+      Issue.record("it says that all is well")
+    } catch {
+      guard case .notMarked = error else { throw error }
+      #expect("\(error)".contains("remove sealed-store in tls.dir"))
+    }
+    await repair.close()
+    // As it says.
+    try FileManager.default.removeItem(at: directory.file(SealMark.fileName))
+    let again = try StoreRepair(stage.server.configuration)
+    _ = try await again.reset(".store", to: .take, at: 0)
+    await again.close()
+    #expect(!FileManager.default.fileExists(atPath: directory.path(SealMark.fileName)))
+    let second = try await stage.next(pin(1), isLeading: true)
+    #expect(try await second.get("/readyz").status == 200)
     await second.service.stop()
     await stage.end()
   }

@@ -84,10 +84,17 @@ import Testing
     try await #expect(start().opening == .new)
     for bytes in ["", String(repeating: "a", count: 32) + "\n", "{}"] {
       try directory.write(bytes, to: "tls/sealed-store")
-      #expect(try await start().opening == .fault(.broken(record: ".store", .otherStore)))
+      #expect(try await start().opening == .fault(.broken(record: ".store", .markUnreadable)))
+    }
+    // Who stands beside the server writes over it, and makes none.
+    let seen = SealMark.Seen(id: Self.id, age: RecordAge(version: 1))
+    for (writing, expected) in [(SealMark.Writing.never, SealMark.Seen()), (.ifThere, seen)] {
+      SealMark(directory: directory.path("tls"), writing: writing).note(seen, isOther: true)
+      #expect(SealMark(directory: directory.path("tls")).seen == expected)
+      SealMark(directory: directory.path("none"), writing: writing).note(seen, isOther: true)
+      #expect(SealMark(directory: directory.path("none")).seen == nil)
     }
     let mark = SealMark(directory: "/proc/nowhere")
-    let seen = SealMark.Seen(id: Self.id, age: RecordAge(version: 1))
     mark.note(seen)
     #expect(mark.problem?.isEmpty == false)
     #expect(mark.seen == seen)
@@ -211,6 +218,24 @@ import Testing
     await #expect(throws: StoreError.seal(.broken(record: ".store", .otherStore))) {
       try await store.check()
     }
+  }
+
+  @Test("takes no record for an older one that was the newest when it was read")
+  func overtaken() async throws {
+    let (store, _) = try await start()
+    let (other, _) = try await start()
+    let (reads, seen) = (Gate(), store.mark.seen)
+    await base.hold(answersToReadsAt: reads)
+    let checking = Task { try await store.check() }
+    #expect(await eventually { reads.count == 1 })
+    await base.hold(answersToReadsAt: nil)
+    // One with the same `tls.dir`, or another task of this one.
+    _ = try await other.replace("a.json", version: 0, with: [1])
+    #expect(other.mark.seen != seen)
+    reads.open()
+    #expect(try await !checking.value)
+    #expect(try await !store.check())
+    #expect(try await StoreIdentity(decoding: #require(SealedRecord(parsing: own().bytes)).content)?.returns == 0)
   }
 
   @Test("keeps names that a restored record lacks: what they stand for is still no first sight")

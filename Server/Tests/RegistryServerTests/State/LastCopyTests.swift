@@ -77,6 +77,19 @@ import Testing
     for key in gone { #expect(events.contains(.withdrawn(pin(key)))) }
   }
 
+  @Test("a key that a copy denies is denied after every allowance, whatever the clock said of that")
+  func deniedAgain() {
+    var state = DocumentState()
+    state.allowed[pin(1)] = Self.signed + 500
+    let next = state.goingOn(from: Self.copy([2: 60], denied: [1]).signedCopy, endpoints: [])
+    var shared = SharedDenials()
+    for state in [state, next] { shared.enter(state) }
+    #expect(shared.inForce.map(\.pin) == [pin(1)])
+    state.uniteDenials(with: next)
+    #expect(state.deniedPins == [pin(1)])
+    #expect(next.allowed.isEmpty)
+  }
+
   @Test("a denied key that a copy lists alone is followed by no key of any CA without a person")
   func deniedAlone() throws {
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))

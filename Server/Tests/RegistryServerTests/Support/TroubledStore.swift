@@ -19,6 +19,7 @@ actor TroubledStore: RegistryStore {
   private var gate: Gate?
   private var answers: Gate?
   private var reads: Gate?
+  private var readAnswers: Gate?
   private var term: LeadershipTerm?
 
   func fail(_ isFailing: Bool) { trouble = isFailing ? .refused : .none }
@@ -36,6 +37,9 @@ actor TroubledStore: RegistryStore {
   /// Holds readers up before they read.
   func hold(readsAt gate: Gate?) { reads = gate }
 
+  /// Holds readers up after they have read.
+  func hold(answersToReadsAt gate: Gate?) { readAnswers = gate }
+
   /// Takes the leadership away, as the end of a connection does.
   func endLeadership() { term?.end() }
 
@@ -52,7 +56,9 @@ actor TroubledStore: RegistryStore {
   func record(named name: String) async throws(StoreError) -> StoredRecord? {
     await reads?.wait()
     if isUnreadable { throw .unreachable(place: "the store", reason: "nobody is there") }
-    return records[name]
+    let record = records[name]
+    await readAnswers?.wait()
+    return record
   }
 
   func replace(
