@@ -236,7 +236,7 @@ def judge(facts, declared, uses, minimums):
         files = sorted(uses.get(usr, ["no source"]))
         candidates = known[symbol.key]
         if not candidates:
-            faults.append(Fault(symbol.key, "facts.tsv has no row. ProbeResult it up, fill in each ?, add:\n"
+            faults.append(Fault(symbol.key, "facts.tsv has no row. Look it up, fill in each ?, add:\n"
                                 + symbol.row(), files))
             continue
         compared = [(differences(row, symbol, minimums), row) for row in candidates]

@@ -27,7 +27,8 @@
         transport.platform.sessions.add(session)
       }
 
-      /// Whoever starts a task holds the route, and what runs may end.
+      /// What runs may end. Whoever starts a task has to hold the route meanwhile: on a session that was invalidated
+      /// that ends the process.
       deinit { session.finishTasksAndInvalidate() }
     }
 
@@ -73,8 +74,9 @@
           let route = routes.withLock {
             $0.route(to: host, isListed: isListed) { Route(isListed: isListed, for: transport) }
           }
-          return try route.transfers.start(
-            hop, feed: feed, unread: settings.unread, on: route.session)
+          return try withExtendedLifetime(route) {
+            try route.transfers.start(hop, feed: feed, unread: settings.unread, on: route.session)
+          }
         })
     }
   }

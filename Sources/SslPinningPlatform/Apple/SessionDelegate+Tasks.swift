@@ -62,7 +62,7 @@
           TransactionFacts(
             url: $0.request.url, isReused: $0.isReusedConnection,
             secured: $0.secureConnectionStartDate, established: $0.secureConnectionEndDate,
-            hasBegun: $0.requestStartDate != nil, isAnswered: $0.response != nil,
+            begun: $0.requestStartDate, isAnswered: $0.response != nil,
             isCached: $0.resourceFetchType == .localCache)
         })
       if isToFlush { session.flush {} }

@@ -52,7 +52,7 @@ struct ConnectionJudgement: Sendable {
       transport.platform.recent.note(evaluation, failing: host, at: continuousSeconds())
       return (evaluation, nil)
     }
-    transport.platform.recent.forget(host)
+    transport.platform.recent.forget(host, at: continuousSeconds())
     return (
       evaluation,
       ConnectionProof(

@@ -25,19 +25,20 @@ package struct TransactionFacts: Sendable {
   package let isReused: Bool
   /// When the connection's TLS handshake began and ended, by the wall clock; `nil` if the system does not say.
   package let secured: Date?, established: Date?
+  /// When it was begun to be sent, by the wall clock; `nil` if it was not, or the system does not say.
+  package let begun: Date?
   /// Whether anything of it left: it was begun, or answered by somebody else than a cache. One that its server, or
   /// whoever stands in for it, never answered has left as well.
   package let hasLeft: Bool
 
   package init(
-    url: URL?, isReused: Bool, secured: Date?, established: Date?, hasBegun: Bool = true,
-    isAnswered: Bool = true,
-    isCached: Bool = false
+    url: URL?, isReused: Bool, secured: Date?, established: Date?, begun: Date? = nil,
+    isAnswered: Bool = true, isCached: Bool = false
   ) {
     self.url = url
     self.isReused = isReused
-    (self.secured, self.established) = (secured, established)
-    hasLeft = !isCached && (hasBegun || isAnswered)
+    (self.secured, self.established, self.begun) = (secured, established, begun)
+    hasLeft = !isCached && (begun != nil || isAnswered)
   }
 }
 
@@ -48,10 +49,15 @@ package struct TransactionFacts: Sendable {
 /// - A resumed TLS session is not challenged (Apple's Technical Q&A QA1727), and the session that it goes on from
 ///   may be another `URLSession`'s of the process, a plain one included. So a new connection is told if no challenge
 ///   was accepted between the beginning and the end of its handshake.
+/// - A request goes over no connection that was challenged after it had begun. So one that outlives a change of pins is
+///   held against what the connections of its time had shown, however many were accepted since.
 /// - Once a connection was found unjudged its host has no proof any more: each request to the host is told until
 ///   a handshake is accepted again, and the session's connections are to be given up, so that there is one.
-/// - Not seen: a resumption within a second of a challenge for the same host; and a connection of another host that
-///   carries a request (HTTP/2) to a host that was accepted before. The client's own sessions have one host each (``RouteTable``), so there the latter does not happen.
+/// - Not seen: a resumption in whose handshake, or within a second of it, another connection to the host is challenged
+///   (whoever answers can draw his handshake out); the requests of a resumed connection whose first one has not ended,
+///   if the host was accepted before; and a connection of another host that carries a request (HTTP/2) to a host that
+///   was accepted before. The last does not happen on the client's own sessions: they have one host each
+///   (``RouteTable``).
 package struct ConnectionProofs: Sendable {
   /// What a request shows.
   package enum Finding: Sendable {
@@ -72,17 +78,11 @@ package struct ConnectionProofs: Sendable {
   /// would cost a connection and bring no challenge.
   package static let betweenFlushes: Int64 = 60
 
-  private struct Entry {
-    /// Of the latest verdict.
-    var proof: ConnectionProof
-    /// When the accepted challenges arrived, the latest last: verdicts may come in another order.
-    var challenges: [Double] = []
-  }
+  /// Accepted handshakes of a host that are remembered. More than these hardly end at one time.
+  private static let handshakes = 32
 
-  /// Accepted challenges of a host that are remembered. More handshakes than these hardly end at one time.
-  private static let challenges = 32
-
-  private var byHost: [HostName: Entry] = [:]
+  /// In the order of their challenges, whatever the order of the verdicts. Never empty.
+  private var byHost: [HostName: [ConnectionProof]] = [:]
   private var flushed: [HostName: Int64] = [:]
 
   package init() {}
@@ -91,23 +91,25 @@ package struct ConnectionProofs: Sendable {
   package mutating func keep(_ proof: ConnectionProof) {
     if byHost.count >= Self.capacity, byHost[proof.host] == nil {
       // A client may speak to any number of unlisted hosts. A forgotten one is told as unjudged at worst.
-      let times = byHost.values.map(\.proof.challenged).sorted()
-      byHost = byHost.filter { $0.value.proof.challenged > times[times.count / 2] }
+      let times = byHost.values.compactMap(\.last?.challenged).sorted()
+      byHost = byHost.filter { ($0.value.last?.challenged ?? 0) > times[times.count / 2] }
     }
-    var entry = byHost[proof.host] ?? Entry(proof: proof)
-    entry.proof = proof
-    entry.challenges = entry.challenges.suffix(Self.challenges - 1) + [proof.challenged]
-    byHost[proof.host] = entry
+    var proofs = byHost[proof.host] ?? []
+    let later = proofs.firstIndex { $0.challenged > proof.challenged }
+    proofs.insert(proof, at: later ?? proofs.endIndex)
+    byHost[proof.host] = proofs.suffix(Self.handshakes)
   }
 
-  /// Puts a proof that was judged again in the place of the old one, or forgets the host: otherwise each later
-  /// request would be held against its old connection. Does nothing if another handshake was accepted meanwhile.
+  /// Puts a proof that was judged again in the place of the old one, or forgets a handshake that was turned down after
+  /// all. Leaves every other handshake alone.
   package mutating func replace(_ old: ConnectionProof, by new: ConnectionProof?) {
-    guard var entry = byHost[old.host], entry.proof.challenged == old.challenged,
-      entry.proof.generation == old.generation
+    guard var proofs = byHost[old.host],
+      let index = proofs.firstIndex(where: {
+        $0.challenged == old.challenged && $0.evidence == old.evidence
+      })
     else { return }
-    if let new { entry.proof = new }
-    byHost[old.host] = new == nil ? nil : entry
+    proofs.replaceSubrange(index...index, with: new.map { [$0] } ?? [])
+    byHost[old.host] = proofs.isEmpty ? nil : proofs
   }
 
   /// What a request shows; forgets the proof of a host whose connection was not judged.
@@ -123,20 +125,24 @@ package struct ConnectionProofs: Sendable {
     do throws(HostNameError) { host = try HostName(spelling) } catch {
       return Self.told(spelling, .unreadableHost(error))
     }
-    guard let entry = byHost[host] else {
+    guard let proofs = byHost[host], var proof = proofs.first else {
       let kind = facts.isReused ? "a reused connection" : "a connection"
       return .unjudged(host, why: "\(kind) was never challenged for this host")
     }
     if !facts.isReused, let secured = facts.secured?.timeIntervalSince1970 {
       let established = facts.established?.timeIntervalSince1970 ?? .infinity
       let own = (secured - Self.tolerance)...(max(secured, established) + Self.tolerance)
-      if !entry.challenges.contains(where: own.contains) {
+      guard let challenge = proofs.first(where: { own.contains($0.challenged) }) else {
         byHost[host] = nil
         return .unjudged(
           host, why: "a new connection was not challenged: it resumed a TLS session")
       }
+      proof = challenge
+    } else {
+      let begun = facts.begun?.timeIntervalSince1970 ?? .infinity
+      proof = proofs.last { $0.challenged <= begun } ?? proof
     }
-    return entry.proof.generation == generation ? .judged : .judgeAgain(entry.proof)
+    return proof.generation == generation ? .judged : .judgeAgain(proof)
   }
 
   /// Whether the session is to be flushed for the sake of a host whose connection was not judged; if so, that counts as

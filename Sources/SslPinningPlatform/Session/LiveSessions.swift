@@ -65,18 +65,21 @@ package final class LiveSessions: Sendable {
 /// Finds the verdict behind an error that carries nothing of ours, by failing URL and time: for
 /// platforms that answer a refusal with an error of their own.
 ///
-/// - Of each host the newest refusal is kept, for 60 seconds; a later acceptance forgets it.
+/// - Of each host the newest refusal is kept, for 60 seconds, and after an acceptance for 2: of two handshakes at one
+///   time, say with a man in the middle on one of two networks, either may end first, and the error comes after both.
 /// - Hazard: such an error cannot be told from the app's own cancel of a request to a host that was
 ///   refused within that time. Then the refusal is named; every other cancel stays a cancel.
 /// - Bounded: at most 1 024 hosts.
 package final class RecentRefusals: Sendable {
   /// Seconds for which a refusal explains errors.
   package static let remembered: Int64 = 60
+  /// Seconds for which it still does once the host was accepted.
+  package static let rememberedBesideAcceptance: Int64 = 2
   private static let capacity = 1024
 
   private struct Entry {
     let refusal: PinEvaluation
-    let at: Int64
+    var until: Int64
   }
 
   /// What platforms report when a handshake is turned down.
@@ -94,15 +97,20 @@ package final class RecentRefusals: Sendable {
   package func note(_ refusal: PinEvaluation, failing host: HostName, at now: Int64) {
     byHost.withLock { entries in
       if entries.count >= Self.capacity {
-        entries = entries.filter { now - $0.value.at <= Self.remembered }
+        entries = entries.filter { now <= $0.value.until }
         if entries.count >= Self.capacity { entries.removeAll() }
       }
-      entries[host] = Entry(refusal: refusal, at: now)
+      entries[host] = Entry(refusal: refusal, until: now + Self.remembered)
     }
   }
 
-  /// The host was accepted: its errors have other causes from here on.
-  package func forget(_ host: HostName) { byHost.withLock { $0[host] = nil } }
+  /// The host was accepted: soon its errors have other causes. `now` as for ``note(_:failing:at:)``.
+  package func forget(_ host: HostName, at now: Int64) {
+    byHost.withLock { entries in
+      guard let until = entries[host]?.until else { return }
+      entries[host]?.until = min(until, now + Self.rememberedBesideAcceptance)
+    }
+  }
 
   /// The verdict that this error stands for.
   package func refusal(for error: any Error, at now: Int64) -> PinEvaluation? {
@@ -110,7 +118,7 @@ package final class RecentRefusals: Sendable {
     for _ in 0..<4 {
       guard let current = next else { break }
       if let host = Self.host(of: current),
-        let entry = byHost.withLock({ $0[host] }), now - entry.at <= Self.remembered
+        let entry = byHost.withLock({ $0[host] }), now <= entry.until
       {
         return entry.refusal
       }

@@ -128,6 +128,10 @@ package final class SessionDoor: Sendable {
       switch proofs.withLock({ $0.finding(about: facts, generation: generation) }) {
       case .judged: break
       case .told(let evaluation): transport.judge.record(evaluation)
+      case .unjudged(let host, _)
+      where facts.isReused && role == .unlisted && !transport.judge.lists(host):
+        // HTTP/2. What was judged for one host without an entry holds for all that the certificate covers.
+        break
       case .unjudged(let host, let why):
         isToFlush = giveUp(host, why, by: transport, at: now) || isToFlush
       case .judgeAgain(let proof):
@@ -153,14 +157,16 @@ package final class SessionDoor: Sendable {
     return proofs.withLock { $0.startFlush(for: host, at: now) }
   }
 
-  /// Judges what a host had shown by the pins of now, and keeps the proof if they accept it, or forgets it.
+  /// Judges what a host had shown by the pins of now, and renews the proof if they accept it. If not, it stays: each
+  /// request that went over its connection is judged again, and told.
   private func judgeAgain(_ proof: ConnectionProof, by transport: PinnedTransport) -> PinEvaluation
   {
     let (evaluation, generation) = judgement(by: transport).judged(proof.evidence, host: proof.host)
+    guard evaluation.decision == .accept else { return evaluation }
     let renewed = ConnectionProof(
       host: proof.host, evidence: proof.evidence, generation: generation,
       challenged: proof.challenged)
-    proofs.withLock { $0.replace(proof, by: evaluation.decision == .accept ? renewed : nil) }
+    proofs.withLock { $0.replace(proof, by: renewed) }
     return evaluation
   }
 

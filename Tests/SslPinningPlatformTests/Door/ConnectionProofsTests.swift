@@ -19,13 +19,15 @@ struct ConnectionProofsTests {
     let name: String
     /// Challenges accepted for `a.example`, in the order in which their verdicts came: when each arrived.
     var challenged: [Double] = [100]
+    /// Later ones, of newer pins.
+    var challengedSince: [Double] = []
     var generation: UInt64 = 7
     var url = "https://a.example/"
     var isReused = false
     /// When its handshake began and ended.
     var secured: Double? = 100
     var established: Double?
-    var hasBegun = true
+    var begun: Double? = 300
     var isAnswered = true
     var isCached = false
     let finding: Finding
@@ -64,6 +66,22 @@ struct ConnectionProofsTests {
     Row(
       name: "times that contradict each other", secured: 99.9, established: 0, finding: .judged),
     Row(name: "other pins", generation: 8, isReused: true, finding: .judgeAgain),
+    // It outlived the change: what was accepted since says nothing of the connection that it went over.
+    Row(
+      name: "other pins, and a newer connection that it cannot have gone over",
+      challengedSince: [200], generation: 8, isReused: true, begun: 150, finding: .judgeAgain),
+    Row(
+      name: "the same, the first on its connection", challengedSince: [200], generation: 8,
+      begun: 150, finding: .judgeAgain),
+    Row(
+      name: "other pins, and a newer connection", challengedSince: [200], generation: 8,
+      isReused: true, finding: .judged),
+    Row(
+      name: "other pins, a newer connection, and a system that names no time",
+      challengedSince: [200], generation: 8, isReused: true, begun: nil, finding: .judged),
+    Row(
+      name: "a connection that is older than all that is remembered",
+      challenged: (100..<140).map(Double.init), isReused: true, begun: 101, finding: .judged),
     Row(
       name: "no challenge for this host, HTTP/2", url: "https://b.example/", isReused: true,
       finding: unknownReused),
@@ -73,9 +91,9 @@ struct ConnectionProofsTests {
       finding: unknown),
     Row(
       name: "the same, and an answer without word of its request", url: "https://b.example/",
-      hasBegun: false, finding: unknown),
+      begun: nil, finding: unknown),
     Row(
-      name: "nothing left: its handshake was refused", url: "https://b.example/", hasBegun: false,
+      name: "nothing left: its handshake was refused", url: "https://b.example/", begun: nil,
       isAnswered: false, finding: .judged),
     Row(
       name: "a cache answered", url: "https://b.example/", isCached: true, finding: .judged),
@@ -103,7 +121,8 @@ struct ConnectionProofsTests {
       url: URL(string: row.url), isReused: row.isReused,
       secured: row.secured.map { Date(timeIntervalSince1970: $0) },
       established: row.established.map { Date(timeIntervalSince1970: $0) },
-      hasBegun: row.hasBegun, isAnswered: row.isAnswered, isCached: row.isCached)
+      begun: row.begun.map { Date(timeIntervalSince1970: $0) }, isAnswered: row.isAnswered,
+      isCached: row.isCached)
     switch proofs.finding(about: facts, generation: row.generation) {
     case .judged: return .judged
     case .judgeAgain(let proof):
@@ -120,6 +139,9 @@ struct ConnectionProofsTests {
   func table(row: Row) throws {
     var proofs = ConnectionProofs()
     for time in row.challenged { proofs.keep(try proof("a.example", challenged: time)) }
+    for time in row.challengedSince {
+      proofs.keep(try proof("a.example", challenged: time, generation: 8))
+    }
     #expect(try finding(&proofs, row) == row.finding)
   }
 
@@ -152,22 +174,31 @@ struct ConnectionProofsTests {
     #expect(try starts("a.example", at: 200))
   }
 
-  @Test("is forgotten after a second look that refused, unless there was another handshake")
+  @Test("is forgotten, or renewed, for one handshake alone")
   func replaced() throws {
     let (old, newer) = (
-      try proof("a.example", challenged: 100), try proof("a.example", challenged: 101)
+      try proof("a.example", challenged: 100), try proof("a.example", challenged: 200)
     )
-    let row = Row(name: "", secured: 100, finding: .judged)
+    // The first requests of the two connections.
+    let (first, second) = (
+      Row(name: "", secured: 100, established: 101, finding: .judged),
+      Row(name: "", secured: 200, established: 201, finding: .judged)
+    )
     var proofs = ConnectionProofs()
     proofs.keep(old)
     proofs.replace(old, by: nil)
-    #expect(try finding(&proofs, row) != .judged)
-    proofs.keep(old)
+    #expect(try finding(&proofs, first) == Self.unknown)
     proofs.keep(newer)
+    proofs.keep(old)
+    proofs.replace(newer, by: nil)
+    #expect(try finding(&proofs, first) == .judged)
+    proofs.keep(newer)
+    proofs.replace(old, by: try proof("a.example", challenged: 100, generation: 8))
+    #expect(try finding(&proofs, first) == .judgeAgain)
+    #expect(try finding(&proofs, second) == .judged)
     proofs.replace(old, by: nil)
-    #expect(try finding(&proofs, row) == .judged)
-    proofs.replace(newer, by: try proof("a.example", challenged: 101, generation: 8))
-    #expect(try finding(&proofs, row) == .judgeAgain)
+    #expect(try finding(&proofs, second) == .judged)
+    #expect(try finding(&proofs, first) == Self.resumed)
   }
 
   @Test("is remembered of the latest hosts, however many there are")

@@ -127,6 +127,13 @@ struct SessionScenarioTests {
       try scene.judge.pin([host: scene.bank], unlisted: .systemTrust)
       return try await scene.get(scene.session(.unlisted), other)
     },
+    Scenario("HTTP/2 between hosts without an entry", .answered) { scene in
+      try scene.judge.pin([host: scene.bank], unlisted: .systemTrust)
+      scene.process.servers[other]?.alsoServes = ["cdn.example"]
+      let session = scene.session(.unlisted)
+      #expect(try await scene.get(session, other).way == .answered)
+      return try await scene.get(session, "cdn.example")
+    },
   ]
 
   static let attacks: [Scenario] = [
@@ -170,6 +177,19 @@ struct SessionScenarioTests {
       try scene.judge.pin([host: scene.bank, other: scene.shop], unlisted: .systemTrust)
       return try await scene.get(session, other)
     },
+    Scenario(
+      "HTTP/2 to a host that is listed while its connection is kept",
+      expected: { system in
+        system.flushesInTime ? Result(way: .stopped, told: ["unjudged"]) : detected
+      },
+      run: { scene in
+        try scene.judge.pin([:], unlisted: .systemTrust)
+        scene.process.servers[host]?.alsoServes = [other]
+        let session = scene.session(.unlisted)
+        #expect(try await scene.get(session).way == .answered)
+        try scene.judge.pin([other: scene.shop], unlisted: .systemTrust)
+        return try await scene.get(session, other)
+      }),
     // The pin is removed while a connection is kept: closed once `flush` has run, else told.
     Scenario(
       "a kept connection after a removal",

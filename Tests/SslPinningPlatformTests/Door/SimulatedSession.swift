@@ -193,7 +193,8 @@ final class SimulatedSession {
   private func facts(_ url: URL, isReused: Bool, _ secured: Double) -> TransactionFacts {
     TransactionFacts(
       url: url, isReused: isReused, secured: Date(timeIntervalSince1970: secured),
-      established: Date(timeIntervalSince1970: secured + 0.5))
+      established: Date(timeIntervalSince1970: secured + 0.5),
+      begun: Date(timeIntervalSince1970: process.now + 1))
   }
 
   private func isAccepted(

@@ -61,11 +61,19 @@ struct RecentRefusalsTests {
     #expect(recent.refusal(for: error(), at: 161) == nil)
   }
 
-  @Test("is forgotten once the host was accepted")
+  @Test("is soon forgotten once the host was accepted, but not before its own error has come")
   func forgotten() throws {
-    try note()
-    recent.forget(try HostName("www.example.com"))
-    #expect(recent.refusal(for: error(), at: 100) == nil)
+    let host = try HostName("www.example.com")
+    try note(at: 100)
+    recent.forget(host, at: 100)
+    // Of two handshakes at one time: the error comes after both verdicts.
+    #expect(recent.refusal(for: error(), at: 102) == refusal)
+    #expect(recent.refusal(for: error(), at: 103) == nil)
+    // No acceptance makes it last longer.
+    recent.forget(host, at: 103)
+    #expect(recent.refusal(for: error(), at: 103) == nil)
+    try note(at: 104)
+    #expect(recent.refusal(for: error(), at: 164) == refusal)
   }
 
   @Test("stays findable however many other hosts are refused")
