@@ -146,7 +146,9 @@ struct SharedDocumentTests {
     }
   }
 
-  @Test("has every denial that one of them knows, also if the one that leads began with an older record")
+  @Test(
+    "has every denial that one of them knows, also if the one that leads began with an older record"
+  )
   func followerKnowsMore() async throws {
     let older = try #require(try await store.record(named: Self.file))
     let now = Self.now + 100

@@ -39,7 +39,8 @@ public struct StoreRepair: Sendable {
     } catch { throw .signer(error) }
     keys = try RegistryService.sealKeys(of: signer, configuration)
     do throws(StoreError) { base = try configuration.storage.open() } catch { throw .store(error) }
-    store = SealedStore(base, keys: keys, mark: RegistryService.mark(configuration, writing: .ifThere))
+    store = SealedStore(
+      base, keys: keys, mark: RegistryService.mark(configuration, writing: .ifThere))
     documents = configuration.documents
     self.signer = signer
     copies = LastCopies(

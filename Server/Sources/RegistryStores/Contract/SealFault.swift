@@ -41,7 +41,7 @@ extension SealFault: CustomStringConvertible {
         + " decided or signed; hint: put the right prv.pem back or, if the new one is meant,"
         + " ssl-pinning keys adopt \(own.base64)"
     case .broken(RecordName.store, .markUnreadable):
-      "\(SealMark.fileName) in tls.dir, which says what this server saw of the store, cannot be read: nothing is"
+      "sealed-store in tls.dir, which says what this server saw of the store, cannot be read: nothing is"
         + " decided or signed; hint: let the server's user read it or, if it is damaged,"
         + " ssl-pinning store reset \(RecordName.store) --take"
     case .broken(RecordName.store, let reason):

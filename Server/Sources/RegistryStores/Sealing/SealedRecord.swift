@@ -286,7 +286,9 @@ package final class SealMark: Sendable {
       let next = isOther ? new : state.seen?.raised(to: new) ?? new
       guard next != state.seen || state.problem != nil else { return }
       state.seen = next
-      guard let file, writing == .always || writing == .ifThere && state.bytes != nil else { return }
+      guard let file, writing == .always || writing == .ifThere && state.bytes != nil else {
+        return
+      }
       let bytes = Self.encode(next)
       do throws(FileError) {
         try file.write(bytes)

@@ -242,7 +242,9 @@ struct ReplayedStoreTests {
     await stage.end()
   }
 
-  @Test("is told by the operator's command if it goes on being refused for a mark that cannot be written")
+  @Test(
+    "is told by the operator's command if it goes on being refused for a mark that cannot be written"
+  )
   func unwritableMark() async throws {
     let stage = try await Stage()
     await stage.server.service.stop()
