@@ -11,6 +11,7 @@ struct SignSwapTests {
   private static let shown = Format2Stage.pin
   private static let new = Format2Stage.otherPin
   private static let third = SPKIPin(computed: Digest.sha256([3])).base64
+  private static let fourth = SPKIPin(computed: Digest.sha256([4])).base64
 
   /// The ways to begin with a list, and to go on from it.
   enum Form: CaseIterable, Sendable {
@@ -111,6 +112,41 @@ struct SignSwapTests {
     let outcome = try await stage.run(line(.statement) + " --deny \(Self.shown)")
     #expect(outcome.exitCode == code, "\(outcome.stderr)")
     #expect(outcome.stderr.contains(says ?? "leaf pins") == (says != nil), "\(outcome.stderr)")
+  }
+
+  @Test(
+    "is told where a denial takes all leaf or all CA pins, also where the others are enough",
+    arguments: [
+      ("any", Self.shown, "leaf"), ("all", Self.shown, "leaf"), ("any", Self.third, "CA"),
+      ("all", Self.third, "CA"),
+    ], [true, false])
+  func deniedRole(denial: (match: String, pin: String, role: String), isLast: Bool) async throws {
+    let stage = try await stage(.statement, [])
+    func settings(_ pins: [String]) throws {
+      let ca = pins.map { "\"\($0)\"" }.joined(separator: ",")
+      try stage.directory.write(
+        #"{"hosts":[{"domainName":"a.example","ca":[\#(ca)],"match":"\#(denial.match)"}]}"#,
+        to: "settings.json")
+    }
+    let line = line(.statement) + " --statement settings.json"
+    try settings([Self.third])
+    try write(["a.example S"], to: stage)
+    try await stage.must(line)
+    try stage.directory.write(
+      [UInt8](try Data(contentsOf: stage.directory.file("app.json"))), to: "before.json")
+    try settings(isLast ? [Self.third] : [Self.third, Self.fourth])
+    try write(isLast ? ["a.example S"] : ["a.example S", "a.example N"], to: stage)
+    let outcome = try await stage.run(line + " --deny \(denial.pin)")
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    let verified = try await stage.run("verify --key pub.pem app.json --previous before.json")
+    #expect(verified.exitCode == 0, "\(verified.stderr)")
+    // Where nobody is let in any more, that is told.
+    let says =
+      isLast && denial.match == "all"
+      ? "a.example has no " : "all \(denial.role) pins that a.example had are denied from now on"
+    for told in [outcome.stderr, verified.stderr] {
+      #expect(told.contains("warning: ") && told.contains(says), "\(told)")
+    }
   }
 
   @Test("in two steps is told at the first, which no later list knows of", arguments: Form.allCases)

@@ -17,8 +17,8 @@ struct VerifyServedTests {
     [UInt8](try Data(contentsOf: stage.directory.file(name)))
   }
 
-  @Test("--after refuses what clients have passed: signed after a backup, it is a fork or older")
-  func after() async throws {
+  @Test("--previous refuses what clients have passed: signed after a backup, it is a fork or older")
+  func passed() async throws {
     let stage = try Format2Stage()
     try await stage.makeDocument()
     try stage.directory.write(bytes(stage, "app.json"), to: "backup.json")
@@ -26,7 +26,7 @@ struct VerifyServedTests {
     let served = try bytes(stage, "app.json")
     let server = try LocalHTTPServer { _ in HTTPResponse(body: served) }
     let url = "http://127.0.0.1:\(server.port)/app.json"
-    let verify = "verify --key pub.pem \(Self.at) backup.json --registry-name app.json --after"
+    let verify = "verify --key pub.pem \(Self.at) backup.json --registry-name app.json --previous"
     // The backup itself, one more (2, where clients are at 3), and another 3.
     for says in ["older", "older", "another"] {
       for held in ["app.json", url] {
@@ -43,7 +43,8 @@ struct VerifyServedTests {
     let missing = try await stage.run("\(verify) nowhere.json")
     #expect(missing.exitCode == 3, "\(missing.stderr)")
     try stage.directory.write("{}", to: "empty.json")
-    #expect(try await stage.run("\(verify) empty.json").exitCode == 1)
+    let empty = try await stage.run("\(verify) empty.json")
+    #expect(empty.exitCode == 1 && empty.stderr.contains("is nothing that such clients hold"))
   }
 
   @Test("of a URL looks at the mirrors, and warns of one that is silent, older or something else")

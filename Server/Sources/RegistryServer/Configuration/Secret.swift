@@ -22,7 +22,8 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 /// The name of a data source without what must not be seen.
 ///
 /// - In a URL the password, which ends at the last `@` before the host: passwords contain `@`, `:`
-///   and `/` that nobody encoded, and masking more than the password is no harm.
+///   and `/` that nobody encoded, and masking more than the password is no harm. Where a query and an `@` behind it
+///   could as well be parts of one, all is masked: libpq takes `postgres://host/db?password=a@b`.
 /// - In a query, and in libpq's `key=value` form (PostgreSQL 15 §34.1.1.1), the value of every key
 ///   but those that are known to name no secret: a misspelt `pasword` is one. A value in quotes ends with its quote.
 /// - What is none of both, and may have been meant as such, has its password before an `@`, behind a colon that no
@@ -35,7 +36,14 @@ public struct MaskedDSN: Sendable, Hashable, CustomStringConvertible {
   public init(_ dsn: String) {
     if let scheme = dsn.firstRange(of: "://") {
       let (head, rest) = (dsn[..<scheme.upperBound], dsn[scheme.upperBound...])
-      let query = rest.lastIndex(of: "@").map { rest[$0...] } ?? rest[...]
+      let at = rest.lastIndex(of: "@")
+      if let user = at.map({ rest[..<$0] }), let mark = user.firstIndex(of: "?"),
+        user[mark...].contains("=")
+      {
+        description = head + Secret.mask
+        return
+      }
+      let query = at.map { rest[$0...] } ?? rest[...]
       let start = query.firstIndex(of: "?") ?? query.endIndex
       description =
         head + Self.authority(rest[..<start]) + Self.masked(rest[start...], separators: "&?;")
@@ -105,10 +113,12 @@ public struct MaskedDSN: Sendable, Hashable, CustomStringConvertible {
       rest = rest.dropFirst(after.count)
       let value = value(rest, separators: separators)
       rest = rest.dropFirst(value.count)
-      // What is no word is a part of a path.
+      // What is no word is a part of a path. A URL may have letters percent-encoded.
       let isHarmless =
-        harmless.contains(key.lowercased())
-        || !key.allSatisfy({ $0.isLetter || "_-".contains($0) }) || key.isEmpty
+        harmless.contains(key.lowercased()) || key.isEmpty
+        || !key.allSatisfy {
+          $0.isLetter || $0.isHexDigit && key.contains("%") || "_-%".contains($0)
+        }
       out += gap + "=" + after + (isHarmless ? value : Secret.mask[...])
     }
     return out

@@ -11,9 +11,8 @@ enum Verify {
   private static let strict = Flag(
     "--strict", "exit 1 where anything is warned of: entries or hosts that clients cannot use")
   private static let previous = Flag.text(
-    "--previous", "FILE", "the document before: warn of what this one does to the hosts there")
-  private static let after = Flag.text(
-    "--after", "FILE|URL", "what clients may hold: whether they would go on from it to this one")
+    "--previous", "FILE|URL",
+    "what clients may hold: whether they would go on from it, and what becomes of the hosts there")
   private static let timeout = Flag.seconds(
     "--timeout", "for fetching a URL, in all; 10 by default")
 
@@ -22,7 +21,7 @@ enum Verify {
     argument: Argument(
       placeholder: "FILE|URL", help: "the document; https, or http to this machine", count: .one),
     flags: RegistryTrustArguments.flags + [
-      at.description, after.description, previous.description, strict.description,
+      at.description, previous.description, strict.description,
       json.description, TrustArguments.ca.description, timeout.description,
     ],
     notes: [
@@ -35,11 +34,10 @@ enum Verify {
       "Of a URL, URL/statement is fetched as well, which clients ask for first: one that is not the\n"
         + "document's own is warned of. There may be none. So are its mirrors, and one is warned of that is\n"
         + "silent, or has another statement.",
-      "With --previous it is told what becomes of servers and hosts that the document before lets in, as sign\n"
-        + "tells it: leaf pins that are replaced or forgotten, hosts that are left out. Nobody's signature is\n"
-        + "looked at there, and clients may have an older one.",
-      "A document that was signed after a backup may have a number that clients have passed. Before it is\n"
-        + "published, --after with the URL, or a copy of what is served, tells: exit code 1.",
+      "--previous is the URL, or a copy of what is served, before the document takes its place. One that clients\n"
+        + "would refuse after it gives exit code 1: a document that was signed after a backup may have a number that\n"
+        + "they have passed. Else it is told what becomes of servers and hosts that the one before lets in, as sign\n"
+        + "tells it: leaf pins that are replaced or forgotten, hosts that are left out.",
       "Warnings go to standard error and change nothing: the document is believed, and so are its other\n"
         + "entries. For CI, --strict makes them a no.",
     ],
@@ -49,15 +47,7 @@ enum Verify {
     let place = invocation.arguments.first ?? InputFile.standardInput
     let trust = try TrustArguments.read(invocation)
     let shipped = try RegistryTrustArguments(invocation, place: place)
-    let served =
-      place.contains("://")
-      ? try ServedRegistry(place, trust: trust, timeout: invocation[timeout] ?? 10) : nil
-    let bytes: [UInt8]
-    if let served {
-      bytes = try await served.document()
-    } else {
-      bytes = try InputFile.read(place, limit: RegistryLimits.standard.maximumBytes)
-    }
+    let (bytes, served) = try await read(place, trust, invocation)
     let now = invocation[at] ?? Int64(Date().timeIntervalSince1970)
     let registryTrust = try shipped.trust(for: bytes)
     let trusted: TrustedRegistry
@@ -71,12 +61,11 @@ enum Verify {
       }
       throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)")
     }
-    if let held = invocation[after] {
-      try await check(
-        bytes, after: held, under: try shipped.trust(for: bytes), trust, invocation, at: now)
-    }
-    let since = try invocation[previous].map { (path) throws(CommandFailure) in
-      try changes(to: trusted, since: path, at: now)
+    var changes: [String] = []
+    if let place = invocation[previous] {
+      let held = try await read(place, trust, invocation).bytes
+      changes = try Self.changes(
+        from: held, place, to: trusted, bytes, try shipped.trust(for: held), at: now)
     }
     var elsewhere: [String] = []
     if let served {
@@ -87,7 +76,7 @@ enum Verify {
     do throws(PolicyError) {
       report = try RegistryReport(
         trusted, at: now, Format1Signature(of: bytes, by: shipped.format1Key),
-        newestKeySet(of: bytes), elsewhere + (since ?? []))
+        newestKeySet(of: bytes), elsewhere + changes)
     } catch { throw .no("\(InputFile.name(of: place)) makes no policy: \(error)") }
     if invocation[json] {
       try Terminal.write(report.json)
@@ -99,38 +88,34 @@ enum Verify {
     return invocation[strict] && !report.problems.isEmpty ? .no : .yes
   }
 
-  /// What becomes of the hosts of an older document.
-  private static func changes(
-    to trusted: TrustedRegistry, since path: String, at now: Int64
-  ) throws(CommandFailure) -> [String] {
-    guard let document = PublishedDocument(try InputFile.json(path), path),
-      let before = document.list(under: try document.statement(of: document.registry ?? ""))
-    else { throw .no("\(path) is no document of a registry with a usable key") }
-    let next = StatedList(list: trusted.registry, statement: trusted.statement)
-    return try HostChanges(from: [before], to: next, at: now).told(.init(trusted.statement))
+  /// A document, and where it is served if it is.
+  private static func read(
+    _ place: String, _ trust: TrustMode, _ invocation: Invocation
+  ) async throws(CommandFailure) -> (bytes: [UInt8], served: ServedRegistry?) {
+    guard place.contains("://") else {
+      return (try InputFile.read(place, limit: RegistryLimits.standard.maximumBytes), nil)
+    }
+    let served = try ServedRegistry(place, trust: trust, timeout: invocation[timeout] ?? 10)
+    return (try await served.document(), served)
   }
 
-  /// Refuses a document that clients would not take in place of the one that they hold.
-  private static func check(
-    _ bytes: [UInt8], after place: String, under registryTrust: RegistryTrust, _ trust: TrustMode,
-    _ invocation: Invocation, at now: Int64
-  ) async throws(CommandFailure) {
-    let held: [UInt8]
-    if place.contains("://") {
-      held = try await ServedRegistry(place, trust: trust, timeout: invocation[timeout] ?? 10)
-        .document()
-    } else {
-      held = try InputFile.read(place, limit: RegistryLimits.standard.maximumBytes)
-    }
+  /// What becomes of the hosts of a document that clients hold, if they go on from it.
+  private static func changes(
+    from held: [UInt8], _ place: String, to next: TrustedRegistry, _ bytes: [UInt8],
+    _ trust: RegistryTrust, at now: Int64
+  ) throws(CommandFailure) -> [String] {
+    let name = InputFile.name(of: place)
+    let before: TrustedRegistry
     do throws(RegistryError) {
-      let registry = try TrustedRegistry(bundled: held, under: registryTrust, at: now)
-      if let refusal = registry.update(with: bytes, under: registryTrust, at: now).refusal {
-        throw refusal
-      }
-    } catch {
-      throw .no(
-        "clients that hold \(InputFile.name(of: place)) would refuse it: \(error.toldToOperators)")
+      before = try TrustedRegistry(bundled: held, under: trust, at: now)
+    } catch { throw .no("\(name) is nothing that such clients hold: \(error.toldToOperators)") }
+    if let refusal = before.update(with: bytes, under: trust, at: now).refusal {
+      throw .no("clients that hold \(name) would refuse it: \(refusal.toldToOperators)")
     }
+    return try HostChanges(
+      from: [StatedList(list: before.registry, statement: before.statement)],
+      to: StatedList(list: next.registry, statement: next.statement), at: now
+    ).told(.init(next.statement))
   }
 
   /// The newest key set of a document that was accepted: so all of them are believed.

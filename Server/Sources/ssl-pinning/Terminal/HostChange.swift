@@ -34,8 +34,8 @@ struct HostChange {
   let isOpen: Bool
   /// Whether every server is refused now.
   let isRefused: Bool
-  /// Whether keys that are shown are denied now, each of them.
-  let isDenied: Bool
+  /// The roles in which it had keys that are denied now, all of them: of leaf keys those that are shown.
+  let deniedRoles: Set<PinEvaluation.PinRole>
   /// Whether no listed pattern matches it any more: new clients refuse it.
   let isUnlisted: Bool
   /// Whether the next list has the pattern, and whether with leaf pins.
@@ -64,6 +64,12 @@ struct HostChange {
 
   /// Whether a list that leaves the pattern out has no leaf key at all that served its host.
   var isCutOff: Bool { isForgotten && losesAll && served.isDisjoint(with: leaves) }
+
+  /// Whether servers are refused that were let in by a key of the role, since all of them are denied. A host that
+  /// refuses every server is told as that.
+  func isCutOff(byDenialOf role: PinEvaluation.PinRole) -> Bool {
+    deniedRoles.contains(role) && !lost.isEmpty && !isRefused && !isRemoved
+  }
 
   /// Whether servers get along with some of the leaf keys that were shown, by another pattern.
   var isShortened: Bool {

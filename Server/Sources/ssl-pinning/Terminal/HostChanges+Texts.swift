@@ -18,10 +18,12 @@ extension HostChanges {
   }
 
   /// Hosts at which other leaf pins take the place of all. A statement can deny: what it denies by its name is meant.
-  var replaced: String { names { $0.isReplaced && !$0.isDenied } }
+  var replaced: String { names { $0.isReplaced && !$0.deniedRoles.contains(.leaf) } }
 
   /// The same, with patterns that are left out and have no key of theirs left.
-  var cutOff: String { names { ($0.isReplaced || $0.isCutOff) && !$0.isDenied } }
+  var cutOff: String {
+    names { ($0.isReplaced || $0.isCutOff) && !$0.deniedRoles.contains(.leaf) }
+  }
 
   /// Patterns without leaf pins of their own whose hosts a listed pattern matches, and all of whose keys are gone.
   var forgotten: String { names(\.isForgotten) }
@@ -45,15 +47,16 @@ extension HostChanges {
       + takenBack.map { "the statement takes back \($0)" }
   }
 
-  /// Of all leaf pins of a host, denied at once: its servers may show none of the others yet.
+  /// Of all leaf or CA pins of a host, denied at once: its servers may show none of the others yet.
   var denied: [String] {
-    let names = names { ($0.isReplaced || $0.isCutOff) && $0.isDenied }
-    return names.isEmpty
-      ? []
-      : [
-        "all leaf pins that \(names) had are denied from now on, and servers that show no other key that is listed"
-          + " are refused at once; hint: do they show one of the new keys?"
-      ]
+    let roles: [(PinEvaluation.PinRole, String)] = [(.leaf, "leaf"), (.ca, "CA")]
+    return roles.compactMap { role, text in
+      let names = names { $0.isCutOff(byDenialOf: role) }
+      return names.isEmpty
+        ? nil
+        : "all \(text) pins that \(names) had are denied from now on, and servers with one of them in their chain are"
+          + " refused at once; hint: do they show other keys by now?"
+    }
   }
 
   /// Of servers that need another role.

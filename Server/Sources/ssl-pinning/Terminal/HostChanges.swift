@@ -130,7 +130,7 @@ private struct Step {
       shown: shown, leaves: after.counting(entry?.leaf), needed: needed(was, hadLeaves, hadCA),
       isOpen: isOpen,
       isRefused: after.policy.refusalOfAll(host, at: after.time) != nil,
-      isDenied: shown.isSubset(of: after.policy.denied),
+      deniedRoles: deniedRoles(shown, hadCA),
       isUnlisted: new.entry(for: host) == nil, isListed: isListed,
       hasLeaf: withLeaf.contains(pattern), isRemoved: removed.contains(pattern),
       narrowed: !isListed || isOpen
@@ -150,6 +150,14 @@ private struct Step {
       ([nil] + ca).map { HostChange.Chain(leaf: leaf, ca: $0) }
     }
     return Set(chains.filter { before.accepts($0, host) && !after.accepts($0, host) })
+  }
+
+  private func deniedRoles(
+    _ leaves: Set<SPKIPin>, _ ca: Set<SPKIPin>
+  ) -> Set<PinEvaluation.PinRole> {
+    let roles: [(PinEvaluation.PinRole, Set<SPKIPin>)] = [(.leaf, leaves), (.ca, ca)]
+    return Set(
+      roles.filter { !$0.1.isEmpty && $0.1.isSubset(of: after.policy.denied) }.map { $0.0 })
   }
 
   /// The roles without which no server was let in.
