@@ -82,11 +82,11 @@ public struct CandidateKey: Sendable, Hashable {
     }
   }
 
-  /// How many of these see it at one moment, and have seen it so many times. Whoever walks from one point to the next
-  /// is no quorum.
+  /// How many of these saw it in the last probe, and have seen it so many times. Whoever walks from one point to the
+  /// next is no quorum. Times do not tell probes apart: they stand still while a clock that was set back catches up.
   func voices(among vantages: Set<String>, probes needed: Int) -> Int {
-    vantages.count { vantage in
-      witnesses[vantage].map { $0.probes >= needed && $0.lastSeen == lastSeen } ?? false
+    Set(paths.keys.map(\.vantage)).count { vantage in
+      vantages.contains(vantage) && (witnesses[vantage]?.probes ?? 0) >= needed
     }
   }
 
@@ -160,8 +160,8 @@ public struct ConfirmationRule: Sendable, Hashable {
 
 /// What a decision takes into account beside the endpoint's own past.
 public struct DecisionContext: Sendable {
-  /// Whether the hosts that the endpoint speaks of have published keys of other endpoints: then its
-  /// first key joins a list, and must be confirmed as if it had changed.
+  /// Whether the hosts that the endpoint speaks of have published keys of other endpoints, while none of its own was
+  /// seen: then its first key joins a list, and must be confirmed as if it had changed.
   public var isListed = false
   /// Which of the keys that were just seen those endpoints have: one of these is no new key for the hosts.
   public var listedPins: Set<SPKIPin> = []

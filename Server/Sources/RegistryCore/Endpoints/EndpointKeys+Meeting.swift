@@ -105,7 +105,7 @@ extension EndpointKeys {
     {
       return true
     }
-    if keys.isEmpty, context.isListed {
+    if context.isListed, keys.isEmpty || authorities.isEmpty {
       return behind.contains(where: context.listedAuthorities.contains)
     }
     return authorities.isEmpty || behind.contains { authorities[$0] != nil }

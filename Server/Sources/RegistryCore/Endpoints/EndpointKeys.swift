@@ -4,7 +4,8 @@ import SslPinningRules
 ///
 /// - The first key is published after one probe with a valid chain and the right name: with nothing
 ///   published yet there is no list that it could break into. If other endpoints have keys for the
-///   same hosts there is one, and a first key that none of them has counts as changed.
+///   same hosts there is one, and a first key that none of them has counts as changed: also if a key was announced
+///   here, which says nothing of a CA.
 /// - A *changed* key is published beside the old ones only after the configured number of probes each
 ///   showed it, with a valid chain and the right name. A probe that shows a published key in between does
 ///   not count against it (behind a load balancer both answer in turn); a probe that shows nothing but
@@ -124,6 +125,9 @@ public struct EndpointKeys: Sendable, Hashable {
           && candidate.reasons.allSatisfy { $0 == .massChange || $0 == .vantagePoints }
     }
   }
+
+  /// Whether no probe has shown a published key yet: one that was only announced says nothing of a CA.
+  package var isUnseen: Bool { keys.allSatisfy { $0.staged != nil } }
 
   /// The keys that wait for more than probes.
   public var held: [SPKIPin: CandidateKey] { candidates.filter(\.value.isHeld) }

@@ -59,7 +59,7 @@ extension DocumentCoordinator {
     of endpoint: WatchedEndpoint, _ endpointKeys: EndpointKeys, _ probe: ProbeResult
   ) -> DecisionContext {
     var context = DecisionContext()
-    context.isListed = endpointKeys.keys.isEmpty && listed.overlaps(endpoint.id, endpoint.patterns)
+    context.isListed = endpointKeys.isUnseen && listed.overlaps(endpoint.id, endpoint.patterns)
     if context.isListed { addListed(probe, of: endpoint, to: &context) }
     context.approval = endpoint.approval ?? settings.approval
     context.vantages = settings.vantages

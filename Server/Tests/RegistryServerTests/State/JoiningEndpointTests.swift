@@ -79,4 +79,30 @@ import Testing
     #expect(server.log.events("key_held").count == 1)
     await server.service.stop()
   }
+
+  @Test(
+    "is judged by their CAs also beside a key of its own that was announced and never seen",
+    arguments: [100, 101] as [UInt8])
+  func besideStaged(authority: UInt8) async throws {
+    let service = try await AdministeredService.running(
+      keys: """
+        [{fqdn: a.test, domainName: x.test, file: all.json},
+         {fqdn: b.test, domainName: x.test, file: all.json}]
+        """)
+    let server = service.scripted
+    server.observer.show(LedgerBench.probe([(LedgerBench.here, "", .key(1))]), at: "a.test")
+    await server.service.probe("a.test")
+    let staged = try await service.call(
+      "POST", "/documents/all.json/endpoints/b.test%3A443/stage", #"{"pin":"\#(pin(9).base64)"}"#)
+    #expect(staged.changes == ["key_staged"])
+    server.observer.show(
+      LedgerBench.probe([(LedgerBench.here, "", .key(2, under: authority))]), at: "b.test")
+    await server.service.probe("b.test")
+    let document = try #require(server.service.currentDocument("all.json"))
+    let text = String(decoding: document.bytes, as: UTF8.self)
+    #expect(text.contains(pin(1).base64) && text.contains(pin(9).base64))
+    // The key of a.test is under 100.
+    #expect(text.contains(pin(2).base64) == (authority == 100))
+    await service.stop()
+  }
 }

@@ -48,14 +48,17 @@ import Testing
     #expect(bench.keys == [1, 2])
   }
 
-  @Test("vouch for a new CA at one moment: whoever walks from one to the next is no quorum")
-  func walking() {
+  /// A clock that was set back has the newest time stand still until it has caught up.
+  @Test(
+    "vouch for a new CA in one probe: whoever walks from one to the next is no quorum, also while time stands still",
+    arguments: [2, 0] as [Int64])
+  func walking(pause: Int64) {
     let new = LedgerBench.Answer.key(2, under: 101)
     var bench = Self.settled(quorum: 2)
     for view in [
       Self.view(.key(1), new, .silent, .silent), Self.view(.key(1), .silent, new, .silent),
       Self.view(.key(1), .silent, .silent, new), Self.view(new, .silent, .silent, .silent),
-    ] { bench.see(view, 3) }
+    ] { bench.see(view, 3, every: pause) }
     #expect(bench.keys == [1])
     #expect(bench.endpointKeys.held[pin(2)]?.reasons.contains(.newIssuer) == true)
     bench.see(Self.view(new, new, .silent, .silent))
