@@ -1,5 +1,3 @@
-import SslPinningRules
-
 #if canImport(Security)
   import Foundation
   import SslPinningRules

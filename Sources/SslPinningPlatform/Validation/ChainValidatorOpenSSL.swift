@@ -1,5 +1,3 @@
-import SslPinningRules
-
 #if os(Linux)
   import CSslPinningOpenSSL
   import SslPinningRules

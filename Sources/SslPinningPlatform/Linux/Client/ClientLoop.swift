@@ -1,5 +1,3 @@
-import SslPinningRules
-
 #if os(Linux)
   import CSslPinningCurl
   import CSslPinningShims
