@@ -137,7 +137,7 @@ extension InterceptingProxy: Attacker {
   var bytesRead: Int { plaintextBytes }
   var connections: Int { handshakesCompleted + handshakesFailed }
 
-  /// Waits briefly: on loopback, what is still in progress arrives at once.
+  /// Waits until the counters stop changing: on loopback, what is still in progress arrives at once.
   func settle() async -> Bool {
     var (before, calm) = (-1, 0)
     for _ in 0..<1000 {
