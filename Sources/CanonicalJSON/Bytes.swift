@@ -1,9 +1,9 @@
-/// Bytes that stand somewhere else, read with a check of every index.
+/// A view of bytes stored elsewhere, with a check of every index.
 ///
-/// - Hazard: valid for as long as the storage that it was made from, inside that one's
-///   `withUnsafeBufferPointer`. Never keep one.
-/// - `Span` is the same with a lifetime that the compiler watches. It is not used here, because it costs an app
-///   with a minimum below Apple's systems 26 one more library.
+/// - Hazard: valid only inside the `withUnsafeBufferPointer` of the storage from which it was made. Never
+///   store one.
+/// - `Span` does the same with a lifetime that the compiler checks. It is not used, because it adds a library to
+///   apps whose minimum is below version 26 of Apple's systems.
 struct Bytes {
   private let buffer: UnsafeBufferPointer<UInt8>
 
@@ -14,19 +14,19 @@ struct Bytes {
 
   @inline(__always)
   subscript(index: Int) -> UInt8 {
-    // The buffer's own check stands in debug builds only.
+    // The buffer checks its index in debug builds only.
     precondition(index >= 0 && index < buffer.count, "no such byte")
     return buffer[index]
   }
 
-  /// A part of the bytes, counted from its own beginning.
+  /// A part of the bytes, indexed from its own beginning.
   @inline(__always)
   func extracting(_ range: Range<Int>) -> Bytes {
     precondition(range.lowerBound >= 0 && range.upperBound <= buffer.count, "no such bytes")
     return Bytes(UnsafeBufferPointer(rebasing: buffer[range]))
   }
 
-  /// Eight bytes from this place on as a number, the first byte lowest.
+  /// Eight bytes at this index as a little-endian number.
   @inline(__always)
   func word(at index: Int) -> UInt64 {
     precondition(index >= 0 && index <= buffer.count - 8, "no such bytes")
@@ -39,10 +39,10 @@ struct Bytes {
   func withUnsafeBufferPointer<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R { body(buffer) }
 }
 
-/// A string that is equal to another only when their UTF-8 bytes are.
+/// A string that equals another only if their UTF-8 bytes are the same.
 ///
-/// `String`'s own equality is Unicode's canonical equivalence, under which two members of a JSON
-/// object, or two host names, that differ on the wire would pass for one.
+/// `String` compares by Unicode's canonical equivalence, under which two member names, or two host names,
+/// that differ on the wire would be the same.
 struct ByteString: Hashable {
   let string: String
 
@@ -57,13 +57,13 @@ struct ByteString: Hashable {
 
   func hash(into hasher: inout Hasher) {
     string.withBytes { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-    // 0xFF stands in no UTF-8 text, so that two strings in a row never hash as another two.
+    // 0xFF never occurs in UTF-8, so it separates consecutive strings unambiguously.
     hasher.combine(0xFF as UInt8)
   }
 }
 
 extension String {
-  /// Hands over the UTF-8 bytes, without a copy wherever the string stores them so.
+  /// Calls `body` with the UTF-8 bytes, without a copy if the string stores them contiguously.
   func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
     utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)
   }

@@ -1,9 +1,9 @@
 /// The RFC 8785 form of a document: strict I-JSON (RFC 7493) in, the bytes that signatures cover out.
 ///
-/// Nothing is decoded on the way but what canonical form demands, so members nobody here knows are kept.
+/// Only what canonical form requires is decoded, so unknown members are kept.
 ///
 /// - Parameters:
-///   - bytes: the document in UTF-8, without a byte order mark; any value may stand at the top.
+///   - bytes: the document in UTF-8, without a byte order mark; the top may be any value.
 ///   - limits: its greatest size and depth.
 /// - Returns: the canonical bytes; canonicalizing them again changes nothing.
 /// - Throws: the first offence, with its byte offset.
@@ -13,7 +13,7 @@ public func canonicalize(
   try bytes.withUnsafeBufferPointer { (buffer) throws(JSONError) in
     var parser = JSONParser(limits: limits)
     try parser.parse(Bytes(buffer))
-    // A double's text has 24 bytes at most and need not be longer in the document than three.
+    // Canonical form can turn a double of three bytes into at most 24.
     var writer = CanonicalWriter(reserving: buffer.count + 24 * parser.tape.doubles)
     writer.write(parser.tape, Bytes(buffer))
     return writer.bytes
@@ -56,7 +56,7 @@ struct CanonicalWriter {
   /// An array or object of the tape that is being written.
   private struct Container {
     let end: Int
-    /// The token of the next element or name, or, where names came unsorted, its place in `order`.
+    /// The token of the next element or name or, if the names came unsorted, its place in `order`.
     var next: Int
     let isObject: Bool
     let isReordered: Bool
@@ -93,7 +93,7 @@ struct CanonicalWriter {
     }
   }
 
-  /// Writes one token; for an array or object that is its bracket, and what must follow is returned.
+  /// Writes one token. For an array or object that is its opening bracket; the container is returned.
   private mutating func write(
     scalarOrOpening index: Int, of tape: borrowing JSONTape, _ document: Bytes
   ) -> Container? {
@@ -138,8 +138,7 @@ struct CanonicalWriter {
     string.withBytes { writeEscaped($0) }
   }
 
-  /// RFC 8785 section 3.2.2.2: the short escapes, `\u00xx` for the other control characters, all else
-  /// as it is.
+  /// RFC 8785 section 3.2.2.2: short escapes, `\u00xx` for other control characters, everything else as it is.
   private mutating func writeEscaped(_ text: UnsafeBufferPointer<UInt8>) {
     bytes.append(UInt8(ascii: "\""))
     var written = 0
@@ -173,7 +172,7 @@ struct CanonicalWriter {
 extension JSONObject {
   /// The members in the order of RFC 8785 section 3.2.3.
   var membersInCanonicalOrder: [Member] {
-    // Whoever writes much writes it in order, and sorting costs as much as writing.
+    // Large objects are usually in order already, and sorting costs as much as writing.
     let isInOrder = zip(members, members.dropFirst()).allSatisfy(Self.isBefore)
     return isInOrder ? members : members.sorted(by: Self.isBefore)
   }
@@ -188,8 +187,8 @@ extension JSONObject {
 /// ECMAScript's `Number::toString` (ECMA-262 section 6.1.6.1.20), which RFC 8785 section 3.2.2.3
 /// prescribes.
 ///
-/// Swift's own `description` finds the same digits, the shortest that read back as the number and of
-/// those the closest; only where it puts the point and the exponent differs.
+/// Swift's `description` finds the same digits: the shortest that read back as the number, and the closest
+/// of those. Only the place of the point and the exponent differs.
 enum NumberLayout {
   /// Appends a finite number that is not `-0`.
   static func write(_ value: Double, to bytes: inout [UInt8]) {
@@ -233,7 +232,7 @@ enum NumberLayout {
     return (significand, scale)
   }
 
-  /// The layouts of the specification; `point` is its n, the number of digits its k.
+  /// The layouts of the specification; `point` is the n there, and the number of digits is k.
   private static func lay(_ digits: String.UTF8View, point: Int, to bytes: inout [UInt8]) {
     let zero = UInt8(ascii: "0")
     if digits.count <= point, point <= 21 {
@@ -259,14 +258,14 @@ enum NumberLayout {
   }
 }
 
-/// The order of RFC 8785 section 3.2.3, that of the names' UTF-16 code units, found on UTF-8 bytes.
+/// The order of RFC 8785 section 3.2.3, by UTF-16 code units, computed from UTF-8 bytes.
 ///
-/// Both orders agree but for one thing: characters beyond U+FFFF are surrogates (0xD800 and up) in
-/// UTF-16, and so come *before* U+E000 to U+FFFF, though their UTF-8 lead bytes (0xF0 and up) are
-/// greater than those (0xEE and 0xEF). So those two lead bytes are moved above all others, and bytes
-/// compared: continuation bytes and shorter characters lie below either way.
+/// The two orders differ in one case: characters beyond U+FFFF are surrogates (0xD800 and up) in UTF-16,
+/// and so come *before* U+E000 to U+FFFF, although their UTF-8 lead bytes (0xF0 and up) are greater than
+/// 0xEE and 0xEF. So bytes are compared with these two lead bytes moved above all others; continuation
+/// bytes and shorter characters are below them either way.
 enum UTF16Order {
-  /// Negative, zero or positive as the left text comes before, is, or comes after the right one.
+  /// Negative, zero or positive if the left text comes before, equals or comes after the right one.
   /// Both must be well-formed UTF-8.
   static func compare(_ left: Bytes, _ right: Bytes) -> Int {
     let shared = min(left.count, right.count)
@@ -279,8 +278,8 @@ enum UTF16Order {
     return left.count - right.count
   }
 
-  /// A text's first eight bytes as a number: of two texts with different numbers, the one with the
-  /// smaller comes first. Equal numbers decide nothing.
+  /// A text's first eight bytes as a number. Of two texts with different numbers, the one with the smaller
+  /// number comes first; equal numbers decide nothing.
   static func prefix(_ text: Bytes) -> UInt64 {
     var prefix: UInt64 = 0
     for index in 0..<min(text.count, 8) { prefix = prefix << 8 | UInt64(rank(text[index])) }

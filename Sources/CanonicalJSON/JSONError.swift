@@ -1,8 +1,8 @@
 /// Why a document is not I-JSON (RFC 7493), and where.
 ///
-/// Every case carries the byte offset of the offence in the document, counted from 0. The first
-/// offence in reading order is reported; only members that stand twice are found when their object
-/// closes, so an offence inside that object, after the second of the two, comes first.
+/// Every case carries the byte offset of the offence in the document, counted from 0. The first offence
+/// in reading order is reported, with one exception: duplicate members are found when their object
+/// closes, so another offence inside that object is reported first.
 public enum JSONError: Error, Equatable, Sendable {
   /// A second member of the same name in one object, compared after unescaping, byte by byte
   /// (RFC 7493 section 2.3); the offset is the second name's opening quote.
@@ -22,7 +22,7 @@ public enum JSONError: Error, Equatable, Sendable {
   case nestingTooDeep(limit: Int, offset: Int)
   /// A document longer than the limit; the offset is the first byte beyond it.
   case tooLarge(limit: Int, offset: Int)
-  /// A byte that cannot stand here.
+  /// A byte that is not allowed at this place.
   case unexpectedByte(UInt8, offset: Int)
   /// The document ends where more must follow; the offset is its length.
   case unexpectedEnd(offset: Int)
@@ -30,7 +30,7 @@ public enum JSONError: Error, Equatable, Sendable {
   case controlCharacter(UInt8, offset: Int)
   /// A backslash followed by none of RFC 8259's escapes; the offset is the backslash.
   case invalidEscape(offset: Int)
-  /// A number that breaks off or has a leading zero; the offset is the byte that cannot belong to it.
+  /// An incomplete number or one with a leading zero; the offset is the byte that cannot belong to it.
   case invalidNumber(offset: Int)
 
   /// The byte offset of the offence, counted from 0.
@@ -47,8 +47,7 @@ public enum JSONError: Error, Equatable, Sendable {
 }
 
 extension JSONError: CustomStringConvertible {
-  /// One line: the cause, the offset, and a hint where one helps; safe to print, whatever the
-  /// document holds.
+  /// One line: the cause, the offset, and a hint if one helps; safe to print for any document.
   public var description: String {
     "\(cause) at byte \(offset)" + (hint.map { "; hint: \($0)" } ?? "")
   }
@@ -90,11 +89,11 @@ extension JSONError: CustomStringConvertible {
   }
 }
 
-/// A text from a document, a server or a person, as it may stand in a message: quoted.
+/// Foreign text (from a document, a server or a person), quoted for use in a message.
 ///
-/// - Control characters reach no terminal, and no megabyte a log.
-/// - A semicolon is escaped: behind one stands this project's own hint, and nobody who can alter an answer
-///   on its way is to write into an app's alert what helps.
+/// - Control characters are escaped and the length is bounded, to protect terminals and logs.
+/// - Semicolons are escaped, because this project's own hint follows one: an attacker who alters an answer must
+///   not be able to put a hint into an app's alert.
 package struct ForeignText: CustomStringConvertible, Sendable {
   private let text: String
   private let limit: Int

@@ -1,7 +1,7 @@
 /// A JSON number: a finite binary64 (RFC 7493 section 2.2), never NaN, never an infinity, never `-0`.
 ///
-/// The type is the proof: whoever holds one can write it as JSON. `-0` becomes `0` on the way in,
-/// because RFC 8785 writes it so and two values with the same canonical bytes must be equal.
+/// Every value of this type can be written as JSON. `-0` becomes `0` on the way in, because RFC 8785 writes
+/// it as `0`, and two values with the same canonical bytes must be equal.
 public struct JSONNumber: Sendable, Hashable {
   /// The number; finite, and never `-0`.
   public let value: Double
@@ -9,7 +9,7 @@ public struct JSONNumber: Sendable, Hashable {
   /// The largest magnitude at which every integer is exact: 2^53 - 1 (RFC 7493 section 2.2).
   public static let greatestInteger: Int64 = 9_007_199_254_740_991
 
-  /// Takes a finite number; `nil` for NaN and the infinities, which JSON cannot say.
+  /// Takes a finite number; `nil` for NaN and the infinities, which JSON cannot represent.
   public init?(_ value: Double) {
     guard value.isFinite else { return nil }
     self.value = value == 0 ? 0 : value
@@ -23,7 +23,7 @@ public struct JSONNumber: Sendable, Hashable {
 
   /// The number as an integer, if it is one that a double holds exactly (magnitude up to 2^53 - 1).
   ///
-  /// Hazard: beyond that bound a neighbouring integer reads as the same double, so `nil` there.
+  /// `nil` beyond that bound, because neighbouring integers read as the same double.
   public var integer: Int64? {
     guard value.magnitude <= Double(Self.greatestInteger) else { return nil }
     let integer = Int64(value)
@@ -32,14 +32,14 @@ public struct JSONNumber: Sendable, Hashable {
 }
 
 extension JSONNumber: ExpressibleByIntegerLiteral {
-  /// Literals are 32 bits wide, so that each is exact.
+  /// Literals have 32 bits, so that each is exact.
   public init(integerLiteral value: Int32) {
     self.value = Double(value)
   }
 }
 
 extension JSONNumber {
-  /// A double the parser has already proved to be finite and not `-0`.
+  /// A double that the parser has proved to be finite and not `-0`.
   init(finite value: Double) {
     self.value = value
   }

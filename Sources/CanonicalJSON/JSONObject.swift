@@ -2,9 +2,9 @@
 ///
 /// - Names are compared by their UTF-8 bytes, never by Unicode equivalence: `é` and `e` + U+0301 are
 ///   two members, and so are `K` and U+212A KELVIN SIGN (RFC 8785 section 3.1 forbids normalising).
-/// - Members this library knows nothing of are kept: signatures cover them.
-/// - Two objects are equal when they have the same members with the same values, in whatever order:
-///   exactly when their canonical bytes are equal.
+/// - Members unknown to this library are kept, because signatures cover them.
+/// - Two objects are equal if they have the same members with the same values, in any order; that is,
+///   if their canonical bytes are equal.
 public struct JSONObject: Sendable {
   /// One member: its name and its value.
   public typealias Member = (key: String, value: JSONValue)
@@ -12,7 +12,7 @@ public struct JSONObject: Sendable {
   /// The members in the order received.
   public private(set) var members: [Member]
 
-  /// Positions by name; kept only from `indexedCount` members on, below that a scan is faster.
+  /// Positions by name; only from `indexedCount` members on, because a scan of fewer is faster.
   private var positions: [ByteString: Int]?
 
   private static let indexedCount = 16
@@ -23,7 +23,7 @@ public struct JSONObject: Sendable {
     positions = nil
   }
 
-  /// An object of these members; of two with the same name the later value takes the earlier's place.
+  /// An object with these members; of two with the same name, the later value takes the earlier's place.
   public init(_ members: [(String, JSONValue)]) {
     self.init()
     self.members.reserveCapacity(members.count)
@@ -36,7 +36,7 @@ public struct JSONObject: Sendable {
     self.init(members.map { ($0.key, $0.value) })
   }
 
-  /// Members the parser has already proved to be distinct.
+  /// Members that the parser has proved to be distinct.
   init(distinct members: [Member]) {
     self.members = members
     positions = nil
@@ -54,7 +54,7 @@ public struct JSONObject: Sendable {
 
   /// The value of the member of this name, compared byte by byte.
   ///
-  /// Setting an existing member keeps its place, setting a new one appends it, setting `nil` removes it.
+  /// Setting an existing member keeps its place, a new one is appended, and `nil` removes it.
   public subscript(key: String) -> JSONValue? {
     get { position(of: key).map { members[$0].value } }
     set {
@@ -99,7 +99,7 @@ extension JSONObject: ExpressibleByDictionaryLiteral {
 }
 
 extension JSONObject: Sequence {
-  /// Runs over the members in the order received.
+  /// Iterates over the members in the order received.
   public func makeIterator() -> IndexingIterator<[Member]> { members.makeIterator() }
 }
 
@@ -110,7 +110,7 @@ extension JSONObject: Hashable {
   }
 
   public func hash(into hasher: inout Hasher) {
-    // Addition does not depend on the order of the members, as equality does not.
+    // A sum does not depend on the order of the members, and neither does equality.
     var sum = 0
     for member in members {
       var one = Hasher()

@@ -1,6 +1,5 @@
 extension JSONParser {
-  /// Reads a string whose opening quote has been seen. Text without escapes stays where it stands;
-  /// only text with escapes is copied.
+  /// Reads a string whose opening quote has been seen. Only text with escapes is copied.
   mutating func string(_ document: Bytes) throws(JSONError) {
     let source = position
     position += 1
@@ -44,8 +43,8 @@ extension JSONParser {
     }
   }
 
-  /// The place of the first byte that is not plain ASCII: a quote, a backslash, a control character
-  /// or part of a longer character. Looks at eight bytes at a time while there are so many.
+  /// The index of the first byte that is not plain ASCII: a quote, a backslash, a control character or part
+  /// of a longer character. Checks eight bytes at a time while there are that many.
   private static func endOfPrintableASCII(from start: Int, in document: Bytes) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let count = document.count
@@ -70,8 +69,8 @@ extension JSONParser {
     return position
   }
 
-  /// The length of the well-formed character of more than one byte at this place, 0 if there is none
-  /// (the table of RFC 3629 section 4).
+  /// The length of the well-formed multi-byte character at this index, 0 if there is none (the table of
+  /// RFC 3629 section 4).
   static func characterLength(at start: Int, in document: Bytes) -> Int {
     let length: Int
     var second: ClosedRange<UInt8> = 0x80...0xBF
@@ -92,7 +91,7 @@ extension JSONParser {
     return length
   }
 
-  /// What to report for a byte that cannot stand here: bad UTF-8 is named as such outside strings too.
+  /// The error for a byte that is not allowed here: bad UTF-8 is reported as such outside strings, too.
   func offence(at offset: Int, in document: Bytes) -> JSONError {
     let byte = document[offset]
     if byte >= 0x80, Self.characterLength(at: offset, in: document) == 0 {
@@ -101,7 +100,7 @@ extension JSONParser {
     return .unexpectedByte(byte, offset: offset)
   }
 
-  /// Takes one escape and appends what it stands for.
+  /// Reads one escape and appends what it stands for.
   private mutating func escape(_ document: Bytes) throws(JSONError) {
     let backslash = position
     position += 1

@@ -1,19 +1,19 @@
 /// The one grammar: strict I-JSON (RFC 7493) bytes to a ``JSONTape``.
 ///
 /// - Every byte is read through bounds-checked ``Bytes``.
-/// - Open arrays and objects stand on a stack of the parser's own, so no document exhausts the thread's.
-/// - Work is near-linear in the document's size, whatever it holds: duplicates are found by sorting.
+/// - Open arrays and objects are on the parser's own stack, so no document exhausts the thread's.
+/// - The work is near-linear in the document's size, whatever it holds: duplicates are found by sorting.
 struct JSONParser {
   private struct Container {
     var token: Int
     var isObject: Bool
     /// The last name's token; negative before the first.
     var lastName = -1
-    /// Whether the names so far came strictly ascending, and so without duplicates.
+    /// Whether the names so far are strictly ascending, and so without duplicates.
     var isSorted = true
   }
 
-  /// A name to be sorted, with what mostly decides.
+  /// A name to sort, with the prefix that usually decides the comparison.
   private struct RankedName {
     var prefix: UInt64
     var token: UInt32
@@ -23,7 +23,7 @@ struct JSONParser {
   var position = 0
   var tape = JSONTape()
   private var open = ContiguousArray<Container>()
-  /// Kept from one object to the next for its storage alone.
+  /// Kept between objects only to reuse its storage.
   private var ranked = ContiguousArray<RankedName>()
 
   init(limits: JSONLimits) {
@@ -75,7 +75,7 @@ struct JSONParser {
     }
   }
 
-  /// After a value: closes what ends here; true when another value must follow.
+  /// After a value: closes the containers that end here; true if another value must follow.
   private mutating func another(_ document: Bytes) throws(JSONError) -> Bool {
     while let container = open.last {
       let byte = try nextByte(document)
@@ -130,7 +130,7 @@ struct JSONParser {
     if container.isObject, !container.isSorted { try sortNames(of: container.token, document) }
   }
 
-  /// Lists an object's names in canonical order; equal ones come to stand side by side.
+  /// Lists an object's names in canonical order, which puts equal names side by side.
   private mutating func sortNames(of object: Int, _ document: Bytes) throws(JSONError) {
     var names = ranked
     ranked = []
@@ -179,11 +179,11 @@ struct JSONParser {
 
 /// How large and how deeply nested a document may be before it is refused.
 ///
-/// Both limits exist for documents that come from somebody else: the size bounds the work, the depth
-/// bounds the stack that comparing, hashing, writing and freeing a ``JSONValue`` take.
+/// Both limits are for untrusted documents: the size bounds the work, and the depth bounds the stack for
+/// comparing, hashing, writing and freeing a ``JSONValue``.
 ///
-/// Hazard: reading takes several times the document's size in memory, most for documents of nothing
-/// but short elements. Who reads documents of strangers sets `maximumBytes` to what may be expected.
+/// Hazard: reading takes several times the document's size in memory, most for documents of only short
+/// elements. For untrusted documents, set `maximumBytes` to the size that you expect.
 public struct JSONLimits: Sendable, Hashable {
   /// The most arrays and objects that may be open at once; a lone scalar has depth 0, `[]` depth 1.
   public let maximumDepth: Int
@@ -193,19 +193,18 @@ public struct JSONLimits: Sendable, Hashable {
 
   /// 128 levels and 64 MiB.
   ///
-  /// RFC 8259 section 9 leaves both to the parser. Signed documents nest four levels deep and a
-  /// registry of 100 000 keys has 22 MB, so both limits are far above use and far below harm.
+  /// RFC 8259 section 9 leaves both to the parser. Signed documents nest four levels deep, and a registry
+  /// of 100 000 keys has 22 MB, so both limits are far above what is needed and far below harm.
   public static let standard = JSONLimits()
 
-  /// The deepest nesting any limits allow: what comparing, hashing and freeing a value take of the
-  /// 512 KiB stack that second threads have on Apple platforms, in an optimized build.
+  /// The deepest nesting that limits may allow: in an optimized build, comparing, hashing and freeing such a
+  /// value fit into the 512 KiB stack of secondary threads on Apple platforms.
   public static let greatestDepth = 512
 
-  /// The largest size any limits allow: positions in a document are kept in 32 bits.
+  /// The largest size that limits may allow: positions in a document have 32 bits.
   public static let greatestBytes = Int(Int32.max) - 1
 
-  /// Sets limits of one's own; values outside `0...greatestDepth` and `0...greatestBytes` are
-  /// brought to the nearest bound.
+  /// Custom limits; values outside `0...greatestDepth` and `0...greatestBytes` are clamped.
   public init(maximumDepth: Int = 128, maximumBytes: Int = 64 * 1024 * 1024) {
     self.maximumDepth = min(max(maximumDepth, 0), Self.greatestDepth)
     self.maximumBytes = min(max(maximumBytes, 0), Self.greatestBytes)
@@ -213,7 +212,7 @@ public struct JSONLimits: Sendable, Hashable {
 }
 
 extension JSONParser {
-  /// Skips white space and returns the byte after it, without taking it.
+  /// Skips white space and returns the byte after it, without consuming it.
   @inline(__always)
   mutating func nextByte(_ document: Bytes) throws(JSONError) -> UInt8 {
     skipWhiteSpace(document)
@@ -272,7 +271,7 @@ extension JSONParser {
       }
       _ = try digits(document)
     }
-    // Fifteen digits always fit a double and are written back digit by digit; `-0` is not.
+    // A double holds fifteen digits exactly and is written back digit by digit; `-0` is not.
     if isInteger, leads <= 15, !(isNegative && document[firstDigit] == UInt8(ascii: "0")) {
       append(.integer, at: start, UInt32(start), UInt32(position))
       return
@@ -287,7 +286,7 @@ extension JSONParser {
     append(.double, at: start, UInt32(bits >> 32), UInt32(truncatingIfNeeded: bits))
   }
 
-  /// Takes digits, at least one, and says how many.
+  /// Reads digits, at least one, and returns how many.
   private mutating func digits(_ document: Bytes) throws(JSONError) -> Int {
     let start = position
     while position < document.count, document[position] &- UInt8(ascii: "0") < 10 { position += 1 }

@@ -1,18 +1,18 @@
-/// A parsed document as a flat list of tokens in reading order; the proof that it is I-JSON.
+/// A parsed document as a flat list of tokens in reading order; proves that the document is I-JSON.
 ///
-/// Only ``JSONParser`` makes one. Both ways out, canonical bytes and ``JSONValue``, read it, so there
-/// is one grammar. It holds positions and no text: the document itself is passed beside it.
+/// Only ``JSONParser`` makes one. Canonical bytes and ``JSONValue`` are both made from it, so there is one
+/// grammar. It holds positions and no text: the document is passed beside it.
 ///
 ///     {"b":[1],"a":"\n"}  →  object b "b" · array · integer 1 · string "a" · string (decoded)
 struct JSONTape {
-  /// What a token is; says how to read its `first` and `second`.
+  /// The kind of a token; determines the meaning of its `first` and `second`.
   enum Kind: UInt8 {
     case null, `false`, `true`
     /// Digits that are already canonical, `first..<second` in the document.
     case integer
     /// Any other number: the halves of the double's bit pattern, high and low.
     case double
-    /// A string without escapes, so canonical as it stands: its content, `first..<second`.
+    /// A string without escapes, so already canonical: its content, `first..<second` in the document.
     case plainString
     /// A string that had escapes: its content `first..<second` in `decoded`.
     case decodedString
@@ -38,7 +38,7 @@ struct JSONTape {
   var decoded = ContiguousArray<UInt8>()
   /// For each object whose members came unsorted: their number, then the token index of each name.
   var order = ContiguousArray<UInt32>()
-  /// How many `double` tokens there are: only they can be longer in canonical form.
+  /// How many `double` tokens there are; only these can be longer in canonical form.
   var doubles = 0
 
   /// The index of the token after the value at `index`.
@@ -69,7 +69,7 @@ struct JSONTape {
     }
   }
 
-  /// Hands over the bytes of a string's content.
+  /// Calls `body` with the bytes of a string's content.
   @inline(__always)
   private func content<R>(_ index: Int, _ document: Bytes, _ body: (Bytes) -> R) -> R {
     let token = tokens[index]

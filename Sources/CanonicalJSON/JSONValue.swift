@@ -1,7 +1,7 @@
-/// A JSON value, with everything the document said: unknown members and their order are kept.
+/// A JSON value with everything in the document: unknown members and their order are kept.
 ///
-/// Two values are equal exactly when their canonical bytes are equal: strings by their bytes (never by
-/// Unicode equivalence), objects in any order of members.
+/// Two values are equal if and only if their canonical bytes are: strings are compared by their bytes (never
+/// by Unicode equivalence), objects in any order of members.
 public enum JSONValue: Sendable {
   case null
   case bool(Bool)

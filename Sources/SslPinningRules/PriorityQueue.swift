@@ -1,9 +1,9 @@
-/// Gives the smallest element first: a binary heap.
+/// A priority queue that returns the smallest element first: a binary heap.
 ///
-/// Elements that compare equal come in no particular order; who needs one compares by more.
+/// Elements that compare equal come in no particular order.
 package struct PriorityQueue<Element: Comparable> {
-  // why: other modules' elements would otherwise be compared and copied through witness tables, which
-  // costs more than all else here.
+  // why: otherwise elements of other modules are compared and copied through witness tables, which costs
+  // more than everything else here.
   @usableFromInline var heap: [Element] = []
 
   @inlinable package init() {}
@@ -25,7 +25,7 @@ package struct PriorityQueue<Element: Comparable> {
     }
   }
 
-  /// Takes the smallest element out.
+  /// Removes and returns the smallest element.
   @inlinable package mutating func popFirst() -> Element? {
     guard let first = heap.first, let last = heap.popLast() else { return nil }
     guard !heap.isEmpty else { return first }
@@ -42,7 +42,7 @@ package struct PriorityQueue<Element: Comparable> {
     }
   }
 
-  /// Keeps the elements that `isIncluded` says; for thinning out those that no longer count.
+  /// Keeps only the elements for which `isIncluded` is true.
   @inlinable package mutating func filter(_ isIncluded: (Element) -> Bool) {
     let kept = heap.filter(isIncluded)
     heap = []

@@ -1,10 +1,9 @@
 import Foundation
 import RegistryServer
 
-/// The program that is never installed: it shows the main job, and breaks things on purpose.
+/// The lab program, which is never installed: it demonstrates the main job, and breaks things on purpose.
 ///
-/// Its commands share one rule: all of their traffic stays on loopback, and nothing that they start
-/// outlives them.
+/// All of its traffic stays on loopback, and nothing that its commands start outlives them.
 @main
 enum Main {
   private static let help = """
@@ -20,7 +19,7 @@ enum Main {
     """
 
   static func main() async {
-    // Writers see a closed pipe as an error; sockets must not end the process.
+    // Writing to a closed socket or pipe must be an error and not end the process.
     signal(SIGPIPE, SIG_IGN)
     let arguments = Array(CommandLine.arguments.dropFirst())
     let rest = Array(arguments.dropFirst())
@@ -41,19 +40,19 @@ enum Main {
     }
   }
 
-  /// Writes a result at once, whatever standard output is.
+  /// Writes a line and flushes it, even if standard output is a pipe or a file.
   @Sendable static func say(_ line: String) {
     try? FileHandle.standardOutput.write(contentsOf: Data("\(line)\n".utf8))
   }
 
-  /// Says what is wrong with the call.
+  /// Reports wrong usage.
   static func complain(_ text: String) {
     try? FileHandle.standardError.write(
       contentsOf: Data("\(text); hint: ssl-pinning-lab help\n".utf8))
   }
 }
 
-/// The rows, in the order in which they are printed.
+/// All rows, in the order of the output.
 enum Table {
   static let rows = changes + attacks
   static let changes =

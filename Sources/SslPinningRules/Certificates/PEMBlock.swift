@@ -1,10 +1,10 @@
 /// One block of a PEM file (RFC 7468): its label and the bytes inside.
 ///
-/// - Text before, between and behind blocks is passed over, as every tool does.
-/// - A block that begins and does not end, ends under another label, or whose base64 is not the one
-///   spelling of its bytes is an error: a truncated file must not look like a shorter one.
+/// - Text outside blocks is skipped, as every tool does.
+/// - A block that does not end, ends with another label, or is not in canonical base64 is an error: a
+///   truncated file must not look like a shorter one.
 public struct PEMBlock: Hashable, Sendable {
-  /// What stands between `-----BEGIN ` and `-----`, such as `CERTIFICATE`.
+  /// The text between `-----BEGIN ` and `-----`, such as `CERTIFICATE`.
   public let label: String
   /// The decoded contents.
   public let bytes: [UInt8]
@@ -15,7 +15,7 @@ public struct PEMBlock: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// All blocks of a file, in order; none where the text holds no block.
+  /// All blocks of a file, in order; empty if there is none.
   ///
   /// - Throws: ``PEMError``.
   public static func blocks(in text: [UInt8]) throws(PEMError) -> [PEMBlock] {
@@ -37,7 +37,7 @@ public struct PEMBlock: Hashable, Sendable {
         blocks.append(PEMBlock(label: label, bytes: bytes))
         open = nil
       } else if open != nil {
-        // RFC 1421 headers ("Proc-Type: …") mark an encrypted body, which nobody here can read.
+        // RFC 1421 headers ("Proc-Type: …") mark an encrypted body, which cannot be read here.
         guard !trimmed.contains(UInt8(ascii: ":")) else { throw .encrypted }
         open?.body.append(contentsOf: trimmed.filter { $0 != 0x20 && $0 != 0x09 })
       }
@@ -72,8 +72,8 @@ extension ArraySlice<UInt8> {
     else { return nil }
     let label = String(
       decoding: dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count), as: UTF8.self)
-    // A key whose line breaks were lost would be one long label, and errors quote labels.
-    // Not `contains("--")`, which Apple's systems have only since 2022.
+    // If a key's line breaks are lost, the key becomes one long label, and errors quote labels.
+    // Not `contains("--")`, which Apple's systems only have since 2022.
     let hasTwoDashes = zip(label.utf8, label.utf8.dropFirst()).contains {
       $0 == UInt8(ascii: "-") && $1 == UInt8(ascii: "-")
     }
@@ -85,11 +85,11 @@ extension ArraySlice<UInt8> {
 public enum PEMError: Error, Equatable, Sendable {
   /// A block begins and does not end: a truncated file.
   case unterminated(label: String)
-  /// A block ends that never began.
+  /// A block ends without a beginning.
   case endWithoutBegin(label: String)
   /// The body is not base64, or empty.
   case notBase64(label: String)
-  /// The block is encrypted under a passphrase.
+  /// The block is encrypted with a pass phrase.
   case encrypted
 }
 

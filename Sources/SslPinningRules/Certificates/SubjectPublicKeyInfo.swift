@@ -1,4 +1,4 @@
-/// Finds the SubjectPublicKeyInfo in a certificate's DER, as the bytes stand.
+/// Finds the bytes of the SubjectPublicKeyInfo in a certificate's DER.
 ///
 ///     Certificate  ::= SEQUENCE { tbsCertificate, signatureAlgorithm, signature }
 ///     tbsCertificate ::= SEQUENCE {
@@ -13,13 +13,13 @@
 ///
 /// - The key is sliced, never decoded and encoded again: re-encoding changes the pin of RSA-PSS
 ///   keys, explicit EC parameters and negative moduli.
-/// - Nothing but the framing on the way is read, so an unknown key type has a pin too.
+/// - Only the framing up to the key is read, so an unknown key type has a pin, too.
 ///
-/// The field before the key that is of use, `validity`, is found on the same walk.
+/// The same walk finds `validity`, which comes before the key.
 public enum SubjectPublicKeyInfo {
   /// The DER of the SubjectPublicKeyInfo, tag and length included.
   ///
-  /// - Parameter certificate: one certificate in DER, without anything behind it.
+  /// - Parameter certificate: one certificate in DER, without trailing bytes.
   /// - Throws: ``CertificateSyntaxError``.
   public static func bytes(
     inCertificate certificate: [UInt8]
@@ -27,22 +27,22 @@ public enum SubjectPublicKeyInfo {
     try fields(ofCertificate: certificate).key
   }
 
-  /// The beginning of a certificate's validity in Unix seconds (RFC 5280 §4.1.2.5); `nil` where it
-  /// cannot be read.
+  /// The beginning of a certificate's validity in Unix seconds (RFC 5280 §4.1.2.5); `nil` if it cannot be
+  /// read.
   package static func notBefore(inCertificate certificate: [UInt8]) -> Int64? {
     guard let validity = try? fields(ofCertificate: certificate).validity else { return nil }
     var times = DERReader(validity)
     let text: Substring
     if times.nextTag == .utcTime, let time = try? times.element(tag: .utcTime, what: "notBefore") {
       let short = String(decoding: time.contents, as: UTF8.self)
-      // Two digits of a year: 50 to 99 are of the last century.
+      // A year of two digits: 50 to 99 mean 1950 to 1999.
       text = Substring((short >= "50" ? "19" : "20") + short)
     } else if let time = try? times.element(tag: .generalizedTime, what: "notBefore") {
       text = Substring(String(decoding: time.contents, as: UTF8.self))
     } else {
       return nil
     }
-    // Seconds are there and the zone is Z in every certificate that follows the RFC.
+    // The RFC requires seconds and the zone Z.
     guard text.utf8.count == 15, text.hasSuffix("Z") else { return nil }
     var rest = text
     func take(_ count: Int) -> Substring {
@@ -71,18 +71,18 @@ public enum SubjectPublicKeyInfo {
   }
 }
 
-/// The SHA-256 of a whole certificate in DER: this certificate and no other, not even its renewal
+/// The SHA-256 of a whole certificate in DER: it matches this certificate and no other, not even a renewal
 /// with the same key.
 ///
-/// Certificates end within months; a pin on the key survives a renewal, this one does not. It exists
-/// for apps that bundle their server's or CA's certificate.
+/// Certificates expire within months, and unlike a pin on the key this one does not survive a renewal. It
+/// exists for apps that bundle their server's or CA's certificate.
 public struct CertificateFingerprint: Hashable, Sendable {
   /// The 32 bytes.
   public let bytes: [UInt8]
 
   /// A fingerprint from its 32 bytes.
   ///
-  /// - Returns: `nil` where there are not exactly 32 bytes.
+  /// - Returns: `nil` unless there are exactly 32 bytes.
   public init?(digest: some Collection<UInt8>) {
     guard digest.count == 32 else { return nil }
     self.init(computed: [UInt8](digest))
@@ -102,7 +102,7 @@ extension CertificateFingerprint: Comparable {
 }
 
 extension CertificateFingerprint: CustomStringConvertible {
-  /// Lower-case hex, as `openssl x509 -fingerprint -sha256` has it without its colons.
+  /// Lower-case hex, like the output of `openssl x509 -fingerprint -sha256` without colons.
   public var description: String {
     hex(bytes)
   }
@@ -146,7 +146,7 @@ package struct DERReader {
     var length = Int(rest[lengthStart])
     var contentsStart = lengthStart + 1
     if length >= 0x80 {
-      // Four bytes of length are 4 GB; zero of them would be BER's indefinite form.
+      // Four length bytes allow 4 GB; zero of them would be BER's indefinite form.
       let count = length & 0x7f
       guard (1...4).contains(count) else { throw .badLength(what, offset: lengthStart) }
       guard contentsStart + count <= rest.endIndex else { throw .truncated(what, offset: offset) }
@@ -164,16 +164,15 @@ package struct DERReader {
   }
 }
 
-/// Why bytes are not a certificate that a pin can be taken from. Offsets are in bytes from the
-/// start of the DER.
+/// Why no pin can be taken from these bytes. Offsets are in bytes from the start of the DER.
 public enum CertificateSyntaxError: Error, Equatable, Sendable {
   /// The bytes end inside this field.
   case truncated(String, offset: Int)
-  /// Another element stands where this field belongs.
+  /// Another element is in the place of this field.
   case unexpectedTag(UInt8, String, offset: Int)
   /// A length that DER does not allow: indefinite, not minimal, or beyond 4 GB.
   case badLength(String, offset: Int)
-  /// Bytes behind the certificate.
+  /// Bytes after the certificate.
   case trailingData(offset: Int)
 }
 

@@ -3,19 +3,19 @@ import CanonicalJSON
 /// A host as a connection names it: a DNS name in A-label form, or an IP address.
 ///
 /// - DNS names are lower-cased ASCII; one trailing dot is dropped; labels are 1 to 63 bytes of
-///   letters, digits, `-` and `_`, 253 bytes in all (RFC 1123 §2.1; `_` occurs in the field).
-/// - What looks like an address is an address or nothing: `1.2.3.4` is never a DNS name, and
+///   letters, digits, `-` and `_`, 253 bytes in all (RFC 1123 §2.1; `_` occurs in practice).
+/// - A text that looks like an address is an address or invalid: `1.2.3.4` is never a DNS name, and
 ///   neither is any name whose last label is all digits (WHATWG URL "ends in a number").
 /// - An IPv4-mapped IPv6 address is an IPv6 address and never equals the IPv4 one.
-/// - Names are compared as bytes. Swift's `String` equality would take KELVIN SIGN for K.
+/// - Names are compared as bytes. By Swift's `String` equality, KELVIN SIGN equals K.
 public enum HostName: Hashable, Sendable {
   /// Lower-case ASCII labels joined by dots, without a trailing dot.
   case name(DNSName)
   /// An IP address in network byte order.
   case address(IPAddress)
 
-  /// Reads a host as it stands in a URL or a certificate: a name, an IPv4 address in dotted
-  /// decimal, or an IPv6 address with or without brackets.
+  /// Reads a host from a URL or a certificate: a name, an IPv4 address in dotted decimal, or an IPv6
+  /// address with or without brackets.
   ///
   /// - Throws: ``HostNameError``. Names with non-ASCII characters are refused: the caller converts
   ///   them to A-labels, because two converters that disagree would pin two different hosts.
@@ -73,14 +73,14 @@ public struct DNSName: Hashable, Sendable {
     guard bytes.count <= 253 else { throw .tooLong(bytes.count) }
     let labels = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard labels.allSatisfy({ (1...63).contains($0.count) }) else { throw .badLabel(text) }
-    // "1.2.3", "0x7f.1" and friends: some resolvers read them as addresses.
+    // "1.2.3", "0x7f.1" and the like: some resolvers read them as addresses.
     guard let last = labels.last, !Self.looksNumeric(last) else { throw .malformedAddress(text) }
     self.bytes = bytes
   }
 
   private init(suffix: ArraySlice<UInt8>) { bytes = [UInt8](suffix) }
 
-  /// The name without its first label, or `nil` where it has only one.
+  /// The name without its first label, or `nil` if it has only one.
   public var parent: DNSName? {
     guard let dot = bytes.firstIndex(of: UInt8(ascii: ".")) else { return nil }
     return DNSName(suffix: bytes[(dot + 1)...])
@@ -101,7 +101,7 @@ extension DNSName: CustomStringConvertible {
 
 /// Why a text is neither a DNS name nor an IP address, nor a pattern over them.
 public enum HostNameError: Error, Hashable, Sendable {
-  /// Nothing, or nothing but a dot.
+  /// Empty, or only a dot.
   case empty
   /// Longer than the 253 bytes of RFC 1035 §2.3.4.
   case tooLong(Int)
@@ -111,16 +111,16 @@ public enum HostNameError: Error, Hashable, Sendable {
   case badCharacter(String)
   /// A character outside ASCII.
   case notASCII(String)
-  /// Looks like an IP address and is none.
+  /// Looks like an IP address but is invalid.
   case malformedAddress(String)
-  /// A URL, or a name with a user, a port or a path: pins are for the host alone.
+  /// A URL, or a name with a user, a port or a path: pins are only for hosts.
   case notHostAlone(String, has: Surplus)
-  /// A `*` elsewhere than as the whole first label.
+  /// A `*` that is not the whole first label.
   case misplacedWildcard(String)
 }
 
 extension HostNameError {
-  /// What stands beside a host, where a host alone is wanted.
+  /// What a text has besides the host.
   public enum Surplus: Hashable, Sendable {
     /// `https://host`
     case scheme
@@ -132,7 +132,7 @@ extension HostNameError {
     case port
   }
 
-  /// The same, about the text as somebody wrote it: a pattern is read in parts.
+  /// The same error about the whole text: a pattern is read in parts.
   func about(_ text: String) -> HostNameError {
     if let surplus = Surplus(in: text) { return .notHostAlone(text, has: surplus) }
     return switch self {
@@ -147,7 +147,7 @@ extension HostNameError {
 }
 
 extension HostNameError.Surplus {
-  /// What a text has that was no host; the first thing that a person would take away.
+  /// What an invalid text has besides a host; the first thing that a person should remove.
   fileprivate init?(in text: String) {
     let bytes = [UInt8](text.utf8)
     let colons = bytes.indices.filter { bytes[$0] == UInt8(ascii: ":") }
@@ -158,7 +158,7 @@ extension HostNameError.Surplus {
     } else if bytes.contains(UInt8(ascii: "@")) {
       self = .user
     } else if let last = colons.last,
-      // More colons are an IPv6 address, whose port stands behind a bracket.
+      // More colons mean an IPv6 address, whose port follows a bracket.
       colons.count == 1 ? last > 0 : bytes[..<last].last == UInt8(ascii: "]"),
       bytes[(last + 1)...].allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
     {

@@ -1,9 +1,9 @@
-/// Which hosts an entry of a pin list speaks of.
+/// Which hosts an entry of a pin list covers.
 ///
 /// - `name` matches exactly that name; an IP address matches only itself.
 /// - `*.name` matches exactly one more label and never the apex.
 /// - `**.name` matches the apex and any depth, as in OkHttp.
-/// - Everything else with a `*` is refused when it is read, so a typing error cannot quietly leave
+/// - Everything else with a `*` is refused when it is read, so that a typing error cannot silently leave
 ///   a host unpinned.
 public enum HostPattern: Hashable, Sendable {
   /// Exactly this host.
@@ -32,7 +32,7 @@ public enum HostPattern: Hashable, Sendable {
     }
   }
 
-  /// Whether the pattern speaks of `host`.
+  /// Whether the pattern covers `host`.
   public func matches(_ host: HostName) -> Bool {
     switch (self, host) {
     case (.exact(let own), _): return own == host

@@ -1,8 +1,8 @@
 /// An IPv4 or IPv6 address: 4 or 16 bytes in network order.
 ///
 /// - An address matches only itself; `::ffff:1.2.3.4` is 16 bytes and never `1.2.3.4`.
-/// - IPv4 is dotted decimal without leading zeros (RFC 6943 §3.1.1 explains what else resolvers
-///   accept); IPv6 is RFC 4291 §2.2 without a zone.
+/// - IPv4 is dotted decimal without leading zeros (RFC 6943 §3.1.1 lists what else resolvers accept);
+///   IPv6 is RFC 4291 §2.2 without a zone.
 public struct IPAddress: Hashable, Sendable {
   /// 4 or 16 bytes.
   public let bytes: [UInt8]
@@ -42,8 +42,8 @@ public struct IPAddress: Hashable, Sendable {
       guard let all = bytes(of: text, isLast: true), all.count == 16 else { return nil }
       return all
     }
-    // "::" stands for at least one group of zeros, and at most once: a second one would leave an
-    // empty group in the tail.
+    // "::" stands for at least one group of zeros and occurs at most once: a second one would leave
+    // an empty group in the tail.
     guard let head = bytes(of: text[..<gap], isLast: false),
       let tail = bytes(of: text[(gap + 2)...], isLast: true), head.count + tail.count <= 14
     else { return nil }

@@ -1,4 +1,4 @@
-/// What an Info.plist pins, by Apple's rules: the same file pins on every platform.
+/// The pins of an Info.plist, by Apple's rules, so that the same file pins on every platform.
 ///
 ///     NSAppTransportSecurity
 ///       NSPinnedDomains
@@ -8,36 +8,33 @@
 ///           NSPinnedCAIdentities    [ { SPKI-SHA256-BASE64 "…" } ]
 ///
 /// - Domains are compared without case, as bytes. One trailing dot is dropped from either side.
-/// - `NSIncludesSubdomains` counts only where it is the boolean true, and covers exactly one more
+/// - `NSIncludesSubdomains` counts only if it is the boolean true, and covers exactly one more
 ///   label: `a.example.com`, not `b.a.example.com`. The domain itself stays covered.
-/// - What a host's own entry and its parent's say is united, per list.
+/// - The lists of a host's own entry and of its parent's entry are united.
 /// - Leaf identities match the leaf, CA identities a certificate above it, never the leaf.
-/// - Where a host has both lists, both must match. Where it has neither, it is not pinned.
-/// - A list that is present and has no identity that can be read matches nothing: every connection
-///   to the host is refused.
-/// - Pins tighten and never loosen: hosts that no entry pins are left to the system
-///   (``unlistedHosts``), and pinned ones must pass the system's judgement as well.
+/// - If a host has both lists, both must match. If it has neither, it is not pinned.
+/// - A list without any readable identity matches nothing: every connection to the host is refused.
+/// - Pins tighten and never loosen: unpinned hosts are left to the system (``unlistedHosts``), and
+///   pinned ones must satisfy the system as well.
 ///
-/// Stricter than Apple's, because it costs nobody anything: a domain whose value is no dictionary is
-/// refused instead of passed over, and base64 has one spelling.
+/// Two rules are stricter than Apple's, at no cost: a domain whose value is not a dictionary is
+/// refused instead of skipped, and base64 has one spelling.
 ///
-/// Sources: Apple's reference of the keys named above, and what its platforms do where that is
-/// silent. A property list file that has one key twice keeps one of the two before these rules see
-/// it.
+/// Sources: Apple's reference of these keys, and the behaviour of its platforms if the reference does not
+/// say. If a property list file has a key twice, one of the two is lost before these rules see it.
 public struct NSPinnedDomains: Hashable, Sendable {
   /// The pinned hosts, in the order of the domains' bytes.
   public let entries: [PolicyEntry]
-  /// What does not do what it seems to, in the same order.
+  /// Members that do not do what they seem to, in the same order.
   public let problems: [NSPinnedDomainsProblem]
 
-  /// What becomes of hosts without an entry under Apple's rules: they are left to system trust.
+  /// How Apple's rules treat hosts without an entry: they are left to system trust.
   public static let unlistedHosts = UnlistedHosts.systemTrust
 
   /// Reads the root dictionary of an Info.plist.
   ///
-  /// - Throws: ``NSPinnedDomainsError`` where there is no dictionary under
-  ///   `NSAppTransportSecurity` and `NSPinnedDomains`. Whatever is wrong inside it is told in
-  ///   ``problems``.
+  /// - Throws: ``NSPinnedDomainsError`` if there is no dictionary under `NSAppTransportSecurity` and
+  ///   `NSPinnedDomains`. Faults inside it are reported in ``problems``.
   public init(infoPlist: PropertyListValue) throws(NSPinnedDomainsError) {
     var reached = infoPlist
     var path = ""
@@ -55,7 +52,7 @@ public struct NSPinnedDomains: Hashable, Sendable {
     self.init(domains: domains, path: path)
   }
 
-  /// Reads what stands under `NSPinnedDomains`.
+  /// Reads the members of `NSPinnedDomains`.
   public init(domains: [String: PropertyListValue]) {
     self.init(domains: domains, path: "NSPinnedDomains")
   }
@@ -74,44 +71,44 @@ public struct NSPinnedDomains: Hashable, Sendable {
 }
 
 extension [String: PropertyListValue] {
-  /// The members in the order of their keys' bytes: a dictionary has no order of its own, and what
-  /// is told should not change from run to run.
+  /// The members in the order of their keys' bytes: a dictionary has no order, and reports must not
+  /// change from run to run.
   var inByteOrder: [(key: String, value: PropertyListValue)] {
     sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
   }
 }
 
-/// Something under `NSPinnedDomains` that does not do what it seems to. Told, never fatal.
+/// Something under `NSPinnedDomains` that does not do what it seems to. Reported, never fatal.
 public struct NSPinnedDomainsProblem: Hashable, Sendable {
   /// What is wrong.
   public enum Fault: Hashable, Sendable {
-    /// The domain is no host name; the entry pins nothing, here and on Apple platforms.
+    /// The domain is not a host name; the entry pins nothing, here and on Apple platforms.
     case unreadableDomain(HostNameError)
     /// The domain ends in a dot. It is pinned here; Apple platforms never match it.
     case trailingDot
-    /// The domain's value is not a dictionary; the domain is refused. Apple platforms pass over it.
+    /// The domain's value is not a dictionary; the domain is refused. Apple platforms skip it.
     case entryNotADictionary(found: String)
     /// The entry has no list of identities; it pins nothing, here and on Apple platforms.
     case noList
-    /// `NSIncludesSubdomains` is not a boolean; subdomains are not pinned, here and there.
+    /// `NSIncludesSubdomains` is not a boolean; subdomains are not pinned, here and on Apple platforms.
     case notABoolean(found: String)
     /// `NSIncludesSubdomains` of an IP address, which has none.
     case subdomainsOfAddress
-    /// The list is not an array: no identity of it can match.
+    /// The list is not an array: nothing can match it.
     case listNotAnArray(found: String)
-    /// The list is empty: no identity of it can match.
+    /// The list is empty: nothing can match it.
     case emptyList
     /// The identity is not a dictionary with a text under `SPKI-SHA256-BASE64`; it never matches.
     case noDigest
     /// The identity's text is not a pin; it never matches.
     case unreadableDigest(PinSyntaxError)
-    /// No such key is known: nothing reads it.
+    /// The key is unknown and ignored.
     case unknownKey
   }
 
-  /// Where: keys and indices from the root of the property list.
+  /// The place: keys and indices from the root of the property list.
   public let path: String
-  /// What.
+  /// What is wrong there.
   public let fault: Fault
 
   init(_ path: String, _ fault: Fault) {
@@ -145,11 +142,11 @@ extension NSPinnedDomainsProblem.Fault: CustomStringConvertible {
   }
 }
 
-/// Why a property list has no `NSPinnedDomains` to go by.
+/// Why a property list has no usable `NSPinnedDomains`.
 public enum NSPinnedDomainsError: Error, Hashable, Sendable {
-  /// Nothing stands under this key.
+  /// This key is missing.
   case missing(path: String)
-  /// Something else than a dictionary stands under this key.
+  /// The value of this key is not a dictionary.
   case notADictionary(path: String, found: String)
 }
 
@@ -166,8 +163,8 @@ extension NSPinnedDomainsError: CustomStringConvertible {
 
 /// A property list as plain values, so that rules over it need no Foundation.
 ///
-/// A boolean is never a number: `<true/>` and `<integer>1</integer>` are two values here, whatever a
-/// platform's bridging makes of them.
+/// A boolean is never a number: `<true/>` and `<integer>1</integer>` are different values, whatever a
+/// platform's bridging does with them.
 public enum PropertyListValue: Hashable, Sendable {
   /// Members by key.
   case dictionary([String: PropertyListValue])
@@ -186,7 +183,7 @@ public enum PropertyListValue: Hashable, Sendable {
   /// A point in time, in seconds since 1970.
   case date(Double)
 
-  /// What the value is, for messages.
+  /// The kind of the value, for messages.
   public var kind: String {
     switch self {
     case .dictionary: "a dictionary"

@@ -1,4 +1,4 @@
-/// Reads what one domain under `NSPinnedDomains` says. ``NSPinnedDomains`` has the rules.
+/// Reads one domain under `NSPinnedDomains`, by the rules in ``NSPinnedDomains``.
 struct PinnedDomainReader {
   private(set) var entries: [PolicyEntry] = []
   private(set) var problems: [NSPinnedDomainsProblem] = []
@@ -78,7 +78,7 @@ struct PinnedDomainReader {
     problems.append(NSPinnedDomainsProblem(path + place, fault))
   }
 
-  /// Keys come from a file: no control character reaches a terminal, no megabyte a log.
+  /// Escapes and shortens a key for messages, because keys come from a file.
   private static func shown(_ key: String) -> String {
     let text = key.unicodeScalars.prefix(80).map { $0.escaped(asASCII: true) }.joined()
     return key.unicodeScalars.count > 80 ? text + "…" : text

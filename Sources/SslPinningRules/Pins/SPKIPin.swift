@@ -1,15 +1,15 @@
-/// The SHA-256 of a certificate's SubjectPublicKeyInfo (RFC 7469 §2.4): what a pinned server is
-/// recognised by.
+/// The SHA-256 of a certificate's SubjectPublicKeyInfo (RFC 7469 §2.4), by which a pinned server is
+/// recognised.
 ///
-/// - The hash is over the SubjectPublicKeyInfo bytes as they stand in the certificate, never over a
-///   key that was parsed and encoded again: that changes the pin of odd but valid keys.
+/// - The hash is over the certificate's own SubjectPublicKeyInfo bytes, never over a key that was parsed
+///   and encoded again: that changes the pin of odd but valid keys.
 /// - A pin is 32 bytes; its text is base64 in exactly one spelling (`StrictBase64`).
 public struct SPKIPin: Hashable, Sendable {
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
   /// A pin from its 32 bytes.
   ///
-  /// - Returns: `nil` where there are not exactly 32 bytes.
+  /// - Returns: `nil` unless there are exactly 32 bytes.
   public init?(digest: some Collection<UInt8>) {
     guard digest.count == 32 else { return nil }
     self.init(computed: digest)
@@ -35,14 +35,14 @@ public struct SPKIPin: Hashable, Sendable {
   /// A pin as people write it: plain base64, `sha256/…` (OkHttp, curl write `sha256//…`), or
   /// `pin-sha256="…"` (RFC 7469 §2.1).
   ///
-  /// A slash is a base64 digit too, so what stands before it is told from the pin by length: one pin
-  /// in 64 begins with a slash of its own.
+  /// A slash is also a base64 digit, and one pin in 64 begins with one, so prefix and pin are distinguished
+  /// by length.
   ///
   /// - Throws: ``PinSyntaxError``; another hash (`sha1/`, `sha512/`) is refused, never skipped.
   public init(parsing text: String) throws(PinSyntaxError) {
     var rest = text.utf8[...]
     if rest.count == Self.base64Count {
-      // Nothing stands before it, whatever it begins with.
+      // 44 characters are a pin without a prefix, whatever it begins with.
     } else if let value = rest.dropping(prefix: "pin-sha256=\"") {
       guard value.last == UInt8(ascii: "\"") else { throw .unterminatedQuote }
       rest = value.dropLast()
@@ -78,7 +78,7 @@ public struct SPKIPin: Hashable, Sendable {
   public static func == (left: SPKIPin, right: SPKIPin) -> Bool { left.words == right.words }
 
   public func hash(into hasher: inout Hasher) {
-    // The words are a SHA-256 already; two of them spread as well as four.
+    // The words are a SHA-256 already, so two of them spread as well as four.
     hasher.combine(words.0)
     hasher.combine(words.1)
   }
@@ -105,7 +105,7 @@ public enum PinSyntaxError: Error, Hashable, Sendable {
   case notBase64
   /// Base64 of so many bytes instead of 32.
   case wrongLength(Int)
-  /// A pin under another hash than SHA-256.
+  /// A pin with another hash than SHA-256.
   case unsupportedHash(String)
   /// `pin-sha256="` without its closing quote.
   case unterminatedQuote

@@ -1,7 +1,7 @@
 import CanonicalJSON
 
-/// The verdict on one connection: a value that says what happened apart from what to do, and holds all that
-/// a person needs to find out why. A refused request throws it.
+/// The verdict on one connection: what happened, what to do, and everything that a person needs to find out
+/// why. A refused request throws it.
 public struct PinEvaluation: Hashable, Sendable {
   /// What to do.
   public enum Decision: Hashable, Sendable {
@@ -13,20 +13,20 @@ public struct PinEvaluation: Hashable, Sendable {
 
   /// What happened.
   public enum Outcome: Hashable, Sendable {
-    /// The pins that the host's entry demands were found.
+    /// The pins that the host's entry requires were found.
     case matched
-    /// No entry speaks of the host.
+    /// No entry covers the host.
     case unlisted
     /// The chain or the host name is not valid.
     case chainRejected(ChainFault)
-    /// The host is listed, and a demanded pin is missing.
+    /// The host is listed, and a required pin is missing.
     case mismatch(PinRole)
     /// The host is listed, and all its pins have expired or none could be read.
     case noLivePin
-    /// The host's entry demands this, which ``TrustMode/pinnedKeysOnly`` cannot check: without a
-    /// validated path there is no CA.
+    /// The host's entry requires this, which ``TrustMode/pinnedKeysOnly`` cannot check: without a validated
+    /// path there is no CA.
     case uncheckable(PinRole)
-    /// The host's entry demands these, which this version of the client does not know.
+    /// The host's entry requires these, which this version of the client does not know.
     case clientTooOld([String])
     /// The registry as a whole expired at this Unix time, in seconds.
     case registryExpired(at: Int64)
@@ -36,18 +36,18 @@ public struct PinEvaluation: Hashable, Sendable {
     case clearText(scheme: String)
     /// The host name cannot be read.
     case unreadableHost(HostNameError)
-    /// The connection was never judged, for this reason. Where the decision is to refuse, nothing was sent. Apple
-    /// platforms tell of some afterwards, and then the decision says that it was let through.
+    /// The connection was never evaluated, for this reason. If the decision is to refuse, nothing was sent. Apple
+    /// platforms report some of these afterwards; then the decision is to accept.
     case unjudged(String)
   }
 
-  /// Where on the path a pin belongs.
+  /// The place on the path where a pin must match.
   public enum PinRole: Hashable, Sendable {
     /// The server's own certificate.
     case leaf
     /// A certificate above it.
     case ca
-    /// A whole certificate, wherever it stands.
+    /// A whole certificate, anywhere on the path.
     case certificate
   }
 
@@ -57,8 +57,7 @@ public struct PinEvaluation: Hashable, Sendable {
   public let outcome: Outcome
   /// What to do.
   public let decision: Decision
-  /// The pattern of the entry that lists the host: the exact one where several do; `nil` where none
-  /// does.
+  /// The pattern of the entry that lists the host, the exact one if there are several; `nil` if none does.
   public let pattern: HostPattern?
   /// The pins that the server presented, leaf first.
   public let presented: [SPKIPin]
@@ -66,16 +65,16 @@ public struct PinEvaluation: Hashable, Sendable {
   public let expectedLeaf: [Pin]
   /// The pins that would have been accepted above the leaf.
   public let expectedCA: [Pin]
-  /// The whole certificates, one of which would have been accepted on the path.
+  /// The whole certificates of which one would have been accepted on the path.
   public let expectedCertificates: [CertificateFingerprint]
-  /// Which registry decided; `nil` where pins did not come from one.
+  /// The registry that decided; `nil` if the pins did not come from one.
   public let registry: RegistryStamp?
-  /// Whether that registry was last confirmed more than 7 days before the verdict. Its pins count all the same.
+  /// Whether that registry was last confirmed more than 7 days before the verdict. Its pins still count.
   public let isStale: Bool
 
-  /// Whether another valid path to the same leaf could satisfy what this one does not: a denied key
-  /// above the leaf, or a pin that stands elsewhere, report-only or not. What is wrong with the leaf,
-  /// the chain, the registry or the host stays wrong on every path.
+  /// Whether another valid path to the same leaf could pass, report-only or not: this one has a denied key
+  /// above the leaf, or lacks a pin above it. A fault of the leaf, the chain, the registry or the host is the
+  /// same on every path.
   package let mayHaveAnotherPath: Bool
 
   /// A verdict. Only a policy and the platform's transports make one.
@@ -100,9 +99,9 @@ public struct PinEvaluation: Hashable, Sendable {
     self.mayHaveAnotherPath = mayHaveAnotherPath
   }
 
-  /// Whether a newer registry could change the verdict: the host's pins are stale, or the registry
-  /// itself is, or it does not list the host yet, or its time makes a certificate valid that is not
-  /// valid yet by a clock that is behind.
+  /// Whether a newer registry could change the verdict: the host's pins or the registry itself are stale, the
+  /// host is not listed yet, or the registry's time could make a certificate valid that a slow clock
+  /// considers not valid yet.
   package var couldChangeAfterRefresh: Bool {
     guard decision == .refuse else { return false }
     return switch outcome {
@@ -116,7 +115,7 @@ public struct PinEvaluation: Hashable, Sendable {
 extension PinEvaluation: Error {}
 
 extension PinEvaluation: CustomStringConvertible {
-  /// One line: host, what happened, and the hint that helps most.
+  /// One line: the host, what happened, and the most useful hint.
   public var description: String {
     let text =
       switch outcome {
@@ -141,13 +140,13 @@ extension PinEvaluation: CustomStringConvertible {
     return "\(verb) \(host): \(text)\(hint.map { "; hint: \($0)" } ?? "")"
   }
 
-  /// What helps, where something does.
+  /// What to do about it, if anything helps.
   public var hint: String? {
     guard decision == .refuse else { return nil }
     return switch outcome {
     case .chainRejected(let fault) where fault.isEarly: "is the device's clock behind?"
-    // Never towards a mode or a session that checks less: somebody on the way is met with the same
-    // words.
+    // Never suggest a mode or a session that checks less: a man in the middle causes the same
+    // message.
     case .chainRejected(let fault) where fault.lacksAnchor:
       "if the server is under a CA of your own, pass that CA's certificate with .anchors"
     case .unlisted: "add the host to the list"

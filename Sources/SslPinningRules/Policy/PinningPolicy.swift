@@ -1,31 +1,31 @@
 /// Decides whether a connection may carry a request. A pure value: same evidence, same verdict.
 ///
-/// - The chain is judged first: no validated path for this host, no acceptance, whatever the pins
-///   say. Pins only tighten. (Except ``TrustMode/pinnedKeysOnly``, where the leaf pin is all.)
+/// - The chain comes first: without a validated path for this host, nothing is accepted, whatever the pins
+///   say. Pins only tighten. (Except ``TrustMode/pinnedKeysOnly``, under which only the leaf pin counts.)
 /// - The *validated* path is matched, never what the server merely sent.
 /// - A denied key anywhere on the path refuses, whatever else matches.
 /// - Of several valid paths to one leaf, one that satisfies all rules is enough. A refusal says
-///   whether another could (`mayHaveAnotherPath`); the validator looks for it.
+///   whether another could (`mayHaveAnotherPath`); the validator then searches for it.
 /// - All patterns that match a host contribute; pins are united per role; the stricter of two
 ///   settings counts.
 /// - Leaf pins match index 0, CA pins index 1 or higher, whole certificates any. A host with more
 ///   than one list needs all of them, unless its entry says `match: any`.
 /// - A list that is present and empty matches nothing.
 /// - Expired pins do not count (26 h of tolerance). A listed host without a live pin is refused.
-/// - Under ``TrustMode/pinnedKeysOnly`` an entry of a list that demands what only a validated path
-///   could show refuses its own hosts; the rest of the list counts. In an app's own pins it is an error.
+/// - Under ``TrustMode/pinnedKeysOnly``, a registry's entry that requires what only a validated path can
+///   show refuses its own hosts; other entries still count. In an app's own pins it is an error.
 /// - An unlisted host is refused, unless the app chose ``UnlistedHosts/systemTrust``.
 /// - Report-only forgives a missing pin, never a bad chain and never the deny list.
-/// - Where the registry expires as a whole, every host is refused from then on: by the clock. A pin
-///   expires at the later of the clock and the time floor (``TrustTime``).
+/// - From the registry's expiry on, by the clock, every host is refused. A pin expires by the later of the
+///   clock and the time floor (``TrustTime``).
 public struct PinningPolicy: Hashable, Sendable {
   /// Who vouches for servers.
   public let trust: TrustMode
   /// What happens to hosts without an entry.
   public let unlistedHosts: UnlistedHosts
-  /// Keys that are refused wherever they stand.
+  /// Keys that are refused anywhere on a path.
   public let denied: Set<SPKIPin>
-  /// Which registry the entries are from.
+  /// The registry of the entries.
   public let registry: RegistryStamp?
   /// Unix time in seconds from which on everything is refused; `nil` means never.
   public let expires: Int64?
@@ -33,9 +33,9 @@ public struct PinningPolicy: Hashable, Sendable {
   private let listed: PolicyTable
   private let vanished: PolicyTable
 
-  /// A policy over these entries. An empty list is closed: every host is unlisted.
+  /// A policy with these entries. With an empty list, every host is unlisted.
   ///
-  /// - Throws: ``PolicyError`` where the settings contradict each other.
+  /// - Throws: ``PolicyError`` if the settings contradict each other.
   public init(
     entries: some Sequence<PolicyEntry>, denied: Set<SPKIPin> = [], trust: TrustMode = .system,
     unlistedHosts: UnlistedHosts = .refuse, registry: RegistryStamp? = nil,
@@ -52,12 +52,12 @@ public struct PinningPolicy: Hashable, Sendable {
       registry: registry, expires: expires)
   }
 
-  /// A policy over the entries of a list that somebody else keeps: one that cannot be honoured is
-  /// refused for its hosts alone (``PolicyEntry/uncheckableRole``), and is no error.
+  /// A policy with the entries of a registry: an entry that the settings cannot honour is no error but refuses
+  /// its own hosts (``PolicyEntry/uncheckableRole``).
   ///
-  /// - Parameter vanished: entries of hosts that are on the list no more. They are looked at only for hosts
-  ///   that no listed pattern matches: what somebody listed for a while says nothing of the others.
-  /// - Throws: ``PolicyError/unlistedHostsWithoutPath``: the app's own setting.
+  /// - Parameter vanished: entries of hosts that are no longer listed. They count only for hosts that no listed
+  ///   pattern matches, so that a pattern which was listed for a while cannot affect other hosts.
+  /// - Throws: ``PolicyError/unlistedHostsWithoutPath``, for the app's own setting.
   package init(
     listed: [PolicyEntry], vanished: [PolicyEntry] = [], denied: Set<SPKIPin>, trust: TrustMode,
     unlistedHosts: UnlistedHosts, registry: RegistryStamp?, expires: Int64?
@@ -72,12 +72,12 @@ public struct PinningPolicy: Hashable, Sendable {
     self.expires = expires
   }
 
-  /// What all patterns that match `host` demand together; `nil` for an unlisted host.
+  /// The combined requirements of all patterns that match `host`; `nil` for an unlisted host.
   public func entry(for host: HostName) -> PolicyEntry? {
     listed.entry(for: host) ?? vanished.entry(for: host)
   }
 
-  /// The entries whose hosts are refused because the trust mode cannot check what they demand, or this
+  /// The entries whose hosts are refused because the trust mode cannot check what they require, or this
   /// client does not know it.
   public var problems: [RegistryProblem] {
     (listed.entries + vanished.entries).flatMap { entry -> [RegistryProblem] in
@@ -91,8 +91,8 @@ public struct PinningPolicy: Hashable, Sendable {
     .sorted { $0.description < $1.description }
   }
 
-  /// The last second of the clock (Unix) until which a verdict given at `time` stands, whatever host it
-  /// is for: then a pin or the registry expires. `nil` where none ever does. A walk through all entries.
+  /// The last Unix second of the clock at which every verdict given at `time` still holds, for any host; then
+  /// a pin or the registry expires. `nil` if none ever does. Walks through all entries.
   public func unchangedUntil(from time: TrustTime) -> Int64? {
     var ends = (listed.entries + vanished.entries).flatMap { [$0.leaf, $0.ca] }
       .compactMap { $0.unchangedUntil(from: time.later) }
@@ -100,12 +100,12 @@ public struct PinningPolicy: Hashable, Sendable {
     return ends.min()
   }
 
-  /// Judges one connection at `now` (Unix seconds), where no statement vouches for another time.
+  /// Evaluates one connection at `now` (Unix seconds), without a statement's time.
   public func evaluate(_ evidence: ChainEvidence, host: HostName, at now: Int64) -> PinEvaluation {
     evaluate(evidence, host: host, at: TrustTime(clock: now))
   }
 
-  /// Judges one connection at the times that the client knows.
+  /// Evaluates one connection at the times that the client knows.
   public func evaluate(
     _ evidence: ChainEvidence, host: HostName, at time: TrustTime
   ) -> PinEvaluation {
@@ -121,8 +121,7 @@ public struct PinningPolicy: Hashable, Sendable {
       mayHaveAnotherPath: isOfThePath(outcome, evidence, entry: entry, at: time.later))
   }
 
-  /// Whether what is wrong is of the path that was found, and not of the leaf, which is on every
-  /// path.
+  /// Whether the fault is in this path and not in the leaf, which is on every path.
   private func isOfThePath(
     _ outcome: PinEvaluation.Outcome, _ evidence: ChainEvidence, entry: PolicyEntry?, at now: Int64
   ) -> Bool {
@@ -149,13 +148,13 @@ public struct PinningPolicy: Hashable, Sendable {
         return (.chainRejected(.unreadable("the server sent no readable certificate")), false)
       }
       path = [leaf]
-      // Nothing above the leaf was validated, but a denied key there still refuses.
+      // Nothing above the leaf is validated in this mode, but a denied key there still refuses.
       if let bad = evidence.presented.first(where: denied.contains) { return (.denied(bad), false) }
     } else {
       switch evidence.validation {
       case .failure(let fault): return (.chainRejected(fault), false)
       case .success(let chain):
-        // Proof for another host is no proof for this one.
+        // A proof for another host proves nothing for this one.
         guard chain.host == host else { return (.chainRejected(.wrongHost), false) }
         path = chain.path
         certificates = chain.certificates
@@ -171,8 +170,8 @@ public struct PinningPolicy: Hashable, Sendable {
     }
   }
 
-  /// What every server of a host is refused with, though its chain is valid and holds no denied key;
-  /// `nil` where one could be accepted: what clients make of an entry before any server is there.
+  /// Why every server of a host would be refused, even with a valid chain without a denied key; `nil` if one
+  /// could be accepted. Shows how clients will treat an entry, without any server.
   package func refusalOfAll(_ host: HostName, at time: TrustTime) -> PinEvaluation.Outcome? {
     let (outcome, accepted) = judge(entry(for: host), at: time) { entry, role, now in
       switch role {
@@ -184,9 +183,9 @@ public struct PinningPolicy: Hashable, Sendable {
     return accepted ? nil : outcome
   }
 
-  /// Whether a valid chain of these keys is let in, before any server is there.
+  /// Whether a valid chain with these keys would be accepted, without any server.
   ///
-  /// - Parameter ca: a key above the leaf; `nil` where none of them is on any list.
+  /// - Parameter ca: a key above the leaf; `nil` if none of those keys is on any list.
   package func accepts(leaf: SPKIPin, ca: SPKIPin?, host: HostName, at time: TrustTime) -> Bool {
     guard !denied.contains(leaf), !(ca.map(denied.contains) ?? false) else { return false }
     return judge(entry(for: host), at: time) { entry, role, now in
@@ -198,7 +197,7 @@ public struct PinningPolicy: Hashable, Sendable {
     }.accepted
   }
 
-  /// What there is to say of a valid chain without a denied key: by what it shows of each role.
+  /// The outcome for a valid chain without a denied key, by what it shows for each role.
   private func judge(
     _ entry: PolicyEntry?, at time: TrustTime,
     shows: (PolicyEntry, PinEvaluation.PinRole, _ now: Int64) -> Bool
@@ -211,7 +210,7 @@ public struct PinningPolicy: Hashable, Sendable {
     if trust == .pinnedKeysOnly, let role = entry.uncheckableRole {
       return (.uncheckable(role), false)
     }
-    // Where no path is validated the pin is all that there is to forgive.
+    // Without a validated path the pin is the only check, so it must not be forgiven.
     let forgiven = entry.enforcement == .reportOnly && trust != .pinnedKeysOnly
     switch missing(of: entry, at: time.later, shows: shows) {
     case nil: return (.matched, true)
@@ -219,7 +218,7 @@ public struct PinningPolicy: Hashable, Sendable {
     }
   }
 
-  /// What the entry demands and the path lacks; `nil` where the path satisfies it.
+  /// The role that the entry requires and the path lacks; `nil` if the path satisfies the entry.
   private func missing(
     of entry: PolicyEntry, at now: Int64,
     shows: (PolicyEntry, PinEvaluation.PinRole, _ now: Int64) -> Bool
@@ -242,8 +241,8 @@ public struct PinningPolicy: Hashable, Sendable {
   }
 }
 
-/// The entries of a list by the kinds of their patterns: one hash look-up per label of a name, however long
-/// the list is.
+/// Entries by kind of pattern, so that finding a host costs one hash look-up per label, however long the
+/// list is.
 struct PolicyTable: Hashable, Sendable {
   private var exact: [HostName: PolicyEntry] = [:]
   private var oneMoreLabel: [DNSName: PolicyEntry] = [:]
@@ -260,12 +259,12 @@ struct PolicyTable: Hashable, Sendable {
     }
   }
 
-  /// All entries, one a pattern, in no order.
+  /// All entries, one for each pattern, in no particular order.
   var entries: [PolicyEntry] {
     Array(exact.values) + Array(oneMoreLabel.values) + Array(anyDepth.values)
   }
 
-  /// What all patterns that match `host` demand together.
+  /// The combined requirements of all patterns that match `host`.
   func entry(for host: HostName) -> PolicyEntry? {
     var found = exact[host]
     func contribute(_ entry: PolicyEntry?) {

@@ -1,6 +1,6 @@
-/// What a pin list says of the hosts that one pattern matches.
+/// A pin list's requirements for the hosts that one pattern matches.
 public struct PolicyEntry: Hashable, Sendable {
-  /// How leaf and CA pins go together where a host has both.
+  /// How leaf and CA pins combine if a host has both.
   public enum Match: Hashable, Sendable {
     /// Both lists must match: Apple's rule, and the stricter one.
     case all
@@ -8,11 +8,11 @@ public struct PolicyEntry: Hashable, Sendable {
     case any
   }
 
-  /// Whether a missing pin refuses, or is only told.
+  /// Whether a missing pin refuses the connection or is only reported.
   public enum Enforcement: Hashable, Sendable {
     /// A missing pin refuses the connection.
     case enforce
-    /// A missing pin is told and forgiven. A bad chain and a denied key never are.
+    /// A missing pin is reported and forgiven. A bad chain or a denied key is never forgiven.
     case reportOnly
   }
 
@@ -22,21 +22,21 @@ public struct PolicyEntry: Hashable, Sendable {
   public var leaf: PinSet
   /// Pins that must match a certificate at index 1 or higher of the validated path.
   public var ca: PinSet
-  /// Whole certificates, one of which must stand on the validated path, leaf or above; empty where
-  /// keys alone count.
+  /// Whole certificates, one of which must be on the validated path, leaf or above; empty if only keys
+  /// count.
   public var certificates: Set<CertificateFingerprint>
-  /// Roles whose list is present, whether or not a pin of it could be read: an empty list that is
-  /// present matches nothing, one that is absent demands nothing. Pins always demand their role.
+  /// Roles whose list is present, even if no pin in it could be read: a present but empty list matches
+  /// nothing, an absent one requires nothing. Pins always require their role.
   public var required: Set<PinEvaluation.PinRole>
-  /// How the roles go together.
+  /// How the roles combine.
   public var match: Match
   /// Whether a missing pin refuses.
   public var enforcement: Enforcement
-  /// What the list demands of the hosts and this client does not know: they are refused, report-only or not.
+  /// Requirements that this client does not know: the hosts are refused, report-only or not.
   package var unknownDemands: Set<String> = []
 
-  /// An entry. With both lists empty its hosts are listed and refused: an entry whose pins cannot
-  /// be read must not leave its host open.
+  /// An entry. If both lists are empty, its hosts are listed and refused: an entry with unreadable pins must
+  /// not leave its host unpinned.
   public init(
     _ pattern: HostPattern, leaf: PinSet = PinSet(), ca: PinSet = PinSet(),
     certificates: Set<CertificateFingerprint> = [], required: Set<PinEvaluation.PinRole> = [],
@@ -51,8 +51,8 @@ public struct PolicyEntry: Hashable, Sendable {
     self.enforcement = enforcement
   }
 
-  /// What two entries that speak of the same host demand together: pins united per role, and of two
-  /// settings the stricter.
+  /// The combined requirements of two entries for the same host: pins united per role, and the stricter of
+  /// two settings.
   func united(with other: PolicyEntry) -> PolicyEntry {
     var both = self
     both.leaf.formUnion(other.leaf)
@@ -66,14 +66,14 @@ public struct PolicyEntry: Hashable, Sendable {
     return both
   }
 
-  /// What hosts of this entry must show and only a validated path could: under
-  /// ``TrustMode/pinnedKeysOnly`` they are refused. `nil` where the leaf's pins alone can decide.
+  /// A role that only a validated path can show, so that ``TrustMode/pinnedKeysOnly`` refuses these hosts.
+  /// `nil` if the leaf's pins alone can decide.
   var uncheckableRole: PinEvaluation.PinRole? {
     if match == .any, demands(.leaf) { return nil }
     return [.ca, .certificate].first(where: demands)
   }
 
-  /// Whether hosts of this entry must show something of this role.
+  /// Whether hosts of this entry must match something in this role.
   func demands(_ role: PinEvaluation.PinRole) -> Bool {
     if required.contains(role) { return true }
     return switch role {
@@ -84,15 +84,15 @@ public struct PolicyEntry: Hashable, Sendable {
   }
 }
 
-/// The pins of one role (leaf or CA) for one host, united over every entry that speaks of it.
+/// The pins of one role (leaf or CA) for one host, united over every entry that covers it.
 public struct PinSet: Hashable, Sendable {
-  /// How long after its expiry a pin still counts, in seconds: 26 hours, so that neither a time
-  /// zone nor a clock that is a day off locks anyone out.
+  /// How many seconds after its expiry a pin still counts: 26 hours, so that neither a time zone nor a
+  /// clock that is a day off locks anyone out.
   public static let expiryTolerance: Int64 = 26 * 3600
 
   private var latestExpiry: [SPKIPin: Int64]
 
-  /// The union of these pins. Of a pin that stands twice, the later expiry counts.
+  /// The union of these pins. If a pin occurs twice, the later expiry counts.
   public init(_ pins: some Sequence<Pin> = []) {
     latestExpiry = [:]
     for pin in pins { insert(pin) }
@@ -132,8 +132,8 @@ public struct PinSet: Hashable, Sendable {
     latestExpiry.contains { !denied.contains($0.key) && Self.counts(expiry: $0.value, at: now) }
   }
 
-  /// The last Unix second at which every pin that counts at `now` still does; `nil` where none of
-  /// them ever expires.
+  /// The last Unix second at which every pin that counts at `now` still does; `nil` if none of them ever
+  /// expires.
   func unchangedUntil(from now: Int64) -> Int64? {
     latestExpiry.values.compactMap { expiry in
       let (end, overflow) = expiry.addingReportingOverflow(Self.expiryTolerance)
@@ -161,24 +161,23 @@ public struct Pin: Hashable, Sendable {
   }
 }
 
-/// Who vouches for a server before its pins are looked at.
+/// Who vouches for a server before its pins are checked.
 public enum TrustMode: Hashable, Sendable {
   /// The anchors of the system. Pins only tighten what the system accepts.
   case system
-  /// One's own certification authorities, as DER certificates; with or without the system's.
+  /// Private certificate authorities, as DER certificates, with or without the system's.
   ///
-  /// An empty list without the system's anchors means that nothing is trusted: every server is
-  /// refused.
+  /// An empty list without the system's anchors trusts nothing: every server is refused.
   case anchors([[UInt8]], andSystem: Bool = false)
   /// No CA vouches for the servers: the leaf pin alone decides.
   ///
-  /// - Warning: names, dates and paths are not checked. Anyone who holds a pinned key may use it
-  ///   for every host it is pinned for, for ever. For devices with self-signed certificates.
+  /// - Warning: names, dates and paths are not checked. Whoever holds a pinned key can use it for ever, for
+  ///   every host for which it is pinned. Meant for devices with self-signed certificates.
   case pinnedKeysOnly
 }
 
 extension TrustMode {
-  /// Whether an app's settings make sense beside this mode, whatever a list says.
+  /// Checks whether an app's settings are consistent with this mode, independent of any list.
   ///
   /// - Throws: ``PolicyError/unlistedHostsWithoutPath`` and ``PolicyError/reportOnlyWithoutPath(_:)``.
   package func check(
@@ -190,12 +189,12 @@ extension TrustMode {
   }
 }
 
-/// What a pinned session does with a host that no entry speaks of.
+/// What a pinned session does with a host that no entry covers.
 public enum UnlistedHosts: Hashable, Sendable {
-  /// Refuse it. The default: an attacker who can name a host of his own gains nothing.
+  /// Refuse it. The default: an attacker gains nothing by directing the app to another host.
   case refuse
-  /// Accept it where the chain and the host name are valid.
+  /// Accept it if the chain and the host name are valid.
   ///
-  /// - Warning: a redirect or a typing error leads to servers that any CA can vouch for.
+  /// - Warning: a redirect or a typing error may lead to a server that any CA can vouch for.
   case systemTrust
 }

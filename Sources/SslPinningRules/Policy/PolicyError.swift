@@ -4,10 +4,10 @@ import CanonicalJSON
 public enum PolicyError: Error, Equatable, Sendable {
   /// CA pins beside ``TrustMode/pinnedKeysOnly``: without a validated path there is no CA to match.
   case caPinsWithoutPath(HostPattern)
-  /// Whole certificates beside ``TrustMode/pinnedKeysOnly``, under which the leaf's key is all.
+  /// Whole certificates beside ``TrustMode/pinnedKeysOnly``, which checks only the leaf's key.
   case certificatesWithoutPath(HostPattern)
-  /// Report-only beside ``TrustMode/pinnedKeysOnly``: every server would be accepted. For these hosts;
-  /// `nil`: for all of them.
+  /// Report-only beside ``TrustMode/pinnedKeysOnly``: every server would be accepted, for these hosts or, if
+  /// `nil`, for all.
   case reportOnlyWithoutPath(HostPattern?)
   /// ``UnlistedHosts/systemTrust`` beside ``TrustMode/pinnedKeysOnly``.
   case unlistedHostsWithoutPath
@@ -29,27 +29,26 @@ extension PolicyError: CustomStringConvertible {
   }
 }
 
-/// Something in a signed registry that could not be used. Told, never fatal: one bad entry does not
-/// drop the others.
+/// Something in a signed registry that could not be used. Reported, never fatal: one bad entry does not
+/// affect the others.
 public enum RegistryProblem: Hashable, Sendable {
   /// The entry at this index is not an object, or has no `domainName`.
   case unreadableEntry(index: Int)
-  /// The entry's host cannot be read; the entry is passed over.
+  /// The entry's host cannot be read; the entry is skipped.
   case unreadableHost(index: Int, HostNameError)
   /// The entry's pin cannot be read; its host stays listed.
   case unreadablePin(index: Int, HostPattern, PinSyntaxError)
   /// The entry has no `key` text; its host stays listed.
   case missingPin(index: Int, HostPattern)
-  /// `expire` is relative and there is no `date` to count from, or it is no number: the key never
-  /// expires.
+  /// `expire` is not a number, or is relative without a `date` to count from: the key never expires.
   case unreadableExpiry(index: Int, HostPattern)
-  /// The host stood in an earlier document and does not in this one; it keeps its last pins,
-  /// unless another listed pattern matches it. Since when, as Unix time in seconds.
+  /// The host was in an earlier document and is not in this one, since this Unix time in seconds. It keeps its
+  /// last pins, unless another listed pattern matches it.
   case vanished(HostPattern, since: Int64)
-  /// The hosts need a pin of this role, which the app's ``TrustMode/pinnedKeysOnly`` cannot check: they
+  /// The hosts require a pin of this role, which the app's ``TrustMode/pinnedKeysOnly`` cannot check: they
   /// are refused.
   case uncheckable(HostPattern, PinEvaluation.PinRole)
-  /// The hosts demand these, which this version of the client does not know: they are refused.
+  /// The hosts require these, which this version of the client does not know: they are refused.
   case unknownDemands(HostPattern, [String])
 }
 

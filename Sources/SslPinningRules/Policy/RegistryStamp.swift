@@ -1,4 +1,4 @@
-/// Which registry a verdict rests on, and how old it is.
+/// The registry on which a verdict is based, and its age.
 public struct RegistryStamp: Hashable, Sendable {
   /// The key set's epoch and the statement's version; `nil` in format 1, which has neither.
   public struct Version: Hashable, Sendable, Comparable {
@@ -18,13 +18,13 @@ public struct RegistryStamp: Hashable, Sendable {
     }
   }
 
-  /// The registry's version, where its format has one.
+  /// The registry's version, if its format has one.
   public let version: Version?
-  /// SHA-256 over the canonical payload, in lower-case hex: tells two format-1 documents apart.
+  /// SHA-256 over the canonical payload, in lower-case hex; identifies format-1 documents.
   public let payloadDigest: String
   /// Unix time in seconds at which the registry was last confirmed by its server.
   package let confirmed: Int64
-  /// Where its history was found to branch, in this process.
+  /// The fork in its history, if this process has found one.
   public let fork: RegistryFork?
 
   /// A stamp.
@@ -37,25 +37,24 @@ public struct RegistryStamp: Hashable, Sendable {
     self.fork = fork
   }
 
-  /// Seconds without a confirmation after which a registry counts as stale: 7 days. Its pins count
-  /// on; verdicts say so.
+  /// After how many seconds without a confirmation a registry is stale: 7 days. Its pins still count, and
+  /// verdicts say that it is stale.
   package static let staleAfter: Int64 = 7 * 86400
 
-  /// Whether the registry was last confirmed too long ago when the clock says `now` (Unix seconds), or
-  /// nobody knows when: a time to come was written while the clock ran ahead.
+  /// Whether the registry, at `now` (Unix seconds), was last confirmed too long ago, or at an unknown time: a
+  /// time in the future was written under a fast clock.
   package func isStale(at now: Int64) -> Bool {
     age(at: now) > Self.staleAfter || !Self.isPast(confirmed, at: now)
   }
 
-  /// Whether a stored time can be what it says it is when the clock says `now`. A clock that is put right
-  /// by an hour or less is no reason to doubt.
+  /// Whether a stored time is credible at `now`: not in the future by more than an hour, which allows for small
+  /// corrections of the clock.
   static func isPast(_ time: Int64, at now: Int64) -> Bool {
     let (limit, overflow) = now.addingReportingOverflow(3600)
     return overflow || time <= limit
   }
 
-  /// When the registry was last confirmed, in Unix seconds; 0 where the clock (`now`) says that nobody
-  /// knows.
+  /// When the registry was last confirmed, in Unix seconds; 0 if that time is not credible at `now`.
   func knownConfirmation(at now: Int64) -> Int64 { Self.isPast(confirmed, at: now) ? confirmed : 0 }
 
   /// Seconds since the registry was last confirmed, never negative.
@@ -71,35 +70,34 @@ extension RegistryStamp.Version: CustomStringConvertible {
 }
 
 extension RegistryStamp: CustomStringConvertible {
-  /// One line: the version, or the beginning of the digest where there is none, and when its server
-  /// last confirmed it.
+  /// One line: the version, or else the beginning of the digest, and when its server last confirmed it.
   public var description: String {
     let name = version.map { "version \($0)" } ?? "payload \(payloadDigest.prefix(16))…"
     return "\(name), confirmed \(RFC3339.text(confirmed))"
   }
 }
 
-/// The two times that a client knows, both in Unix seconds: what the device's clock says, and what the
-/// signer of the statement in force vouches for.
+/// The two times that a client knows, both in Unix seconds: the device's clock, and the floor, which is the
+/// time that the signer of the current statement vouches for (`issued`).
 ///
-/// - Neither may cut a client off from the cure. A clock is wrong on many devices; an `issued` is wrong
-///   when the signer's clock was, or when a thief wrote it.
-/// - So the dates of a chain pass if all of them hold at the clock *or* all of them hold at the floor: of a
-///   statement that is not expired. An older one vouches for no time any longer, or a certificate that
-///   ended years ago would pass for as long as an app keeps pinning.
-/// - What must not come back takes the later of the two: a pin that expired, a time of absence.
-/// - A statement's own expiry is judged at the clock alone, or one `issued` far ahead would end it.
+/// - Neither may keep a client from what repairs a wrong time: many devices have wrong clocks, and `issued` is
+///   wrong if the signer's clock was, or if a thief wrote it.
+/// - So a chain's dates pass if all of them hold at the clock *or* all of them hold at the floor of an unexpired
+///   statement. An expired statement vouches for no time: otherwise a certificate that ended years ago would
+///   pass for as long as an app keeps pinning.
+/// - What must not come back is checked at the later of the two: an expired pin, the time of a vanished host.
+/// - A statement's own expiry is checked only against the clock, or an `issued` far ahead would end it.
 public struct TrustTime: Hashable, Sendable {
-  /// What the device's clock says, in Unix seconds.
+  /// The device's clock, in Unix seconds.
   public let clock: Int64
-  /// The `issued` of the statement in force, in Unix seconds; `nil` where no statement vouches for a time.
+  /// The `issued` of the current statement, in Unix seconds; `nil` if no statement vouches for a time.
   public let floor: Int64?
 
-  /// Whether dates may hold at the floor: whether its statement is still in force.
+  /// Whether dates may hold at the floor, because its statement has not expired.
   public let isFloorInForce: Bool
 
-  /// Whether a statement is believed, retired or not: then a registry's document is judged by more than its
-  /// server's dates.
+  /// Whether a statement is believed, retired or not: then documents are checked by more than the dates of their
+  /// server's certificate.
   public let believesStatement: Bool
 
   /// The two times, in Unix seconds.
@@ -112,21 +110,21 @@ public struct TrustTime: Hashable, Sendable {
     self.isFloorInForce = isFloorInForce
   }
 
-  /// The last second that a certificate can name, at the end of the year 9999 (RFC 5280 §4.1.2.5).
+  /// The last second that a certificate can express, at the end of the year 9999 (RFC 5280 §4.1.2.5).
   private static let lastDate: Int64 = 253_402_300_799
 
   /// The later of the two, in Unix seconds.
   public var later: Int64 { max(clock, floor ?? clock) }
 
-  /// The times at which the dates of a chain may hold, in Unix seconds, the one to be tried first in front.
+  /// The times at which a chain's dates may hold, in Unix seconds, in the order in which to try them.
   public var dates: [Int64] {
     guard let floor, floor != clock, isFloorInForce, floor <= Self.lastDate else { return [clock] }
     return [clock, floor]
   }
 }
 
-/// Which statement: `{"epoch": 1, "version": 7, "digest": "<base64>"}`, as the next one calls it in
-/// `previous`.
+/// Identifies a statement: `{"epoch": 1, "version": 7, "digest": "<base64>"}`, as in the `previous` of the
+/// next one.
 public struct StatementID: Hashable, Sendable {
   /// Its number.
   public let number: RegistryStamp.Version
@@ -134,20 +132,20 @@ public struct StatementID: Hashable, Sendable {
   public let digest: [UInt8]
 }
 
-/// A history that branches: there is a signed statement that knows nothing of the one that this client
-/// believed. An online key signed for a single audience, or two servers sign one registry, or one lost its
-/// store.
+/// A fork in a registry's history: a signed statement that does not follow the one that this client believed.
+/// An online key signed for a single audience, two servers sign one registry, or a server lost its store.
 public struct RegistryFork: Hashable, Sendable {
-  /// What was believed here.
+  /// The statement believed here.
   public let believed: StatementID
-  /// What the other statement says that it follows; itself, if it has the number of what was believed.
+  /// The statement that the other one says it follows; or the other one itself, if it has the number of the
+  /// believed one.
   public let named: StatementID
 
-  /// - Returns: `nil` where `other` is or follows what was believed, or something later that this client never
-  ///   saw, or does not say.
+  /// Publishers sign ascending numbers, and no number twice. So it is a fork if `other`, or the statement that it
+  /// follows, has the believed number and other bytes, or if it follows one of a lower number.
   ///
-  /// A publisher signs upwards. So what follows a statement of the same number or a lower one than that in
-  /// force here knows nothing of it. And no number is signed twice.
+  /// - Returns: `nil` if `other` is older than the believed statement, is that statement, follows it or a later one
+  ///   that this client never saw, or does not say what it follows.
   init?(_ other: StatementID, following previous: StatementID?, from believed: StatementID) {
     let named = other.number == believed.number ? other : previous
     guard let named, other.number >= believed.number, named.number <= believed.number,

@@ -3,13 +3,13 @@ import CanonicalJSON
 /// One signature of a key set or a statement: `{"keyId": "<base64>", "signature": "<base64>"}`.
 ///
 /// - The key's entry fixes the algorithm; a signature names only its key.
-/// - A signature of an unknown key, or one that cannot be read, counts for nothing and harms
-///   nothing: a set may be signed by keys that only newer clients know.
-/// - A key that signs twice makes the whole list unreadable: who counts entries instead of keys
-///   must not be led astray by documents that pass here.
+/// - A signature by an unknown key, or an unreadable one, is ignored: a set may be signed by keys that only
+///   newer clients know.
+/// - If a key signs twice, the whole list is unreadable: documents that pass here must not mislead a
+///   verifier that counts entries instead of keys.
 public struct DocumentSignature: Sendable {
-  /// What is signed, as the first bytes that the signature covers: a signature over one kind of
-  /// document never passes for another's, and none for a format-1 payload, which begins with `{`.
+  /// The kind of document, as the first bytes that the signature covers: a signature over one kind never
+  /// passes for another, nor for a format-1 payload, which begins with `{`.
   public enum Domain: String, Sendable {
     /// A key set.
     case keySet = "ssl-pinning keyset v2\0"
@@ -24,10 +24,10 @@ public struct DocumentSignature: Sendable {
 
   /// The key's id as written.
   package let keyID: String
-  /// `nil` where the text is no base64.
+  /// `nil` if the text is not base64.
   let signature: [UInt8]?
 
-  /// The signature of a key.
+  /// A signature by a key.
   public init(by key: SPKIPin, _ signature: [UInt8]) {
     self.keyID = key.base64
     self.signature = signature
@@ -48,7 +48,7 @@ public struct DocumentSignature: Sendable {
     ])
   }
 
-  /// Reads the list that stands beside a key set or a statement.
+  /// Reads the list beside a key set or a statement.
   ///
   /// - Throws: ``DocumentFault/member(_:)`` and ``DocumentFault/signsTwice(keyID:)``.
   package static func list(_ json: JSONValue?, _ name: String) throws(DocumentFault) -> [Self] {
@@ -66,8 +66,8 @@ public struct DocumentSignature: Sendable {
   }
 }
 
-/// How a key of a key set signs. The key's own entry fixes it, never the signature: a signature
-/// that could name its algorithm could choose the weakest.
+/// The algorithm of a key in a key set. The key's entry determines it and never the signature, which could
+/// otherwise choose the weakest.
 public enum SignatureAlgorithm: String, Sendable, CaseIterable {
   /// RSASSA-PKCS1-v1_5 with SHA-512 (RFC 8017 §8.2), moduli of 1024 to 8192 bits.
   case rs512 = "RS512"
@@ -78,18 +78,18 @@ public enum SignatureAlgorithm: String, Sendable, CaseIterable {
   case edDSA = "EdDSA"
 }
 
-/// Checks signatures under one public key. The platform implements it; the trust rules only ask.
+/// Checks signatures with one public key. The platform implements it.
 public protocol SignatureVerifier: Sendable {
   /// Whether `signature` was made over `message` with this key. Any failure is `false`.
   func isValid(signature: [UInt8], over message: [UInt8]) -> Bool
 }
 
-/// The cryptography that the trust rules ask for. The platform implements it.
+/// The cryptography that the trust rules need. The platform implements it.
 public protocol RegistryCrypto: Sendable {
   /// SHA-256 (FIPS 180-4): 32 bytes.
   func sha256(_ bytes: [UInt8]) -> [UInt8]
 
-  /// The key to check signatures with; `nil` where `spki` is not the one DER spelling of a
-  /// SubjectPublicKeyInfo of this algorithm.
+  /// The verifier for a key; `nil` if `spki` is not the canonical DER of a SubjectPublicKeyInfo for this
+  /// algorithm.
   func verifier(_ algorithm: SignatureAlgorithm, spki: [UInt8]) -> (any SignatureVerifier)?
 }

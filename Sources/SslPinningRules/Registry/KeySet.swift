@@ -1,26 +1,26 @@
 import CanonicalJSON
 
-/// Whose signatures count in one epoch of a registry: the root role signs key sets, the online role
+/// The keys that count in one epoch of a registry: the root role signs key sets, the online role signs
 /// statements.
 ///
 ///     { "type": "keyset", "registry": "example.json", "epoch": 1,
 ///       "root": { "keys": [ { "alg": "EdDSA", "spki": "…" } ], "threshold": 1 },
 ///       "online": { "keys": [ … ], "threshold": 1 }, "expires": 1900000000 }
 ///
-/// - Without `expires` a set never expires: a forgotten offline key locks nobody out.
-/// - Members that nobody here knows are kept and covered by the signatures.
+/// - Without `expires` a set never expires, so that a forgotten offline key locks nobody out.
+/// - Unknown members are kept, and the signatures cover them.
 public struct KeySet: Sendable {
   /// The registry that it is for.
   public let registry: String
-  /// Its place in the chain; 0 is what the app ships.
+  /// Its place in the chain; 0 is the set that the app ships.
   public let epoch: Int64
   /// Signs key sets.
   public let root: KeyRole
   /// Signs statements.
   public let online: KeyRole
-  /// Unix time in seconds from which on nothing new is accepted under the set; `nil` means never.
+  /// Unix time in seconds from which nothing new is accepted under the set; `nil` means never.
   public let expires: Int64?
-  /// The set as received, or as it is published.
+  /// The set as received, or as published.
   public let json: JSONObject
 
   /// A key set to publish, or the one that the app ships.
@@ -38,7 +38,7 @@ public struct KeySet: Sendable {
     self.json = json
   }
 
-  /// Reads a key set of this registry and epoch; its signatures are the chain's to check.
+  /// Reads a key set of this registry and epoch; the chain checks its signatures.
   package init(
     _ json: JSONObject, registry: String, epoch: Int64, crypto: some RegistryCrypto
   ) throws(DocumentFault) {
@@ -65,29 +65,29 @@ public struct KeySet: Sendable {
   /// Whether the set is expired at `now` (Unix seconds); the second of the expiry itself counts.
   package func isExpired(at now: Int64) -> Bool { expires.map { now >= $0 } ?? false }
 
-  /// The entry of `keySets`: the set and who signed it.
+  /// The entry of `keySets`: the set and its signatures.
   public func entry(signedBy signatures: [DocumentSignature]) -> JSONValue {
     .object(["keySet": .object(json), "signatures": .array(signatures.map(\.json))])
   }
 }
 
-/// So many of these keys must sign: `{"keys": […], "threshold": 2}`.
+/// Keys, and how many of them must sign: `{"keys": […], "threshold": 2}`.
 ///
-/// - Distinct keys count, never signatures. A key that stands twice, a threshold of zero and one
-///   that all keys together cannot reach are refused.
-/// - `also` names keys of an algorithm that is too new for some clients, with a threshold of their own. Who
-///   knows the algorithms of all of them sees that threshold met, too; who does not goes by the others. So
-///   a key that resists quantum computers counts from the first client on that knows it, and locks no
-///   older one out (ADR 12).
+/// - Distinct keys count, not signatures. A duplicate key, and a threshold of zero or above the number of
+///   keys, are refused.
+/// - `also` has keys with algorithms that are too new for some clients, and a threshold of its own. A client
+///   that knows all of their algorithms requires that threshold, too; others ignore it. So a
+///   quantum-resistant key counts with the first client that knows its algorithm, and locks no older one out
+///   (ADR 12).
 public struct KeyRole: Sendable {
   /// The keys; no two have the same id.
   public let keys: [RoleKey]
   /// How many of them must sign; at least 1, at most all.
   public let threshold: Int
-  /// Who must sign besides, as far as this client can tell.
+  /// The keys that must sign in addition, if this client knows their algorithms.
   public let also: Also?
 
-  /// Keys that must sign besides a role's own.
+  /// Keys that must sign in addition to a role's own.
   public struct Also: Sendable {
     /// The keys; no two have the same id.
     public let keys: [RoleKey]
@@ -167,7 +167,7 @@ public struct KeyRole: Sendable {
     }
   }
 
-  /// What is wrong where ``isMet(by:over:)`` says no.
+  /// What is wrong if ``isMet(by:over:)`` is false.
   func fault(
     of signatures: [DocumentSignature], over message: [UInt8], as signers: DocumentFault.Signers
   ) -> DocumentFault {
@@ -181,8 +181,8 @@ public struct KeyRole: Sendable {
     return .notSigned(by: signers)
   }
 
-  /// Those that this client can count: the role's own keys, and the others if it knows the algorithm of
-  /// each. Of some it could not tell whether the rest had signed.
+  /// The groups that this client can count: the role's own keys, and `also` if it knows the algorithm of each
+  /// key there; with some unknown it could not tell whether enough had signed.
   package var quorums: [(keys: [RoleKey], threshold: Int)] {
     guard let also, also.keys.allSatisfy({ $0.verifier != nil }) else {
       return [(keys, threshold)]
@@ -197,7 +197,7 @@ public struct KeyRole: Sendable {
   ) -> Int {
     var valid = 0
     for key in keys where valid < threshold {
-      // One signature per key id: the list was read so.
+      // There is one signature per key id; reading the list has checked that.
       guard let verifier = key.verifier,
         let own = signatures.first(where: { $0.keyID.utf8.elementsEqual(key.id.base64.utf8) }),
         let signature = own.signature, verifier.isValid(signature: signature, over: message)
@@ -207,8 +207,7 @@ public struct KeyRole: Sendable {
     return valid
   }
 
-  /// Whether both ask for the same keys in the same number; what one asks for besides may be newer than
-  /// the other.
+  /// Whether both require the same keys and threshold; `also` may differ, since one may be newer.
   func demandsTheSame(as other: KeyRole) -> Bool {
     threshold == other.threshold && Set(keys.map(\.id)) == Set(other.keys.map(\.id))
   }
@@ -217,8 +216,8 @@ public struct KeyRole: Sendable {
 /// A key of a role: `{"alg": "ES256", "spki": "<base64 of the DER>"}`.
 ///
 /// - The entry fixes the algorithm; the id is the SHA-256 of the SubjectPublicKeyInfo.
-/// - An algorithm that is not known here verifies nothing, and is no fault of the key set: newer
-///   clients may know it. A known one with a key of another type is.
+/// - A key with an unknown algorithm verifies nothing, but is no fault of the key set: newer clients may know
+///   it. A known algorithm with a key of another type is a fault.
 public struct RoleKey: Sendable {
   /// The algorithm as written.
   public let algorithm: String
@@ -227,7 +226,7 @@ public struct RoleKey: Sendable {
   /// SHA-256 of ``spki``.
   public let id: SPKIPin
 
-  /// `nil` for an algorithm that is not known here.
+  /// `nil` for an unknown algorithm.
   let verifier: (any SignatureVerifier)?
 
   /// A key.

@@ -1,23 +1,21 @@
 import CanonicalJSON
 
-/// The key sets that a client believes, from what its app ships to the newest.
+/// The key sets that a client believes, from the one that its app ships to the newest.
 ///
 /// - Set n+1 needs the root threshold of set n *and* of set n+1, over distinct keys.
 /// - The list in a document is the whole chain: its first entry is set 1, and no number is missing.
-/// - An app may ship the root of a later set: where set 1 does not follow from what is shipped, the
-///   walk begins at the first set that has exactly the shipped root and is signed by it and by its own
-///   (the same key ids could stand there under algorithms that verify nothing, and lead nowhere). Nothing
-///   in front of that is believed.
-/// - A set that was believed once is never replaced by another of its number, nor are the signatures
-///   that made it believed.
-/// - A fault ends the walk; the sets before it are believed. So keys that were withdrawn stay
-///   withdrawn, whatever stands behind.
+/// - An app may ship the root of a later set. If set 1 does not follow from the shipped root, the walk begins
+///   at the first set that has exactly the shipped root and is signed by it and by its own. (The same key ids
+///   could occur there with algorithms that verify nothing.) Nothing before that set is believed.
+/// - A believed set is never replaced by another of its number, nor are the signatures that made it believed.
+/// - A fault ends the walk; the sets before it are believed. So withdrawn keys stay withdrawn, whatever
+///   follows.
 struct KeySetChain: Sendable {
   /// Consecutive epochs, the oldest first.
   private var sets: [KeySet] = []
-  /// The set whose keys count now.
+  /// The newest set; its keys count.
   private(set) var newest: KeySet
-  /// The list that led to ``newest``, as received: the walk can be repeated from it.
+  /// The list that led to ``newest``, as received, so that the walk can be repeated.
   private(set) var entries: [JSONValue] = []
 
   /// Only what the app ships.
@@ -29,11 +27,11 @@ struct KeySetChain: Sendable {
   /// The believed set of this epoch.
   func set(_ epoch: Int64) -> KeySet? { sets.first { $0.epoch == epoch } }
 
-  /// Walks on along the list of a document.
+  /// Continues the walk along a document's list.
   ///
-  /// - Parameter hasStatement: whether a statement is believed. Its client has begun somewhere and goes on
-  ///   from there: if it jumped, its own statement's key set would be gone, and with it the stored state.
-  /// - Returns: what ended the walk before the list did.
+  /// - Parameter hasStatement: whether a statement is believed. Then the walk must continue where it is: after a
+  ///   jump, the statement's own key set would be gone, and with it the stored state.
+  /// - Returns: the error that ended the walk early; `nil` if it reached the end of the list.
   mutating func walk(
     _ list: JSONValue, under trust: RegistryTrust, hasStatement: Bool = false
   ) -> RegistryError? {
@@ -53,9 +51,9 @@ struct KeySetChain: Sendable {
         }
         (newest, sets) = (start, [start])
       }
-      // Only what is new is taken. Beside a set that is believed, this list may have signatures that nobody
-      // looked at: stored, they would make the whole state worthless at the next start. So would members
-      // that nobody signed: they could make the state larger than what is read again.
+      // Only take new entries. For a believed set, this list may have unchecked signatures: stored, they
+      // would invalidate the whole state at the next start. So would unsigned members, which could make
+      // the state too large to be read again.
       if newest.epoch > entries.count {
         entries += list[entries.count..<Int(newest.epoch)].map(Self.stored)
       }
@@ -63,7 +61,7 @@ struct KeySetChain: Sendable {
     return nil
   }
 
-  /// What is kept of an entry.
+  /// The members of an entry that are kept.
   private static func stored(_ entry: JSONValue) -> JSONValue {
     guard let members = entry.objectValue else { return .null }
     var kept = JSONObject()
@@ -71,7 +69,7 @@ struct KeySetChain: Sendable {
     return .object(kept)
   }
 
-  /// What was believed once is not taken back; what was never looked at may be anything.
+  /// Refuses an entry that contradicts a believed set; sets before the beginning of the walk may be anything.
   private func compare(_ entry: JSONValue, with epoch: Int64) throws(DocumentFault) {
     guard let known = set(epoch) else { return }
     guard let json = entry.objectValue?["keySet"] else { throw .member("keySet") }
@@ -93,7 +91,7 @@ struct KeySetChain: Sendable {
     sets.append(set)
   }
 
-  /// The first set with exactly the shipped root and its signatures.
+  /// The first set that has exactly the shipped root and is signed by it.
   private func start(in list: [JSONValue], under trust: RegistryTrust) -> KeySet? {
     for (index, entry) in list.enumerated() {
       guard let (set, signatures) = try? Self.read(entry, Int64(index) + 1, under: trust),
@@ -116,18 +114,18 @@ struct KeySetChain: Sendable {
   }
 }
 
-/// Key sets that a client believes before it believes any document: those of first documents that it
-/// refused. Without them, whoever serves an older document next could sign with keys that were withdrawn.
+/// Key sets that a client believes before any document: those of refused first documents. Without them, an
+/// attacker who serves an older document next could sign with withdrawn keys.
 public struct LearnedKeySets: Sendable {
   let chain: KeySetChain?
 
-  /// Nothing but what the app ships.
+  /// Only what the app ships.
   public static let none = LearnedKeySets(chain: nil)
 
-  /// The epoch of the newest; 0 is what the app ships.
+  /// The epoch of the newest set; 0 is the set that the app ships.
   public var epoch: Int64 { chain?.newest.epoch ?? 0 }
 
-  /// The longer of the two chains: both begin with what the app ships.
+  /// The longer of the two chains; both begin with the set that the app ships.
   public func merged(with other: LearnedKeySets) -> LearnedKeySets {
     other.epoch > epoch ? other : self
   }
@@ -139,7 +137,7 @@ public struct LearnedKeySets: Sendable {
       enforced: [], vanished: [])
   }
 
-  /// What a stored state proves of key sets, with or without a registry in it.
+  /// The key sets that a stored state proves, with or without a registry in it.
   public init(restoring state: StoredState, under trust: RegistryTrust) {
     var chain = KeySetChain(shipped: trust.shipped)
     _ = chain.walk(.array(state.keySets), under: trust)
@@ -149,23 +147,23 @@ public struct LearnedKeySets: Sendable {
   init(chain: KeySetChain?) { self.chain = chain }
 }
 
-/// What became of a document that came in before there was a registry.
+/// The result of a document that arrived before there was a registry.
 public enum FirstDocument: Sendable {
   /// It is believed.
   case believed(TrustedRegistry)
-  /// It is not; key sets of it may be believed all the same, and are worth storing.
+  /// It is refused, but its key sets may be believed and should then be stored.
   case refused(RegistryError, learned: LearnedKeySets)
 }
 
 extension TrustedRegistry {
-  /// Judges a first document.
+  /// Evaluates a first document.
   ///
   /// - Parameters:
   ///   - bytes: the document as received.
   ///   - trust: what the app ships.
   ///   - learned: key sets of documents that were refused before.
   ///   - clock: Unix time in seconds.
-  ///   - road: who brought the document.
+  ///   - road: how the document arrived.
   public static func first(
     _ bytes: [UInt8], under trust: RegistryTrust, knowing learned: LearnedKeySets = .none,
     at clock: Int64, by road: Road = .server
@@ -182,9 +180,9 @@ extension TrustedRegistry {
     }
   }
 
-  /// The same registry, with key sets that came in beside documents which were refused.
+  /// The same registry with key sets learned from refused documents.
   ///
-  /// What they withdrew stays withdrawn, though the registry in force may be older than they are.
+  /// Keys that they withdrew stay withdrawn, even if this registry is older.
   public func knowing(_ learned: LearnedKeySets) -> TrustedRegistry {
     guard learned.epoch > keySetEpoch, let chain = learned.chain,
       standing.statement.map({ chain.set($0.number.epoch) != nil }) ?? true

@@ -1,19 +1,19 @@
 import CanonicalJSON
 
-/// What a verified registry says: its entries, and what in it could not be read.
+/// The contents of a verified registry: its entries, and what could not be read.
 public struct Registry: Hashable, Sendable {
   /// A value of `expire` below this is relative to `date`: the reference server's registries carry the seconds
   /// left, where ours carry a Unix time.
   public static let absoluteExpiryFloor: Int64 = 1_000_000_000
 
-  /// The entries whose hosts can be read, in the document's order.
+  /// The entries with readable hosts, in the document's order.
   public let keys: [RegistryKey]
   /// What a statement adds to the entries.
   public let settings: [HostSettings]
   /// What could not be used.
   public let problems: [RegistryProblem]
 
-  /// A registry of these entries.
+  /// A registry with these entries.
   public init(
     keys: [RegistryKey], settings: [HostSettings] = [], problems: [RegistryProblem] = []
   ) {
@@ -29,7 +29,7 @@ public struct Registry: Hashable, Sendable {
     try self.init(payload: payload, settings: [])
   }
 
-  /// Reads a payload that was verified, and puts a statement's settings beside it.
+  /// Reads a verified payload, and adds a statement's settings.
   package init(payload: JSONObject, settings: [HostSettings]) throws(RegistryError) {
     guard let entries = payload["keys"]?.arrayValue else { throw .missingMember("payload.keys") }
     var keys: [RegistryKey] = []
@@ -70,16 +70,16 @@ public struct Registry: Hashable, Sendable {
     self.init(keys: keys, settings: settings, problems: problems)
   }
 
-  /// The patterns that the registry speaks of.
+  /// All patterns of entries and settings.
   package var patterns: Set<HostPattern> { Set(keys.map(\.pattern)).union(settings.map(\.pattern)) }
 
-  /// The policy entries that the registry amounts to, one a pattern: keys are leaf pins, which
-  /// its hosts then must show, an unreadable one as well; settings add CA pins.
+  /// The registry's policy entries, one for each pattern. Keys are leaf pins, which the hosts must then match,
+  /// even if a key is unreadable; settings add CA pins.
   public var policyEntries: [PolicyEntry] { policyEntries(enforcement: .enforce) { $0.expires } }
 
-  /// The same, under what an app and a statement make of enforcement and expiry.
+  /// The same, with enforcement and expiry as decided by an app and a statement.
   ///
-  /// - Parameter enforcement: of hosts that no settings enforce.
+  /// - Parameter enforcement: for hosts that no settings enforce.
   func policyEntries(
     enforcement: PolicyEntry.Enforcement, expires: (RegistryKey) -> Int64?
   ) -> [PolicyEntry] {
@@ -92,8 +92,8 @@ public struct Registry: Hashable, Sendable {
     }
     for key in keys {
       var own = entry(key.pattern)
-      // Whatever its key is: a pin that is expired, denied or in a spelling of a later version must not
-      // leave its hosts to their CA pins alone.
+      // For any key: a pin that is expired, denied or in a later version's spelling must not leave its
+      // hosts with only their CA pins.
       own.required.insert(.leaf)
       if let pin = try? key.pin.get() { own.leaf.insert(Pin(pin, expires: expires(key))) }
       entries[key.pattern] = own
@@ -127,14 +127,14 @@ public struct Registry: Hashable, Sendable {
 
 /// One readable entry of a registry's `keys`.
 public struct RegistryKey: Hashable, Sendable {
-  /// The hosts that the key is for.
+  /// The hosts of the key.
   public let pattern: HostPattern
-  /// The key, or why it cannot be read: then its hosts stay listed, and are refused unless another
-  /// entry gives them a readable pin.
+  /// The key, or why it cannot be read: then its hosts stay listed and are refused, unless another entry has
+  /// a readable pin for them.
   public let pin: Result<SPKIPin, PinSyntaxError>
   /// Unix time in seconds after which the key counts as expired; `nil` means never.
   public let expires: Int64?
-  /// The endpoint that the server watches for this entry, where it says so.
+  /// The endpoint that the server watches for this entry, if the entry names it.
   public let fqdn: String?
 
   /// An entry.

@@ -1,22 +1,22 @@
 import CanonicalJSON
 
-/// A registry document as it came: parsed strictly, nothing believed yet.
+/// A registry document as received: parsed strictly, but not verified.
 ///
 ///     { "payload": { "keys": [ … ] }, "signature": "<base64>", … }
 ///
-/// - The signature is checked over the canonical form (RFC 8785) of the payload *as received*,
-///   members that nobody here knows included; nothing is decoded from the payload before that.
-/// - Members beside the payload are kept: format 2 puts its statement, the statement's signatures
-///   and the key sets there, and format-1 clients never look at them.
+/// - The signature is checked over the canonical form (RFC 8785) of the payload *as received*, including
+///   unknown members; nothing is decoded from the payload before that.
+/// - Members beside the payload are kept: format 2 puts its statement, the statement's signatures and the
+///   key sets there, and format-1 clients ignore them.
 public struct RegistryEnvelope: Sendable {
-  /// The whole document, unknown members included.
+  /// The whole document, including unknown members.
   public let document: JSONObject
   /// The canonical form of the payload: the bytes that are signed.
   public let canonicalPayload: [UInt8]
-  /// The signature over ``canonicalPayload``; empty where a document with a statement has none.
+  /// The signature over ``canonicalPayload``; empty if a document with a statement has none.
   public let signature: [UInt8]
 
-  /// Not to be believed before a signature was found good over it.
+  /// Must not be used before a signature over it was verified.
   let payload: JSONObject
 
   /// Parses a document.
@@ -32,7 +32,7 @@ public struct RegistryEnvelope: Sendable {
     guard let payloadValue = document["payload"], let payload = payloadValue.objectValue else {
       throw .missingMember("payload")
     }
-    // Beside a statement the format-1 signature may be anything: it is not what is believed.
+    // Beside a statement the format-1 signature may be anything: it is not used.
     let isFormat2 = document["statement"] != nil
     guard let signatureText = document["signature"]?.stringValue ?? (isFormat2 ? "" : nil) else {
       throw .missingMember("signature")
@@ -45,7 +45,7 @@ public struct RegistryEnvelope: Sendable {
     canonicalPayload = payloadValue.canonicalBytes
   }
 
-  /// The payload, once its signature was found good.
+  /// The payload, after its signature was verified.
   ///
   /// - Throws: ``RegistryError/badSignature``.
   public func verifiedPayload(
@@ -59,18 +59,18 @@ public struct RegistryEnvelope: Sendable {
 }
 
 /// The part of a document that changes every day: `{"statement", "statementSignatures", "keySets"}`. The
-/// payload is at hand already, or stands at its digest.
+/// client already has the payload, or fetches it by its digest.
 ///
-/// - Nothing here is believed. The part is completed to a document, and that one is judged like any other:
-///   by its statement, whose digest binds the payload.
-/// - A retired statement has no payload that it vouches for, so it is never met here: its client needs the
-///   whole document.
+/// - Nothing here is believed. The part is completed to a document, which is verified like any other by its
+///   statement, whose digest binds the payload.
+/// - A retired statement vouches for no payload, so it never comes as a part: its client needs the whole
+///   document.
 public struct StatementPart: Sendable {
-  /// SHA-256 of the canonical payload, in lower-case hex: what the statement says that it is about.
+  /// SHA-256 of the canonical payload that the statement is about, in lower-case hex.
   public let payloadDigest: String
   private let document: JSONObject
 
-  /// Reads a part; `nil` where it is a whole document.
+  /// Reads a part; `nil` if it is a whole document.
   ///
   /// - Throws: ``RegistryError/tooLarge(limit:)``, ``RegistryError/malformed(_:)`` and
   ///   ``RegistryError/missingMember(_:)``.
@@ -97,13 +97,13 @@ public struct StatementPart: Sendable {
     do throws(JSONError) { return try JSONValue(parsing: bytes) } catch { throw .malformed(error) }
   }
 
-  /// The document that the part belongs to.
+  /// The whole document of the part.
   ///
   /// - Parameters:
-  ///   - payload: what stands at ``payloadDigest``, as received; `nil`: the payload that is believed.
-  ///   - trusted: what is believed: it has the key sets that the part leaves out, perhaps the payload.
+  ///   - payload: the payload with ``payloadDigest``, as received; `nil`: use the believed one.
+  ///   - trusted: the believed registry, which has the key sets that the part leaves out, and maybe the payload.
   ///   - limits: sizes in bytes.
-  /// - Returns: the document, to be judged; `nil` where the payload is not the one that is believed.
+  /// - Returns: the document, still to be verified; `nil` if the believed payload has another digest.
   /// - Throws: ``RegistryError``.
   public func document(
     payload: [UInt8]? = nil, completedBy trusted: TrustedRegistry,
@@ -114,20 +114,19 @@ public struct StatementPart: Sendable {
     return whole(try Self.payload(of: trusted, limits), trusted)
   }
 
-  /// What becomes of what is believed, whatever the part's payload is.
+  /// Checks everything but the payload.
   ///
   /// - Parameters:
-  ///   - trusted: what is believed.
+  ///   - trusted: the believed registry.
   ///   - trust: what the app ships.
   ///   - clock: Unix time in seconds.
-  ///   - road: who brought the part.
-  /// - Returns: no refusal where the payload alone is left to be judged. The registry has no more than newer
-  ///   key sets.
+  ///   - road: how the part arrived.
+  /// - Returns: no refusal if only the payload remains to be checked. The registry has newer key sets at most.
   public func update(
     of trusted: TrustedRegistry, under trust: RegistryTrust, at clock: Int64,
     by road: TrustedRegistry.Road
   ) -> RegistryUpdate {
-    // The payload is the last that is looked at.
+    // The payload is checked last.
     let payload: JSONValue?
     do throws(RegistryError) { payload = try Self.payload(of: trusted, trust.limits) } catch {
       return RegistryUpdate(registry: trusted, refusal: error)
@@ -154,7 +153,7 @@ public struct StatementPart: Sendable {
     switch document["keySets"] {
     case nil: break
     case .array(let news):
-      // The first says where the list begins; whatever it says, the walk compares or refuses.
+      // The first entry says where the list begins; if it lies, the walk finds out and refuses.
       let first = news.first?.objectValue?["keySet"]?.objectValue?["epoch"]?.integerValue ?? 1
       let missing = Int(clamping: max(0, first - 1))
       whole["keySets"] = .array(known.prefix(missing) + news)

@@ -1,19 +1,19 @@
 import CanonicalJSON
 
-/// Why a document is not accepted as a registry. Nothing of a refused document is ever used.
+/// Why a document is not accepted as a registry. No pin of a refused document is ever used.
 public enum RegistryError: Error, Equatable, Sendable {
   /// More bytes than the limit.
   case tooLarge(limit: Int)
   /// Not strict I-JSON.
   case malformed(JSONError)
-  /// JSON of another shape: this member is missing or of another type.
+  /// JSON of another shape: this member is missing or has another type.
   case missingMember(String)
   /// The signature is not base64.
   case unreadableSignature
   /// The signature does not belong to the payload under the given key.
   case badSignature
-  /// Signed and well-formed, and not one entry has both a readable host and a readable pin. An
-  /// empty list is no list: it would refuse every host.
+  /// Signed and well-formed, but no entry has both a readable host and a readable pin. Such a list would refuse
+  /// every host.
   case noUsableKey
   /// A key set cannot be believed; those before it are.
   case invalidKeySet(epoch: Int64, DocumentFault)
@@ -21,26 +21,26 @@ public enum RegistryError: Error, Equatable, Sendable {
   case keySetExpired(epoch: Int64, at: Int64)
   /// The statement cannot be believed.
   case invalidStatement(DocumentFault)
-  /// The statement demands what this client does not know: these members. The one before stays in force.
+  /// The statement requires these members, which this client does not know. The previous one stays in force.
   case clientTooOld([String])
-  /// The statement is older than what the app ships beside its keys.
+  /// The statement is older than the minimum that the app ships.
   case olderThanShipped(RegistryMinimum)
   /// The statement expired at this Unix time.
   case statementExpired(at: Int64)
-  /// The statement's number is lower than the one that is believed.
+  /// The statement's number is lower than that of the believed one.
   case rolledBack(to: RegistryStamp.Version, from: RegistryStamp.Version)
   /// The payload is not the one that the statement is about.
   case otherPayload
-  /// There is no statement, and there was one before.
+  /// There is no statement, although there was one before.
   case statementStripped
-  /// There is no statement, and the app demands one.
+  /// There is no statement, and the app requires one.
   case statementRequired
-  /// It came by another road than its server's, no statement is believed yet, and the app ships no minimum:
-  /// anybody could hand over an old one.
+  /// It did not come from its server, no statement is believed yet, and the app ships no minimum: anybody could
+  /// hand over an old document.
   case minimumRequired
-  /// There is no statement, and the app ships no key for documents without.
+  /// There is no statement, and the app ships no format-1 key.
   case noFormat1Key
-  /// A stored state is not one of this registry and version.
+  /// The stored state is unreadable, or of another version.
   case unreadableState
 }
 
@@ -83,45 +83,45 @@ extension RegistryError: CustomStringConvertible {
 
 /// What is wrong with a key set or a statement.
 public enum DocumentFault: Error, Equatable, Sendable {
-  /// This member is missing or not what it must be.
+  /// This member is missing or invalid.
   case member(String)
-  /// The document is of this type.
+  /// The document has this other type.
   case otherType(String)
-  /// The document is of this registry.
+  /// The document is for this other registry.
   case otherRegistry(String)
-  /// A key set of this epoch stands where another belongs, or a statement names it and another key
-  /// set is the newest.
+  /// A key set of this epoch is in the place of another, or a statement names this epoch while another key set
+  /// is the newest.
   case epoch(Int64, expected: Int64)
   /// A role names a key twice.
   case duplicateKey(SPKIPin)
   /// A threshold of zero, or above the number of keys.
   case threshold(Int64, keys: Int)
-  /// A key that is not what its entry says.
+  /// A key does not fit its entry's algorithm.
   case unusableKey(SPKIPin)
   /// One key signs twice.
   case signsTwice(keyID: String)
-  /// Not one of the keys that must sign did: perhaps it is another registry's.
+  /// None of the required keys has signed: perhaps it is another registry's document.
   case notSigned(by: Signers)
-  /// Some of the keys that must sign did, and fewer than must.
+  /// Fewer of the required keys have signed than must.
   case tooFewSignatures(of: Signers, count: Int, threshold: Int)
-  /// Another document of the same number is believed already.
+  /// Another document with the same number is already believed.
   case conflict
   /// The expiry is not after the issue.
   case expiresBeforeIssue
-  /// It would live for longer than any statement may: more than so many days.
+  /// It would be valid for longer than any statement may: more than so many days.
   case livesTooLong(days: Int64)
-  /// These members are said to be critical, and nobody here knows them.
+  /// These members are marked critical and are unknown here.
   case unknownCritical([String])
 }
 
 extension DocumentFault {
-  /// Whose signatures are asked for.
+  /// Whose signatures are required.
   public enum Signers: Hashable, Sendable {
-    /// Those that sign statements in this epoch.
+    /// The keys that sign statements in this epoch.
     case onlineKeys(epoch: Int64)
-    /// Those that sign the key set after this one.
+    /// The keys that sign the key set after this one.
     case root(epoch: Int64)
-    /// The key set's own root, which signs beside the root before it.
+    /// The key set's own root, which must sign besides the previous root.
     case ownRoot
   }
 }
@@ -129,7 +129,7 @@ extension DocumentFault {
 extension DocumentFault.Signers: CustomStringConvertible {
   public var description: String {
     switch self {
-    // Whoever ships one key need not know that it is two roles of an epoch.
+    // An app that ships one key need not know that it has two roles of an epoch.
     case .onlineKeys(epoch: 0), .root(epoch: 0): "the keys that the app ships"
     case .onlineKeys(let epoch): "the online keys of epoch \(epoch)"
     case .root(let epoch): "the root keys of epoch \(epoch)"

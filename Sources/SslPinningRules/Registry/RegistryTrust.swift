@@ -1,18 +1,17 @@
-/// What a client holds a registry to: all that does not come from the registry itself.
+/// A client's requirements for a registry: everything that does not come from the registry itself.
 public struct RegistryTrust: Sendable {
-  /// The name that key sets and statements must carry. By default the last component of the URL's
-  /// path, so that one registry never passes for another that the same keys sign.
+  /// The name that key sets and statements must carry, by default the last component of the URL's path, so
+  /// that a registry never passes for another one with the same keys.
   public let registry: String
-  /// Set 0, what the app ships.
+  /// Key set 0, which the app ships.
   public let shipped: KeySet
-  /// The RSA key of format 1; `nil` where the app ships none, and then no document passes without a
-  /// statement.
+  /// The RSA key of format 1; `nil` if the app ships none, and then no document passes without a statement.
   public let format1Key: (any SignatureVerifier)?
-  /// Whether the very first document must carry a statement. Without this a first start cannot see
-  /// that somebody stripped it.
+  /// Whether the very first document must carry a statement. Otherwise a first start cannot notice that an
+  /// attacker has removed it.
   public let requiresStatement: Bool
-  /// Nothing older than this is believed, and no document without a statement; `nil`: anything will do
-  /// for a first one.
+  /// Nothing older than this is believed, and no document without a statement; `nil`: the first document may
+  /// have any age.
   public let minimum: RegistryMinimum?
   /// Sizes and times.
   public let limits: RegistryLimits
@@ -26,7 +25,7 @@ public struct RegistryTrust: Sendable {
   ///   - shipped: signs key sets as the root of set 0, and statements of epoch 0.
   ///   - format1Key: the RSA key of format 1; `nil`: no document passes without a statement.
   ///   - requiresStatement: whether the very first document must carry a statement.
-  ///   - minimum: nothing older is believed.
+  ///   - minimum: nothing older than this is believed.
   ///   - limits: sizes in bytes and times in days.
   ///   - crypto: the platform's digest and signature checks.
   public init(
@@ -55,13 +54,13 @@ public struct RegistryTrust: Sendable {
     self.crypto = crypto
   }
 
-  /// The ids of the shipped keys and their threshold: two apps with the same of these trust alike.
+  /// The ids of the shipped keys and their threshold, which identify an app's trust.
   package var shippedKeyIDs: [String] {
     shipped.root.keys.map(\.id.base64).sorted() + ["\(shipped.root.threshold)"]
   }
 
-  /// The same, for documents that were believed before the newest one: neither what the app asks of a
-  /// first document is asked of them, nor its minimum.
+  /// The same trust for documents that were believed before the newest one, without the requirements for a
+  /// first document and without the minimum.
   var ofOlderDocuments: RegistryTrust {
     RegistryTrust(
       registry: registry, shipped: shipped, format1Key: format1Key, requiresStatement: false,
@@ -69,11 +68,11 @@ public struct RegistryTrust: Sendable {
   }
 }
 
-/// The oldest statement that an app still believes: what stood in its registry when it was built.
+/// The oldest statement that an app still believes: the one in its registry when the app was built.
 ///
-/// Other shipped keys begin another state, and with it a client that has seen nothing yet: for that moment
-/// anything that is signed well and not expired would do. A minimum beside the keys closes it. Epochs are
-/// compared first, so an `issued` far ahead, which a thief signed, is healed by a new epoch here as well.
+/// A client with new shipped keys starts with an empty state, and would accept any well-signed, unexpired
+/// document. A minimum beside the keys prevents that. Epochs are compared first, so that a new epoch also heals
+/// an `issued` far ahead that a thief signed.
 public struct RegistryMinimum: Hashable, Sendable, Comparable {
   /// The key set's epoch.
   public var epoch: Int64
@@ -89,7 +88,7 @@ public struct RegistryMinimum: Hashable, Sendable, Comparable {
     (self.epoch, self.issued) = (epoch, issued)
   }
 
-  /// What a statement says of itself.
+  /// The epoch and `issued` of a statement.
   init(_ statement: Statement) {
     self.init(epoch: statement.number.epoch, issued: statement.issued)
   }
@@ -108,10 +107,10 @@ extension RegistryMinimum: CustomStringConvertible {
 public struct RegistryLimits: Hashable, Sendable {
   /// Bytes of the whole document: 4 MiB by default, some 20 000 entries.
   public var maximumBytes: Int
-  /// Days that a host which vanished from a newer document keeps its last pins.
+  /// For how many days a host that vanished from a newer document keeps its last pins.
   public var vanishedHostDays: Int64
-  /// Documents that are kept for the sake of hosts that vanished since: 64 by default. The hosts
-  /// of the oldest go beyond that.
+  /// How many older documents are kept for vanished hosts: 64 by default. Beyond that, the hosts of the oldest
+  /// documents are dropped.
   public var maximumOlderDocuments: Int
 
   /// Limits; the defaults are those of `docs/registry-format.md`.

@@ -7,7 +7,7 @@ extension JSONObject {
     return text
   }
 
-  /// An integer from 0 to 2^53 - 1: what every reader of JSON agrees on (RFC 7493 §2.2).
+  /// An integer from 0 to 2^53 - 1, the range that all JSON readers agree on (RFC 7493 §2.2).
   func requireInteger(_ name: String) throws(DocumentFault) -> Int64 {
     guard let number = self[name]?.integerValue, number >= 0 else { throw .member(name) }
     return number
@@ -39,16 +39,16 @@ extension JSONObject {
   }
 }
 
-/// `critical`: members that a client must not ignore, though it does not know them (the idea of RFC 7515
-/// section 4.1.11). Everything else that is unknown is signed and ignored; what tightens a pin, such as a
-/// port or a second digest, would then pin wider on every client that is older than it.
+/// `critical`: members that a client must not ignore if it does not know them (as in RFC 7515 section 4.1.11).
+/// Other unknown members are signed and ignored; if a new member tightens a pin, such as a port or a second
+/// digest, that would make pins looser on every older client.
 extension JSONObject {
-  /// The names in `critical` that are not known here; none where the member is missing.
+  /// The names in `critical` that are unknown here; empty if the member is missing.
   ///
-  /// - Parameter base: the members that format 2 began with, which every client knows. A member that is added
-  ///   later is none of them, also for clients that know it: they would refuse a list that names it.
-  /// - Throws: ``DocumentFault/member(_:)`` for a list that is empty, names a member twice, one that is not
-  ///   there, or a base member. Who writes such a list did not mean what it says.
+  /// - Parameter base: the first members of format 2, which every client knows. Members added later must not be in
+  ///   it, or clients that know them would refuse a list that names them.
+  /// - Throws: ``DocumentFault/member(_:)`` if the list is empty, or names a member twice, a missing member or a
+  ///   base member: such a list is a mistake.
   func criticalMembers(beside base: Set<String>) throws(DocumentFault) -> [String] {
     guard let value = self["critical"] else { return [] }
     guard let list = value.arrayValue, !list.isEmpty else { throw .member("critical") }

@@ -1,44 +1,44 @@
 import CanonicalJSON
 
-/// What the online keys say of a registry, beside the payload that format-1 clients read:
+/// What the online keys sign about a registry, beside the payload that format-1 clients read:
 ///
 ///     { "type": "statement", "registry": "example.json", "epoch": 1, "version": 7,
 ///       "issued": 1800000000, "expires": 1807776000, "payloadDigest": "<base64 of SHA-256>",
 ///       "hosts": [ … ], "denied": [ "<pin>" ], "removed": [ "old.example.com" ] }
 ///
-/// - Read strictly: a statement that can be read only in part is not read at all. The one before it
-///   stays in force, so strictness locks nobody out.
-/// - Members that nobody here knows are kept and covered by the signatures.
-/// - With `"retired": true` the registry goes back to format 1: the payload is then the format-1
-///   signature's to vouch for, and neither `payloadDigest` nor `expires` binds any more once the
-///   statement is believed. Hosts and denied keys stay in force as it says. It is the strongest word
-///   there is: the root keys sign it, not the online keys.
-/// - Any other lives for ``longestLife`` at most: whoever steals an online key chooses no year.
+/// - Read strictly: a statement that is only partly readable is refused. The previous one stays in force, so
+///   strictness locks nobody out.
+/// - Unknown members are kept, and the signatures cover them.
+/// - With `"retired": true` the registry goes back to format 1: then the format-1 signature vouches for the
+///   payload, and once the statement is believed, neither `payloadDigest` nor `expires` binds any more. Its
+///   hosts and denied keys stay in force. Because of that power, the root keys sign it, not the online keys.
+/// - Any other statement is valid for at most ``longestLife``, so that a thief of an online key cannot choose
+///   the year.
 /// - `critical` names members that must not be ignored.
 public struct Statement: Sendable {
   /// The registry that it is for.
   public let registry: String
-  /// Its number: the epoch of the key set whose online keys sign it, and the version within.
+  /// Its number: the epoch of the key set whose online keys sign it, and the version in that epoch.
   public let number: RegistryStamp.Version
   /// Unix time in seconds.
   public let issued: Int64
-  /// Unix time in seconds from which on it no longer counts.
+  /// Unix time in seconds from which it no longer counts.
   public let expires: Int64
   /// SHA-256 of the canonical payload.
   public let payloadDigest: [UInt8]
-  /// CA pins and settings; no pattern stands twice.
+  /// CA pins and settings; at most one for each pattern.
   public let hosts: [HostSettings]
-  /// Keys that are refused wherever they stand.
+  /// Keys that are refused anywhere in a chain.
   public let denied: [SPKIPin]
-  /// Hosts that may vanish.
+  /// Hosts that may vanish from the registry.
   public let removed: [HostPattern]
   /// Whether the registry goes back to format 1.
   public let isRetired: Bool
-  /// The statement that this one follows, where its publisher tells.
+  /// The statement that this one follows, if its publisher says so.
   public let previous: StatementID?
-  /// Where else the document is served; they count while this statement is in force.
+  /// Other URLs of the document; they count while this statement is in force.
   public let mirrors: [RegistryMirror]
-  /// The statement as received, or as it is published.
+  /// The statement as received, or as published.
   public let json: JSONObject
 
   /// A statement to publish.
@@ -72,7 +72,7 @@ public struct Statement: Sendable {
     self.json = json
   }
 
-  /// Reads a statement of this registry; its signatures are checked apart.
+  /// Reads a statement of this registry; its signatures are checked separately.
   package init(_ json: JSONObject, registry: String) throws(DocumentFault) {
     try json.requireType(Self.type)
     try json.requireRegistry(registry)
@@ -116,8 +116,7 @@ public struct Statement: Sendable {
     "removed", "retired", "previous", "mirrors",
   ]
 
-  /// Whether a statement that nobody has verified says that it is a retired one: then the root keys must
-  /// have signed it.
+  /// Whether an unverified statement claims to be retired: then the root keys must have signed it.
   static func saysRetired(_ json: JSONObject) -> Bool { json["retired"] == .bool(true) }
 
   static let type = "statement"
@@ -126,12 +125,12 @@ public struct Statement: Sendable {
   public var signedBytes: [UInt8] { DocumentSignature.Domain.statement.bytes(over: json) }
 
   /// Whether the statement is expired at `now` (Unix seconds); the second of the expiry itself
-  /// counts. There is no tolerance: statements live for weeks and are signed anew every day.
+  /// counts. There is no tolerance: statements are valid for weeks and signed every day.
   public func isExpired(at now: Int64) -> Bool { now >= expires }
 }
 
 extension StatementID {
-  /// What a statement is called.
+  /// The id of a statement.
   package init(of statement: Statement, crypto: some RegistryCrypto) {
     self.init(
       number: statement.number,
@@ -156,19 +155,19 @@ extension StatementID {
   }
 }
 
-/// What a statement says of the hosts that one pattern matches, and format 1 cannot:
+/// A statement's settings for the hosts that one pattern matches, which format 1 cannot express:
 /// `{"domainName": "*.example.com", "ca": ["<pin>"], "match": "any", "enforce": true}`.
 public struct HostSettings: Hashable, Sendable {
   /// The hosts.
   public let pattern: HostPattern
   /// Pins of certificates above the leaf.
   public let ca: [SPKIPin]
-  /// How leaf and CA pins go together; both must match unless the entry says `any`.
+  /// How leaf and CA pins combine; both must match unless the entry says `any`.
   public let match: PolicyEntry.Match
-  /// Whether the hosts are enforced even where the app only reports. `false` leaves that to the app:
-  /// a statement tightens and never loosens.
+  /// Whether the hosts are enforced even if the app only reports. `false` leaves that to the app: a statement
+  /// tightens and never loosens.
   public let enforces: Bool
-  /// Members that must not be ignored, and that nobody here knows: the hosts are refused.
+  /// Critical members that are unknown here: the hosts are refused.
   public let unknownCritical: [String]
 
   /// Settings.
@@ -180,7 +179,7 @@ public struct HostSettings: Hashable, Sendable {
     unknownCritical = []
   }
 
-  /// Strict, unlike an entry of the payload: who half reads a demand for CA pins drops it.
+  /// Strict, unlike an entry of the payload: reading CA pins only in part would drop a requirement.
   init(_ json: JSONValue) throws(DocumentFault) {
     guard let entry = json.objectValue else { throw .member("hosts") }
     pattern = try HostPattern(member: entry["domainName"], "hosts.domainName")
@@ -216,7 +215,7 @@ extension HostPattern {
 }
 
 extension SPKIPin {
-  /// Every pin of a list, or none of it.
+  /// All pins of a list, or an error.
   static func list(_ json: JSONValue?, _ name: String) throws(DocumentFault) -> [SPKIPin] {
     guard let texts = json?.arrayValue else { throw .member(name) }
     var pins: [SPKIPin] = []
@@ -230,11 +229,10 @@ extension SPKIPin {
   }
 }
 
-/// Another URL of a registry's document, from its statement: asked where the app's own does not answer.
+/// Another URL of a registry's document, named by its statement; used if the app's own URL does not answer.
 ///
-/// - `https`, and nothing in it that would be sent to somebody else's account: no user, no query, no
-///   fragment. So a statement names places, never requests.
-/// - At most ``most`` in a statement: whoever steals an online key must not point every client at more.
+/// - `https` only, without user, query or fragment, so that a statement can name places but not requests.
+/// - At most ``most`` in a statement, to limit where a thief of an online key can send every client.
 public struct RegistryMirror: Hashable, Sendable, CustomStringConvertible {
   /// The most mirrors that a statement may name.
   public static let most = 8
@@ -259,7 +257,7 @@ public struct RegistryMirror: Hashable, Sendable, CustomStringConvertible {
     description = text
   }
 
-  /// The mirrors of a statement; none where it does not name any.
+  /// The mirrors of a statement; empty if it names none.
   static func list(_ json: JSONValue?) throws(DocumentFault) -> [RegistryMirror] {
     guard let json else { return [] }
     guard let list = json.arrayValue, list.count <= most else { throw .member("mirrors") }
@@ -275,10 +273,10 @@ public struct RegistryMirror: Hashable, Sendable, CustomStringConvertible {
 
   private static func isAuthority(_ text: Substring) -> Bool {
     var host = text
-    // Behind the bracket of an IPv6 address, or behind a name.
+    // After the bracket of an IPv6 address, or after a name.
     if let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") {
       let port = text[text.index(after: colon)...]
-      // As a port is written: `:080` is another text for the same, and there must be none.
+      // Only the canonical spelling of a port: `:080` would be another text for the same URL.
       guard let number = UInt16(port), number > 0, "\(number)" == port else { return false }
       host = text[..<colon]
     }

@@ -1,13 +1,13 @@
 import CanonicalJSON
 
-/// What a client stores of a registry, to go on from after a restart.
+/// What a client stores about a registry, to continue after a restart.
 ///
-/// - The signed documents themselves are stored, as they came: all that is believed from a state is
-///   verified again, from the keys that the app ships on.
-/// - What is not signed can do no harm: the time floor is not stored but taken from the signed statement,
-///   the times of belief are held between what the documents say and the clock, hosts that vanished are
-///   believed only with a document that listed them, and a pattern in `enforced` only tightens.
-/// - Nothing in here is secret.
+/// - The signed documents are stored as received: everything that is believed from a state is verified again,
+///   starting with the keys that the app ships.
+/// - Unsigned parts can do no harm: the time floor is not stored but taken from the signed statement, stored times
+///   are limited by the documents' times and the clock, vanished hosts are believed only with a document that
+///   listed them, and a pattern in `enforced` only tightens.
+/// - Nothing in it is secret.
 public struct StoredState: Sendable {
   /// A host that vanished, and since when (Unix seconds).
   struct Vanished: Sendable {
@@ -15,21 +15,22 @@ public struct StoredState: Sendable {
     let since: Int64
   }
 
-  /// The tag of the document, where it has one.
+  /// The tag of the document, if it has one.
   public var tag: DocumentTag?
-  /// `nil` while there are key sets and no registry.
+  /// `nil` if there are only key sets and no registry.
   var document: [UInt8]?
-  /// The document of the believed statement, where that is another one.
+  /// The document of the believed statement, if that is another one.
   var statementDocument: [UInt8]?
   var keySets: [JSONValue]
   var confirmed: Int64
   var enforced: [HostPattern]
-  /// The documents that listed them, each with that of the retired statement it was believed beside.
+  /// Vanished hosts with the documents that listed them, each with the document of the retired statement beside
+  /// which it was believed, if any.
   var vanished: [(document: [UInt8], retired: [UInt8]?, hosts: [Vanished])]
 
   private static let type = "registry-state"
 
-  /// The state as canonical JSON: the same state has the same bytes.
+  /// The state as canonical JSON: equal states have equal bytes.
   public var encoded: [UInt8] {
     func text(_ bytes: [UInt8]) -> JSONValue { .string(String(decoding: bytes, as: UTF8.self)) }
     func integer(_ value: Int64) -> JSONValue? {
@@ -64,8 +65,8 @@ public struct StoredState: Sendable {
     return JSONValue.object(json).canonicalBytes
   }
 
-  /// The same in at most `limit` bytes: of the documents that are kept for hosts which vanished, the
-  /// oldest go until it fits. What is believed now is never left out.
+  /// The same in at most `limit` bytes: documents of vanished hosts are left out, the oldest first, until it
+  /// fits. What is believed now is never left out.
   package func encoded(within limit: Int) -> [UInt8] {
     let all = encoded
     var excess = all.count - limit
@@ -87,7 +88,7 @@ public struct StoredState: Sendable {
     }
   }
 
-  /// Reads a stored state; nothing of it is believed yet.
+  /// Reads a stored state without believing any of it yet.
   ///
   /// - Throws: ``RegistryError/unreadableState``.
   public init(decoding bytes: [UInt8]) throws(RegistryError) {
@@ -130,7 +131,7 @@ public struct StoredState: Sendable {
     (self.enforced, self.vanished) = (enforced, vanished)
   }
 
-  /// Whether there is a registry in it, beside key sets.
+  /// Whether it holds a registry and not only key sets.
   public var holdsRegistry: Bool { document != nil }
 
   init(_ trusted: TrustedRegistry) {
@@ -157,22 +158,21 @@ public struct StoredState: Sendable {
   }
 }
 
-/// The `ETag` under which a server sent the document that is believed (RFC 9110 section 8.8.3): to ask with
-/// later whether it is still the newest.
+/// The `ETag` with which a server sent the believed document (RFC 9110 section 8.8.3), to ask later whether that
+/// is still the newest.
 ///
-/// Nothing is believed for it. A wrong one costs a confirmation that means nothing, or a document that was
-/// known already.
+/// Trust never depends on it. A wrong tag causes a meaningless confirmation, or a transfer of a known document.
 public struct DocumentTag: Hashable, Sendable {
-  /// The tag as it was received.
+  /// The tag as received.
   public let value: String
-  /// For the statement part, the epoch that it was asked for with; `nil`: the whole document came.
+  /// The epoch in the request, if only the statement part was requested; `nil` for the whole document.
   public let statementEpoch: Int64?
 
   /// The longest tag that is kept, in bytes.
   static let longest = 1024
 
-  /// `nil` for what is not one tag, `"…"` or `W/"…"`, or a longer one. It is going to be a header of a
-  /// request, in which `*`, or a list, would be met by whatever the server has next: "unchanged" for ever.
+  /// `nil` unless the value is a single tag, `"…"` or `W/"…"`, of at most ``longest`` bytes. In a later request,
+  /// `*` or a list would match whatever the server has, so the answer would be "unchanged" for ever.
   public init?(_ value: String, statementEpoch: Int64? = nil) {
     let quoted = value.hasPrefix("W/") ? value.dropFirst(2) : value[...]
     let quote = UInt8(ascii: "\"")
@@ -185,22 +185,22 @@ public struct DocumentTag: Hashable, Sendable {
   }
 }
 
-/// Going on after a restart.
+/// Continuing after a restart.
 extension TrustedRegistry {
   /// What to store.
   public var state: StoredState { StoredState(self) }
 
-  /// Believes a stored state, as far as its documents still verify under what the app ships now.
+  /// Believes a stored state, as far as its documents still verify with what the app ships now.
   ///
-  /// A statement may have expired since, and its key set be superseded: it then stands as it stood
-  /// before. Hosts that vanished and cannot be proved are left out.
+  /// The statement may have expired since, and its key set may be superseded: it still counts as before. Vanished
+  /// hosts that cannot be proved are left out.
   ///
   /// - Parameters:
   ///   - state: what an earlier run stored.
   ///   - trust: what the app ships now.
   ///   - clock: Unix time in seconds.
-  /// - Throws: ``RegistryError``; then the state is worth nothing, and the client starts as if for the
-  ///   first time.
+  /// - Throws: ``RegistryError``; then the state is useless, and the client must start as if for the first
+  ///   time.
   public init(
     restoring state: StoredState, under trust: RegistryTrust, at clock: Int64
   ) throws(RegistryError) {
@@ -226,15 +226,15 @@ extension TrustedRegistry {
         guard let last = known[host.pattern] else { continue }
         vanished.restore(
           host.pattern,
-          // As it was stored, for as long as no server has confirmed anything: a clock that is behind, as
-          // after a battery died, would end the host's time once it is right again.
+          // Keep the stored time until a server confirms something: with a slow clock, as after a dead
+          // battery, a changed time would end the host's grace once the clock is right again.
           .init(source: source, last: last, since: host.since))
       }
     }
-    // A time to come was written under a clock that ran ahead: nobody knows when it really was. If it
-    // counted, every start would take the state for a new one and ask nobody. A second or two are another
-    // process's reading of the clock; but of two lists of format 1 the later one wins, so that this one would
-    // win over every list fetched since.
+    // A confirmation in the future was written under a fast clock. Ignore it, or every start would
+    // consider the state fresh and never refresh. (A second or two may be another process's reading of
+    // the clock, but of two format-1 lists the later one wins, and this one would win over every list
+    // fetched since.)
     let isKnown =
       document.statement == nil
       ? state.confirmed <= clock : RegistryStamp.isPast(state.confirmed, at: clock)

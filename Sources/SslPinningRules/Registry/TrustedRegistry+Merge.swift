@@ -1,21 +1,20 @@
-/// Two registries that were both believed: the one on disk and the one the app ships, or what two
-/// processes know.
+/// Merges two registries that were both believed: the stored one and the one that the app ships, or those of
+/// two processes.
 extension TrustedRegistry {
-  /// What both know together.
+  /// The combined knowledge of both.
   ///
-  /// - The highest (epoch, version) wins; a registry with a statement wins over one without. Of two
-  ///   with the same number, the one that was confirmed later; a confirmation of a time to come tells
-  ///   nothing, since it was written under a clock that ran ahead.
-  /// - The number decides also where the lower one knows newer key sets. The other way, whoever hands
-  ///   one process a new key set without its statement would take every process back to a list of his
-  ///   choice.
+  /// - The higher (epoch, version) wins, and a registry with a statement wins over one without. Of two
+  ///   with the same number, the one confirmed later wins; a confirmation in the future does not count, since it
+  ///   was written under a fast clock.
+  /// - The number decides even if the lower one knows newer key sets. Otherwise an attacker who gives one process
+  ///   a new key set without its statement could take every process back to a list of his choice.
   /// - Nothing that one of them withdrew comes back: the longer chain of key sets stays.
-  /// - Within one epoch nothing that one of them tightened is loosened: the enforcement of both
-  ///   stays, and hosts that only the older one lists count as vanished. Across epochs they do if the
-  ///   newer one's online keys signed for them.
-  /// - A fork that one of them has met is told on, and so is one that shows only now.
-  /// - In format 1 nothing tells which of two lists is older. Only hosts that one of them saw vanish
-  ///   count as vanished, since then.
+  /// - Within one epoch, nothing that one of them tightened is loosened: the enforcement of both stays, and
+  ///   hosts that only the older one lists count as vanished. Across epochs, such hosts stay only if the newer
+  ///   one's online keys signed for them.
+  /// - A fork that one of them has found stays reported, and so is one that only the merge reveals.
+  /// - In format 1, nothing tells which of two lists is older. Only hosts that one of them saw vanish count as
+  ///   vanished, since that time.
   ///
   /// - Parameters:
   ///   - other: a registry that was believed under the same trust.
@@ -24,7 +23,7 @@ extension TrustedRegistry {
     let (newer, older) = other.supersedes(self, at: clock) ? (other, self) : (self, other)
     var standing = newer.standing
     var vanished = newer.vanished
-    // Not a chain that begins behind the statement in force: without its key set nothing could be restored.
+    // Not a chain that begins after the current statement's key set: without that, nothing could be restored.
     if older.keySetEpoch > newer.keySetEpoch,
       standing.statement.map({ older.standing.chain?.set($0.number.epoch) != nil }) ?? true
     {
@@ -36,8 +35,8 @@ extension TrustedRegistry {
       standing.enforced.formUnion(older.standing.enforced)
       standing.fork = newer.standing.fork ?? older.standing.fork ?? newer.fork(from: older)
       let known = newer.document.registry.patterns.union(newer.document.removed)
-      // Beside a retired statement time alone ends a host: what ships with the app must not bring it back, with
-      // another 30 days, at every start.
+      // Beside a retired statement only time ends a host: the app's own document must not bring it back for
+      // another 30 days at every start.
       let since =
         newer.document.statement == nil ? standing.statement.map { min($0.issued, clock) } : nil
       vanished.adopt(
@@ -48,7 +47,7 @@ extension TrustedRegistry {
         nil, andThoseOf: older.vanished, unless: newer.document.registry.patterns, at: clock)
       vanished.release(under: newer.document, at: clock, limits: limits)
     } else if standing.statement != nil {
-      // As if the newer had come in after the older: what its own online keys vouch for stays.
+      // As if the newer one had arrived after the older: hosts for which its own online keys vouch stay.
       let known = newer.document.registry.patterns.union(newer.document.removed)
       vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: clock)
       vanished.keep(where: standing.vouches)
@@ -73,19 +72,19 @@ extension TrustedRegistry {
     }
   }
 
-  /// Whether this one knows what `other` does not: another document, or of the same one stricter
-  /// settings, more hosts that vanished, newer key sets.
+  /// Whether this one knows something that `other` does not: another document or, for the same one, stricter
+  /// settings, more vanished hosts, or newer key sets.
   package func knowsMore(than other: TrustedRegistry) -> Bool {
     !isSameDocument(as: other) || pins(differFrom: other) || keySetEpoch > other.keySetEpoch
       || (stamp.fork != nil && stamp.fork != other.stamp.fork)
   }
 
-  /// Whether both stand on the same document, byte for byte.
+  /// Whether both have the same document, byte for byte.
   package func isSameDocument(as other: TrustedRegistry) -> Bool {
     document.bytes == other.document.bytes
   }
 
-  /// Whether hosts, pins, settings or denied keys are others than in `old`.
+  /// Whether hosts, pins, settings or denied keys differ from `old`.
   package func pins(differFrom old: TrustedRegistry) -> Bool {
     registry != old.registry || standing.enforced != old.standing.enforced
       || Set(standing.statement?.denied ?? []) != Set(old.standing.statement?.denied ?? [])

@@ -1,8 +1,8 @@
-/// What a believed registry amounts to: a policy, and the times to judge by.
+/// The policy of a believed registry, and the times for evaluating it.
 extension TrustedRegistry {
-  /// The times to judge by when the clock says `clock` (Unix seconds).
+  /// The times for evaluation when the clock says `clock` (Unix seconds).
   public func time(at clock: Int64) -> TrustTime {
-    // A retired statement vouches for no document, and for no time: its `issued` would end the pins of the
+    // A retired statement vouches for no document and no time: its `issued` would end the pins of the
     // documents beside it.
     TrustTime(
       clock: clock, floor: standing.statement.flatMap { $0.isRetired ? nil : $0.issued },
@@ -17,23 +17,23 @@ extension TrustedRegistry {
 
   /// What a pinned session does once the statement is expired.
   public enum WhenExpired: Hashable, Sendable {
-    /// Refuse every connection: whoever can hold back the registry for months gains nothing.
+    /// Refuse every connection: an attacker who can hold back the registry for months gains nothing.
     case refuse
-    /// Go on with the last pins and the deny list, never looser.
+    /// Continue with the last pins and the deny list, never looser.
     ///
-    /// - Warning: whoever can hold back the registry for good keeps a withdrawn pin alive for good.
+    /// - Warning: an attacker who can hold back the registry for ever keeps a withdrawn pin alive for ever.
     case keepPinning
   }
 
-  /// The policy that this registry amounts to. Judge by ``time(at:)``, not by the bare clock.
+  /// This registry's policy. Evaluate it at ``time(at:)``, not at the bare clock.
   ///
   /// - Parameters:
-  ///   - trust: who vouches for servers before their pins are looked at.
-  ///   - unlistedHosts: what happens to hosts that are on no list.
-  ///   - enforcement: what the app wants of hosts that no statement enforces.
-  ///   - whenExpired: what happens once the statement is expired.
-  /// - Throws: ``PolicyError`` where these settings contradict each other. An entry that they cannot
-  ///   honour refuses its own hosts (``PinningPolicy/problems``).
+  ///   - trust: who vouches for servers before their pins are checked.
+  ///   - unlistedHosts: what happens to unlisted hosts.
+  ///   - enforcement: the app's enforcement of hosts that no statement enforces.
+  ///   - whenExpired: what happens once the statement has expired.
+  /// - Throws: ``PolicyError`` if these settings contradict each other. An entry that they cannot honour refuses
+  ///   its own hosts (``PinningPolicy/problems``).
   public func policy(
     trust: TrustMode = .system, unlistedHosts: UnlistedHosts = .refuse,
     enforcement: PolicyEntry.Enforcement = .enforce, whenExpired: WhenExpired = .refuse
@@ -68,16 +68,16 @@ extension TrustedRegistry {
 }
 
 extension Registry {
-  /// What clients will make of a document that nobody signed yet: its policy, and the times to judge by.
-  /// Nothing is believed here, and nothing else is handed out that a believed document has.
+  /// How clients will treat a document before it is signed: its policy, and the times for evaluation. Nothing is
+  /// believed, and nothing else of a believed document is returned.
   ///
   /// - Parameters:
-  ///   - statement: what will stand beside the payload; `nil` in format 1.
+  ///   - statement: the future statement beside the payload; `nil` in format 1.
   ///   - clock: Unix time in seconds.
-  ///   - old: what the client believes until then, whose vanished hosts it keeps; `nil` for a new client, and where
-  ///     a new epoch has clients let go of them.
-  ///   - whenExpired: what happens once the statement is expired.
-  /// - Throws: ``PolicyError``, never under the settings that are used here.
+  ///   - old: the client's registry until then, whose vanished hosts it keeps; `nil` for a new client, and if a new
+  ///     epoch makes clients drop them.
+  ///   - whenExpired: what happens once the statement has expired.
+  /// - Throws: ``PolicyError``, never with the settings that are used here.
   package func draftPolicy(
     under statement: Statement?, at clock: Int64,
     after old: (list: Registry, statement: Statement?)? = nil,

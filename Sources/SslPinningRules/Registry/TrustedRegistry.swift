@@ -1,39 +1,38 @@
 import CanonicalJSON
 
-/// The registry that a client believes, and the only way to come to believe another one.
+/// The registry that a client believes, and the only way to believe another one.
 ///
-/// - A document is believed only after its signatures were found good, over canonical forms as
-///   received. A refused document changes nothing that is pinned: the value that refused it stays in
-///   force. Only newer key sets are believed from it, so that withdrawn keys stay withdrawn.
-/// - Root keys sign key sets, online keys sign statements; a statement belongs to the newest key set
-///   that is known (`KeySetChain`).
-/// - (epoch, version) never goes back. The same number with other canonical statement bytes is
-///   refused; other signatures, spacing or key sets beside it are not other bytes.
-/// - Where there was a statement once, no document without one is believed, unless a believed
-///   statement says `retired`. The format-1 signature is then not looked at.
+/// - A document is believed only after its signatures were verified over the canonical forms as received. A
+///   refused document changes no pins: the registry that refused it stays in force. Only newer key sets are
+///   believed from it, so that withdrawn keys stay withdrawn.
+/// - Root keys sign key sets, online keys sign statements; a statement must belong to the newest known key set
+///   (`KeySetChain`).
+/// - (epoch, version) never goes back. The same number with other canonical statement bytes is refused;
+///   other signatures, spacing or key sets beside it make no difference.
+/// - After a statement, no document without one is believed, unless a believed statement says `retired`.
+///   With a statement, the format-1 signature is ignored.
 /// - A statement for another registry, or a document of another type, is refused.
-/// - A new epoch begins a new count of versions: the way back from a stolen online key or a burnt
-///   counter.
-/// - A registry without one usable key is never believed: it would lock everybody out.
+/// - A new epoch begins a new count of versions, which repairs a stolen online key or a burnt counter.
+/// - A registry without a usable key is never believed: it would lock everybody out.
 /// - A host that vanishes from a newer document keeps its last pins and is reported
 ///   (`VanishedHosts`).
-/// - An expired statement is never newly believed. One that expires while it is in force is the
-///   app's to judge (``WhenExpired``).
-/// - Time is passed in. A statement's `issued` may lie in the future. It is the time floor while that
-///   statement is in force (`TrustTime`): a newer version may lower it, so an `issued` far ahead, by
-///   accident or theft, cuts nobody off from the document that puts it right.
+/// - An expired statement is never newly believed. If one expires while it is in force, the app decides
+///   (``WhenExpired``).
+/// - Time is passed in. A statement's `issued` may be in the future, and is the time floor while that statement is
+///   in force (`TrustTime`). A newer version may lower it, so an `issued` far ahead, by accident or theft, keeps no
+///   client from the document that repairs it.
 /// - A pin that was active when its statement was issued never expires before the statement.
 /// - Hosts that a statement enforces stay enforced for the rest of the epoch.
 ///
 /// An example. An app ships one key, which is the root and the online key of set 0.
 ///
-/// | What comes in | What becomes of it |
+/// | Incoming | Result |
 /// |---|---|
 /// | version 7 of epoch 0, signed by the shipped key | believed, as the first |
 /// | version 6 | refused: `rolledBack` |
-/// | another version 7 | refused: `invalidStatement(.conflict)`, and a fork is told |
+/// | another version 7 | refused: `invalidStatement(.conflict)`, and a fork is reported |
 /// | the same list without its statement | refused: `statementStripped` |
-/// | key set 1 with a new online key, and version 1 of epoch 1 signed by it | believed: the count begins anew |
+/// | key set 1 with a new online key, and version 1 of epoch 1 signed by it | believed: the count begins again |
 /// | version 8 of epoch 0, signed by the shipped key | refused: set 1 has other online keys |
 /// | key set 2 with a statement that its online key did not sign | refused; set 2 is believed |
 /// | version 2 of epoch 1 | refused: set 2 has other online keys |
@@ -48,22 +47,22 @@ public struct TrustedRegistry: Sendable {
   let vanished: VanishedHosts
   let limits: RegistryLimits
 
-  /// What is remembered of statements and key sets.
+  /// What is remembered about statements and key sets.
   struct Standing: Sendable {
-    /// The key sets; `nil` before any document was judged.
+    /// The key sets; `nil` before the first document.
     var chain: KeySetChain?
     /// The newest statement that was believed; the document's own, unless it was a retired one.
     var statement: Statement?
-    /// What ``statement`` is called.
+    /// The id of ``statement``.
     var id: StatementID?
-    /// The document that ``statement`` came in, as received.
+    /// The document in which ``statement`` came, as received.
     var statementBytes: [UInt8] = []
     /// Patterns that a statement of the epoch enforced.
     var enforced: Set<HostPattern> = []
-    /// Where the epoch's history was found to branch; not stored.
+    /// The fork found in the epoch's history; not stored.
     var fork: RegistryFork?
 
-    /// Whether another statement, of the same epoch or not, branches off from what is believed.
+    /// The fork that another statement, of any epoch, reveals against the believed one.
     func fork(by other: StatementID, following previous: StatementID?) -> RegistryFork? {
       id.flatMap { RegistryFork(other, following: previous, from: $0) }
     }
@@ -88,28 +87,28 @@ public struct TrustedRegistry: Sendable {
         + gone.map { .vanished($0.pattern, since: $0.host.since) })
   }
 
-  /// The newest statement that was believed, where there ever was one.
+  /// The newest statement that was believed, if there ever was one.
   public var statement: Statement? { standing.statement }
 
-  /// The epoch of the newest key set that is believed; 0 is what the app ships.
+  /// The epoch of the newest believed key set; 0 is the set that the app ships.
   public var keySetEpoch: Int64 { standing.chain?.newest.epoch ?? 0 }
 
-  /// Unix time in seconds from which on nothing new is accepted under that key set; `nil` means never.
+  /// Unix time in seconds from which nothing new is accepted under that key set; `nil` means never.
   package var keySetExpires: Int64? { standing.chain?.newest.expires }
 
-  /// Unix time in seconds from which on the registry counts as expired; `nil` where no statement
-  /// vouches for it: format 1 never expires as a whole.
+  /// Unix time in seconds from which the registry counts as expired; `nil` if no statement vouches for it:
+  /// format 1 never expires as a whole.
   public var expires: Int64? { document.statement?.expires }
 
-  /// Where else the document is served, as the statement in force has it. With a new epoch, or a statement
-  /// that names none, they are over; what is retired names none.
+  /// Other URLs of the document, according to the current statement. A new epoch, a statement without mirrors, or
+  /// retirement ends them.
   public var mirrors: [RegistryMirror] { document.statement?.mirrors ?? [] }
 
-  /// The same registry, confirmed by its server as unchanged at `clock` (Unix seconds). Hosts that
-  /// vanished too long ago go.
+  /// The same registry, confirmed by its server as unchanged at `clock` (Unix seconds). Hosts that vanished too
+  /// long ago are dropped.
   ///
-  /// The clock counts as it is, also if it was ahead at the last confirmation: counting from the later
-  /// of the two would hide the age of the registry until the clock had caught up.
+  /// The clock counts even if it is now behind the last confirmation: the later of the two would hide the
+  /// registry's age until the clock has caught up.
   public func confirmed(at clock: Int64) -> TrustedRegistry {
     var vanished = self.vanished
     vanished.expire(under: document, at: clock, limits: limits)
@@ -118,9 +117,9 @@ public struct TrustedRegistry: Sendable {
   }
 }
 
-/// Coming to believe a document, its statement or the lack of one judged.
+/// Believing a document, with or without a statement.
 extension TrustedRegistry {
-  /// Believes a first document that was fetched.
+  /// Believes a fetched first document.
   ///
   /// - Parameters:
   ///   - bytes: the document as received.
@@ -136,11 +135,11 @@ extension TrustedRegistry {
       confirmed: clock)
   }
 
-  /// Believes the document that an app ships as its first, expired or not: nothing older is believed
-  /// from then on. Whether an expired one serves for verdicts is the policy's to say.
+  /// Believes the document that an app ships as its first one, even if it has expired: then nothing older is
+  /// believed. Whether an expired document is used for verdicts is up to the policy.
   ///
-  /// Nobody confirmed it today: it counts as confirmed when its statement was issued, and without a
-  /// statement never.
+  /// No server has confirmed it: it counts as confirmed at its statement's `issued`, and without a statement
+  /// never.
   ///
   /// - Parameters:
   ///   - bytes: the document as a server publishes it.
@@ -156,7 +155,7 @@ extension TrustedRegistry {
       confirmed: nil)
   }
 
-  /// Believes a first document; `confirmed`: when its server named it, if one did.
+  /// Believes a first document; `confirmed` is the time at which its server confirmed it, if it did.
   static func believing(
     _ envelope: RegistryEnvelope, _ bytes: [UInt8], by judge: inout DocumentJudge,
     confirmed: Int64?
@@ -168,14 +167,14 @@ extension TrustedRegistry {
       confirmed: confirmed ?? judge.standing.statement?.issued ?? 0, limits: limits)
   }
 
-  /// What is believed after a document came in.
+  /// Evaluates a document that arrived.
   ///
   /// - Parameters:
   ///   - bytes: the document as received.
   ///   - trust: what the app ships.
   ///   - clock: Unix time in seconds.
-  ///   - road: who brought the document.
-  /// - Returns: the registry to go on with, and why the document was refused where it was.
+  ///   - road: how the document arrived.
+  /// - Returns: the registry to continue with, and why the document was refused, if it was.
   public func update(
     with bytes: [UInt8], under trust: RegistryTrust, at clock: Int64, by road: Road = .server
   ) -> RegistryUpdate {
@@ -204,7 +203,7 @@ extension TrustedRegistry {
   private func replaced(
     by next: AcceptedDocument, _ judge: DocumentJudge, at clock: Int64, by road: Road
   ) -> TrustedRegistry {
-    // Of copies of one statement the first stays (`DocumentJudge`).
+    // Of several copies of one statement, keep the first (`DocumentJudge`).
     let isCopy = document.statement.map { $0.json == next.statement?.json } ?? false
     let next = isCopy ? document : next
     var vanished = self.vanished
@@ -220,7 +219,7 @@ extension TrustedRegistry {
   ) -> Int64 {
     switch road {
     case .server: clock
-    // Never later than what is signed: or a copy that somebody kept would pass for today's news.
+    // Never later than the signed time, or an old copy would pass for a fresh confirmation.
     case .mirror, .hand:
       max(
         stamp.knownConfirmation(at: clock),
@@ -228,60 +227,60 @@ extension TrustedRegistry {
     }
   }
 
-  /// Who brought a document.
+  /// How a document arrived.
   public enum Road: Sendable {
-    /// The registry's own URL: what it says today.
+    /// From the registry's own URL: its current document.
     case server
-    /// A mirror. Judged by the same rules, with one more: it has a statement that is not retired, since
-    /// nothing else binds its list and tells a new one from an old one. It confirms nothing.
+    /// From a mirror. The same rules apply, and one more: it needs a statement that is not retired, since nothing
+    /// else binds its list and shows its age. It confirms nothing.
     case mirror
-    /// Anybody: a push message, a file, a code on paper. As from a mirror; moreover, where no statement is
-    /// believed yet, the app ships a minimum.
+    /// From anybody: a push message, a file, a printed code. The rules of mirrors apply; moreover, if no statement
+    /// is believed yet, the app must ship a minimum.
     case hand
 
-    /// Why a document that came this way is not even looked at.
+    /// Why a document that arrived this way is refused without further checks.
     func refusal(
       of envelope: RegistryEnvelope, believing statement: Statement?, under trust: RegistryTrust
     ) -> RegistryError? {
       if self == .server { return nil }
       guard let own = envelope.document["statement"] else { return .statementRequired }
-      // Whatever stands beside a retired one, and be it years old, has the same right to.
+      // Any document beside a retired statement would be accepted, even one that is years old.
       if own.objectValue.map(Statement.saysRetired) ?? false { return .statementRequired }
       return self == .hand && statement == nil && trust.minimum == nil ? .minimumRequired : nil
     }
   }
 }
 
-/// What became of a document that came in.
+/// The result of a document that arrived.
 public struct RegistryUpdate: Sendable {
-  /// What is believed now. Where the document was refused: the same registry as before, though
-  /// newer key sets of the document may be believed already, and are then worth storing.
+  /// What is believed now. If the document was refused, that is the same registry as before, maybe with
+  /// newer key sets from the document, which should then be stored.
   public let registry: TrustedRegistry
-  /// Why the document is not believed; `nil` where it is.
+  /// Why the document was refused; `nil` if it is believed.
   public let refusal: RegistryError?
 }
 
-/// Judges one document against what is known already, and keeps what is to be remembered of it.
+/// Evaluates one document against what is known, and keeps what must be remembered from it.
 ///
-/// The order matters: key sets first, since they are believed even where the rest is not; then the
-/// statement's signatures, before anything of it decides anything; then its number, its time, and
-/// what it says of the payload.
+/// The order matters: key sets first, since they are believed even if the rest is refused; then the
+/// statement's signatures, before anything in it counts; then its number, its time, and the payload's
+/// digest.
 struct DocumentJudge {
   let trust: RegistryTrust
   let clock: Int64
-  /// What is remembered; brought up to date by ``judge(_:bytes:)``.
+  /// What is remembered; ``judge(_:bytes:)`` updates it.
   private(set) var standing: TrustedRegistry.Standing
   /// Whether the document began a new epoch, or is the first with a statement.
   private(set) var beginsEpoch = false
   private let origin: Origin
 
-  /// Where the document is from.
+  /// The origin of the document.
   enum Origin {
-    /// It came in just now.
+    /// It has just arrived.
     case fetched
     /// It ships with the app, and may have expired since.
     case bundled
-    /// It was believed before, and may have expired since, or its keys been withdrawn.
+    /// It was believed before; since then it may have expired, or its keys may have been withdrawn.
     case stored
   }
 
@@ -330,8 +329,8 @@ struct DocumentJudge {
       newestDate: statement.isRetired ? AcceptedDocument.newestDate(of: payload) : nil)
   }
 
-  /// Whose online keys must have signed: the newest set's, but for a statement that was believed
-  /// before a newer set came in.
+  /// The key set whose online keys must have signed: the newest, except for a statement that was believed
+  /// before a newer set arrived.
   private func keys(for statement: JSONValue, in chain: KeySetChain) -> KeySet {
     guard origin == .stored, let epoch = statement.objectValue?["epoch"]?.integerValue else {
       return chain.newest
@@ -339,10 +338,9 @@ struct DocumentJudge {
     return chain.set(epoch) ?? chain.newest
   }
 
-  /// An older document from a stored state, if it is still vouched for: by its statement where it
-  /// carries one, whatever else is in it.
+  /// An older document from a stored state, if something still vouches for it: its statement, if it has one.
   ///
-  /// - Parameter retired: the document of the retired statement that it was believed beside.
+  /// - Parameter retired: the document of the retired statement beside which it was believed.
   func older(_ bytes: [UInt8], beside retired: [UInt8]? = nil) -> AcceptedDocument? {
     guard let envelope = try? RegistryEnvelope(parsing: bytes, limits: trust.limits) else {
       return nil
@@ -352,14 +350,14 @@ struct DocumentJudge {
     var judge = DocumentJudge(
       trust: trust.ofOlderDocuments, clock: clock, standing: standing, origin: .stored)
     if envelope.document["statement"] == nil {
-      // The statement that is believed now must not be in the way.
+      // The current statement must not interfere.
       if let retired, let beside = try? RegistryEnvelope(parsing: retired, limits: trust.limits) {
         _ = try? judge.judge(beside, bytes: retired)
       }
       return try? judge.unstated(envelope, bytes)
     }
     guard let document = try? judge.judge(envelope, bytes: bytes) else { return nil }
-    // Beside a retired one, time alone decides, as it does without any.
+    // Beside a retired statement only time decides, as without any statement.
     return document.statement == nil || self.standing.vouches(for: document) ? document : nil
   }
 
@@ -417,11 +415,13 @@ struct DocumentJudge {
     }
   }
 
-  /// What an app ships keeps out old documents that come in. What this client believed before is stored, and
-  /// stays: an app that is updated while its registry cannot be reached would have nothing to start with. And
-  /// within the epoch of a statement that is believed the numbers count alone, so that an `issued` that was
-  /// ahead when the app was built holds up nothing: nobody gains by the step, since he could as well have
-  /// kept the client where it was. An epoch before the minimum's is over, whatever was believed of it.
+  /// Refuses incoming documents below the app's minimum.
+  ///
+  /// - Stored documents stay, or an app that is updated while its registry is unreachable could not start.
+  /// - Within the epoch of a believed statement only numbers count, so that an `issued` that was ahead when the
+  ///   app was built blocks nothing. An attacker gains nothing by that: he could as well have kept the client
+  ///   where it was.
+  /// - An epoch before the minimum's is over, whatever was believed in it.
   private func checkMinimum(of statement: Statement) throws(RegistryError) {
     guard let minimum = trust.minimum, origin != .stored else { return }
     guard RegistryMinimum(statement) < minimum else { return }
@@ -432,11 +432,11 @@ struct DocumentJudge {
 
   private func checkTime(of statement: Statement, under keys: KeySet) throws(RegistryError) {
     let held = standing.statement
-    // A retired statement that is believed may stand in the document for ever.
+    // A believed retired statement may stay in the document for ever.
     let isKnown = held?.number == statement.number
     guard origin == .fetched, !(isKnown && statement.isRetired) else { return }
-    // What claims to be signed after the end of its key set was not signed by its rules, whatever the
-    // clock here says. No other statement's time counts: it could hold up the one that mends it.
+    // A statement issued after the end of its key set breaks that set's rules, whatever the clock here
+    // says. No other statement's time counts: it could block the one that repairs it.
     if let end = keys.expires, keys.isExpired(at: max(clock, statement.issued)) {
       throw .keySetExpired(epoch: keys.epoch, at: end)
     }
@@ -449,8 +449,8 @@ struct DocumentJudge {
     if beginsEpoch { (standing.enforced, standing.fork) = ([], nil) }
     standing.fork = fork(by: statement) ?? standing.fork
     standing.id = StatementID(of: statement, crypto: trust.crypto)
-    // Of copies of one statement the first stays: a later one may have lost signatures on its way, and what
-    // a withdrawn key signed alone is not vouched for any more. A retired one stands in many documents.
+    // Of several copies of one statement, keep the first: a later copy may lack signatures, and a signature by a
+    // withdrawn key alone would no longer count. A retired statement occurs in many documents.
     if let held, held.json == statement.json, !statement.isRetired { return }
     standing.enforced.formUnion(statement.hosts.filter(\.enforces).map(\.pattern))
     standing.statement = statement

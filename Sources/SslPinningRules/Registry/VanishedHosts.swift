@@ -1,21 +1,21 @@
 import CanonicalJSON
 
-/// The hosts that stood in an older document and do not in the newest, with the pins they had.
+/// The hosts that were in an older document and are not in the newest, with their last pins.
 ///
-/// - Under statements a host goes when `removed` names it; without, after 30 days.
-/// - Across a new epoch, and at the first statement that is ever believed, a host stays only where the
-///   online keys of that epoch signed its statement too. What only withdrawn keys vouched for, or the key of
-///   format 1, is not believed any longer: a pattern that a thief once listed must not outlive his keys.
-/// - They add neither pins nor terms to hosts that a listed pattern matches (`PolicyTable`).
-/// - A host that is listed again has its new pins only.
+/// - Under statements a host is dropped if `removed` names it; without statements, after 30 days.
+/// - At a new epoch, and at the first believed statement, a host stays only if the online keys of that epoch also
+///   signed its statement. Documents for which only withdrawn keys or the format-1 key vouched no longer count: a
+///   pattern that a thief once listed must not outlive his keys.
+/// - They add neither pins nor settings to hosts that a listed pattern matches (`PolicyTable`).
+/// - A host that is listed again has only its new pins.
 struct VanishedHosts: Sendable {
   /// One host.
   struct Host: Sendable {
     /// The newest document that listed it.
     let source: AcceptedDocument
-    /// What that document said of it.
+    /// The host's entries in that document.
     let last: Registry
-    /// Unix time in seconds at which a document without it was first believed, never later than now.
+    /// Unix time in seconds at which a document without the host was first believed, never later than now.
     var since: Int64
   }
 
@@ -28,7 +28,7 @@ struct VanishedHosts: Sendable {
     }
   }
 
-  /// What becomes of the hosts when `new` takes the place of `old`.
+  /// Updates the hosts when `new` replaces `old`.
   mutating func replace(
     _ old: AcceptedDocument, by new: AcceptedDocument, at now: Int64, limits: RegistryLimits
   ) {
@@ -41,20 +41,19 @@ struct VanishedHosts: Sendable {
     drop(beyond: limits.maximumOlderDocuments)
   }
 
-  /// Lets go of the hosts whose time is over while `document` is the newest.
+  /// Drops the hosts whose time is over while `document` is the newest.
   mutating func expire(under document: AcceptedDocument, at now: Int64, limits: RegistryLimits) {
     hosts = hosts.mapValues { host in
       var host = host
-      // A clock that ran ahead must not keep a host for longer; nor one that was behind for less, where anything
-      // signed has a time.
+      // A fast clock must not keep a host for longer, nor a slow one for less, if there is a signed time.
       host.since = host.source.since(host.since, at: now)
       return host
     }
     release(under: document, at: now, limits: limits)
   }
 
-  /// Lets go of them and leaves the others' times as they are: where no server has confirmed anything, the
-  /// clock may be behind.
+  /// Drops them and leaves the times of the others alone: until a server has confirmed something, the clock may
+  /// be slow.
   mutating func release(under document: AcceptedDocument, at now: Int64, limits: RegistryLimits) {
     hosts = hosts.filter { _, host in
       (document.statement != nil && host.source.statement != nil)
@@ -62,7 +61,7 @@ struct VanishedHosts: Sendable {
     }
   }
 
-  /// Keeps what somebody still vouches for.
+  /// Keeps only the hosts whose documents pass `isVouchedFor`.
   mutating func keep(where isVouchedFor: (AcceptedDocument) -> Bool) {
     var verdicts: [[UInt8]: Bool] = [:]
     hosts = hosts.filter { _, host in
@@ -73,8 +72,7 @@ struct VanishedHosts: Sendable {
     }
   }
 
-  /// Takes the hosts of an older document, and those that had vanished before it, save for those
-  /// that are known already.
+  /// Adds the hosts of an older document, and those that had vanished before it, except known ones.
   mutating func adopt(
     _ document: AcceptedDocument?, andThoseOf older: VanishedHosts, unless known: Set<HostPattern>,
     at now: Int64
@@ -89,10 +87,10 @@ struct VanishedHosts: Sendable {
     }
   }
 
-  /// Takes a host from a stored state.
+  /// Adds a host from a stored state.
   mutating func restore(_ pattern: HostPattern, _ host: Host) { hosts[pattern] = host }
 
-  /// A registry that drops a host a day and never says so must not grow for ever.
+  /// Limits the number of documents: a registry that silently drops a host every day must not grow for ever.
   private mutating func drop(beyond count: Int) {
     let times = Set(hosts.values.map(\.since)).sorted()
     guard times.count > count else { return }
@@ -101,26 +99,26 @@ struct VanishedHosts: Sendable {
   }
 }
 
-/// A document that was believed, with the bytes as they came: whoever doubts it later, after a
-/// restart or a change of keys, can check it again.
+/// A believed document with its bytes as received, so that it can be verified again after a restart or a
+/// change of keys.
 struct AcceptedDocument: Sendable {
   /// As received.
   let bytes: [UInt8]
   /// SHA-256 over the canonical payload, in lower-case hex.
   let payloadDigest: String
-  /// What it says by itself.
+  /// Its own contents.
   let registry: Registry
-  /// The statement that vouches for the payload; `nil` where the format-1 signature does.
+  /// The statement that vouches for the payload; `nil` if the format-1 signature does.
   let statement: Statement?
-  /// What may vanish by it: as its own statement says, retired or not, or the retired one before it.
+  /// The hosts that may vanish, according to its own statement, retired or not, or to the retired one before it.
   var removed: Set<HostPattern> = []
-  /// The document of the retired statement whose settings are in ``registry``, where that is another one.
+  /// The document of the retired statement whose settings are in ``registry``, if that is another one.
   var retiredBytes: [UInt8]?
-  /// The newest `date` of the payload's entries, in Unix seconds; most registries have none. Asked for where no
-  /// statement has a time.
+  /// The newest `date` of the payload's entries, in Unix seconds; most registries have none. Only used if there is
+  /// no statement's time.
   var newestDate: Int64?
 
-  /// What the document says of each of its patterns.
+  /// The document's contents for each of its patterns.
   var byPattern: [HostPattern: Registry] {
     let keys = Dictionary(grouping: registry.keys, by: \.pattern)
     let settings = Dictionary(grouping: registry.settings, by: \.pattern)
@@ -130,8 +128,8 @@ struct AcceptedDocument: Sendable {
     return Dictionary(uniqueKeysWithValues: patterns)
   }
 
-  /// When a host was first missing, from a stored time that nobody signed: not after the clock, and not
-  /// before the signed times of the document that still listed the host, unless the clock itself is.
+  /// When a host was first missing, from an unsigned stored time: not after the clock, and not before the signed
+  /// times of the document that still listed the host, unless the clock itself is before them.
   func since(_ stored: Int64, at clock: Int64) -> Int64 {
     let signed = statement?.issued ?? newestDate ?? .min
     return min(signed <= clock ? max(stored, signed) : stored, clock)
@@ -143,8 +141,7 @@ struct AcceptedDocument: Sendable {
       .max()
   }
 
-  /// Whether the pin was one to be used when its statement was issued. It then lives as long as a
-  /// statement does.
+  /// Whether the pin was active when its statement was issued. Then it is valid for as long as the statement.
   func isActive(_ key: RegistryKey) -> Bool {
     guard let statement else { return false }
     return key.expires.map { $0 >= statement.issued } ?? true
@@ -152,12 +149,12 @@ struct AcceptedDocument: Sendable {
 }
 
 extension TrustedRegistry.Standing {
-  /// Whether the online keys of the believed statement's epoch signed the document's statement too. Documents
-  /// without one, and those of a retired one, are vouched for by nobody: a thief could have made them.
+  /// Whether the online keys of the believed statement's epoch also signed the document's statement. Documents
+  /// without a statement, or with a retired one, do not qualify: a thief could have made them.
   func vouches(for document: AcceptedDocument) -> Bool {
     guard let other = document.statement,
       let keys = statement.flatMap({ chain?.set($0.number.epoch) }),
-      // It was within the app's limit when it was believed, which may be another than the usual one.
+      // It was within the app's limit when it was believed, which may differ from the default.
       let envelope = try? RegistryEnvelope(
         parsing: document.bytes, limits: RegistryLimits(maximumBytes: document.bytes.count)),
       let signatures = try? DocumentSignature.list(

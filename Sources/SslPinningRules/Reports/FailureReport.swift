@@ -1,30 +1,30 @@
 import CanonicalJSON
 
-/// A verdict that is worth telling a collector.
+/// A verdict to report to a collector.
 ///
-/// - Reported: refusals after a handshake, and what was let through all the same: a missing pin under
-///   report-only, a connection that nobody judged.
-/// - Not reported: accepted connections, and requests that never came to a handshake (clear text,
-///   an unreadable host). No server had a part in them.
-/// - Says of the app's request the host and the port, never path, query, headers or body.
+/// - Reported: refusals after a handshake, and connections let through in spite of a fault: a missing pin under
+///   report-only, or a connection that was not evaluated.
+/// - Not reported: accepted connections, and requests that never reached a handshake (clear text, an unreadable
+///   host), since no server was involved.
+/// - Contains the host and the port of the app's request, never path, query, headers or body.
 package struct FailureReport: Hashable, Sendable {
-  /// The most certificates, and the most bytes of them in all, that a report carries, leaf first.
+  /// The most certificates in a report, and their most bytes in total, leaf first.
   package static let mostCertificates = 10
   package static let mostCertificateBytes = 32 << 10
   /// The most pins in each of its lists.
   package static let mostPins = 64
 
   package let evaluation: PinEvaluation
-  /// The server's port, where the caller knows it.
+  /// The server's port, if the caller knows it.
   package let port: Int?
-  /// The pattern of the entry that listed the host, where the caller knows it.
+  /// The pattern of the entry that listed the host, if the caller knows it.
   package let pattern: HostPattern?
-  /// The certificates as the server sent them, in DER, leaf first; none where they are not at hand.
+  /// The certificates as the server sent them, in DER, leaf first; empty if they are not available.
   package let chain: [[UInt8]]
 
-  /// A report; `nil` where the verdict is not to be reported.
+  /// A report; `nil` if the verdict is not to be reported.
   ///
-  /// - Parameter includesForgiven: whether what report-only let through is.
+  /// - Parameter includesForgiven: whether to report what report-only let through.
   package init?(
     _ evaluation: PinEvaluation, port: Int? = nil, pattern: HostPattern? = nil,
     chain: [[UInt8]] = [], includesForgiven: Bool
@@ -40,7 +40,7 @@ package struct FailureReport: Hashable, Sendable {
     self.chain = chain
   }
 
-  /// What the report is merged by.
+  /// The key by which equal failures are merged.
   package var key: ReportKey {
     ReportKey(
       host: evaluation.host, port: port, rule: evaluation.rule, leaf: evaluation.presented.first,
@@ -48,7 +48,7 @@ package struct FailureReport: Hashable, Sendable {
   }
 }
 
-/// What a failure report says of the app that made it.
+/// What a failure report says about its app.
 package struct ReportedApp: Hashable, Sendable {
   package var bundleID: String
   package var version: String
@@ -67,15 +67,15 @@ package struct ReportedApp: Hashable, Sendable {
   }
 }
 
-/// The report as JSON, in the members that TrustKit's collectors know, and some of ours beside them.
+/// The report as JSON, with the members of TrustKit's reports and some of our own.
 ///
-/// - `validation-result` is TrustKit's `TSKTrustEvaluationResult`: 1 no pin matched, 2 the chain is
-///   not trusted, 3 not judged.
-/// - `validated-certificate-chain` is what the server sent, in PEM, as in TrustKit, whatever its name.
+/// - `validation-result` is TrustKit's `TSKTrustEvaluationResult`: 1 no pin matched, 2 the chain is not
+///   trusted, 3 not evaluated.
+/// - `validated-certificate-chain` is, despite its name, what the server sent, in PEM, as in TrustKit.
 /// - Without the entry's pattern, `noted-hostname` is the host itself.
-/// - When it happened and how often is added where the report is sent: repeats change it.
+/// - Time and count are added when the report is sent, because repeats change them.
 extension FailureReport {
-  /// The members that no repeat changes.
+  /// The members that repeats do not change.
   package func body(_ app: ReportedApp) -> JSONObject {
     let (noted, includesSubdomains) = notedHost
     var body: JSONObject = [
@@ -153,7 +153,7 @@ extension FailureReport {
       .filter { seen.insert($0).inserted }.prefix(Self.mostPins).map { Self.text($0) }
   }
 
-  /// The day on which the last known pin expires; null where one never does.
+  /// The day on which the last known pin expires; null if one never does.
   private var knownPinsExpiration: JSONValue {
     let times = (evaluation.expectedLeaf + evaluation.expectedCA).map(\.expires)
     guard let last = times.compactMap(\.self).max(), !times.contains(nil) else { return .null }

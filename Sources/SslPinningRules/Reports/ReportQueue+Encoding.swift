@@ -8,12 +8,12 @@ import CanonicalJSON
 ///                  "sent": { URL: { "serial", "at" } } } ] }
 /// ```
 extension ReportQueue {
-  /// The most bytes that a file of reports may have: the bodies, and as much again for the rest.
+  /// The most bytes of a file of reports: the bodies, and as much again for the rest.
   package var fileLimit: Int { 2 * rules.mostBytes + 65_536 }
 
   private static let type = JSONValue.string("failure-reports")
 
-  /// The queue as canonical JSON: the same queue has the same bytes.
+  /// The queue as canonical JSON: equal queues have equal bytes.
   package var encoded: [UInt8] {
     let reports = entries.map { entry in
       JSONValue.object([
@@ -45,8 +45,8 @@ extension ReportQueue {
     ]).canonicalBytes
   }
 
-  /// Reads what ``encoded`` wrote; `nil` where it is anything else. All or nothing: a queue that was
-  /// read in part would send counts that are not true.
+  /// Reads the output of ``encoded``; `nil` for anything else. All or nothing: a queue that was only partly read
+  /// would send wrong counts.
   package init?(decoding bytes: [UInt8], rules: ReportRules = ReportRules()) {
     self.init(rules: rules)
     let limits = JSONLimits(maximumDepth: 16, maximumBytes: fileLimit)
@@ -94,7 +94,7 @@ extension ReportQueue {
       leaseUntil: until)
   }
 
-  /// Times before 1970 and beyond what JSON can say are times of no device.
+  /// Clamps times: no device has a time before 1970 or beyond JSON's exact integers.
   private static func number(_ value: Int64) -> JSONValue {
     .number(JSONNumber(exactly: min(max(value, 0), JSONNumber.greatestInteger)) ?? 0)
   }
@@ -125,11 +125,11 @@ extension ReportQueue {
   }
 }
 
-/// Failures that were just seen and are not on the disk yet. Taking one in costs a look-up in a
-/// table, so a request that was refused waits for nothing.
+/// Failures that were just seen and are not on disk yet. Adding one costs a table look-up, so a refused request
+/// does not wait for the disk.
 ///
-/// - The same failure again only counts up.
-/// - Bounded: of more different failures than ``mostReports``, the newest are counted and not kept.
+/// - A repeated failure only increases a count.
+/// - Bounded: beyond ``mostReports`` different failures, new ones are counted and not kept.
 package struct ReportInbox: Sendable {
   /// The most different failures.
   package static let mostReports = 128
@@ -140,7 +140,7 @@ package struct ReportInbox: Sendable {
   }
 
   private var places: [ReportKey: Int] = [:]
-  /// What was seen, in order of first sight.
+  /// The failures, in the order in which they were first seen.
   package private(set) var items: [Item] = []
   /// How many failures were counted and not kept.
   package private(set) var dropped: Int64 = 0
@@ -149,7 +149,7 @@ package struct ReportInbox: Sendable {
 
   package var isEmpty: Bool { items.isEmpty && dropped == 0 }
 
-  /// Takes a failure in that was seen at `now` (Unix seconds).
+  /// Adds a failure that was seen at `now` (Unix seconds).
   package mutating func add(_ report: FailureReport, at now: Int64) {
     let tally = ReportTally(count: 1, first: now, last: now)
     let key = report.key

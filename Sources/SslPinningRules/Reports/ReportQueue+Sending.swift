@@ -12,7 +12,7 @@ extension ReportQueue {
     let owner: String
   }
 
-  /// What came of a delivery.
+  /// The result of a delivery.
   package enum Answer: Hashable, Sendable {
     /// The collector answered with this status; `retryAfter` in seconds.
     case status(Int, retryAfter: Int64?)
@@ -20,19 +20,19 @@ extension ReportQueue {
     case unreachable
   }
 
-  /// What that means for the report.
+  /// The consequence for the report.
   package enum Settlement: Hashable, Sendable {
     case delivered
-    /// The collector does not want this report; it is not sent there again.
+    /// The collector refuses this report; it is not sent there again.
     case rejected
-    /// Nothing is sent there before this Unix time.
+    /// Nothing is sent to this collector before this Unix time.
     case postponed(until: Int64)
-    /// Somebody else has sent it meanwhile.
+    /// Another process has sent it meanwhile.
     case superseded
   }
 
-  /// The next report for `url`, if one is due and nobody else is sending there; the URL is the
-  /// owner's until ``settle(_:_:at:random:)`` or the end of the lease.
+  /// The next report for `url`, if one is due and no other process is sending there. The owner holds the URL
+  /// until ``settle(_:_:at:random:)`` or the end of the lease.
   package mutating func claim(_ url: String, by owner: String, at now: Int64) -> Delivery? {
     var endpoint = endpoints[url] ?? Endpoint()
     guard endpoint.isFree(for: owner, at: now), endpoint.notBefore <= now,
@@ -54,11 +54,11 @@ extension ReportQueue {
       tally: tally, owner: owner)
   }
 
-  /// Draws the consequences of an answer.
+  /// Applies an answer.
   ///
   /// - 2xx: delivered.
-  /// - 408, 429, 5xx, a redirect, no answer: later. `Retry-After` says when, else the back-off.
-  /// - Any other status: the collector will never want it.
+  /// - 408, 429, 5xx, a redirect, no answer: postponed, by `Retry-After` or else by the back-off.
+  /// - Any other status: the collector will never accept it.
   ///
   /// - Parameter random: in 0..<1.
   package mutating func settle(
@@ -83,7 +83,7 @@ extension ReportQueue {
     }
   }
 
-  /// Takes a claim back that was not carried out.
+  /// Returns a claim that was not carried out.
   package mutating func release(_ delivery: Delivery) {
     guard endpoints[delivery.url]?.leaseOwner == delivery.owner else { return }
     endpoints[delivery.url]?.leaseOwner = nil
@@ -108,13 +108,13 @@ extension ReportQueue {
     let delay = wait ?? ReportRules.delay(afterFailures: endpoint.failures, random: random)
     endpoint.notBefore = now + delay
     endpoints[url] = endpoint
-    // Another report's turn next: one that a collector chokes on must not hold up the others.
+    // The next turn is another report's: one that makes a collector fail must not block the others.
     entries.append(entries.remove(at: index))
     return .postponed(until: endpoint.notBefore)
   }
 
-  /// The Unix time at which the next report to one of these URLs is due, past or future; `nil` where
-  /// none is owed.
+  /// The Unix time at which the next report to one of these URLs is due, past or future; `nil` if none is
+  /// pending.
   package func nextTime(_ urls: [String], by owner: String) -> Int64? {
     urls.compactMap { url -> Int64? in
       guard let due = entries.compactMap({ dueTime($0, url) }).min() else { return nil }
@@ -139,11 +139,11 @@ extension ReportQueue.Endpoint {
 
 /// Reads the `Retry-After` header field (RFC 9110 §10.2.3): seconds, or a date.
 ///
-/// - A date is read in all three forms that RFC 9110 §5.6.7 demands.
-/// - The answer is held within ``ReportRules/retryAfter``: neither an old date nor a typing error may
+/// - A date is read in all three forms that RFC 9110 §5.6.7 requires.
+/// - The result is clamped to ``ReportRules/retryAfter``: neither an old date nor a typing error may
 ///   lead to a flood or to silence for years.
 package enum RetryAfter {
-  /// Seconds from `now` (Unix seconds) that the field asks to wait; `nil` where it cannot be read.
+  /// How many seconds from `now` (Unix seconds) to wait; `nil` if the field cannot be read.
   package static func seconds(_ text: String, at now: Int64) -> Int64? {
     let text = text.drop { $0 == " " || $0 == "\t" }
     let digits = text.utf8.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
@@ -160,7 +160,7 @@ package enum RetryAfter {
     return min(max(wait, bounds.lowerBound), bounds.upperBound)
   }
 
-  /// The parts of all three forms are the same between other separators; only their order differs.
+  /// All three forms have the same parts with other separators and in another order.
   private static func date(_ text: Substring, at now: Int64) -> Int64? {
     let parts = text.utf8.split { $0 == 0x20 || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ",") }
       .map { String($0) ?? "" }
@@ -181,7 +181,7 @@ package enum RetryAfter {
     return RFC3339.unixSeconds("\(year)-\(pad(String(month + 1)))-\(pad(day))T\(clock)Z")
   }
 
-  /// Two digits mean the last year that ends in them and is not more than 50 years ahead.
+  /// Two digits mean the latest year that ends in them and is not more than 50 years ahead.
   private static func fullYear(_ text: String, at now: Int64) -> String {
     guard text.utf8.count == 2, let short = Int(text),
       let current = Int(String(RFC3339.text(now).prefix(4)))

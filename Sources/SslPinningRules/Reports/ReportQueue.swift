@@ -1,32 +1,32 @@
 import CanonicalJSON
 
-/// Reports on their way to collectors: a pure value, which a shell keeps on the disk.
+/// Reports on their way to collectors: a pure value, which its owner keeps on disk.
 ///
-/// - The first failure of a kind goes out at once. Its repeats within the window go out as one report
-///   with a count, however many they are; while a collector is away, so does everything since.
-/// - Each URL is served by itself: what one has received or refused, another is still owed.
-/// - At least once: a report leaves the queue when a collector has answered, and not before. One whose
-///   answer was lost goes out again under the same `report-id`, with the same count or a larger one.
-/// - Repeats are always taken in. Of new failures that find the queue full, the newest are refused and
-///   counted (`dropped-reports`): what is known already says more than what came after it. Kinds that
-///   no configured URL is owed any more give way first, the oldest first.
-/// - One process at a time sends to a URL; if it dies, the next may after the lease.
-/// - A time in the future beyond what any rule allows was written under a wrong clock and counts as
-///   past: a clock that was set back silences nothing.
+/// - The first failure of a kind is sent at once. Its repeats within the window become one report with a count;
+///   so does everything that happens while a collector is unreachable.
+/// - Each URL is served independently: a report that one has received or refused is still due at another.
+/// - At least once: a report leaves the queue only after a collector has answered. If the answer was lost, it is
+///   sent again with the same `report-id`, and the same count or a larger one.
+/// - Repeats are always counted. If the queue is full, new failures are refused and counted (`dropped-reports`):
+///   the first failures tell more than later ones. Kinds that are due at no configured URL give way first, the
+///   oldest first.
+/// - One process at a time sends to a URL; if it dies, the next may send after the lease.
+/// - A time further in the future than any rule allows was written under a wrong clock and counts as past, so
+///   that a clock which was set back silences nothing.
 package struct ReportQueue: Hashable, Sendable {
   /// One kind of failure.
   struct Entry: Hashable, Sendable {
     var key: String
     var host: String
-    /// Random, for collectors to tell a report that came twice.
+    /// Random, so that collectors can recognise a report that came twice.
     var id: String
-    /// What no repeat changes.
+    /// The members that repeats do not change.
     var body: JSONObject
-    /// What each URL has yet to be told.
+    /// What each URL has not received yet.
     var pending: [String: ReportTally]
-    /// What each URL was told.
+    /// What each URL has received.
     var sent: [String: Sent] = [:]
-    /// How many bytes the body has.
+    /// The size of the body in bytes.
     var bytes: Int
 
     init(
@@ -60,7 +60,7 @@ package struct ReportQueue: Hashable, Sendable {
   package var rules: ReportRules
   var entries: [Entry] = []
   var endpoints: [String: Endpoint] = [:]
-  /// How many failures found no room, since the queue was begun.
+  /// How many failures found no room since the queue was created.
   package internal(set) var dropped: Int64 = 0
 
   /// An empty queue.
@@ -72,11 +72,11 @@ package struct ReportQueue: Hashable, Sendable {
   /// How many kinds of failures are held.
   package var count: Int { entries.count }
 
-  /// Takes in what was seen.
+  /// Adds failures.
   ///
   /// - Parameters:
-  ///   - urls: who is to be told.
-  ///   - makeID: a random text for a kind that is new.
+  ///   - urls: the collectors to report to.
+  ///   - makeID: makes a random text for a new kind.
   package mutating func add(
     _ inbox: ReportInbox, app: ReportedApp, urls: [String], at now: Int64,
     makeID: () -> String
@@ -93,7 +93,7 @@ package struct ReportQueue: Hashable, Sendable {
     }
   }
 
-  /// Takes in what another queue has yet to send: one that lived in memory while the disk was full.
+  /// Adds the unsent reports of another queue, which was in memory while the disk was full.
   package mutating func absorb(_ other: ReportQueue, urls: [String]) {
     dropped += other.dropped
     for entry in other.entries where !entry.pending.isEmpty {
@@ -131,9 +131,8 @@ package struct ReportQueue: Hashable, Sendable {
       && entries.reduce(entry.bytes) { $0 + $1.bytes } <= rules.mostBytes
   }
 
-  /// Brings the queue to the present: kinds that are over are forgotten, times that no rule can have
-  /// set are over. What is owed to URLs that this process does not know waits for a while: another
-  /// process, or another client of this one, may know them.
+  /// Updates the queue to the present: forgets finished kinds, and ends times that no rule can have set. Reports
+  /// for unknown URLs are kept for a while: another process, or another client in this one, may know them.
   package mutating func tidy(urls: [String], at now: Int64) {
     for url in endpoints.keys { endpoints[url]?.held(at: now, rules) }
     for index in entries.indices {
@@ -160,8 +159,8 @@ extension ReportQueue.Endpoint {
   }
 }
 
-/// What makes two failures the same one: the same rule failed for the same host and port, the server
-/// showed the same key, and it had the same consequence.
+/// Identifies a kind of failure: two failures are the same if the same rule failed for the same host and port,
+/// the server showed the same key, and the consequence was the same.
 package struct ReportKey: Hashable, Sendable {
   package let host: String
   let port: Int?
@@ -188,7 +187,7 @@ package struct ReportTally: Hashable, Sendable {
     self.last = last
   }
 
-  /// Adds another's failures. A count that no JSON could say exactly stays where it is.
+  /// Adds the failures of another tally. A count stops at JSON's greatest exact integer.
   package mutating func add(_ other: ReportTally) {
     count = min(count + other.count, 1 << 50)
     first = min(first, other.first)
@@ -196,31 +195,30 @@ package struct ReportTally: Hashable, Sendable {
   }
 }
 
-/// The numbers by which a queue of reports is kept and sent.
+/// The limits and times of a queue of reports.
 package struct ReportRules: Hashable, Sendable {
   /// The most different failures at a time, and the most of one host: an attack on one host must not
-  /// crowd out the report of another.
+  /// crowd out reports about another.
   package var mostReports = 128
   package var mostOfOneHost = 16
-  /// The most bytes of all their bodies together.
+  /// The most bytes of all bodies together.
   package var mostBytes = 1 << 20
-  /// Seconds between two reports of the same failure to one URL. Repeats meanwhile are one report.
+  /// Seconds between two reports of the same failure to one URL. Repeats in between become one report.
   package var window: Int64 = 3600
-  /// Seconds for which a process may take to send one report before another may.
+  /// Seconds that a process may take to send a report before another process may.
   package var lease: Int64 = 120
-  /// Seconds for which a report to a URL is kept that no longer seems to be configured.
+  /// Seconds for which a report is kept for a URL that no longer seems to be configured.
   package var patience: Int64 = 30 * 86_400
 
   package init() {}
 
-  /// Bounds of what a server may ask for with Retry-After, in seconds.
+  /// Bounds of a server's Retry-After, in seconds.
   package static let retryAfter: ClosedRange<Int64> = 1...86_400
-  /// Bounds of what is waited after a failure without it, in seconds.
+  /// Bounds of the back-off after a failure without Retry-After, in seconds.
   package static let backOff: ClosedRange<Int64> = 60...21_600
 
-  /// Seconds to wait after so many failures in a row (1 or more): somewhere between the least and
-  /// twice as much as after the failure before, so that devices which failed together do not come
-  /// back together.
+  /// Seconds to wait after so many failures in a row (1 or more): a random time between the minimum and a bound
+  /// that doubles with each failure, so that devices which failed together do not come back together.
   ///
   /// - Parameter random: in 0..<1.
   package static func delay(afterFailures failures: Int, random: Double) -> Int64 {

@@ -1,6 +1,6 @@
-/// Reads and writes timestamps as registries carry them (RFC 3339 §5.6).
+/// Reads and writes the timestamps of registries (RFC 3339 §5.6).
 public enum RFC3339 {
-  /// The Unix time in whole seconds, fractions dropped, or `nil` where the text is no timestamp.
+  /// The Unix time in whole seconds, without fractions, or `nil` if the text is not a timestamp.
   public static func unixSeconds(_ text: String) -> Int64? {
     var reader = Reader(rest: text.utf8[...])
     guard let year = reader.digits(4), reader.take("-"), let month = reader.digits(2),
@@ -30,7 +30,7 @@ public enum RFC3339 {
   /// A Unix time in seconds as `YYYY-MM-DDThh:mm:ssZ`.
   public static func text(_ unixSeconds: Int64) -> String {
     let (days, second) = floorDivide(unixSeconds, by: 86400)
-    // Howard Hinnant's civil-from-days: eras of 400 years, years that begin in March.
+    // Howard Hinnant's civil-from-days: eras of 400 years, and years that begin in March.
     let (era, dayOfEra) = floorDivide(days + 719_468, by: 146_097)
     let yearOfEra =
       (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365

@@ -4,7 +4,7 @@
 /// - The unused bits of the last character are zero. A decoder that ignores them accepts several
 ///   spellings of one pin, so two lists that look different would mean the same.
 public enum StrictBase64 {
-  /// The bytes that `text` spells, or `nil` where it is not the one spelling of any bytes.
+  /// The bytes that `text` spells, or `nil` if it is not the canonical spelling of any bytes.
   public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 4 == 0 else { return nil }
     var out: [UInt8] = []
@@ -15,7 +15,7 @@ public enum StrictBase64 {
     for byte in text {
       if byte == UInt8(ascii: "=") {
         padding += 1
-        // Padding stands only in the third and fourth place of the last quantum.
+        // Padding is allowed only in the third and fourth place of the last quantum.
         guard inQuantum >= 2, padding <= 2 else { return nil }
         quantum <<= 6
       } else {
@@ -36,7 +36,7 @@ public enum StrictBase64 {
     return inQuantum == 0 || inQuantum == 5 ? out : nil
   }
 
-  /// The bytes that `text` spells, or `nil` where it is not the one spelling of any bytes.
+  /// The bytes that `text` spells, or `nil` if it is not the canonical spelling of any bytes.
   public static func decode(_ text: String) -> [UInt8]? { decode(text.utf8) }
 
   /// The one spelling of `bytes`.

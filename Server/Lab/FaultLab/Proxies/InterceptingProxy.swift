@@ -4,21 +4,20 @@ import TLSTools
 
 /// A proxy between a client and its servers, honest or a man in the middle, for tests and the demo.
 ///
-/// - It listens on 127.0.0.1 and dials only where its route leads; the default route leads to
-///   loopback and nowhere else.
+/// - It listens on 127.0.0.1 and connects only where its route says; the default route allows loopback
+///   only.
 /// - As a man in the middle it shows certificates made on the fly by the attacker's authority, all
-///   with one key, and asks nothing of the real server's certificate.
-/// - `requests` and `plaintextBytes` are what the attacker read: both stay empty when pinning
-///   works.
+///   with one key, and accepts any certificate of the real server.
+/// - `requests` and `plaintextBytes` are what the attacker read: both stay empty if pinning works.
 public final class InterceptingProxy: Sendable {
-  /// Leads a host and port somewhere; nil answers 502.
+  /// Where a host and port lead; nil answers 502.
   public typealias Route = @Sendable (_ host: String, _ port: UInt16) -> Endpoint?
 
   /// One CONNECT that a client sent.
   public struct Tunnel: Sendable, Hashable {
     public let host: String
     public let port: UInt16
-    /// What the proxy answered: 200, or 502 without a route or a server.
+    /// The proxy's answer: 200, or 502 without a route or a server.
     public let status: Int
   }
 
@@ -31,10 +30,10 @@ public final class InterceptingProxy: Sendable {
 
   deinit { core.acceptor.shutDown() }
 
-  /// A man in the middle on the wire: clients dial it in place of `upstream`, and it takes them for
-  /// the name they ask for.
+  /// A man in the middle on the wire: clients connect to it instead of `upstream`, and it pretends to be
+  /// the server whose name they ask for.
   ///
-  /// - Parameter nameWithoutSNI: the name for clients that ask for none.
+  /// - Parameter nameWithoutSNI: the name for clients that send none.
   public static func transparent(
     upstream: Endpoint, authority: CertificateAuthority, nameWithoutSNI: String = "127.0.0.1",
     port: UInt16 = 0
@@ -44,19 +43,19 @@ public final class InterceptingProxy: Sendable {
       route: { _, _ in upstream })
   }
 
-  /// An HTTP proxy for CONNECT that opens every tunnel and reads along.
+  /// An HTTP proxy for CONNECT that decrypts and reads every tunnel.
   public static func intercepting(
     authority: CertificateAuthority, port: UInt16 = 0, route: @escaping Route = loopbackOnly
   ) throws(Failure) -> InterceptingProxy {
     try make(.connect, authority, nameWithoutSNI: "127.0.0.1", port: port, route: route)
   }
 
-  /// An honest HTTP proxy for CONNECT: it carries bytes it cannot read.
+  /// An honest HTTP proxy for CONNECT: it carries bytes that it cannot read.
   ///
   /// - Parameters:
-  ///   - identity: what it shows to its clients, which then ask over TLS; `nil`: in clear text.
-  ///   - clients: whose certificates it demands of them; `nil`: of nobody.
-  ///   - options: how it speaks TLS.
+  ///   - identity: its TLS identity towards clients; `nil`: clear text.
+  ///   - clients: validates client certificates, which are then required; `nil`: none are.
+  ///   - options: its TLS settings.
   public static func tunnelling(
     port: UInt16 = 0, showing identity: ServerIdentity? = nil,
     admitting clients: ChainValidator? = nil, options: TLSServerOptions = TLSServerOptions(),
@@ -90,20 +89,19 @@ public final class InterceptingProxy: Sendable {
   /// Every CONNECT so far.
   public var tunnels: [Tunnel] { core.log.withLock { $0.tunnels } }
 
-  /// Every request that was read in clear, complete ones in order. A CONNECT itself is not among
-  /// them.
+  /// Every complete request that was read in clear, in order, without the CONNECT requests.
   public var requests: [HTTPRequest] { core.log.withLock { $0.requests } }
 
-  /// How many decrypted bytes of clients were read.
+  /// How many decrypted bytes were read from clients.
   public var plaintextBytes: Int { core.log.withLock { $0.plaintextBytes } }
 
-  /// Handshakes with clients that completed, so that a client took the attacker for the server.
+  /// Completed handshakes with clients: each took the attacker for the server.
   public var handshakesCompleted: Int { core.log.withLock { $0.handshakesCompleted } }
 
-  /// Handshakes with clients that did not.
+  /// Failed handshakes with clients.
   public var handshakesFailed: Int { core.log.withLock { $0.handshakesFailed } }
 
-  /// What a client that asks for `name` is shown; nil for an honest proxy.
+  /// The identity shown to a client that asks for `name`; nil for an honest proxy.
   public func identity(for name: String) throws(CertificateError) -> ServerIdentity? {
     try core.forger?.identity(for: name)
   }
@@ -130,7 +128,7 @@ public final class InterceptingProxy: Sendable {
   }
 }
 
-/// Makes server certificates for whatever name is asked for, each once, all with one key.
+/// Makes a server certificate for any name, once for each, all with one key.
 final class CertificateForger: Sendable {
   private let authority: CertificateAuthority
   private let key: PrivateKey
@@ -148,14 +146,14 @@ final class CertificateForger: Sendable {
     if let known = made.withLock({ $0[name] }) { return known }
     let identity = try authority.issue(names: [name], key: key)
     return made.withLock { made in
-      // Two threads may have made one each; both then show the first.
+      // Two threads may have made one each; both then use the first.
       let kept = made[name] ?? identity
       made[name] = kept
       return kept
     }
   }
 
-  /// The server side of TLS towards a client that may ask for a name itself.
+  /// The server side of TLS; the client may ask for a name by SNI.
   func context(fallbackName: String) throws(CertificateError) -> TLSServerContext {
     try TLSServerContext(options: TLSServerOptions(sessionTickets: false)) { [self] serverName in
       try? identity(for: serverName ?? fallbackName)
@@ -163,8 +161,8 @@ final class CertificateForger: Sendable {
   }
 }
 
-/// The client side of TLS for a man in the middle: it takes any certificate. Hazard: nothing that
-/// goes through it is safe from anybody; it is for attacks in tests and the demo alone.
+/// The client side of TLS for a man in the middle: it accepts any certificate. Hazard: it protects
+/// nothing, and is only for attacks in tests and the demo.
 final class UnverifiedTLSClient: TLSContext, Sendable {
   let context: OpenSSLObject
 

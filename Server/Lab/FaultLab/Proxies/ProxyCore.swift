@@ -2,7 +2,7 @@ import CSslPinningOpenSSL
 import SslPinningPlatform
 import TLSTools
 
-/// What the proxy's threads hold: its settings, its log and its conversation with clients.
+/// The state that the proxy's threads share: its settings, its log and its conversations with clients.
 final class ProxyCore: Sendable {
   enum Kind: Sendable {
     case transparent(upstream: Endpoint)
@@ -62,7 +62,7 @@ final class ProxyCore: Sendable {
     }
     var upstream: ByteStream?
     if let endpoint = route(target.host, target.port) { upstream = try? dial(endpoint) }
-    // Bytes sent before the answer would have to be pushed back under TLS: no client does that.
+    // Bytes sent before the answer would have to be put back below TLS; no real client sends any.
     let status = upstream == nil ? 502 : parser.rest.isEmpty ? 200 : 400
     log.withLock {
       $0.tunnels.append(.init(host: target.host, port: target.port, status: status))
@@ -81,7 +81,7 @@ final class ProxyCore: Sendable {
     }
   }
 
-  /// Takes the client for itself, then the server, then reads along.
+  /// Makes a handshake with the client, then with the server, and reads what passes.
   private func intercept(
     _ client: ByteStream, _ number: Int, for host: String,
     dial: () throws(SocketError) -> ByteStream
@@ -103,14 +103,14 @@ final class ProxyCore: Sendable {
           log.withLock { $0.requests.append(request) }
         }
       } catch {
-        // Not HTTP/1.1, or no longer: the bytes are counted all the same.
+        // Not HTTP/1.1, or no longer: still count the bytes.
         isReadable = false
       }
     }
     try relay.run()
   }
 
-  /// - Returns: an empty request that knows about the connection.
+  /// - Returns: an empty request that describes the connection.
   private func deceive(
     _ client: ByteStream, _ forger: CertificateForger, _ host: String, _ number: Int
   ) throws(SocketError) -> HTTPRequest {

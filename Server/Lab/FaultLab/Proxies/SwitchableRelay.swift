@@ -4,7 +4,7 @@ import TLSTools
 /// A TCP forwarder on one loopback port whose destination can be changed while it runs: the same
 /// URL leads to the real server before an attack and to the attacker during it.
 ///
-/// It carries bytes and probes none.
+/// It carries bytes without reading them.
 public final class SwitchableRelay: Sendable {
   private let core: RelayCore
 
@@ -23,29 +23,29 @@ public final class SwitchableRelay: Sendable {
   /// Where new connections go.
   public var destination: Endpoint { core.destination.withLock { $0 } }
 
-  /// How many connections were taken so far.
+  /// How many connections were accepted so far.
   public var connections: Int { core.connections.withLock { $0 } }
 
   /// Sends new connections somewhere else.
   ///
-  /// - Parameter closingConnections: cuts those that are open; otherwise they stay where they are.
+  /// - Parameter closingConnections: cuts open connections; otherwise they keep their destination.
   public func redirect(to destination: Endpoint, closingConnections: Bool = true) {
     core.destination.withLock { $0 = destination }
     if closingConnections { core.acceptor.endAll() }
   }
 
-  /// Carries nothing any more and keeps every connection open, old and new, as a network does that
-  /// loses all packets; or goes on where it was.
+  /// Stops carrying bytes but keeps all connections open, like a network that loses all packets; or
+  /// resumes.
   public func suspend(_ isSuspended: Bool) { core.isSuspended.withLock { $0 = isSuspended } }
 
-  /// Waits so long before every 64 KiB that it carries.
+  /// Waits so many milliseconds before every 64 KiB.
   public func slow(milliseconds: Int) { core.pause.withLock { $0 = milliseconds } }
 
   /// Stops accepting, cuts what is open, waits for the threads. Stopping twice does nothing.
   public func stop() { core.acceptor.shutDown() }
 }
 
-/// What the relay's threads hold, so that a relay that is dropped stops itself.
+/// The state that the relay's threads hold; separate, so that a relay stops when it is released.
 private final class RelayCore: Sendable {
   let acceptor: ConnectionAcceptor
   let destination: Locked<Endpoint>

@@ -17,15 +17,15 @@ public struct HTTPRequest: Sendable {
   /// As on the request line: usually path and query, for CONNECT `host:port`.
   public var target: String
   public var headers: [HTTPField]
-  /// The body, chunked coding undone.
+  /// The body, without chunked coding.
   public var body: [UInt8]
-  /// Which connection of this server it came on, counted from 1.
+  /// The number of its connection to this server, counted from 1.
   public var connection: Int
-  /// Whether that connection's TLS session was resumed, so that no certificate was shown.
+  /// Whether the connection resumed a TLS session, so that no certificate was shown.
   public var isResumed: Bool
   /// Nil over clear text.
   public var tlsVersion: TLSVersion?
-  /// The name the client asked for (SNI), if any.
+  /// The name that the client asked for (SNI), if any.
   public var serverName: String?
 
   /// The target up to its query.
@@ -37,9 +37,9 @@ public struct HTTPRequest: Sendable {
   }
 }
 
-/// What a local server answers.
+/// A local server's answer.
 public struct HTTPResponse: Sendable {
-  /// How the body goes out.
+  /// How the body is sent.
   public enum Delivery: Sendable, Hashable {
     /// At once, with Content-Length.
     case whole
@@ -47,15 +47,15 @@ public struct HTTPResponse: Sendable {
     case chunked(pieceBytes: Int, pauseMilliseconds: Int = 0)
     /// With Content-Length, but in pieces with a pause before each.
     case drip(pieceBytes: Int, pauseMilliseconds: Int)
-    /// The body as one chunk after the other until the client leaves.
+    /// The body as a chunk, again and again until the client leaves.
     case endless(pauseMilliseconds: Int = 0)
-    /// Content-Length tells the whole length; the connection is cut after this many bytes.
+    /// With the whole Content-Length; the connection is cut after this many bytes.
     case cutOff(afterBytes: Int)
-    /// The body's bytes alone, instead of any HTTP; then the connection ends.
+    /// Only the body's bytes, without any HTTP; then the connection ends.
     case verbatim
-    /// As `verbatim`, but without a close_notify: as if somebody on the way had cut the connection.
+    /// Like `verbatim`, but without a close_notify, as if an attacker had cut the connection.
     case torn
-    /// No byte; the connection ends.
+    /// Nothing; the connection ends.
     case hangUp
   }
 
@@ -80,7 +80,7 @@ public struct HTTPResponse: Sendable {
     self.closesConnection = closesConnection
   }
 
-  /// A text; `text/plain` unless told otherwise.
+  /// A text; `text/plain` by default.
   public static func text(
     _ text: String, status: Int = 200, type: String = "text/plain; charset=utf-8"
   ) -> HTTPResponse {
@@ -94,12 +94,12 @@ public struct HTTPResponse: Sendable {
   }
 }
 
-/// Writes one answer in the way its `delivery` asks for.
+/// Writes one answer as its `delivery` says.
 struct ResponseWriter {
   let stream: ByteStream
   let stop: EventSignal
 
-  /// - Returns: false when the connection has to end after this answer.
+  /// - Returns: false if the connection must end after this answer.
   func send(
     _ response: HTTPResponse, to method: String, keepsAlive: Bool
   ) throws(SocketError) -> Bool {
@@ -165,7 +165,7 @@ struct ResponseWriter {
     }
   }
 
-  /// A reader that takes nothing for a minute has gone away.
+  /// A client that reads nothing for a minute counts as gone.
   private func write(_ bytes: [UInt8]) throws(SocketError) {
     try stream.write(bytes, until: .after(milliseconds: 60_000))
   }

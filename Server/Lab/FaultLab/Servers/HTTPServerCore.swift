@@ -3,10 +3,10 @@ import Foundation
 import SslPinningPlatform
 import TLSTools
 
-/// The log, the counters and the conversation behind the local servers.
+/// The log, the counters and the conversations of a local server.
 ///
-/// The acceptor's threads hold this object, not the public server, so a server that is dropped
-/// stops itself.
+/// The acceptor's threads hold this object and not the public server, so that a server stops when it is
+/// released.
 final class HTTPServerCore: Sendable {
   /// What happened since the start.
   struct Log {
@@ -55,7 +55,7 @@ final class HTTPServerCore: Sendable {
 
   var log: Log { state.withLock { $0.log } }
 
-  /// Whether no connection is in a handshake or in a request.
+  /// Whether no connection is in the middle of a handshake or request.
   var isIdle: Bool { state.withLock { !$0.open.values.contains { $0.isBusy } } }
 
   func clearLog() { state.withLock { $0.log = Log() } }
@@ -159,7 +159,7 @@ extension HTTPRequest {
       serverName: nil)
   }
 
-  /// Takes over what was asked and keeps what is known about the connection.
+  /// Copies the message and keeps what is known about the connection.
   mutating func replace(with message: RequestParser.Message) {
     (method, target) = (message.method, message.target)
     (headers, body) = (message.headers, message.body)

@@ -2,10 +2,10 @@ import Foundation
 import SslPinningPlatform
 import TLSTools
 
-/// A small HTTP/1.1 server inside this process, on a free port of 127.0.0.1, for tests and the demo.
+/// A small HTTP/1.1 server in this process, on a free port of 127.0.0.1, for tests and the demo.
 ///
 /// It answers through a closure, remembers every request, and can be slow, endless or rude on
-/// purpose (`HTTPResponse.Delivery`). It is no server for the open network: no limits per client.
+/// purpose (`HTTPResponse.Delivery`). It has no limits per client and is not for the open network.
 ///
 /// Unchecked: all state is behind locks; subclasses in this module add locked state only.
 public class LocalHTTPServer: @unchecked Sendable {
@@ -19,14 +19,14 @@ public class LocalHTTPServer: @unchecked Sendable {
     public var connections = 0
     /// Connections closed at once because too many were open.
     public var connectionsTurnedAway = 0
-    /// TLS handshakes that completed on this side. In TLS 1.3 that includes the client's Finished,
-    /// which a client that refuses the certificate never sends.
+    /// TLS handshakes that completed on this side. That requires the client's Finished, which a TLS 1.3
+    /// client that refuses the certificate never sends.
     public var handshakesCompleted = 0
     public var handshakesResumed = 0
     public var handshakesFailed = 0
-    /// Why the last failed one failed, in OpenSSL's words.
+    /// Why the last failed handshake failed, in OpenSSL's words.
     public var lastHandshakeFailure: String?
-    /// Bytes received after decryption: anything above zero left a client's hands.
+    /// Bytes received after decryption: anything above zero was disclosed by a client.
     public var applicationBytesReceived = 0
   }
 
@@ -37,8 +37,8 @@ public class LocalHTTPServer: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - port: 0 takes a free one.
-  ///   - connectionLimit: threads at a time; further connections are closed at once.
-  ///   - keepAliveMilliseconds: how long an idle connection or half a request is waited on.
+  ///   - connectionLimit: the most connections, each with a thread; more are closed at once.
+  ///   - keepAliveMilliseconds: how long to wait on an idle connection or half a request.
   public convenience init(
     port: UInt16 = 0, connectionLimit: Int = 256, keepAliveMilliseconds: Int64 = 60_000,
     handler: @escaping Handler
@@ -56,7 +56,7 @@ public class LocalHTTPServer: @unchecked Sendable {
   /// Where it listens.
   public var port: UInt16 { core.endpoint.port }
 
-  /// Every request so far, in the order they were complete.
+  /// Every request so far, in the order of completion.
   public var requests: [HTTPRequest] { core.log.requests }
 
   public var counts: Counts { core.log.counts }
@@ -64,11 +64,11 @@ public class LocalHTTPServer: @unchecked Sendable {
   /// Forgets requests and counts, between two parts of a test.
   public func clearLog() { core.clearLog() }
 
-  /// Ends idle keep-alive connections now, the others after the answer they are in.
+  /// Ends idle keep-alive connections now, the others after their current answer.
   public func closeConnections() { core.closeConnections() }
 
-  /// Waits until no connection is in a handshake or in a request; false when `milliseconds` were
-  /// not enough. A client sees a refused handshake before its server does: call this, then count.
+  /// Waits until no connection is in the middle of a handshake or request; false if `milliseconds` were
+  /// not enough. A client sees a refused handshake before its server does: call this before counting.
   public func waitUntilIdle(milliseconds: Int64 = 10_000) async -> Bool {
     let deadline = Deadline.after(milliseconds: milliseconds)
     while !core.isIdle {
@@ -82,16 +82,15 @@ public class LocalHTTPServer: @unchecked Sendable {
   public func stop() { core.shutDown() }
 }
 
-/// A TCP server on a free port of 127.0.0.1 that is no good server: what a probe or a client must
-/// survive.
+/// A misbehaving TCP server on a free port of 127.0.0.1, which probes and clients must survive.
 public final class LocalRawServer: Sendable {
-  /// What it does with a connection, whatever the client sends.
+  /// What it does with every connection, whatever the client sends.
   public enum Behaviour: Sendable, Hashable {
-    /// Accepts and says nothing, ever.
+    /// Accepts and sends nothing, ever.
     case silent
     /// Accepts and closes.
     case hangUp
-    /// Sends these bytes, then says nothing.
+    /// Sends these bytes, then nothing.
     case sends([UInt8])
     /// Sends one of these bytes after each pause, over and over.
     case drips([UInt8], pauseMilliseconds: Int)
@@ -171,17 +170,17 @@ public final class LocalTLSServer: LocalHTTPServer, @unchecked Sendable {
     super.init(core: core)
   }
 
-  /// What new full handshakes are shown.
+  /// The identity that new full handshakes show.
   public var identity: ServerIdentity { current.withLock { $0 } }
 
   /// Shows another identity from the next handshake on.
   ///
   /// - Parameters:
   ///   - closingConnections: also ends kept-alive connections, idle ones now, the others after
-  ///     their answer. Left open, they go on under the identity they began with.
-  ///   - keepingSessions: keeps the ticket keys, so that clients resume sessions they began under
-  ///     the old identity and never see the new one (a fleet with shared ticket keys). The default
-  ///     drops them, as a server that is restarted does.
+  ///     their answer. Connections left open keep the identity that they began with.
+  ///   - keepingSessions: keeps the ticket keys, so that clients resume sessions begun under the old
+  ///     identity and never see the new one (a fleet with shared ticket keys). By default they are
+  ///     dropped, as by a restarted server.
   public func replaceIdentity(
     _ identity: ServerIdentity, closingConnections: Bool = false, keepingSessions: Bool = false
   ) throws(CertificateError) {

@@ -1,4 +1,4 @@
-/// Takes HTTP/1.1 requests out of a stream of bytes (RFC 9112).
+/// Reads HTTP/1.1 requests from a stream of bytes (RFC 9112).
 ///
 /// - A request that could be read in two ways is refused: Content-Length beside chunked coding,
 ///   two different Content-Lengths, a number that is not digits only.
@@ -39,10 +39,10 @@ struct RequestParser {
   private var buffer: [UInt8] = []
   private var pending: (message: Message, framing: Framing)?
 
-  /// Bytes that belong to no finished request; after a CONNECT they are the tunnel's.
+  /// Bytes that belong to no complete request; after a CONNECT they are the tunnel's.
   var rest: [UInt8] { buffer }
 
-  /// Whether a request has begun that is not complete.
+  /// Whether a request has begun and is not complete.
   var isInside: Bool { pending != nil || !buffer.isEmpty }
 
   mutating func feed(_ bytes: [UInt8]) { buffer.append(contentsOf: bytes) }
@@ -54,7 +54,7 @@ struct RequestParser {
     return true
   }
 
-  /// The next complete request; nil when more bytes are needed.
+  /// The next complete request; nil if more bytes are needed.
   mutating func next() throws(Failure) -> Message? {
     if pending == nil {
       guard let head = try takeHead() else { return nil }
@@ -93,7 +93,7 @@ struct RequestParser {
   private mutating func takeHead() throws(Failure) -> Message? {
     // Empty lines before a request line are skipped (RFC 9112 section 2.2).
     while buffer.starts(with: [13, 10]) { buffer.removeFirst(2) }
-    // A ClientHello at a clear-text port would otherwise wait for its empty line for ever.
+    // A ClientHello on a clear-text port would otherwise wait for an empty line for ever.
     if let first = buffer.first, first != 13, !Self.isLetter(first) {
       throw .malformed("request line")
     }
@@ -135,7 +135,7 @@ struct RequestParser {
     return .length(count)
   }
 
-  /// The next chunk's data; empty for the last one (its trailers are dropped); nil: more bytes.
+  /// The next chunk's data; empty for the last chunk (trailers are dropped); nil if more bytes are needed.
   private mutating func takeChunk() throws(Failure) -> [UInt8]? {
     guard let lineEnd = Self.find([13, 10], in: buffer[...]) else {
       guard buffer.count <= 4096 else { throw .malformed("chunk size") }
@@ -173,7 +173,7 @@ struct RequestParser {
   }
 
   private static func number(_ text: String, radix: Int) -> Int? {
-    // Int(_:radix:) would take a sign.
+    // Int(_:radix:) would accept a sign.
     guard !text.isEmpty,
       text.utf8.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") })
     else { return nil }

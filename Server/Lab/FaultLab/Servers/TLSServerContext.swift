@@ -4,15 +4,15 @@ import TLSTools
 
 /// The server side of TLS: which identity to show, and OpenSSL's settings.
 ///
-/// The identity is chosen in every full handshake by the server name the client asked for, so one
-/// context serves a single identity as well as a man in the middle who makes them up.
+/// The identity is chosen in every full handshake by the client's server name, so a context works for a
+/// single identity and for a man in the middle who forges them.
 final class TLSServerContext: TLSContext, @unchecked Sendable {
   let context: OpenSSLObject
   private let choose: @Sendable (_ serverName: String?) -> ServerIdentity?
   private let loaded = Locked<LoadedIdentity?>(nil)
 
-  /// - Parameter choose: the identity for a server name (nil when the client sent none); returning
-  ///   nil ends the handshake.
+  /// - Parameter choose: returns the identity for a server name (nil if the client sent none), or nil to
+  ///   end the handshake.
   init(
     options: TLSServerOptions,
     choose: @escaping @Sendable (_ serverName: String?) -> ServerIdentity?
@@ -29,17 +29,17 @@ final class TLSServerContext: TLSContext, @unchecked Sendable {
     SSL_CTX_set_cert_cb(pointer, chooseIdentity, Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// Lets in only clients that show a certificate of these anchors.
+  /// Accepts only clients with a certificate from these anchors.
   func admit(_ clients: ChainValidator) {
     SSL_CTX_set_verify(
       context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
-    // Certificates of a test authority are for servers.
+    // Test authorities only issue certificates for servers.
     SSL_CTX_set_purpose(context.pointer, X509_PURPOSE_ANY)
     X509_STORE_up_ref(clients.storePointer)
     SSL_CTX_set_cert_store(context.pointer, clients.storePointer)
   }
 
-  /// Lets clients of `other` resume here: both then seal tickets under the same keys.
+  /// Lets clients of `other` resume here: both then use the same ticket keys.
   func shareTicketKeys(of other: TLSServerContext) {
     var keys = [UInt8](repeating: 0, count: 80)
     let count = keys.count
@@ -53,7 +53,7 @@ final class TLSServerContext: TLSContext, @unchecked Sendable {
       pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(options.minimum.rawValue), nil)
     SSL_CTX_ctrl(
       pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(options.maximum.rawValue), nil)
-    // Partial writes: a slow reader must not pin a whole answer inside OpenSSL.
+    // Partial writes: a slow reader must not hold a whole answer inside OpenSSL.
     SSL_CTX_ctrl(
       pointer, SSL_CTRL_MODE,
       Int(SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER),
@@ -91,7 +91,7 @@ private func chooseIdentity(_ session: OpaquePointer?, _ own: UnsafeMutableRawPo
   return context.present(on: session) ? 1 : 0
 }
 
-/// Chooses `http/1.1`, the only protocol spoken here; a client that offers others only is told so
+/// Chooses `http/1.1`, the only protocol here; a client that offers only others gets an alert
 /// (RFC 7301 section 3.2).
 private func selectHTTP11(
   _: OpaquePointer?, _ out: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
@@ -113,14 +113,14 @@ private func selectHTTP11(
   return SSL_TLSEXT_ERR_ALERT_FATAL
 }
 
-/// How a `LocalTLSServer` speaks TLS.
+/// The TLS settings of a `LocalTLSServer`.
 public struct TLSServerOptions: Sendable {
   /// The oldest version it accepts. Below 1.2 OpenSSL's security level is dropped as well.
   public var minimum: TLSVersion
   /// The newest version it accepts.
   public var maximum: TLSVersion
-  /// Whether it hands out session tickets and so lets clients resume. Hazard for clients: a resumed
-  /// handshake carries no certificate, so nothing is judged anew.
+  /// Whether it issues session tickets, so that clients can resume. Hazard for clients: a resumed
+  /// handshake carries no certificate, so nothing is checked again.
   public var sessionTickets: Bool
 
   public init(

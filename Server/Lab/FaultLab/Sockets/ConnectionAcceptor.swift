@@ -2,10 +2,10 @@ import Foundation
 import SslPinningPlatform
 import TLSTools
 
-/// Listens on a port and gives every connection a thread of its own, up to a limit.
+/// Listens on a port and gives every connection its own thread, up to a limit.
 ///
-/// - Connections above the limit are closed at once: a queue would only hide that something hangs.
-/// - `shutDown()` wakes every thread that waits in poll(2), then waits for the threads themselves.
+/// - Connections above the limit are closed at once: a queue would only hide a hang.
+/// - `shutDown()` wakes every thread that waits in poll(2), then waits for all threads to end.
 final class ConnectionAcceptor: Sendable {
   private struct State {
     var open: [Int: Socket] = [:]
@@ -29,7 +29,7 @@ final class ConnectionAcceptor: Sendable {
   ///
   /// The threads hold the closures and this object until `shutDown()`.
   /// - Parameters:
-  ///   - turnAway: told about each connection above the limit.
+  ///   - turnAway: called for each connection above the limit.
   ///   - serve: handles a connection, on its thread; the number counts from 1. The stream is
   ///     finished and closed afterwards.
   func start(
@@ -47,17 +47,17 @@ final class ConnectionAcceptor: Sendable {
             turnAway()
           }
         } catch {
-          // Out of descriptors: the connection still waits, so probe again a little later.
+          // Out of descriptors: the connection still waits, so try again a little later.
           if !stop.sleep(milliseconds: 20) { return }
         }
       }
     }
   }
 
-  /// Ends one open connection from outside; its thread sees the end of the stream.
+  /// Ends one open connection from another thread; its own thread sees the end of the stream.
   func end(_ number: Int) { state.withLock { $0.open[number] }?.shutdown() }
 
-  /// Ends all open connections from outside.
+  /// Ends all open connections from another thread.
   func endAll() {
     for socket in state.withLock({ Array($0.open.values) }) { socket.shutdown() }
   }
@@ -97,7 +97,7 @@ final class ConnectionAcceptor: Sendable {
       do throws(SocketError) {
         try serve(stream, number)
       } catch {
-        // A peer that leaves is its own affair; what was received is in its server's log.
+        // A peer may leave at any time; the server's log has what was received.
       }
       stream.finishWriting()
       socket.close()

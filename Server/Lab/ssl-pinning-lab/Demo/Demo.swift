@@ -2,13 +2,13 @@ import Foundation
 import SslPinning
 import SslPinningPlatform
 
-/// Shows the main job on loopback, one line for each claim that was proved.
+/// Proves the main job on loopback, with one line for each claim.
 enum Demo {
   /// Runs all proofs.
   ///
   /// - Parameters:
   ///   - say: receives the lines.
-  ///   - stay: awaited at the end, while everything is still up.
+  ///   - stay: awaited at the end, while everything still runs.
   /// - Returns: whether every claim held.
   static func run(
     say: @Sendable (String) -> Void, stay: @Sendable (DemoStage) async -> Void
@@ -53,9 +53,9 @@ enum Demo {
     say("✔ \(try await proofs.tamperedRegistryRefused())")
   }
 
-  /// What to try while the demo stays up: lines that work as they stand, in any directory.
+  /// Commands to try while the demo stays up; they work as printed, in any directory.
   ///
-  /// - Parameter tool: how this process was called. It need not be on the other shell's path.
+  /// - Parameter tool: the path of `ssl-pinning`, which may not be on the other shell's path.
   static func hints(for stage: DemoStage, tool: String?) -> [String] {
     let directory = stage.directory.url.path(percentEncoded: false)
     let tool = tool.map(shellWord) ?? "ssl-pinning"
@@ -74,9 +74,9 @@ enum Demo {
     ]
   }
 
-  /// A called program as a word that every shell of this machine takes for it.
+  /// A program's path, quoted for the shell if necessary.
   private static func shellWord(_ program: String) -> String {
-    // Without a slash it was found on the path.
+    // A name without a slash was found on the path.
     guard program.contains("/") else { return program }
     let path = URL(filePath: program).absoluteURL.standardizedFileURL.path(percentEncoded: false)
     let isPlain = path.allSatisfy { $0.isLetter || $0.isNumber || "/._-+@:,".contains($0) }
@@ -107,34 +107,34 @@ enum DemoCommand {
   }
 }
 
-/// Where the demo keeps its keys, its CA and its database.
+/// The directory of the demo's keys, CA and database.
 ///
-/// - Gone at the end, whichever way the demo ends: a signing key must not stay behind because
-///   somebody pressed Ctrl-C before the last line.
+/// - It is removed however the demo ends: a signing key must not remain because somebody pressed
+///   Ctrl-C before the last line.
 final class DemoDirectory: Sendable {
   private struct State: @unchecked Sendable {
     var waiting: CheckedContinuation<Void, Never>?
-    /// Kept for their events; touched under the lock only.
+    /// Held so that their events arrive; used under the lock only.
     var sources: [any DispatchSourceSignal] = []
   }
 
   let url: URL
   private let state = Locked(State())
 
-  /// Listens for SIGINT and SIGTERM, then makes a directory that nobody else can look into.
+  /// Listens for SIGINT and SIGTERM, then makes a directory that no other user can read.
   init() async throws {
     url = FileManager.default.temporaryDirectory
       .appending(path: "ssl-pinning-demo-\(UUID().uuidString)", directoryHint: .isDirectory)
     for number in [SIGINT, SIGTERM] { await listen(number) }
-    // Under the lock, as the end is: it cannot be made after it was removed.
+    // Under the lock, like the removal, so that the directory cannot be made after it was removed.
     try state.withLock { _ in
       try FileManager.default.createDirectory(
         at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
   }
 
-  /// Returns once a signal would be heard. Until then it has its usual effect, and there is nothing
-  /// yet to remove; ignoring it earlier would lose one that comes in between.
+  /// Returns once the signal is handled. Until then it has its default effect, which is right, since there is
+  /// nothing to remove yet; ignoring it earlier could lose one.
   private func listen(_ number: Int32) async {
     let source = DispatchSource.makeSignalSource(signal: number)
     source.setEventHandler { [weak self] in self?.note(number) }
@@ -145,10 +145,10 @@ final class DemoDirectory: Sendable {
     }
   }
 
-  /// Waits for SIGINT or SIGTERM. One that comes while nobody waits removes the directory and ends
+  /// Waits for SIGINT or SIGTERM. A signal that comes while nobody waits removes the directory and ends
   /// the process.
   ///
-  /// - Parameter whenWaiting: is called once, when a signal would end the demo in order.
+  /// - Parameter whenWaiting: called once, as soon as a signal would end the demo cleanly.
   func untilTerminated(whenWaiting: () -> Void) async {
     await withCheckedContinuation { continuation in
       state.withLock { $0.waiting = continuation }
@@ -156,8 +156,8 @@ final class DemoDirectory: Sendable {
     }
   }
 
-  /// Removes it with everything inside. More than once, where the demo is still writing: a file that
-  /// comes to be meanwhile stops a removal half-way.
+  /// Removes the directory and its contents. Repeats while the demo is still writing, because a new file
+  /// stops a removal half-way.
   func remove() {
     let path = url.path(percentEncoded: false)
     for _ in 0..<100 where FileManager.default.fileExists(atPath: path) {
@@ -169,7 +169,7 @@ final class DemoDirectory: Sendable {
     state.withLock { state in
       if let waiting = state.waiting.take() { return waiting.resume() }
       remove()
-      // The shell and make see that it was the signal; this thread does not go on.
+      // End by the signal itself, so that the shell and make see it; this thread does not go on.
       signal(number, SIG_DFL)
       kill(getpid(), number)
       sleep(1)

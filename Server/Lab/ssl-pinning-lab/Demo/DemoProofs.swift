@@ -9,8 +9,8 @@ import TLSTools
   import FoundationNetworking
 #endif
 
-/// The claims of the demo, each with what proves it. An attack is shown to work on an unpinned
-/// request first: a refusal proves nothing where nobody was attacking.
+/// The claims of the demo, each with its proof. Every attack is first shown to work on an unpinned request,
+/// because a refusal proves nothing without an attack.
 struct DemoProofs {
   let stage: DemoStage
 
@@ -73,12 +73,12 @@ struct DemoProofs {
     return "unlisted host \(DemoStage.unlisted) refused, although its certificate is valid"
   }
 
-  /// Nobody tells the client: its session meets a key that it does not know.
+  /// The rotation is not announced to the client: its session meets an unknown key.
   func rotationFollowed(_ client: SslPinningClient, _ session: URLSession) async throws -> String {
     let old = client.registryStamp.payloadDigest
     try stage.rotateShopKey()
     let rotated = Date()
-    // The monitor probes by itself every second; publishing takes three agreeing probes.
+    // The monitor probes every second by itself; a key is published after three agreeing probes.
     await stage.service.probe(DemoStage.shop)
     guard try await get(stage.shopURL, session) == "Welcome to the shop.\n" else {
       throw DemoFailure("another server answered")

@@ -8,11 +8,11 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// Everything that the demo puts on loopback: a private CA, two HTTPS servers, an attacker whom the
-/// clients' CA serves too, a wire that can be led to him, and the registry server.
+/// Everything that the demo runs on loopback: a private CA, two HTTPS servers, an attacker with
+/// certificates from the clients' CA, a wire that can lead to the attacker, and the registry server.
 ///
-/// The same URL leads to the real server before an attack and to the attacker during it, because the
-/// client dials the wire.
+/// The client connects to the wire, so the same URL leads to the real server before an attack and to the
+/// attacker during it.
 final class DemoStage: Sendable {
   static let shop = "shop.localhost"
   static let bank = "bank.localhost"
@@ -29,13 +29,13 @@ final class DemoStage: Sendable {
 
   private let real: Endpoint
 
-  /// Sets the stage; its files are put into `directory`.
+  /// Starts everything, with its files in `directory`.
   init(in directory: DemoDirectory) throws {
     self.directory = directory
     authority = try CertificateAuthority.makeRoot(name: "Demo root")
       .issueIntermediate(name: "Demo intermediate")
-    // The shop's server is where news.localhost leads too: its certificate is good for both, so the
-    // pin list alone stands between the client and the unlisted name.
+    // The certificate of the shop's server also covers news.localhost, so that only the pin list keeps the
+    // client from the unlisted name.
     shopServer = try LocalTLSServer(
       identity: authority.issue(names: [Self.shop, Self.unlisted])
     ) { _ in .text("Welcome to the shop.\n") }
@@ -49,19 +49,19 @@ final class DemoStage: Sendable {
       directory: directory.url, authority: authority, shop: shopServer.port, bank: bankServer.port)
   }
 
-  /// What the client dials for the shop.
+  /// The client's URL of the shop.
   var shopURL: String { "https://\(Self.shop):\(wire.port)/account" }
-  /// The same server under a name that is on no list.
+  /// The same server under an unlisted name.
   var unlistedURL: String { "https://\(Self.unlisted):\(wire.port)/" }
-  /// Where the registry is.
+  /// The URL of the registry.
   var registryURL: String { "http://\(service.address?.description ?? "")/api/v1/\(Self.file)" }
 
-  /// Leads the wire to the attacker, or back to the shop.
+  /// Points the wire to the attacker, or back to the shop.
   func leadWire(toAttacker: Bool) {
     wire.redirect(to: toAttacker ? .loopback(attacker.port) : real)
   }
 
-  /// Gives the shop's server another key, as a renewal without warning does.
+  /// Gives the shop's server a new key, like an unannounced renewal.
   func rotateShopKey() throws {
     try shopServer.replaceIdentity(
       authority.issue(names: [Self.shop, Self.unlisted]), closingConnections: true)
@@ -91,7 +91,7 @@ final class DemoStage: Sendable {
         patterns: [.exact(try HostName(name))])
     }
     let path = directory.path(percentEncoded: false)
-    // A second between rounds and 200 ms between probes, so that a person need not wait a minute.
+    // A second between rounds and 200 ms between probes, so that nobody has to wait a minute.
     return try RegistryService(
       configuration: ServerConfiguration(
         documents: [DocumentConfiguration(file: Self.file, endpoints: endpoints)],

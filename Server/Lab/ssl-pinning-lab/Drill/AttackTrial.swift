@@ -2,53 +2,53 @@ import FaultLab
 import Foundation
 import TLSTools
 
-/// One attack, shown to work without pins first, and then tried on a client with them.
+/// One attack, first shown to work without pins, then tried on a client with pins.
 ///
-/// - The control comes first and is no option: a refusal proves nothing where nobody was attacking.
-///   Its dial has to arrive in the attacker's log, or there is no exhibit.
-/// - The pinned dials go to the same URL, by every way that an app has.
-/// - A dial counts as refused only if a verdict says so, by a rule that the row named: neither a
-///   time-out nor an attacker who was not there is a success of pinning.
+/// - The control comes first and is mandatory: a refusal proves nothing without an attack. Its request must
+///   arrive in the attacker's log, or there is no trial.
+/// - The pinned dials go to the same URL, by every way in which an app can send a request.
+/// - A dial counts as refused only if a verdict refuses it by a rule that the row named: neither a
+///   time-out nor an absent attacker is a success of pinning.
 struct AttackTrial: Sendable {
-  /// How a pinned dial has to end.
+  /// How a pinned dial must end.
   struct Refusal: Sendable {
     /// The rules that may decide.
     let rules: Set<String>
-    /// Whether the attacker is dialled at all: unlisted hosts and clear text are refused before.
-    /// `nil` where the row does not mind.
+    /// Whether a connection to the attacker is made: unlisted hosts and clear text are refused before that.
+    /// `nil` if the row does not care.
     let isDialled: Bool?
 
-    /// After a handshake with the attacker.
+    /// In or after the handshake with the attacker.
     static func inHandshake(_ rules: String...) -> Refusal {
       Refusal(rules: Set(rules), isDialled: true)
     }
 
-    /// Before the attacker is dialled.
+    /// Before a connection to the attacker is made.
     static func before(_ rules: String...) -> Refusal {
       Refusal(rules: Set(rules), isDialled: false)
     }
 
-    /// At either time: the rule says which.
+    /// At either time.
     static func either(_ rules: String...) -> Refusal {
       Refusal(rules: Set(rules), isDialled: nil)
     }
   }
 
-  /// What the attacker read of the control.
+  /// What the attacker read from the control.
   let control: String
   /// How the pinned dials ended.
   let answers: [(dialer: String, answer: Dialer.Answer)]
-  /// What the attacker read of the pinned dials.
+  /// How many bytes the attacker read from the pinned dials.
   let bytesRead: Int
-  /// Why the pinned dials prove nothing, if that is so.
+  /// Why the pinned dials prove nothing; `nil` if they do.
   let fault: String?
 
-  /// Shows an attack.
+  /// Runs an attack.
   ///
   /// - Parameters:
   ///   - control: the dial without pins.
   ///   - dialers: the dials with pins.
-  /// - Throws: ``Inconclusive`` where the control did not reach the attacker.
+  /// - Throws: ``Inconclusive`` if the control did not reach the attacker.
   init(
     _ url: URL, attacker: some Attacker, control: Dialer, pinned dialers: [Dialer],
     _ refusal: Refusal
@@ -97,7 +97,7 @@ struct AttackTrial: Sendable {
   }
 }
 
-/// What an attack row showed.
+/// The outcome of an attack row.
 struct AttackOutcome: Sendable {
   /// In the row's own words.
   let shown: String
@@ -113,15 +113,15 @@ struct AttackOutcome: Sendable {
   }
 }
 
-/// Whoever must not read a request.
+/// An attacker who must not read a request.
 protocol Attacker: AnyObject, Sendable {
   /// The request lines that were read in clear, in order.
   var read: [String] { get }
-  /// How many bytes of applications were read in clear.
+  /// How many bytes of application data were read in clear.
   var bytesRead: Int { get }
-  /// How many connections were taken.
+  /// How many connections were accepted.
   var connections: Int { get }
-  /// Waits until everything that is under way has been counted.
+  /// Waits until everything in progress has been counted.
   func settle() async -> Bool
 }
 
@@ -137,7 +137,7 @@ extension InterceptingProxy: Attacker {
   var bytesRead: Int { plaintextBytes }
   var connections: Int { handshakesCompleted + handshakesFailed }
 
-  /// What still comes, comes at once: loopback, and nobody waits for anything.
+  /// Waits until the counters stop changing: on loopback, what is still in progress arrives at once.
   func settle() async -> Bool {
     var (before, calm) = (-1, 0)
     for _ in 0..<1000 {
@@ -152,8 +152,8 @@ extension InterceptingProxy: Attacker {
 }
 
 extension Attacker {
-  /// Waits until so many connections have been counted: a client sees its refusal before an attacker
-  /// does. Not for ever: nobody may have dialled.
+  /// Waits until so many connections have been counted, because a client sees its refusal before the attacker
+  /// does. The wait is bounded: maybe no connection was made.
   func meets(_ connections: Int) async {
     for _ in 0..<1000 where self.connections < connections {
       try? await Task.sleep(nanoseconds: 5_000_000)
@@ -161,21 +161,21 @@ extension Attacker {
   }
 }
 
-/// Why a row did not show what it has to show. Such a row fails, whatever its sockets did.
+/// Why a row did not show what it must show. Such a row fails, whatever happened on its sockets.
 struct Inconclusive: Error, CustomStringConvertible {
   let description: String
 
   init(_ description: String) { self.description = description }
 }
 
-/// An attacker got what he wanted before he was even dialled: his document was believed.
+/// The attack succeeded before any connection to the attacker: a forged document was believed.
 struct Breach: Error, CustomStringConvertible {
   let description: String
 
   init(_ description: String) { self.description = description }
 }
 
-/// Ends a row that does not show what it claims.
+/// Ends the row if its claim does not hold.
 func show(_ holds: Bool, _ reason: @autoclosure () -> String) throws(Inconclusive) {
   guard holds else { throw Inconclusive(reason()) }
 }

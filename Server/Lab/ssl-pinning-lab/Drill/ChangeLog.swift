@@ -1,7 +1,7 @@
 import Foundation
 import SslPinningPlatform
 
-/// The requests of a change row, and how they ended.
+/// The requests of a change row and their results.
 final class ChangeLog: Sendable {
   /// One request.
   struct Request: Sendable {
@@ -9,7 +9,7 @@ final class ChangeLog: Sendable {
     let url: URL
     let expected: String
     let answer: Dialer.Answer
-    /// Whether it was made while the change was healing: a refusal is then counted, and no lock-out.
+    /// Whether it was made while the change was healing: then a refusal is counted, but is no lock-out.
     let mayBeRefused: Bool
 
     var isRefused: Bool { if case .served = answer { false } else { true } }
@@ -30,10 +30,10 @@ final class ChangeLog: Sendable {
 
   fileprivate let state = Locked(State())
 
-  /// Notes that what the row is about happens now. Requests that prove anything come after it.
+  /// Notes that the row's change happens now. Only later requests prove anything.
   func changed() { state.withLock { $0.changedAt = $0.requests.count } }
 
-  /// Sends a request by every way that an app has, and notes whether this body came back.
+  /// Sends a request with each dialer, and notes whether this body came back.
   func get(_ url: URL, _ dialers: [Dialer], expecting body: String) async {
     for dialer in dialers {
       let answer = await dialer.dial(url)
@@ -41,10 +41,10 @@ final class ChangeLog: Sendable {
     }
   }
 
-  /// Sends requests until each way is served, and notes how long that took.
+  /// Sends requests until each dialer is served, and notes how long that took.
   ///
   /// - Parameters:
-  ///   - bound: seconds that it may take.
+  ///   - bound: the most seconds that it may take.
   ///   - pause: waits between two attempts.
   func healing(
     _ url: URL, _ dialers: [Dialer], expecting body: String, within bound: Double,
@@ -59,7 +59,7 @@ final class ChangeLog: Sendable {
     await get(url, dialers, expecting: body)
   }
 
-  /// Sends a request while the change heals: a refusal is counted, and no lock-out.
+  /// Sends a request while the change heals: a refusal is counted, but is no lock-out.
   ///
   /// - Returns: whether it was served.
   func attempt(_ url: URL, _ dialer: Dialer, expecting body: String) async -> Bool {
@@ -69,12 +69,12 @@ final class ChangeLog: Sendable {
     return false
   }
 
-  /// Notes how many seconds it took until everybody was served.
+  /// Notes how many seconds it took until every app was served.
   func healed(after seconds: Double, bound: Double) {
     state.withLock { $0.healing = Healing(seconds: seconds, bound: bound) }
   }
 
-  /// Whether nobody has been served yet since the change.
+  /// Whether the change has not healed yet.
   var isHealing: Bool { state.withLock { $0.healing == nil } }
 
   private func note(
@@ -87,7 +87,7 @@ final class ChangeLog: Sendable {
   }
 }
 
-/// What a change row showed: made from its requests and nothing else.
+/// The outcome of a change row, made only from its requests.
 struct ChangeOutcome: Sendable {
   /// In the row's own words.
   let shown: String
@@ -100,16 +100,16 @@ struct ChangeOutcome: Sendable {
     (requests, healing, changedAt) = log.state.withLock { ($0.requests, $0.healing, $0.changedAt) }
   }
 
-  /// Requests that no body came back for.
+  /// The number of requests for which no body came back.
   var refused: Int { requests.count { $0.isRefused } }
 
-  /// Why the row proves nothing, if that is so.
+  /// Why the row proves nothing; `nil` if it does.
   var fault: String? {
     guard let changedAt else { return "nothing changed" }
     return requests.count > changedAt ? nil : "no request was made after the change"
   }
 
-  /// Who was locked out, if anybody was.
+  /// Which request was locked out, if any.
   var lockOut: String? {
     if let healing, healing.seconds > healing.bound {
       return
@@ -130,7 +130,7 @@ struct ChangeOutcome: Sendable {
 }
 
 extension Double {
-  /// With one digit behind the point, for people.
+  /// With one decimal, for people.
   var inTenths: String {
     let tenths = Int((self * 10).rounded())
     return "\(tenths / 10).\(tenths % 10)"
@@ -155,7 +155,7 @@ struct Dialer: Sendable {
   enum Answer: Sendable, Equatable {
     /// The body of the answer.
     case served(String)
-    /// A verdict against it, and the rule that decided.
+    /// A verdict refused it, by this rule.
     case refused(rule: String, String)
     /// It failed for another reason.
     case failed(String)

@@ -1,12 +1,12 @@
-/// Runs rows and counts.
+/// Runs the rows and counts their results.
 struct Drill: Sendable {
   let rows: [Row]
   /// How many rows run at a time.
   var width = 4
 
-  /// Runs all rows and hands out their lines in the table's order, then the final line.
+  /// Runs all rows and reports their lines in the table's order, then the final line.
   ///
-  /// - Returns: whether nobody was locked out, nobody let in, and every row complete.
+  /// - Returns: whether nobody was locked out, no attack got in, and every row is complete.
   func run(say: (String) -> Void) async -> Bool {
     var waiting: [Int: RowResult] = [:]
     var results: [RowResult] = []
@@ -32,7 +32,7 @@ struct Drill: Sendable {
   }
 }
 
-/// What the final line says.
+/// The figures of the final line.
 struct Score: Sendable, Equatable {
   var changes = 0
   var lockOuts = 0
@@ -52,7 +52,7 @@ struct Score: Sendable, Equatable {
     }
   }
 
-  /// A drill of no row proves nothing.
+  /// Whether the drill passed; without any row it proves nothing.
   var isPassed: Bool { lockOuts + accepted + incomplete == 0 && changes + attacks > 0 }
 
   var line: String {

@@ -3,16 +3,16 @@ import SslPinningPlatform
 
 /// One scenario of the drill.
 struct Row: Sendable {
-  /// What happens in it. The outcomes can be made only from requests that were dialled, so a row
-  /// without its control or its assertion does not compile, or fails.
+  /// What happens in it. Outcomes can only be made from requests that were sent, so a row without its
+  /// control or its assertion does not compile, or fails.
   enum Scenario: Sendable {
-    /// Something that operators and devices do. Nobody may be locked out by it.
+    /// Something that operators or devices do. It must lock nobody out.
     case change(@Sendable (ChangeLog) async throws -> ChangeOutcome)
-    /// Something that attackers do. Nobody may be let in by it.
+    /// Something that attackers do. It must let nobody in.
     case attack(@Sendable () async throws -> AttackOutcome)
   }
 
-  /// What the row is called, in the table and for `--filter`.
+  /// The row's name, in the table and for `--filter`.
   let name: String
   let scenario: Scenario
 
@@ -33,27 +33,26 @@ struct Row: Sendable {
 
 /// How a row ended.
 struct RowResult: Sendable {
-  /// What the final line counts.
+  /// The result that the final line counts.
   enum End: Sendable, Equatable {
-    /// As it must be.
+    /// The claim held.
     case held
-    /// A change row in which somebody was not served.
+    /// A change row in which a request was not served.
     case lockedOut
-    /// An attack row in which somebody was let in.
+    /// An attack row in which an attacker got in.
     case accepted
-    /// It proved nothing: no control, no assertion, or another rule than the row is about.
+    /// It proved nothing: no control, no assertion, or a refusal by another rule than the expected one.
     case incomplete
   }
 
   let row: Row
   let end: End
-  /// One line: what was shown, or why it was not.
+  /// One line: what was shown, or why nothing was.
   let text: String
 
   /// Runs a row.
   ///
-  /// - Parameter limit: seconds after which a row that hangs is given up. It goes on in the
-  ///   background, and nobody waits for it.
+  /// - Parameter limit: after so many seconds a row that hangs is given up. It goes on in the background.
   static func run(_ row: Row, limit: Double = 180) async -> RowResult {
     await withCheckedContinuation { continuation in
       let waiting = Locked<CheckedContinuation<RowResult, Never>?>(continuation)
@@ -87,7 +86,7 @@ struct RowResult: Sendable {
     } catch let error as SslPinningError where !row.isAttack {
       return RowResult(row: row, end: .lockedOut, text: "LOCK-OUT: no client: \(error)")
     } catch {
-      // Whoever was locked out before it broke off still was.
+      // A lock-out before the failure still counts.
       let lockOut = ChangeOutcome("", log).lockOut
       return RowResult(
         row: row, end: lockOut == nil ? .incomplete : .lockedOut,

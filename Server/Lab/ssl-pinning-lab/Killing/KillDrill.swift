@@ -3,12 +3,12 @@ import RegistryServer
 import RegistryStores
 import TestSupport
 
-/// Kills a process that writes, with `kill -9`, at any moment of its life, again and again, and probes
-/// after each time whether everything that was acknowledged is there.
+/// Kills a writing process with `kill -9`, again and again at random moments, and checks each time that
+/// everything acknowledged is there.
 ///
-/// - In every second round somebody else reads meanwhile, through a handle of its own; in the others
-///   nobody does, so that the store is opened as after a restart of everything.
-/// - In every 25th round of a database its server is killed too, while the writer writes.
+/// - In every second round another handle reads at the same time. In the other rounds none does, so that
+///   the store is opened as after a restart of everything.
+/// - In every 25th round, a database's server is killed, too, while the writer writes.
 struct KillDrill: Sendable {
   let kind: DurableStore
   /// How many processes are killed.
@@ -37,7 +37,7 @@ struct KillDrill: Sendable {
     let reader = number % 2 == 0 ? try StoreReader(kind.open(dsn), from: endpointKeys.newest) : nil
     let writer = try ChildProcess(
       program, ["store-writer", "--store", kind.rawValue, "--dsn", dsn])
-    // Some die before they have begun, most in the midst of it.
+    // Some are killed before they have begun, most while they write.
     if number % 10 != 0 { try await writer.waitForOutput(containing: "ready") }
     try await Task.sleep(nanoseconds: .random(in: 0..<60_000_000))
     let killsServer = ground.hasServer && number % 25 == 0
@@ -57,10 +57,10 @@ struct KillDrill: Sendable {
     await store.close()
   }
 
-  /// What the store has, with as much of the history as a few rounds bring.
+  /// What the store holds, with as much history as a few rounds add.
   ///
-  /// A database may still commit what a writer sent before it died: record and history are read again
-  /// until no replacement came between them.
+  /// A database may still commit what a writer sent before it died, so record and history are read again
+  /// until no write came between the two.
   private static func reading(
     of store: any RegistryStore, limit: Int = 200
   ) async throws -> KillLedger.Reading {
@@ -94,7 +94,7 @@ struct KillDrill: Sendable {
 
 /// `drill kill [--times 500] [--store KIND]`: a line for each store.
 enum KillCommand {
-  /// - Returns: the exit status: 1 where anything was lost, torn or older than before.
+  /// - Returns: the exit status: 1 if anything was lost, torn or older than before.
   static func run(_ arguments: [String], say: @escaping @Sendable (String) -> Void) async -> Int32 {
     var (times, kinds) = (500, DurableStore.allCases)
     var rest = arguments[...]
@@ -130,7 +130,7 @@ enum KillCommand {
   }
 }
 
-/// Where the store of a drill lives: a directory, or a database with a server of the drill's own.
+/// Where the drill's store is: in a directory, or in a database with its own server.
 enum KillGround: Sendable {
   case directory(TemporaryDirectory)
   case postgres(PostgresServer)
@@ -152,7 +152,7 @@ enum KillGround: Sendable {
     }
   }
 
-  /// Whether there is a server that can be killed.
+  /// Whether there is a database server that can be killed.
   var hasServer: Bool { if case .directory = self { false } else { true } }
 
   func killServer() async throws {

@@ -2,11 +2,11 @@ import Foundation
 import RegistryServer
 import RegistryStores
 
-/// The process that is killed: `drill store-writer` and `drill store-leader`, each with
+/// The processes to be killed: `drill store-writer` and `drill store-leader`, each with
 /// `--store KIND --dsn PLACE`.
 enum StoreWorker {
-  /// Writes version after version until it is killed. Each is a line on standard output once it is
-  /// acknowledged, in one write.
+  /// Writes version after version until it is killed. Each acknowledged version is a line on standard output,
+  /// in one write.
   static func write(_ store: any RegistryStore) async throws(StoreError) {
     var (version, isReady) = (Int64(0), false)
     while true {
@@ -25,12 +25,12 @@ enum StoreWorker {
           version = new
           say("acknowledged \(new)")
         case .conflict(let other):
-          // Nobody else writes, so this was an own change whose answer got lost.
+          // Nobody else writes, so this was our own change, whose answer got lost.
           version = other
         }
       } catch {
         guard case .unreachable = error else { throw error }
-        // The database is being killed too.
+        // The database was killed, too.
         try? await Task.sleep(nanoseconds: 20_000_000)
       }
     }
@@ -49,7 +49,7 @@ enum StoreWorker {
 
   /// Runs one of the two.
   ///
-  /// - Returns: the exit status, for wrong arguments and for a store that fails.
+  /// - Returns: the exit status; returns only for wrong arguments or a failing store.
   static func run(_ mode: String, _ arguments: [String]) async -> Int32 {
     var (kind, dsn) = (nil as DurableStore?, nil as String?)
     var rest = arguments[...]
@@ -75,19 +75,19 @@ enum StoreWorker {
   }
 }
 
-/// Reads a record all the time, as a server that follows does.
+/// Reads a record continuously, like a following server.
 final class StoreReader: Sendable {
   private let task: Task<[KillLedger.Reading], Never>
 
-  /// - Parameter newest: the version that was seen before.
+  /// - Parameter newest: the last version seen so far.
   init(_ store: any RegistryStore, from newest: Int64) {
     task = Task {
       var (readings, newest) = ([KillLedger.Reading](), newest)
       while !Task.isCancelled {
-        // A database that is killed meanwhile is no reading.
+        // An error is no reading: the database may just have been killed.
         if let record = try? await store.record(named: NumberedRecord.name) {
           let isWhole = NumberedRecord.isWhole(record)
-          // The same again proves nothing.
+          // The same version again proves nothing.
           if record.version != newest || !isWhole {
             readings.append(.init(version: record.version, isWhole: isWhole))
             newest = record.version
@@ -100,30 +100,30 @@ final class StoreReader: Sendable {
     }
   }
 
-  /// Ends it.
+  /// Stops reading.
   ///
-  /// - Returns: what was seen, in its order.
+  /// - Returns: the readings, in order.
   func finish() async -> [KillLedger.Reading] {
     task.cancel()
     return await task.value
   }
 }
 
-/// The record that is written while processes are killed. What each version holds follows from its
-/// number, so that whoever reads it knows what it has to be, to the last byte.
+/// The record that is written while processes are killed. Its bytes follow from the version number, so that
+/// a reader can check every byte.
 enum NumberedRecord {
   static let name = "numbered.json"
-  /// How many history entries each version brings.
+  /// How many history entries each version adds.
   static let entries: Int64 = 2
 
-  /// What this version has: usually a few KiB, now and then as much as fills many pages.
+  /// The bytes of a version: usually a few KiB, sometimes enough to fill many pages.
   static func bytes(of version: Int64) -> [UInt8] {
     var noise = Noise(state: UInt64(bitPattern: version))
     let size = version % 16 == 0 ? 150_000 : 200 + Int(noise.next() % 4000)
     return words(count: size / 8, &noise)
   }
 
-  /// The entries that come with this version.
+  /// The entries that this version adds.
   static func history(of version: Int64) -> [[UInt8]] {
     (1...entries).map { place in
       var noise = Noise(state: UInt64(bitPattern: version * entries + place))
@@ -131,11 +131,11 @@ enum NumberedRecord {
     }
   }
 
-  /// Whether a record is one that was written as a whole.
+  /// Whether a record is complete and unaltered.
   static func isWhole(_ record: StoredRecord) -> Bool { record.bytes == bytes(of: record.version) }
 
-  /// Whether these are the newest entries of a record of this version: all of them, newest first,
-  /// or as many as were asked for.
+  /// Whether these are the history of a record of this version, newest first: all of it, or the `limit`
+  /// newest entries.
   static func isWhole(_ history: [StoredEntry], of version: Int64, limit: Int) -> Bool {
     guard history.count == min(limit, Int(version * entries)) else { return false }
     return history.enumerated().allSatisfy { index, entry in
@@ -152,7 +152,7 @@ enum NumberedRecord {
     return out
   }
 
-  /// SplitMix64: numbers without a pattern that would survive a mix-up.
+  /// SplitMix64: without a pattern, so that mixed-up bytes are noticed.
   private struct Noise: RandomNumberGenerator {
     var state: UInt64
 
@@ -166,7 +166,7 @@ enum NumberedRecord {
   }
 }
 
-/// The kinds of store that keep what they acknowledged.
+/// The kinds of store that must keep what they acknowledged.
 enum DurableStore: String, CaseIterable, Sendable {
   case fileSystem = "fs"
   case sqlite

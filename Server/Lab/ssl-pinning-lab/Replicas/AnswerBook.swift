@@ -2,7 +2,7 @@ import RegistryCore
 import SslPinningPlatform
 import SslPinningRules
 
-/// Judges every answer that readers get, as a client does and beyond.
+/// Checks every answer that readers get, as a client does and more.
 final class AnswerBook: Sendable {
   private struct Place: Hashable {
     let file: String
@@ -11,9 +11,9 @@ final class AnswerBook: Sendable {
 
   private struct State {
     var keysByEndpoint: [String: AnswerLedger] = [:]
-    /// What was judged already: the same again is only counted.
+    /// The last checked answer: the same answer again is only counted.
     var last: [Place: [UInt8]] = [:]
-    /// A client of each replica.
+    /// A client for each replica and document.
     var clients: [Place: TrustedRegistry] = [:]
     var requests: [Int: Int] = [:]
     var failures: [String] = []
@@ -34,7 +34,7 @@ final class AnswerBook: Sendable {
     let time = ContinuousClock.now
     state.withLock { state in
       let place = Place(file: file, replica: replica)
-      // Until a replica has had a document it may have none: its endpoints were not probed yet.
+      // A replica has no document before its endpoints were probed.
       if answer.status == 503, state.clients[place] == nil { return }
       state.requests[replica, default: 0] += 1
       guard answer.status == 200 else {
@@ -89,18 +89,18 @@ final class AnswerBook: Sendable {
   }
 }
 
-/// What readers of all replicas saw of one document, and what of it must not be.
+/// What readers of all replicas saw of one document, and which of that is a fault.
 ///
-/// - One replica never goes back, not even over its own end and new beginning.
-/// - One number has the same bytes everywhere: two documents under one number would be a document
-///   published twice, and clients would refuse whichever they see second.
-/// - A newer document has every key of the older ones: no grace time ends during a drill.
+/// - A replica never goes back to an older version, not even after a restart.
+/// - A version number has the same bytes everywhere: clients would refuse the second of two different
+///   documents with one number.
+/// - A newer document has every key of the older ones, because no grace time ends during a drill.
 ///
-/// Pure: values in, values out, times as they are passed in.
+/// Pure: values in, values out; times are passed in.
 struct AnswerLedger {
   typealias Time = ContinuousClock.Instant
 
-  /// A document whose signatures were found good.
+  /// A document with valid signatures.
   struct Reading {
     var number: RegistryStamp.Version
     var bytes: [UInt8]
@@ -116,9 +116,9 @@ struct AnswerLedger {
   private var known: [RegistryStamp.Version: Known] = [:]
   private var newest: [Int: RegistryStamp.Version] = [:]
 
-  /// Answers with an older number than this replica had given.
+  /// Answers with an older number than the replica had given before.
   private(set) var backwards = 0
-  /// Answers with the number of another document.
+  /// Answers whose number another document already had.
   private(set) var twice = 0
   /// Documents that lack keys of an older one.
   private(set) var dropped = 0
@@ -151,8 +151,8 @@ struct AnswerLedger {
     newest[replica].flatMap { known[$0]?.keys } ?? []
   }
 
-  /// For each document that was first seen after `start`, how long it took from the first replica to
-  /// the last, in those cases where all of them showed it.
+  /// For each document that was first seen after `start` and that all replicas showed: how long it took from the
+  /// first replica to the last.
   func delays(among replicas: Int, since start: Time) -> [Duration] {
     known.values.compactMap { document in
       guard document.seen.count == replicas, let first = document.seen.values.min(),
@@ -163,7 +163,7 @@ struct AnswerLedger {
   }
 }
 
-/// A key that stands for a host.
+/// A host's key in a document.
 struct ListedKey: Hashable, Sendable, CustomStringConvertible {
   var host: String
   /// In base64.

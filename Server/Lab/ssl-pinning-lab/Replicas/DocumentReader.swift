@@ -1,14 +1,13 @@
 import Foundation
 import SslPinningPlatform
 
-/// Asks one replica for its documents all the time, on a thread of its own, and hands every answer to
-/// a book.
+/// Requests one replica's documents continuously, on its own thread, and enters every answer in a book.
 ///
-/// Three requests of four go over a kept connection, the fourth over a fresh one.
+/// Three of four requests go over a kept connection, the fourth over a new one.
 final class DocumentReader: Sendable {
   private struct Aim {
     var port: UInt16?
-    /// Another one for each process.
+    /// Changes with each process of the replica.
     var number = 0
     var isOver = false
   }
@@ -19,7 +18,7 @@ final class DocumentReader: Sendable {
   private let aim = Locked(Aim())
   private let ended = DispatchSemaphore(value: 0)
 
-  /// Microseconds between two requests: a reader is not to take the machine from those it watches.
+  /// Microseconds between two requests, so that readers leave the processors to the replicas.
   private static let pause: UInt32 = 4000
 
   init(of replica: Int, files: [String], book: AnswerBook) {
@@ -33,8 +32,8 @@ final class DocumentReader: Sendable {
     thread.start()
   }
 
-  /// Asks at this port from now on; `nil`: nobody, since the process is about to be ended. What is
-  /// under way then may fail.
+  /// Sends requests to this port from now on; `nil` stops, because the process is about to end. A request
+  /// in progress at that time may fail.
   func aim(at port: UInt16?) {
     aim.withLock { aim in
       aim.port = port
@@ -42,7 +41,7 @@ final class DocumentReader: Sendable {
     }
   }
 
-  /// Ends it, after the answer that is under way.
+  /// Stops the reader after the current answer.
   func stop() async {
     aim.withLock { $0.isOver = true }
     await withCheckedContinuation { continuation in
@@ -87,14 +86,14 @@ final class DocumentReader: Sendable {
   }
 }
 
-/// An answer with a length, as the registry server gives them.
+/// An HTTP answer with Content-Length, as the registry server sends it.
 struct PlainAnswer: Equatable {
   var status: Int
   var body: [UInt8]
-  /// Whether the server ends the connection behind it.
+  /// Whether the server closes the connection after it.
   var isLast: Bool
 
-  /// The first answer in what was received, once all of it is there, and how many bytes it takes.
+  /// The first complete answer in the received bytes, and its length; `nil` if more bytes are needed.
   static func first(in bytes: [UInt8]) throws(PlainFailure) -> (PlainAnswer, length: Int)? {
     guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
     let lines = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).lowercased()
@@ -122,10 +121,10 @@ final class PlainConnection {
   private let descriptor: Int32
   private var received: [UInt8] = []
 
-  /// How long an answer may take, in seconds: far longer than any does.
+  /// How many seconds an answer may take; far more than any needs.
   private static let patience = 10
 
-  /// - Parameter window: bytes that the kernel takes before anybody reads; `nil`: its own choice.
+  /// - Parameter window: the size of the receive buffer in bytes; `nil`: the kernel's choice.
   init(port: UInt16, window: Int32? = nil) throws(PlainFailure) {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw .notConnected(Self.reason) }
@@ -147,20 +146,20 @@ final class PlainConnection {
       }
     }
     guard isConnected else {
-      // `deinit` runs: every property has its value.
+      // All properties are set, so `deinit` runs and closes the socket.
       throw .notConnected(Self.reason)
     }
   }
 
   deinit { close(descriptor) }
 
-  /// Asks for a path and reads the whole answer.
+  /// Requests a path and reads the whole answer.
   func get(_ path: String) throws(PlainFailure) -> PlainAnswer {
     try send(path)
     return try receive()
   }
 
-  /// Asks for a path and reads nothing yet.
+  /// Requests a path and reads nothing yet.
   func send(_ path: String) throws(PlainFailure) {
     var rest = Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".utf8)[...]
     while !rest.isEmpty {
@@ -192,7 +191,7 @@ final class PlainConnection {
   private static var reason: String { String(cString: strerror(errno)) }
 }
 
-/// Why there is no answer.
+/// Why there is no complete answer.
 enum PlainFailure: Error, Equatable, CustomStringConvertible {
   case notConnected(String)
   /// Not one byte of an answer came.

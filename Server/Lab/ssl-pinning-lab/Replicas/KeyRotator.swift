@@ -4,12 +4,12 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// Rotates keys the whole time, one endpoint's after the other's.
+/// Rotates keys continuously, one endpoint after the other.
 ///
-/// An endpoint whose key is not published yet keeps it. So every key is shown long enough, and every
-/// one of them must be published in the end: none may get lost.
+/// An endpoint keeps its key until that is published. So every key is shown long enough, and all of them must be
+/// published in the end.
 final class KeyRotator: Sendable {
-  /// A key, and when it was shown first.
+  /// A key, and when it was first shown.
   struct Rotation: Sendable {
     let key: ListedKey
     let file: String
@@ -26,7 +26,7 @@ final class KeyRotator: Sendable {
     (self.endpoints, self.book) = (endpoints, book)
   }
 
-  /// Begins.
+  /// Starts rotating.
   ///
   /// - Parameter pause: between two rotations.
   func start(every pause: Duration) {
@@ -39,14 +39,14 @@ final class KeyRotator: Sendable {
     task.withLock { $0 = running }
   }
 
-  /// Ends it. What is shown by then stays.
+  /// Stops rotating. The endpoints keep their last keys.
   func stop() async {
     let running = task.withLock { $0.take() }
     running?.cancel()
     await running?.value
   }
 
-  /// All so far, in their order; the keys that endpoints began with are not among them.
+  /// All rotations so far, in order, without the keys that the endpoints began with.
   var all: [Rotation] { rotations.withLock { $0 } }
 
   /// Why a key could not be changed.
@@ -75,10 +75,10 @@ final class KeyRotator: Sendable {
   }
 }
 
-/// A TLS server that shows another key whenever it is told to.
+/// A TLS server that changes its key on demand.
 final class RotatingEndpoint: Sendable {
   let host: String
-  /// The document that its keys are published in.
+  /// The document in which its keys are published.
   let file: String
   let server: LocalTLSServer
   private let authority: CertificateAuthority
@@ -91,14 +91,14 @@ final class RotatingEndpoint: Sendable {
     server = try LocalTLSServer(identity: identity) { _ in .text("") }
   }
 
-  /// Every key that it has shown, the present one last.
+  /// Every key that it has shown, the current one last.
   var shown: [ListedKey] { keys.withLock { $0 } }
 
   /// Renews its certificate with a new key.
   func rotate() throws {
     let identity = try authority.issue(names: [host])
     let pin = try identity.pin.base64
-    // Before anybody can see it.
+    // Entered before anybody can see the key.
     keys.withLock { $0.append(ListedKey(host: host, pin: pin)) }
     try server.replaceIdentity(identity, closingConnections: true)
   }

@@ -1,30 +1,30 @@
 import RegistryCore
 import RegistryServer
 
-/// Who led when, as the replicas themselves said it.
+/// Which replica led when, according to the replicas' logs.
 ///
 /// Pure: times are passed in.
 struct LeaderTimeline {
   typealias Time = ContinuousClock.Instant
 
-  /// What a replica said, or what became of it.
+  /// What a replica's log said, or what happened to it.
   enum Event {
     case began
     case ended
   }
 
   private var since: [Int: Time] = [:]
-  /// How long two led at once, each time.
+  /// How long two replicas led at once, each time.
   private(set) var overlaps: [Duration] = []
-  /// When each began to lead, newest last.
+  /// When replicas began to lead, newest last.
   private(set) var beginnings: [(replica: Int, time: Time)] = []
-  /// When each led no more, newest last.
+  /// When replicas ceased to lead, newest last.
   private(set) var ends: [(replica: Int, time: Time)] = []
 
-  /// Who leads now.
+  /// The replicas that lead now.
   var leaders: [Int] { since.keys.sorted() }
 
-  /// The one that leads alone.
+  /// The replica that leads alone, if one does.
   var leader: Int? { since.count == 1 ? since.keys.first : nil }
 
   mutating func enter(_ event: Event, of replica: Int, at time: Time) {
@@ -39,23 +39,23 @@ struct LeaderTimeline {
     }
   }
 
-  /// When somebody began to lead after this moment.
+  /// The first replica that began to lead after this moment, and when.
   func beginning(after time: Time) -> (replica: Int, time: Time)? {
     beginnings.first { $0.time > time }
   }
 }
 
-/// What the database's history says of the keys that endpoints showed.
+/// Compares the database's history with the keys that endpoints showed.
 ///
 /// Pure: values in, values out.
 struct HistoryAudit {
-  /// Keys that the history publishes more than once.
+  /// Keys that were published more than once.
   private(set) var twice: [ListedKey] = []
-  /// Entries that stand there more than once, to the letter: written, and not known to be written.
+  /// Identical entries: written again, because the writer did not know of its first success.
   private(set) var repeated: [HistoryEntry] = []
-  /// Keys that were shown, and that the history does not publish.
+  /// Keys that were shown and never published.
   private(set) var lost: [ListedKey] = []
-  /// Keys that nobody showed.
+  /// Keys that were published and never shown.
   private(set) var invented: [ListedKey] = []
 
   /// - Parameters:

@@ -3,42 +3,42 @@ import Foundation
 import TLSTools
 import TestSupport
 
-/// The network between replicas and their database, which can be cut without a word to either side.
+/// The network between replicas and their database, which can be cut without either side noticing.
 protocol DatabaseNetwork: Sendable {
-  /// What was used, for the report.
+  /// Which kind of network was used, for the report.
   var explanation: String { get }
-  /// Whether the database's kernel notices a cut too, and so gives a cut leader's lock away.
+  /// Whether the database's kernel also notices a cut, so that the database releases a cut leader's lock.
   var isNoticedByDatabase: Bool { get }
-  /// Whether one way can be cut and the other left.
+  /// Whether one direction can be cut alone.
   var hasOneWayCuts: Bool { get }
 
-  /// The database as a replica reaches it, counted from 0.
+  /// The database's DSN for a replica, counted from 0.
   func dsn(forReplica replica: Int) -> String
-  /// The database as the drill itself reaches it, whatever is cut.
+  /// The database's DSN for the drill itself; never cut.
   var operatorDSN: String { get }
-  /// Its server, to be restarted and killed.
+  /// The database server, which can be restarted and killed.
   var database: PostgresServer { get }
 
-  /// Loses, without a sound, everything that goes over a replica's way.
+  /// Silently drops a replica's packets in this direction.
   func cut(_ replica: Int, _ direction: CutDirection) async throws
-  /// Ends every cut of a replica's way.
+  /// Ends all cuts of a replica.
   func restore(_ replica: Int) async throws
-  /// Removes everything that was set up, the database included.
+  /// Removes everything that was set up, including the database.
   func stop() async throws
 }
 
-/// Which of a replica's packets are lost.
+/// Which packets of a replica are dropped.
 enum CutDirection: Sendable {
   case both
-  /// The database hears and its answers are lost: what it did, nobody knows.
+  /// Only the database's answers: the replica cannot know what the database did.
   case answers
 }
 
-/// A database on loopback behind a forwarder for each replica. A cut suspends it: it neither reads nor
-/// writes, and keeps every connection open.
+/// A database on loopback behind a forwarder for each replica. A cut suspends the forwarder: it neither reads
+/// nor writes, and keeps every connection open.
 ///
-/// Weaker than lost packets: both kernels still hear from the forwarder's, so only what waits for an
-/// answer notices anything, and the database never does.
+/// This is weaker than lost packets: the forwarder's kernel still acknowledges packets, so only a replica that
+/// waits for an answer notices the cut, and the database never does.
 final class ForwarderNetwork: DatabaseNetwork {
   let database: PostgresServer
   private let forwarders: [SwitchableRelay]
@@ -73,7 +73,7 @@ final class ForwarderNetwork: DatabaseNetwork {
 
 /// iproute2's `ip`.
 enum IPCommand {
-  /// Runs it, and throws what it complained of.
+  /// Runs it, and throws its error output.
   @discardableResult
   static func run(_ arguments: String...) async throws -> String {
     let end = try await ChildProcess.run("ip", arguments)
@@ -85,19 +85,17 @@ enum IPCommand {
   }
 }
 
-/// A database in a network namespace of its own, with a wire (a veth pair) to each replica and one to
-/// the drill.
+/// A database in its own network namespace, with a wire (a veth pair) to each replica and one to the drill.
 ///
 ///     drill and replicas                          namespace
 ///       <name>0  198.18.s.1  ──────────────────  198.18.s.2   the drill's own
 ///       <name>1  198.18.s.5  ──────────────────  198.18.s.6   replica 0
 ///       <name>2  198.18.s.9  ──────────────────  198.18.s.10  replica 1
 ///
-/// - Neighbours are entered by hand on both ends. A cut enters a link-layer address that nobody has:
-///   packets leave as ever and reach nobody, no end learns of it, and the wire stays up. Either way
-///   can be cut alone.
-/// - The addresses are those for trials (RFC 2544, 198.18.0.0/15).
-/// - Everything is gone once this process is, however it went.
+/// - Neighbour entries are static on both ends. A cut replaces one with an unused link-layer address: packets
+///   still leave but reach nobody, neither end notices, and the wire stays up. Each direction can be cut alone.
+/// - The addresses are those for benchmarks (RFC 2544, 198.18.0.0/15).
+/// - Everything disappears with this process, however it ends.
 final class NamespaceNetwork: DatabaseNetwork {
   private let name: String
   private let subnet: String
@@ -116,9 +114,9 @@ final class NamespaceNetwork: DatabaseNetwork {
     (database, self.backstop) = (server, backstop)
   }
 
-  /// Sets it up.
+  /// Sets up the network and the database.
   ///
-  /// - Throws: ``NoNamespaces`` where none can be made here. Nothing is left behind.
+  /// - Throws: ``NoNamespaces`` if this machine does not allow it. Nothing is left behind.
   static func start(replicas: Int) async throws -> NamespaceNetwork {
     let number = UInt32.random(in: 0..<1 << 24)
     let name = "ppd" + String(number, radix: 16)
@@ -207,7 +205,7 @@ final class NamespaceNetwork: DatabaseNetwork {
 
   private static func inner(_ subnet: String, _ wire: Int) -> String { "\(subnet).\(4 * wire + 2)" }
 
-  /// Locally administered, as is ``nobody``.
+  /// A locally administered address, like ``nobody``.
   private static func hardware(_ wire: Int, isInner: Bool) -> String {
     "02:00:00:00:0\(isInner ? 1 : 0):\(wire < 16 ? "0" : "")\(String(wire, radix: 16))"
   }

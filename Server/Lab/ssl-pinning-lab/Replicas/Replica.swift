@@ -4,7 +4,7 @@ import SslPinningPlatform
 import TLSTools
 import TestSupport
 
-/// A real `ssl-pinning up` in a directory of its own, with its log in a file.
+/// A real `ssl-pinning up` process in its own directory, with its log in a file.
 final class Replica: Sendable {
   let number: Int
   private let program: String
@@ -14,8 +14,8 @@ final class Replica: Sendable {
   private let listening = Locked<UInt16>(0)
 
   /// - Parameters:
-  ///   - key: signs, the same for all replicas.
-  ///   - files: by name, the configuration `config.yaml` among them.
+  ///   - key: the signing key, the same for all replicas.
+  ///   - files: files by name, including the configuration `config.yaml`.
   init(_ number: Int, program: String, key: SigningKey, files: [String: String]) throws {
     (self.number, self.program) = (number, program)
     directory = try TemporaryDirectory()
@@ -29,7 +29,7 @@ final class Replica: Sendable {
   var port: UInt16 { listening.withLock { $0 } }
   var pid: Int32 { process.withLock { $0?.processIdentifier ?? 0 } }
 
-  /// Starts it, and returns when it listens.
+  /// Starts the process, and returns when it listens.
   func launch() async throws {
     let started = try ChildProcess(
       "/bin/sh",
@@ -44,7 +44,7 @@ final class Replica: Sendable {
     listening.withLock { $0 = port }
   }
 
-  /// Ends it with a signal, and waits for the end.
+  /// Sends a signal, and waits for the process to end.
   ///
   /// - Returns: its exit status.
   @discardableResult
@@ -60,8 +60,8 @@ final class Replica: Sendable {
   }
 }
 
-/// Reads the logs of all replicas as they grow, and notes who leads. The moments are those of reading,
-/// a few milliseconds late.
+/// Follows the logs of all replicas and notes which one leads. Times are those of reading, a few
+/// milliseconds late.
 final class LogTail: Sendable {
   private struct Log {
     let replica: Int
@@ -88,7 +88,7 @@ final class LogTail: Sendable {
 
   var leaders: LeaderTimeline { timeline.withLock { $0 } }
 
-  /// A process was killed, and says nothing of it.
+  /// Notes that a process was killed, which its log does not say.
   func killed(_ replica: Int) {
     timeline.withLock { $0.enter(.ended, of: replica, at: .now) }
   }
@@ -107,7 +107,7 @@ final class LogTail: Sendable {
       }
     }
     let time = ContinuousClock.now
-    // Of what was said since the last reading the order between logs is not known.
+    // The order of new lines in different logs is unknown; take the ends of leading first.
     events.sort { $0.0 == .ended && $1.0 == .began }
     timeline.withLock { timeline in
       for (event, replica) in events { timeline.enter(event, of: replica, at: time) }
@@ -126,7 +126,7 @@ final class LogTail: Sendable {
   }
 }
 
-/// Everything that runs during the drill: database and network, endpoints, replicas, readers.
+/// Everything that runs during the drill: database, network, endpoints, replicas and readers.
 final class ReplicaStage: Sendable {
   let network: any DatabaseNetwork
   let replicas: [Replica]
@@ -137,14 +137,14 @@ final class ReplicaStage: Sendable {
   private let steady: Nginx
   private let backstop: ServerGuard
 
-  /// The documents that rotating keys are published in.
+  /// The documents in which rotating keys are published.
   static let files = ["a.json", "b.json", "c.json"]
   /// The document of the endpoints that never change.
   static let steadyFile = "steady.json"
   private static let rotating = 12
 
-  /// How many endpoints never change. Without them the server would take the rotations for somebody
-  /// who stands between it and everything, and hold the keys back for a person.
+  /// How many endpoints never change. Without them, the rotations would look like a mass change, and the
+  /// server would hold the keys for a person.
   private static func steadyCount(_ options: ReplicasOptions) -> Int { options.isQuick ? 160 : 400 }
 
   private init(
@@ -158,7 +158,7 @@ final class ReplicaStage: Sendable {
     logs = LogTail(replicas.map(\.log))
   }
 
-  /// Sets everything up. Nobody serves or rotates yet.
+  /// Sets everything up. Nothing serves or rotates yet.
   static func prepare(_ options: ReplicasOptions, program: String) async throws -> ReplicaStage {
     let network = try await makeNetwork(options)
     do {
@@ -195,13 +195,13 @@ final class ReplicaStage: Sendable {
     }
   }
 
-  /// Starts a replica, and has it read.
+  /// Starts a replica and its reader.
   func launch(_ number: Int) async throws {
     try await replicas[number].launch()
     readers[number].aim(at: replicas[number].port)
   }
 
-  /// Kills a replica, as the loss of its machine does.
+  /// Kills a replica, like the loss of its machine.
   func kill(_ number: Int) async throws {
     readers[number].aim(at: nil)
     let replica = replicas[number]
@@ -210,7 +210,7 @@ final class ReplicaStage: Sendable {
     try await replica.end(SIGKILL)
   }
 
-  /// Ends and removes everything. For whatever is left after the drill.
+  /// Stops and removes whatever is left after the drill.
   func stop() async throws {
     await rotator.stop()
     for reader in readers { reader.aim(at: nil) }

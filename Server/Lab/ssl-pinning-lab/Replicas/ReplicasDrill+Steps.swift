@@ -5,9 +5,9 @@ import RegistryServer
 import RegistryStores
 import TestSupport
 
-/// What happens to the database's server and to the network before it.
+/// Failures of the database's server and of the network to it.
 extension ReplicasDrill {
-  /// The server ends and comes back, seconds later.
+  /// The database server stops and comes back seconds later.
   func restartDatabase(byKilling isKilled: Bool) async throws {
     let (before, requests) = (ContinuousClock.now, stage.book.requests)
     let database = stage.network.database
@@ -25,7 +25,7 @@ extension ReplicasDrill {
     _ = try await settledLeader()
   }
 
-  /// Nobody reaches the database.
+  /// No replica reaches the database.
   func cutAll() async throws {
     let (start, requests) = (ContinuousClock.now, stage.book.requests)
     for number in everybody { try await stage.network.cut(number, .both) }
@@ -48,7 +48,7 @@ extension ReplicasDrill {
         + " \(stage.book.requests - requests) answers meanwhile")
   }
 
-  /// The one that watches does not reach the database, or does not hear its answers.
+  /// The leader does not reach the database, or does not get its answers.
   func cutLeader(_ direction: CutDirection) async throws {
     let victim = try await settledLeader()
     let others = everybody.filter { $0 != victim }
@@ -73,8 +73,8 @@ extension ReplicasDrill {
     try checkMetrics()
   }
 
-  /// Short cuts, of anybody's way, one after the other: whatever a time-out is, some are shorter, some
-  /// longer, and some end just then.
+  /// Short cuts of random replicas, one after the other: for any time-out, some cuts are shorter, some longer,
+  /// and some end at just that moment.
   func flap() async throws {
     let (start, requests) = (ContinuousClock.now, stage.book.requests)
     var cuts = 0
@@ -106,9 +106,9 @@ extension ReplicasDrill {
   }
 }
 
-/// The end, and what it all came to.
+/// The end of the drill and its results.
 extension ReplicasDrill {
-  /// Ends every replica while it answers, then counts.
+  /// Stops every replica while it answers, then counts.
   func end() async throws {
     await stage.rotator.stop()
     try? await until("every key is published everywhere") {
@@ -121,12 +121,12 @@ extension ReplicasDrill {
     try await count(complete)
   }
 
-  /// - Returns: how many answers under way were completed.
+  /// - Returns: how many answers in progress were completed.
   private func endReplicas() async throws -> Int {
     var complete = 0
     for replica in stage.replicas {
       stage.readers[replica.number].aim(at: nil)
-      // Slow readers: the answer does not fit into what the kernel takes.
+      // Slow readers: the answer does not fit into the kernel's buffers.
       let waiting = try (0..<8).map { _ in
         let connection = try PlainConnection(port: replica.port, window: 2048)
         try connection.send("/api/v1/\(ReplicaStage.steadyFile)")
@@ -146,8 +146,8 @@ extension ReplicasDrill {
     return complete
   }
 
-  /// The end of a connection is told to both its ends at one moment. Which of two processes acts on it
-  /// first is the machine's.
+  /// The end of a connection reaches both of its ends at the same moment; which of two processes acts first is
+  /// up to the system.
   private static let momentary = Duration.milliseconds(500)
 
   private func count(_ complete: Int) async throws {
@@ -184,7 +184,7 @@ extension ReplicasDrill {
     }
   }
 
-  /// What the database remembers of each document.
+  /// The audit of each document's history in the database.
   private func audit() async throws -> [HistoryAudit] {
     let store = try PostgresStore(dsn: stage.network.operatorDSN, isInsecure: true)
     var audits: [HistoryAudit] = []
@@ -203,9 +203,9 @@ extension ReplicasDrill {
   }
 }
 
-/// What happens to replicas themselves.
+/// Failures of the replicas themselves.
 extension ReplicasDrill {
-  /// Everybody up: one watches, all serve what it finds.
+  /// All replicas run: one leads, all serve what it publishes.
   func begin() async throws {
     for number in everybody { try await stage.launch(number) }
     let leader = try await settledLeader()
@@ -229,7 +229,7 @@ extension ReplicasDrill {
     try checkMetrics()
   }
 
-  /// `kill -9` for the one that watches.
+  /// Kills the leader with `kill -9`.
   func killLeader() async throws {
     let victim = try await settledLeader()
     let start = ContinuousClock.now
@@ -247,7 +247,7 @@ extension ReplicasDrill {
     try checkMetrics()
   }
 
-  /// The logs and the metrics must agree on who leads.
+  /// Checks that logs and metrics agree on the leader.
   func checkMetrics() throws {
     let leaders = try stage.replicas.filter { try metric("ssl_pinning_leader", of: $0) == 1 }
       .map(\.number)

@@ -6,12 +6,12 @@ import TestSupport
 /// Several real servers on one PostgreSQL. One is killed, the database is restarted and killed, the
 /// network to it is cut, and keys rotate the whole time.
 ///
-/// - Serving never stops: every request to a replica that lives is answered, with a document that a
-///   client believes after those it believed before.
-/// - Watching resumes: after each trouble a rotation that began later is published by all replicas.
-/// - Nothing is published twice or lost: one number has one document, the history publishes every key
-///   that was shown once, and the documents have all of them in the end.
-/// - Never do two replicas say at once that they lead.
+/// - Serving never stops: every request to a live replica is answered, with a document that a client accepts
+///   after the earlier ones.
+/// - Monitoring resumes: after each failure, all replicas publish a rotation that began later.
+/// - Nothing is published twice or lost: a version number has one document, every key that was shown is in
+///   the history once, and the documents have all of them in the end.
+/// - Two replicas never claim at the same time to lead.
 final class ReplicasDrill: Sendable {
   let options: ReplicasOptions
   let stage: ReplicaStage
@@ -35,7 +35,7 @@ final class ReplicasDrill: Sendable {
     if case .failure = result {
       for replica in stage.replicas { say("replica \(replica.number):\n\(replica.lastWords)") }
     }
-    // Of its own: a drill that was cancelled cleans up as any other.
+    // In its own task, so that a cancelled drill cleans up like any other.
     try await Task { try await stage.stop() }.value
     try result.get()
     return report.isPassed
@@ -59,9 +59,9 @@ final class ReplicasDrill: Sendable {
 
   // MARK: - What phases wait for
 
-  /// Waits until something holds.
+  /// Waits until a condition holds.
   ///
-  /// - Parameter limit: far beyond what it takes; in seconds.
+  /// - Parameter limit: in seconds; far more than it takes.
   func until(
     _ what: String, within limit: Double = 60, _ holds: () throws -> Bool
   ) async throws {
@@ -76,9 +76,9 @@ final class ReplicasDrill: Sendable {
     }
   }
 
-  /// Waits until a rotation that began after a moment is published by every one of these replicas.
+  /// Waits until all of these replicas publish a rotation that began after `start`.
   ///
-  /// - Returns: how long that took, from the moment on.
+  /// - Returns: how long that took from `start`.
   func change(after start: ContinuousClock.Instant, by replicas: [Int]) async throws -> Duration {
     try await until("a new key after the trouble is published") {
       stage.rotator.all.contains { rotation in
@@ -89,9 +89,9 @@ final class ReplicasDrill: Sendable {
     return .now - start
   }
 
-  /// Waits until somebody leads who began to after a moment.
+  /// Waits until a replica begins to lead after `start`.
   ///
-  /// - Returns: who, and how long after the moment.
+  /// - Returns: the replica, and how long after `start`.
   func leader(after start: ContinuousClock.Instant) async throws -> (replica: Int, Duration) {
     try await until("somebody leads") { stage.logs.leaders.beginning(after: start) != nil }
     guard let found = stage.logs.leaders.beginning(after: start) else { throw CancellationError() }
@@ -106,7 +106,7 @@ final class ReplicasDrill: Sendable {
 
   var everybody: [Int] { stage.replicas.map(\.number) }
 
-  /// Holds a fail-over to its bound, where there is one.
+  /// Checks a fail-over against its bound, if there is one.
   func checkFailover(_ duration: Duration, _ what: String) {
     guard !options.isQuick, duration > .seconds(10) else { return }
     report.fault("\(what): another replica led after \(duration.tenths) s, not within 10")
@@ -115,7 +115,7 @@ final class ReplicasDrill: Sendable {
 
 /// `drill replicas`: several servers on one database, while servers, database and network fail.
 enum ReplicasCommand {
-  /// - Returns: the exit status: 1 where serving stopped, or anything was published twice or lost.
+  /// - Returns: the exit status: 1 if serving stopped, or anything was published twice or lost.
   static func run(_ arguments: [String], say: @escaping @Sendable (String) -> Void) async -> Int32 {
     guard let options = ReplicasOptions(arguments) else {
       say(ReplicasOptions.usage)
@@ -140,21 +140,21 @@ enum ReplicasCommand {
   }
 }
 
-/// How much of the drill there is.
+/// The options of the drill.
 struct ReplicasOptions: Sendable, Equatable {
   /// How many replicas share the database.
   var replicas = 2
   /// For how many seconds the network is cut.
   var cut = 60
-  /// Fewer changes, and no bound on time: for tests, beside other tests.
+  /// Fewer changes and no bounds on time, for tests that run beside others.
   var isQuick = false
-  /// Not even tries to make a network namespace.
+  /// Uses forwarders without trying to make a network namespace.
   var hasForwarders = false
 
   static let usage =
     "hint: drill replicas [--cut SECONDS] [--replicas 2|3] [--quick] [--forwarders]"
 
-  /// - Returns: `nil` for what it does not know.
+  /// - Returns: `nil` for unknown arguments.
   init?(_ arguments: [String]) {
     var cut: Int?
     var rest = arguments[...]
@@ -178,7 +178,7 @@ struct ReplicasOptions: Sendable, Equatable {
   }
 }
 
-/// A line for each phase, and what must not be.
+/// Prints a line for each phase, and collects faults.
 final class ReplicasReport: Sendable {
   private let say: @Sendable (String) -> Void
   private let faults = Locked<[String]>([])
@@ -187,7 +187,7 @@ final class ReplicasReport: Sendable {
 
   func note(_ line: String) { say(line) }
 
-  /// Says what is wrong, and lets the drill go on.
+  /// Reports a fault and lets the drill go on.
   func fault(_ line: String) {
     faults.withLock { $0.append(line) }
     say("WRONG: \(line)")

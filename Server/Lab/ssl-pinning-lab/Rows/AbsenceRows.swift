@@ -6,7 +6,7 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// Clients, registries and endpoints that are away, elsewhere, or answer nonsense.
+/// Clients, registries and endpoints that are offline, moved, or answer nonsense.
 enum AbsenceRows {
   static let all: [Row] = [
     .change("client offline 60 days") { log in
@@ -20,7 +20,7 @@ enum AbsenceRows {
         try site.rotate(to: new)
       }
       log.changed()
-      // One was in memory all the while, one starts from what it had stored.
+      // One app stayed in memory, the other starts from its stored registry.
       await log.get(try site.url(), asleep.dialers, expecting: site.body)
       await log.get(try site.url(), try await stage.start().dialers, expecting: site.body)
       return ChangeOutcome("three rotations meanwhile; asleep in memory, and restarted", log)
@@ -106,7 +106,7 @@ enum AbsenceRows {
       }
       try await app.client.refresh()
       await log.get(try site.url(), app.dialers, expecting: site.body)
-      // The same address leads to another machine; then the host is on another port as well.
+      // The address leads to another machine; then the host is on another port, too.
       site.lead(to: elsewhere.server.port)
       site.server.stop()
       log.changed()
@@ -172,7 +172,7 @@ enum AbsenceRows {
     },
   ]
 
-  /// What registries answer when something is wrong with them.
+  /// Answers of broken registries.
   private static func garbage(_ good: [UInt8]) -> [HTTPResponse] {
     let empty = JSONValue.object(["payload": .object(["keys": .array([])])]).canonicalBytes
     return [
@@ -187,7 +187,7 @@ enum AbsenceRows {
   }
 }
 
-/// The first verdict of a client from now on.
+/// The next verdict of a client.
 private final class FirstVerdict: Sendable {
   private let verdict: Task<PinEvaluation?, Never>
 

@@ -4,7 +4,7 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// Attackers who have the app talk to somebody else, or in clear text.
+/// Attackers who make the app talk to another server, or in clear text.
 enum ClearTextRows {
   private static let elsewhere = "news.localhost"
 
@@ -123,7 +123,7 @@ enum ClearTextRows {
     },
   ]
 
-  /// One exhibit for each way to say it.
+  /// One trial for each kind of redirect.
   private static func redirects(
     _ scene: Scenario, to away: String, _ attacker: some Attacker, _ rule: String,
     control: (Int) throws -> Dialer
@@ -145,7 +145,7 @@ enum ClearTextRows {
   }
 }
 
-/// Attackers who answer for the registry and never come to an end.
+/// Attackers in the registry's place whose answers never end.
 enum BodyRows {
   static let all: [Row] = [
     .attack("endless registry body") {
@@ -163,7 +163,7 @@ enum BodyRows {
     },
   ]
 
-  /// - Parameter given: what the client gave up by, where it is what the row is about.
+  /// - Parameter given: the limit that made the client give up, if the row is about that.
   private static func attack(
     _ response: HTTPResponse, _ shown: String, given: @Sendable (SslPinningError) -> String?
   ) async throws -> AttackOutcome {

@@ -3,7 +3,7 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// Devices whose clocks are wrong, and signers whose keys or counters went wrong.
+/// Devices with wrong clocks, and signers whose keys were stolen or whose counters were burnt.
 enum ClockRows {
   static let all: [Row] = [
     .change("clock −30 h") { log in
@@ -13,7 +13,7 @@ enum ClockRows {
       try stage.registry.publish { try $0.list(site.host, site.server.identity) }
       let app = try await stage.start()
       await log.get(try site.url(), app.dialers, expecting: site.body)
-      // By the device's clock the new certificate begins in 30 hours; the app has not asked since.
+      // By the device's clock the new certificate begins in 30 hours; the app has not refreshed since.
       let new = try stage.issue(site.host, from: 0)
       try stage.registry.publish { try $0.list(site.host, site.server.identity, new) }
       try site.rotate(to: new)
@@ -76,7 +76,7 @@ enum ClockRows {
       for years: Int64 in [1, 30] {
         stage.timeline.setDeviceWrong(by: years * 400 * Timeline.day)
         site.lead()
-        // Certificates have ended by such a clock: nobody can be served.
+        // By such a clock all certificates have expired: no request can be served.
         if case .served? = try await dialer?.dial(site.url()) {
           throw Inconclusive("served by an expired certificate")
         }
@@ -115,7 +115,7 @@ enum ClockRows {
       try stage.registry.beginEpoch(online: .generate(.p256))
       try stage.registry.publish()
       try await app.client.refresh()
-      // The thief points the host to a key of his own, far in the future, for as long as he likes.
+      // The thief lists his own key for the host, far in the future, for as long as possible.
       let forged = try stage.registry.draft {
         $0.version = 1_000_000
         $0.issued += 300 * Timeline.day

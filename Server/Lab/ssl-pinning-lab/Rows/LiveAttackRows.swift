@@ -31,7 +31,7 @@ enum LiveAttackRows {
         try await registry.administrator.deny(site.server.identity.pin)
         try registry.mustList(site.server.identity, false)
         try await scene.app.client.refresh()
-        // It is shown all the while, and never listed again.
+        // The key is still shown, but never listed again.
         try await registry.pass(seconds: 240)
         try registry.mustList(site.server.identity, false)
         try show(
@@ -128,7 +128,7 @@ enum LiveAttackRows {
     },
   ]
 
-  /// Runs a scene that ends with what an attack showed.
+  /// Runs a scene that ends with the outcome of an attack.
   static func live(
     on stage: Environment? = nil, sites: [Site]? = nil, believing: [CertificateAuthority] = [],
     vantagePoints: [InterceptingProxy] = [],

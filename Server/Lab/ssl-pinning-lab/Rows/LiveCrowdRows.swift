@@ -4,7 +4,7 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// All endpoints of the real registry server that change at once: rotated together, or taken together.
+/// All endpoints of the real registry server change at once: rotated together, or attacked together.
 enum LiveCrowdRows {
   private static let hosts = [
     Environment.host, "bank.localhost", "mail.localhost", "maps.localhost",
@@ -56,7 +56,7 @@ enum LiveCrowdRows {
       var outcome: AttackOutcome?
       try await run(massChange: .hold) { scene, sites in
         let attackers = try intercept(scene, sites)
-        // For an hour: what is remembered of a change ends before that.
+        // For an hour: the server forgets a change before that.
         try await scene.registry.pass(seconds: 60)
         try await scene.registry.pass(seconds: 3600, step: 60)
         var exhibits: [AttackTrial] = []
@@ -78,7 +78,7 @@ enum LiveCrowdRows {
       try await run { scene, sites in
         let registry = scene.registry
         let attackers = try intercept(scene, sites)
-        // He has the app's wire, too, and leaves after a minute.
+        // The attacker has the app's wire, too, and leaves after a minute.
         var seconds = try await scene.secondsAccepted(of: attackers[0], during: 60)
         let alerts = try await registry.administrator.alerts()
         try show(alerts == ["mass-change"], "alerts: \(alerts)")
@@ -91,7 +91,7 @@ enum LiveCrowdRows {
         let withdrawn = registry.time.seconds - left
         try show(
           try await registry.administrator.alerts().contains("key-withdrawn"), "nobody is told")
-        // The app asks once an hour.
+        // The app refreshes once an hour.
         try await registry.pass(seconds: 3600, step: 60)
         var exhibits: [AttackTrial] = []
         for (site, attacker) in zip(sites, attackers) {
@@ -108,11 +108,11 @@ enum LiveCrowdRows {
     },
   ]
 
-  /// Seconds within which a key is withdrawn that was there for a minute: thirty probes and ten minutes after it left,
-  /// and a round of probes until it is found to be gone.
+  /// Within how many seconds a key that was there for a minute is withdrawn: a round of probes until it is found
+  /// gone, then ten minutes and thirty probes.
   private static let withdrawal: Int64 = 720
 
-  /// Has the server see a man in the middle at each site, whose certificates are from the CA that all believe.
+  /// Puts a man in the middle between the server and each site, with certificates from the trusted CA.
   private static func intercept(
     _ scene: LiveScene, _ sites: [Site]
   ) throws -> [InterceptingProxy] {

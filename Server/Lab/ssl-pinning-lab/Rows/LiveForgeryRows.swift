@@ -3,8 +3,8 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// Attackers who stand between apps and the real registry server, with what it signed or could have
-/// signed.
+/// Attackers between apps and the real registry server, with documents that it signed, or that were signed
+/// with its stolen key.
 enum LiveForgeryRows {
   static let all: [Row] = [
     .attack("registry server: rollback") {
@@ -12,7 +12,7 @@ enum LiveForgeryRows {
         let (site, registry) = (scene.site, scene.registry)
         let stolen = site.server.identity
         let old = try registry.document.bytes
-        // Rotated by the book, and the old key withdrawn by the server.
+        // An announced rotation; the server has withdrawn the old key.
         let new = try scene.stage.issue(site.host)
         try await scene.announce(new)
         try site.rotate(to: new)
@@ -24,7 +24,7 @@ enum LiveForgeryRows {
         let attacker = try LocalTLSServer(identity: stolen) { _ in .text("read") }
         let exhibits = try await scene.attack(by: attacker, at: attacker.port)
         try await scene.app.mustBeServed(by: site)
-        // What the attack would bring: a device that knows nothing yet believes the old document.
+        // The control: a device that knows nothing yet believes the old document.
         let naive = try await registry.startApp()
         site.lead(to: attacker.port)
         try await naive.mustGet(site.url(), "read")
@@ -39,7 +39,7 @@ enum LiveForgeryRows {
         let stolen = site.server.identity
         let old = try registry.document.bytes
         let frozen = try LocalHTTPServer { _ in HTTPResponse(body: old) }
-        // The server goes on, and denies the key; the app never hears of it.
+        // The server goes on and denies the key, but the app never learns that.
         let new = try scene.stage.issue(site.host)
         try await scene.announce(new)
         try await registry.administrator.deny(stolen.pin)

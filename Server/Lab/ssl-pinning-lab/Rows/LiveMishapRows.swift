@@ -4,7 +4,7 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// What goes wrong with the real registry server, and how its operator puts it right.
+/// Mishaps of the real registry server, and how its operator repairs them.
 enum LiveMishapRows {
   static let all: [Row] = [
     .change("registry server: clock 400 days ahead for a while") { log in
@@ -12,7 +12,7 @@ enum LiveMishapRows {
         let (site, registry) = (scene.site, scene.registry)
         try await scene.get(log)
         registry.setClockWrong(bySeconds: 400 * Timeline.day)
-        // An unannounced key, so that something is decided and signed meanwhile.
+        // An unannounced key, so that something is decided and signed in that time.
         try site.rotate(to: scene.stage.issue(site.host))
         log.changed()
         try await scene.heal(log, [scene.app], within: LiveRotationRows.bound)
@@ -83,7 +83,7 @@ enum LiveMishapRows {
       try await LiveScene.run { scene in
         let (site, registry) = (scene.site, scene.registry)
         let thief = try registry.keys.onlineKey(epoch: 1)
-        // The host is pointed to a key of the thief's.
+        // The thief lists his own key for the host.
         let forged = try scene.forgery(
           listing: scene.stage.issue(site.host), by: thief, epoch: 1, issuedIn: 300 * Timeline.day)
         let server = try LocalHTTPServer { _ in HTTPResponse(body: forged) }
@@ -157,7 +157,7 @@ enum LiveMishapRows {
         try registry.restoreStore()
         log.changed()
         try await registry.startServer()
-        // Who has seen more goes on with that.
+        // An app that has seen a newer document keeps that.
         site.lead()
         try await scene.get(log)
         let fresh = try await registry.startApp()
@@ -189,11 +189,11 @@ enum LiveMishapRows {
   ]
 }
 
-/// Names that the server's resolver answers, and names that it does not.
+/// Names that the server's resolver answers, and names that never get an answer.
 enum LiveNameRows {
   private static let goodNames = 10
   private static let silentNames = 1000
-  /// Fewer than half: more at once are a mass change, which rows of their own are about.
+  /// Fewer than half: more at once would be a mass change, which has its own rows.
   private static let rotated = 4
 
   static let all: [Row] = [
@@ -206,7 +206,7 @@ enum LiveNameRows {
         while !sites.allSatisfy({ registry.lists($0.host) }) {
           try show(
             registry.time.seconds - start <= 70, "every good name is published within 70 s")
-          // Each step waits as long as a lookup hangs, and a row has three minutes.
+          // Each step takes as long as a lookup hangs, and a row has three minutes.
           try await registry.pass(seconds: 5, step: 5)
         }
         first = registry.time.seconds - start
@@ -224,9 +224,9 @@ enum LiveNameRows {
   ]
 }
 
-/// Devices whose clocks are behind, while the real registry server watches: nobody refreshes by hand.
+/// Devices whose clocks are behind, with the real registry server and no manual refresh.
 enum LiveClockRows {
-  /// How a site comes by a certificate that is newer than all that the device has heard of.
+  /// How a site gets a certificate that is newer than everything the device knows.
   private enum Renewal: String, CaseIterable {
     case announced, unannounced
     case sameKey = "with the same key"
@@ -236,7 +236,7 @@ enum LiveClockRows {
     .change("registry server: clock −30 h, new certificate \(renewal.rawValue)") { log in
       let stage = try Environment()
       let site = try stage.site()
-      // Behind the machine's own time, by which the server judges chains.
+      // Behind the machine's time, by which the server validates chains.
       let time = VirtualTime(behind: 2 * Timeline.hour)
       try await LiveRegistry.run(stage, watching: [site], time: time) { registry in
         let app = try await registry.startApp(clockWrongBy: -30 * Timeline.hour)

@@ -3,7 +3,7 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// Keys that nobody announced, and that the real registry server meets for a moment, or now and then.
+/// Unannounced keys that the real registry server sees for a moment, or now and then.
 enum LiveMomentRows {
   static let changes: [Row] = [
     .change("registry server: a twentieth of all connections meets a new key for half an hour") {
@@ -15,10 +15,10 @@ enum LiveMomentRows {
         registry.lead(site.host, to: road.port)
         log.changed()
         var (isListed, since): (Bool, Int64) = (false, 0)
-        // Half an hour at least; longer where the server's probes have missed it by chance, as they may.
+        // At least half an hour; longer if the server's probes happen to miss it.
         for second in 0..<Int64(28_800) {
           if isListed, second >= max(1800, since + 600) { break }
-          // Each probe dials anew; the app meets the canary in the same measure.
+          // Each probe connects anew; the app meets the canary at the same rate.
           let isCanary = second % 20 == 6
           road.redirect(
             to: .loopback(isCanary ? canary.server.port : site.server.port),
@@ -27,7 +27,7 @@ enum LiveMomentRows {
           if listed, !isListed { (isListed, since) = (true, second) }
           if isCanary {
             site.lead(to: canary.server.port)
-            // Beyond the bound nobody is refused who meets it.
+            // After the bound, an app that meets it must not be refused.
             if isListed, second > since + 10 {
               await log.get(try site.url(), scene.app.dialers, expecting: canary.body)
             } else {
@@ -56,7 +56,7 @@ enum LiveMomentRows {
           try await scene.heal(log, [scene.app], within: LiveRotationRows.bound)
           try await registry.pass(seconds: 60 * minutes, step: 5)
           try site.rotate(to: blue)
-          // The old key is listed all the while.
+          // The old key stays listed.
           for _ in 0..<40 {
             try await scene.get(log)
             try await registry.pass(seconds: 60, step: 5)

@@ -3,7 +3,7 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// The real registry server that is down, restarted, or followed by another one.
+/// The real registry server is down, restarted, or replaced by a follower.
 enum LiveOutageRows {
   static let all: [Row] = [
     .change("registry server: down 80 days") { log in
@@ -47,10 +47,10 @@ enum LiveOutageRows {
         registry.time.skip(seconds: 5 * Timeline.day)
         try await registry.startServer()
         try await registry.pass(seconds: 60)
-        // Nobody looked for 9 days, so nobody can say that the old key was not in use.
+        // Nobody probed for 9 days, so the old key may have been in use.
         try registry.mustList(old)
         try await scene.get(log, scene.app, registry.startApp())
-        // A key that nobody announced, of which it saw too little before it was stopped.
+        // An unannounced key, which the server saw too few times before it was stopped.
         try site.rotate(to: scene.stage.issue(site.host))
         log.changed()
         while try await registry.administrator.candidates(at: site.host).isEmpty {
@@ -76,7 +76,7 @@ enum LiveOutageRows {
         for _ in 0..<2 {
           let (new, late) = (try scene.stage.issue(site.host), try await registry.startApp())
           try await scene.announce(new)
-          // The one that leads is gone before anybody heard of the key.
+          // The leader stops before it has published the key.
           try await registry.stopServer()
           try registry.mustList(new)
           try site.rotate(to: new)
@@ -102,7 +102,7 @@ enum LiveOutageRows {
       let app = try await registry.startApp()
       await log.get(try site.url(), app.dialers, expecting: site.body)
       try await registry.start()
-      // The answer to the announcement is the last thing that a server does.
+      // The server's last act is its answer to the announcement.
       for isFollowed in [true, false] {
         let new = try stage.issue(site.host)
         try await registry.administrator().stage(new, at: site.host)

@@ -4,7 +4,7 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// What operators do to the real registry server, to what it watches and to its keys.
+/// What operators do with the real registry server, its endpoints and its keys.
 enum LiveRegistryRows {
   static let all: [Row] = [
     .change("registry server: new CA seen from two places") { log in
@@ -42,7 +42,7 @@ enum LiveRegistryRows {
         try show(pending == [try new.pin.base64: ["new-issuer"]], "pending: \(pending)")
         try show(try await person.alerts() == ["key-held"], "nobody is told")
         try await person.approve(new, at: site.host)
-        // What the client's pause between two fetches takes.
+        // As long as the client's pause between two fetches.
         try await scene.heal(log, [scene.app], within: 10)
         try show(try await person.alerts().isEmpty, "the alert stays")
       }
@@ -59,7 +59,7 @@ enum LiveRegistryRows {
         try site.rotate(to: new)
         log.changed()
         try await scene.get(log, scene.app, late)
-        // Its issuer is known from now on.
+        // From now on its issuer is known.
         try await scene.registry.pass(seconds: 120)
         try site.rotate(to: stage.issue(site.host, by: other, from: -1))
         log.changed()
@@ -78,7 +78,7 @@ enum LiveRegistryRows {
         try await registry.pass(seconds: 1)
         try await scene.app.client.refresh()
         log.changed()
-        // The late one asks when it meets a host that it does not know.
+        // The late app refreshes when it meets an unknown host.
         for app in [scene.app, late] {
           await log.get(try added.url(), app.dialers, expecting: added.body)
           try await scene.get(log, app)
@@ -101,7 +101,7 @@ enum LiveRegistryRows {
         try await registry.administrator.remove(gone.host)
         try await scene.app.client.refresh()
         try await open.client.refresh()
-        // From now on nobody watches it, and its key is nobody's business.
+        // From now on the server neither watches it nor cares about its key.
         try gone.rotate(to: stage.issue(gone.host))
         log.changed()
         await log.get(try gone.url(), open.dialers, expecting: gone.body)
@@ -117,7 +117,7 @@ enum LiveRegistryRows {
     },
     .change("registry server: probes paused after a rotation") { log in
       let stage = try Environment()
-      // The other one is probed all the while.
+      // The other endpoint is still probed.
       let (site, other) = (try stage.site(), try stage.site("bank.localhost"))
       try await LiveScene.run(on: stage, sites: [site, other]) { scene in
         let registry = scene.registry
@@ -127,7 +127,7 @@ enum LiveRegistryRows {
         try await registry.pass(days: 10, hours: 12)
         try await registry.administrator.pause(false, site.host)
         try await registry.pass(seconds: 1)
-        // Ten days in which nobody probed are none in which the old key was missed.
+        // Ten days without probes do not count as missing the old key.
         try await scene.app.client.refresh()
         try site.rotate(to: old)
         log.changed()
@@ -162,7 +162,7 @@ enum LiveRegistryRows {
         let registry = scene.registry
         let asleep = try await registry.startApp()
         try await registry.keys.generateRoot("root2")
-        // The roots lie apart: the new one signs first, and the server waits for the old one.
+        // The root keys are in different places: the new one signs first, and the server waits for the old one.
         try await registry.keys.rotate(by: ["root2"], to: "root2")
         try await registry.reload()
         try registry.mustBeOfEpoch(1)
@@ -172,7 +172,7 @@ enum LiveRegistryRows {
         try await registry.reload()
         try registry.mustBeOfEpoch(2)
         try await rotate(scene, log)
-        // From now on the shipped root key is not needed any more.
+        // From now on the shipped root key is no longer needed.
         try await registry.keys.rotate(by: ["root2"])
         try await registry.reload()
         try registry.mustBeOfEpoch(3)
@@ -187,8 +187,8 @@ enum LiveRegistryRows {
     },
   ]
 
-  /// An announced rotation, to show that what is published now is believed: the app hears of the new key
-  /// by meeting it, like one that was asleep when it was announced.
+  /// An announced rotation, to show that apps accept what is published now. The app refreshes only when it meets
+  /// the new key, like one that slept through the announcement.
   static func rotate(_ scene: LiveScene, _ log: ChangeLog) async throws {
     let new = try scene.stage.issue(scene.site.host)
     try await scene.announce(new)

@@ -4,10 +4,10 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// Keys and certificates that change while the real registry server watches.
+/// Keys and certificates change while the real registry server watches.
 enum LiveRotationRows {
-  /// Seconds after which everybody is served again who met a key that nobody announced: a round of probes,
-  /// and the client's pause between two fetches.
+  /// After how many seconds every app that met an unannounced key is served again: a round of probes, and the
+  /// client's pause between two fetches.
   static let bound: Int64 = 70
 
   static let all: [Row] = [
@@ -107,7 +107,7 @@ enum LiveRotationRows {
         let (a, b) = (site.server.identity, try scene.stage.issue(site.host))
         try await scene.announce(b)
         try await scene.app.client.refresh()
-        // Rolled back within the grace time: the old key is listed all the while, nobody stages it.
+        // Rolled back within the grace time: the old key is still listed, without being staged.
         for identity in [b, a, b] {
           try site.rotate(to: identity)
           log.changed()
@@ -135,7 +135,7 @@ enum LiveRotationRows {
     let (site, registry) = (scene.site, scene.registry)
     try await scene.get(log)
     let (old, new) = (site.server.identity, try scene.stage.issue(site.host))
-    // One app refreshes in time. The other meets the new key first, and asks then.
+    // One app refreshes in time. The other meets the new key first and then refreshes.
     let late = try await registry.startApp()
     try await scene.announce(new, as: announcement)
     try await scene.app.client.refresh()
@@ -152,7 +152,7 @@ enum LiveRotationRows {
     try await scene.get(log, scene.app, late)
   }
 
-  /// Four workers send requests all the while; each step waits for 40 more of them.
+  /// Four workers send requests continuously; each step waits for 40 more.
   private static func duringKeepAlive(_ log: ChangeLog) async throws -> ChangeOutcome {
     var connections = 0
     try await LiveScene.run { scene in

@@ -5,8 +5,8 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// Somebody who can write to the real registry server's store and has no key, and operators who change the signing
-/// key. An app dials every second meanwhile.
+/// Attackers who can write to the real registry server's store but have no key, and operators who change the
+/// signing key. Meanwhile an app sends a request every second.
 enum LiveStoreRows {
   static let changes: [Row] = [
     .change("registry server: signing key changed, two servers in the middle of it") { log in
@@ -25,12 +25,12 @@ enum LiveStoreRows {
       try await dial(seconds: 1)
       let id = try registry.replaceSigningKey()
       log.changed()
-      // It has the new key, and the store goes by the old one: it serves.
+      // It has the new key while the store still expects the old one: it serves.
       try await registry.start()
       try await dial(seconds: 3)
       try await registry.adopt(id)
       try await dial(seconds: 3)
-      // The one with the old key has stepped down.
+      // The server with the old key has stepped down.
       try await registry.kill()
       try await registry.lead()
       try await app.client.refresh()
@@ -80,7 +80,7 @@ enum LiveStoreRows {
     },
   ]
 
-  /// Two minutes in which an app dials every second, then the thief's turn, and the operator's.
+  /// An app sends a request every second for two minutes; then the thief acts, then the operator.
   private static func outcome(
     _ scene: LiveScene, _ thief: ServerIdentity, _ rule: String, _ what: String
   ) async throws -> AttackOutcome {

@@ -3,7 +3,7 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// Attackers on the wire, with whatever certificate they can get.
+/// Attackers on the wire, with any certificate that they can get.
 enum MiddlemanRows {
   private static let bank = "bank.localhost"
 
@@ -25,7 +25,7 @@ enum MiddlemanRows {
       let name = try await AttackTrial(
         site.url(), attacker: attacker, control: stage.blindControl, pinned: scene.app.dialers,
         .inHandshake("host-name"))
-      // The same key under a certificate that is good for both names: only the pins are in the way.
+      // The same key in a certificate for both names: only the pins protect the app.
       try attacker.replaceIdentity(
         stage.issue(bank, site.host, key: key), closingConnections: true)
       let pins = try await scene.attack(by: attacker, at: attacker.port, .inHandshake("leaf-pin"))
@@ -73,7 +73,7 @@ enum MiddlemanRows {
       try scene.stage.registry.publish { $0.denied = [try stolen.pin] }
       let attacker = try LocalTLSServer(identity: stolen) { _ in .text("read") }
       scene.site.lead(to: attacker.port)
-      // Nobody has told the app yet.
+      // The app does not know of it yet.
       try await scene.app.mustGet(scene.site.url(), "read")
       try await scene.app.client.refresh()
       return try AttackOutcome(
@@ -87,7 +87,7 @@ enum MiddlemanRows {
       let stolen = try root.issueIntermediate(
         name: "Stolen intermediate",
         validity: Environment.validity(stage.timeline.world, from: -1, to: 365))
-      // The host pins the root alone, so whatever stands below it passes.
+      // The host pins only the root, so any chain below that passes.
       try stage.registry.publish { try $0.demand(site.host, root) }
       let app = try await stage.start()
       let attacker = try LocalTLSServer(identity: stage.issue(site.host, by: stolen, from: -1)) {
@@ -145,7 +145,7 @@ enum MiddlemanRows {
     },
   ]
 
-  /// Three connections one after the other, of which a client may resume all but the first.
+  /// Three connections one after the other; a client may resume all but the first.
   private static func resumptions(_ scene: Scenario) async throws -> Int {
     scene.site.server.clearLog()
     for _ in 0..<3 {

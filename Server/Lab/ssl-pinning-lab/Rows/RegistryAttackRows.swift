@@ -5,8 +5,7 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// Attackers who answer for the registry with documents that were signed once, for another time or
-/// another app.
+/// Attackers in the registry's place who replay documents that were signed for another time or another app.
 enum RegistryAttackRows {
   static let all: [Row] = [
     .attack("rollback") {
@@ -20,7 +19,7 @@ enum RegistryAttackRows {
       let restarted = try await scene.stage.start()
       exhibits += try await scene.attack(
         by: attacker, at: attacker.port, .inHandshake("leaf-pin"), with: restarted)
-      // What the attack would bring: a device that knows nothing yet believes the old document.
+      // The control: a device that knows nothing yet believes the old document.
       let naive = try await scene.stage.start { $0.storage = .none }
       scene.site.lead(to: attacker.port)
       try await naive.mustGet(scene.site.url(), "read")
@@ -49,7 +48,7 @@ enum RegistryAttackRows {
       let scene = try await Scenario()
       let stolen = scene.site.server.identity
       let attacker = try LocalTLSServer(identity: stolen) { _ in .text("read") }
-      // Version 1 goes on answering, whatever the operator publishes.
+      // The attacker keeps serving version 1, whatever the operator publishes.
       let old = try scene.stage.registry.book.bytes()
       try scene.stage.registry.publish {
         $0.keys = []
@@ -114,7 +113,7 @@ enum RegistryAttackRows {
       try registry.publish()
       try await scene.app.client.refresh()
       let (attacker, identity) = try scene.middleman()
-      // While the key was good, it could do this.
+      // While the key was valid, it could sign this.
       let first = try registry.draft {
         $0.version = 999
         try $0.list(scene.site.host, identity)

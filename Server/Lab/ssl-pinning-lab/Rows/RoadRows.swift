@@ -5,8 +5,8 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// The host of the registry is gone for 100 days, and the list comes by other roads. Its signer is alive: he
-/// signs every ten days, and the site's key rotates. Apps dial every second on the days that are shown.
+/// The registry's host is gone for 100 days, and the list comes by other roads. The signer still signs every ten
+/// days, and the site's key rotates. On the days shown, apps send a request every second.
 enum RoadRows {
   static let changes: [Row] = [
     .change("registry host dead 100 days, a mirror stands") { log in
@@ -23,7 +23,7 @@ enum RoadRows {
         let new = try stage.issue(site.host)
         try stage.registry.publish { try $0.list(site.host, new) }
         try site.rotate(to: new)
-        // Connections are cut, and the app has slept for ten days: it asks before it refuses.
+        // Connections are cut, and the app has slept for ten days: it refreshes before it refuses.
         try await scene.dial(log, [scene.app, try await scene.start()], seconds: 10)
       }
       let status = scene.app.client.registryStatus
@@ -35,11 +35,11 @@ enum RoadRows {
     },
     .change("registry host dead 100 days, healed by push") { log in
       let (scene, new) = try await beyondTheEnd(log)
-      // A push handler's own work: the app is awake, and the bytes are there.
+      // What a push handler does: the app is awake and has the bytes.
       try await scene.app.client.accept(document: Data(new))
       log.healed(after: 0, bound: 1)
       try await scene.dial(log, [scene.app, try await scene.start()], seconds: 10)
-      // From then on a statement alone is enough: a kilobyte.
+      // From then on a statement alone is enough, about 1 KiB.
       for _ in 0..<2 {
         scene.stage.timeline.pass(days: 60)
         let part = try scene.stage.registry.statementPart(
@@ -53,7 +53,7 @@ enum RoadRows {
     .change("registry host dead 100 days, healed by a file") { log in
       let (scene, new) = try await beyondTheEnd(log)
       let book = scene.stage.registry.book
-      // An administrator puts it beside the app, which is started anew.
+      // An administrator puts the document beside the app, which is then restarted.
       let restarted = try await scene.start(accepting: new)
       log.healed(after: 0, bound: 1)
       let installed = try await scene.start(accepting: new) {
@@ -99,8 +99,8 @@ enum RoadRows {
       let restarted = try await scene.stage.start(accepting: older)
       exhibits += try await scene.attack(
         by: thief, at: thief.port, .inHandshake("leaf-pin"), with: scene.app, restarted)
-      // What the attack would bring: a device that knows nothing, and ships no minimum, would be told
-      // nothing that tells old from new. So it takes nothing that is handed to it.
+      // A device that knows nothing and ships no minimum cannot tell old from new, so it accepts no document
+      // that is handed over.
       registry.respond(HTTPResponse(delivery: .hangUp))
       do throws(SslPinningError) {
         _ = try await scene.stage.start(accepting: older) { $0.storage = .none }
@@ -108,7 +108,7 @@ enum RoadRows {
       } catch {
         if case .cancelled = error { throw Breach("an old list is a first list") }
       }
-      // The control: what the signer signed is taken.
+      // The control: a genuine document is accepted.
       let genuine = try registry.publish()
       registry.respond(HTTPResponse(delivery: .hangUp))
       try await scene.app.client.accept(document: Data(genuine))
@@ -118,8 +118,8 @@ enum RoadRows {
     }
   ]
 
-  /// A registry that has been gone for 100 days, and an app whose statement has ended: it is refused, as it
-  /// must be. And the document that its signer has signed meanwhile, for a key that the site has now.
+  /// A registry that has been gone for 100 days, and an app whose statement has expired, so that it refuses
+  /// everything. Returns also the document that the signer has signed since, with the site's current key.
   private static func beyondTheEnd(_ log: ChangeLog) async throws -> (SecureScene, [UInt8]) {
     let scene = try await SecureScene()
     let (site, stage) = (scene.site, scene.stage)
@@ -144,7 +144,7 @@ enum RoadRows {
 }
 
 extension App {
-  /// That a document which is handed over is not believed.
+  /// Checks that a document which is handed over is not believed.
   fileprivate func mustNotTake(_ document: [UInt8], _ name: String) async throws {
     let before = client.registryStamp
     do throws(SslPinningError) { try await client.accept(document: Data(document)) } catch {

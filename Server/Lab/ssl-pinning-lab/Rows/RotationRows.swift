@@ -4,7 +4,7 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// Keys and certificates of servers that change, announced.
+/// Announced changes of servers' keys and certificates.
 enum RotationRows {
   static let all: [Row] = [
     .change("renewal with the same key") { log in
@@ -26,7 +26,7 @@ enum RotationRows {
       await log.get(try site.url(), app.dialers, expecting: site.body)
       let (old, new) = (site.server.identity, try stage.issue(site.host))
       try stage.registry.publish { try $0.list(site.host, old, new) }
-      // One app refreshes in time. The other meets the new key first, and asks then.
+      // One app refreshes in time. The other meets the new key first and then refreshes.
       let late = try await stage.start { $0.storage = .none }
       try await app.client.refresh()
       await log.get(try site.url(), app.dialers + late.dialers, expecting: site.body)
@@ -120,7 +120,7 @@ enum RotationRows {
       }
       let app = try await stage.start { $0.trust = .anchors([pinned.root.der, other.root.der]) }
       await log.get(try site.url(), app.dialers, expecting: site.body)
-      // In one of the orders, the path that is found first ends at the other root.
+      // In one of the two orders, the path that is found first ends at the other root.
       for issuers in [[crossed, below], [below, crossed]] {
         try site.rotate(
           to: ServerIdentity(
@@ -183,7 +183,7 @@ enum RotationRows {
     },
   ]
 
-  /// Four workers send requests all the while; each step waits for 40 more of them.
+  /// Four workers send requests continuously; each step waits for 40 more.
   private static func duringKeepAlive(_ log: ChangeLog) async throws -> ChangeOutcome {
     let stage = try Environment()
     let (old, new) = (try stage.issue(Environment.host), try stage.issue(Environment.host))

@@ -7,9 +7,9 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// The real registry server: it watches the endpoint, and nobody tells it anything.
+/// The real registry server, which watches the endpoint; no change is announced to it.
 enum ServerRows {
-  /// Milliseconds between two rounds of probes, and between the probes that confirm a new key.
+  /// Milliseconds between rounds of probes, and between the probes that confirm a new key.
   private static let (interval, confirmationInterval): (Int64, Int64) = (5000, 200)
 
   static let changes: [Row] = [
@@ -34,7 +34,7 @@ enum ServerRows {
     try await Task.sleep(nanoseconds: 20_000_000)
   }
 
-  /// An app with the clocks that it has outside the drill.
+  /// An app with the clocks of a real app.
   static func start(
     _ stage: Environment, _ service: RegistryService, clocks: Clocks = .system
   ) async throws -> App {
@@ -43,7 +43,7 @@ enum ServerRows {
     config.rootThreshold = nil
     config.signingKeyBase64 = service.publicKeyPEM
     config.endpointUrl = "http://\(service.address?.description ?? "")/api/v1/app.json"
-    // Each app is a device of its own.
+    // Each app is on its own device.
     config.storage = .none
     return App(try await SslPinningClient(config: config, clocks: clocks))
   }
@@ -77,7 +77,7 @@ enum ServerRows {
       clock: clock, log: .silent)
     try await service.start()
     do {
-      // The first document has what was probed first; readiness says when it has everything.
+      // The first document may have only the sites that were probed first; wait for all of them.
       while !lists(service, sites) { try await briefly() }
       try await body(service)
       await service.stop()
@@ -110,7 +110,7 @@ enum ServerRows {
         let bound = Double(interval) / 1000 + 10
         async let healed: Void = log.healing(
           site.url(), app.dialers, expecting: site.body, within: bound, pause: briefly)
-        // Each attempt with a key of its own, so that each may ask for newer pins.
+        // Each attempt uses a new key, so that each can trigger a refresh.
         repeat {
           exhibits.append(
             try await AttackTrial(
@@ -131,8 +131,7 @@ enum ServerRows {
   ]
 }
 
-/// The real registry server and real clients at the settings that they are shipped with, by a clock
-/// that the row moves.
+/// The real registry server and real clients with their default settings, on a clock that the row moves.
 enum ShippedRows {
   static let changes: [Row] = [
     .change("new key unannounced, at the settings as shipped") { log in
@@ -140,8 +139,8 @@ enum ShippedRows {
     }
   ]
 
-  /// The key changes right after a probe. Ten apps meet it, the first at once, the last 9 s later, and
-  /// each tries again every second.
+  /// The key changes right after a probe. Ten apps meet it, the first at once, the last 9 s later; each
+  /// tries again every second.
   private static func asShipped(_ log: ChangeLog) async throws -> ChangeOutcome {
     let (stage, time) = (try Environment(), VirtualTime())
     let site = try stage.site()

@@ -4,7 +4,7 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// Attackers who change documents that were signed.
+/// Attackers who alter signed documents.
 enum TamperingRows {
   static let all: [Row] = [
     .attack("tampered payload") {
@@ -26,10 +26,10 @@ enum TamperingRows {
       let honest = try scene.stage.registry.draft()
       var forged = honest
       try forged.list(scene.site.host, identity)
-      // His payload and its digest, under the signature of the real statement.
+      // The attacker's payload and digest, with the real statement's signature.
       var digest = try forged.signed()
       digest["statementSignatures"] = try honest.signed()["statementSignatures"]
-      // Signed by a key of his own, under his own id and under the real one's.
+      // Signed by the attacker's own key, under its own id and under the real key's id.
       let own = try TrustSigningKey.generate(.ed25519)
       forged.online = [own]
       let signed = try forged.signed()
@@ -53,7 +53,7 @@ enum TamperingRows {
       let scene = try await Scenario()
       let (attacker, identity) = try scene.middleman()
       let own = try TrustSigningKey.generate(.ed25519)
-      // His own root and online key, signed by himself: once with his id, once with the real one's.
+      // The attacker's own root and online key, self-signed: once with their ids, once with the real key's.
       var forged = try scene.stage.registry.draft { try $0.list(scene.site.host, identity) }
       forged.root = own
       try DrillRegistry.beginEpoch(&forged, online: own)

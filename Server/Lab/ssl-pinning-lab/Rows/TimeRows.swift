@@ -5,8 +5,8 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// Statements from the future, and devices from the past. The registry is one over TLS, whose certificate
-/// ends before such times; apps dial every second and refresh when they do by themselves.
+/// Statements from the future, and devices in the past. The registry uses TLS, and its certificate ends before
+/// such times; apps send a request every second and refresh only by themselves.
 enum TimeRows {
   private static let offsets: [Int64] = [61, 100, 300, 3650]
 
@@ -54,7 +54,7 @@ enum TimeRows {
         log.changed()
         for _ in 0..<2 {
           stage.timeline.pass(days: 20)
-          // Over by the device's clock on the day on which it begins.
+          // Already expired by the device's clock on the day on which it begins.
           try scene.front.replaceIdentity(
             stage.issue("localhost", from: 0, to: 46), closingConnections: true)
           let new = try stage.issue(site.host, from: 0, to: 46)
@@ -114,8 +114,8 @@ enum TimeRows {
     }
   }
 
-  /// A thief of the online key who lists a key of his own for as long as he likes, from the future on;
-  /// then the root keys begin an epoch.
+  /// A thief of the online key lists his own key in a statement from the future, for as long as possible; then
+  /// the root keys begin a new epoch.
   private static func theft(
     _ days: Int64, _ log: ChangeLog
   ) async throws -> (SecureScene, InterceptingProxy, ServerIdentity) {
@@ -144,7 +144,7 @@ enum TimeRows {
     try stage.registry.beginEpoch(online: .generate(.p256))
     try stage.registry.publish()
     log.changed()
-    // The client's own pause between two questions.
+    // The client's own pause between two refreshes.
     var seconds = 0
     while try await !scene.attempt(log), seconds < 20 {
       try await stage.timeline.second()
@@ -164,15 +164,15 @@ enum TimeRows {
   }
 }
 
-/// A stage with one site, an app on a device that lives in the stage's time, and a registry over TLS.
+/// A stage with one site, an app on a device in the stage's time, and a registry over TLS.
 struct SecureScene: Sendable {
   let stage: Environment
   let site: Site
-  /// The registry's own server. Its certificate is good for 47 days.
+  /// The registry's own server. Its certificate is valid for 47 days.
   let front: LocalTLSServer
   let app: App
 
-  /// - Parameter epoch: whether an online key of its own signs, so that it can be stolen.
+  /// - Parameter epoch: whether a separate online key signs, which can then be stolen.
   init(epoch: Bool = false) async throws {
     stage = try Environment()
     site = try stage.site()
@@ -184,7 +184,7 @@ struct SecureScene: Sendable {
     try await app.mustBeServed(by: site)
   }
 
-  /// Starts an app that finds what earlier ones have stored, and asks the registry every minute.
+  /// Starts an app that finds the storage of earlier ones, and refreshes every minute.
   ///
   /// - Parameter document: handed over at the start.
   func start(
@@ -207,8 +207,8 @@ struct SecureScene: Sendable {
         clocks: stage.timeline.livingClocks()))
   }
 
-  /// Dials every second by every way of these apps; each must be served. Every tenth second connections
-  /// are cut, so that new ones are judged.
+  /// Sends a request every second with every dialer of these apps; each must be served. Every tenth second
+  /// connections are cut, so that new ones must be evaluated.
   func dial(_ log: ChangeLog, _ apps: [App], seconds: Int) async throws {
     for second in 0..<seconds {
       try await stage.timeline.second()
@@ -217,7 +217,7 @@ struct SecureScene: Sendable {
     }
   }
 
-  /// Dials once by every way of the app. Whether all were served.
+  /// Sends a request with every dialer of the app, and returns whether all were served.
   func attempt(_ log: ChangeLog) async throws -> Bool {
     var areServed = true
     for dialer in app.dialers {

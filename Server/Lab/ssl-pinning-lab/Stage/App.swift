@@ -10,7 +10,7 @@ import TLSTools
   import FoundationNetworking
 #endif
 
-/// An app on a device: a client, and every way in which it sends requests.
+/// An app on a device: a client with every way of sending requests.
 final class App: Sendable {
   let client: SslPinningClient
   private let session: URLSession
@@ -24,7 +24,7 @@ final class App: Sendable {
 
   deinit { session.invalidateAndCancel() }
 
-  /// Every way, each of which must hold by itself.
+  /// Every way of sending requests; each must hold by itself.
   var dialers: [Dialer] {
     [
       dialer("session") { [session] in try await session.data(for: $0) },
@@ -49,9 +49,9 @@ final class App: Sendable {
   }
 }
 
-/// A host of the app's: its server, and a wire to it that can be led to an attacker.
+/// A host of the app: its server, and a wire to it that can lead to an attacker.
 ///
-/// - The body names the key that the server has, so a body proves which one answered.
+/// - The body names the server's key, so it proves which server answered.
 final class Site: Sendable {
   let host: String
   let server: LocalTLSServer
@@ -66,7 +66,7 @@ final class Site: Sendable {
     wire = try SwitchableRelay(to: .loopback(server.port))
   }
 
-  /// What clients dial.
+  /// The URL for clients, through the wire.
   func url(_ path: String = "/account") throws -> URL { try Self.url(host, wire.port, path) }
 
   static func url(_ host: String, _ port: UInt16, _ path: String = "/account") throws -> URL {
@@ -76,15 +76,15 @@ final class Site: Sendable {
     return url
   }
 
-  /// Leads clients to somebody else, or back; connections that are open are cut.
+  /// Points the wire to another port, or back to the server; open connections are cut.
   func lead(to port: UInt16? = nil) { wire.redirect(to: .loopback(port ?? server.port)) }
 
-  /// What the server answers now.
+  /// The server's current body.
   var body: String { shown.withLock { $0 } }
 
   /// Gives the server another key.
   ///
-  /// - Parameter closingConnections: ends kept connections, as a restart does.
+  /// - Parameter closingConnections: ends kept connections, like a restart.
   func rotate(to identity: ServerIdentity, closingConnections: Bool = true) throws {
     try server.replaceIdentity(identity, closingConnections: closingConnections)
     let body = try Self.body(host, identity)
@@ -97,10 +97,10 @@ final class Site: Sendable {
 }
 
 extension App {
-  /// That the client works before anybody attacks it: otherwise its refusals would prove nothing.
+  /// Checks that the client works before an attack; otherwise its refusals would prove nothing.
   func mustBeServed(by site: Site) async throws { try await mustGet(site.url(), site.body) }
 
-  /// That this body comes back over every way.
+  /// Checks that this body comes back with every dialer.
   func mustGet(_ url: URL, _ body: String) async throws {
     for dialer in dialers {
       let answer = await dialer.dial(url)
@@ -108,7 +108,7 @@ extension App {
     }
   }
 
-  /// That a refresh is refused, for the reason that the row is about.
+  /// Checks that a refresh is refused for the expected reason.
   func mustRefuse(_ isExpected: (RegistryError) -> Bool) async throws {
     do { try await client.refresh() } catch {
       switch error {
@@ -121,12 +121,12 @@ extension App {
   }
 }
 
-/// The row's time, as a machine has it whose clock is wrong.
+/// The row's time as seen by a machine with a wrong clock.
 struct WrongClock: ServerClock {
   private let time: VirtualTime
-  /// Seconds.
+  /// By how many seconds the clock is wrong.
   let error = Locked<Int64>(0)
-  /// Whether a time daemon keeps it.
+  /// Whether a time daemon synchronises it.
   let isKept = Locked(false)
 
   init(_ time: VirtualTime) { self.time = time }

@@ -4,9 +4,9 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// A registry on a loopback port whose every document the row decides.
+/// A registry on a loopback port; the row decides its documents.
 final class DrillRegistry: Sendable {
-  /// What a document says.
+  /// The contents of a document.
   struct Book: Sendable {
     var name = "app.json"
     var keys: [RegistryKey] = []
@@ -29,7 +29,7 @@ final class DrillRegistry: Sendable {
     /// Whether there is a statement beside the payload.
     var hasStatement = true
 
-    /// Lists these keys for a host, in place of those that it has.
+    /// Lists these keys for a host instead of its old ones.
     mutating func list(
       _ pattern: String, _ identities: ServerIdentity..., expires: Int64? = nil
     ) throws {
@@ -41,7 +41,7 @@ final class DrillRegistry: Sendable {
       }
     }
 
-    /// Demands these CAs for a host, one of them, beside its leaf pins.
+    /// Requires one of these CAs for a host, in addition to its leaf pins.
     mutating func demand(_ pattern: String, _ authorities: CertificateAuthority...) throws {
       let pattern = try HostPattern(pattern)
       let pins = try authorities.map { try SPKIPin(certificateDER: $0.certificate.der) }
@@ -49,7 +49,7 @@ final class DrillRegistry: Sendable {
       hosts.append(HostSettings(pattern, ca: pins))
     }
 
-    /// The values to sign.
+    /// The unsigned document.
     var document: RegistryDocument {
       RegistryDocument(
         registry: name, keys: keys,
@@ -61,12 +61,12 @@ final class DrillRegistry: Sendable {
         keySets: keySets)
     }
 
-    /// The document, signed, open to be forged.
+    /// The signed document as a value that can be altered.
     func signed() throws -> JSONObject {
       try document.signed(format1Key: format1Key, onlineKeys: hasStatement ? online : [])
     }
 
-    /// The document, signed.
+    /// The signed document's bytes.
     func bytes() throws -> [UInt8] { JSONValue.object(try signed()).canonicalBytes }
   }
 
@@ -88,13 +88,13 @@ final class DrillRegistry: Sendable {
 
   var url: String { "http://127.0.0.1:\(server.port)/api/v1/app.json" }
 
-  /// The same answers over TLS, as real registries give them.
+  /// A server with the same answers over TLS, like a real registry.
   func front(_ identity: ServerIdentity) throws -> LocalTLSServer {
     let answer = answer
     return try LocalTLSServer(identity: identity) { _ in answer.withLock { $0 } }
   }
 
-  /// A copy elsewhere, in parts as well, as real servers have it.
+  /// A mirror, which also serves statement parts like a real server.
   func mirror(_ identity: ServerIdentity) throws -> LocalTLSServer {
     let answer = answer
     return try LocalTLSServer(identity: identity) { [weak self] request in
@@ -121,10 +121,10 @@ final class DrillRegistry: Sendable {
     return JSONValue.object(document).canonicalBytes
   }
 
-  /// What the next document says as it stands.
+  /// The contents of the next document.
   var book: Book { state.withLock { $0 } }
 
-  /// Changes what the registry says and publishes it as the next version.
+  /// Changes the contents and publishes them as the next version.
   ///
   /// - Returns: the document.
   @discardableResult
@@ -137,7 +137,7 @@ final class DrillRegistry: Sendable {
     return bytes
   }
 
-  /// The next document, which is not published: somebody else's work may begin with it.
+  /// The next document's contents, unpublished; forgeries start from them.
   func draft(_ change: (inout Book) throws -> Void = { _ in }) throws -> Book {
     try next(book, change)
   }
@@ -153,13 +153,12 @@ final class DrillRegistry: Sendable {
   /// Answers with these bytes from now on.
   func serve(_ bytes: [UInt8]) { respond(HTTPResponse(body: bytes)) }
 
-  /// Answers like this from now on.
+  /// Answers with this response from now on.
   func respond(_ response: HTTPResponse) { answer.withLock { $0 = response } }
 
-  /// Begins the next epoch, whose statements this key signs. Published with the next document, which
-  /// is version 1.
+  /// Begins the next epoch, whose statements this key signs. It is published with the next document, version 1.
   ///
-  /// - Parameter root: signs key sets from now on; the old one unless told otherwise.
+  /// - Parameter root: signs key sets from now on; by default the old one.
   func beginEpoch(online key: TrustSigningKey, root next: TrustSigningKey? = nil) throws {
     try state.withLock { book in try Self.beginEpoch(&book, online: key, root: next) }
   }

@@ -5,12 +5,12 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// Everything that a row puts on loopback. Nothing is shared between rows.
+/// Everything that a row runs on loopback. Rows share nothing.
 final class Environment: Sendable {
   static let host = "shop.localhost"
 
   let timeline = Timeline()
-  /// Issues the servers' certificates, and the attackers': clients trust its root.
+  /// Issues the certificates of servers and attackers; clients trust its root.
   let authority: CertificateAuthority
   let registry: DrillRegistry
   private let directory: URL
@@ -32,7 +32,7 @@ final class Environment: Sendable {
 
   deinit { try? FileManager.default.removeItem(at: directory) }
 
-  /// A directory for a server's files; gone with the stage.
+  /// A directory for a server's files, removed with the stage.
   func makeDirectory() throws -> URL {
     let made = directory.appending(path: UUID().uuidString, directoryHint: .isDirectory)
     try FileManager.default.createDirectory(
@@ -45,7 +45,7 @@ final class Environment: Sendable {
     Validity(notBefore: now + from * Timeline.day, notAfter: now + to * Timeline.day)
   }
 
-  /// A certificate that the clients' CA vouches for: 30 days old, and good for another 335.
+  /// A certificate from the clients' CA: by default 30 days old, and valid for another 335.
   func issue(
     _ names: String..., key: PrivateKey? = nil, by authority: CertificateAuthority? = nil,
     from: Int64 = -30, to: Int64 = 335
@@ -63,7 +63,7 @@ final class Environment: Sendable {
   /// Where an app on this stage keeps its registry.
   var storage: RegistryStorage { .directory(directory) }
 
-  /// Rewrites the files that apps have stored, as somebody with the device in hand can.
+  /// Rewrites the files that apps have stored, like an attacker with access to the device.
   func rewriteStorage(_ change: (String) throws -> String) throws {
     let files = try FileManager.default.contentsOfDirectory(
       at: directory, includingPropertiesForKeys: nil
@@ -84,7 +84,7 @@ final class Environment: Sendable {
       trust: trust, storage: storage)
   }
 
-  /// Starts an app, which finds what an earlier start has stored.
+  /// Starts an app, which finds the storage of an earlier one.
   ///
   /// - Parameter document: handed over at the start.
   func start(
@@ -102,10 +102,10 @@ final class Environment: Sendable {
   import FoundationNetworking
 #endif
 
-/// The dials without pins.
+/// Dialers without pins.
 extension Dialer {
-  /// Chain and host name are checked against these anchors, and nothing else: what an app does that
-  /// trusts the same CAs and has no pins.
+  /// Checks chain and host name against these anchors and nothing else, like an app with the same CAs and
+  /// without pins.
   ///
   /// - Parameter time: Unix time in seconds at which the chain must be valid.
   static func unpinned(
@@ -123,9 +123,9 @@ extension Dialer {
     }
   }
 
-  /// An ordinary `URLSession`, for what goes out in clear text.
+  /// An ordinary `URLSession`, for clear text.
   ///
-  /// - Parameter first: where it begins, if not at the URL that the pinned dials go to.
+  /// - Parameter first: the first URL, if not that of the pinned dials.
   static func ordinarySession(from first: URL? = nil) -> Dialer {
     Dialer(name: "an ordinary session") { url in
       let session = URLSession(configuration: .ephemeral)
@@ -139,19 +139,19 @@ extension Dialer {
 }
 
 extension Environment {
-  /// The dial without pins, by the device's clock.
+  /// The dialer without pins, by the device's clock.
   var control: Dialer { .unpinned(trust, at: timeline.device) }
 
-  /// That a client which goes by the device's clock alone would not be served.
+  /// Checks that a client which uses only the device's clock would not be served.
   ///
-  /// - Parameter time: the device's clock, where it is not the stage's.
+  /// - Parameter time: the device's clock, if it is not the stage's.
   func mustNotBeValidYet(_ site: Site, at time: Int64? = nil) async throws {
     let control = Dialer.unpinned(trust, at: time ?? timeline.device)
     let answer = await control.dial(try site.url())
     try show(answer.isFailure, "the certificate is valid by the device's clock: \(answer.text)")
   }
 
-  /// A dial that asks nothing of certificates: a proxy makes its handshakes, and asks nothing.
+  /// A dialer that accepts any certificate: it goes through a proxy that does.
   var blindControl: Dialer {
     Dialer(name: "a client that checks nothing") { [self] url in
       do {
@@ -167,21 +167,21 @@ extension Environment {
   }
 }
 
-/// The proxies that this process's environment names, as many devices are given some.
+/// The proxies in this process's environment, like those of many devices.
 ///
 /// - libcurl reads them from the environment, so they are set once, before anything else runs; rows
-///   lead the wires behind them. Names below `localhost` never go there: rows use `.example`, which
-///   no resolver is asked for.
+///   point the wires behind them. Names below `localhost` bypass proxies, so rows use `.example`, which
+///   is never resolved.
 struct ProxyLines: Sendable {
-  /// Where `https` goes: CONNECT.
+  /// The wire for `https` (CONNECT).
   let secure: SwitchableRelay
-  /// Where `http` goes.
+  /// The wire for `http`.
   let clearText: SwitchableRelay
 
-  /// The lines of this process, once ``install()`` was called.
+  /// The wires of this process, after ``install()``.
   static let installed = Result { try ProxyLines() }
 
-  /// Sets the environment. To be called before there is a second thread that might read it.
+  /// Sets the environment. Call it before there is a second thread that might read it.
   static func install() throws {
     let lines = try installed.get()
     for name in ["all_proxy", "ALL_PROXY", "HTTPS_PROXY", "NO_PROXY"] { unsetenv(name) }
@@ -191,7 +191,7 @@ struct ProxyLines: Sendable {
   }
 
   private init() throws {
-    // Nowhere, until a row leads them.
+    // They lead nowhere until a row points them.
     secure = try SwitchableRelay(to: .loopback(9))
     clearText = try SwitchableRelay(to: .loopback(9))
   }

@@ -8,9 +8,9 @@ import TLSTools
   import FoundationNetworking
 #endif
 
-/// An administrator of a registry server: somebody with a token, and nothing but HTTP.
+/// An administrator of a registry server, who has a token and uses HTTP only.
 struct LiveAdministrator: Sendable {
-  /// How a call ended.
+  /// The result of a request.
   struct Answer: Sendable {
     let status: Int
     let body: JSONObject
@@ -20,10 +20,10 @@ struct LiveAdministrator: Sendable {
   let server: String
   /// `nil` sends none.
   let token: String?
-  /// What tells the endpoint of a host apart.
+  /// The id of a host's endpoint.
   var endpointID: @Sendable (String) -> String = LiveRegistry.endpoint
 
-  /// A key as it can be announced.
+  /// The forms in which a key can be announced.
   enum Announcement: String, CaseIterable {
     case certificate, key, csr
   }
@@ -43,21 +43,21 @@ struct LiveAdministrator: Sendable {
       [announcement.rawValue: .string(pem), "note": .string("a rotation")])
   }
 
-  /// Publishes a key that is held.
+  /// Approves a held key.
   func approve(_ identity: ServerIdentity, at host: String) async throws {
     try await must(
       "POST", endpoint(host, "/approve"),
       ["pin": .string(try identity.pin.base64), "why": .string("confirmed by telephone")])
   }
 
-  /// Denies a key, also where a host is left without one.
+  /// Denies a key, even if a host is left without one.
   func deny(_ pin: SPKIPin) async throws {
     try await must(
       "POST", "/denials",
       ["pin": .string(pin.base64), "why": .string("stolen"), "force": .bool(true)])
   }
 
-  /// Probes an endpoint no more, or again.
+  /// Pauses or resumes the probes of an endpoint.
   func pause(_ isPaused: Bool, _ host: String) async throws {
     try await must("PATCH", endpoint(host), ["paused": .bool(isPaused)])
   }
@@ -69,16 +69,16 @@ struct LiveAdministrator: Sendable {
       ["fqdn": .string(host), "patterns": .array([.string(host)])])
   }
 
-  /// Takes an endpoint out: its hosts are named as removed.
+  /// Removes an endpoint; its hosts are then listed as removed.
   func remove(_ host: String) async throws { try await must("DELETE", endpoint(host)) }
 
-  /// The keys that an endpoint showed and that are not published.
+  /// The keys that an endpoint showed and that are not published yet.
   func candidates(at host: String) async throws -> [String] {
     let candidates = try await must("GET", endpoint(host))["candidates"]?.arrayValue ?? []
     return candidates.compactMap { $0.objectValue?["pin"]?.stringValue }
   }
 
-  /// The keys that are held at an endpoint, each with the reasons for which it is held.
+  /// The held keys of an endpoint, each with its reasons.
   func pending(_ host: String) async throws -> [String: [String]] {
     let items = try await must("GET", "/pending")["items"]?.arrayValue ?? []
     var reasons: [String: [String]] = [:]
@@ -99,7 +99,7 @@ struct LiveAdministrator: Sendable {
     return alerts.compactMap { $0.objectValue?["kind"]?.stringValue }
   }
 
-  /// Sends a call that must be obeyed.
+  /// Sends a request that must succeed.
   @discardableResult
   func must(_ method: String, _ path: String, _ body: JSONObject? = nil) async throws -> JSONObject
   {
@@ -111,7 +111,7 @@ struct LiveAdministrator: Sendable {
     return answer.body
   }
 
-  /// Sends a call.
+  /// Sends a request.
   func send(_ method: String, _ path: String, _ body: JSONObject? = nil) async throws -> Answer {
     guard let url = URL(string: "\(server)/api/v1/admin\(path)") else {
       throw Inconclusive("no URL with \(path)")

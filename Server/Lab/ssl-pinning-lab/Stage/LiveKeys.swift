@@ -3,12 +3,12 @@ import Foundation
 import TLSTools
 import TestSupport
 
-/// The keys of a registry server as its operator keeps them, made and changed with the operator's tool:
-/// `tls.dir`, and the root keys elsewhere.
+/// The keys of a registry server, made and changed with the operator's tool: those in `tls.dir`, and the root keys
+/// elsewhere.
 ///
-/// - Apps ship the first root key. Nothing of it is ever in `tls.dir`.
+/// - Apps ship the first root key, which is never in `tls.dir`.
 struct LiveKeys: Sendable {
-  /// What the server reads.
+  /// The directory that the server reads.
   let directory: URL
   private let offline: URL
   /// The root key that apps ship, in PEM.
@@ -24,7 +24,7 @@ struct LiveKeys: Sendable {
     try await rotate(by: ["root1"])
   }
 
-  /// The online key of an epoch, which the server holds and a thief may.
+  /// The online key of an epoch, which the server has and a thief may have.
   func onlineKey(epoch: Int) throws -> TrustSigningKey {
     try TrustSigningKey(file: onlineKeyFile(epoch))
   }
@@ -38,7 +38,7 @@ struct LiveKeys: Sendable {
     directory.appending(path: "online/\(LiveRegistry.file)-\(epoch).pem")
   }
 
-  /// A new online key, under the next key set: `keys rotate`.
+  /// Makes a new online key in the next key set: `keys rotate`.
   func rotate(by roots: [String], to next: String? = nil) async throws {
     let root = next.map { ["--root", path($0, "pub.pem")] } ?? []
     try await SslPinningTool.run(
@@ -50,12 +50,12 @@ struct LiveKeys: Sendable {
         + roots.flatMap { ["--sign-with", path($0, "prv.pem")] })
   }
 
-  /// A new root key, which is nowhere on the server.
+  /// Makes a new root key, which never reaches the server.
   func generateRoot(_ name: String) async throws {
     try await Self.generate(offline.appending(path: name), "ed25519")
   }
 
-  /// Signs the newest key set with a root key that lies apart: `keys sign-set`.
+  /// Signs the newest key set with a root key kept elsewhere: `keys sign-set`.
   func sign(with root: String) async throws {
     let chain = directory.appending(path: "keysets/\(LiveRegistry.file)")
       .path(percentEncoded: false)
@@ -63,7 +63,7 @@ struct LiveKeys: Sendable {
       ["keys", "sign-set", chain, "--sign-with", path(root, "prv.pem"), "--out", chain])
   }
 
-  /// How many the file has.
+  /// The number of key sets in the file.
   private var keySets: Int {
     let file = directory.appending(path: "keysets/\(LiveRegistry.file)")
     let bytes = (try? Data(contentsOf: file)).map { [UInt8]($0) } ?? []
@@ -81,7 +81,7 @@ struct LiveKeys: Sendable {
   }
 }
 
-/// Certificate requests (RFC 2986), as the operators of endpoints make them.
+/// Certificate requests (RFC 2986), made like those of endpoint operators.
 enum CertificateSigningRequest {
   /// A request for a key, in PEM.
   static func pem(for key: PrivateKey, _ name: String) async throws -> String {
@@ -93,12 +93,12 @@ enum CertificateSigningRequest {
   }
 }
 
-/// The tool that operators run, beside this program.
+/// The operators' tool, which is installed beside this program.
 enum SslPinningTool {
   /// Runs a command to its end.
   ///
   /// - Returns: what it printed.
-  /// - Throws: ``Inconclusive`` where it did not do what it was asked.
+  /// - Throws: ``Inconclusive`` if the command failed.
   @discardableResult
   static func run(_ arguments: [String]) async throws -> String {
     let outcome = try await ChildProcess.run(try path(), arguments)
@@ -108,7 +108,7 @@ enum SslPinningTool {
     return outcome.stdout
   }
 
-  /// Starts a command that goes on, in a directory that holds its number in `pid`. It ends with the last
+  /// Starts a long-running command in a directory, and writes its process id to `pid` there. It ends with the last
   /// reference to it.
   static func start(_ arguments: [String], in directory: TemporaryDirectory) throws -> ChildProcess
   {

@@ -6,9 +6,9 @@ import SslPinningRules
 import TLSTools
 import TestSupport
 
-/// Registry servers as the processes that operators run, `ssl-pinning up`, on one store: they can be killed.
+/// Registry servers as real processes, `ssl-pinning up`, on one store, so that they can be killed.
 ///
-/// - They, and the devices, go by the machine's clock.
+/// - They and the devices use the machine's clock.
 /// - They end with the drill, however that ends.
 final class LiveProcesses: Sendable {
   let keys: LiveKeys
@@ -16,7 +16,7 @@ final class LiveProcesses: Sendable {
   private let site: Site
   private let configuration: String
   private let wire: SwitchableRelay
-  /// The first one is asked by apps.
+  /// Apps use the first one.
   private let servers = Locked<[Server]>([])
 
   private struct Server {
@@ -41,7 +41,7 @@ final class LiveProcesses: Sendable {
     storage: {type: sqlite, dsn: \(path("registry.db"))}
     tls: {dir: \(path("tls")), anchors: \(path("ca.pem"))}
     """.write(toFile: configuration, atomically: true, encoding: .utf8)
-    // Nowhere, until a server listens.
+    // It leads nowhere until a server listens.
     wire = try SwitchableRelay(to: .loopback(9))
   }
 
@@ -62,17 +62,17 @@ final class LiveProcesses: Sendable {
     try leadWire()
   }
 
-  /// Kills the first server, which has no time for anything.
+  /// Kills the first server without giving it time to clean up.
   func kill() async throws {
     guard let server = servers.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else { return }
     _ = try await server.process.terminate(signal: SIGKILL)
     try leadWire()
   }
 
-  /// Has the first server read its files again.
+  /// Makes the first server read its files again.
   func hangUp() { servers.withLock(\.first)?.process.send(SIGHUP) }
 
-  /// Puts another `prv.pem` where servers read theirs, and the one before beside it.
+  /// Replaces the servers' `prv.pem`, and keeps the old key beside it.
   ///
   /// - Returns: the new key's id.
   func replaceSigningKey() throws -> SPKIPin {
@@ -86,7 +86,7 @@ final class LiveProcesses: Sendable {
     return key.trustKey.roleKey.id
   }
 
-  /// Has the store go by the key of this id.
+  /// Makes the store expect the key with this id.
   func adopt(_ id: SPKIPin) async throws {
     try await SslPinningTool.run(["keys", "adopt", id.base64, "--config-file", configuration])
   }
@@ -103,7 +103,7 @@ final class LiveProcesses: Sendable {
     throw Inconclusive("nobody leads")
   }
 
-  /// Somebody with a token.
+  /// An administrator with a token.
   func administrator() async throws -> LiveAdministrator {
     let token = try await SslPinningTool.run(["token", "--config-file", configuration])
     return LiveAdministrator(
@@ -112,7 +112,7 @@ final class LiveProcesses: Sendable {
     ) { [port = site.server.port] in "\($0):\(port) at 127.0.0.1" }
   }
 
-  /// Starts an app, a device of its own with the root key in it.
+  /// Starts an app with the root key, on its own device.
   func startApp() async throws -> App {
     var config = stage.config()
     config.endpointUrl = "http://127.0.0.1:\(wire.port)/api/v1/\(LiveRegistry.file)"

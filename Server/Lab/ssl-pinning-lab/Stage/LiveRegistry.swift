@@ -9,20 +9,20 @@ import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 
-/// The real registry server on a stage, at the settings that it is shipped with: it publishes formats 1
-/// and 2, probes the sites over TLS, keeps a SQLite store, and obeys people over HTTP alone.
+/// The real registry server on a stage, with its default settings: it publishes formats 1 and 2, probes the
+/// sites over TLS, has a SQLite store, and takes orders over HTTP only.
 ///
-/// - Time is ``time``, for the server and the devices alike.
-/// - Its name service is the row's (``lead(_:to:)``), so endpoints stand on port 443 of many addresses,
-///   and an attacker can stand between this server and an endpoint without being anywhere else.
-/// - Apps ask through ``wire``, behind which servers come and go, and attackers.
+/// - The server and the devices use the same ``time``.
+/// - The row answers its name lookups (``lead(_:to:)``), so endpoints can be on port 443 of many addresses,
+///   and an attacker can be between this server and an endpoint and nowhere else.
+/// - Apps refresh through ``wire``, behind which servers and attackers come and go.
 final class LiveRegistry: Sendable {
-  /// The document's file, and so the registry's name.
+  /// The document's file name, which is also the registry's name.
   static let file = "app.json"
 
   let time: VirtualTime
   let keys: LiveKeys
-  /// Where apps ask.
+  /// The wire through which apps refresh.
   let wire: SwitchableRelay
   private let stage: Environment
   private let store: URL
@@ -34,15 +34,14 @@ final class LiveRegistry: Sendable {
   /// The first one leads, the others follow.
   let servers = Locked<[RegistryService]>([])
 
-  /// Runs a server that watches these sites until `body` is over. It begins with a document that lists
-  /// them all.
+  /// Runs a server that watches these sites until `body` returns. Its first document lists them all.
   ///
   /// - Parameters:
-  ///   - authorities: whose certificates the server believes, beside the stage's.
-  ///   - vantagePoints: the ports of proxies that it probes through as well.
-  ///   - massChange: what it does where most sites change at once.
-  ///   - silentNames: how many names of a zone that never answers it watches as well, in a document of
-  ///     their own. The first document of the sites may then come later.
+  ///   - authorities: CAs that the server trusts besides the stage's.
+  ///   - vantagePoints: the ports of proxies through which it also probes.
+  ///   - massChange: what it does if most sites change at once.
+  ///   - silentNames: how many names in a zone that never answers it also watches, in their own document.
+  ///     The sites' first document may then come later.
   static func run(
     _ stage: Environment, watching sites: [Site],
     believing authorities: [CertificateAuthority] = [],
@@ -107,7 +106,7 @@ final class LiveRegistry: Sendable {
         }
         return .success(found)
       })
-    // Nowhere, until a server listens.
+    // It leads nowhere until a server listens.
     wire = try SwitchableRelay(to: .loopback(9))
   }
 
@@ -120,8 +119,9 @@ final class LiveRegistry: Sendable {
   }
 
   private static let silentZone = ".silent.test"
-  /// Milliseconds for a probe while a zone is silent, and the seconds for which its lookups hang: as in life a
-  /// little longer than anybody waits for them (`up` has the resolver give up after five seconds), but sooner over.
+  /// Milliseconds for a probe while a zone is silent, and seconds for which its lookups hang. As in real life,
+  /// lookups hang a little longer than a probe waits (with `up` the resolver gives up after five seconds), but both
+  /// are shorter.
   private static let shortTimeout: Int64 = 600
   private static let silence = 0.7
 
@@ -134,10 +134,10 @@ final class LiveRegistry: Sendable {
     return [DocumentConfiguration(file: "silent.json", endpoints: endpoints)]
   }
 
-  /// What tells a site's endpoint apart.
+  /// The id of a site's endpoint.
   static func endpoint(_ host: String) -> String { "\(host):443" }
 
-  /// Leads the server's probes a host to these ports.
+  /// Points the server's probes of a host to these ports.
   func lead(_ host: String, to ports: UInt16...) {
     names.withLock { $0[host] = ports.map { .loopback($0) } }
   }
@@ -152,7 +152,7 @@ final class LiveRegistry: Sendable {
     }
   }
 
-  /// Starts a server on the store and waits until it leads or, where another does, follows.
+  /// Starts a server on the store, and waits until it leads or, if another does, follows.
   func startServer() async throws {
     let server = try RegistryService(
       configuration: configuration.withLock { $0 }, clock: clock, log: .silent, observer: observer)
@@ -162,7 +162,7 @@ final class LiveRegistry: Sendable {
     try await settle()
   }
 
-  /// Stops the server that leads, cleanly; the next one takes over.
+  /// Stops the leader cleanly; the next server takes over.
   func stopServer() async throws {
     let server = try leader
     await server.stop()
@@ -175,13 +175,13 @@ final class LiveRegistry: Sendable {
   /// The file of the store.
   var storePath: String { store.appending(path: "registry.db").path(percentEncoded: false) }
 
-  /// Copies the store, as a nightly copy does. No server may be up.
+  /// Copies the store, like a nightly backup. No server may be running.
   func copyStore() throws { try Self.replace(backup, by: store) }
 
-  /// Puts the copy in the place of the store. No server may be up.
+  /// Replaces the store by the copy. No server may be running.
   func restoreStore() throws { try Self.replace(store, by: backup) }
 
-  /// Has a disk lose the store. No server may be up.
+  /// Deletes the store, like the loss of a disk. No server may be running.
   func loseStore() throws { try FileManager.default.removeItem(at: store) }
 
   private static func replace(_ directory: URL, by other: URL) throws {
@@ -189,9 +189,9 @@ final class LiveRegistry: Sendable {
     try FileManager.default.copyItem(at: other, to: directory)
   }
 
-  /// Has the server read its files again, as SIGHUP does.
+  /// Makes the server read its files again, like SIGHUP.
   ///
-  /// - Parameter sites: what the configuration names from now on; as before by default.
+  /// - Parameter sites: the sites in the new configuration; by default the old ones.
   func reload(watching sites: [Site]? = nil) async throws {
     let documents = try sites.map { try Self.documents($0) }
     let new = configuration.withLock { configuration in
@@ -206,7 +206,7 @@ final class LiveRegistry: Sendable {
     for server in servers.withLock({ $0 }) { await server.stop() }
   }
 
-  /// Leads apps to the server, or to whoever stands in its place.
+  /// Points the apps' wire to the server, or to an attacker's port.
   func leadWire(to port: UInt16? = nil) throws {
     if let port { return wire.redirect(to: .loopback(port)) }
     guard let own = try leader.address?.port else {
@@ -217,7 +217,7 @@ final class LiveRegistry: Sendable {
 
   // MARK: - People and apps
 
-  /// Somebody with a token for a day.
+  /// An administrator with a token for a day.
   var administrator: LiveAdministrator {
     get throws {
       try LiveAdministrator(
@@ -227,14 +227,14 @@ final class LiveRegistry: Sendable {
     }
   }
 
-  /// A token that another server of the same name would take.
+  /// A token that another server of the same name would accept.
   func tokenOfAnotherServer() throws -> String {
     var other = configuration.withLock { $0 }
     other.server.key = Secret("another server's own secret")
     return try AdminTokenIssuer(other).token(for: "ada", at: clock.now(), ttl: 86_400)
   }
 
-  /// Starts an app, a device of its own with the root key in it.
+  /// Starts an app with the root key, on its own device.
   ///
   /// - Parameter error: seconds by which the device's clock is wrong.
   func startApp(
@@ -249,9 +249,9 @@ final class LiveRegistry: Sendable {
   }
 }
 
-/// What is published.
+/// The published document.
 extension LiveRegistry {
-  /// The document as it is published.
+  /// The current document.
   var document: PublishedDocument {
     get throws(Inconclusive) {
       guard let document = try leader.currentDocument(Self.file) else {
@@ -261,7 +261,7 @@ extension LiveRegistry {
     }
   }
 
-  /// Whether a text, such as a pin or a host, stands in the document.
+  /// Whether the document contains a text, such as a pin or a host.
   func publishes(_ text: String) -> Bool {
     ((try? document.bytes).map { String(decoding: $0, as: UTF8.self) } ?? "").contains(text)
   }
@@ -269,13 +269,13 @@ extension LiveRegistry {
   /// Whether a host has an entry.
   func lists(_ host: String) -> Bool { publishes("\"domainName\":\"\(host)\"") }
 
-  /// That what is published is signed under this key set.
+  /// Checks that the document is signed under this key set.
   func mustBeOfEpoch(_ epoch: Int64) throws {
     let number = try document.number
     try show(number?.epoch == epoch, "epoch \(number?.epoch ?? -1) is published, and not \(epoch)")
   }
 
-  /// That a key is listed, or is not.
+  /// Checks whether a key is listed.
   func mustList(_ identity: ServerIdentity, _ isListed: Bool = true) throws {
     let pin = try identity.pin.base64
     try show(
@@ -283,13 +283,13 @@ extension LiveRegistry {
       "\(pin) is \(isListed ? "not listed" : "still listed")")
   }
 
-  /// Whether what is published has this key.
+  /// Whether the document has this key.
   func lists(_ identity: ServerIdentity) throws -> Bool {
     publishes("\"key\":\"\(try identity.pin.base64)\"")
   }
 }
 
-/// What somebody with the database's password does to the store, and what the operator does about it.
+/// What an attacker with the database's password does to the store, and how the operator repairs it.
 extension LiveRegistry {
   /// Reads the record of the document.
   func readRecord(_ take: ([UInt8]) throws -> Void) async throws {
@@ -300,8 +300,8 @@ extension LiveRegistry {
     try take(record.bytes)
   }
 
-  /// Writes over the record of the document under the next version, without the signing key, and waits until the
-  /// server has noticed.
+  /// Overwrites the document's record as its next version, without the signing key, and waits until the server has
+  /// noticed.
   func editRecord(_ edit: ([UInt8]) throws -> [UInt8]) async throws {
     let other = try SQLiteStore(path: storePath)
     guard let record = try await other.record(named: Self.file) else {
@@ -314,7 +314,7 @@ extension LiveRegistry {
     try await waitForAlerts("nobody is told of the edited record") { $0.contains("seal-broken") }
   }
 
-  /// Has the record begin anew from the last signed document: `store reset`.
+  /// Rebuilds the record from the last signed document: `store reset`.
   func resetRecord() async throws {
     let repair = try StoreRepair(configuration.withLock { $0 })
     _ = try await repair.reset(Self.file, to: .anew, at: clock.now())
@@ -323,8 +323,8 @@ extension LiveRegistry {
     try await settle()
   }
 
-  /// Shows that a server does not go on from a store that is gone, and says that it is a new one:
-  /// `store reset .store --anew`. No server may be up.
+  /// Shows that a server refuses to go on with a lost store, then declares the store new:
+  /// `store reset .store --anew`. No server may be running.
   func takeStoreForNew() async throws {
     let repair = try StoreRepair(configuration.withLock { $0 })
     do {
@@ -346,28 +346,28 @@ extension LiveRegistry {
   }
 }
 
-/// Time that goes by for the server and the devices.
+/// The passing of time for the server and the devices.
 extension LiveRegistry {
-  /// Lets seconds go by.
+  /// Lets seconds pass.
   func pass(seconds: Int64, step: Int64 = 1) async throws {
     for _ in 0..<(seconds / step) { try await pass(step) }
   }
 
-  /// Lets days go by.
+  /// Lets days pass.
   ///
-  /// - Parameter hours: of each step. Probes more than an hour apart count as unwatched.
+  /// - Parameter hours: the length of each step. Time between probes more than an hour apart counts as unwatched.
   func pass(days: Int64, hours: Int64 = 1) async throws {
     for _ in 0..<(days * 24 / hours) { try await pass(hours * Timeline.hour) }
   }
 
-  /// Lets the time go by after which a key that nobody shows any more is withdrawn.
+  /// Lets the grace time pass, after which a key that is no longer shown is withdrawn.
   func passGrace() async throws {
     try await pass(days: 7)
     try await pass(Timeline.hour)
     try await pass(Timeline.hour)
   }
 
-  /// Sets the server's clock wrong. The devices' clocks are right.
+  /// Sets the server's clock wrong. The devices' clocks stay right.
   ///
   /// - Parameter isKept: whether the kernel calls it synchronised.
   func setClockWrong(bySeconds seconds: Int64, isKept: Bool = false) {
@@ -379,11 +379,11 @@ extension LiveRegistry {
     try await time.advance(milliseconds: seconds * 1000, leader, sleepers: sleepers)
   }
 
-  /// Waits until nothing happens any more unless time goes by.
+  /// Waits until nothing more happens unless time passes.
   func settle() async throws {
     try await time.untilAtRest(leader, sleepers: sleepers)
   }
 
-  /// One that probes, one that sees to documents, and in each server one that follows the store.
+  /// One sleeper for the probes, one for the documents, and one in each server that follows the store.
   private var sleepers: Int { 2 + servers.withLock(\.count) }
 }

@@ -14,10 +14,10 @@ struct LiveScene: Sendable {
   let app: App
 
   /// - Parameters:
-  ///   - sites: those that are watched; the first is the scene's own.
-  ///   - believing: CAs that the server and the app believe, beside the stage's.
-  ///   - vantagePoints: proxies that the server probes through as well.
-  ///   - massChange: what it does where most sites change at once.
+  ///   - sites: the watched sites; the first is the scene's own.
+  ///   - believing: CAs that the server and the app trust besides the stage's.
+  ///   - vantagePoints: proxies through which the server also probes.
+  ///   - massChange: what it does if most sites change at once.
   static func run(
     on stage: Environment, sites: [Site], believing authorities: [CertificateAuthority] = [],
     vantagePoints: [InterceptingProxy] = [], massChange: MassChangeMode = .alert,
@@ -35,7 +35,7 @@ struct LiveScene: Sendable {
     withExtendedLifetime(vantagePoints) {}
   }
 
-  /// A stage of its own with one site.
+  /// Runs a scene on a new stage with one site.
   static func run(_ body: (LiveScene) async throws -> Void) async throws {
     let stage = try Environment()
     try await run(on: stage, sites: [stage.site()], body)
@@ -49,17 +49,17 @@ struct LiveScene: Sendable {
     try registry.mustList(identity)
   }
 
-  /// Sends a request to the site by every way of these apps.
+  /// Sends a request to the site with every dialer of these apps.
   func get(_ log: ChangeLog, _ apps: App...) async throws {
     let apps = apps.isEmpty ? [app] : apps
     for app in apps { await log.get(try site.url(), app.dialers, expecting: site.body) }
   }
 
-  /// Lets time go by, second by second, until every app is served, and notes how long that took. Each app
+  /// Lets time pass, second by second, until every app is served, and notes how long that took. Each app
   /// tries again every second.
   ///
-  /// - Parameter sites: where it is to be served; `nil` is the scene's own site. Each has its own probes:
-  ///   one is healed before another.
+  /// - Parameter sites: where apps must be served; `nil`: at the scene's own site. Each site has its own probes, so
+  ///   one heals before another.
   func heal(
     _ log: ChangeLog, _ apps: [App], at sites: [Site]? = nil, within bound: Int64
   ) async throws {
@@ -83,25 +83,25 @@ struct LiveScene: Sendable {
 }
 
 extension Environment {
-  /// Trust in these CAs beside the stage's.
+  /// Trust in these CAs and the stage's.
   func trust(_ others: [CertificateAuthority]) -> TrustMode {
     .anchors(([authority] + others).map(\.root.der))
   }
 
-  /// Another root, which nobody believes unless told to.
+  /// Another root, which is not trusted by default.
   func otherRoot(_ name: String = "Other root") throws -> CertificateAuthority {
     try .makeRoot(name: name, validity: Self.validity(timeline.world, from: -10, to: 3650))
   }
 }
 
 extension LiveScene {
-  /// A man in the middle whose certificates are from the CA that everybody believes.
+  /// A man in the middle with certificates from the trusted CA.
   func middleman() throws -> InterceptingProxy {
     try .transparent(upstream: .loopback(site.server.port), authority: stage.authority)
   }
 
-  /// Leads the app's wire to the attacker and shows that he gets nowhere, and that the site is served
-  /// again without him.
+  /// Points the app's wire to the attacker and shows that the attack fails, and that the site is served again
+  /// afterwards.
   func attack(
     by attacker: some Attacker, at port: UInt16,
     _ refusal: AttackTrial.Refusal = .inHandshake("leaf-pin")
@@ -113,7 +113,7 @@ extension LiveScene {
     return [exhibit]
   }
 
-  /// Has the server see the attacker in the site's place for so many seconds.
+  /// Puts the attacker between the server and the site for so many seconds.
   func intercept(by attacker: InterceptingProxy, seconds: Int64) async throws {
     let seen = attacker.handshakesCompleted
     registry.lead(site.host, to: attacker.port)
@@ -121,7 +121,7 @@ extension LiveScene {
     try show(attacker.handshakesCompleted > seen + 1, "the server never probed the attacker")
   }
 
-  /// That the key which the server was shown is held for this reason, and somebody is told.
+  /// Checks that the key shown to the server is held for this reason, with an alert.
   func mustHold(_ attacker: InterceptingProxy, _ reason: String) async throws {
     let (pin, person) = (try key(of: attacker).pin.base64, try registry.administrator)
     let reasons = try await person.pending(site.host)
@@ -129,7 +129,7 @@ extension LiveScene {
     try show(try await person.alerts().contains("key-held"), "nobody is told")
   }
 
-  /// Leads the app's wire to the attacker for so many seconds, and counts those in which a dial was accepted.
+  /// Points the app's wire to the attacker for so many seconds, and counts those in which a request was accepted.
   func secondsAccepted(of attacker: InterceptingProxy, during seconds: Int64) async throws -> Int {
     site.lead(to: attacker.port)
     defer { site.lead() }
@@ -142,7 +142,7 @@ extension LiveScene {
     return accepted
   }
 
-  /// Takes the key which the server was shown to the app, under a certificate that the app believes.
+  /// Attacks the app with the key that the server was shown, in a certificate that the app accepts.
   func useKey(of attacker: InterceptingProxy) async throws -> [AttackTrial] {
     let identity = try key(of: attacker)
     try registry.mustList(identity, false)
@@ -156,7 +156,7 @@ extension LiveScene {
     return exhibits
   }
 
-  /// The key that an attacker shows.
+  /// The identity that an attacker shows.
   func key(of attacker: InterceptingProxy) throws -> ServerIdentity {
     guard let identity = try attacker.identity(for: site.host) else {
       throw Inconclusive("the attacker has no certificate")
@@ -164,7 +164,7 @@ extension LiveScene {
     return identity
   }
 
-  /// A document far ahead of the published one that lists a key for the site, signed by a stolen key.
+  /// A document far ahead of the published one that lists a key for the site, signed with a stolen key.
   func forgery(
     listing identity: ServerIdentity, by thief: TrustSigningKey, epoch: Int64,
     issuedIn seconds: Int64 = 0

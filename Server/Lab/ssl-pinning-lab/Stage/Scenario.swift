@@ -4,7 +4,7 @@ import SslPinning
 import SslPinningRules
 import TLSTools
 
-/// A stage with one site, whose key the registry lists, and an app that is served there.
+/// A stage with one site whose key the registry lists, and an app that is served there.
 struct Scenario: Sendable {
   let stage: Environment
   let site: Site
@@ -32,7 +32,7 @@ struct Scenario: Sendable {
   /// Rotates as operators should: the new key is published before it is used, and the old one is
   /// withdrawn afterwards.
   ///
-  /// - Parameter denying: whether the old key is denied beside.
+  /// - Parameter denying: whether the old key is also denied.
   func rotate(denying: Bool = false) async throws {
     let (old, new) = (site.server.identity, try stage.issue(site.host))
     try stage.registry.publish {
@@ -44,8 +44,8 @@ struct Scenario: Sendable {
     try await app.mustBeServed(by: site)
   }
 
-  /// A man in the middle whose certificate is from the CA that clients trust, and his identity: the
-  /// key that forged documents list.
+  /// A man in the middle with a certificate from the trusted CA, and that identity, whose key forged documents
+  /// list.
   func middleman() throws -> (InterceptingProxy, ServerIdentity) {
     let attacker = try InterceptingProxy.transparent(
       upstream: .loopback(site.server.port), authority: stage.authority)
@@ -55,7 +55,7 @@ struct Scenario: Sendable {
     return (attacker, identity)
   }
 
-  /// Leads the site's wire to the attacker and shows that he gets nowhere.
+  /// Points the site's wire to the attacker and shows that the attack fails.
   ///
   /// Not optimised: swiftc 6.3.1 crashes when it splits this coroutine in a release build.
   @_optimize(none)
@@ -74,8 +74,8 @@ struct Scenario: Sendable {
     return exhibits
   }
 
-  /// Serves each forged document in place of the registry: the app must refuse it for the reason that
-  /// goes with it, the attacker must get nowhere, and the real site must still be served.
+  /// Serves each forged document instead of the registry: the app must refuse it for the given reason, the
+  /// attack must fail, and the real site must still be served.
   func forge(
     _ documents: [(bytes: [UInt8], refused: (RegistryError) -> Bool)],
     attacker: some Attacker, port: UInt16

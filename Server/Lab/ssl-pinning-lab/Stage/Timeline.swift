@@ -4,7 +4,7 @@ import SslPinning
 import SslPinningPlatform
 import SslPinningRules
 
-/// The time in a row: the world's, and what the device takes it for. Unix seconds.
+/// The time in a row: the true time, and the device's. Unix seconds.
 final class Timeline: Sendable {
   static let hour: Int64 = 3600
   static let day: Int64 = 86400
@@ -12,7 +12,7 @@ final class Timeline: Sendable {
   private struct State {
     var world: Int64
     var error: Int64 = 0
-    /// Those who wait for a time of the world's, by a number.
+    /// The tasks that wait for a true time, by number.
     var sleepers: [Int: (due: Int64, continuation: CheckedContinuation<Void, any Error>)] = [:]
     var next = 0
   }
@@ -25,18 +25,18 @@ final class Timeline: Sendable {
     state = Locked(State(world: start))
   }
 
-  /// What time it is.
+  /// The true time.
   var world: Int64 { state.withLock { $0.world } }
-  /// What time the device takes it for.
+  /// The device's time.
   var device: Int64 { state.withLock { $0.world + $0.error } }
 
-  /// Lets time go by.
+  /// Lets days pass.
   func pass(days: Int64) { state.withLock { $0.world += days * Self.day } }
 
   /// Sets the device's clock wrong by so many seconds.
   func setDeviceWrong(by seconds: Int64) { state.withLock { $0.error = seconds } }
 
-  /// A client's clocks. Nothing is refreshed in the background: rows say when.
+  /// A client's clocks without background refresh: rows refresh explicitly.
   func clocks(longestRefresh: Double = 20) -> Clocks {
     Clocks(
       wall: { self.device }, steady: Clocks.system.steady,
@@ -44,15 +44,14 @@ final class Timeline: Sendable {
       longestRefresh: longestRefresh)
   }
 
-  /// A client's clocks on a device that lives in this time: it refreshes by itself, with every
-  /// ``second()`` that is due for it.
+  /// A client's clocks on a device in this time: it refreshes by itself whenever a ``second()`` makes that due.
   func livingClocks() -> Clocks {
     Clocks(
       wall: { self.device }, steady: { 1000 + self.world - self.start },
       sleep: { try await self.sleep($0) }, random: { 0.5 }, longestRefresh: 20)
   }
 
-  /// Lets one second go by, and returns once whoever was due for it waits again.
+  /// Lets one second pass, and returns once all tasks that were due wait again.
   func second() async throws {
     let (due, resting) = state.withLock { state in
       state.world += 1
@@ -90,8 +89,8 @@ final class Timeline: Sendable {
   }
 }
 
-/// A clock that moves when the row says so: the registry server and the devices go by it together,
-/// at the settings that they are shipped with, and no second of it is waited for.
+/// A clock that the row moves. The registry server and the devices share it, with their default settings, and
+/// nobody has to wait for real seconds.
 final class VirtualTime: ServerClock {
   private struct State {
     var milliseconds: Int64 = 0
@@ -103,8 +102,8 @@ final class VirtualTime: ServerClock {
   private let start: Int64
   private let state = Locked(State())
 
-  /// - Parameter behind: seconds before the machine's own time at which it begins. Chains are judged by
-  ///   the machine's: what begins in this time must have begun by that, too.
+  /// - Parameter behind: how many seconds before the machine's time it begins. Chains are validated by the
+  ///   machine's time, so a certificate that begins in this time must have begun by that, too.
   init(behind: Int64 = 0) { start = Clocks.system.wall() - behind }
 
   /// Seconds since it began.
@@ -135,7 +134,7 @@ final class VirtualTime: ServerClock {
     }
   }
 
-  /// Moves on, and returns once the service has done whatever was due.
+  /// Moves on, and returns once the service has done everything that was due.
   func advance(milliseconds: Int64, _ service: RegistryService, sleepers: Int = 3) async throws {
     let due = state.withLock { state in
       state.milliseconds += milliseconds
@@ -147,24 +146,23 @@ final class VirtualTime: ServerClock {
     try await untilAtRest(service, sleepers: sleepers)
   }
 
-  /// Moves on where no service is up that could do anything.
+  /// Moves on while no service is running.
   func skip(seconds: Int64) { state.withLock { $0.milliseconds += seconds * 1000 } }
 
-  /// Waits until all parts of the service sleep: the one that probes, the one that sees to documents,
-  /// the one that follows the store.
+  /// Waits until all parts of the service sleep: probes, documents, and the follower of the store.
   ///
-  /// - Parameter sleepers: how many parts that is; more where other services go by this clock too.
+  /// - Parameter sleepers: how many parts there are; more if other services use this clock, too.
   func untilAtRest(_ service: RegistryService, sleepers: Int = 3) async throws {
-    // In this order: before it rests, whoever slept for it before is gone.
+    // In this order: once the service rests, its earlier sleepers are gone.
     while !service.isAtRest || state.withLock({ $0.sleepers.count }) < sleepers {
       try await Task.sleep(nanoseconds: 1_000_000)
     }
   }
 
-  /// A device's clocks by this time.
+  /// A device's clocks with this time.
   var clocks: Clocks { clocks(wrongBy: 0) }
 
-  /// The clocks of a device whose own is wrong by so many seconds.
+  /// The clocks of a device that is wrong by so many seconds.
   func clocks(wrongBy error: Int64) -> Clocks {
     Clocks(
       wall: { self.now() + error }, steady: { 1000 + self.seconds },

@@ -1,16 +1,16 @@
 import SslPinningRules
 
-/// A key that was seen and is not published. Times are Unix seconds.
+/// A key that was seen and is not published yet. Times are Unix seconds.
 public struct CandidateKey: Sendable, Hashable {
-  /// Why a key that was seen often enough is not published by itself.
+  /// Why a key that was seen often enough is not published automatically.
   public enum HoldReason: String, Sendable, Hashable, CaseIterable, Comparable {
-    /// A quorum of vantage points answers and sees other keys, or this server does and no quorum sees it.
+    /// A quorum of vantage points sees other keys, or this server does and no quorum sees this one.
     case vantagePoints = "vantage-points"
-    /// The CA behind it is neither known at this endpoint nor named, and no quorum vouches for it.
+    /// Its CA is neither known at this endpoint nor named, and no quorum vouches for it.
     case newIssuer = "new-issuer"
-    /// Too many endpoints changed at once, no quorum vouches for it, and the operator asks for that.
+    /// Too many endpoints changed at once, no quorum vouches for it, and the configuration says to hold such keys.
     case massChange = "sudden-change"
-    /// The endpoint's keys are approved by a person.
+    /// A person must approve the endpoint's keys.
     case manual
 
     public static func < (left: HoldReason, right: HoldReason) -> Bool {
@@ -18,7 +18,7 @@ public struct CandidateKey: Sendable, Hashable {
     }
   }
 
-  /// What one vantage point saw of it.
+  /// How often and when one vantage point saw it.
   public struct Witness: Sendable, Hashable {
     /// How many of its probes showed it.
     public var probes: Int
@@ -32,17 +32,17 @@ public struct CandidateKey: Sendable, Hashable {
   public var lastSeen: Int64
   /// How many probes showed it.
   public var probes = 0
-  /// Who saw it, by the vantage points' names.
+  /// The vantage points that saw it, by name.
   public var witnesses: [String: Witness] = [:]
   /// The validated path that last showed it.
   public var chain: SeenChain
   /// Why it is held, sorted; empty while it needs more probes.
   public var reasons: [HoldReason] = []
-  /// How many probes in a row have missed it, and the most that one followed which saw it.
+  /// How many probes in a row have missed it, and the most that did before a probe saw it again.
   var (missedProbes, longestGap) = (0, 0)
   /// For how many seconds it was seen in all, as in ``KnownKey/shownFor``.
   var shownFor: Int64 = 0
-  /// Where the last probe saw it that showed it, and the keys above it there.
+  /// The places where the last probe that showed it saw it, and the keys above it there.
   var paths: [Place: [SPKIPin]] = [:]
 
   /// A key that was just seen.
@@ -50,15 +50,15 @@ public struct CandidateKey: Sendable, Hashable {
     (self.firstSeen, lastSeen, self.chain) = (firstSeen, firstSeen, chain)
   }
 
-  /// Who saw it in the last probe that showed it, sorted.
+  /// The vantage points that saw it in the last probe that showed it, sorted.
   public var vantages: [String] {
     witnesses.filter { $0.value.lastSeen == lastSeen }.keys.sorted()
   }
 
   /// Enters that a probe showed it.
   ///
-  /// - Parameter window: seconds after which a witness counts from the beginning again. What was shown once
-  ///   a day is never added up.
+  /// - Parameter window: after so many seconds a witness counts from the beginning again, so that sightings
+  ///   once a day never add up.
   mutating func enter(_ sighting: ObservedKey, at now: Int64, window: Int64) {
     probes += 1
     shownFor += KnownKey.vouched(since: lastSeen, missed: missedProbes, at: now)
@@ -73,7 +73,7 @@ public struct CandidateKey: Sendable, Hashable {
     }
   }
 
-  /// Who of these saw it within the window.
+  /// Which of these vantage points saw it within the window.
   func witnesses(
     among vantages: Set<String>, at now: Int64, window: Int64
   ) -> Set<String> {
@@ -90,13 +90,13 @@ public struct CandidateKey: Sendable, Hashable {
     }
   }
 
-  /// Whether it waits for more than further probes.
+  /// Whether more than further probes is needed.
   public var isHeld: Bool { !reasons.isEmpty }
 }
 
-/// One key that a probe showed under a valid chain, and where it was seen.
+/// One key that a probe showed with a valid chain, and where.
 package struct ObservedKey {
-  /// Each place that showed it, and its validated path there, in the order of the probe. Never empty.
+  /// Each place that showed it, with its validated path there, in the probe's order. Never empty.
   private var observed: [(place: Place, chain: SeenChain)]
 
   /// The first of its paths.
@@ -111,10 +111,10 @@ package struct ObservedKey {
     Dictionary(observed.map { ($0.place, $0.chain.above) }, uniquingKeysWith: { $1 })
   }
 
-  /// Who saw it, by the vantage points' names.
+  /// The vantage points that saw it, by name.
   var vantages: Set<String> { Set(observed.map(\.place.vantage)) }
 
-  /// The keys of a probe, in the order of its observations. Several addresses may show several keys.
+  /// All keys of a probe, in the order of its observations: different addresses may show different keys.
   package static func all(in probe: ProbeResult) -> [ObservedKey] {
     var found: [ObservedKey] = []
     for observation in probe.observations {
@@ -128,7 +128,7 @@ package struct ObservedKey {
     return found
   }
 
-  /// What is left without the paths that have a denied key in them; `nil` if that is nothing.
+  /// This key without the paths that contain a denied key; `nil` if none is left.
   func without(_ denied: Set<SPKIPin>) -> ObservedKey? {
     let left = observed.filter { denied.isDisjoint(with: $0.chain.path.map(\.pin)) }
     return left.isEmpty ? nil : ObservedKey(observed: left)
@@ -139,8 +139,7 @@ package struct ObservedKey {
 public struct ConfirmationRule: Sendable, Hashable {
   /// How many probes must show a changed key before it is published.
   public var probes: Int
-  /// How long a key that was seen fewer times waits for the others. A key that appears once a day
-  /// is never added up to a confirmation.
+  /// How long a key waits for the remaining probes, so that a key seen once a day is never confirmed.
   public var window: Int64
   /// How long an old key is kept after it was last seen.
   public var grace: Int64
@@ -152,50 +151,50 @@ public struct ConfirmationRule: Sendable, Hashable {
     self.grace = grace
   }
 
-  /// The rule for an endpoint that is probed every `interval` milliseconds, `nil` for as often as all.
+  /// The rule for an endpoint that is probed every `interval` milliseconds; `nil`: at the common interval.
   package func spanning(_ interval: Int64?) -> ConfirmationRule {
     ConfirmationRule(probes: probes, window: max(window, 3 * (interval ?? 0) / 1000), grace: grace)
   }
 }
 
-/// What a decision takes into account beside the endpoint's own past.
+/// What decisions take into account besides the endpoint's own past.
 public struct DecisionContext: Sendable {
   /// Whether the hosts that the endpoint speaks of have published keys of other endpoints, while none of its own was
   /// seen: then its first key joins a list, and must be confirmed as if it had changed.
   public var isListed = false
-  /// Which of the keys that were just seen those endpoints have: one of these is no new key for the hosts.
+  /// Which of the keys just seen those endpoints have published: these are not new for the hosts.
   public var listedPins: Set<SPKIPin> = []
-  /// Under which of the CAs that were just seen those endpoints' keys are.
+  /// Which of the CAs just seen are above those endpoints' keys.
   public var listedAuthorities: Set<SPKIPin> = []
   /// Who decides about a new key.
   public var approval = ApprovalMode.automatic
-  /// Who probes: the vantage points that are configured, and this server itself.
+  /// The configured vantage points, and this server itself.
   public var vantages: Set<String> = [ProbeObservation.direct]
-  /// How many of them settle something.
+  /// How many of them must agree.
   public var quorum = DecisionContext.quorum(of: 0)
-  /// Whether the endpoint shows each region a key of its own.
+  /// Whether the endpoint shows each region its own key.
   public var isUnion = false
-  /// The CAs that the operator named beforehand, by their keys.
+  /// The CAs that the operator named in the configuration, by their keys.
   public var issuers: Set<SPKIPin> = []
   /// Keys that are never published.
   public var denied: Set<SPKIPin> = []
-  /// Whether too many endpoints changed at once, where that is a reason to hold a key.
+  /// Whether too many endpoints changed at once, if that is a reason to hold a key.
   public var isMassChange = false
 
   /// Nothing out of the ordinary.
   public init() {}
 
-  /// How many have to agree where the operator does not say: half of them all, and two at least. One
-  /// alone is this server, and whoever stands before it.
+  /// How many must agree unless the operator says otherwise: half of all, and at least two. One could be
+  /// this server alone, with a middleman before it.
   public static func quorum(of vantagePoints: Int) -> Int { max(2, (vantagePoints + 1) / 2) }
 
-  /// Whether a key waits because others are shown: a quorum of vantage points answers with other keys alone, or
-  /// this server does and no quorum sees the key. Silence says nothing: whoever cuts the vantage points off, or
-  /// a vantage point that is down, holds no key.
+  /// Whether a key must wait because others are shown: a quorum of vantage points gets only other keys, or
+  /// this server does and no quorum sees the key. Silence does not count, so a vantage point that is down or
+  /// cut off holds no key.
   ///
   /// - Parameters:
-  ///   - others: who answers, and was shown other keys alone.
-  ///   - witnesses: who saw the key.
+  ///   - others: the vantage points that got an answer, with other keys only.
+  ///   - witnesses: the vantage points that saw the key.
   func isOutvoted(by others: Set<String>, against witnesses: Set<String>) -> Bool {
     let points = vantages.count - 1
     let needed = min(quorum, points)

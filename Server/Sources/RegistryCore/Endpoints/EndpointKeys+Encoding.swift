@@ -78,7 +78,7 @@ extension KnownKey {
         }))
   }
 
-  /// Each path once, with its places; as a rule there is one, which is that of all places.
+  /// Each path once, with its places; usually one path for all places.
   private var pathsJSON: JSONValue {
     let places = Dictionary(grouping: paths.keys) { paths[$0] ?? [] }
     let isOfAll = places.count == 1 && Set(paths.keys) == Set(seenAt.keys)
@@ -134,7 +134,7 @@ extension KnownKey {
         for place in places ?? Array(seenAt.keys) { paths[place] = above }
       }
     }
-    // Of a record that does not have the whole paths.
+    // An older record, without whole paths.
     if reader.object["authorities"] != nil {
       paths[.unknown] = try reader.strings("authorities").compactMap { try? SPKIPin(base64: $0) }
     }
@@ -171,7 +171,7 @@ extension CandidateKey {
       witnesses[vantage] = witness
     }
     reasons = try reader.strings("reasons").compactMap(HoldReason.init(rawValue:))
-    // Whoever reads this does not know who else changed then.
+    // The reading server does not know which other endpoints changed at that time.
     if reasons.contains(.massChange) { probes = max(probes, EndpointKeys.probesWhileHeld + 1) }
   }
 }
@@ -214,7 +214,7 @@ package struct StateFault: Error {
   init(member: String) { reason = "\(member) is missing or unreadable" }
 }
 
-/// One object of a record, read strictly: whatever is missing or of another kind is a fault.
+/// One object of a record, read strictly: a missing member or one of another type is a fault.
 struct StateReader {
   let object: JSONObject
   let name: String
@@ -231,7 +231,7 @@ struct StateReader {
     return value
   }
 
-  /// A number from 0 to the given one; 0 where there is none.
+  /// A number from 0 to the given one; 0 if the member is missing.
   func count(_ member: String, upTo most: Int64) throws(StateFault) -> Int64 {
     guard let value = object[member] else { return 0 }
     guard let count = value.integerValue, (0...most).contains(count) else { throw fault(member) }

@@ -36,9 +36,9 @@ extension EndpointKeys {
     return events + [.published(pin, isFirst: isFirst)]
   }
 
-  /// The waiting key that a new one displaces: one that this probe does not show or, for a key under a known CA,
-  /// one that is not. Never one under a known CA for one that is not. Of several the one that is under none
-  /// first, then the one that was not seen for longest.
+  /// The waiting key that a new one displaces: one that this probe does not show or, if the new key is under a
+  /// known CA, one that is not under any. A key under a known CA never gives way to one that is not. Keys under
+  /// no known CA give way first, then those that were not seen for longest.
   private func whoGivesWay(
     to sighting: ObservedKey, in probe: [ObservedKey], _ context: DecisionContext
   ) -> SPKIPin? {
@@ -66,8 +66,8 @@ extension EndpointKeys {
     if context.isOutvoted(by: others, against: witnesses) { reasons.append(.vantagePoints) }
     if !isKnown(candidate.chain, context), !isVouchedFor { reasons.append(.newIssuer) }
     if !isFirst {
-      // Undecided for a few probes, while others are probed; then for good. What lasts longer than the
-      // gauge remembers is no more trustworthy for that.
+      // Undecided for a few probes, while other endpoints are probed; then decided for good. Lasting longer
+      // than the detector remembers makes a key no more trustworthy.
       let isDecided =
         candidate.reasons.contains(.massChange)
         && (candidate.probes > Self.probesWhileHeld
@@ -78,8 +78,8 @@ extension EndpointKeys {
     return reasons.sorted()
   }
 
-  /// Whether a key that is published, and not an hour old, would be held now. If the vantage points were silent
-  /// when it was published they are asked as soon as they answer.
+  /// Whether a published key that was seen for less than an hour would be held now: vantage points that were silent
+  /// when it was published count as soon as they answer.
   func isOutvoted(
     _ key: KnownKey, _ sighting: ObservedKey, in probe: [ObservedKey], _ now: Int64,
     _ rule: ConfirmationRule, _ context: DecisionContext
@@ -91,13 +91,13 @@ extension EndpointKeys {
     return context.isOutvoted(by: others, against: witnesses)
   }
 
-  /// Who of those configured got an answer, by the vantage points' names.
+  /// The configured vantage points that got an answer, by name.
   private static func answering(_ probe: [ObservedKey], _ context: DecisionContext) -> Set<String> {
     probe.reduce(into: Set()) { $0.formUnion($1.vantages) }.intersection(context.vantages)
   }
 
-  /// Whether a chain is under a CA of this endpoint, or under one that was named. A leaf that is its own
-  /// anchor has none.
+  /// Whether a chain is under a known CA of this endpoint, or under a named one. A leaf that is its own
+  /// anchor has no CA.
   private func isKnown(_ chain: SeenChain, _ context: DecisionContext) -> Bool {
     let behind = chain.authorities
     if behind.isEmpty
@@ -122,15 +122,15 @@ extension EndpointKeys {
   }
 }
 
-/// Keys that are not seen any more, and the CAs behind them.
+/// Keys that are not seen any more, and their CAs.
 extension EndpointKeys {
-  /// Moves the beginning of every grace time by the time in which nobody could have seen the key.
-  /// Probes an hour apart are watching, whatever the interval: a shorter gap is not worth a question.
+  /// Moves the beginning of every grace time forward by the time in which nobody watched. Gaps of up to an hour
+  /// between probes count as watched, whatever the interval.
   ///
-  /// - Returns: when a probe last succeeded, as far as that is known.
+  /// - Returns: when a probe last succeeded, as far as is known.
   mutating func excuseUnwatchedTime(before now: Int64, _ rule: ConfirmationRule) -> Int64 {
     defer { lastSuccess = now }
-    // Of another server's probes too, as far as they are known by what they saw.
+    // Other servers' probes count, too: `lastSeen` of their keys shows them.
     guard let last = (keys.map(\.lastSeen) + [lastSuccess].compactMap(\.self)).max() else {
       return now
     }
@@ -146,7 +146,7 @@ extension EndpointKeys {
   /// Enters that a probe did not show the other keys.
   ///
   /// - Parameters:
-  ///   - last: when the probe before succeeded.
+  ///   - last: when the previous probe succeeded.
   ///   - isMissed: whether the probe can tell that a key is gone.
   mutating func miss(
     allBut seen: Set<SPKIPin>, at now: Int64, since last: Int64, _ rule: ConfirmationRule,
@@ -165,8 +165,8 @@ extension EndpointKeys {
     return events
   }
 
-  /// Withdraws momentary keys, only beside a key that is shown and is older, or no momentary one itself: what
-  /// is shown instead may as well be the middleman's, and the other one be away.
+  /// Withdraws passing keys, but only if a key is shown that is older or not short-lived. Otherwise the key
+  /// shown now may be the middleman's, and the missing one the server's.
   mutating func withdrawPassing(beside shown: Set<SPKIPin>, _ now: Int64) -> [KeyEvent] {
     let shown = keys.filter { shown.contains($0.pin) }
     let passing = keys.filter { key in
@@ -177,7 +177,7 @@ extension EndpointKeys {
     return passing.map { .withdrawn($0) }
   }
 
-  /// Publishes keys no more that were missed for their grace time.
+  /// Stops publishing keys that were missed for their whole grace time.
   mutating func retire(_ now: Int64, _ rule: ConfirmationRule) -> [KeyEvent] {
     defer { forgetAuthorities(rule) }
     let retired = keys.filter {
@@ -199,8 +199,8 @@ extension EndpointKeys {
     }
   }
 
-  /// Forgets CAs that were left: those that no published key was seen under last, and under which none was
-  /// seen for the grace time, while others were.
+  /// Forgets abandoned CAs: those under which no published key was last seen, and none at all within the grace
+  /// time, while keys were seen under others.
   private mutating func forgetAuthorities(_ rule: ConfirmationRule) {
     guard let newest = authorities.values.max() else { return }
     let inUse = Set(keys.flatMap(\.authorities))
@@ -209,8 +209,8 @@ extension EndpointKeys {
     }
   }
 
-  /// Knows the CAs again of a key that is no longer denied: the next key under one of them must not wait until this one
-  /// is seen again.
+  /// Makes the CAs of a key known again after its denial ended, so that the next key under them does not wait until
+  /// this one is seen again.
   mutating func readmit(_ pin: SPKIPin) {
     for key in keys where key.pin == pin {
       for authority in key.authorities {
@@ -219,8 +219,8 @@ extension EndpointKeys {
     }
   }
 
-  /// Forgets the CAs that a key which was just denied may have brought in: those that no key is under that is
-  /// left. If nobody knows under which CAs those are, as of an older record, or none is left, all stay known.
+  /// Forgets the CAs that a newly denied key may have brought in: those that no remaining key is under. All CAs
+  /// stay known if no key remains, or if an older record does not say under which CAs the remaining keys are.
   ///
   /// - Parameter denied: all denied keys, this one among them.
   mutating func disown(_ pin: SPKIPin, among denied: Set<SPKIPin>) {

@@ -28,40 +28,39 @@ import SslPinningRules
 ///   stood between (``KnownKey/isPassing(at:)``). Until it is an hour old, a probe in which it is outvoted
 ///   misses it, too.
 /// - A failed probe changes nothing that is published, and what it showed never becomes a pin.
-/// - An old key stays until probes missed it for its whole grace time. Keys leave only on a probe that
-///   succeeded, so an endpoint that is down loses none, and never all of them. A staged key, announced and
-///   never seen, leaves only by hand.
-/// - Time in which no probe succeeded is no part of a grace time: after a long stop, an outage or a
-///   clock that jumped ahead, the first probe shows one server of a fleet, and the key of the others
-///   was not missed meanwhile.
-/// - Time never runs backwards here: a clock that is less than an hour behind keeps the newest time seen. What is
-///   further ahead was written by a clock that was put right since, and is taken back (``endTimesToCome(at:)``).
+/// - An old key stays until probes have missed it for its whole grace time. Keys leave only on a successful probe,
+///   so an endpoint that is down loses none, and no endpoint loses all. A staged key, announced and never seen,
+///   leaves only by hand.
+/// - Time without a successful probe is not part of a grace time: after a long stop, an outage or a clock
+///   that jumped ahead, the first probe shows one server of a fleet, and says nothing about the others' key.
+/// - Time never runs backwards here: if the clock is less than an hour behind, the newest time seen is kept. Times
+///   further ahead were written by a fast clock that was corrected, and are taken back (``endTimesToCome(at:)``).
 ///
 /// Pure: values in, values out, the time an argument in Unix seconds.
 public struct EndpointKeys: Sendable, Hashable {
-  /// The published keys, the oldest first; of keys first seen in the same second the smaller pin.
+  /// The published keys, the oldest first; keys first seen in the same second are sorted by pin.
   public internal(set) var keys: [KnownKey]
-  /// Keys that were seen and are not published. Those that need more probes are not kept across
-  /// restarts: counting starts again.
+  /// Keys that were seen and are not published yet. Those that only need more probes do not survive a
+  /// restart: counting starts again.
   public internal(set) var candidates: [SPKIPin: CandidateKey] = [:]
   /// The issuers and anchors under which published keys were seen, and when they last were.
   public internal(set) var authorities: [SPKIPin: Int64]
-  /// When a probe last succeeded, in Unix seconds; `nil` before the first since this endpointKeys was read.
+  /// When a probe last succeeded, in Unix seconds; `nil` if none has since this state was read.
   var lastSuccess: Int64?
 
-  /// How many keys can wait at once. More than a fleet has mid-rotation, few enough that a server
-  /// which shows another key each time fills no memory.
+  /// How many keys can wait at once: more than a fleet shows mid-rotation, and few enough that a server
+  /// which shows a new key each time cannot fill memory.
   public static let maximumCandidates = 16
-  /// How many probes follow each other quickly for a key that is held.
+  /// How many probes a held key gets in quick succession.
   static let probesWhileHeld = 12
-  /// For how many seconds a key that is held for a sudden change may turn out to be one of few.
+  /// For how many seconds a key that is held for a mass change may turn out to be one of few changes.
   static let undecided: Int64 = 60
   /// How many authorities are remembered.
   static let maximumAuthorities = 32
-  /// How far two probes may be apart, in seconds, and the time between still count as watched.
+  /// How many seconds may lie between two probes for that time to count as watched.
   static let watchedGap: Int64 = 3600
 
-  /// A endpointKeys of keys that were published before.
+  /// The state of an endpoint with these published keys.
   public init(
     keys: [KnownKey] = [], held: [SPKIPin: CandidateKey] = [:], authorities: [SPKIPin: Int64] = [:]
   ) {
@@ -70,7 +69,7 @@ public struct EndpointKeys: Sendable, Hashable {
     candidates = held
   }
 
-  /// Enters one probe and says what came of it.
+  /// Enters one probe and returns what it led to.
   ///
   /// - Parameter clock: Unix time in seconds.
   public mutating func enter(
@@ -116,8 +115,8 @@ public struct EndpointKeys: Sendable, Hashable {
     return events + deniedAbove(sightings, at: now, context)
   }
 
-  /// Whether a key waits for more probes, so that the next one should come soon. What holds a key may
-  /// be settled by another few probes; a person's decision is not.
+  /// Whether a key waits for more probes, so that the next one should come soon. A few more probes may also
+  /// settle why a key is held, unless it waits for a person.
   public var isWaiting: Bool {
     candidates.values.contains { candidate in
       !candidate.isHeld
@@ -135,9 +134,9 @@ public struct EndpointKeys: Sendable, Hashable {
   /// Whether a key may be about to be withdrawn, so that the next probe should not wait for its turn.
   public var isDoubtful: Bool { keys.contains(where: \.isDoubtful) }
 
-  /// Publishes a key that is not published yet. Its evidence, where it has any, is remembered.
+  /// Publishes a key that is not published yet, and remembers its evidence, if any.
   ///
-  /// - Parameter isUnannounced: whether probes alone speak for it, beside keys that were published before.
+  /// - Parameter isUnannounced: whether only probes support it, beside keys that were published before.
   mutating func publish(_ pin: SPKIPin, at now: Int64, isUnannounced: Bool = false) {
     let candidate = candidates.removeValue(forKey: pin)
     guard !keys.contains(where: { $0.pin == pin }) else { return }
@@ -146,7 +145,7 @@ public struct EndpointKeys: Sendable, Hashable {
       certificateExpires: candidate?.chain.leaf.expiry, isUnannounced: isUnannounced,
       longestGap: candidate?.longestGap ?? 0, shownFor: candidate?.shownFor)
     if let candidate {
-      // A record of a held key does not say where it was seen.
+      // The record of a held key does not say where it was seen.
       let isPlaced = !candidate.paths.isEmpty
       if isPlaced { key.remember(candidate.paths, at: candidate.lastSeen) }
       if !isPlaced { key.paths = [.unknown: candidate.chain.above] }
@@ -159,7 +158,7 @@ public struct EndpointKeys: Sendable, Hashable {
     keys.sorted { ($0.firstSeen, $0.pin) < ($1.firstSeen, $1.pin) }
   }
 
-  /// The denied keys above what is shown, or above a published key where it was last seen.
+  /// The denied keys above the keys shown, or above a published key at its last known places.
   func deniedAbove(_ sightings: [ObservedKey] = [], at now: Int64, _ context: DecisionContext)
     -> [KeyEvent]
   {
@@ -169,9 +168,9 @@ public struct EndpointKeys: Sendable, Hashable {
     }.sorted().map { .deniedAuthoritySeen($0) }
   }
 
-  /// The paths of published keys that their servers have not left.
+  /// The paths of published keys that are still in use.
   ///
-  /// - Parameter denied: keys whose paths do not matter: clients refuse them anyway.
+  /// - Parameter denied: keys whose paths do not matter, because clients refuse them anyway.
   package func pathsInUse(at now: Int64, but denied: Set<SPKIPin> = []) -> [[SPKIPin]] {
     keys.filter { !$0.isLeft(at: now) && !denied.contains($0.pin) }.flatMap(\.paths.values)
   }
@@ -199,12 +198,12 @@ public struct EndpointKeys: Sendable, Hashable {
 }
 
 extension EndpointKeys {
-  /// Takes back times that are still to come: they were written by a clock that was ahead, and was put right.
+  /// Sets times in the future to now: they were written by a fast clock that was corrected since.
   ///
-  /// - Kept, they would be the newest time for as long as that clock was ahead: confirmations would be added up
-  ///   over days, and no key would retire. So whatever is said to have been later was now.
-  /// - Probes that were counted under the other clock confirm nothing: counting starts again. Held keys stay.
-  /// - Times up to ``SteadyTime/tolerance`` ahead are another server's, whose clock differs.
+  /// - If kept, they would remain the newest time until the clock catches up: confirmations would add up
+  ///   over days, and no key would retire.
+  /// - Probes counted under the fast clock confirm nothing: counting starts again. Held keys stay.
+  /// - Times up to ``SteadyTime/tolerance`` ahead are left alone: another server's clock may differ.
   mutating func endTimesToCome(at clock: Int64) {
     let times =
       keys.flatMap { [$0.lastSeen, $0.missedSince ?? $0.lastSeen] } + authorities.values
@@ -244,15 +243,15 @@ extension CandidateKey {
 }
 
 extension EndpointKeys {
-  /// What is kept across restarts: everything but keys that need more probes.
+  /// What is kept across restarts: everything but keys that only need more probes.
   package var kept: EndpointKeys { EndpointKeys(keys: keys, held: held, authorities: authorities) }
 
-  /// Whether anything of it is kept. A record says nothing of a endpointKeys that has nothing to keep.
+  /// Whether there is anything to keep; records leave out endpoints without.
   var hasKept: Bool { !keys.isEmpty || !authorities.isEmpty || !held.isEmpty }
 
-  /// Whether so much happened since `stored` was written that this endpointKeys must be: other keys, or
-  /// times that moved by more than a 24th of the grace time. (Writing every probe would cost a disk
-  /// flush per endpoint and minute for times that nobody acts on within hours.)
+  /// Whether this state must be written over `stored`: its keys differ, or its times moved by more than a
+  /// 24th of the grace time. (Writing every probe would cost a disk flush per endpoint and minute for times
+  /// that matter only after hours.)
   public func isWorthStoring(over stored: EndpointKeys, at now: Int64, rule: ConfirmationRule)
     -> Bool
   {
@@ -271,9 +270,9 @@ extension EndpointKeys {
     }
   }
 
-  /// This endpointKeys after another server wrote `theirs`, both on top of `base`: what either published
-  /// since then is published, what either took away is gone (a CA as well as a key), and keys were seen as late
-  /// as either saw them. Waiting keys stay this server's own.
+  /// This state merged with `theirs`, which another server wrote; both started from `base`. What either has
+  /// published since is published, what either removed is gone (CAs as well as keys), and the later sighting
+  /// counts. Waiting keys stay this server's own.
   public func merging(_ theirs: EndpointKeys, base: EndpointKeys) -> EndpointKeys {
     func has(_ endpointKeys: EndpointKeys, _ pin: SPKIPin) -> Bool {
       endpointKeys.keys.contains { $0.pin == pin }
@@ -292,7 +291,7 @@ extension EndpointKeys {
         continue
       }
       let own = merged.keys[index]
-      // Where neither saw it since, what changed here since then, or else what they say.
+      // If neither has seen it since: this side if it changed since `base`, else the other.
       let before = base.keys.first { $0.pin == key.pin }
       let isOwnNewer =
         own.lastSeen != key.lastSeen
@@ -313,12 +312,12 @@ extension EndpointKeys {
 }
 
 extension KnownKey {
-  /// Its paths, but those of a leaf that is its own anchor.
+  /// Its paths, except those of a leaf that is its own anchor.
   fileprivate var authorityPaths: Set<[SPKIPin]> { Set(paths.values.filter { !$0.isEmpty }) }
 
-  /// This key as two servers know it.
+  /// This key, merged from two servers.
   ///
-  /// - Parameter isNewer: whether this side saw last how it stands.
+  /// - Parameter isNewer: whether this side's view is the newer one.
   fileprivate func united(with theirs: KnownKey, isNewer: Bool) -> KnownKey {
     let newer = isNewer ? self : theirs
     var united = KnownKey(

@@ -2,33 +2,33 @@ import SslPinningRules
 
 /// What a probe led to.
 public enum KeyEvent: Sendable, Hashable {
-  /// The key is published from now on; `isFirst` where the endpoint had none.
+  /// The key is published from now on; `isFirst` if the endpoint had none.
   case published(SPKIPin, isFirst: Bool)
   /// A changed key was seen so many times and waits for more probes.
   case waiting(SPKIPin, probes: Int, needed: Int)
-  /// A key that was seen often enough is held for a person, or for another vantage point.
+  /// A key that was seen often enough is held for a person or for other vantage points.
   case held(SPKIPin, [CandidateKey.HoldReason])
   /// A staged key was seen at the endpoint for the first time.
   case activated(SPKIPin)
   /// The endpoint shows a key that is denied.
   case deniedKeySeen(SPKIPin)
-  /// The validated path of the endpoint has a denied key above the leaf, or had it where it is silent now: clients
-  /// refuse every connection there.
+  /// The endpoint's validated path has a denied key above the leaf, or had one at a place that is silent now:
+  /// clients refuse every connection there.
   case deniedAuthoritySeen(SPKIPin)
   /// A waiting key was not seen again in time and is forgotten.
   case lapsed(SPKIPin)
-  /// A new key that is not counted, or no longer, because too many others wait.
+  /// A new key is not counted, or no longer, because too many others wait.
   case tooManyCandidates(SPKIPin)
-  /// An old key whose grace time is over; it is published no more.
+  /// An old key's grace time is over; it is no longer published.
   case retired(SPKIPin)
-  /// A key that nobody announced was there for a moment and is gone; it is published no more, and not
-  /// denied: if it returns it is confirmed anew.
+  /// An unannounced key was there for a moment and is gone. It is no longer published, but not denied: if it
+  /// returns, it must be confirmed again.
   case withdrawn(SPKIPin)
-  /// A published key is not seen, and cannot leave: a place that showed it does not answer.
+  /// A published key is not seen but cannot leave, because a place that showed it does not answer.
   case undecided(SPKIPin)
   /// The endpoint's chain proves nothing; nothing changes.
   case refused(reason: String, presented: SPKIPin?)
-  /// The endpoint could not be asked; nothing changes.
+  /// The endpoint could not be probed; nothing changes.
   case unreachable(reason: String)
 
   /// The event's name in logs.
@@ -49,7 +49,7 @@ public enum KeyEvent: Sendable, Hashable {
     }
   }
 
-  /// Whether the document says something else afterwards.
+  /// Whether the document changes.
   package var changesDocument: Bool {
     switch self {
     case .published, .retired, .withdrawn: true
@@ -65,7 +65,7 @@ public enum KeyEvent: Sendable, Hashable {
     }
   }
 
-  /// Whether it changes what is known about keys, and so belongs into the history.
+  /// Whether it changes what is known about keys, and so belongs in the history.
   package var isHistoric: Bool {
     switch self {
     case .published, .held, .activated, .retired, .withdrawn, .undecided, .lapsed, .deniedKeySeen,

@@ -23,28 +23,27 @@ public struct KnownKey: Sendable, Hashable {
   public internal(set) var firstSeen: Int64
   /// When it was last seen; for a staged key, when it was announced.
   public var lastSeen: Int64
-  /// For how many seconds it was seen in all: ten minutes at most for two probes in a row that saw it, and a minute
-  /// at most if probes between them missed it.
+  /// For how many seconds it was seen in all. The time between two probes that saw it counts up to ten minutes, or
+  /// up to one minute if probes between them missed it.
   public var shownFor: Int64
-  /// Where it was seen, and when it last was there; of more than ``maximumPlaces`` those where it was last.
+  /// Where it was seen, and when last; at most ``maximumPlaces``, the most recent ones.
   public var seenAt: [Place: Int64] = [:]
   /// The keys above it in the last validated path of each place that showed it, from the issuer to the anchor. A
-  /// place that is silent keeps its path: its users are back with it.
+  /// silent place keeps its path, because its users come back with it.
   public var paths: [Place: [SPKIPin]] = [:]
   /// Since when probes succeed without showing it; its grace time counts from here.
   ///
-  /// Not from ``lastSeen``: while nobody probed (this server was down, or the endpoint was) a key
-  /// was not missed, and retiring it on the first probe afterwards could cut off half of a fleet.
+  /// Not from ``lastSeen``: while the server or the endpoint was down, nobody could miss the key, and
+  /// retiring it on the first probe afterwards could cut off half of a fleet.
   public var missedSince: Int64?
   /// Since when probes cannot tell whether it is gone: it is not seen, and a place that showed it does not
-  /// answer (``ProbeCoverage``). That time is no part of its grace time.
+  /// answer (``ProbeCoverage``). That time is not part of its grace time.
   public var unaskedSince: Int64?
-  /// Until when the certificate that last showed it is valid; `nil` where it was never seen.
+  /// Until when the certificate that last showed it is valid; `nil` if it was never seen.
   public var certificateExpires: Int64?
-  /// Set while the key was announced and never seen.
+  /// Set while the key is announced and has not been seen yet.
   public var staged: Staging?
-  /// Whether probes alone spoke for it, beside keys that were published before: nobody announced it, and
-  /// nobody approved it.
+  /// Whether only probes supported it when it was published beside other keys: nobody announced or approved it.
   public var isUnannounced: Bool
   /// How many probes have missed it since it was last seen.
   public var missedProbes: Int
@@ -70,12 +69,12 @@ public struct KnownKey: Sendable, Hashable {
     self.longestGap = longestGap
   }
 
-  /// The keys of the issuers and of the anchors that it was last seen under.
+  /// The keys of the issuers and anchors under which it was last seen.
   var authorities: Set<SPKIPin> {
     Set(paths.values.flatMap(SeenChain.authorities))
   }
 
-  /// Where the key stands.
+  /// The state of the key.
   public var state: KeyState {
     if staged != nil { return .staged }
     return missedSince == nil ? .active : .retiring
@@ -83,30 +82,30 @@ public struct KnownKey: Sendable, Hashable {
 }
 
 extension KnownKey {
-  /// For how many seconds a key is short-lived that nobody announced. What lasts longer is no middleman's
-  /// moment, and leaves by its grace time.
+  /// An unannounced key that was seen for fewer seconds is short-lived. One that lasts longer is not a middleman's
+  /// brief attack, and leaves after its grace time.
   static let shortLife: Int64 = 3600
-  /// How many probes must miss it before it is withdrawn, at least.
+  /// The fewest probes that must miss it before it is withdrawn.
   static let leastProbesToWithdraw = 30
-  /// How many, at most: whoever shows a key now and then stretches the gaps, and must not keep it for days.
+  /// The most probes that must miss it: an attacker who shows a key now and then stretches the gaps, and must not
+  /// keep it listed for days.
   static let mostProbesToWithdraw = 210
-  /// For how many seconds, at least.
+  /// The fewest seconds for which it must be missed.
   static let timeToWithdraw: Int64 = 600
-  /// For how many times as long as it was there, and for how many times as many probes as ever missed it while it
-  /// was. A server behind a balancer that keeps us at one server for a while, and one that takes every twentieth
-  /// connection, come and go at a pace that they have shown: seven times that is missed once in a thousand
-  /// times (e^-7).
+  /// A key must be missed for this many times as long as it was there, and by this many times as many probes as its
+  /// longest gap had. A server behind a sticky balancer, or one that gets every twentieth connection, comes and goes
+  /// at a pace that it has shown: a gap of seven times that happens once in a thousand times (e^-7).
   static let spansToWithdraw: Int64 = 7
-  /// For how many seconds a probe vouches that found the key again after others had missed it.
+  /// For how many seconds a probe counts that found the key again after others had missed it.
   static let moment: Int64 = 60
-  /// For how many seconds two probes in a row vouch at most: of probes an hour apart, two moments are no hour.
+  /// For how many seconds two probes in a row count at most: two sightings an hour apart do not prove an hour.
   static let stretch: Int64 = 600
-  /// For how long the places that showed it must have answered without it before their silence is no matter.
+  /// For how many seconds the places that showed it must have answered without it before their silence is ignored.
   static let settled: Int64 = 86_400
   /// How many places are remembered.
   static let maximumPlaces = 32
 
-  /// Whether nobody announced it, and it has been there for less than an hour in all.
+  /// Whether it is unannounced and has been there for less than an hour in all.
   var isShortLived: Bool { isUnannounced && shownFor < Self.shortLife }
 
   /// How many probes must miss it before it is withdrawn.
@@ -116,8 +115,8 @@ extension KnownKey {
       max(Self.leastProbesToWithdraw, Int(Self.spansToWithdraw) * (longestGap + 1)))
   }
 
-  /// Whether it was there for a moment and is gone: published by probes alone, seen for less than an hour, and then
-  /// missed for seven times as long as it was there (``isLeft(at:)``).
+  /// Whether it was there briefly and is gone: unannounced, seen for less than an hour, and then missed for seven
+  /// times as long as it was there (``isLeft(at:)``).
   ///
   /// - Parameter now: Unix time in seconds.
   func isPassing(at now: Int64) -> Bool {
@@ -125,8 +124,8 @@ extension KnownKey {
     return now - missedSince >= Self.spansToWithdraw * shownFor
   }
 
-  /// Whether nobody uses it any longer, as far as probes can tell: it was missed for ten minutes, and by
-  /// ``probesToWithdraw``.
+  /// Whether it is no longer in use, as far as probes can tell: it was missed for ten minutes, and by
+  /// ``probesToWithdraw`` probes.
   ///
   /// - Parameter now: Unix time in seconds.
   func isLeft(at now: Int64) -> Bool {
@@ -136,7 +135,7 @@ extension KnownKey {
     return now - missedSince >= Self.timeToWithdraw
   }
 
-  /// Whether clients would believe it, as far as is known: neither it nor a key in each of its paths is denied.
+  /// Whether clients would accept it, as far as is known: it is not denied, and one of its paths has no denied key.
   func isUsable(beside denied: Set<SPKIPin>) -> Bool {
     !denied.contains(pin)
       && (paths.isEmpty || paths.values.contains { denied.isDisjoint(with: $0) })
@@ -147,12 +146,12 @@ extension KnownKey {
     isShortLived && unaskedSince == nil && missedSince != nil && missedProbes < probesToWithdraw
   }
 
-  /// After how many seconds of silence somebody is told that nobody knows whether it is gone.
+  /// After how many seconds without knowing whether it is gone that is reported.
   func patience(_ rule: ConfirmationRule) -> Int64 {
     isShortLived ? Self.timeToWithdraw : rule.grace
   }
 
-  /// Who saw it within the last `window` seconds, by the vantage points' names.
+  /// The vantage points that saw it within the last `window` seconds, by name.
   func vantages(at now: Int64, window: Int64) -> Set<String> {
     Set(seenAt.filter { now - $0.value <= window }.map(\.key.vantage))
   }
@@ -167,7 +166,7 @@ extension KnownKey {
     remember(sighting.paths, at: now)
   }
 
-  /// Remembers where it was seen, and under which keys.
+  /// Remembers where it was seen, and the keys above it there.
   mutating func remember(_ seen: [Place: [SPKIPin]], at now: Int64) {
     for place in seen.keys { seenAt[place] = now }
     paths[.unknown] = nil
@@ -178,7 +177,7 @@ extension KnownKey {
     paths = paths.filter { seenAt[$0.key] != nil }
   }
 
-  /// Forgets the paths of places that the name has no longer and that were last seen before a time.
+  /// Forgets the paths of places that no longer belong to the name and were last seen before a time.
   mutating func forgetPaths(before time: Int64, where isGone: (Place) -> Bool) {
     paths = paths.filter { place, _ in seenAt[place] ?? lastSeen >= time || !isGone(place) }
   }
@@ -186,8 +185,9 @@ extension KnownKey {
   /// Enters that a probe did not show it.
   ///
   /// - Parameters:
-  ///   - isMissed: whether the probe can tell that.
-  ///   - last: when the probe before succeeded: what passed since is no part of the grace time if not.
+  ///   - isMissed: whether the probe can tell that the key is gone.
+  ///   - last: when the previous probe succeeded; if this one cannot tell, the time since is not part of the
+  ///     grace time.
   mutating func miss(_ isMissed: Bool, at now: Int64, since last: Int64) {
     if isMissed || missedSince.map({ now - $0 >= Self.settled }) == true {
       (missedSince, unaskedSince) = (missedSince ?? now, nil)
@@ -198,18 +198,18 @@ extension KnownKey {
     }
   }
 
-  /// For how many seconds a probe vouches that shows a key again.
+  /// For how many seconds a probe counts that shows a key again.
   static func vouched(since last: Int64, missed: Int, at now: Int64) -> Int64 {
     min(max(0, now - last), missed == 0 ? stretch : moment)
   }
 }
 
-/// Where a key of an endpoint stands. *Observed*, *held*, *published* as one of three, *gone*: a key that
-/// is gone stands in the history alone.
+/// The state of an endpoint's key: observed, held, or published in one of three ways. A key that is gone is
+/// only in the history.
 public enum KeyState: String, Sendable, Hashable, CaseIterable {
-  /// Seen, not often enough yet.
+  /// Seen, but not often enough yet.
   case observed
-  /// Confirmed by probes, and waiting for a person or for another vantage point.
+  /// Confirmed by probes, and waiting for a person or for other vantage points.
   case held
   /// Published ahead of its use.
   case staged

@@ -1,10 +1,10 @@
 import SslPinningRules
 
-/// What one probe an endpoint showed: one observation for each vantage point and address.
+/// What one probe of an endpoint showed: one observation for each vantage point and address.
 public struct ProbeResult: Sendable, Hashable {
-  /// In the order in which they were asked for.
+  /// In the order of the request.
   public var observations: [ProbeObservation]
-  /// How long it took; zero where nobody measured.
+  /// How long it took; zero if it was not measured.
   public var duration: Duration = .zero
 
   /// A probe.
@@ -13,28 +13,27 @@ public struct ProbeResult: Sendable, Hashable {
 
 /// What one address of an endpoint showed to one vantage point.
 public struct ProbeObservation: Sendable, Hashable {
-  /// What came of it.
+  /// The result.
   public enum Outcome: Sendable, Hashable {
     /// The chain was valid and the name was right.
     case accepted(SeenChain)
     /// The endpoint answered with a chain that proves nothing: expired, self-signed, from an unknown
-    /// issuer, for another name. `presented` is the leaf's pin where it could be read; it is told and
-    /// never published.
+    /// issuer, for another name. `presented` is the leaf's pin, if readable; it is reported and never
+    /// published.
     case refused(reason: String, presented: SPKIPin?)
-    /// The endpoint could not be asked: no address, no connection, no handshake in time.
+    /// The endpoint could not be probed: no address, no connection, no handshake in time.
     case unreachable(reason: String)
   }
 
   /// The vantage point's name; ``direct`` for this server itself.
   public var vantage: String
-  /// The address that was dialled, with its port; empty where a proxy looked the name up, or where
-  /// there was none.
+  /// The address that was dialled, with its port; empty if a proxy resolved the name, or there was none.
   public var address: String
-  /// What came of it.
+  /// The result.
   public var outcome: Outcome
-  /// Why it is not an accepted one, in a word, for metrics; `nil` where that is not known.
+  /// Why it was not accepted, in a word, for metrics; `nil` if that is not known.
   public var cause: ProbeFailureCause?
-  /// Whether the resolver did not answer in time, and an address that it gave earlier was dialled.
+  /// Whether the resolver did not answer in time, and an address from an earlier answer was dialled.
   public var isRemembered = false
 
   /// The name of the vantage point that is this server itself.
@@ -52,24 +51,24 @@ public struct ProbeObservation: Sendable, Hashable {
   }
 }
 
-/// A validated path, as far as decisions and people need it.
+/// A validated path, reduced to what decisions and people need.
 public struct SeenChain: Sendable, Hashable {
   /// From the leaf to the anchor; never empty.
   public let path: [SeenCertificate]
 
-  /// A chain; the leaf stands apart so that there is one.
+  /// A chain; the leaf is a parameter of its own, so that a chain is never empty.
   public init(leaf: SeenCertificate, above: [SeenCertificate] = []) { path = [leaf] + above }
 
   /// The leaf's certificate.
   public var leaf: SeenCertificate { path[0] }
 
-  /// The key that issued the leaf; `nil` where the leaf itself is the anchor.
+  /// The key that issued the leaf; `nil` if the leaf itself is the anchor.
   public var issuer: SPKIPin? { path.count > 1 ? path[1].pin : nil }
 
-  /// The keys above the leaf, from its issuer to the anchor; none where the leaf is the anchor.
+  /// The keys above the leaf, from its issuer to the anchor; empty if the leaf is the anchor.
   var above: [SPKIPin] { path.dropFirst().map(\.pin) }
 
-  /// The keys of the issuer and of the anchor, for which its CA is known; none where the leaf is the anchor.
+  /// The keys of the issuer and the anchor, by which its CA is known; empty if the leaf is the anchor.
   package var authorities: [SPKIPin] { Self.authorities(of: above) }
 
   /// The issuer and the anchor among the keys above a leaf.
@@ -82,13 +81,13 @@ public struct SeenChain: Sendable, Hashable {
 public struct SeenCertificate: Sendable, Hashable {
   /// The SHA-256 of its SubjectPublicKeyInfo.
   public var pin: SPKIPin
-  /// Its subject and issuer, for people.
+  /// Its subject's name, for people.
   public var subject: String
   /// Its issuer's name, for people.
   public var issuer: String
   /// From when it is valid.
   public var notBefore: Int64
-  /// Until when it is valid; 0 where that is not known.
+  /// Until when it is valid; 0 if that is not known.
   public var notAfter: Int64
 
   /// A certificate.
@@ -103,13 +102,12 @@ public struct SeenCertificate: Sendable, Hashable {
     self.notAfter = notAfter
   }
 
-  /// Until when it is valid, where that is known.
+  /// Until when it is valid; `nil` if that is not known.
   package var expiry: Int64? { notAfter == 0 ? nil : notAfter }
 }
 
 extension ProbeResult {
-  /// From when to when the accepted chains are valid as wholes, in Unix seconds; an end that is not known
-  /// is the last there is.
+  /// When each accepted chain is valid as a whole, in Unix seconds; an unknown end counts as never.
   package var validities: [(from: Int64, to: Int64)] {
     observations.compactMap { observation in
       guard case .accepted(let chain) = observation.outcome else { return nil }
@@ -119,7 +117,7 @@ extension ProbeResult {
     }
   }
 
-  /// One accepted observation of this server itself, of a chain of which no more is known.
+  /// One accepted observation by this server itself, of a chain of which only the leaf's pin is known.
   public static func accepted(_ pin: SPKIPin) -> ProbeResult {
     ProbeResult(observations: [
       ProbeObservation(outcome: .accepted(SeenChain(leaf: SeenCertificate(pin: pin))))
@@ -139,47 +137,47 @@ extension ProbeResult {
   }
 }
 
-/// Probes endpoints. The server's own one connects over TLS; tests script theirs.
+/// Probes endpoints. The server's prober connects over TLS; tests use scripted ones.
 public protocol EndpointProber: Sendable {
   /// Probes once from every vantage point at every address, within the configured time.
   func probe(_ endpoint: WatchedEndpoint) async -> ProbeResult
 }
 
-/// Why a probe did not show a key that can be believed; the label `cause`.
+/// Why a probe showed no trustworthy key; the metrics' label `cause`.
 public enum ProbeFailureCause: String, CaseIterable, Sendable, Hashable {
   /// The name has no address.
   case dns
   /// Nobody listens there.
   case refused
-  /// There is no way there, also from a vantage point.
+  /// There is no route to it, from here or from a vantage point.
   case unreachable
   /// The time was up.
   case timeout
-  /// What answered did not get through a TLS handshake.
+  /// The TLS handshake failed.
   case handshake
-  /// The chain ends in no anchor, or is not valid now.
+  /// The chain does not end in an anchor, or is not valid now.
   case chain
   /// The certificate is for another name.
   case name
-  /// The vantage point itself did not answer, or did not prove itself; the endpoint was never asked.
+  /// The vantage point itself did not answer or prove its identity; the endpoint was never asked.
   case vantage
   /// Vantage points, or addresses, showed different things.
   case disagreement
-  /// This server could not do its part.
+  /// A fault of this server.
   case other
 }
 
-/// Which places a probe got an answer from: whether it can tell that a key is gone, or only that the places
-/// which showed the key could not be asked.
+/// The places from which a probe got an answer. It tells whether a key is gone, or the places that showed it could
+/// merely not be probed.
 ///
 /// - A key is missed if every place that showed it answers, and none shows it. An address that never
 ///   answered never showed a key, so it keeps none listed.
 /// - Only a valid chain for the right name is an answer. A refused chain is as good as silence.
-/// - An address that the name no longer has is answered for by the addresses that its vantage point got.
+/// - If the name no longer has an address, the addresses that its vantage point got answer for it.
 /// - A silent vantage point keeps a key listed only if this server never saw the key itself, or if regions
-///   show different keys. Otherwise whoever cuts a vantage point off would keep his key listed.
-/// - If the resolver was silent and addresses were remembered, nobody knows which addresses the name has:
-///   then what this server asked counts as silent.
+///   show different keys. Otherwise an attacker could keep a key listed by cutting a vantage point off.
+/// - If the resolver was silent and remembered addresses were used, it is unknown which addresses the name has:
+///   then this server itself counts as silent.
 struct ProbeCoverage {
   private let asked: Set<Place>
   private let answered: Set<Place>
@@ -197,8 +195,8 @@ struct ProbeCoverage {
     isUnion = context.isUnion
   }
 
-  /// Whether a key that this probe does not show was missed. A key from an older record, of which nobody
-  /// knows where it was seen, is missed if every place that was asked answered.
+  /// Whether a key that this probe does not show was missed. A key from an older record, which does not say where
+  /// it was seen, is missed if every place that was probed answered.
   func misses(_ key: KnownKey) -> Bool {
     let places = key.seenAt.isEmpty ? asked : Set(key.seenAt.keys)
     let isSeenHere = places.contains { $0.vantage == ProbeObservation.direct }
@@ -209,21 +207,21 @@ struct ProbeCoverage {
     }
   }
 
-  /// Whether an address is none of the name any more: its vantage point answers, and got others.
+  /// Whether an address no longer belongs to the name: its vantage point answers, and got others.
   func isGone(_ place: Place) -> Bool {
     answering.contains(place.vantage) && !asked.contains(place)
   }
 }
 
 extension ProbeObservation {
-  /// Where it was made.
+  /// Where the observation was made.
   var place: Place { Place(vantage: vantage, address: address) }
 
   /// Whether the chain was valid and the name was right.
   var isAccepted: Bool { if case .accepted = outcome { true } else { false } }
 }
 
-/// A place where a key can be seen: one address of an endpoint, asked from one vantage point.
+/// A place where a key can be seen: one address of an endpoint, probed from one vantage point.
 public struct Place: Sendable, Hashable, Comparable {
   /// The vantage point's name; ``ProbeObservation/direct`` for this server itself.
   public let vantage: String
@@ -235,7 +233,7 @@ public struct Place: Sendable, Hashable, Comparable {
     (self.vantage, self.address) = (vantage, address)
   }
 
-  /// Stands for the places of a path of which only an older record, or none, tells where it was seen.
+  /// Stands for the places of a path if no record, or only an older one, says where it was seen.
   static let unknown = Place(vantage: "", address: "")
 
   public static func < (left: Place, right: Place) -> Bool {
@@ -245,6 +243,6 @@ public struct Place: Sendable, Hashable, Comparable {
 
 /// A prober that resolves names.
 package protocol ResolvingProber: EndpointProber {
-  /// Has `tell` called when a host that could not be resolved in time turns out to have addresses.
+  /// Calls `tell` when a host that could not be resolved in time turns out to have addresses.
   func whenFoundLate(_ tell: @escaping @Sendable (_ host: String) -> Void)
 }

@@ -1,6 +1,6 @@
 import SslPinningRules
 
-/// An endpoint whose key is watched.
+/// An endpoint whose keys are watched.
 public struct WatchedEndpoint: Sendable, Hashable {
   /// The name that is looked up, sent as SNI and expected in the certificate.
   public var fqdn: HostName { didSet { id = Self.id(of: self) } }
@@ -15,12 +15,12 @@ public struct WatchedEndpoint: Sendable, Hashable {
   public var interval: Int64?
   /// Who decides about a new key of this endpoint; `nil` means ``TLSConfiguration/approval``.
   public var approval: ApprovalMode?
-  /// Whether each region is shown a key of its own, so that vantage points need not agree.
+  /// Whether each region is shown its own key, so that vantage points need not agree.
   public var isUnion: Bool
-  /// CAs, by their keys, under which a new key of this endpoint needs no person.
+  /// CAs, by their keys, under which a new key of this endpoint needs no approval.
   public var issuers: NamedIssuers
-  /// What tells endpoints of one document apart, in state and in logs: `www.example.com:443`, with
-  /// ` at 127.0.0.1` where an address is set.
+  /// Identifies an endpoint of a document in state and in logs: `www.example.com:443`, with
+  /// ` at 127.0.0.1` if an address is set.
   public private(set) var id = ""
 
   /// An endpoint.
@@ -40,12 +40,11 @@ public struct WatchedEndpoint: Sendable, Hashable {
     self.isUnion = isUnion
     self.issuers = issuers
     self.patterns = patterns ?? Self.standardPatterns(for: fqdn)
-    // Kept: it is asked for with every probe, and is longer in the making than most of what follows.
+    // Stored, because every probe needs it and building it is comparatively slow.
     id = Self.id(of: self)
   }
 
-  /// The apex and `*.`: pinning only the second, as the reference server does, would leave the apex
-  /// itself unpinned.
+  /// The apex and `*.`: pinning only the latter, as the reference server does, would leave the apex unpinned.
   static func standardPatterns(for fqdn: HostName) -> [HostPattern] {
     switch fqdn {
     case .name(let name): [.exact(fqdn), .oneMoreLabel(name)]
@@ -64,16 +63,16 @@ public struct WatchedEndpoint: Sendable, Hashable {
   }
 }
 
-/// CAs that an operator named beforehand: a new key under one of them waits for no person.
+/// CAs that an operator named in the configuration: a new key under one of them needs no approval.
 ///
-/// They are looked for in the validated path above the leaf. A root is worth naming, and better two of
-/// different CAs: an intermediate is exchanged by its CA without notice.
+/// They may stand anywhere in the validated path above the leaf. Name roots, preferably two of different CAs: a
+/// CA replaces intermediates without notice.
 public struct NamedIssuers: Sendable, Hashable {
-  /// As they were written: pins in base64, and names of PEM files.
+  /// As configured: pins in base64, and names of PEM files.
   public let entries: [String]
   /// The SHA-256 of their SubjectPublicKeyInfos.
   public let pins: Set<SPKIPin>
-  /// What speaks against the list, for people.
+  /// Warnings about the list, for people.
   package let doubts: [String]
 
   /// No CA.
@@ -84,9 +83,9 @@ public struct NamedIssuers: Sendable, Hashable {
   }
 }
 
-/// Who decides about a new key that was confirmed.
+/// Who decides about a confirmed new key.
 public enum ApprovalMode: String, Sendable, Hashable, CaseIterable {
-  /// The rules: a confirmed key is published, unless something about it asks for a person.
+  /// The rules: a confirmed key is published unless a rule holds it for a person.
   case automatic = "auto"
   /// A person, for every key after the endpoint's first.
   case manual

@@ -2,24 +2,22 @@ import SslPinningRules
 
 /// Which endpoint is probed next, and when.
 ///
-/// - Never more than ``Settings/limit`` probes are under way, and of those at endpoints that failed
-///   last time never more than ``Settings/failingLimit``: a thousand endpoints that time out keep
-///   nobody waiting who answers.
-/// - Who waited longest comes first, so nobody is passed over for ever. Quick repeats, and what
-///   somebody asked for, come before: there are few of them.
-/// - The first round begins at once and goes as fast as the limit allows, in random order. The second
-///   spreads out: each endpoint's comes after a random part of its pause. From then on every probe comes
-///   up to a tenth of the pause early, never late: the pause is a promise.
+/// - At most ``Settings/limit`` probes run at once, and at most ``Settings/failingLimit`` of them at endpoints
+///   that failed last time: a thousand endpoints that time out do not delay those that answer.
+/// - The endpoint that has waited longest comes first, so none is passed over for ever. Quick repeats and
+///   requested probes come before it; there are few of them.
+/// - The first round starts at once, in random order and as fast as the limit allows. The second spreads out:
+///   each endpoint is probed after a random part of its pause. From then on probes come up to a tenth of the
+///   pause early and never late: the pause is a promise.
 /// - The pause counts from the beginning of a probe.
-/// - An endpoint that fails is probed after its pause, then after twice that, four times, eight
-///   times: at most ten times, and at most ten minutes, but never more often than it would be if it
-///   answered. One answer, and it is back in step.
+/// - A failing endpoint is probed after its pause, then after two, four and eight times that: at most ten
+///   times, and at most ten minutes, but never more often than if it answered. One answer ends the back-off.
 ///
 /// Pure: values in, values out. Times are milliseconds of a clock that never jumps.
 package struct ProbeSchedule: Sendable {
-  /// What holds for all endpoints. Times are milliseconds.
+  /// Settings for all endpoints. Times are milliseconds.
   package struct Settings: Sendable, Hashable {
-    /// The most probes under way.
+    /// The most probes at a time.
     package var limit: Int
     /// The most of them at endpoints that failed last time.
     package var failingLimit: Int
@@ -28,9 +26,9 @@ package struct ProbeSchedule: Sendable {
     /// How soon a probe is repeated while a key may be about to be withdrawn: fast enough that 30 probes fit
     /// into ten minutes.
     package var closeInterval: Int64 = 20_000
-    /// How often in a row, at most; then it waits for its turn again.
+    /// The most quick repeats in a row; then the endpoint waits for its turn again.
     package var quickRepeats: Int
-    /// How long a pause becomes for an endpoint that fails, unless its own is longer.
+    /// The longest pause of a failing endpoint, unless its own is longer.
     package var longestBackOff: Int64
 
     package init(
@@ -45,10 +43,10 @@ package struct ProbeSchedule: Sendable {
     }
   }
 
-  /// A probe that is under way.
+  /// A running probe.
   package struct Turn: Sendable, Hashable {
     package let id: String
-    /// Another one for each probe.
+    /// Unique for each probe.
     package let number: UInt64
   }
 
@@ -56,15 +54,15 @@ package struct ProbeSchedule: Sendable {
     var pause: Int64
     var isPaused: Bool
     var line = ProbeQueues.Line.usual
-    /// The place in a line that counts; nil while under way, or while nothing is planned.
+    /// Its current place in a line; nil while its probe runs, or nothing is planned.
     var ticket: UInt64?
-    /// When the present probe began, or the last one.
+    /// When the current or last probe began.
     var started: Int64?
-    /// The number of the probe under way.
+    /// The number of the running probe.
     var turn: UInt64?
-    /// Whether that counts among those at failing endpoints.
+    /// Whether the running probe counts towards `failingLimit`.
     var isCountedAsFailing = false
-    /// Somebody asked for another probe while one was under way.
+    /// Whether another probe was requested while one was running.
     var isAskedFor = false
     var probes = 0
     var failures = 0
@@ -77,7 +75,7 @@ package struct ProbeSchedule: Sendable {
   private var lines = ProbeQueues()
   private var lastTicket: UInt64 = 0
   private var failingUnderWay = 0
-  /// How many probes are under way.
+  /// How many probes are running.
   package private(set) var underWay = 0
   /// How many probes have begun: the number of the last one.
   package private(set) var lastTurn: UInt64 = 0
@@ -90,14 +88,14 @@ package struct ProbeSchedule: Sendable {
     self.random = random
   }
 
-  /// The endpoints that it knows.
+  /// The ids of all known endpoints.
   package var ids: [String] { Array(entries.keys) }
 
-  /// Adds an endpoint, which is due at once, or changes what is known of it.
+  /// Adds an endpoint, due at once, or changes the settings of a known one.
   ///
   /// - Parameters:
   ///   - pause: milliseconds from the beginning of a probe to the next.
-  ///   - isPaused: whether it is probed only where somebody asks for it.
+  ///   - isPaused: whether it is probed only on request.
   package mutating func set(_ id: String, pause: Int64, isPaused: Bool = false, at now: Int64) {
     guard let before = entries[id] else {
       entries[id] = Entry(pause: pause, isPaused: isPaused)
@@ -107,7 +105,7 @@ package struct ProbeSchedule: Sendable {
     guard before.pause != pause || before.isPaused != isPaused else { return }
     entries[id]?.pause = pause
     entries[id]?.isPaused = isPaused
-    // A probe under way, or about to be made out of turn, is let be; its end sees to the rest.
+    // Leave a running or urgent probe alone; `finish` reschedules it.
     guard before.turn == nil, before.ticket == nil || before.line != .urgent else { return }
     if isPaused {
       entries[id]?.ticket = nil
@@ -118,19 +116,19 @@ package struct ProbeSchedule: Sendable {
     }
   }
 
-  /// Forgets an endpoint. What a probe under way comes to is ignored.
+  /// Forgets an endpoint. The result of a running probe will be ignored.
   package mutating func remove(_ id: String) {
     guard let entry = entries.removeValue(forKey: id), entry.turn != nil else { return }
     leave(entry)
   }
 
-  /// Makes an endpoint due at once, before all others; where a probe is under way, after it.
+  /// Makes an endpoint due before all others, at once or after its running probe.
   package mutating func probeNow(_ id: String, at now: Int64) {
     guard let entry = entries[id] else { return }
     if entry.turn != nil { entries[id]?.isAskedFor = true } else { plan(id, .urgent, at: now) }
   }
 
-  /// Takes the next endpoint that is due; its probe is under way until ``finish(_:_:at:)``.
+  /// Takes the next endpoint that is due; its probe runs until ``finish(_:_:at:)``.
   package mutating func next(at now: Int64) -> Turn? {
     guard underWay < settings.limit, let place = takePlace(at: now) else { return nil }
     lastTurn += 1
@@ -144,8 +142,8 @@ package struct ProbeSchedule: Sendable {
     return Turn(id: place.id, number: lastTurn)
   }
 
-  /// When ``next(at:)`` has something to give, unless something changes before; `nil` while the limit
-  /// is reached or nothing is planned.
+  /// When ``next(at:)`` will have a result, unless something changes before; `nil` while the limit is
+  /// reached or nothing is planned.
   package mutating func nextDue() -> Int64? {
     guard underWay < settings.limit else { return nil }
     dropStale()
@@ -153,12 +151,12 @@ package struct ProbeSchedule: Sendable {
     return [lines.urgent.first, lines.usual.first, failing].compactMap { $0?.due }.min()
   }
 
-  /// Whether what comes of this probe is still wanted.
+  /// Whether the result of this probe is still wanted.
   package func isUnderWay(_ turn: Turn) -> Bool { entries[turn.id]?.turn == turn.number }
 
-  /// Enters what a probe came to.
+  /// Enters the result of a probe.
   ///
-  /// - Returns: whether nothing is left to confirm: the next probe is not a quick repeat.
+  /// - Returns: whether nothing is left to confirm, so that the next probe is not a quick repeat.
   @discardableResult
   package mutating func finish(_ turn: Turn, _ outcome: NextProbe, at now: Int64) -> Bool {
     let id = turn.id
@@ -184,7 +182,7 @@ package struct ProbeSchedule: Sendable {
     return !isQuick
   }
 
-  /// Gives up the probes under way, and makes those endpoints due again.
+  /// Gives up the running probes, and makes their endpoints due again.
   package mutating func abandon(at now: Int64) {
     for (id, entry) in entries where entry.turn != nil {
       leave(entry)
@@ -194,7 +192,7 @@ package struct ProbeSchedule: Sendable {
     }
   }
 
-  /// Plans the look after the pause, at most `longest`.
+  /// Plans the next probe after the pause, or after `longest` if that is shorter.
   private mutating func planTurn(_ id: String, at now: Int64, pause longest: Int64 = .max) {
     guard let entry = entries[id] else { return }
     let pause = Double(min(pauseAfterFailures(entry), longest))
@@ -215,7 +213,7 @@ package struct ProbeSchedule: Sendable {
     entries[id]?.line = line
     lines.insert(
       ProbeQueues.Place(due: due, order: random.next(), ticket: lastTicket, id: id), in: line)
-    // Places that no longer count are passed over when they come up; here, before they are too many.
+    // Stale places are skipped when they come up; remove them here before there are too many.
     if lines.count > 2 * entries.count + 64 {
       lines.filter { [entries] in entries[$0.id]?.ticket == $0.ticket }
     }
@@ -226,7 +224,7 @@ package struct ProbeSchedule: Sendable {
     if entry.isCountedAsFailing { failingUnderWay -= 1 }
   }
 
-  /// Takes the place of whoever is next, if it is due.
+  /// Takes the next place, if it is due.
   private mutating func takePlace(at now: Int64) -> ProbeQueues.Place? {
     dropStale()
     if let due = lines.urgent.first?.due, due <= now { return lines.urgent.popFirst() }
@@ -236,43 +234,42 @@ package struct ProbeSchedule: Sendable {
     return usual <= failing ? lines.usual.popFirst() : lines.failing.popFirst()
   }
 
-  /// Whether another probe a failing endpoint may be made.
+  /// Whether another failing endpoint may be probed.
   private var isOpenToFailing: Bool { failingUnderWay < settings.failingLimit }
 
-  /// Takes places that no longer count from the heads of the lines.
+  /// Removes stale places from the heads of the lines.
   private mutating func dropStale() {
     lines.dropFirst { [entries] in entries[$0.id]?.ticket != $0.ticket }
   }
 }
 
 extension ProbeSchedule {
-  /// How many places it holds, those that no longer count included.
+  /// How many places there are, stale ones included.
   var places: Int { lines.count }
 }
 
-/// When an endpoint is probed again, as far as the decisions about its keys care.
+/// When the decisions about an endpoint's keys want its next probe.
 package enum NextProbe: Sendable, Hashable {
   /// After ``TLSConfiguration/confirmationInterval``: something waits for confirmation.
   case soon
   /// After ``ProbeSchedule/Settings/closeInterval``: a key may be about to be withdrawn.
   case closely
-  /// When its interval is over.
+  /// After its normal interval.
   case onSchedule
-  /// Later, and later each time: it did not answer.
+  /// With back-off: it did not answer.
   case failed
-  /// Not again: it is watched no more.
+  /// Not again: it is no longer watched.
   case never
 }
 
 /// Takes in what probes of one endpoint show.
 package protocol ProbeReceiver: Sendable {
-  /// Enters one probe. By its return everything that the probe changed is published, or kept for the
-  /// next attempt.
+  /// Enters one probe. On return, everything that it changed is published, or kept for the next attempt.
   func enter(_ probe: ProbeResult) async -> NextProbe
 }
 
 extension ProbeResult {
-  /// Whether anybody answered at all.
+  /// Whether any place answered.
   package var isAnswered: Bool {
     observations.contains {
       if case .unreachable = $0.outcome { false } else { true }
@@ -280,9 +277,9 @@ extension ProbeResult {
   }
 }
 
-/// Where endpoints wait for their next probe.
+/// The queues in which endpoints wait for their next probe.
 struct ProbeQueues: Sendable {
-  /// One of the lines.
+  /// One of the queues.
   enum Line: Sendable {
     /// Before all others.
     case urgent
@@ -294,9 +291,9 @@ struct ProbeQueues: Sendable {
   /// An endpoint's place in a line.
   struct Place: Comparable, Sendable {
     let due: Int64
-    /// Random, so that those which are due at once come in no order of their own.
+    /// Random, so that endpoints that are due at once come in no particular order.
     let order: UInt64
-    /// Tells whether it still counts: an endpoint has one place that does, and older ones.
+    /// Tells whether the place still counts: an endpoint has one current place, and maybe stale ones.
     let ticket: UInt64
     let id: String
 
@@ -319,14 +316,14 @@ struct ProbeQueues: Sendable {
     }
   }
 
-  /// Keeps the places that `isIncluded` says.
+  /// Keeps only the places for which `isIncluded` is true.
   mutating func filter(_ isIncluded: (Place) -> Bool) {
     urgent.filter(isIncluded)
     usual.filter(isIncluded)
     failing.filter(isIncluded)
   }
 
-  /// Takes the first places of each line out for as long as `isStale` says so.
+  /// Removes places from the head of each line while `isStale` is true.
   mutating func dropFirst(while isStale: (Place) -> Bool) {
     while let place = urgent.first, isStale(place) { _ = urgent.popFirst() }
     while let place = usual.first, isStale(place) { _ = usual.popFirst() }

@@ -63,7 +63,7 @@ public struct Certificate: Sendable, Hashable {
   /// The issuer as one line (RFC 2253), for people; never compare by it.
   public var issuer: String { nameText(X509_get_issuer_name) }
 
-  /// The validity in Unix seconds; nil when the certificate holds a date nobody can read.
+  /// The validity in Unix seconds; nil if a date cannot be read.
   public var validity: Validity? {
     guard let x509 = try? Self.parse(der),
       let from = Self.seconds(X509_get0_notBefore(x509.pointer)),
@@ -111,8 +111,8 @@ private let nameFlags =
   | UInt(XN_FLAG_SEP_COMMA_PLUS | XN_FLAG_DN_REV | XN_FLAG_FN_SN)
 
 extension Certificate {
-  /// Whether the certificate may sign others, as OpenSSL reads basicConstraints and, where there is
-  /// none, the older signs of an authority. For showing; a validator judges for itself.
+  /// Whether the certificate may sign others, as OpenSSL reads basicConstraints or, without that extension,
+  /// the older marks of an authority. For display only: validators decide for themselves.
   public var isAuthority: Bool {
     guard let x509 = try? parsed() else { return false }
     let answer = X509_check_ca(x509.pointer)
@@ -120,7 +120,7 @@ extension Certificate {
     return answer > 0
   }
 
-  /// Whether it is for a host, by its subjectAltName alone.
+  /// Whether its subjectAltName covers a host; the common name does not count.
   package func isFor(_ host: HostName) -> Bool {
     guard let x509 = try? parsed() else { return false }
     defer { OpenSSLErrors.clear() }
@@ -132,11 +132,11 @@ extension Certificate {
 public enum CertificateError: Error, Equatable, Sendable {
   /// The text holds no PEM block of the wanted kind (`CERTIFICATE`, `PRIVATE KEY`).
   case noPEM(of: String)
-  /// The bytes are not what they should be; `what` names it, `reason` is OpenSSL's.
+  /// The bytes are not what was expected; `what` names that, `reason` is OpenSSL's.
   case malformed(what: String, reason: String)
   /// A subjectAltName that is neither a DNS name in ASCII nor an IP address.
   case invalidName(String)
-  /// A certificate for nothing: a server certificate needs one name at least.
+  /// No names: a server certificate needs at least one.
   case noNames
   /// An RSA size outside 1024…8192 bits.
   case keySize(Int)
@@ -167,13 +167,13 @@ extension CertificateError: CustomStringConvertible {
 
 extension CertificateError: ExplainedError {}
 
-/// OpenSSL's error queue. It belongs to the calling thread and outlives the call that failed, so
-/// it is cleared before a call whose outcome is read from it and drained after a failure.
+/// OpenSSL's error queue. It belongs to the calling thread and outlives the failed call, so clear it
+/// before a call whose outcome is read from it, and drain it after a failure.
 package enum OpenSSLErrors {
   /// Forgets what earlier calls on this thread left behind.
   package static func clear() { ERR_clear_error() }
 
-  /// The oldest reason in the queue, which is the cause; the rest is OpenSSL's way up the stack.
+  /// The oldest reason in the queue, which is the cause; later ones come from OpenSSL's callers of it.
   package static func drain() -> String {
     let code = ERR_get_error()
     ERR_clear_error()

@@ -1,10 +1,10 @@
 import CSslPinningOpenSSL
 import SslPinningRules
 
-/// A small private certificate authority: a key, its certificate and the way up to its root.
+/// A small private certificate authority: a key, its certificate and the chain up to its root.
 ///
-/// Made for tests, the demo and servers of one's own. It keeps no database and revokes nothing.
-/// Hazard: whoever holds the key can be any server to every client that trusts `root`.
+/// For tests, the demo and private servers. It keeps no database and revokes nothing.
+/// Hazard: whoever holds the key can impersonate any server to every client that trusts `root`.
 public struct CertificateAuthority: Sendable {
   /// The certificate that goes with `key`.
   public let certificate: Certificate
@@ -36,7 +36,7 @@ public struct CertificateAuthority: Sendable {
   /// An authority read back from its files.
   ///
   /// - Parameter chain: its own certificate first, its root last.
-  /// - Throws: `malformed` when the key is not the first certificate's.
+  /// - Throws: `malformed` if the key does not match the first certificate.
   public init(chain: [Certificate], key: PrivateKey) throws(CertificateError) {
     guard let first = chain.first else { throw .noPEM(of: "CERTIFICATE") }
     try key.requireMatch(first)
@@ -52,7 +52,7 @@ public struct CertificateAuthority: Sendable {
   /// An authority below this one.
   ///
   /// The same `key` under two authorities is a cross-signed intermediate.
-  /// - Parameter pathLength: how many more authorities may stand below it; nil sets no limit.
+  /// - Parameter pathLength: how many more authorities may follow below it; nil sets no limit.
   public func issueIntermediate(
     name: String, key: PrivateKey, validity: Validity = .daysFromNow(1825), pathLength: Int? = nil
   ) throws(CertificateError) -> CertificateAuthority {
@@ -71,8 +71,8 @@ public struct CertificateAuthority: Sendable {
       name: name, key: .generate(algorithm), validity: validity, pathLength: pathLength)
   }
 
-  /// A server certificate for `key`. Issuing again with the key of an identity renews it: other
-  /// certificate, same pin.
+  /// A server certificate for `key`. Issuing again for the same key is a renewal: a new certificate
+  /// with the same pin.
   ///
   /// - Parameter names: DNS names and IP addresses, see `SubjectName`.
   /// - Throws: `noNames`, `invalidName`, `validity`.
@@ -93,20 +93,20 @@ public struct CertificateAuthority: Sendable {
   }
 }
 
-/// A certificate request (PKCS #10, RFC 2986) whose own signature is good: whoever made it has the
-/// private key.
+/// A certificate request (PKCS #10, RFC 2986) with a valid signature of its own, which proves that
+/// its maker has the private key.
 ///
 ///     CertificationRequest ::= SEQUENCE { certificationRequestInfo, signatureAlgorithm, signature }
 ///     CertificationRequestInfo ::= SEQUENCE { version INTEGER, subject Name,
 ///       subjectPKInfo SEQUENCE   <- sliced, header included
 ///       … }                                                                   (RFC 2986 §4)
 public struct CertificateRequest: Sendable, Hashable {
-  /// The SubjectPublicKeyInfo as the bytes stand: it will stand so in the certificate.
+  /// The SubjectPublicKeyInfo, byte for byte; the certificate will carry the same bytes.
   public let publicKeyDER: [UInt8]
 
   /// Reads a request; bytes after its end are refused.
   ///
-  /// - Throws: ``CertificateError/malformed(what:reason:)``, a signature that is not good included.
+  /// - Throws: ``CertificateError/malformed(what:reason:)``, also for a bad signature.
   public init(der: [UInt8]) throws(CertificateError) {
     OpenSSLErrors.clear()
     let (request, rest) = der.withUnsafeBufferPointer { buffer in
@@ -131,9 +131,8 @@ public struct CertificateRequest: Sendable, Hashable {
     }
   }
 
-  /// Whether bytes have the fields of a request and of nothing else, its signature good or not: whatever
-  /// is wrong with them is wrong with a request. A certificate has another SEQUENCE where the
-  /// attributes stand, `[0]`.
+  /// Whether bytes have the fields of a request, whatever its signature, so that errors can speak of a
+  /// request. A certificate does not pass: it has a SEQUENCE in place of the attributes, `[0]`.
   public static func hasForm(of der: [UInt8]) -> Bool {
     (try? fields(of: der).next) == .explicit0
   }
@@ -142,7 +141,7 @@ public struct CertificateRequest: Sendable, Hashable {
     [UInt8](try fields(of: der).key.whole)
   }
 
-  /// The key, and what stands behind it.
+  /// The key, and what follows it.
   private static func fields(
     of der: [UInt8]
   ) throws(CertificateSyntaxError) -> (key: DERReader.Element, next: DERReader.Tag?) {

@@ -1,7 +1,7 @@
 import CSslPinningOpenSSL
 import Foundation
 
-/// What a new certificate says; signing it makes a `Certificate`.
+/// The contents of a new certificate; signing them makes a `Certificate`.
 ///
 /// - Serial numbers are 127 random bits, positive and never zero (RFC 5280 section 4.1.2.2).
 /// - Every certificate carries subjectKeyIdentifier and authorityKeyIdentifier, so that path
@@ -115,8 +115,7 @@ struct CertificateTemplate {
   }
 }
 
-/// One name a server certificate is good for: an entry of subjectAltName (RFC 5280 section
-/// 4.2.1.6).
+/// One name that a server certificate covers: an entry of subjectAltName (RFC 5280 section 4.2.1.6).
 ///
 /// - A DNS name is ASCII letters, digits, `-` and `_` in labels of 1…63 bytes, at most 253 bytes,
 ///   with `*` only as the whole first label. Nothing else reaches OpenSSL's extension syntax, in
@@ -167,7 +166,7 @@ public enum SubjectName: Sendable, Hashable {
       if index == 0, labels.count > 1, label.elementsEqual([UInt8(ascii: "*")]) { continue }
       guard (1...63).contains(label.count), label.allSatisfy(isNameByte) else { return false }
     }
-    // A last label of digits only is an address somebody mistyped, never a name (RFC 3696).
+    // A last label of digits only is a mistyped address, never a name (RFC 3696).
     return labels.last?.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } == false
   }
 
@@ -197,7 +196,7 @@ public struct Validity: Sendable, Hashable {
     Validity(notBefore: now - 3600, notAfter: now + Int64(days) * 86_400)
   }
 
-  /// `days(_:from:)` at this machine's clock.
+  /// `days(_:from:)` by this machine's clock.
   public static func daysFromNow(_ days: Int) -> Validity {
     .days(days, from: Int64(Date().timeIntervalSince1970))
   }
@@ -205,8 +204,7 @@ public struct Validity: Sendable, Hashable {
 
 /// IP addresses as text.
 ///
-/// Strict forms only (`inet_pton`): `127.1`, `0x7f000001` and zone suffixes are names to resolve or
-/// mistakes, never addresses.
+/// Strict forms only (`inet_pton`): `127.1`, `0x7f000001` and zone suffixes are never addresses.
 package enum NumericAddress {
   /// The canonical dotted form, or nil when the text is no IPv4 address.
   package static func canonicalIPv4(_ text: String) -> String? { canonical(text, AF_INET) }
@@ -218,7 +216,7 @@ package enum NumericAddress {
   static func canonical(_ text: String) -> String? { canonicalIPv4(text) ?? canonicalIPv6(text) }
 
   private static func canonical(_ text: String, _ family: Int32) -> String? {
-    // inet_pton reads to the first NUL; what follows one must not be lost.
+    // inet_pton stops at the first NUL and would ignore what follows.
     guard !text.utf8.contains(0) else { return nil }
     var address = [UInt8](repeating: 0, count: 16)
     guard inet_pton(family, text, &address) == 1 else { return nil }

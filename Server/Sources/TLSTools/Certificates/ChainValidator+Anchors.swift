@@ -1,16 +1,16 @@
 import SslPinningPlatform
 import SslPinningRules
 
-/// The server judges chains by the clients' own validator, so that what it publishes as trusted is trusted there.
+/// The server validates chains with the clients' own validator, so that clients trust what it publishes.
 extension ChainValidator {
-  /// Trusts these certificates alone. Empty means closed: without an anchor no chain is valid.
+  /// Trusts these certificates alone. Without any, no chain is valid.
   ///
-  /// - Throws: `malformed` if the key of one cannot be read.
+  /// - Throws: `malformed` if a certificate's key cannot be read.
   public init(anchors certificates: [Certificate]) throws(CertificateError) {
     try self.init(certificates, includingSystem: false)
   }
 
-  /// Trusts every certificate of a PEM text, or one in DER.
+  /// Trusts every certificate in a PEM text, or a single one in DER.
   ///
   /// - Throws: `noPEM`, `malformed`.
   public init(anchorsIn bytes: [UInt8]) throws(CertificateError) {
@@ -21,16 +21,16 @@ extension ChainValidator {
         : try Certificate.certificates(inPEM: String(decoding: bytes, as: UTF8.self)))
   }
 
-  /// The system's trust store as it is now, from where the pinned clients take it: a process that runs for months
-  /// makes a new value now and then. A system without anchors trusts nothing, which the verdicts say.
+  /// The system's trust store as it is now, read from where pinned clients read it. A process that runs for months
+  /// should make a new value now and then. Without system anchors no chain is valid, and the verdicts say so.
   public static func system() throws(CertificateError) -> ChainValidator {
     try ChainValidator([], includingSystem: true)
   }
 
-  /// Whether a client without pins would believe these certificates for a host: a valid path leads from the
-  /// first of them to an anchor, and it has the host's name.
+  /// Whether a client without pins would accept these certificates for a host: a valid path leads from the
+  /// first of them to an anchor, and the first covers the host's name.
   ///
-  /// Hazard: it does not say that anybody holds the key. Whoever has seen a chain can show it about.
+  /// Hazard: this does not prove that anybody holds the key. Anyone who has seen a chain can replay it.
   ///
   /// - Parameters:
   ///   - certificates: in DER, the leaf first.

@@ -78,8 +78,8 @@ public struct PrivateKey: Sendable {
     }
   }
 
-  /// The public half as SubjectPublicKeyInfo in DER (RFC 5280 section 4.1.2.7), as it will stand
-  /// in every certificate issued for this key.
+  /// The public half as SubjectPublicKeyInfo in DER (RFC 5280 section 4.1.2.7), as every certificate
+  /// for this key carries it.
   public var publicKeyDER: [UInt8] {
     get throws(CertificateError) {
       var bytes: UnsafeMutablePointer<UInt8>?
@@ -108,31 +108,30 @@ public struct PrivateKey: Sendable {
 
   /// Writes the PEM to a file that only its owner can read (mode 0600 from the first moment).
   ///
-  /// An existing file is never overwritten, unless `replacing`: then readers see the old file or
-  /// the new one, nothing in between.
+  /// An existing file is never overwritten, unless `replacing`: then it is swapped atomically.
   public func write(to file: URL, replacing: Bool = false) throws(CertificateError) {
     try PEMFile.write(try pem, to: file, mode: 0o600, replacing: replacing)
   }
 }
 
-/// Answers OpenSSL's question for a pass phrase with none; its default would ask at the terminal.
+/// Gives OpenSSL no pass phrase; its default would ask at the terminal.
 private func refusePassphrase(
   _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
 ) -> Int32 { -1 }
 
-/// Signing, in the one way that the type of the key fixes (``SignatureAlgorithm``).
+/// Signing, with the one algorithm that the type of the key allows (``SignatureAlgorithm``).
 extension PrivateKey {
-  /// The sizes of RSA keys that clients take, in bits.
+  /// The sizes of RSA keys that clients accept, in bits.
   static let signingBits = 1024...8192
 
-  /// What OpenSSL calls the type, such as `EC`.
+  /// OpenSSL's name of the type, such as `EC`.
   var typeName: String {
     EVP_PKEY_get0_type_name(handle.pointer).map { String(cString: $0) } ?? "unknown"
   }
 
   /// How the key signs.
   ///
-  /// - Throws: ``SigningKeyError`` for a key that no client would verify a signature of.
+  /// - Throws: ``SigningKeyError`` for a key whose signatures no client would verify.
   var signatureAlgorithm: SignatureAlgorithm {
     get throws(SigningKeyError) {
       let pointer = handle.pointer
@@ -161,9 +160,9 @@ extension PrivateKey {
     return String(decoding: name.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
-  /// The signature over `message`, as ``SignatureAlgorithm`` says that it looks.
+  /// The signature over `message`, in the form that ``SignatureAlgorithm`` describes.
   ///
-  /// - Throws: ``SigningKeyError``; ``SigningKeyError/malformed(_:)`` where the key does not add up.
+  /// - Throws: ``SigningKeyError``; ``SigningKeyError/malformed(_:)`` if the key is inconsistent.
   func sign(_ message: [UInt8]) throws(SigningKeyError) -> [UInt8] {
     let digest =
       switch try signatureAlgorithm {
@@ -189,9 +188,8 @@ extension PrivateKey {
 
 /// Files that hold PEM text.
 ///
-/// - A file gets its mode when it is created, never afterwards: between `open` and `chmod` another
-///   user could read the key.
-/// - An existing file is not overwritten unless asked, and then swapped in one step.
+/// - A file gets its mode when it is created: between `open` and `chmod` another user could read the key.
+/// - An existing file is not overwritten unless asked, and then swapped atomically.
 enum PEMFile {
   static func write(
     _ text: String, to file: URL, mode: mode_t, replacing: Bool
@@ -208,8 +206,8 @@ enum PEMFile {
   }
 
   /// - Parameters:
-  ///   - directory: an open directory that a relative path is in.
-  ///   - owner: who gets the file before anything is in it; `nil` for whoever makes it.
+  ///   - directory: an open directory, to which a relative path is relative.
+  ///   - owner: gets the file before anything is written to it; `nil`: the user of this process.
   static func create(
     _ path: String, mode: mode_t, text: String, in directory: Int32 = AT_FDCWD,
     for owner: (user: uid_t, group: gid_t)? = nil
@@ -243,7 +241,7 @@ enum PEMFile {
 public enum SigningKeyError: Error, Equatable, Sendable {
   /// No PEM block of a key in the text.
   case noKey
-  /// The key is under a pass phrase.
+  /// The key is encrypted with a pass phrase.
   case encrypted
   /// A public key where the private one is needed.
   case publicKey
@@ -257,7 +255,7 @@ public enum SigningKeyError: Error, Equatable, Sendable {
   case tooSmall(bits: Int)
   /// An RSA key with more bits than clients accept.
   case tooLarge(bits: Int)
-  /// A key block that cannot be read or used; the reason is OpenSSL's.
+  /// The key block cannot be read or used; the reason is OpenSSL's.
   case malformed(String)
   /// Clients would not read the public half: a compressed point, for example.
   case unreadableByClients

@@ -1,11 +1,10 @@
 import CSslPinningOpenSSL
 import Foundation
 
-/// What a TLS server shows and proves: its certificate, the authorities between it and the root,
-/// and the private key.
+/// What a TLS server needs to prove who it is: its certificate, the intermediates and the private key.
 public struct ServerIdentity: Sendable {
   public let leaf: Certificate
-  /// The leaf's issuer first; the root is not among them (a client has it or does not trust it).
+  /// The leaf's issuer first, without the root: a client has the root or does not trust it.
   public let intermediates: [Certificate]
   public let key: PrivateKey
 
@@ -18,14 +17,14 @@ public struct ServerIdentity: Sendable {
   /// An identity read back from its files.
   ///
   /// - Parameter certificates: the leaf first, as a server sends them.
-  /// - Throws: `malformed` when the key is not the leaf's.
+  /// - Throws: `malformed` if the key does not match the leaf.
   public init(certificates: [Certificate], key: PrivateKey) throws(CertificateError) {
     guard let leaf = certificates.first else { throw .noPEM(of: "CERTIFICATE") }
     try key.requireMatch(leaf)
     self.init(leaf: leaf, intermediates: Array(certificates.dropFirst()), key: key)
   }
 
-  /// A certificate nobody vouches for, signed by its own key.
+  /// A self-signed certificate.
   public static func selfSigned(
     names: [String], key: PrivateKey, validity: Validity = .daysFromNow(90)
   ) throws(CertificateError) -> ServerIdentity {
@@ -34,7 +33,7 @@ public struct ServerIdentity: Sendable {
     return ServerIdentity(leaf: leaf, intermediates: [], key: key)
   }
 
-  /// A certificate nobody vouches for, with a new key.
+  /// A self-signed certificate with a new key.
   public static func selfSigned(
     names: [String], algorithm: PrivateKey.Algorithm = .p256,
     validity: Validity = .daysFromNow(90)
@@ -42,7 +41,7 @@ public struct ServerIdentity: Sendable {
     try selfSigned(names: names, key: .generate(algorithm), validity: validity)
   }
 
-  /// Leaf and intermediates in the order a server's configuration wants them.
+  /// Leaf and intermediates, in the order that server configurations expect.
   public var certificateChainPEM: String {
     ([leaf] + intermediates).map(\.pem).joined()
   }
@@ -67,8 +66,8 @@ public struct ServerIdentity: Sendable {
 
   /// Writes `<name>.pem` and `<name>.key` into an existing directory.
   ///
-  /// - Parameter replacing: swap files that exist; otherwise they are an error. The key goes first,
-  ///   so a server that reloads between the two steps fails to load and keeps running as it was.
+  /// - Parameter replacing: replace existing files, which are an error otherwise. The key is replaced
+  ///   first: a server that reloads between the two steps fails to load and keeps its old identity.
   public func write(
     to directory: URL, name: String, replacing: Bool = false
   ) throws(CertificateError) -> Files {
@@ -104,7 +103,7 @@ extension PrivateKey {
   }
 }
 
-/// An identity parsed for OpenSSL; parsing takes longer than the signature of a handshake.
+/// An identity parsed for OpenSSL once, because parsing takes longer than signing a handshake.
 package final class LoadedIdentity: @unchecked Sendable {
   package let certificates: [Certificate]
   private let key: PrivateKey

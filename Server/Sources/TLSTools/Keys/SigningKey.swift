@@ -1,14 +1,14 @@
 import CSslPinningOpenSSL
 import Foundation
 
-/// The private key that registries of format 1 are signed with: RSA, PKCS#1 v1.5, SHA-512 (RFC 8017
-/// §8.2.1). That is RS512 of key sets too, so the same key can sign statements: ``trustKey``.
+/// The private key that signs registries of format 1: RSA, PKCS#1 v1.5, SHA-512 (RFC 8017 §8.2.1).
+/// Key sets call that RS512, so the same key can also sign statements: ``trustKey``.
 ///
-/// Reads what ``TrustSigningKey`` reads, and refuses what is not RSA.
+/// Reads the formats that ``TrustSigningKey`` reads, and refuses any key but RSA.
 public struct SigningKey: Sendable {
-  /// The shortest modulus that signs, in bits: clients refuse shorter ones.
+  /// The shortest modulus, in bits, that clients accept.
   public static let minimumBits = PrivateKey.signingBits.lowerBound
-  /// The longest modulus that signs, in bits.
+  /// The longest modulus, in bits, that clients accept.
   public static let maximumBits = PrivateKey.signingBits.upperBound
 
   /// The same key for statements and key sets.
@@ -42,7 +42,7 @@ public struct SigningKey: Sendable {
     try SigningKey(try .generate(.rsa(bits: bits)))
   }
 
-  /// Takes a key that was read already.
+  /// Uses a key that was already read.
   ///
   /// - Throws: ``SigningKeyError/notRSA(algorithm:)``.
   public init(_ key: TrustSigningKey) throws(SigningKeyError) {
@@ -63,7 +63,7 @@ public struct SigningKey: Sendable {
 
   /// The signature over `message`: as many bytes as the modulus has.
   ///
-  /// - Throws: ``SigningKeyError/malformed(_:)`` where the key does not add up.
+  /// - Throws: ``SigningKeyError/malformed(_:)`` if the key is inconsistent.
   public func sign(_ message: [UInt8]) throws(SigningKeyError) -> [UInt8] {
     try trustKey.sign(message)
   }
@@ -81,14 +81,14 @@ public struct SigningKey: Sendable {
   }
 }
 
-/// HMAC with SHA-256 (RFC 2104, FIPS 198-1): whoever made a tag had the key.
+/// HMAC with SHA-256 (RFC 2104, FIPS 198-1): a valid tag proves that its maker had the key.
 public enum MessageAuthentication {
   /// How many bytes a tag has.
   public static let tagBytes = 32
 
   /// The tag of a message.
   ///
-  /// - Throws: ``CertificateError/openSSL(operation:reason:)``, which good input never earns.
+  /// - Throws: ``CertificateError/openSSL(operation:reason:)``, never for good input.
   public static func tag(
     over message: [UInt8], key: [UInt8]
   ) throws(CertificateError) -> [UInt8] {
@@ -103,8 +103,8 @@ public enum MessageAuthentication {
     return tag
   }
 
-  /// Whether a tag is that of the message. Takes as long whatever the tag is, so that nobody can find
-  /// the right one byte by byte; only its length shows.
+  /// Whether a tag belongs to the message. Compares in constant time, so that nobody can guess the right
+  /// tag byte by byte; only its length shows.
   ///
   /// - Throws: ``CertificateError/openSSL(operation:reason:)``.
   public static func isTag(

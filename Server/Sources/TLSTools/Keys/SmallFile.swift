@@ -1,10 +1,10 @@
 import CSslPinningShims
 import Foundation
 
-/// Reads whole files of an operator's: keys, configurations, anchors.
+/// Reads an operator's files as a whole: keys, configurations, anchors.
 ///
-/// - Bounded: an endless or mistaken file (`/dev/zero`, a disk image) ends in an error.
-/// - Regular files only. A directory reads as one cause, and a pipe nobody writes to never blocks.
+/// - Bounded: an endless or wrong file (`/dev/zero`, a disk image) is an error.
+/// - Regular files only. A directory is an error of its own, and a pipe without a writer never blocks.
 package enum SmallFile {
   /// Why a file was not read.
   package enum Failure: Error, Equatable, CustomStringConvertible {
@@ -52,14 +52,13 @@ package enum SmallFile {
 
 /// How the system's allocator treats this process.
 package enum ProcessMemory {
-  /// Has threads that are yet to come share so many places to take memory from, and blocks above a
-  /// mebibyte given back as soon as nobody needs them.
+  /// Limits the allocator's arenas for threads that start later, and returns blocks above 1 MiB to the
+  /// system as soon as they are freed.
   ///
-  /// By default a process has up to eight such places for each processor, and what one of them does not
-  /// need is of no use to the others; and the first large block that is freed makes later ones, up to
-  /// 32 MiB, part of what is only ever used again.
+  /// By default a process has up to eight arenas for each processor, and none uses another's free memory.
+  /// Besides, the first large block that is freed raises the limit for returning blocks, up to 32 MiB.
   package static func economise(arenas: Int32) { pp_memory_economise(arenas, 1 << 20) }
 
-  /// Gives back what nobody needs. Takes some milliseconds: for the end of something large and seldom.
+  /// Returns free memory to the system. Takes some milliseconds: call it after large, rare work.
   package static func giveBack() { pp_memory_give_back() }
 }

@@ -3,23 +3,23 @@ import Foundation
 import SslPinningPlatform
 import SslPinningRules
 
-/// A private key that signs key sets and statements: RSA, P-256 or Ed25519. Format-1 payloads are
-/// signed by ``SigningKey`` alone.
+/// A private key that signs key sets and statements: RSA, P-256 or Ed25519. Only ``SigningKey`` signs
+/// format-1 payloads.
 ///
 /// - The type of the key fixes the algorithm (``SignatureAlgorithm``).
 /// - Reads PKCS#8, PKCS#1 and SEC 1 in PEM, unencrypted: a server has nobody to ask for a pass phrase.
-/// - Whatever else a file with a key in it may be is told apart, because the wrong one of two files
-///   is the usual mistake.
-/// - A key whose public half clients would not read is refused before it signs anything.
+/// - Errors name what a wrong file holds instead, because picking the wrong one of two files is the
+///   usual mistake.
+/// - A key is refused, before it signs anything, if clients could not read its public half.
 /// - The secret leaves only through ``write(to:)``; no message contains any of it.
 public struct TrustSigningKey: Sendable {
   /// What to generate.
   public enum Kind: Hashable, Sendable {
-    /// RSA with a modulus of so many bits; signatures are as long.
+    /// RSA with a modulus of so many bits; signatures have the same length.
     case rsa(bits: Int)
-    /// ECDSA on P-256: what hardware keys and key services have.
+    /// ECDSA on P-256, which hardware keys and key services support.
     case p256
-    /// Ed25519: the smallest signatures, the same bytes each time.
+    /// Ed25519: small signatures, deterministic.
     case ed25519
   }
 
@@ -92,15 +92,15 @@ public struct TrustSigningKey: Sendable {
     self.key = key
   }
 
-  /// The signature over `message`, as ``SignatureAlgorithm`` says that it looks.
+  /// The signature over `message`, in the form that ``SignatureAlgorithm`` describes.
   ///
-  /// - Throws: ``SigningKeyError/malformed(_:)`` where the key does not add up.
+  /// - Throws: ``SigningKeyError/malformed(_:)`` if the key is inconsistent.
   public func sign(_ message: [UInt8]) throws(SigningKeyError) -> [UInt8] { try key.sign(message) }
 
-  /// The entry that goes beside a key set or a statement: the signature over its domain and its
-  /// canonical form, with the key's id.
+  /// The signature entry for a key set or a statement: the key's id and the signature over domain and
+  /// canonical form.
   ///
-  /// - Throws: ``SigningKeyError/malformed(_:)`` where the key does not add up.
+  /// - Throws: ``SigningKeyError/malformed(_:)`` if the key is inconsistent.
   public func signature(
     _ domain: DocumentSignature.Domain, over document: JSONObject
   ) throws(SigningKeyError) -> DocumentSignature {
@@ -119,7 +119,7 @@ public struct TrustSigningKey: Sendable {
   /// - Parameters:
   ///   - name: a name without a slash.
   ///   - directory: its descriptor.
-  ///   - owner: who gets the file; `nil` for whoever makes it.
+  ///   - owner: gets the file; `nil`: the user of this process.
   /// - Throws: ``SigningKeyError/cannotWrite(path:reason:)``.
   package func write(
     _ name: String, in directory: Int32, for owner: (user: uid_t, group: gid_t)?
@@ -138,7 +138,7 @@ public struct TrustSigningKey: Sendable {
     } catch { throw Self.cannotWrite(error) }
   }
 
-  /// Tells what stands in the file from its PEM labels, before OpenSSL says only "no start line".
+  /// Names what the file holds by its PEM labels; OpenSSL would only say "no start line".
   private static func refuseOtherKinds(_ pem: String) throws(SigningKeyError) {
     if pem.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----")
       || pem.contains("Proc-Type: 4,ENCRYPTED")

@@ -2,17 +2,17 @@ import Foundation
 import SslPinningPlatform
 import SslPinningRules
 
-/// Looks names up beside the thread that waits for them.
+/// Looks names up on threads of its own.
 ///
-/// - `getaddrinfo` blocks for as long as the system's resolver likes and cannot be cancelled. So it
-///   runs on threads of its own; a lookup that nobody waits for any more ends by itself.
-/// - How many threads there are, and whose turn it is: ``LookupQueues``. Names that do not resolve never
-///   delay those that do.
+/// - `getaddrinfo` blocks for as long as the system's resolver likes and cannot be cancelled, so an
+///   abandoned lookup runs to its end.
+/// - ``LookupQueues`` decides how many threads run and which name is next. Names that do not resolve
+///   never delay those that do.
 package final class NameResolver: Sendable {
   package struct Failure: Error {
     let reason: String
-    /// Whether the name service says so. Otherwise it could not be asked, and what it said before may
-    /// still be right.
+    /// Whether the name service said so. Otherwise it could not be asked, and its last answer may still
+    /// be right.
     let isFinal: Bool
 
     package init(reason: String, isFinal: Bool = true) {
@@ -36,8 +36,8 @@ package final class NameResolver: Sendable {
 
   package init(lookup: @escaping Lookup = askSystem) { self.lookup = lookup }
 
-  /// Calls `answer` once, on another thread, or never when the deadline passes first. The lookup begins
-  /// after this call: one that is under way already does not serve it.
+  /// Calls `answer` once, on another thread, or never if the deadline passes first. The lookup begins
+  /// after this call; one already running does not count.
   func resolve(_ host: String, port: UInt16, until deadline: Deadline, answer: @escaping Answer) {
     let question = LookupQueues.Question(
       deadline: deadline, patience: deadline.millisecondsLeft, answer: answer)
@@ -45,14 +45,13 @@ package final class NameResolver: Sendable {
       lines.withLock { $0.ask(LookupQueues.Name(host: host, port: port), question) })
   }
 
-  /// Has `tell` called, on a thread of a lookup, when a name turns out to have addresses after whoever asked has
-  /// given up, and it had none before: at a start with many silent names good ones may wait for their turn
-  /// longer than a probe does.
+  /// Calls `tell`, on a lookup's thread, when a name without known addresses resolves after the caller has given
+  /// up. After a start with many silent names, a good name may wait for its turn longer than a probe waits for it.
   package func whenFoundLate(_ tell: @escaping @Sendable (_ host: String) -> Void) {
     late.withLock { $0 = tell }
   }
 
-  /// The addresses that a name had within the last ten minutes, for whoever got no answer in time.
+  /// The addresses that a name had within the last ten minutes, for callers that got no answer in time.
   func lastFound(_ host: String, port: UInt16) -> [Endpoint]? {
     lines.withLock { $0.found(LookupQueues.Name(host: host, port: port)) }
   }
@@ -81,7 +80,7 @@ package final class NameResolver: Sendable {
 
   /// Asks the system's resolver.
   package static let askSystem: Lookup = { host, port in
-    // RFC 6761 section 6.3: these never leave the machine, whatever its resolver thinks.
+    // RFC 6761 section 6.3: these names are always loopback, whatever the resolver says.
     if host == "localhost" || host.hasSuffix(".localhost") {
       let both = [Endpoint.loopback(port), Endpoint(address: "::1", port: port)]
       return .success(both)
@@ -117,15 +116,13 @@ package final class NameResolver: Sendable {
 
 /// Which name is looked up next, and by how many threads at once. Pure: times come with the calls.
 ///
-/// - A name has one lookup under way at most. Whoever asks meanwhile gets the next one: an answer to a
-///   question is never older than the question.
-/// - Names that answered last time, names that were never asked, names that failed once or took longer
-///   than anybody waited, and names that failed again stand in lines of their own, each with threads of its
-///   own. So no number of silent names delays one that answers, and one lost packet does not put a good name
-///   behind a thousand dead ones.
-/// - Of those that failed again, the one that failed least often in a row comes first.
-/// - Whoever has its turn is looked up even if nobody waits any more: the next probe needs what is
-///   learnt.
+/// - A name has at most one lookup running. A question asked meanwhile is served by the next lookup: an
+///   answer is never older than its question.
+/// - There are four queues, each with its own threads: names that answered last time, new names, names that
+///   failed once or outlasted everyone's patience, and names that failed repeatedly. So silent names never
+///   delay one that answers, and one lost packet does not put a good name behind a thousand dead ones.
+/// - Of the names that failed repeatedly, the one with the fewest failures in a row comes first.
+/// - A name whose turn comes is looked up even if nobody waits any more: the next probe uses the result.
 struct LookupQueues {
   enum Line: Int, CaseIterable {
     case answered
@@ -133,9 +130,9 @@ struct LookupQueues {
     case failedOnce
     case failing
 
-    /// A thread that waits for a resolver costs a stack and nothing else. New names need the most: after
-    /// a start all names are new, and only an answer tells the good ones from the silent. No more than so many,
-    /// though: each sends two packets at once, and a name server's socket holds a few hundred.
+    /// A thread that waits for a resolver costs only its stack. New names need the most threads: after a start
+    /// all names are new, and only an answer tells good ones from silent ones. The bound is there because each
+    /// lookup sends two packets at once, and a name server's socket buffers a few hundred.
     var threads: Int {
       switch self {
       case .answered: 64
@@ -153,12 +150,12 @@ struct LookupQueues {
 
   struct Question {
     let deadline: Deadline
-    /// Milliseconds for which this one waits.
+    /// How many milliseconds the caller waits.
     let patience: Int64
     let answer: NameResolver.Answer
   }
 
-  /// Addresses that were found, and until when they may stand in for an answer that does not come.
+  /// Addresses that were found, and until when they may stand in for a missing answer.
   private struct Found {
     let addresses: [Endpoint]
     let until: Deadline
@@ -169,7 +166,7 @@ struct LookupQueues {
     var failures = 0
     var isQueued = false
     var isRunning = false
-    /// Those that the lookup under way does not serve.
+    /// The questions that the running lookup does not serve.
     var questions: [Question] = []
     var found: Found?
 
@@ -186,9 +183,9 @@ struct LookupQueues {
     }
   }
 
-  /// For how many milliseconds addresses stand in for an answer that does not come.
+  /// For how many milliseconds addresses stand in for a missing answer.
   static let memory: Int64 = 600_000
-  /// More names than this are forgotten where nobody asks for them.
+  /// Above this many names, those that nobody asks for are forgotten.
   private static let nameLimit = 100_000
 
   private var entries: [Name: Entry] = [:]
@@ -198,7 +195,7 @@ struct LookupQueues {
 
   /// Enters a question.
   ///
-  /// - Returns: the line for which one more thread is to work.
+  /// - Returns: the line that needs one more thread.
   mutating func ask(_ name: Name, _ question: Question) -> Line? {
     if entries.count >= Self.nameLimit { entries = entries.filter { !$0.value.isIdle } }
     entries[name, default: Entry()].questions.removeAll { $0.deadline.hasPassed }
@@ -206,7 +203,7 @@ struct LookupQueues {
     return enqueue(name)
   }
 
-  /// Takes the next name of a line; `nil` ends the thread that asks.
+  /// Takes the next name of a line; `nil` ends the calling thread.
   mutating func take(from line: Line) -> (Name, [Question])? {
     while let place = places[line]?.popFirst() {
       guard let questions = entries[place.name]?.questions else { continue }
@@ -219,14 +216,14 @@ struct LookupQueues {
     return nil
   }
 
-  /// Enters what a lookup came to.
+  /// Enters the result of a lookup.
   ///
   /// - Parameters:
   ///   - milliseconds: how long it took.
-  ///   - patience: how long those waited whom it served.
-  ///   - isHeard: whether anybody whom it served still waited.
-  /// - Returns: the line for which one more thread is to work, and whether addresses are known now that were not
-  ///   before while nobody waited any more: whoever gave up should ask again.
+  ///   - patience: how long the callers that it served were willing to wait.
+  ///   - isHeard: whether any of them still waited.
+  /// - Returns: the line that needs one more thread, and whether the name has addresses now, had none before, and
+  ///   nobody waited any more: then the callers that gave up should ask again.
   mutating func finish(
     _ name: Name, _ result: Result<[Endpoint], NameResolver.Failure>, milliseconds: Int64,
     patience: Int64, isHeard: Bool = true
@@ -240,7 +237,7 @@ struct LookupQueues {
       entry.found = Found(addresses: addresses, until: .after(milliseconds: Self.memory))
       entry.failures = isLate ? 1 : 0
     case .failure(let failure):
-      // An answer that there is no such name counts; a name service that is silent says nothing.
+      // Only an answer that the name does not exist counts; a silent name service proves nothing.
       if failure.isFinal { entry.found = nil }
       entry.failures = min(entry.failures + 1, 8)
     }
@@ -255,7 +252,7 @@ struct LookupQueues {
     return (entry.questions.isEmpty ? nil : enqueue(name), isNews)
   }
 
-  /// The addresses that were found last, if that is not long ago.
+  /// The addresses that were found last, if that was recent.
   func found(_ name: Name) -> [Endpoint]? {
     guard let found = entries[name]?.found, !found.until.hasPassed else { return nil }
     return found.addresses

@@ -1,11 +1,10 @@
 import SslPinningPlatform
 
-/// Why a server could not be looked at. A server that answers with a bad certificate is no error:
-/// see `ProbedServer`.
+/// Why a server could not be probed. A bad certificate is not an error: see `ProbedServer`.
 public enum ProbeError: Error, Hashable, Sendable {
-  /// How far the probe had come when its time was up.
+  /// How far the probe got before its time was up.
   public enum Stage: String, Sendable, Hashable {
-    /// It waited for other probes to make room.
+    /// It waited for other probes to finish.
     case queue
     case dns
     case connect
@@ -18,19 +17,19 @@ public enum ProbeError: Error, Hashable, Sendable {
   public enum ProxyFault: Sendable, Hashable {
     /// It answered with another status than 2xx.
     case refused(status: Int)
-    /// It answered with something else than HTTP/1; `beginning` is how, made printable.
+    /// It did not answer in HTTP/1; `beginning` is the start of its answer, made printable.
     case notHTTP(beginning: String)
-    /// Its answer has no end.
+    /// Its answer is longer than the limit.
     case tooLong
-    /// Bytes stood behind its answer, where no server can have spoken yet.
+    /// Bytes followed its answer before the server could have spoken.
     case spokeEarly
-    /// It is not who it should be, or ended TLS; nothing was asked of it.
+    /// It failed to prove its identity, or ended TLS; it was not asked for a tunnel.
     case untrusted(reason: String)
     /// It closed the connection instead of answering.
     case closed(reason: String)
   }
 
-  /// Not a host name in ASCII or a numeric address, or no port.
+  /// Neither a host name in ASCII nor a numeric address, or no port.
   case invalidTarget(String)
   /// The name has no address; `reason` is the resolver's.
   case dns(host: String, reason: String)
@@ -40,7 +39,7 @@ public enum ProbeError: Error, Hashable, Sendable {
   case unreachable(Endpoint, reason: String)
   /// The deadline passed.
   case timeout(Stage)
-  /// Something answered that is not TLS; `beginning` is how, made printable.
+  /// The answer is not TLS; `beginning` is its start, made printable.
   case notTLS(beginning: String)
   /// The proxy on the way opened no tunnel.
   case proxy(ProxyFault)
@@ -48,7 +47,7 @@ public enum ProbeError: Error, Hashable, Sendable {
   case handshake(reason: String)
   /// The task was cancelled, or the probe was released.
   case cancelled
-  /// This machine could not do its part (descriptors, memory, trust store).
+  /// A fault of this machine (descriptors, memory, trust store).
   case local(reason: String)
 }
 

@@ -5,12 +5,11 @@ import SslPinningPlatform
 
 /// One thread that runs probes, over epoll(7).
 ///
-/// - A handshake costs it about half a millisecond of arithmetic, and waiting costs nothing: hundreds
-///   of silent servers hold no thread at all.
-/// - At most `limit` connections are open, and a few more where a job has several; further jobs
-///   queue, and their deadlines run.
-/// - Every job is completed exactly once, at the latest when its deadline has passed or the loop
-///   stops.
+/// - A handshake costs about half a millisecond of CPU time, and waiting costs none: hundreds of silent
+///   servers block no thread.
+/// - At most `limit` connections are open, and a few more if a job has several. Further jobs queue while
+///   their deadlines run.
+/// - Every job completes exactly once, at the latest when its deadline passes or the loop stops.
 final class ProbeLoop: Sendable {
   enum Order: Sendable {
     case begin(ProbeRequest)
@@ -36,13 +35,13 @@ final class ProbeLoop: Sendable {
     threads.start("TLS probe") { [self] in run() }
   }
 
-  /// Gives the thread something to do. From any thread.
+  /// Gives the thread an order. Callable from any thread.
   func send(_ order: Order) {
     let isFirst = orders.withLock { orders in
       orders.append(order)
       return orders.count == 1
     }
-    // Whoever put the first one in has woken it, or is about to.
+    // The sender of the first order wakes the thread.
     if isFirst { events.signal.raise() }
   }
 
@@ -88,7 +87,7 @@ final class ProbeLoop: Sendable {
   }
 }
 
-/// What a loop waits for: the sockets of its connections, and a signal from other threads.
+/// The events of a loop: on the sockets of its connections, and a signal from other threads.
 final class ProbeEvents: Sendable {
   let signal: EventSignal
   private let poll: Int32
@@ -98,7 +97,7 @@ final class ProbeEvents: Sendable {
     signal = try EventSignal()
     poll = pp_tls_poll()
     guard poll >= 0 else { throw .system(operation: "epoll", code: errno) }
-    // From here on `deinit` closes it, also when this throws.
+    // From here on `deinit` closes it, even if this initializer throws.
     guard pp_tls_poll_add(poll, signal.descriptor, Self.signalToken) == 1 else {
       throw .system(operation: "epoll", code: errno)
     }
@@ -111,7 +110,7 @@ final class ProbeEvents: Sendable {
     pp_tls_poll_add(poll, descriptor, token) == 1
   }
 
-  /// Waits for anything to happen; the tokens of the sockets to which it did.
+  /// Waits for events; returns the tokens of the sockets that have some.
   func wait(milliseconds: Int32) -> [UInt64] {
     let tokens = [UInt64](unsafeUninitializedCapacity: 128) { buffer, count in
       count = Int(pp_tls_poll_wait(poll, buffer.baseAddress, 128, milliseconds))
@@ -124,18 +123,17 @@ final class ProbeEvents: Sendable {
 
 /// The client side of TLS for the probes of one thread.
 ///
-/// - It lets every handshake through, because a bad certificate is what a probe is to report; the
-///   judgement comes afterwards. Nothing is ever sent over the connection. Old versions and weak keys
-///   are let through for the same reason; keys on the chain are judged by `ChainValidator`.
-/// - Certificates are read in a library context of few algorithms (`pp_tls_library`), which halves the
-///   cost of a handshake (ADR 9). Chains are judged outside of it.
-/// - Not used by two threads at once.
+/// - It accepts every handshake, also with bad certificates, old versions and weak keys, because a probe is to
+///   report them; `ChainValidator` judges the chain afterwards. No application data is ever sent.
+/// - Certificates are read in a library context with few algorithms (`pp_tls_library`), which halves the
+///   cost of a handshake (ADR 9). Chains are validated outside of it.
+/// - For one thread at a time.
 final class ProbeClient: TLSContext, Sendable {
   let context: OpenSSLObject
 
   init() throws(CertificateError) {
     OpenSSLErrors.clear()
-    // Without one it is OpenSSL's own, which does the same in more time.
+    // Without that context OpenSSL uses its default one, which works the same but slower.
     guard let pointer = SSL_CTX_new_ex(pp_tls_library(), nil, TLS_client_method()) else {
       throw .openSSL(operation: "making a TLS context", reason: OpenSSLErrors.drain())
     }
@@ -146,21 +144,21 @@ final class ProbeClient: TLSContext, Sendable {
     // One system call for all that the server sent, instead of two for each record.
     SSL_CTX_ctrl(pointer, SSL_CTRL_SET_READ_AHEAD, 1, nil)
     SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
-    // OpenSSL would otherwise verify once more, against an empty store, and for nothing.
+    // Otherwise OpenSSL would also verify, against an empty store and for nothing.
     SSL_CTX_set_cert_verify_callback(pointer, letThrough, nil)
     SSL_CTX_set_client_cert_cb(pointer, noteDemand)
   }
 }
 
 extension OpaquePointer {
-  /// Whether a handshake up to TLS 1.2 failed only because this client had no certificate to show, after
-  /// the server had proved its own key.
+  /// Whether a handshake up to TLS 1.2 failed only because this client had no certificate, after the server
+  /// had proved its own key.
   ///
-  /// - The server asked for a certificate, and this client's Finished is out: so the server's part was whole
-  ///   and its signatures were good.
-  /// - It signed its key exchange, this client's random included, with the key of its certificate (RFC 5246
-  ///   section 7.4.3). With plain RSA key exchange nothing is signed: the key would be proved only by the
-  ///   server's Finished, which never comes.
+  /// - The server asked for a certificate, and this client has sent its Finished: so the server's messages were
+  ///   complete and its signatures valid.
+  /// - The server signed its key exchange, including this client's random, with its certificate's key (RFC 5246
+  ///   section 7.4.3). Plain RSA key exchange signs nothing: only the server's Finished would prove the key,
+  ///   and that never comes.
   var provedItsKeyBeforeItRefused: Bool {
     var signature: Int32 = 0
     return SSL_version(self) <= TLSVersion.tls12.rawValue && SSL_get_ex_data(self, 0) != nil
@@ -169,7 +167,7 @@ extension OpaquePointer {
   }
 }
 
-/// Called when a server asks for a certificate: there is none, and the demand is noted.
+/// Called when a server asks for a certificate: notes the demand and offers none.
 private func noteDemand(
   _ session: OpaquePointer?, _: UnsafeMutablePointer<OpaquePointer?>?,
   _: UnsafeMutablePointer<OpaquePointer?>?

@@ -1,10 +1,9 @@
 import SslPinningPlatform
 import SslPinningRules
 
-/// The jobs of one probe thread: those that queue, and the connections of those that were admitted.
-/// Belongs to that thread.
+/// The jobs of one probe thread: the queue, and the connections of admitted jobs. Only that thread may use it.
 final class ProbeScheduler {
-  /// One connection, and whose it is.
+  /// One connection, and its job.
   private struct Open {
     let session: ProbeSession
     let job: UInt64
@@ -13,7 +12,7 @@ final class ProbeScheduler {
     let address: Endpoint?
   }
 
-  /// When to look at something again although nothing happened to it.
+  /// When to check something again even if no event came.
   private struct Alarm: Comparable {
     enum Subject {
       case job(UInt64)
@@ -27,14 +26,14 @@ final class ProbeScheduler {
     static func == (one: Alarm, other: Alarm) -> Bool { one.time == other.time }
   }
 
-  /// Has the name at the end of a route looked up.
+  /// Starts the lookup of the name at the end of a route.
   typealias LookUp = (_ job: ProbeRequest, _ route: Int, _ until: Deadline) -> Void
-  /// The addresses that such a lookup found not long ago.
+  /// The addresses that such a lookup found recently.
   typealias Recall = (_ job: ProbeRequest, _ route: Int) -> [Endpoint]?
 
   /// The most connections before jobs queue.
   static let limit = 512
-  /// The most addresses of one name that are looked at.
+  /// The most addresses of one name that are probed.
   static let addressLimit = 16
 
   private let client: ProbeClient
@@ -46,7 +45,7 @@ final class ProbeScheduler {
   private var connections: [UInt64: Open] = [:]
   private var alarms = PriorityQueue<Alarm>()
   private var lastSerial: UInt64 = 0
-  /// Those that are over, until somebody is told.
+  /// Finished jobs whose callers have not been notified yet.
   private var over: [ProbeJob] = []
 
   init(
@@ -59,7 +58,7 @@ final class ProbeScheduler {
     self.lookUp = lookUp
   }
 
-  /// Milliseconds until something may be due; -1: nothing is.
+  /// Milliseconds until something may be due; -1 if nothing is.
   var pause: Int32 { alarms.first?.time.pollTimeout ?? -1 }
 
   func begin(_ job: ProbeRequest) {
@@ -67,7 +66,7 @@ final class ProbeScheduler {
     alarms.insert(Alarm(time: job.deadline, subject: .job(job.id)))
   }
 
-  /// Lets jobs in while there is room.
+  /// Admits jobs while there is room.
   func admit() {
     guard !queue.isEmpty else { return }
     var admitted = 0
@@ -78,7 +77,7 @@ final class ProbeScheduler {
     queue.removeFirst(admitted)
   }
 
-  /// Tells whoever asked for what is over by now. All at once: who is told one by one is woken for each.
+  /// Notifies the callers of finished jobs, all at once: one by one, each would cause a wake-up of its own.
   func tell() {
     guard !over.isEmpty else { return }
     let told = over
@@ -88,7 +87,7 @@ final class ProbeScheduler {
 
   func cancel(_ id: UInt64) { drop(id, .cancelled) }
 
-  /// Ends what is left as cancelled.
+  /// Ends the remaining jobs as cancelled.
   func stop() {
     for id in queue.map(\.id) + works.keys { drop(id, .cancelled) }
     tell()
@@ -110,13 +109,13 @@ final class ProbeScheduler {
     finish(work)
   }
 
-  /// Something happened on a connection.
+  /// Handles an event on a connection.
   func advance(_ token: UInt64) {
     guard let open = connections[token] else { return }
     note(open.session.advance(), of: token, open)
   }
 
-  /// Looks at whatever a time was up for.
+  /// Handles the alarms that are due.
   func expire() {
     while let alarm = alarms.first, alarm.time.hasPassed {
       _ = alarms.popFirst()
@@ -201,7 +200,7 @@ final class ProbeScheduler {
     guard let work = works[open.job] else { return }
     switch progress {
     case .waits:
-      // One alarm at a time, unless an earlier one is needed: most connections never hear theirs.
+      // One alarm at a time, unless an earlier one is needed: most connections end before theirs.
       let time = open.session.until
       if let alarm = open.session.alarm, alarm <= time { return }
       open.session.alarm = time
@@ -239,7 +238,7 @@ final class ProbeScheduler {
     }
     for (route, until) in work.lookups where until.hasPassed {
       work.lookups[route] = nil
-      // A job whose whole time is up gains nothing by an address.
+      // Addresses do not help a job whose total time is up.
       if !work.job.deadline.hasPassed, let addresses = recall(work.job, route) {
         work.remembered.insert(route)
         work.isDialling = true
@@ -262,14 +261,14 @@ final class ProbeScheduler {
   }
 }
 
-/// A job under way: what it found so far, and what is still open. Belongs to its loop's thread.
+/// A running job: its findings so far, and what is still open. Only its loop's thread may use it.
 final class ProbeJob {
   let job: ProbeRequest
-  /// The serials of its connections.
+  /// The serial numbers of its connections.
   var sessions: Set<UInt64> = []
-  /// The lookups that have not been answered, by route, and until when they may take.
+  /// The unanswered lookups, by route, and their deadlines.
   var lookups: [Int: Deadline] = [:]
-  /// The routes on which the addresses of an earlier lookup are dialled.
+  /// The routes that dial the addresses of an earlier lookup.
   var remembered: Set<Int> = []
   /// Whether more connections are about to be opened.
   var isDialling = false
@@ -280,7 +279,7 @@ final class ProbeJob {
 
   var isOver: Bool { !isDialling && sessions.isEmpty && lookups.isEmpty }
 
-  /// So many findings will come of a route.
+  /// Announces how many findings a route will have.
   func expect(_ count: Int, on route: Int) {
     findings[route] = Array(repeating: nil, count: count)
   }
@@ -319,7 +318,7 @@ final class ProbeJob {
     }
   }
 
-  /// Tells whoever asked.
+  /// Notifies the caller.
   func complete() {
     switch job.purpose {
     case .one(_, _, _, let complete): complete(result ?? .failure(.cancelled))

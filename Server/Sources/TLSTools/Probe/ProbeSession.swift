@@ -3,41 +3,40 @@ import CSslPinningShims
 import Foundation
 import SslPinningPlatform
 
-/// One connection under way, directly or through a proxy's tunnel: a state machine that its loop
-/// pushes on whenever its socket is ready or a time is up. It never blocks.
+/// One connection in progress, directly or through a proxy's tunnel: a state machine that its loop
+/// advances whenever the socket is ready or a time is up. It never blocks.
 final class ProbeSession {
-  /// Where the connection is to lead, and how.
-  /// A proxy that is dialled in the server's place.
+  /// A proxy to dial instead of the server.
   struct Tunnel {
-    /// `host:port` to be asked of it.
+    /// The `host:port` to ask it for.
     let target: String
     let host: String
     let port: UInt16
-    /// How it proves itself; `nil`: it is spoken to in clear text.
+    /// How it proves its identity; `nil`: clear text.
     let trust: ProxyTrust?
   }
 
   struct Plan {
     /// Sent as SNI, unless it is an address.
     let host: String
-    /// `nil`: the server itself is dialled.
+    /// `nil`: dial the server itself.
     let tunnel: Tunnel?
     let limits: ProbeLimits
-    /// For everything.
+    /// For the whole connection.
     let deadline: Deadline
   }
 
-  /// What a push came to.
+  /// The result of one step.
   enum Progress {
     case waits
-    /// The handshake is over; whoever is told judges what OpenSSL has, before this session goes.
+    /// The handshake is complete; the caller must evaluate OpenSSL's session before this one goes away.
     case shook(OpaquePointer, Endpoint)
     case failed(ProbeError)
   }
 
   private enum Phase {
     case connecting
-    /// Shaking hands with the proxy itself.
+    /// In the TLS handshake with the proxy itself.
     case securing(Tunnel, ProxyTrust)
     case asking(unsent: ArraySlice<UInt8>, TunnelAnswer)
     case handshaking
@@ -55,12 +54,12 @@ final class ProbeSession {
 
   /// Until when the present phase may last.
   private(set) var until: Deadline
-  /// When the loop looks at it next by itself.
+  /// When the loop checks it next without an event.
   var alarm: Deadline?
 
   /// - Parameters:
   ///   - candidates: where to dial, in turn, until one answers.
-  ///   - watch: makes a socket's events push this session; false when that cannot be.
+  ///   - watch: registers a socket's events for this session; false if that fails.
   init(
     _ plan: Plan, candidates: [Endpoint], client: ProbeClient, signal: EventSignal,
     watch: @escaping (Int32) -> Bool
@@ -81,12 +80,12 @@ final class ProbeSession {
     }
   }
 
-  /// Where it lies that this connection failed so.
+  /// Whether the server or the proxy caused this failure.
   func blame(for error: ProbeError) -> ProbeBlame {
     guard plan.tunnel != nil else { return .server }
     switch (phase, error) {
     case (.handshaking, _), (_, .local), (_, .cancelled): return .server
-    // A proxy that answers 5xx is well: it cannot reach the server.
+    // A proxy that answers 5xx works, but cannot reach the server.
     case (.asking, .proxy(.refused(status: 500...))): return .server
     case (.asking, .timeout): return .proxyOrServer
     case (.connecting, _), (.securing, _), (.asking, _): return .proxy
@@ -96,7 +95,7 @@ final class ProbeSession {
   /// Dials the first candidate.
   func start() -> Progress { connectToNext() }
 
-  /// The time of the phase may be up.
+  /// Ends the phase if its time is up.
   func expire() -> Progress {
     guard until.hasPassed else { return .waits }
     guard case .connecting = phase, !plan.deadline.hasPassed else {
@@ -106,7 +105,7 @@ final class ProbeSession {
     return connectToNext()
   }
 
-  /// Something happened on the socket.
+  /// Handles an event on the socket.
   func advance() -> Progress {
     guard let stream else { return .failed(.cancelled) }
     switch phase {
@@ -119,7 +118,7 @@ final class ProbeSession {
 
   private func connectToNext() -> Progress {
     while let next = remaining.popFirst() {
-      // Every candidate gets its share, so that a silent one cannot use up the others' time.
+      // Every candidate gets its share of time, so that a silent one cannot use up that of the others.
       let share = plan.deadline.millisecondsLeft / Int64(remaining.count + 1)
       begin(.connecting, limit: min(share, plan.limits.connect))
       endpoint = next
@@ -149,7 +148,7 @@ final class ProbeSession {
     return secure(stream, tunnel, trust)
   }
 
-  /// Shakes hands with the proxy, and asks it for nothing before it has proved itself.
+  /// Starts TLS with the proxy; nothing is asked of it before it has proved its identity.
   private func secure(_ stream: ByteStream, _ tunnel: Tunnel, _ trust: ProxyTrust) -> Progress {
     switch stream.tryHandshake() {
     case .wait: return .waits
@@ -243,7 +242,7 @@ final class ProbeSession {
     }
   }
 
-  /// Says goodbye without waiting for an answer.
+  /// Sends close_notify without waiting for an answer.
   func close() {
     if let session = stream?.session, SSL_is_init_finished(session) == 1 {
       OpenSSLErrors.clear()
@@ -257,7 +256,7 @@ final class ProbeSession {
     until = min(.after(milliseconds: limit), plan.deadline)
   }
 
-  /// Keeps the failure that tells most: of several addresses, one may merely have no route.
+  /// Keeps the most telling failure: of several addresses, one may merely have no route.
   private func note(_ new: ProbeError) {
     if case .unreachable = new, failure != nil { return }
     failure = new
@@ -278,7 +277,7 @@ final class ProbeSession {
 }
 
 extension ByteStream {
-  /// What the other side began with, made printable, where that is no TLS: a TLS server begins with
+  /// The first bytes from the other side, made printable, if they are not TLS: a TLS server begins with
   /// a handshake or an alert record (RFC 8446 section 5.1).
   fileprivate var beginningIfNotTLS: String? {
     guard let session, !isNested else { return nil }

@@ -1,13 +1,13 @@
 import CSslPinningOpenSSL
 import SslPinningPlatform
 
-/// Which server to look at.
+/// Which server to probe.
 public struct ProbeTarget: Sendable, Hashable, CustomStringConvertible {
   /// The name asked for and checked, in lower case without a trailing dot, or a numeric address
   /// without brackets. A name is also sent as SNI; an address never is (RFC 6066 section 3).
   public let host: String
   public let port: UInt16
-  /// Where to dial instead of looking `host` up; tried in order. Empty: look it up.
+  /// Where to connect instead of looking `host` up; tried in order. Empty: look it up.
   public let connectTo: [Endpoint]
 
   /// - Throws: `invalidTarget` for anything but a DNS name in ASCII or a numeric address, for a
@@ -16,7 +16,7 @@ public struct ProbeTarget: Sendable, Hashable, CustomStringConvertible {
     host: String, port: UInt16 = 443, connectTo: [Endpoint] = []
   ) throws(ProbeError) {
     let bare = host.hasSuffix(".") ? String(host.dropLast()) : host
-    // A leading dot would make OpenSSL's name check match every name below; SubjectName has none.
+    // A leading dot would make OpenSSL's name check match every name below it; SubjectName refuses one.
     guard port != 0, let name = try? SubjectName(bare), !name.text.hasPrefix("*") else {
       throw .invalidTarget("\(host):\(port)")
     }
@@ -45,22 +45,22 @@ public struct ProbeTarget: Sendable, Hashable, CustomStringConvertible {
   public var description: String { Endpoint(address: host, port: port).description }
 }
 
-/// From where a server is looked at.
+/// From where a server is probed.
 package enum ProbeRoute: Sendable, Hashable {
   /// From this machine, at every address of the server.
   case direct
-  /// From this machine, at the first address of the server that can be reached.
+  /// From this machine, at the server's first address that can be reached.
   case directInTurn
-  /// Through an HTTP proxy that tunnels (CONNECT, RFC 9110 section 9.3.6). It is told the server's
-  /// name and looks that up itself: its answer is the one that counts where it stands.
+  /// Through a tunnelling HTTP proxy (CONNECT, RFC 9110 section 9.3.6). The proxy gets the server's name and
+  /// resolves it itself, because the addresses at its location matter.
   ///
-  /// - Parameter trust: how the proxy proves over TLS who it is; `nil`: it is spoken to in clear text.
+  /// - Parameter trust: how the proxy proves its identity over TLS; `nil`: clear text.
   case tunnel(host: String, port: UInt16, trust: ProxyTrust? = nil)
 }
 
-/// What a probe was asked for.
+/// The request for one probe.
 struct ProbeRequest: Sendable {
-  /// What is to be found out, and who is told. Each is told exactly once, on the probe's thread.
+  /// What to find out, and the handler of the result. It is called exactly once, on the probe's thread.
   enum Purpose: Sendable {
     /// One server: its addresses in turn, until one answers.
     case one(
@@ -75,20 +75,20 @@ struct ProbeRequest: Sendable {
   /// A name in lower case, or a numeric address.
   let host: String
   let port: UInt16
-  /// Where to dial instead of looking `host` up; empty: look it up.
+  /// Where to connect instead of looking `host` up; empty: look it up.
   let addresses: [Endpoint]
   let limits: ProbeLimits
   let deadline: Deadline
   let purpose: Purpose
-  /// The routes that are given a second at most: they were silent a moment ago.
+  /// The routes that get one second at most, because they were silent a moment ago.
   var hurried: Set<Int> = []
 
-  /// Until when a route is waited for, if it begins now.
+  /// The deadline of a route that begins now.
   func deadline(of route: Int) -> Deadline {
     hurried.contains(route) ? min(.after(milliseconds: 1000), deadline) : deadline
   }
 
-  /// The routes that are taken.
+  /// The routes to probe.
   var routes: [ProbeRoute] {
     switch purpose {
     case .one: [.direct]
@@ -96,13 +96,13 @@ struct ProbeRequest: Sendable {
     }
   }
 
-  /// What a proxy is asked for: the name, so that it looks it up where it stands; an address only
-  /// where that was given instead.
+  /// What to ask a proxy for: the name, so that the proxy resolves it at its location, or the address
+  /// if one was configured.
   var tunnelTarget: String {
     (addresses.first ?? Endpoint(address: host, port: port)).description
   }
 
-  /// Ends the job with one failure for everything.
+  /// Ends the whole job with one failure.
   func fail(_ error: ProbeError) {
     switch purpose {
     case .one(_, _, _, let complete): complete(.failure(error))
@@ -113,21 +113,21 @@ struct ProbeRequest: Sendable {
   }
 }
 
-/// How long each part of a look may take, in milliseconds. One absolute deadline is over all of them:
-/// the parts add up to more.
+/// How long each part of a probe may take, in milliseconds. `total` bounds the whole probe: the other
+/// limits add up to more.
 package struct ProbeLimits: Sendable, Hashable {
-  /// For everything, from the moment of the call.
+  /// For the whole probe, from the moment of the call.
   package var total: Int64
   /// For looking the name up.
   package var lookup: Int64
   /// For connecting to one address.
   package var connect: Int64
-  /// For a proxy's answer to CONNECT: it looks the name up and connects meanwhile.
+  /// For a proxy's answer to CONNECT, including its lookup and connection.
   package var tunnel: Int64
-  /// For TLS.
+  /// For the TLS handshake.
   package var handshake: Int64
 
-  /// Limits under which no single part can use up all the time: what fails then says where.
+  /// Limits under which no single part can use up the total, so that a timeout names the slow part.
   package init(total: Int64) {
     let total = max(0, total)
     self.init(
@@ -144,7 +144,7 @@ package struct ProbeLimits: Sendable, Hashable {
     self.handshake = handshake
   }
 
-  /// One limit for everything and none besides.
+  /// Only a total limit.
   static func only(total: Int64) -> ProbeLimits {
     ProbeLimits(total: total, lookup: total, connect: total, tunnel: total, handshake: total)
   }
@@ -152,9 +152,9 @@ package struct ProbeLimits: Sendable, Hashable {
 
 /// A version of TLS, ordered by age.
 public enum TLSVersion: Int32, Sendable, Hashable, Comparable, CustomStringConvertible {
-  /// RFC 2246; for servers of the past in tests.
+  /// RFC 2246; for old servers in tests.
   case tls10 = 0x0301
-  /// RFC 4346; for servers of the past in tests.
+  /// RFC 4346; for old servers in tests.
   case tls11 = 0x0302
   /// RFC 5246.
   case tls12 = 0x0303

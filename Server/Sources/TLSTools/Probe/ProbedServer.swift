@@ -6,8 +6,8 @@ import SslPinningRules
 /// A certificate that a probe saw, with its pin.
 public struct ProbedCertificate: Sendable, Hashable {
   public let certificate: Certificate
-  /// SHA-256 over the SubjectPublicKeyInfo as it stands in the certificate; nil when the strict
-  /// reader refuses an encoding that OpenSSL let pass.
+  /// SHA-256 over the certificate's SubjectPublicKeyInfo; nil if the strict reader refuses an encoding
+  /// that OpenSSL accepted.
   public let pin: SPKIPin?
 
   init(_ certificate: Certificate) {
@@ -16,19 +16,19 @@ public struct ProbedCertificate: Sendable, Hashable {
   }
 }
 
-/// What a server showed, and what is to be thought of it.
+/// What a server showed, and whether to trust it.
 ///
-/// Chain and name are judged apart: an expired, self-signed or wrongly named server still has a
-/// result. Hazard: only `isTrusted` says that the server is who it claims to be; pins of a result
-/// that is not trusted may be an attacker's.
+/// Chain and name are checked separately: an expired, self-signed or wrongly named server still has a
+/// result. Hazard: only `isTrusted` says that the server is genuine; the pins of an untrusted result
+/// may be an attacker's.
 public struct ProbedServer: Sendable, Hashable {
   /// OpenSSL's verdict on the chain, without the name.
   public struct Verification: Sendable, Hashable {
     /// `X509_V_ERR_…`; 0 is good.
     public let code: Int32
-    /// The code in OpenSSL's words.
+    /// OpenSSL's text for the code.
     public let reason: String
-    /// Which certificate of the path it is about; 0 is the leaf.
+    /// Which certificate of the path failed; 0 is the leaf.
     public let depth: Int
 
     public var isGood: Bool { code == 0 }
@@ -43,9 +43,9 @@ public struct ProbedServer: Sendable, Hashable {
   public let cipher: String
   /// The server's own certificate.
   public let leaf: ProbedCertificate
-  /// As sent, the leaf first: in any order and with anything else the server chose to send.
+  /// As sent, the leaf first: the rest may be in any order and have extra certificates.
   public let presented: [ProbedCertificate]
-  /// From the leaf to the anchor, as validated; nil when no valid path was found.
+  /// The validated path from the leaf to the anchor; nil if no valid path was found.
   public let validated: [ProbedCertificate]?
   public let verification: Verification
   /// Whether the leaf carries the target's name in subjectAltName (RFC 9525: never the common
@@ -55,26 +55,25 @@ public struct ProbedServer: Sendable, Hashable {
   /// Whether a client without pins would talk to this server.
   public var isTrusted: Bool { validated != nil && nameMatches }
 
-  /// What is wrong, in one line; nil when nothing is.
+  /// What is wrong, in one line; nil if nothing is.
   public var complaint: String? {
     ShownChain.complaint(
       verification.isGood ? nil : verification.reason, isNamed: nameMatches, host: target.host)
   }
 }
 
-/// What is to be thought of the chain that a server showed.
+/// The verdict on the chain that a server showed.
 package enum ProbeVerdict: Sendable, Hashable {
-  /// A client without pins would talk to this server. The path is from the leaf to the anchor, as
-  /// validated.
+  /// A client without pins would talk to this server. Carries the validated path from the leaf to the anchor.
   case trusted([PathCertificate])
-  /// The chain proves nothing, for this reason. The leaf's pin is told where it can be read, and may
-  /// be an attacker's. `isChainGood`: it is only for another name.
+  /// The chain proves nothing, for this reason. The leaf's pin, if readable, may be an attacker's.
+  /// `isChainGood`: only the name is wrong.
   case untrusted(reason: String, leaf: SPKIPin?, isChainGood: Bool = false)
 }
 
 /// One certificate of a validated path, as far as decisions and people need it.
 package struct PathCertificate: Sendable, Hashable {
-  /// SHA-256 over the SubjectPublicKeyInfo as it stands in the certificate.
+  /// SHA-256 over the certificate's SubjectPublicKeyInfo.
   package let pin: SPKIPin
   /// As one line (RFC 2253), for people; never compare by it.
   package let subject: String
@@ -90,26 +89,26 @@ package struct PathCertificate: Sendable, Hashable {
   }
 }
 
-/// Where it lies that a route showed nothing.
+/// Who caused the failure of a route.
 package enum ProbeBlame: Sendable, Hashable {
-  /// At the server, or here.
+  /// The server, or this machine.
   case server
-  /// At the proxy on the way: the server was never asked.
+  /// The proxy: the server was never asked.
   case proxy
-  /// At one of the two: the proxy heard the question and did not answer in time.
+  /// One of the two: the proxy got the request and did not answer in time.
   case proxyOrServer
 }
 
 /// What one address of a server showed on one route.
 package struct ProbeFinding: Sendable, Hashable {
-  /// Which of the routes that were asked for.
+  /// The index of the requested route.
   package let route: Int
-  /// The address that was dialled; `nil` where a proxy looked the name up, or where there was none.
+  /// The address that was dialled; `nil` if a proxy resolved the name, or there was none.
   package let address: Endpoint?
   package let outcome: Result<ProbeVerdict, ProbeError>
-  /// Whether the address is that of an earlier lookup, since this one brought no answer in time.
+  /// Whether the address is from an earlier lookup, because this one did not answer in time.
   package var isRemembered = false
-  /// Where it lies, if it failed.
+  /// Who caused the failure, if it failed.
   package var blame = ProbeBlame.server
 
   package init(route: Int, address: Endpoint?, outcome: Result<ProbeVerdict, ProbeError>) {
@@ -119,10 +118,10 @@ package struct ProbeFinding: Sendable, Hashable {
   }
 }
 
-/// What a server showed in a finished handshake, held against a validator: the chain for itself, the name for itself.
+/// The chain of a finished handshake, to be checked by a validator: the chain and the name separately.
 ///
-/// What is judged is read again from the bytes that were sent: the handshake itself read them in a library context
-/// that knows too little (``ProbeClient``).
+/// The certificates are parsed again from the bytes that were sent, because the handshake read them in a library
+/// context with too few algorithms (``ProbeClient``).
 struct ShownChain {
   /// Borrowed from the session.
   private let leaf: OpaquePointer
@@ -159,7 +158,7 @@ struct ShownChain {
 
   /// What is wrong with a chain, in one line; `nil` if nothing is.
   ///
-  /// - Parameter fault: what is wrong with the chain, the name apart.
+  /// - Parameter fault: what is wrong with the chain, apart from the name.
   static func complaint(_ fault: String?, isNamed: Bool, host: String) -> String? {
     switch (fault, isNamed) {
     case (nil, true): nil
@@ -171,7 +170,7 @@ struct ShownChain {
 }
 
 extension ProbedServer {
-  /// What is to be told of a finished handshake.
+  /// The result of a finished handshake.
   ///
   /// - Throws: `handshake` if the server showed no certificate at all.
   init(
@@ -197,16 +196,15 @@ extension ProbedServer {
   }
 }
 
-/// Reads the chain of a finished handshake as decisions need it: each distinct chain is validated once in a while
-/// instead of every time.
+/// Reads the verdict on the chain of a finished handshake, validating each distinct chain once in a while instead
+/// of every time.
 ///
-/// - The name is checked in every handshake; only the judgement on the chain is kept
-///   (``VerdictCache``), and only a good one.
+/// - The name is checked in every handshake. Only good verdicts on chains are cached (``VerdictCache``).
 struct ChainReader: Sendable {
   let host: HostName
   let validator: ChainValidator
   let cache: VerdictCache
-  /// A chain counts that is valid as a whole at one of these Unix times; none: by the machine's clock.
+  /// A chain must be valid as a whole at one of these Unix times; empty means now, by the machine's clock.
   let times: [Int64]
 
   /// - Throws: `handshake` if the server showed no certificate at all.

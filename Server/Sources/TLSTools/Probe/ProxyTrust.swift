@@ -4,12 +4,11 @@ import Foundation
 import SslPinningPlatform
 import SslPinningRules
 
-/// How a proxy that speaks TLS is told apart from whoever stands before it.
+/// How a proxy proves its identity over TLS.
 ///
-/// - TLS 1.2 or newer, and the proxy proves its key in the handshake. Nothing is asked of it before
-///   ``refusal(of:host:port:at:)`` has found no fault.
-/// - Its leaf's key must be one of `pins`, if there are any. Its chain must be valid and for its name, if
-///   `anchors` are given. One of the two is always demanded.
+/// - TLS 1.2 or newer. Nothing is asked of the proxy before ``refusal(of:host:port:at:)`` has found no fault.
+/// - If there are `pins`, its leaf's key must be one of them. If there are `anchors`, its chain must be valid
+///   for its name. At least one of the two is required.
 package final class ProxyTrust: TLSContext, Sendable {
   package let context: OpenSSLObject
   private let pins: Set<SPKIPin>
@@ -17,9 +16,9 @@ package final class ProxyTrust: TLSContext, Sendable {
   private let identity: LoadedIdentity?
 
   /// - Parameters:
-  ///   - pins: of the proxy's leaf; empty: its chain alone counts.
-  ///   - anchors: what its chain has to end in; `nil`: its key alone counts. Asked for each connection.
-  ///   - identity: what this client shows where it is asked for a certificate.
+  ///   - pins: of the proxy's leaf; empty: only its chain is checked.
+  ///   - anchors: where its chain must end; `nil`: only its key is checked. Called for each connection.
+  ///   - identity: what this client shows if the proxy asks for a certificate.
   package init(
     pins: Set<SPKIPin>, anchors: (@Sendable () -> ChainValidator)?, identity: ServerIdentity?
   ) throws(CertificateError) {
@@ -33,7 +32,7 @@ package final class ProxyTrust: TLSContext, Sendable {
     self.identity = if let identity { try LoadedIdentity(identity) } else { nil }
     SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLSVersion.tls12.rawValue), nil)
     SSL_CTX_ctrl(pointer, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
-    // Judged after the handshake, with a reason that can be told.
+    // Checked after the handshake instead, so that a refusal has a precise reason.
     SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
   }
 
@@ -71,17 +70,16 @@ extension ProxyTrust: Hashable {
   package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// Where proxies are: few names that every look asks for, so each is looked up once in a while, however
-/// many ask.
+/// The addresses of proxies: few names that every probe needs, so each is looked up once in a while for all.
 ///
-/// - An answer is good for half a minute; a failure for those who waited for it.
+/// - An answer is used for half a minute; a failure only by the callers that waited for it.
 final class ProxyDirectory: Sendable {
   private struct Proxy: Hashable {
     let host: String
     let port: UInt16
   }
 
-  /// A lookup under way, and who waits for it.
+  /// A running lookup, and its waiting callers.
   private struct Question {
     let number: UInt64
     let until: Deadline
@@ -95,7 +93,7 @@ final class ProxyDirectory: Sendable {
   }
 
   private static let lifetime: Int64 = 30_000
-  /// After this many milliseconds without an answer the question is asked again.
+  /// After this many milliseconds without an answer the name is looked up again.
   private static let patience: Int64 = 60_000
 
   private let resolver: NameResolver
@@ -103,7 +101,7 @@ final class ProxyDirectory: Sendable {
 
   init(resolver: NameResolver) { self.resolver = resolver }
 
-  /// Calls `answer` once, on any thread, or never where the lookup does not end by `until`.
+  /// Calls `answer` once, on any thread, or never if the lookup does not end by `until`.
   func find(
     _ host: String, port: UInt16, until: Deadline, answer: @escaping NameResolver.Answer
   ) {
@@ -118,7 +116,7 @@ final class ProxyDirectory: Sendable {
         question = Question(
           number: state.last, until: patience, waiting: question?.waiting ?? [])
       }
-      // Whoever has given up is not kept.
+      // Drop callers that have given up.
       question?.waiting.removeAll { $0.until.hasPassed }
       question?.waiting.append((until, answer))
       state.asking[proxy] = question
@@ -148,11 +146,11 @@ final class ProxyDirectory: Sendable {
 /// Reads a proxy's answer to CONNECT.
 ///
 /// - Strict: a status line of HTTP/1, then fields, then an empty line, each line ended by CR LF.
-/// - At most ``limit`` bytes: what goes on for longer is no answer.
-/// - Any 2xx opens the tunnel (RFC 9110 section 9.3.6), and nothing may stand behind its head: the
-///   server in a tunnel speaks after the client, so what comes earlier is somebody else's.
+/// - At most ``limit`` bytes; a longer answer is refused.
+/// - Any 2xx opens the tunnel (RFC 9110 section 9.3.6), and nothing may follow its head: the server
+///   speaks after the client, so earlier bytes cannot be its own.
 struct TunnelAnswer {
-  /// What the bytes so far come to.
+  /// What the bytes so far amount to.
   enum State: Equatable {
     case incomplete
     case open
@@ -162,7 +160,7 @@ struct TunnelAnswer {
   static let limit = 16_384
 
   private var bytes: [UInt8] = []
-  /// The head ends behind this at the earliest: no byte is looked at twice, however few come at once.
+  /// Where to go on searching for the end of the head, so that no byte is scanned twice.
   private var searched = 4
 
   /// How many more bytes may be read.
@@ -188,7 +186,7 @@ struct TunnelAnswer {
       }, as: UTF8.self)
   }
 
-  /// `HTTP/1.x nnn`, as far as it is there: 0 before the status is; `nil` where it is something else.
+  /// The status in `HTTP/1.x nnn`: 0 if it has not arrived yet; `nil` if this is no status line.
   private func statusLineSoFar() -> Int? {
     let form = Array("HTTP/1.d ddd".utf8)
     for (byte, expected) in zip(bytes, form) {
@@ -196,12 +194,12 @@ struct TunnelAnswer {
       guard expected == UInt8(ascii: "d") ? isDigit : byte == expected else { return nil }
     }
     guard bytes.count > form.count else { return 0 }
-    // RFC 9112 section 4 wants a space even where no reason follows; servers leave it out.
+    // RFC 9112 section 4 wants a space even if no reason follows; servers leave it out.
     guard bytes[12] == 0x20 || bytes[12] == 13 else { return nil }
     return bytes[9..<12].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
   }
 
-  /// Where the empty line ends.
+  /// The index after the empty line.
   private mutating func endOfHead() -> Int? {
     guard bytes.count >= searched else { return nil }
     defer { searched = bytes.count + 1 }
@@ -210,7 +208,7 @@ struct TunnelAnswer {
     }
   }
 
-  /// Whether every line but the first is a field, and no line ends otherwise than in CR LF.
+  /// Whether every line but the first is a field, and every line ends in CR LF.
   private func hasOnlyFields(upTo end: Int) -> Bool {
     let lines = bytes[..<(end - 4)].split(separator: 13, omittingEmptySubsequences: false)
     return lines.enumerated().allSatisfy { number, line in
@@ -226,21 +224,22 @@ struct TunnelAnswer {
   }
 }
 
-/// A connection under TLS for a library that knows TCP alone: the library gets one end of a pair of sockets, and a
-/// thread carries bytes between the other end and the TLS session.
+/// A TLS connection for a library that only knows TCP: the library gets one end of a socket pair, and a thread
+/// carries bytes between the other end and the TLS session.
 ///
-/// - The other side has proved itself before anybody gets a socket (``ProxyTrust``: TLS 1.2 or newer, a chain that ends
-///   in the anchors, the name): no password goes to whoever stands between.
-/// - Either side's end is passed on as an end. What is written is not acknowledged by that: only an answer is.
-/// - A connection over which nothing moves for five minutes ends.
+/// - The other side proves its identity before the caller gets a socket (``ProxyTrust``: TLS 1.2 or newer, a chain
+///   to the anchors, the name), so no password reaches a middleman.
+/// - The end of one side is passed on to the other. A successful write does not mean that the server got the bytes;
+///   only an answer does.
+/// - A connection without traffic for five minutes ends.
 package enum TLSTunnel {
   private static let threads = WorkerThreads()
 
   /// Connects, one address of the host after the other.
   ///
   /// - Parameters:
-  ///   - anchors: what the other side's chain has to end in.
-  ///   - milliseconds: until the other side has proved itself; looking the name up is the system's, and may take longer.
+  ///   - anchors: where the other side's chain must end.
+  ///   - milliseconds: until the other side has proved its identity. The system's name lookup may take longer.
   /// - Returns: a blocking socket, which the caller closes.
   package static func open(
     to host: String, port: UInt16, trusting anchors: ChainValidator, milliseconds: Int64
@@ -277,7 +276,7 @@ package enum TLSTunnel {
     throw failure
   }
 
-  /// Has a thread carry bytes until either side is done.
+  /// Starts a thread that carries bytes until either side is done.
   private static func carry(
     _ stream: ByteStream, _ stop: EventSignal
   ) throws(SocketError) -> Int32 {
@@ -287,11 +286,11 @@ package enum TLSTunnel {
       throw .system(operation: "socketpair", code: errno)
     }
     _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
-    // From here on that thread's alone.
+    // From here on only that thread uses it.
     nonisolated(unsafe) let pair = (ByteStream(Socket(owning: ends[1]), stop: stop), stream)
     threads.start("tls tunnel") {
       var relay = Relay(client: pair.0, server: pair.1, stop: stop)
-      // Its end closes both, which is all that there is to tell.
+      // No error to report: both sides see their connection close.
       try? relay.run()
     }
     return ends[0]

@@ -2,30 +2,30 @@ import Foundation
 import SslPinningPlatform
 import SslPinningRules
 
-/// Looks at TLS servers: dials, shakes hands, judges the chain and the name, sends nothing.
+/// Probes TLS servers: connects, makes the handshake, checks chain and name, and sends no data.
 ///
-/// - One absolute deadline covers everything: the queue, the lookup, every address, the handshake.
-///   A server that is silent, drips bytes or never answers a packet costs that time and no more.
+/// - One absolute deadline covers the queue, the lookup, every address and the handshake. A server that
+///   is silent, drips bytes or drops packets costs that time and no more.
 /// - A server with a bad certificate is a result, not an error (`ProbedServer`, `ProbeVerdict`).
-/// - Probes run on threads of their own, off the cooperative pool, with lookups on a few more
-///   (`ProbeLoop`, `NameResolver`): any number may run at once, none blocks a task's thread.
-/// - A handshake is offered down to TLS 1.0 and without demands on key strength, to see what is
-///   there; the chain is then judged as strictly as pinned clients judge it (`ChainValidator`).
+/// - Probes and lookups run on their own threads, outside the cooperative pool (`ProbeLoop`,
+///   `NameResolver`): any number may run at once, and none blocks a task's thread.
+/// - Handshakes accept TLS 1.0 and weak keys, to see what is there; the chain is then validated as
+///   strictly as pinned clients do it (`ChainValidator`).
 public final class TLSProbe: Sendable {
   private let loops: [ProbeLoop]
   private let anchors: ChainValidator
   private let lastID = Locked<UInt64>(0)
 
-  /// Starts the probe's thread; it ends with the last reference.
+  /// Starts the probe's thread, which ends with the last reference.
   ///
-  /// - Parameter anchors: what chains are judged by unless a probe says otherwise; nil takes the
-  ///   system's trust store as it is now.
+  /// - Parameter anchors: validate chains unless a probe has its own; nil takes the system's trust store
+  ///   as it is now.
   /// - Throws: `local`.
   public convenience init(anchors: ChainValidator? = nil) throws(ProbeError) {
     try self.init(anchors: anchors, resolver: NameResolver())
   }
 
-  /// As above, with a resolver that fails or hangs on demand, and for as many threads.
+  /// As above, with another resolver and number of threads; tests pass resolvers that fail or hang.
   package init(
     anchors: ChainValidator?, resolver: NameResolver, threads: Int = 1
   ) throws(ProbeError) {
@@ -47,17 +47,17 @@ public final class TLSProbe: Sendable {
     for loop in loops { loop.send(.stop) }
   }
 
-  /// How many threads keep this machine's processors busy.
+  /// How many threads are enough to keep this machine's processors busy.
   package static var usefulThreads: Int {
     min(max(1, ProcessInfo.processInfo.activeProcessorCount), 16)
   }
 
-  /// Looks at one server: its addresses in turn, until one answers.
+  /// Probes one server: its addresses in turn, until one answers.
   ///
   /// - Parameters:
-  ///   - milliseconds: the time for everything.
-  ///   - anchors: judges this chain by other anchors.
-  ///   - time: judges validity at this Unix time instead of the machine's clock.
+  ///   - milliseconds: the time for the whole probe.
+  ///   - anchors: validates the chain instead of the probe's own.
+  ///   - time: checks validity at this Unix time instead of the machine's clock.
   public func probe(
     _ target: ProbeTarget, milliseconds: Int64 = 10_000, trusting anchors: ChainValidator? = nil,
     at time: Int64? = nil
@@ -72,16 +72,15 @@ public final class TLSProbe: Sendable {
     return try outcome.get()
   }
 
-  /// Looks at one server from several places: at each of its addresses from here, and once through
-  /// each proxy. One that fails hides nothing of the others.
+  /// Probes one server on several routes: each of its addresses directly, and once through each proxy.
+  /// The failure of one does not affect the others.
   ///
   /// - Parameters:
-  ///   - addresses: where to dial instead of looking the name up; a proxy is then asked for the
-  ///     first of them.
-  ///   - hurried: the routes that are given a second at most.
-  ///   - cache: what the process knows of chains already; shared by all that look.
-  ///   - times: a chain counts that is valid at one of these Unix times; none: by the machine's clock.
-  /// - Returns: the findings in the order of the routes, and of the addresses as they were found.
+  ///   - addresses: where to connect instead of looking the name up; a proxy is then asked for the first.
+  ///   - hurried: the routes that get one second at most.
+  ///   - cache: the process's verdicts on chains; shared by all probes.
+  ///   - times: a chain must be valid at one of these Unix times; empty means now, by the machine's clock.
+  /// - Returns: the findings in the order of the routes and, on one route, of its addresses.
   package func survey(
     _ host: HostName, port: UInt16, addresses: [Endpoint] = [], from routes: [ProbeRoute],
     hurried: Set<Int> = [], limits: ProbeLimits, trusting anchors: ChainValidator,
@@ -112,7 +111,7 @@ public final class TLSProbe: Sendable {
           id: id, host: host, port: port, addresses: addresses, limits: limits, deadline: deadline,
           purpose: purpose(continuation), hurried: hurried)
         loop.send(.begin(job))
-        // The handler may have run before there was a job to cancel.
+        // The cancellation handler may have run before there was a job to cancel.
         if Task.isCancelled { loop.send(.cancel(id)) }
       }
     } onCancel: {

@@ -1,23 +1,21 @@
 import SslPinningPlatform
 import SslPinningRules
 
-/// Chains that were found to be valid, so that a server that shows the same one every minute is not
-/// validated every minute.
+/// Caches valid chains, so that a chain which a server shows every minute is not validated every minute.
 ///
-/// - A kept verdict is for the same bytes in the same order, under the same validator: the key is a
-///   SHA-256 over every byte that was sent, with the number of the validator. It says nothing about a
-///   name.
-/// - It holds for ten minutes at most, never into a second in which a certificate of its path is no
-///   longer valid, and not at a time before it was made: the clock was set back.
-/// - A refusal is never kept: whatever makes a chain valid counts at once.
-/// - Bounded: when it is full, those go that were not asked for since the last time that it was.
+/// - The key is a SHA-256 over all certificate bytes in the order sent, and the number of the validator.
+///   A verdict says nothing about a name.
+/// - A verdict holds for ten minutes at most, never beyond the validity of a certificate in its path, and
+///   never before the time at which it was made: then the clock was set back.
+/// - Refusals are not cached, so that a repaired chain counts at once.
+/// - Bounded: a full cache drops the verdicts that were not used since it was last full.
 package final class VerdictCache: Sendable {
   struct Key: Hashable, Sendable {
     private let digest: [UInt8]
     private let validator: UInt64
 
     init(_ presented: [Certificate], validator: ChainValidator) {
-      // Each certificate with its length in front of it: no other list has the same bytes.
+      // Each certificate has its length in front, so that no two lists have the same bytes.
       var all: [UInt8] = []
       all.reserveCapacity(presented.reduce(0) { $0 + $1.der.count + 4 })
       for certificate in presented {
@@ -50,10 +48,10 @@ package final class VerdictCache: Sendable {
   private let state = Locked(State())
   private let limit: Int
 
-  /// - Parameter limit: how many chains are kept before those go that were not asked for.
+  /// - Parameter limit: how many chains are kept before unused ones are dropped.
   package init(limit: Int = 16_384) { self.limit = max(1, limit) }
 
-  /// The path of a chain that was found valid not long ago.
+  /// The path of a chain that was recently found valid.
   func path(for key: Key, at now: Int64) -> [PathCertificate]? {
     state.withLock { state in
       guard let kept = state.young[key] ?? state.old[key] else { return nil }
@@ -74,9 +72,9 @@ package final class VerdictCache: Sendable {
     state.withLock { Self.add(kept, for: key, to: &$0, limit) }
   }
 
-  /// A path as people and decisions read it. Issuers stand in many paths, and are described once.
+  /// Describes a path for decisions and people. Issuers occur in many paths, so each is parsed only once.
   ///
-  /// - Returns: `nil` where a key or a date cannot be read.
+  /// - Returns: `nil` if a key or a date cannot be read.
   func described(_ path: [Certificate]) -> [PathCertificate]? {
     var described: [PathCertificate] = []
     for (index, certificate) in path.enumerated() {
@@ -102,7 +100,7 @@ package final class VerdictCache: Sendable {
 }
 
 extension PathCertificate {
-  /// - Returns: `nil` where the strict reader refuses its encoding, or a date cannot be read.
+  /// - Returns: `nil` if the strict reader refuses its encoding, or a date cannot be read.
   init?(_ certificate: Certificate) {
     guard let pin = try? SPKIPin(certificateDER: certificate.der),
       let validity = certificate.validity

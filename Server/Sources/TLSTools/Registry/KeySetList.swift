@@ -4,10 +4,10 @@ import SslPinningRules
 
 /// The key sets of one registry as their publisher keeps them: the whole chain from set 1.
 ///
-/// - Every set but the newest is complete: signed by enough of the root of the set before it, and of
-///   its own. A set is appended only to a complete one.
-/// - The keys that an app ships are not in the chain, so whether they signed set 1 is not known here.
-/// - A key that is in neither of the two roots does not sign, but for set 1, where it may be shipped.
+/// - Every set but the newest is complete: signed by enough root keys of the set before and of its own.
+///   A set can only follow a complete one.
+/// - The keys that apps ship are not in the chain, so it cannot be checked here whether they signed set 1.
+/// - A key that is in neither of the two roots cannot sign, except set 1: apps may ship that key.
 public struct KeySetList: Sendable {
   /// The registry that all sets are for.
   public let registry: String
@@ -69,7 +69,7 @@ public struct KeySetList: Sendable {
     do throws(SigningKeyError) { try set.sign(with: key) } catch { throw .signing(error) }
   }
 
-  /// Adds the signatures of a copy in which other root keys signed the same sets meanwhile.
+  /// Adds the signatures of a copy in which other root keys have signed the same sets.
   public mutating func unite(with copy: KeySetList) {
     for (index, other) in copy.sets.prefix(sets.count).enumerated()
     where sets[index].keySet.signedBytes == other.keySet.signedBytes {
@@ -77,19 +77,19 @@ public struct KeySetList: Sendable {
     }
   }
 
-  /// Signatures that the newest set has too few of.
+  /// A root that has signed the newest set too few times.
   public struct Shortage: Hashable, Sendable {
-    /// The set that is not complete.
+    /// The incomplete set.
     public let epoch: Int64
     /// The set whose root must sign: this one or the one before.
     public let root: Int64
     /// How many of the root's keys have signed.
     public let signatures: Int
-    /// How many must.
+    /// How many of them must sign.
     public let threshold: Int
   }
 
-  /// What the newest set lacks; nothing where it is complete.
+  /// What the newest set lacks; empty if it is complete.
   public var shortages: [Shortage] {
     guard let newest else { return [] }
     return sets.suffix(2).compactMap { demanding in
@@ -105,11 +105,11 @@ public struct KeySetList: Sendable {
 
 /// What is wrong with a chain of key sets.
 public enum KeySetListError: Error, Equatable, Sendable {
-  /// Not the array of a chain, or an empty one.
+  /// Not an array of key sets, or an empty one.
   case notKeySets
   /// The set of this epoch cannot be read.
   case invalid(epoch: Int64, DocumentFault)
-  /// A set that another is to follow lacks signatures.
+  /// The newest set lacks signatures, so no other can follow it.
   case incomplete(KeySetList.Shortage)
   /// The key must not sign the set of this epoch.
   case notARootKey(SPKIPin, epoch: Int64)
@@ -139,18 +139,18 @@ extension KeySetList.Shortage: CustomStringConvertible {
 
 extension KeySetListError: ExplainedError {}
 
-/// A key set with the signatures that it has so far: root keys are kept apart, so they sign one
-/// after another.
+/// A key set with the signatures that it has so far. Root keys are kept in different places, so they
+/// sign one after another.
 public struct SignedKeySet: Sendable {
   /// The set.
   public let keySet: KeySet
-  /// Each key once.
+  /// At most one by each key.
   public private(set) var signatures: [DocumentSignature] = []
 
   /// A set that nobody has signed.
   public init(_ keySet: KeySet) { self.keySet = keySet }
 
-  /// Reads an entry of `keySets`, without asking whether its signatures are enough.
+  /// Reads an entry of `keySets` without checking whether its signatures suffice.
   ///
   /// - Throws: ``DocumentFault``.
   public init(
@@ -166,7 +166,7 @@ public struct SignedKeySet: Sendable {
 
   /// Signs the set; a signature that the key made before is replaced.
   ///
-  /// - Throws: ``SigningKeyError/malformed(_:)`` where the key does not add up.
+  /// - Throws: ``SigningKeyError/malformed(_:)`` if the key is inconsistent.
   public mutating func sign(with key: TrustSigningKey) throws(SigningKeyError) {
     let signature = try key.signature(.keySet, over: keySet.json)
     signatures.removeAll { $0.keyID.utf8.elementsEqual(signature.keyID.utf8) }
@@ -180,7 +180,7 @@ public struct SignedKeySet: Sendable {
     }
   }
 
-  /// Whose signatures of this role are valid.
+  /// The keys of this role whose signatures are valid.
   public func signers(of role: KeyRole) -> [RoleKey] {
     let message = keySet.signedBytes
     return role.keys.filter { key in
@@ -190,11 +190,10 @@ public struct SignedKeySet: Sendable {
 }
 
 extension KeySet {
-  /// The entry of `keySets`, signed by these keys: enough of the root of the set before and of this
-  /// set's own root must be among them. Whether they are is the client's to judge, so that broken
-  /// entries can be made.
+  /// The entry of `keySets`, signed by these keys. A valid entry needs enough root keys of the set before
+  /// and of this set. That is not checked here: tests make broken entries, and clients refuse them.
   ///
-  /// - Throws: ``SigningKeyError/malformed(_:)`` where a key does not add up.
+  /// - Throws: ``SigningKeyError/malformed(_:)`` if a key is inconsistent.
   public func entry(signedBy keys: [TrustSigningKey]) throws(SigningKeyError) -> JSONValue {
     var signatures: [DocumentSignature] = []
     for key in keys { signatures.append(try key.signature(.keySet, over: json)) }

@@ -2,16 +2,16 @@ import CanonicalJSON
 import SslPinningPlatform
 import SslPinningRules
 
-/// A registry document to publish: a payload, what a statement says beside it, and the key sets.
-/// ``signed(format1Key:onlineKeys:)`` puts it together.
+/// A registry document to publish: a payload, the terms of its statement, and the key sets.
+/// ``signed(format1Key:onlineKeys:)`` assembles it.
 ///
-/// - The payload is for every client, so nothing but the five members of format 1 goes into its
-///   entries; whatever is new stands beside it (`docs/registry-format.md`, section 3).
-/// - Nothing here judges: a document that clients refuse can be made as well as a good one. What
-///   ``signed(format1Key:onlineKeys:)`` returns is a value, open to be changed before it becomes
-///   bytes, and ``TrustSigningKey/signature(_:over:)`` signs a changed part anew.
+/// - Every client reads the payload, so its entries have only the five members of format 1; everything
+///   newer stands beside it (`docs/registry-format.md`, section 3).
+/// - Nothing is checked here, so that tests can make documents that clients refuse. The value that
+///   ``signed(format1Key:onlineKeys:)`` returns can be changed before it becomes bytes, and
+///   ``TrustSigningKey/signature(_:over:)`` signs a changed part again.
 public struct RegistryDocument: Sendable {
-  /// What a statement says beside the digest of the payload.
+  /// What a statement contains besides the payload's digest.
   public struct Terms: Sendable {
     /// The epoch of the key set whose online keys sign, and the version within.
     public var number: RegistryStamp.Version
@@ -21,9 +21,9 @@ public struct RegistryDocument: Sendable {
     public var expires: Int64
     /// CA pins and settings.
     public var hosts: [HostSettings]
-    /// Keys that are refused wherever they stand.
+    /// Keys that clients refuse anywhere in a chain.
     public var denied: [SPKIPin]
-    /// Hosts that may vanish.
+    /// Hosts that may vanish from the registry.
     public var removed: [HostPattern]
     /// Whether the registry goes back to format 1.
     public var isRetired: Bool
@@ -32,7 +32,7 @@ public struct RegistryDocument: Sendable {
     /// Where else the document is served.
     public var mirrors: [RegistryMirror]
 
-    /// Terms.
+    /// Terms of a statement.
     public init(
       number: RegistryStamp.Version, issued: Int64, expires: Int64, hosts: [HostSettings] = [],
       denied: [SPKIPin] = [], removed: [HostPattern] = [], isRetired: Bool = false,
@@ -46,8 +46,7 @@ public struct RegistryDocument: Sendable {
     }
   }
 
-  /// The name that the statement carries: what clients expect, by default the last component of the
-  /// URL's path.
+  /// The name in the statement. Clients expect, by default, the last component of the URL's path.
   public var registry: String
   /// What format-1 clients read: `{"keys": [ … ]}`.
   public var payload: JSONObject
@@ -56,14 +55,14 @@ public struct RegistryDocument: Sendable {
   /// The whole chain from set 1, each with its signatures (``SslPinningRules/KeySet/entry(signedBy:)``).
   public var keySets: [JSONValue]
 
-  /// A document of this payload.
+  /// A document with this payload.
   public init(
     registry: String, payload: JSONObject, terms: Terms? = nil, keySets: [JSONValue] = []
   ) {
     (self.registry, self.payload, self.terms, self.keySets) = (registry, payload, terms, keySets)
   }
 
-  /// A document of these entries.
+  /// A document with these entries.
   public init(
     registry: String, keys: [RegistryKey], terms: Terms? = nil, keySets: [JSONValue] = []
   ) {
@@ -71,7 +70,7 @@ public struct RegistryDocument: Sendable {
     self.init(registry: registry, payload: payload, terms: terms, keySets: keySets)
   }
 
-  /// The statement about the payload as it stands now; `nil` without ``terms``.
+  /// The statement about the current payload; `nil` without ``terms``.
   public var statement: Statement? { statement(about: JSONValue.object(payload).canonicalBytes) }
 
   private func statement(about payload: [UInt8]) -> Statement? {
@@ -91,7 +90,7 @@ public struct RegistryDocument: Sendable {
   ///     refuse the document.
   ///   - onlineKeys: sign the statement: enough of the online role of the newest key set, or of its root
   ///     role if the statement retires the registry.
-  /// - Throws: ``SigningKeyError/malformed(_:)`` where a key does not add up.
+  /// - Throws: ``SigningKeyError/malformed(_:)`` if a key is inconsistent.
   public func signed(
     format1Key: SigningKey?, onlineKeys: [TrustSigningKey] = []
   ) throws(SigningKeyError) -> JSONObject {
@@ -113,10 +112,10 @@ public struct RegistryDocument: Sendable {
     return document
   }
 
-  /// The bytes to publish: ``signed(format1Key:onlineKeys:)`` in canonical form, so that what is
-  /// signed is what stands in it.
+  /// The bytes to publish: ``signed(format1Key:onlineKeys:)`` in canonical form, so that the signed bytes
+  /// are those in the document.
   ///
-  /// - Throws: ``SigningKeyError/malformed(_:)`` where a key does not add up.
+  /// - Throws: ``SigningKeyError/malformed(_:)`` if a key is inconsistent.
   public func bytes(
     format1Key: SigningKey?, onlineKeys: [TrustSigningKey] = []
   ) throws(SigningKeyError) -> [UInt8] {
@@ -125,7 +124,7 @@ public struct RegistryDocument: Sendable {
 }
 
 extension RegistryKey {
-  /// The entry of a format-1 payload. An unreadable pin is left out: its host stays listed.
+  /// The entry in a format-1 payload. An unreadable pin is left out, but its host stays listed.
   public var format1Entry: JSONObject {
     var entry: JSONObject = ["domainName": .string(pattern.description)]
     entry["key"] = (try? pin.get()).map { .string($0.base64) }

@@ -2,19 +2,19 @@ import CSslPinningOpenSSL
 import CSslPinningShims
 import Foundation
 
-/// OpenSSL's settings for one side of TLS. A stream keeps it: callbacks point back at it.
+/// OpenSSL's settings for one side of TLS. A stream holds it strongly, because callbacks point back to it.
 package protocol TLSContext: AnyObject {
   var context: OpenSSLObject { get }
 }
 
 /// One connection, clear or under TLS, used by one thread at a time.
 ///
-/// - The socket never blocks; whoever waits does so in poll(2), together with the stop signal and
-///   up to a deadline, so no peer can hold a thread.
-/// - OpenSSL's error queue is cleared before every call: what an earlier connection on this thread
-///   left there would be read as this one's failure.
+/// - The socket never blocks. Waits are in poll(2), together with the stop signal and up to a deadline,
+///   so no peer can block a thread for ever.
+/// - OpenSSL's error queue is cleared before every call: errors of an earlier connection on this thread
+///   would pass for this one's.
 package final class ByteStream {
-  /// What one attempt to move bytes came to.
+  /// The result of one attempt to move bytes.
   package enum Attempt: Equatable {
     case moved(Int)
     /// Try again when poll(2) reports these events.
@@ -28,7 +28,7 @@ package final class ByteStream {
   private let stop: EventSignal
   private var ssl: OpaquePointer?
   private var context: (any TLSContext)?
-  /// The session that carries this one: a proxy's.
+  /// The TLS session with a proxy that carries this one.
   private var outer: (session: OpaquePointer, context: any TLSContext)?
 
   package init(_ socket: Socket, stop: EventSignal) {
@@ -37,7 +37,7 @@ package final class ByteStream {
   }
 
   deinit {
-    // The inner one's end goes through the outer.
+    // The inner session first: its close_notify goes through the outer one.
     if let ssl { SSL_free(ssl) }
     if let outer { SSL_free(outer.session) }
   }
@@ -57,14 +57,14 @@ package final class ByteStream {
   /// The TLS session, once started.
   package var session: OpaquePointer? { ssl }
 
-  /// Whether TLS runs inside of a proxy's TLS.
+  /// Whether TLS runs inside a proxy's TLS.
   var isNested: Bool { outer != nil }
 
-  /// Puts TLS on the connection, or inside of the TLS that is there; `handshake` then runs it.
+  /// Adds TLS to the connection, or a second layer inside its TLS; `handshake` then runs it.
   ///
   /// - Parameters:
-  ///   - holds: whether what is written may wait for the next read or the end: for whoever makes a
-  ///     handshake and leaves.
+  ///   - holds: whether written bytes may be buffered until the next read or the end; for callers that
+  ///     only make a handshake.
   ///   - configure: sets the session up, as a server (`SSL_set_accept_state`) or as a client.
   package func startTLS(
     _ context: any TLSContext, holdingBack holds: Bool = false, configure: (OpaquePointer) -> Void
@@ -87,15 +87,14 @@ package final class ByteStream {
     self.context = context
   }
 
-  /// What moves bytes over a session that is up.
+  /// A BIO that moves bytes over an established session.
   private static func bio(inside session: OpaquePointer) -> OpaquePointer? {
     guard let bio = BIO_new(BIO_f_ssl()) else { return nil }
     BIO_ctrl(bio, BIO_C_SET_SSL, Int(BIO_NOCLOSE), UnsafeMutableRawPointer(session))
     return bio
   }
 
-  /// The first bytes the other side sent under what should be TLS, and what waits behind them; at
-  /// most 80.
+  /// The first bytes that the other side sent in place of TLS, at most 80, for error messages.
   var beginning: [UInt8] {
     guard let ssl, !isNested else { return [] }
     var bytes = [UInt8](repeating: 0, count: 80)
@@ -170,7 +169,7 @@ package final class ByteStream {
     }
   }
 
-  /// Says goodbye (close_notify, then FIN) without waiting for an answer.
+  /// Ends this side (close_notify, then FIN) without waiting for an answer.
   package func finishWriting() {
     if let ssl, SSL_is_init_finished(ssl) == 1 {
       OpenSSLErrors.clear()
@@ -179,7 +178,7 @@ package final class ByteStream {
     socket.finishWriting()
   }
 
-  /// Has `finishWriting` say nothing.
+  /// Makes `finishWriting` send nothing.
   package func leaveQuietly() {
     if let ssl { SSL_set_quiet_shutdown(ssl, 1) }
   }
@@ -238,12 +237,11 @@ package final class ByteStream {
   }
 }
 
-/// A moment on the monotonic clock after which nobody waits any longer. Steps of the wall clock do
-/// not move it.
+/// A moment on the monotonic clock at which a wait ends. Steps of the wall clock do not move it.
 package struct Deadline: Sendable, Comparable {
   private let nanoseconds: Int64
 
-  /// A moment from now; negative waits are over at once, absurd ones are 100 years.
+  /// A moment from now; negative waits are over at once, huge ones are cut to 100 years.
   package static func after(milliseconds: Int64) -> Deadline {
     let bounded = min(max(milliseconds, 0), 3_155_760_000_000)
     return Deadline(nanoseconds: now + bounded * 1_000_000)
@@ -251,7 +249,7 @@ package struct Deadline: Sendable, Comparable {
 
   package var hasPassed: Bool { nanoseconds <= Self.now }
 
-  /// What is left, rounded up, so that a wait of this length never ends early; 0 when it is over.
+  /// What is left, rounded up, so that a wait of this length never ends early; 0 if it has passed.
   var millisecondsLeft: Int64 { max(0, (nanoseconds - Self.now + 999_999) / 1_000_000) }
 
   /// `millisecondsLeft` as poll(2) takes it.

@@ -2,9 +2,9 @@ import Foundation
 
 /// Carries bytes both ways between two streams until both sides have finished.
 ///
-/// - Each direction holds 64 KiB at most and is read only when that has gone out: a side that does
+/// - Each direction buffers at most 64 KiB and reads more only after that has gone out: a side that does
 ///   not read stops the other from sending, and neither can block the other direction.
-/// - One side's end is passed on as an end; the other direction goes on (half-closed connections).
+/// - The end of one side is passed on; the other direction goes on (half-closed connections).
 package struct Relay {
   private struct Direction {
     let from: ByteStream
@@ -30,7 +30,7 @@ package struct Relay {
 
   /// - Parameters:
   ///   - tap: sees what `client` sends, before `server` does.
-  ///   - isSuspended: whether nothing moves for now, and nobody is told.
+  ///   - isSuspended: whether to carry nothing for now, without closing anything.
   package init(
     client: ByteStream, server: ByteStream, stop: EventSignal,
     tap: @escaping ([UInt8]) -> Void = { _ in }, isSuspended: @escaping () -> Bool = { false }
@@ -54,7 +54,7 @@ package struct Relay {
     }
   }
 
-  /// One attempt to read or write; true when it came to something.
+  /// One attempt to read or write; true if it made progress.
   private static func advance(_ direction: inout Direction) throws(SocketError) -> Bool {
     direction.waitsOn = nil
     guard direction.sent == direction.buffer.count else { return try write(&direction) }

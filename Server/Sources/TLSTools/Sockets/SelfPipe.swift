@@ -1,9 +1,9 @@
 import CSslPinningShims
 import Foundation
 
-/// Ends the wait of a thread for a socket, from another thread. Once used it stays.
+/// Ends a thread's wait for a socket, from another thread. It stays signalled.
 package final class SelfPipe: Sendable {
-  /// What a wait ended with.
+  /// Why a wait ended.
   package enum Reason {
     case woken
     case ready
@@ -26,14 +26,13 @@ package final class SelfPipe: Sendable {
     close(writing)
   }
 
-  /// Ends the wait that is under way, and every later one.
+  /// Ends the current wait and every later one.
   package func wake() {
     var byte: UInt8 = 0
     _ = write(writing, &byte, 1)
   }
 
-  /// Waits until a socket has something to read (or has ended), for a wake-up, or so many
-  /// milliseconds.
+  /// Waits until a socket is readable (or has ended), a wake-up comes, or the milliseconds are over.
   package func wait(for socket: Int32 = -1, milliseconds: Int) -> Reason {
     let end = ContinuousClock.now + .milliseconds(milliseconds)
     while true {
@@ -58,7 +57,7 @@ extension Duration {
   }
 }
 
-/// A flag that ends every poll(2) which watches its descriptor. Raised from any thread.
+/// A flag that ends every poll(2) on its descriptor. Any thread may raise it.
 package final class EventSignal: Sendable {
   /// Readable while raised.
   package let descriptor: Int32

@@ -4,12 +4,12 @@ import SslPinningPlatform
 
 /// Owns one non-blocking TCP socket.
 ///
-/// The lock makes `shutdown()` from another thread safe against `close()`: without it the number
-/// could already belong to somebody else's file.
+/// The lock makes `shutdown()` from another thread safe against `close()`: without it the descriptor
+/// could already belong to another file.
 package final class Socket: @unchecked Sendable {
   private let lock = NSLock()
   private var isClosed = false
-  /// The number, for the thread that reads and writes.
+  /// The descriptor, for the thread that reads and writes.
   package let descriptor: Int32
 
   init(owning descriptor: Int32) { self.descriptor = descriptor }
@@ -24,7 +24,7 @@ package final class Socket: @unchecked Sendable {
     }
   }
 
-  /// Ends both directions, from any thread: the one that waits on the socket wakes up.
+  /// Ends both directions, from any thread; a thread that waits on the socket wakes up.
   package func shutdown() {
     lock.withLock {
       if !isClosed { _ = Foundation.shutdown(descriptor, Int32(SHUT_RDWR)) }
@@ -77,8 +77,8 @@ package final class Socket: @unchecked Sendable {
     }
   }
 
-  /// A socket whose connection is under way; it turns writable when that is decided, and
-  /// `connectionError()` says how.
+  /// Starts to connect. The socket turns writable when the attempt is over, and `connectionError()` tells
+  /// the result.
   static func startConnecting(to address: SocketAddress) throws(SocketError) -> Socket {
     let socket = try make(address.family)
     sendAtOnce(socket.descriptor)
@@ -90,7 +90,7 @@ package final class Socket: @unchecked Sendable {
     return socket
   }
 
-  /// The errno of a connection that was under way; 0 when it stands.
+  /// The errno of the connection attempt; 0 if it succeeded.
   func connectionError() -> Int32 {
     var code: Int32 = 0
     var length = socklen_t(4)
@@ -105,7 +105,7 @@ package final class Socket: @unchecked Sendable {
     return Socket(owning: descriptor)
   }
 
-  /// Small answers would otherwise wait for the peer's delayed acknowledgement.
+  /// Turns off Nagle's algorithm: small answers would wait for the peer's delayed acknowledgement.
   private static func sendAtOnce(_ descriptor: Int32) {
     var yes: Int32 = 1
     setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, 4)
@@ -176,17 +176,17 @@ struct SocketAddress {
   }
 }
 
-/// Why a socket could not be made, bound or connected, or a stream of bytes ended.
+/// Why a socket could not be created, bound or connected, or a byte stream failed.
 public enum SocketError: Error, Equatable, Sendable, CustomStringConvertible {
   /// A system call failed; `code` is its errno.
   case system(operation: String, code: Int32)
-  /// The text is no numeric IP address.
+  /// The text is not a numeric IP address.
   case notAnAddress(String)
-  /// The time was up first.
+  /// The deadline passed first.
   case timeout
   /// The server or proxy that owns the stream was stopped.
   case stopped
-  /// The other side closed the stream, or the TLS library gave up on it.
+  /// The other side closed the stream, or the TLS library failed.
   case closed(reason: String)
 
   public var description: String {
@@ -208,7 +208,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
   public let address: String
   public let port: UInt16
 
-  /// - Parameter address: numeric; a name is never looked up, dialling one fails.
+  /// - Parameter address: numeric; a name is never looked up, and connecting to one fails.
   public init(address: String, port: UInt16) {
     self.address = address
     self.port = port

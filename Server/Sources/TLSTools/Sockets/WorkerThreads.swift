@@ -1,13 +1,13 @@
 import Foundation
 
-/// Counts threads, so that whoever stops a server knows when the last one has left.
+/// Counts threads, so that stopping a server can wait for the last one.
 package final class WorkerThreads: @unchecked Sendable {
   private let changed = NSCondition()
   private var running = 0
 
   package init() {}
 
-  /// Runs `work` on a thread of its own.
+  /// Runs `work` on a new thread.
   package func start(_ name: String, _ work: @escaping @Sendable () -> Void) {
     changed.withLock { running += 1 }
     let thread = Thread { [self] in
@@ -23,7 +23,7 @@ package final class WorkerThreads: @unchecked Sendable {
     thread.start()
   }
 
-  /// Waits for all of them; false when some still run after `seconds`.
+  /// Waits for all threads; false if some still run after `seconds`.
   @discardableResult
   package func wait(seconds: Double) -> Bool {
     let deadline = Date(timeIntervalSinceNow: seconds)
@@ -36,8 +36,8 @@ package final class WorkerThreads: @unchecked Sendable {
   }
 }
 
-/// A thread for work that waits for ever. It takes no signals: those are for the thread that watches
-/// for them, and a broken connection must not end the process by SIGPIPE.
+/// A thread for endless work. It blocks all signals: another thread handles them, and a broken connection
+/// must not end the process by SIGPIPE.
 package enum BackgroundThread {
   package static func start(_ name: String, _ work: @escaping @Sendable () -> Void) {
     let thread = Thread {
