@@ -13,9 +13,8 @@ import Foundation
 ///   loss of power as far as the system's `fsync` goes.
 /// - ``withLock(_:)`` keeps other processes and other threads out (`flock` on a file beside this one,
 ///   because a rename would take the lock away with the old file). Reading needs no lock.
-/// - For its owner only: files have mode 0600, directories that are made mode 0700. What root writes over stays its
-///   owner's. On Apple
-///   platforms the file is kept out of backups.
+/// - For its owner only: files have mode 0600, directories that are made mode 0700. On Linux, what root writes over
+///   stays its owner's. On Apple platforms the file is kept out of backups.
 /// - What a process that died half-way left beside is written over by the next.
 ///
 /// - Nobody waits for a lock for ever: a process that was stopped while it held one must not keep an
@@ -119,7 +118,9 @@ package struct AtomicFile: Hashable, Sendable {
       let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
       let descriptor = Descriptor(retrying { open(beside, flags, 0o600) })
       guard descriptor.isOpen else { throw failure(.open, beside) }
-      keepOwner(of: descriptor)
+      #if os(Linux)
+        keepOwner(of: descriptor)
+      #endif
       guard descriptor.append(bytes), retrying({ fsync(descriptor.number) }) == 0 else {
         throw failure(.write, beside)
       }
@@ -130,17 +131,6 @@ package struct AtomicFile: Hashable, Sendable {
     // nothing is lost but the last change, and that only where the power goes.
     let folder = Descriptor(retrying { open(directory, O_RDONLY | O_CLOEXEC) })
     if folder.isOpen { _ = retrying { fsync(folder.number) } }
-  }
-
-  /// What root writes over is still its owner's: a tool that runs as root must not keep a service from its file.
-  private func keepOwner(of descriptor: borrowing Descriptor) {
-    var (before, new) = (stat(), stat())
-    guard geteuid() == 0, lstat(path, &before) == 0, before.st_uid != 0,
-      // What lay there may be a second name of a file of root's.
-      fstat(descriptor.number, &new) == 0, new.st_nlink == 1
-    else { return }
-    // If it cannot be given away, whoever owns it is told when he reads it.
-    _ = fchown(descriptor.number, before.st_uid, before.st_gid)
   }
 
   private func makeDirectory() throws(FileError) {
