@@ -200,7 +200,8 @@ actor DocumentCoordinator {
       state.settle(.storing, "")
       if state.alerts[""] == nil { services.health.clear(file) }
     }
-    if isStoreBehind { await settle(at: now) }
+    // Whoever leads writes with the next probe, which shows what the endpoints have now.
+    if isFollowing, isStoreBehind { await settle(at: now) }
   }
 
   /// Tells the other documents what this one denies, and denies here what they do.
