@@ -111,11 +111,14 @@ struct ValidationPathSearchTests {
       let key = try SPKIPin(certificateDER: ca.certificate.der)
       for evidence in asked { #expect(try !evidence.validation.get().path.contains(key)) }
     }
-    // Where what was sent leads OpenSSL to no anchor at all, that is the verdict.
+    // Where what was sent leads OpenSSL to no anchor, another path does, and is the only one that counts.
     let reachable = try site.policy(ca: [site.roots[0]], trust: trust)
-    let (rejected, asked) = try judge(reachable, presented: site.sent(under: [2, 0]) + [top])
-    #expect(rejected.rule == "chain")
+    let (reached, asked) = try judge(reachable, presented: site.sent(under: [2, 0]) + [top])
+    #expect(reached.outcome == .matched)
     #expect(asked.count == 1)
+    let sentAlone = try site.policy(ca: [pinned], trust: trust)
+    let (refused, _) = try judge(sentAlone, presented: site.sent(under: [2, 0]) + [top])
+    #expect(refused.outcome == .mismatch(.ca))
     // The same CA is one that counts once the client trusts it.
     let policy = try site.policy(ca: [pinned], trust: site.anchors())
     #expect(try judge(policy, presented: site.sent()).0.outcome == .matched)

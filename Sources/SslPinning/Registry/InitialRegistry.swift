@@ -33,7 +33,7 @@ struct InitialRegistry: Sendable {
 
   /// Whether it serves without asking the network first.
   func isFresh(for schedule: RefreshSchedule, at clock: Int64) -> Bool {
-    origin == .cache && !registry.isExpired(at: clock)
+    origin == .cache && !registry.isExpired(at: clock) && !registry.stamp.isStale(at: clock)
       && schedule.isFresh(age: registry.stamp.age(at: clock))
   }
 }

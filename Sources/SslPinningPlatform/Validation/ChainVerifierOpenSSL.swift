@@ -5,16 +5,17 @@
   /// The one chain validator on Linux: handshakes of pinned clients, fetches of registries and the probes of a
   /// registry server are all judged here. Read it from top to bottom:
   ///
-  /// 1. ``path(at:)``: OpenSSL looks for a path to an anchor whose dates hold at one of the moments.
+  /// 1. ``path(at:)``: OpenSSL looks for a path to an anchor whose dates hold at one of the moments. It does not
+  ///    backtrack: of two issuers of one name it takes one, and fails if that one leads nowhere. Then each other path
+  ///    (``CandidatePaths``) is validated in full, alone: its anchor is all that is trusted, its certificates are all
+  ///    that was sent. The first valid one counts, else OpenSSL's fault.
   /// 2. ``judgement(for:)``: the leaf has the host's name, and each key on the path has a pin.
-  /// 3. ``verdict(for:by:)``: the policy. OpenSSL does not backtrack: of two valid paths it finds one. If the policy
-  ///    refuses that one for a certificate above the leaf, each other path (``CandidatePaths``) is validated in full,
-  ///    alone: its anchor is all that is trusted, its certificates are all that was sent.
+  /// 3. ``verdict(for:by:)``: the policy. If it refuses the path for a certificate above the leaf, the other paths are
+  ///    validated likewise. The first that satisfies the policy counts; else, if only a forgiven path was found, that
+  ///    one; else the first verdict.
   ///
   /// - No path is validated less strictly than the first: same settings, moments and name.
-  /// - At most ``mostCandidates`` other paths. The first that satisfies the policy counts; else, if only a forgiven
-  ///   path was found, that one; else the first verdict.
-  /// - A chain without a valid path is refused as it stands; other paths are for pins alone.
+  /// - At most ``mostCandidates`` other paths each time.
   struct ChainVerifier {
     static let mostCandidates = 8
 
@@ -34,16 +35,10 @@
         return (verdict, judgement)
       }
       var best = judged(judgement(for: host))
-      guard best.verdict.evaluation.mayHaveAnotherPath,
-        let lookup = AnchorLookup(store: store.pointer)
-      else { return best }
-      let candidates = CandidatePaths(
-        sent: sent.certificates, anchors: lookup, settings: store.settings)
-      let known = best.judgement.found.path?.certificates ?? []
-      for path in candidates.first(Self.mostCandidates, besides: known) {
-        guard let judgement = judgement(for: host, along: path),
-          case .success = judgement.validation
-        else { continue }
+      guard best.verdict.evaluation.mayHaveAnotherPath else { return best }
+      for found in otherPaths(besides: best.judgement.found.path?.certificates ?? [], at: moments) {
+        let judgement = Judgement(found, leaf: sent.certificates.first, host: host)
+        guard case .success = judgement.validation else { continue }
         let other = judged(judgement)
         if other.verdict.evaluation.outcome == .matched { return other }
         if best.verdict.evaluation.decision == .refuse,
@@ -60,8 +55,31 @@
       Judgement(path(at: moments), leaf: sent.certificates.first, host: host)
     }
 
-    /// The judgement on one path alone; `nil` if OpenSSL has no memory for it.
-    private func judgement(for host: HostName, along path: CandidatePaths.Path) -> Judgement? {
+    /// A path to an anchor, or why there is none. Names are not looked at.
+    func path(at moments: [Int64]) -> FoundPath {
+      let found = Self.path(
+        anchors: store.pointer, settings: store.settings, chain: sent.stack, at: moments)
+      guard found.fault != nil else { return found }
+      // None is left out: which path OpenSSL takes depends on the moment.
+      return otherPaths(besides: [], at: moments).first { _ in true } ?? found
+    }
+
+    /// The valid ones among the other paths, each validated once it is asked for.
+    private func otherPaths(
+      besides known: CandidatePaths.Path, at moments: [Int64]
+    ) -> some Sequence<FoundPath> {
+      let anchors = AnchorLookup(store: store.pointer)
+      let candidates = anchors.map {
+        CandidatePaths(sent: sent.certificates, anchors: $0, settings: store.settings)
+          .first(Self.mostCandidates, besides: known)
+      }
+      return (candidates ?? []).lazy
+        .compactMap { path in withExtendedLifetime(anchors) { self.path(along: path, at: moments) } }
+        .filter { $0.fault == nil }
+    }
+
+    /// What comes of one path alone; `nil` if OpenSSL has no memory for it.
+    private func path(along path: CandidatePaths.Path, at moments: [Int64]) -> FoundPath? {
       guard let leaf = sent.certificates.first, let anchor = path.last,
         let chain = CertificateStack(), let anchors = X509_STORE_new()
       else { return nil }
@@ -72,14 +90,8 @@
       guard X509_STORE_add_cert(anchors, anchor) == 1,
         store.settings.apply(to: X509_STORE_get0_param(anchors))
       else { return nil }
-      let found = Self.path(
+      return Self.path(
         anchors: anchors, settings: store.settings, chain: chain.pointer, at: moments)
-      return Judgement(found, leaf: leaf, host: host)
-    }
-
-    /// A path to an anchor, or why there is none. Names are not looked at.
-    func path(at moments: [Int64]) -> FoundPath {
-      Self.path(anchors: store.pointer, settings: store.settings, chain: sent.stack, at: moments)
     }
 
     /// Of several moments, one at which all dates of the path hold is enough; nothing but a date is ever judged a

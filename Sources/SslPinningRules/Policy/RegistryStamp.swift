@@ -41,10 +41,10 @@ public struct RegistryStamp: Hashable, Sendable {
   /// verdicts say that it is stale.
   package static let staleAfter: Int64 = 7 * 86400
 
-  /// Whether the registry, at `now` (Unix seconds), was last confirmed too long ago, or at an unknown time: a
-  /// time in the future was written under a fast clock.
+  /// Whether the registry, at `now` (Unix seconds), was last confirmed too long ago, or at an unknown time: 0, which
+  /// is not long ago for a device that starts in 1970; a time in the future was written under a fast clock.
   package func isStale(at now: Int64) -> Bool {
-    age(at: now) > Self.staleAfter || !Self.isPast(confirmed, at: now)
+    confirmed == 0 || age(at: now) > Self.staleAfter || !Self.isPast(confirmed, at: now)
   }
 
   /// Whether a stored time is credible at `now`: not in the future by more than an hour, which allows for small

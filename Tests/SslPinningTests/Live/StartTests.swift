@@ -258,4 +258,19 @@ struct StartTests {
     _ = try await client(registry)
     #expect(registry.requests == 2)
   }
+
+  @Test("a device that starts in 1970 asks first, and says stale while nobody answers")
+  func withoutTime() async throws {
+    let registry = try site.registry()
+    _ = try await client(registry)
+    site.clock.set(Date(timeIntervalSince1970: 30))
+    registry.answer(.unreachable)
+    let offline = try await client(registry)
+    #expect(registry.requests == 2)
+    #expect(offline.registryStatus.isStale)
+    registry.answer(.published)
+    try registry.publish(["localhost": [site.pin]], at: site.clock.now.addingTimeInterval(Self.day))
+    let next = try await client(registry)
+    #expect(next.registryStatus.origin == .network && !next.registryStatus.isStale)
+  }
 }
