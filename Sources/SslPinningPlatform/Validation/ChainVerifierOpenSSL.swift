@@ -74,7 +74,9 @@
           .first(Self.mostCandidates, besides: known)
       }
       return (candidates ?? []).lazy
-        .compactMap { path in withExtendedLifetime(anchors) { self.path(along: path, at: moments) } }
+        .compactMap { path in
+          withExtendedLifetime(anchors) { self.path(along: path, at: moments) }
+        }
         .filter { $0.fault == nil }
     }
 
