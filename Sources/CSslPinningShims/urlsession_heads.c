@@ -40,6 +40,7 @@ static bool hear(struct pp_handle *h, curl_write_callback function, void *listen
 }
 
 bool pp_heads_listen(struct pp_handle *h) {
+  if (!h || !h->listener || !h->header_function) return false;
   h->head = PP_HEAD_NONE;
   h->hides = h->asks_again = false;
   h->is_heard = true;
@@ -47,7 +48,7 @@ bool pp_heads_listen(struct pp_handle *h) {
 }
 
 void pp_heads_leave(struct pp_handle *h) {
-  if (!h->is_heard) return;
+  if (!h || !h->is_heard) return;
   h->is_heard = false;
   hear(h, h->header_function, h->listener);
 }

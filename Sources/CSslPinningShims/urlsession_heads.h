@@ -10,10 +10,11 @@
 #define PP_URLSESSION_HEADS_H
 #include "urlsession_handles.h"
 
-// Before a transfer. False: out of memory.
+// Before a transfer. False: out of memory, or Foundation did not say through the hook who hears its lines, as
+// where there is no handle.
 bool pp_heads_listen(struct pp_handle *handle);
 
-// Foundation hears its handle itself again.
+// Foundation hears its handle itself again. Nothing happens where there is none.
 void pp_heads_leave(struct pp_handle *handle);
 
 // Whether a transfer that libcurl calls a success ended within a head.

@@ -121,10 +121,7 @@ CURLcode pp_easy_info(CURL *easy, CURLINFO info, char **out) {
 // fails the whole.
 static bool arm(struct transfer *t, bool fresh) {
   CURL *h = t->easy;
-  struct pp_handle *handle = pp_handle_of(h);
-  // Foundation must have said through the hook who hears its header lines.
-  if (!handle || !handle->listener || !handle->header_function || !pp_heads_listen(handle))
-    return false;
+  if (!pp_heads_listen(pp_handle_of(h))) return false;
   t->verdict = UNDECIDED;
   t->message[0] = t->error[0] = 0;
   CURLcode failed = 0;
@@ -164,8 +161,7 @@ static bool arm(struct transfer *t, bool fresh) {
 }
 
 static void disarm(CURL *h) {
-  struct pp_handle *handle = pp_handle_of(h);
-  if (handle) pp_heads_leave(handle);
+  pp_heads_leave(pp_handle_of(h));
   curl_easy_setopt(h, CURLOPT_RESOLVE, NULL);
   curl_easy_setopt(h, CURLOPT_ERRORBUFFER, NULL);
   curl_easy_setopt(h, CURLOPT_SSL_CTX_FUNCTION, NULL);
@@ -328,7 +324,7 @@ static CURLMsg *HOOKED(curl_multi_info_read)(CURLM *multi, int *left) {
     if (done->data.result == CURLE_OK) {
       if (!pp_heads_is_cut(done->easy_handle)) return done;
       done->data.result = CURLE_GOT_NOTHING;
-      snprintf(refusal_text, sizeof refusal_text, "%s", "the connection ended within the answer's head");
+      snprintf(refusal_text, sizeof refusal_text, "the connection ended within the answer's head");
       return done;
     }
     pthread_mutex_lock(&lock);

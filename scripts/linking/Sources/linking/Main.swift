@@ -30,7 +30,7 @@ struct Main {
       try await pinned(client, session, served, refused)
       try check(own_curl_easy("\(refused)", words[4]) == 200, "the app's own easy handle")
       try check(own_curl_multi("\(refused)", words[4]) == 200, "the app's own multi handle")
-      try check(try await session.data(from: led).0.count == 5, "a session is led to another origin")
+      try check(try await session.data(from: led).0.count == 5, "led to another origin")
     }
     let plugin = try Plugin(path: words[5])
     try check(plugin.tlsLibrary.hasPrefix("GnuTLS"), "the plugin has \(plugin.tlsLibrary)")
