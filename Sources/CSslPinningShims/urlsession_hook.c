@@ -2,6 +2,7 @@
 #if defined(__linux__)
 #define _GNU_SOURCE
 #include "localhost_names.h"
+#include "urlsession_heads.h"
 #include "urlsession_internal.h"
 #include "urlsession_redirects.h"
 #include "urlsession_wake.h"
@@ -120,6 +121,7 @@ CURLcode pp_easy_info(CURL *easy, CURLINFO info, char **out) {
 // fails the whole.
 static bool arm(struct transfer *t, bool fresh) {
   CURL *h = t->easy;
+  if (!pp_heads_listen(pp_handle_of(h))) return false;
   t->verdict = UNDECIDED;
   t->message[0] = t->error[0] = 0;
   CURLcode failed = 0;
@@ -159,6 +161,7 @@ static bool arm(struct transfer *t, bool fresh) {
 }
 
 static void disarm(CURL *h) {
+  pp_heads_leave(pp_handle_of(h));
   curl_easy_setopt(h, CURLOPT_RESOLVE, NULL);
   curl_easy_setopt(h, CURLOPT_ERRORBUFFER, NULL);
   curl_easy_setopt(h, CURLOPT_SSL_CTX_FUNCTION, NULL);
@@ -197,16 +200,17 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   if (!t) return CURLM_OUT_OF_MEMORY;
   forget(s, t->verdict, last_id);
   pp_read_url(t);
-  if (!arm(t, false) || !pp_redirects_mark(easy)) return CURLM_OUT_OF_MEMORY;
-  if (!pp_redirects_hide_challenges(easy)) return CURLM_OUT_OF_MEMORY;
-  if (!pp_redirects_use_cookies(easy, &s->options)) return CURLM_OUT_OF_MEMORY;
+  if (!arm(t, false)) return CURLM_OUT_OF_MEMORY;
+  struct pp_handle *handle = pp_handle_of(easy);
+  pp_redirects_mark(handle);
+  if (!pp_redirects_use_cookies(handle, &s->options)) return CURLM_OUT_OF_MEMORY;
   char message[PP_MESSAGE_SIZE] = "";
   pp_transfer asked = pp_view(t);
   pp_decision decision = s->options.admit(s->options.context, &asked, message);
   if (decision != PP_ACCEPT) {
     pp_note(t, PP_REFUSE, message);
     // Nothing can dial this, so the transfer fails in the ordinary way before a socket is made.
-    if (curl_easy_setopt(easy, CURLOPT_URL, "refused://")) return CURLM_OUT_OF_MEMORY;
+    if (pp_easy_setopt(easy, CURLOPT_URL, "refused://")) return CURLM_OUT_OF_MEMORY;
   }
   return REAL(curl_multi_add_handle)(s->multi, easy);
 }
@@ -252,9 +256,14 @@ static CURLcode HOOKED(curl_easy_setopt)(CURL *easy, CURLoption option, ...) {
   va_end(arguments);
   if (option == CURLOPT_URL) pp_redirects_set_url(easy, value);
   if (option == CURLOPT_HTTPHEADER) pp_redirects_set_headers(easy, value);
-  if (option == CURLOPT_HEADERDATA) pp_redirects_set_listener(easy, value);
-  if (option == CURLOPT_HEADERFUNCTION) pp_redirects_set_header_function(value);
+  if (option == CURLOPT_HEADERDATA) pp_handle_set_listener(easy, value);
+  if (option == CURLOPT_HEADERFUNCTION) pp_handle_set_header_function(easy, value);
   return REAL(curl_easy_setopt)(easy, option, value);
+}
+
+static void HOOKED(curl_easy_cleanup)(CURL *easy) {
+  if (easy) pp_handle_forget(easy);
+  REAL(curl_easy_cleanup)(easy);
 }
 
 // --- Refusals, parking and replay ---------------------------------------------------------------
@@ -311,7 +320,13 @@ static CURLMsg *HOOKED(curl_multi_info_read)(CURLM *multi, int *left) {
     CURLMsg *done = REAL(curl_multi_info_read)(libcurls, left);
     refusal_text[0] = 0;
     refused_handle = NULL;
-    if (!done || done->msg != CURLMSG_DONE || done->data.result == CURLE_OK) return done;
+    if (!done || done->msg != CURLMSG_DONE) return done;
+    if (done->data.result == CURLE_OK) {
+      if (!pp_heads_is_cut(done->easy_handle)) return done;
+      done->data.result = CURLE_GOT_NOTHING;
+      snprintf(refusal_text, sizeof refusal_text, "the connection ended within the answer's head");
+      return done;
+    }
     pthread_mutex_lock(&lock);
     struct session *s = find_session(multi);
     struct transfer *t = s ? find_transfer(s, done->easy_handle) : NULL;

@@ -12,7 +12,8 @@
   X(curl_multi_init) X(curl_multi_setopt) X(curl_multi_add_handle)             \
   X(curl_multi_remove_handle) X(curl_multi_info_read)                          \
   X(curl_multi_socket_action) X(curl_multi_assign) X(curl_multi_cleanup)       \
-  X(curl_easy_getinfo) X(curl_easy_setopt) X(curl_easy_strerror)
+  X(curl_easy_getinfo) X(curl_easy_setopt) X(curl_easy_strerror)                \
+  X(curl_easy_cleanup)
 
 #define PP_NUMBER(name) PP_##name,
 enum pp_function { PP_FUNCTIONS(PP_NUMBER) PP_FUNCTION_COUNT };
@@ -26,6 +27,9 @@ extern const struct pp_hooked pp_hooked[PP_FUNCTION_COUNT];
 
 // The function of libcurl's behind a hooked one; only after pp_hook_bind found it.
 void *pp_real(enum pp_function function);
+
+// libcurl's own. Where the standard library is linked in, our calls by its name would arrive at the hook.
+#define pp_easy_setopt ((__typeof__(&curl_easy_setopt))pp_real(PP_curl_easy_setopt))
 
 // Whether all of Foundation's references still lead to the hook.
 bool pp_hook_holds(void);

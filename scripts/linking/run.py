@@ -56,6 +56,11 @@ class Hello(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):  # noqa: N802 (the library's name)
+        if self.path.startswith("/to/"):
+            self.send_response(302)
+            self.send_header("Location", f"https://localhost:{self.path[4:]}/")
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         self.send_response(200)
         self.send_header("Content-Length", "5")
         self.end_headers()
@@ -103,15 +108,16 @@ def main():
         (place / "thief.c").write_text("void *curl_multi_init(void) { return (void *)0; }\n")
         thief = place / "thief.so"
         run("clang", "-shared", "-fPIC", "-o", thief, place / "thief.c")
-        server = Server(place)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server, other_origin = Server(place), Server(place)
+        for each in (server, other_origin):
+            threading.Thread(target=each.serve_forever, daemon=True).start()
         attempt = functools.partial(subprocess.run, capture_output=True, text=True, timeout=120)
         for way, flags in WAYS.items():
             program = build(flags)
 
             def command(pin, program=program):
                 return [program, str(server.server_port), pin, place / "root.der",
-                        place / "root.pem", plugin]
+                        place / "root.pem", plugin, str(other_origin.server_port)]
             done = attempt(command(pin))
             works = done.returncode == 0 and done.stdout == "ok\n"
             other = "sha256/" + base64.b64encode(bytes(32)).decode()
@@ -125,7 +131,8 @@ def main():
                 failed.append(way)
                 print((mixed if works and refuses else control if works else done).stderr,
                       file=sys.stderr)
-        server.shutdown()
+        for each in (server, other_origin):
+            each.shutdown()
     return 1 if failed else 0
 
 

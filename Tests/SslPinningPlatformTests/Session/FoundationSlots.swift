@@ -43,7 +43,7 @@ struct FoundationSlots {
   static let hooked = [
     "curl_multi_init", "curl_multi_setopt", "curl_multi_add_handle", "curl_multi_remove_handle",
     "curl_multi_info_read", "curl_multi_socket_action", "curl_multi_assign", "curl_multi_cleanup",
-    "curl_easy_getinfo", "curl_easy_strerror",
+    "curl_easy_getinfo", "curl_easy_setopt", "curl_easy_strerror", "curl_easy_cleanup",
   ]
 }
 

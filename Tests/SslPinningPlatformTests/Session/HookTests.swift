@@ -23,7 +23,7 @@ struct HookTests {
     let slots = try await FoundationSlots()
     let hook = unsafeBitCast(pp_hook_bind as Bind, to: UnsafeRawPointer.self)
     let own = try #require(try MappedFile.path(at: hook))
-    for name in FoundationSlots.hooked + ["curl_easy_cleanup", "curl_slist_append"] {
+    for name in FoundationSlots.hooked + ["curl_easy_init", "curl_slist_append"] {
       let target = try MappedFile.path(at: try #require(slots.target(of: name)))
       #expect((target == own) == FoundationSlots.hooked.contains(name), "\(name)")
     }
@@ -60,6 +60,52 @@ struct HookTests {
           exit(4)
         }
       }
+    }
+  }
+
+  /// A handle of somebody else's, whose options are set through the same place as Foundation's: so it is where
+  /// the standard library is linked into the app.
+  private enum OthersHandle {
+    typealias Option =
+      @convention(c) (UnsafeMutableRawPointer?, Int32, UnsafeMutableRawPointer?) -> Int32
+    typealias Make = @convention(c) () -> UnsafeMutableRawPointer?
+
+    /// Says who hears the handle's header lines, and whether its CURLOPT_PRIVATE is still its own.
+    static func keepsItsOwn(settingBy hook: UInt) -> Bool {
+      guard let make = dlsym(nil, "curl_easy_init"), let getInfo = dlsym(nil, "curl_easy_getinfo"),
+        let setOption = UnsafeRawPointer(bitPattern: hook),
+        let handle = unsafeBitCast(make, to: Make.self)()
+      else { return false }
+      let set = unsafeBitCast(setOption, to: Option.self)
+      let own = UnsafeMutableRawPointer(bitPattern: 64)
+      // CURLOPT_PRIVATE, CURLOPT_HEADERDATA, CURLOPT_HEADERFUNCTION; CURLINFO_PRIVATE.
+      guard set(handle, 10103, own) == 0,
+        set(handle, 10029, UnsafeMutableRawPointer(bitPattern: 128)) == 0,
+        set(handle, 20079, dlsym(nil, "abort")) == 0
+      else { return false }
+      var found: UnsafeMutableRawPointer?
+      return withUnsafeMutablePointer(to: &found) {
+        unsafeBitCast(getInfo, to: Option.self)(handle, 0x100015, $0)
+      } == 0 && found == own
+    }
+  }
+
+  @Test("takes nothing of a handle that is not Foundation's for Foundation's, nor anything from it")
+  func othersHandle() async {
+    await #expect(processExitsWith: .success) {
+      let hook = Locked<UInt>(0)
+      let second = try PinnedSite { _ in .text("second") }
+      let first = try PinnedSite { _ in
+        // Between the two hops of a task, whose handle is there already.
+        guard OthersHandle.keepsItsOwn(settingBy: hook.withLock { $0 }) else { exit(3) }
+        return .redirect(to: "https://b.localhost:\(second.server.port)/")
+      }
+      try second.server.replaceIdentity(first.identity)
+      let session = first.session()
+      let target = try await FoundationSlots().target(of: "curl_easy_setopt")
+      hook.withLock { $0 = target ?? 0 }
+      let body = try await session.data(from: first.url()).0
+      guard String(decoding: body, as: UTF8.self) == "second" else { exit(4) }
     }
   }
 

@@ -8,6 +8,12 @@ static size_t drop(char *bytes, size_t size, size_t count, void *context) {
   return size * count;
 }
 
+static int listener;
+
+static size_t drop_line(char *bytes, size_t size, size_t count, void *context) {
+  return context == &listener ? drop(bytes, size, count, context) : 0;
+}
+
 static CURL *prepare(const char *url, const char *anchors) {
   CURL *easy = curl_easy_init();
   if (!easy) return NULL;
@@ -16,12 +22,18 @@ static CURL *prepare(const char *url, const char *anchors) {
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_TIMEOUT, 30L);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, drop);
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, easy);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, drop_line);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &listener);
   return easy;
 }
 
 static long finish(CURL *easy, long code) {
   long status = 0;
+  char *private = NULL;
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
+  if (private != (char *)easy) code = 1000;
   curl_easy_cleanup(easy);
   return code ? -code : status;
 }

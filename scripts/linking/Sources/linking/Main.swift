@@ -6,7 +6,7 @@ import SslPinning
 /// Pins `localhost`, uses two other libcurls beside its sessions, and says what does not work. The
 /// server answers at 127.0.0.1 as well, where another key is pinned.
 ///
-///     linking PORT PIN ROOT.der ROOT.pem PLUGIN.so
+///     linking PORT PIN ROOT.der ROOT.pem PLUGIN.so OTHER-PORT
 @main
 struct Main {
   struct Fault: Error {
@@ -15,9 +15,10 @@ struct Main {
 
   static func main() async throws {
     let words = CommandLine.arguments
-    guard words.count == 6, let served = URL(string: "https://localhost:\(words[1])/"),
+    guard words.count == 7, let served = URL(string: "https://localhost:\(words[1])/"),
+      let led = URL(string: "https://localhost:\(words[1])/to/\(words[6])"),
       let refused = URL(string: "https://127.0.0.1:\(words[1])/")
-    else { throw Fault(text: "usage: linking PORT PIN ROOT.der ROOT.pem PLUGIN.so") }
+    else { throw Fault(text: "usage: linking PORT PIN ROOT.der ROOT.pem PLUGIN.so OTHER-PORT") }
     let pages = try Page.all()
     let anchor = [UInt8](try Data(contentsOf: URL(filePath: words[3])))
     let other = Data(repeating: 7, count: 32).base64EncodedString()
@@ -29,6 +30,7 @@ struct Main {
       try await pinned(client, session, served, refused)
       try check(own_curl_easy("\(refused)", words[4]) == 200, "the app's own easy handle")
       try check(own_curl_multi("\(refused)", words[4]) == 200, "the app's own multi handle")
+      try check(try await session.data(from: led).0.count == 5, "led to another origin")
     }
     let plugin = try Plugin(path: words[5])
     try check(plugin.tlsLibrary.hasPrefix("GnuTLS"), "the plugin has \(plugin.tlsLibrary)")

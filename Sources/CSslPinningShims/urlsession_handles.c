@@ -1,0 +1,59 @@
+// See urlsession_handles.h.
+#if defined(__linux__)
+#include "urlsession_handles.h"
+
+#include "urlsession_heads.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define LISTS 256
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pp_handle *lists[LISTS];
+
+static struct pp_handle **place_of(CURL *easy) {
+  // Handles are some kilobytes each.
+  struct pp_handle **link = &lists[((uintptr_t)easy >> 4) % LISTS];
+  while (*link && (*link)->easy != easy) link = &(*link)->next;
+  return link;
+}
+
+struct pp_handle *pp_handle_of(CURL *easy) {
+  pthread_mutex_lock(&lock);
+  struct pp_handle *h = *place_of(easy);
+  pthread_mutex_unlock(&lock);
+  return h;
+}
+
+static struct pp_handle *listed(CURL *easy) {
+  pthread_mutex_lock(&lock);
+  struct pp_handle **link = place_of(easy), *h = *link;
+  if (!h && (h = calloc(1, sizeof *h))) {
+    h->easy = easy;
+    *link = h;
+  }
+  pthread_mutex_unlock(&lock);
+  if (h) pp_heads_leave(h);
+  return h;
+}
+
+// Without memory it is not listed, and no pinned session takes it.
+void pp_handle_set_listener(CURL *easy, void *listener) {
+  struct pp_handle *h = listed(easy);
+  if (h) h->listener = listener;
+}
+
+void pp_handle_set_header_function(CURL *easy, void *function) {
+  struct pp_handle *h = listed(easy);
+  if (h) h->header_function = (curl_write_callback)function;
+}
+
+void pp_handle_forget(CURL *easy) {
+  pthread_mutex_lock(&lock);
+  struct pp_handle **link = place_of(easy), *h = *link;
+  if (h) *link = h->next;
+  pthread_mutex_unlock(&lock);
+  free(h);
+}
+#endif

@@ -1,0 +1,40 @@
+// What the hook knows of an easy handle, from the first time that somebody says who hears its header lines
+// until it is freed.
+//
+// It stands here and not on the handle, in CURLOPT_PRIVATE, say: in a program that the standard library is
+// linked into, the app's own calls of libcurl, and ours, go through the same places as Foundation's. Such
+// handles are listed, too, and nothing of theirs is touched; what one of them sets counts for it alone.
+#ifndef PP_URLSESSION_HANDLES_H
+#define PP_URLSESSION_HANDLES_H
+#include "urlsession_internal.h"
+
+// How much of an answer's head Foundation has heard.
+enum pp_head { PP_HEAD_NONE, PP_HEAD_BEGUN, PP_HEAD_WHOLE };
+
+// Belongs to the thread that the handle belongs to.
+struct pp_handle {
+  CURL *easy;
+  // As Foundation set them.
+  void *listener;
+  curl_write_callback header_function;
+  // Of a pinned session's task: still within its first origin, or beyond it.
+  bool is_within, has_crossed;
+  // Whether ours hears its lines instead.
+  bool is_heard;
+  enum pp_head head;
+  bool hides;      // the last line was kept back
+  bool asks_again; // libcurl sends the request again after this head
+  struct pp_handle *next;
+};
+
+// NULL: nobody said who hears it.
+struct pp_handle *pp_handle_of(CURL *easy);
+
+// Before libcurl gets the option.
+void pp_handle_set_listener(CURL *easy, void *listener);
+void pp_handle_set_header_function(CURL *easy, void *function);
+
+// The handle is about to be freed.
+void pp_handle_forget(CURL *easy);
+
+#endif

@@ -1,0 +1,60 @@
+// See urlsession_heads.h.
+#if defined(__linux__)
+#include "urlsession_heads.h"
+
+#include <string.h>
+
+// Whether a line of a whole head, or behind it, is for Foundation; keeps account of where the head stands.
+static bool goes_on(struct pp_handle *h, const char *line, size_t length, long status) {
+  if (h->head == PP_HEAD_WHOLE &&
+      !(h->asks_again && length >= 5 && memcmp(line, "HTTP/", 5) == 0))
+    return false;
+  h->head = PP_HEAD_BEGUN;
+  if (length > 2 || (line[0] != '\r' && line[0] != '\n')) return true;
+  // 1xx heads are followed by another one, but for 101 (RFC 9110 section 15.2).
+  if (status >= 200 || status == 101) h->head = PP_HEAD_WHOLE;
+  // libcurl drops its Expect then.
+  h->asks_again = status == 417;
+  return true;
+}
+
+// A challenge, with the lines that such a field goes on in.
+static bool is_challenge(const struct pp_handle *h, const char *line, size_t length, long status) {
+  if (length > 0 && (line[0] == ' ' || line[0] == '\t')) return h->hides;
+  return status == 401 && length >= 16 && curl_strnequal(line, "WWW-Authenticate", 16);
+}
+
+static size_t receive_header(char *line, size_t size, size_t count, void *argument) {
+  struct pp_handle *h = argument;
+  size_t length = size * count;
+  long status = 0;
+  pp_easy_info(h->easy, CURLINFO_RESPONSE_CODE, (char **)&status);
+  if (length == 0 || !goes_on(h, line, length, status)) return length;
+  h->hides = h->has_crossed && is_challenge(h, line, length, status);
+  return h->hides ? length : h->header_function(line, size, count, h->listener);
+}
+
+static bool hear(struct pp_handle *h, curl_write_callback function, void *listener) {
+  return pp_easy_setopt(h->easy, CURLOPT_HEADERFUNCTION, function) == CURLE_OK &&
+         pp_easy_setopt(h->easy, CURLOPT_HEADERDATA, listener) == CURLE_OK;
+}
+
+bool pp_heads_listen(struct pp_handle *h) {
+  if (!h || !h->listener || !h->header_function) return false;
+  h->head = PP_HEAD_NONE;
+  h->hides = h->asks_again = false;
+  h->is_heard = true;
+  return hear(h, receive_header, h);
+}
+
+void pp_heads_leave(struct pp_handle *h) {
+  if (!h || !h->is_heard) return;
+  h->is_heard = false;
+  hear(h, h->header_function, h->listener);
+}
+
+bool pp_heads_is_cut(CURL *easy) {
+  struct pp_handle *h = pp_handle_of(easy);
+  return h && h->is_heard && h->head == PP_HEAD_BEGUN;
+}
+#endif

@@ -1,0 +1,23 @@
+// What Foundation hears of an answer's head on a pinned session, so that no server ends the process:
+//
+// - Foundation takes a trailer for the beginning of another head, and ends the process when that does not end.
+//   So it hears of none.
+// - Where a connection ends within a head, which anybody on the way can bring about, libcurl may call that a
+//   success, and Foundation ends the process again. Such a transfer fails.
+// - A 401 behind a redirect to another origin is the answer: its challenges are kept back, for Foundation would
+//   begin the task anew and send the password that it is given to the first host.
+#ifndef PP_URLSESSION_HEADS_H
+#define PP_URLSESSION_HEADS_H
+#include "urlsession_handles.h"
+
+// Before a transfer. False: out of memory, or Foundation did not say through the hook who hears its lines, as
+// where there is no handle.
+bool pp_heads_listen(struct pp_handle *handle);
+
+// Foundation hears its handle itself again. Nothing happens where there is none.
+void pp_heads_leave(struct pp_handle *handle);
+
+// Whether a transfer that libcurl calls a success ended within a head.
+bool pp_heads_is_cut(CURL *easy);
+
+#endif

@@ -1,0 +1,61 @@
+import FaultLab
+import Foundation
+import FoundationNetworking
+import SslPinningPlatform
+import Testing
+
+/// In processes of their own: where Foundation hears such heads, it ends the process.
+@Suite("The head of an answer on a pinned URLSession")
+struct HeadTests {
+  /// How a task ends that is answered with these bytes: its body, or the code of its error.
+  private static func end(
+    _ method: String, _ text: String, _ delivery: HTTPResponse.Delivery = .verbatim
+  ) async throws -> String {
+    let site = try PinnedSite { _ in HTTPResponse(body: Array(text.utf8), delivery: delivery) }
+    var request = URLRequest(url: try site.url())
+    request.httpMethod = method
+    do {
+      return String(decoding: try await site.session().data(for: request).0, as: UTF8.self)
+    } catch let error as NSError {
+      return "\(error.code)"
+    }
+  }
+
+  @Test("that is cut fails the task, whether anybody said that the connection would end")
+  func cut() async {
+    await #expect(processExitsWith: .success) {
+      for delivery in [HTTPResponse.Delivery.torn, .verbatim] {
+        for (method, text) in [
+          ("GET", "HTTP/1.1 200 OK\r\n"), ("GET", "HTTP/1.1 200 OK\r\nX-A: b\r\n"),
+          ("HEAD", "HTTP/1.1 200 OK\r\nX-A: b\r\n"), ("GET", "HTTP/1.1 204 No Content\r\n"),
+          ("GET", "HTTP/1.1 103 Early Hints\r\n\r\n"),
+          ("GET", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n"),
+        ] {
+          let end = try await Self.end(method, text, delivery)
+          guard end == "\(NSURLErrorBadServerResponse)" else {
+            print(method, text, delivery, end)
+            exit(3)
+          }
+        }
+      }
+    }
+  }
+
+  @Test("is whole without its trailers, and all there is of them stays away")
+  func trailers() async {
+    await #expect(processExitsWith: .success) {
+      let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n"
+      for trailers in ["A: b\r\n", "HTTP/1.1 200 OK\r\n", "A: b\r\n folded\r\nB: c\r\n"] {
+        guard try await Self.end("GET", head + trailers + "\r\n") == "whole" else { exit(3) }
+      }
+    }
+  }
+
+  @Test("comes behind as many early ones as there are")
+  func early() async throws {
+    let text =
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+      + "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole"
+    #expect(try await Self.end("GET", text) == "whole")
+  }
+}
