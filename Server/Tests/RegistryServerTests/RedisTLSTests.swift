@@ -7,7 +7,7 @@ import Testing
 @testable import RegistryStores
 
 /// Debian's Redis with a certificate of a test's own CA.
-@Suite("Redis under TLS") struct RedisTLSTests {
+@Suite("Redis under TLS", .serialized) struct RedisTLSTests {
   private struct World {
     let server: RedisServer
     let directory: TemporaryDirectory
@@ -64,6 +64,26 @@ import Testing
     #expect(try await one.record(named: "a")?.version == 1)
     await one.close()
     await other.close()
+    try await world.server.stop()
+  }
+
+  @Test("keeps no thread and no socket for a Redis that hangs, once nobody waits for it")
+  func hanging() async throws {
+    let world = try await World()
+    @Sendable func tunnels() -> Int? {
+      try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count {
+        (try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8))
+          == "tls tunnel\n"
+      }
+    }
+    do {
+      let connection = try RedisConnection(RedisDSN(world.dsn()), patience: 500)
+      #expect(tunnels() == 1)
+      world.server.suspend(true)
+      #expect(throws: StoreError.self) { try connection.command("PING") }
+    }
+    #expect(await eventually(within: 20) { tunnels() == 0 })
+    world.server.suspend(false)
     try await world.server.stop()
   }
 
