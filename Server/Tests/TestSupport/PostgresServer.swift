@@ -149,8 +149,7 @@ public final class PostgresServer: Sendable {
         return !started.isRunning
       }
       let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-      return lines.first == "\(started.processIdentifier)"
-        && lines.dropFirst(7).first == (isStandby ? "standby " : "ready   ")
+      return lines.first == "\(started.processIdentifier)" && lines.dropFirst(7).first == "ready   "
     }
     guard isReady, started.isRunning else {
       throw ChildProcess.Failure.ended(program: "postgres", try await started.terminate())
