@@ -1,4 +1,5 @@
 import Foundation
+import SslPinningPlatform
 import TestSupport
 import Testing
 
@@ -92,6 +93,77 @@ import Testing
     do { record = try await store.record(named: "a") } catch StoreError.failed {}
     #expect(record == nil)
     #expect(try await store.record(named: "a") == nil)
+  }
+
+  @Test("goes on with a record that was restored or removed without its history")
+  func restoredRecord() async throws {
+    let (server, name, dsn) = try await database()
+    let store = try PostgresStore(dsn: dsn)
+    _ = try await store.replace("a", version: 0, with: [1], history: [[1]])
+    try await server.run("CREATE TABLE backup AS TABLE ssl_pinning_records", in: name)
+    _ = try await store.replace("a", version: 1, with: [2], history: [[2], [3]])
+    try await server.run(
+      "DELETE FROM ssl_pinning_records; INSERT INTO ssl_pinning_records SELECT * FROM backup",
+      in: name)
+    #expect(
+      try await store.replace("a", version: 1, with: [4], history: [[4]]) == .replaced(version: 2))
+    try await server.run("DELETE FROM ssl_pinning_records", in: name)
+    #expect(
+      try await store.replace("a", version: 0, with: [5], history: [[5]]) == .replaced(version: 1))
+    let history = try await store.history(of: "a", before: nil, limit: 9)
+    #expect(history.map(\.number) == [5, 4, 3, 2, 1])
+    #expect(history.map(\.bytes) == [[5], [4], [3], [2], [1]])
+  }
+
+  @Test("connects anew if it is at a server that only reads: its name may lead elsewhere by now")
+  func readOnly() async throws {
+    let (server, name, dsn) = try await database()
+    _ = try await PostgresStore(dsn: dsn).replace("a", version: 0, with: [1])
+    try await server.run("ALTER DATABASE \(name) SET default_transaction_read_only = on", in: name)
+    let store = try PostgresStore(dsn: dsn)
+    let error = await #expect(throws: StoreError.self) {
+      try await store.replace("a", version: 1, with: [2])
+    }
+    #expect("\(error, default: "")".contains("read-only"))
+    try await server.run("ALTER DATABASE \(name) RESET default_transaction_read_only")
+    #expect(try await store.replace("a", version: 1, with: [2]) == .replaced(version: 2))
+  }
+
+  @Test("leads no longer once its table is another one, as after a restore")
+  func restoredTable() async throws {
+    let (server, name, dsn) = try await database()
+    let (store, other) = (try PostgresStore(dsn: dsn), try PostgresStore(dsn: dsn))
+    let leadership = try #require(try await store.lead())
+    #expect(try await other.lead() == nil)
+    try await server.run(
+      "CREATE TABLE restored (LIKE ssl_pinning_records INCLUDING ALL);"
+        + " DROP TABLE ssl_pinning_records; ALTER TABLE restored RENAME TO ssl_pinning_records",
+      in: name)
+    let hasEnded = Locked(false)
+    let waiting = Task {
+      await leadership.ended()
+      hasEnded.withLock { $0 = true }
+    }
+    #expect(await eventually(within: 20) { hasEnded.withLock { $0 } })
+    waiting.cancel()
+    #expect(try await other.lead() != nil)
+    #expect(try await store.lead() == nil)
+  }
+
+  @Test("leads at no standby, which has locks of its own and takes no writes")
+  func standby() async throws {
+    let server = try await PostgresServer.start()
+    let store = try PostgresStore(dsn: server.dsn())
+    _ = try await store.replace("a", version: 0, with: [1])
+    try await server.stop()
+    try await server.launch(asStandby: true)
+    let error = await #expect(throws: StoreError.self) { try await store.lead() }
+    #expect("\(error, default: "")".contains("it is a standby"))
+    try await server.stop()
+    try await server.launch()
+    #expect(try await store.lead() != nil)
+    await store.close()
+    try await server.stop()
   }
 
   @Test("opens no more connections than it was allowed, and uses them again")

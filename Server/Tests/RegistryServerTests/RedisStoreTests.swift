@@ -1,3 +1,4 @@
+import FaultLab
 import TestSupport
 import Testing
 
@@ -169,6 +170,27 @@ import Testing
     _ = try await stores.0.replace("own", version: 0, with: [1])
     #expect(await told.next() == "own")
     #expect(try await stores.0.record(named: "other") == nil)
+  }
+
+  @Test("connects anew if it is at a replica: its name may lead to another Redis by now")
+  func replica() async throws {
+    let (old, new) = (try await RedisServer.start(), try await RedisServer.start())
+    let relay = try SwitchableRelay(to: .loopback(old.port))
+    let dsn = old.dsn().replacing(":\(old.port)/", with: ":\(relay.port)/")
+    let (store, other) = (try RedisStore(dsn: dsn), try RedisStore(dsn: dsn))
+    _ = try await store.replace("a", version: 0, with: [1])
+    let leadership = try #require(try await store.lead())
+    #expect(try await other.lead() == nil)
+    // A planned fail-over cuts no connection.
+    relay.redirect(to: .loopback(new.port), closingConnections: false)
+    try await old.run("REPLICAOF", "127.0.0.1", "\(new.port)")
+    await #expect(throws: StoreError.self) { try await store.replace("a", version: 1, with: [2]) }
+    #expect(try await store.replace("a", version: 0, with: [2]) == .replaced(version: 1))
+    await #expect(throws: StoreError.self) { try await other.lead() }
+    await leadership.resign()
+    #expect(try await other.lead() != nil)
+    for store in [store, other] { await store.close() }
+    for server in [old, new] { try await server.stop() }
   }
 
   @Test("leads no longer once somebody else has the key")

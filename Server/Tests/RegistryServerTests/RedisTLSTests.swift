@@ -67,6 +67,29 @@ import Testing
     try await world.server.stop()
   }
 
+  @Test("keeps no socket, and no thread, for a Redis that hangs once nobody waits for it")
+  func hanging() async throws {
+    let world = try await World()
+    // Of the kernel's table: address and port in hexadecimal, and the socket's number, 0 once nobody has it.
+    let port = ":" + String(world.port, radix: 16, uppercase: true)
+    @Sendable func sockets() -> Int? {
+      try? String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8).split(separator: "\n")
+        .count {
+          let fields = $0.split(separator: " ")
+          return fields.count > 9 && fields[2].hasSuffix(port) && fields[9] != "0"
+        }
+    }
+    do {
+      let connection = try RedisConnection(RedisDSN(world.dsn()), patience: 500)
+      #expect(sockets() == 1)
+      world.server.suspend(true)
+      #expect(throws: StoreError.self) { try connection.command("PING") }
+    }
+    #expect(await eventually(within: 20) { sockets() == 0 })
+    world.server.suspend(false)
+    try await world.server.stop()
+  }
+
   @Test("refuses a Redis that does not prove itself, before it hears a password")
   func refusals() async throws {
     let world = try await World()

@@ -1,4 +1,5 @@
 import Foundation
+import SslPinningPlatform
 import TestSupport
 import Testing
 
@@ -96,6 +97,48 @@ import Testing
     try other.execute("DROP TRIGGER full")
     let outcome = try await store.replace("a", version: 1, with: [2], history: [[2]])
     #expect(outcome == .replaced(version: 2))
+  }
+
+  @Test("writes to the file that has its name, also after a backup took the old one's place")
+  func replacedFile() async throws {
+    let directory = try TemporaryDirectory()
+    let (path, backup) = (directory.path("registry.db"), directory.path("backup.db"))
+    let store = try SQLiteStore(path: path)
+    _ = try await store.replace("a", version: 0, with: [1], history: [[1]])
+    try SQLiteConnection(path: path).execute("VACUUM INTO '\(backup)'")
+    _ = try await store.replace("a", version: 1, with: [2])
+    let (told, changes) = (store.changes(), Locked(0))
+    let listening = Task { for await _ in told { changes.withLock { $0 += 1 } } }
+    for suffix in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: path + suffix) }
+    #expect(rename(backup, path) == 0)
+    #expect(try await store.record(named: "a") == StoredRecord(version: 1, bytes: [1]))
+    #expect(await eventually(within: 20) { changes.withLock { $0 } > 0 })
+    listening.cancel()
+    #expect(
+      try await store.replace("a", version: 1, with: [3], history: [[2]]) == .replaced(version: 2))
+    // What kill -9 leaves is what another process finds under the name.
+    let survivor = try SQLiteStore(path: path)
+    #expect(try await survivor.record(named: "a") == StoredRecord(version: 2, bytes: [3]))
+    #expect(try await survivor.history(of: "a", before: nil, limit: 9).count == 2)
+  }
+
+  @Test(
+    "acknowledges nothing while its file is gone with its directory, and goes on when it is back")
+  func movedDirectory() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("a/registry.db")
+    let store = try SQLiteStore(path: path)
+    _ = try await store.replace("a", version: 0, with: [1])
+    #expect(rename(directory.path("a"), directory.path("b")) == 0)
+    try directory.write("in the way", to: "a")
+    for _ in 0..<2 {
+      await #expect(throws: StoreError.self) { try await store.replace("a", version: 1, with: [2]) }
+    }
+    #expect(unlink(directory.path("a")) == 0)
+    #expect(rename(directory.path("b"), directory.path("a")) == 0)
+    #expect(try await store.replace("a", version: 1, with: [2]) == .replaced(version: 2))
+    await store.close()
+    await #expect(throws: StoreError.closed) { try await store.record(named: "a") }
   }
 
   @Test("keeps its files to its owner")

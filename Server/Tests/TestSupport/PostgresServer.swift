@@ -118,7 +118,17 @@ public final class PostgresServer: Sendable {
   }
 
   /// Starts the server on the same port and data, and waits until it answers.
-  public func launch() async throws {
+  public func launch() async throws { try await launch(asStandby: false) }
+
+  /// The same.
+  ///
+  /// - Parameter isStandby: whether it takes no writes, as one that waits to take over.
+  public func launch(asStandby isStandby: Bool) async throws {
+    if isStandby {
+      try directory.write("", to: "data/standby.signal")
+    } else {
+      unlink(directory.path("data/standby.signal"))
+    }
     let settings = [
       "listen_addresses=\(place.addresses.joined(separator: ","))", "port=\(port)",
       "unix_socket_directories=", "fsync=on",

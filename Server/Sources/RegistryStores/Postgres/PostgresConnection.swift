@@ -7,7 +7,7 @@ import Foundation
 /// Unchecked: one thread uses it at a time, its owner sees to that.
 package final class PostgresConnection: DatabaseConnection, @unchecked Sendable {
   private let connection: OpaquePointer
-  private let place: String
+  let place: String
   private let patience: Duration
   private var statements: [String: String] = [:]
   private var isBroken = false
@@ -112,8 +112,7 @@ package final class PostgresConnection: DatabaseConnection, @unchecked Sendable 
       case PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: continue
       default:
         let message = PostgresMessage(result)
-        // Prepared for tables that are gone; the next connection makes them again.
-        if message.isMissingTable { isBroken = true }
+        if message.needsAnotherConnection { isBroken = true }
         failure = failure ?? message.error(sql, place)
       }
     }
@@ -206,7 +205,9 @@ struct PostgresMessage {
     isFromServer = true
   }
 
-  var isMissingTable: Bool { code == "42P01" }
+  /// Whether another connection may do what this one never will: it was prepared for tables that are gone or are
+  /// others, or it leads to a server that is only read from, and the name to another one by now.
+  var needsAnotherConnection: Bool { ["42P01", "0A000", "26000", "25006"].contains(code) }
 
   /// What it means for somebody who wanted to connect.
   func connectError(_ place: String) -> StoreError {

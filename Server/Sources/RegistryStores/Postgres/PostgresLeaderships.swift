@@ -5,10 +5,16 @@ import TLSTools
 /// The leadership of a store in PostgreSQL: a session's advisory lock, named after the table of
 /// records, so that two registries in one database have a leader each.
 ///
-/// Whoever leads waits on the connection: its end is noticed at once, and silence by asking every
-/// second.
+/// - Whoever leads waits on the connection: its end is noticed at once, and silence by asking every
+///   second.
+/// - A table that was restored is another one, and so is its lock: who has the old one leads no more.
+/// - A standby hands out locks of its own, and takes no writes: nobody leads there.
 final class PostgresLeaderships: Sendable {
   private static let table = "'ssl_pinning_records'::regclass::oid::integer"
+  /// Has a row while this session holds the lock of the table that has the name.
+  private static let holding =
+    "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+    + " AND classid = 1397969006 AND objid = 'ssl_pinning_records'::regclass::oid"
 
   private let open: @Sendable () throws(StoreError) -> PostgresConnection
   private let queue = WorkQueue("leadership")
@@ -37,6 +43,11 @@ final class PostgresLeaderships: Sendable {
       guard !state.withLock({ $0.isClosed }) else { throw .closed }
       guard state.withLock({ $0.holding == nil }) else { return nil }
       let connection = try candidate()
+      guard
+        try connection.query("SELECT pg_is_in_recovery()").first?.integer(0) == 0
+      else {
+        throw .unreachable(place: connection.place, reason: "it is a standby, only read from")
+      }
       guard
         try connection.query("SELECT pg_try_advisory_lock(1397969006, \(Self.table))")
           .first?.integer(0) == 1
@@ -100,7 +111,8 @@ final class PostgresLeaderships: Sendable {
       switch wakeup.wait(for: connection.socket, milliseconds: 1000) {
       case .woken: return true
       case .ready: guard connection.isUsable else { return false }
-      case .timedOut: guard (try? connection.query("SELECT 1")) != nil else { return false }
+      case .timedOut:
+        guard (try? connection.query(Self.holding))?.isEmpty == false else { return false }
       }
     }
   }

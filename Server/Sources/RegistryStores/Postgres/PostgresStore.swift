@@ -124,15 +124,20 @@ public final class PostgresStore: RegistryStore {
   private static let inserting = statement(
     """
     INSERT INTO ssl_pinning_records (name, version, entries, bytes)
-    VALUES ($1, $2 + 1, cardinality($4), $3) ON CONFLICT DO NOTHING
+    VALUES ($1, $2 + 1, \(last("0")) + cardinality($4), $3) ON CONFLICT DO NOTHING
     """)
 
   private static let updating = statement(
     """
-    UPDATE ssl_pinning_records SET version = version + 1, entries = entries + cardinality($4),
-      bytes = $3
+    UPDATE ssl_pinning_records SET version = version + 1,
+      entries = \(last("entries")) + cardinality($4), bytes = $3
     WHERE name = $1 AND version = $2
     """)
+
+  /// The number of the last entry. A record that was restored alone, or removed, has newer ones.
+  private static func last(_ known: String) -> String {
+    "greatest(\(known), (SELECT max(number) FROM ssl_pinning_history WHERE name = $1))"
+  }
 
   /// The replacement, the entries that come with it, and word of it to the others.
   private static func statement(_ replacing: String) -> String {

@@ -10,6 +10,8 @@ package final class RedisConnection: DatabaseConnection, @unchecked Sendable {
   private let context: UnsafeMutablePointer<redisContext>
   private let place: String
   private var hashes: [String: String] = [:]
+  /// Whether it leads to a server that is only read from: the name may lead to another one by now.
+  private var isReadOnly = false
 
   /// Connects, authenticates and selects the database.
   ///
@@ -53,7 +55,7 @@ package final class RedisConnection: DatabaseConnection, @unchecked Sendable {
 
   var isUsable: Bool {
     // What comes unasked is the end of the connection.
-    context.pointee.err == 0 && !isReadable
+    context.pointee.err == 0 && !isReadOnly && !isReadable
   }
 
   /// The socket, to wait for what comes unasked.
@@ -146,6 +148,8 @@ package final class RedisConnection: DatabaseConnection, @unchecked Sendable {
   ) throws(StoreError) -> RedisReply {
     guard case .error(let text) = reply else { return reply }
     let code = text.prefix { $0 != " " }
+    // Redis before 7 has it in the middle of what it says of a script.
+    if code == "MASTERDOWN" || text.contains("READONLY ") { isReadOnly = true }
     switch code {
     case "NOAUTH", "NOPERM", "READONLY", "WRONGPASS": throw .denied(place: place, reason: text)
     case "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN":

@@ -84,6 +84,13 @@ package final class SQLiteConnection {
     try query("PRAGMA data_version") { $0.integer(0) }.first ?? 0
   }
 
+  /// Whether the file was removed or renamed, or another one has its name.
+  var hasMoved: Bool {
+    var hasMoved: Int32 = 0
+    return sqlite3_file_control(database, nil, SQLITE_FCNTL_HAS_MOVED, &hasMoved) == SQLITE_OK
+      && hasMoved != 0
+  }
+
   enum Parameter {
     case integer(Int64)
     case text(String)

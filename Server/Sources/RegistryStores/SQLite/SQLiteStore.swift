@@ -9,17 +9,21 @@ import SslPinningPlatform
 ///   file. Not for network file systems: SQLite's locks do not hold there.
 /// - A history entry is written in the transaction of the replacement that brings it.
 /// - Changes by other processes are noticed by probing `PRAGMA data_version` four times a second.
+/// - What is acknowledged is in the file that has the name then: if a backup took its place, that is opened, and
+///   all records may have changed.
 /// - The leader holds a lock on the file `<path>.leader`, which the kernel lets go of when it dies.
 /// - The directory is made with mode 0700 and the file with 0600.
 ///
-/// Unchecked: the connection is touched on `queue` only.
+/// Unchecked: what is mutable is touched on `queue` only.
 public final class SQLiteStore: RegistryStore, @unchecked Sendable {
+  private let path: String
   private let queue = WorkQueue("registry store")
   private let hub = ChangeHub()
   private let leaderships: FileLeaderships
   private let polling = Locked<RepeatingWork?>(nil)
   private var connection: SQLiteConnection?
   private var dataVersion: Int64
+  private var isClosed = false
 
   /// Opens a file, creating it with its directory where missing, and brings older schemas up to
   /// date.
@@ -27,14 +31,20 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
   /// - Throws: ``StoreError/cannotOpen(path:reason:)``, ``StoreError/foreign(path:)``,
   ///   ``StoreError/newerSchema(path:found:known:)``, ``StoreError/busy``.
   public init(path: String) throws(StoreError) {
-    try Self.prepareFile(path)
+    let connection = try Self.connect(to: path)
+    self.path = path
+    leaderships = FileLeaderships(path: path + ".leader")
+    dataVersion = try connection.dataVersion()
+    self.connection = connection
+  }
+
+  private static func connect(to path: String) throws(StoreError) -> SQLiteConnection {
+    try prepareFile(path)
     let connection = try SQLiteConnection(path: path)
     try connection.execute("PRAGMA journal_mode=WAL")
     try connection.execute("PRAGMA synchronous=FULL")
     try SQLiteSchema.migrate(connection, path: path)
-    leaderships = FileLeaderships(path: path + ".leader")
-    dataVersion = try connection.dataVersion()
-    self.connection = connection
+    return connection
   }
 
   public func record(named name: String) async throws(StoreError) -> StoredRecord? {
@@ -49,7 +59,7 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
     _ name: String, version: Int64, with bytes: [UInt8], history: [[UInt8]]
   ) async throws(StoreError) -> StoreReplacement {
     try await run { connection throws(StoreError) in
-      try connection.transaction { () throws(StoreError) in
+      let outcome = try connection.transaction { () throws(StoreError) -> StoreReplacement in
         let changed =
           version == 0
           ? try connection.change(
@@ -68,6 +78,10 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
         // After the last number it throws, and nothing of it was made.
         return .replaced(version: try StoredRecord.number(after: version, of: name))
       }
+      guard !connection.hasMoved else {
+        throw .failed(operation: "writing \(name)", reason: "the file was replaced meanwhile")
+      }
+      return outcome
     }
   }
 
@@ -116,22 +130,33 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
     polling.withLock { $0 = nil }
     hub.finish()
     await leaderships.end()
-    try? await queue.run { self.connection = nil }
+    try? await queue.run { (self.connection, self.isClosed) = (nil, true) }
   }
 
   /// Which record another process replaced, `data_version` does not say.
   private func poll() {
-    guard let version = try? connection?.dataVersion(), version != dataVersion else { return }
+    guard let version = try? opened().dataVersion(), version != dataVersion else { return }
     dataVersion = version
     hub.tell("")
+  }
+
+  /// The connection to the file that has the name now: what is written to one that lost it is gone with the process.
+  private func opened() throws(StoreError) -> SQLiteConnection {
+    guard !isClosed else { throw .closed }
+    if let connection, !connection.hasMoved { return connection }
+    // Closed first: the new one would share the old one's files beside it.
+    connection = nil
+    let new = try Self.connect(to: path)
+    (dataVersion, connection) = (try new.dataVersion(), new)
+    hub.tell("")
+    return new
   }
 
   private func run<Value: Sendable>(
     _ work: @escaping @Sendable (SQLiteConnection) throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
     try await queue.run { () throws(StoreError) in
-      guard let connection = self.connection else { throw .closed }
-      return try work(connection)
+      try work(self.opened())
     }
   }
 

@@ -289,7 +289,8 @@ package enum TLSTunnel {
     // From here on only that thread uses it.
     nonisolated(unsafe) let pair = (ByteStream(Socket(owning: ends[1]), stop: stop), stream)
     threads.start("tls tunnel") {
-      var relay = Relay(client: pair.0, server: pair.1, stop: stop)
+      // The library closes both ways at once. A server that hangs would keep this thread for minutes.
+      var relay = Relay(client: pair.0, server: pair.1, stop: stop, endsWithClient: true)
       // No error to report: both sides see their connection close.
       try? relay.run()
     }

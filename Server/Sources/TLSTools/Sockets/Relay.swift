@@ -4,7 +4,8 @@ import Foundation
 ///
 /// - Each direction buffers at most 64 KiB and reads more only after that has gone out: a side that does
 ///   not read stops the other from sending, and neither can block the other direction.
-/// - The end of one side is passed on; the other direction goes on (half-closed connections).
+/// - The end of one side is passed on; the other direction goes on (half-closed connections), unless
+///   `client` decides.
 package struct Relay {
   private struct Direction {
     let from: ByteStream
@@ -25,15 +26,18 @@ package struct Relay {
   private var directions: [Direction]
   private let stop: EventSignal
   private let isSuspended: () -> Bool
+  private let endsWithClient: Bool
   /// How long both sides may be silent.
   private static let idleMilliseconds: Int64 = 300_000
 
   /// - Parameters:
   ///   - tap: sees what `client` sends, before `server` does.
   ///   - isSuspended: whether to carry nothing for now, without closing anything.
+  ///   - endsWithClient: whether all ends once `client` has ended and what it sent is out.
   package init(
     client: ByteStream, server: ByteStream, stop: EventSignal,
-    tap: @escaping ([UInt8]) -> Void = { _ in }, isSuspended: @escaping () -> Bool = { false }
+    tap: @escaping ([UInt8]) -> Void = { _ in }, isSuspended: @escaping () -> Bool = { false },
+    endsWithClient: Bool = false
   ) {
     directions = [
       Direction(from: client, to: server, tap: tap),
@@ -41,10 +45,12 @@ package struct Relay {
     ]
     self.stop = stop
     self.isSuspended = isSuspended
+    self.endsWithClient = endsWithClient
   }
 
   package mutating func run() throws(SocketError) {
     while directions.contains(where: { !$0.isFinished }) {
+      if endsWithClient, directions[0].isFinished { return }
       while isSuspended() { guard stop.sleep(milliseconds: 20) else { throw .stopped } }
       var hasMoved = false
       for index in directions.indices where !directions[index].isFinished {
