@@ -24,6 +24,7 @@ Exit code 0: every mutant was killed, and (where all ran) every rule has one. 1:
 
 import functools
 import hashlib
+import itertools
 import json
 import os
 import queue
@@ -136,6 +137,14 @@ def all_tests(programs):
     return done.stdout.splitlines()
 
 
+def all_tests(programs):
+    done = subprocess.run([programs / TESTS, "--testing-library", "swift-testing", "--list-tests"],
+                          cwd=TREE, capture_output=True, text=True)
+    if not done.stdout.strip():
+        raise Failure("no tests are listed")
+    return done.stdout.splitlines()
+
+
 def module(mutant):
     parts = sorted(filter(None, map(checklib.target_of, mutant.hunks)))
     return MODULES.index(parts[0]) if parts and parts[0] in MODULES else len(MODULES)
@@ -216,30 +225,36 @@ def verdicts(mutants, plan):
 
 
 def control(mutants, is_relinked):
-    """Builds all, and runs the tests that must kill; how the build goes about it, and what to tell."""
+    """Builds all, and runs the tests that must kill where nothing is broken. How the build goes about
+    it, what to tell, and {name: why nothing can be said of this mutant}."""
     tests = tuple(sorted({name for mutant in mutants for name in named_targets(mutant)}))
     put("Package.swift", manifest(tests))
-    filters = list(dict.fromkeys(mutant.header("Tests") for mutant in mutants))
     build()
     plan, programs = None, BUILD / "debug"
     if is_relinked:
         plan, programs = relink.Plan(TREE, BUILD), relink.emptied(PLACE / "control")
         plan.put_together(programs_of(tests), {}, programs)
     listed = all_tests(programs)
-    for mutant in mutants:
-        if not any(re.search(mutant.header("Tests"), test) for test in listed):
-            raise Failure(f"{mutant.name}: no test matches {mutant.header('Tests')}")
+    filters = list(dict.fromkeys(mutant.header("Tests") for mutant in mutants))
+    unfit = {each: "no test has such a name" for each in filters
+             if not any(re.search(each, test) for test in listed)}
+    filters = [each for each in filters if each not in unfit]
     # Once more if need be: a mutant must not be blamed for a busy machine, nor the control.
     for attempt in (1, 2):
         records, *end = testrun.run(programs / TESTS, TREE, filters)
         verdict, told = testrun.judge(records, *end, False)
         if verdict == "survived":
-            return plan, told
+            break
         print(f"control: attempt {attempt}: {verdict}: {told}", flush=True)
         failed = [content.get("testID", "") for record in records
                   if (content := record.get("payload", {})).get("kind") == "issueRecorded"]
-        filters = [each for each in filters if any(re.search(each, test) for test in failed)] or filters
-    raise Failure("the tests fail without any patch")
+        filters = [each for each in filters if any(re.search(each, test) for test in failed)]
+        if not filters:
+            raise Failure(told)
+    else:
+        unfit.update((each, "its tests fail without any patch") for each in filters)
+    return plan, told, {mutant.name: unfit[mutant.header("Tests")] for mutant in mutants
+                        if mutant.header("Tests") in unfit}
 
 
 class Record:
@@ -291,13 +306,15 @@ def main(parts, is_relinked=True, is_resumed=False):
     mutants = [mutant for mutant in mutants if mutant not in earlier]
     counts = {"killed": len(earlier), "survived": 0, "error": 0}
     try:
-        plan, told = control(mutants, is_relinked) if mutants else (None, "nothing is left")
+        plan, told, unfit = control(mutants, is_relinked) if mutants else (None, "nothing is left", {})
         print(f"control: {told} ({time.monotonic() - began:.0f} s)", flush=True)
     except (Failure, relink.Doubt) as failure:
         print(f"control: FAILED: {failure}")
         return 1
     start = time.monotonic()
-    for mutant, (verdict, told) in verdicts(mutants, plan):
+    judged = verdicts([mutant for mutant in mutants if mutant.name not in unfit], plan)
+    unjudged = ((mutant, ("error", unfit[mutant.name])) for mutant in mutants if mutant.name in unfit)
+    for mutant, (verdict, told) in itertools.chain(unjudged, judged):
         record.add(mutant, verdict)
         counts[verdict] += 1
         word = {"killed": "killed by", "survived": "SURVIVED:", "error": "ERROR:"}[verdict]
