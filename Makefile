@@ -23,7 +23,7 @@ help: ## list the targets
 	@echo
 	@echo '  make demo ARGS=--once    prove it and exit; without ARGS it stays up'
 	@echo '  make test FILTER=name    only the tests whose name matches; make drill likewise'
-	@echo '  make mutants FILTER=name only the mutants whose name has this part in it'
+	@echo '  make mutants FILTER=name only the mutants whose name has this part in it; ARGS=--resume goes on'
 
 deps: ## install what building and running need, if it is missing
 	@scripts/deps.sh build
@@ -66,7 +66,7 @@ sanitize: deps-test ## run all tests under the thread and the address sanitizer
 	@scripts/sanitize.sh address '$(FILTER)'
 
 mutants: deps-test ## break each rule in turn, in a copy: the tests must notice every time
-	@scripts/mutants.py $(FILTER)
+	@scripts/mutants.py $(ARGS) $(FILTER)
 
 check: deps-test check-fast check-apple docs check-linking check-consumer ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests

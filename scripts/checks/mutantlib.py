@@ -61,6 +61,7 @@ class Hunk:
 @dataclass
 class Mutant:
     path: str
+    text: str
     headers: dict  # name: (line, text)
     hunks: dict    # file: [Hunk]
 
@@ -78,7 +79,7 @@ class Mutant:
 
 def parse(path, text):
     """Reads a patch. Hunks of files that are not there before or after are not kept."""
-    mutant, header, hunk, file = Mutant(path, {}, {}), None, None, None
+    mutant, header, hunk, file = Mutant(path, text, {}, {}), None, None, None
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("diff --git ") or line.startswith("--- "):
             header = hunk = None
