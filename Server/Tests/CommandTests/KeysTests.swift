@@ -2,6 +2,7 @@ import CanonicalJSON
 import Foundation
 import SslPinningPlatform
 import SslPinningRules
+import TLSTools
 import TestSupport
 import Testing
 
@@ -90,6 +91,40 @@ struct KeysTests {
         let verified = try await Tool.run(["verify"] + trust + [directory.path("a.json")])
         #expect(verified.exitCode == 0, "\(trust): \(verified.stderr)")
       }
+    }
+  }
+
+  @Test("with --root, of no document, says a line that makes a key set and can be pasted")
+  func rootHint() async throws {
+    try await withTemporaryDirectory { directory in
+      let out = directory.path("tls")
+      let outcome = try await Tool.run([
+        "keys", "generate", "--out", out, "--algorithm", "rsa-2048", "--root",
+      ])
+      let start = "hint: each document needs a key set: ssl-pinning "
+      let hint = outcome.stderr.split(separator: "\n").first { $0.hasPrefix(start) }
+      let line = try #require(hint).dropFirst(start.count).replacing("FILE", with: "a.json")
+      let pasted = try await ChildProcess("/bin/bash", ["-c", "\(try Tool.path()) \(line)"])
+        .wait(seconds: 60)
+      #expect(pasted.exitCode == 0, "\(pasted.stderr)")
+      let chain = try JSONValue(
+        parsing: [UInt8](Data(contentsOf: directory.file("tls/keysets/a.json"))))
+      #expect(try KeySetList(chain).shortages.isEmpty)
+    }
+  }
+
+  @Test("with --root, puts key sets where the configuration has the server read them")
+  func rootKeySets() async throws {
+    try await withTemporaryDirectory { directory in
+      let file = try directory.write(
+        "keys: [{fqdn: a.test}]\npublish: {key_sets: \(directory.path("sets"))}\n",
+        to: "config.yaml")
+      let outcome = try await Tool.run([
+        "keys", "generate", "--out", directory.path("tls"), "--algorithm", "rsa-2048", "--root",
+        "--config-file", file.path(percentEncoded: false),
+      ])
+      #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+      #expect(FileManager.default.fileExists(atPath: directory.path("sets/a.test.json")))
     }
   }
 

@@ -103,7 +103,8 @@ struct SignChangeTests {
     let says = "servers of a.example need a leaf pin and a CA pin from now on"
     try await warn(stage, "sign \(next) app.json --statement all.json", says)
     try await warn(
-      stage, "sign \(next) app.json --statement any.json --allow-loosening", nil)
+      stage, "sign \(next) app.json --statement any.json --allow-loosening",
+      "the statement takes back match all of a.example")
     try await warn(
       stage, "sign \(next) app.json --statement all.json --out app.json", says)
     // Said once, not daily.

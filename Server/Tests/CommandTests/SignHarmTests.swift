@@ -26,6 +26,30 @@ struct SignHarmTests {
     #expect(try Data(contentsOf: stage.directory.file("app.json")) == before)
   }
 
+  @Test("names all that goes, since one flag allows all, and names it again when it is allowed")
+  func second() async throws {
+    let stage = try Format2Stage()
+    func write(_ pin: String) throws {
+      try stage.directory.write(
+        #"{"keys":[{"domainName":"a.example","key":"\#(Format2Stage.pin)"},"#
+          + #"{"domainName":"b.example","key":"\#(pin)"}]}"#, to: "payload.json")
+    }
+    try write(Format2Stage.pin)
+    try await stage.makeDocument("--deny \(Format2Stage.otherPin)")
+    try write(Self.new)
+    try stage.directory.write(#"{"denied":[]}"#, to: "settings.json")
+    let line = "\(Self.daily) --statement settings.json payload.json --out app.json"
+    let denial = "the denial of \(Format2Stage.otherPin)"
+    try await refuse(stage, line, "\(denial), all leaf pins of b.example; hint: ")
+    let meant = try await stage.run(line + " --allow-loosening")
+    #expect(meant.exitCode == 0)
+    for text in [
+      "the statement takes back \(denial)", "the payload replaces all leaf pins of b.example: ",
+    ] {
+      #expect(meant.stderr.contains("warning: \(text)"), "\(meant.stderr)")
+    }
+  }
+
   @Test(
     "takes nothing back that the statement before says, unless that is said",
     arguments: [
@@ -59,8 +83,22 @@ struct SignHarmTests {
       try await refuse(
         stage, "\(Self.daily) --statement settings.json \(documents) --out app.json", says)
     }
-    try await stage.must(
+    try stage.directory.write(
+      [UInt8](try Data(contentsOf: stage.directory.file("app.json"))), to: "before.json")
+    let meant = try await stage.run(
       "\(Self.daily) --statement settings.json app.json --out app.json --allow-loosening")
+    #expect(meant.exitCode == 0)
+    // By the one that does it, and by whoever looks afterwards.
+    let told = try await stage.run(
+      "verify --strict --key pub.pem --registry-name app.json --previous before.json app.json")
+    #expect(told.exitCode == 1)
+    let lost = says.dropFirst("1.1 says: ".count).prefix { $0 != ";" }
+    for text in lost.components(separatedBy: ", ") where text != "all of them" {
+      for outcome in [meant, told] {
+        #expect(
+          outcome.stderr.contains("warning: the statement takes back \(text)"), "\(outcome.stderr)")
+      }
+    }
     let members = try #require(try JSONValue(parsing: Array(settings.utf8)).objectValue)
     for name in members.keys {
       #expect(

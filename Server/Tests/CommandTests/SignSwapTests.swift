@@ -78,6 +78,11 @@ struct SignSwapTests {
     try write([lists.after], to: other)
     let meant = try await other.run(line + " --allow-loosening")
     #expect(meant.exitCode == 0, "\(meant.stderr)")
+    // It is told all the same: the flag may be meant for another host.
+    let told = [
+      "replaces all leaf pins of \(lists.host): ", "takes back the pins of \(lists.host): ",
+    ]
+    #expect(told.contains { meant.stderr.contains($0) }, "\(meant.stderr)")
   }
 
   @Test("is refused where removed names the wider pattern and another one lists the host")

@@ -53,6 +53,12 @@ struct VerifyTests {
     #expect(same.exitCode == 0)
   }
 
+  private static func entry(_ member: String, _ value: JSONValue) -> JSONValue {
+    var entry: JSONObject = ["domainName": .string("a.example"), "key": .string(pin)]
+    entry[member] = value
+    return .object(entry)
+  }
+
   @Test("--strict makes every warning a no, and changes nothing where there is none")
   func strict() async throws {
     let key = StrictBase64.encode(try Keys.signing.get().publicKeyDER)
@@ -63,6 +69,12 @@ struct VerifyTests {
       ([good, Keys.entry("https://b.example", Self.pin)], "\"https://b.example\" is a URL"),
       ([good, Keys.entry("b.example", "short")], "the pin of b.example cannot be read"),
       ([good, Keys.entry("c.example", Self.pin, expires: 1_000_000_001)], "no key that counts"),
+      // What the reference SDK's decoding and encoding loses, its check of the signature lacks.
+      ([Self.entry("fqdn", .null)], "clients in the field cannot read fqdn "),
+      ([Self.entry("date", .integer(5))], "clients in the field cannot read date "),
+      ([Self.entry("expire", .null)], "clients in the field cannot read expire "),
+      ([Self.entry("fqdn", .string("www.a.example"))], nil),
+      ([Self.entry("note", .string("new"))], "clients in the field leave out note "),
     ] as [([JSONValue], String?)] {
       let document = try Keys.document(entries)
       for json in [[], ["--json"]] {

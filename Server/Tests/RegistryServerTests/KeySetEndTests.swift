@@ -68,6 +68,36 @@ struct KeySetEndTests {
     #expect(await coordinator.state.keysByEndpoint == state.keysByEndpoint)
   }
 
+  @Test("like a document that clients refuse for its size, is told before that happens")
+  func size() async throws {
+    let directory = try makeKeyDirectory()
+    let signer = try DocumentSigner(directory: directory.path())
+    let most = RegistryLimits.standard.maximumBytes
+    var state = DocumentState()
+    for (bytes, isTold) in [(most / 4 * 3, false), (most / 4 * 3 + 1, true), (most + 1, true)] {
+      state.document = [UInt8](repeating: 0x20, count: bytes)
+      let problem = signer.problem(of: Self.file, after: state, at: 1_780_000_000)
+      #expect((problem?.event == "document_large") == isTold, "\(bytes)")
+      // Apps may take more, so it is signed all the same.
+      #expect(problem?.isAhead ?? true)
+    }
+    let log = LogCollector()
+    let document = try #require(
+      try configuration("keys: [{fqdn: a.test, file: a.json}]").documents.first)
+    let coordinator = DocumentCoordinator(
+      CoordinatorSettings(document, tls: TLSConfiguration(confirmations: 1)),
+      services: CoordinatorServices(
+        signing: Locked(signer), store: MemoryStore(),
+        published: PublishedDocuments(files: [Self.file]), health: ServiceHealth(), log: log.log))
+    for (signed, bytes) in [(1, most), (2, most + 1)] as [(Int64, Int)] {
+      await coordinator.publish(
+        PublishedDocument(
+          file: Self.file, bytes: [UInt8](repeating: 0x20, count: bytes), document: [:],
+          signed: signed))
+      #expect(log.events("document_large").count == (bytes > most ? 1 : 0))
+    }
+  }
+
   @Test("is told by /readyz once it is over, whatever else is stored meanwhile")
   func readiness() async throws {
     let directory = try makeKeyDirectory()

@@ -108,6 +108,11 @@ extension DocumentCoordinator {
         "signed": RFC3339.text(document.signed),
         "version": document.number.map { "\($0.epoch).\($0.version)" } ?? "",
       ])
+    // The alert comes with the next check; the first document that nobody takes is told at once.
+    if document.bytes.count > SigningProblem.mostBytes {
+      let problem = SigningProblem.large(bytes: document.bytes.count)
+      services.log.event(.error, problem.event, ["file": file, "reason": "\(problem)"])
+    }
   }
 
   /// Tells of keys that do not fit the key sets, and of a set that ends, before the next change needs them.
@@ -118,8 +123,7 @@ extension DocumentCoordinator {
       services.health.report(file, "\(problem)", as: .signing)
       state.raise(ServerAlert(kind: .signing, message: "\(problem)", since: now))
       services.log.event(
-        problem.isAhead ? .warn : .error, problem.isAhead ? "key_set_ends" : "signing_impossible",
-        ["file": file, "reason": "\(problem)"])
+        problem.isAhead ? .warn : .error, problem.event, ["file": file, "reason": "\(problem)"])
     } else if state.alerts[""]?.contains(where: { $0.kind == .signing }) == true {
       state.settle(.signing, "")
       services.health.clear(file)

@@ -188,15 +188,16 @@ public struct DocumentSigner: Sendable {
     return newest.keySet.root.keys.contains { $0.id == key.trustKey.roleKey.id }
   }
 
-  /// Why no statement could be signed now or before long, or not under the newest complete key set; `nil` where one
-  /// could.
+  /// Why no statement could be signed now or before long, not under the newest complete key set, or none that clients
+  /// take; `nil` where one could.
   func problem(of file: String, after state: DocumentState, at now: Int64) -> SigningProblem? {
-    guard let statements else { return nil }
+    let size = SigningProblem.size(of: state.document)
+    guard let statements else { return size }
     do throws(SigningProblem) {
       let published = StatementSigner.published(in: state.document)
       let used = try statements.keySets(of: file, published: published)
       _ = try statements.onlineKeys(for: used, at: now)
-      return try statements.problem(of: file, behind: used, at: now)
+      return try statements.problem(of: file, behind: used, at: now) ?? size
     } catch { return error }
   }
 
@@ -265,12 +266,36 @@ enum SigningProblem: Error {
   case keySetsDiffer(epoch: Int64, path: String)
   /// Statements were published before and are no more: clients refuse a document without.
   case statementsEnded
+  /// The document is about to have more bytes than clients take, or has.
+  case large(bytes: Int)
 
   /// Before the end of a key set, in seconds, this is told: new root signatures may take weeks to get.
   static let warningTime: Int64 = 30 * 86_400
 
+  /// What clients take by default.
+  static let mostBytes = RegistryLimits.standard.maximumBytes
+
   /// Whether documents are signed as they should be for now.
-  var isAhead: Bool { if case .keySetEnds = self { true } else { false } }
+  var isAhead: Bool {
+    switch self {
+    case .keySetEnds, .large: true
+    default: false
+    }
+  }
+
+  /// What it is called in the log.
+  var event: String {
+    switch self {
+    case .keySetEnds: "key_set_ends"
+    case .large: "document_large"
+    default: "signing_impossible"
+    }
+  }
+
+  /// Told from three quarters on: each endpoint that rotates has two keys for the grace time.
+  static func size(of document: [UInt8]) -> SigningProblem? {
+    document.count > mostBytes / 4 * 3 ? .large(bytes: document.count) : nil
+  }
 }
 
 extension SigningProblem: CustomStringConvertible {
@@ -298,6 +323,11 @@ extension SigningProblem: CustomStringConvertible {
     case .statementsEnded:
       "statements were published before, and clients refuse a document without"
         + "; hint: set publish.statements to true"
+    case .large(let bytes):
+      "the document has \(bytes) bytes, and clients refuse "
+        + (bytes > Self.mostBytes
+          ? "it: they take \(Self.mostBytes)" : "more than \(Self.mostBytes)")
+        + "; hint: fewer endpoints in one file; an endpoint that rotates counts twice for tls.grace"
     }
   }
 }

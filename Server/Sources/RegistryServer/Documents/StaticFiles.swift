@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import SslPinningPlatform
+import TLSTools
 
 /// The published documents as files, for a web server or a CDN: `DIR/{file}`, and `DIR/{file}.gz` beside
 /// it, the same bytes compressed. Its parts stand in `DIR/{file}.parts`, as `statement` and
@@ -14,14 +15,45 @@ import SslPinningPlatform
 /// - Readable by everybody: documents are public, and a web server is somebody else.
 /// - Every server that has the directory writes what it publishes. Replicas need one each, or a store of
 ///   files that all see; the newest document wins either way.
+/// - What somebody else put there, by `sign --out`, is not read while the server runs. It is replaced, and that is told:
+///   nobody else would miss the denial in it.
 final class StaticFiles: Sendable {
-  private let directory: String
-  private let report: @Sendable (_ file: String, _ reason: String?) -> Void
-  private let queue = DispatchQueue(label: "published files")
+  /// What became of a document.
+  enum Outcome: Equatable, Sendable {
+    case written
+    /// The system's reason.
+    case failed(String)
+    /// It is written, over a document that this server never published; the denials that go with that.
+    case replaced(denials: [String])
 
-  /// - Parameter report: is told of each document that it was written, or why not.
+    /// Tells it where an operator looks.
+    func tell(of file: String, _ health: ServiceHealth, _ log: ServerLog) {
+      if case .failed(let reason) = self {
+        health.report("files/" + file, reason, as: .files)
+        return log.event(.error, "file_not_written", ["file": file, "reason": reason])
+      }
+      health.clear("files/" + file)
+      guard case .replaced(let denials) = self else { return }
+      log.event(
+        denials.isEmpty ? .warn : .error, "foreign_file_replaced",
+        [
+          "file": file, "denials": denials.joined(separator: " "),
+          "message":
+            "somebody else wrote \(file) in publish.dir, and what that said is published no more; hint: while"
+            + " a server publishes there, change the list by ssl-pinning admin or the console",
+        ])
+    }
+  }
+
+  private let directory: String
+  private let report: @Sendable (_ file: String, _ outcome: Outcome) -> Void
+  private let queue = DispatchQueue(label: "published files")
+  /// Digests of the last documents written here, by file.
+  private let written = Locked<[String: [UInt8]]>([:])
+
+  /// - Parameter report: is told of each document what became of it.
   init(
-    directory: String, report: @escaping @Sendable (_ file: String, _ reason: String?) -> Void
+    directory: String, report: @escaping @Sendable (_ file: String, _ outcome: Outcome) -> Void
   ) {
     self.directory = directory
     self.report = report
@@ -29,9 +61,31 @@ final class StaticFiles: Sendable {
 
   /// Writes a document soon.
   func write(_ document: PublishedDocument) {
-    queue.async { [directory, report] in
-      report(document.file, Self.write(document, to: directory))
+    queue.async { [self] in
+      let foreign = foreignDocument(inPlaceOf: document)
+      if let reason = Self.write(document, to: directory) {
+        return report(document.file, .failed(reason))
+      }
+      written.withLock { $0[document.file] = Digest.sha256(document.bytes) }
+      guard let foreign else { return report(document.file, .written) }
+      let denials = Self.denials(in: foreign).subtracting(Self.denials(in: document.bytes))
+      report(document.file, .replaced(denials: denials.sorted()))
     }
+  }
+
+  /// What stands in a document's place, if it is neither that one nor what was written here last. What stood there
+  /// before the start was compared with the store then.
+  private func foreignDocument(inPlaceOf document: PublishedDocument) -> [UInt8]? {
+    guard let last = written.withLock({ $0[document.file] }),
+      let bytes = try? SmallFile.read(directory + "/" + document.file, limit: 64 << 20),
+      bytes != document.bytes, Digest.sha256(bytes) != last
+    else { return nil }
+    return bytes
+  }
+
+  private static func denials(in document: [UInt8]) -> Set<String> {
+    let statement = (try? JSONValue(parsing: document))?.objectValue?["statement"]?.objectValue
+    return Set((statement?["denied"]?.arrayValue ?? []).compactMap(\.stringValue))
   }
 
   /// Waits until everything is written.

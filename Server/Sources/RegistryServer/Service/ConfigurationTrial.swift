@@ -41,6 +41,7 @@ public struct ConfigurationTrial: Sendable {
     KeyCare.warn(of: configuration, signer: signer, log)
     let states = try await StoredDocuments.states(
       of: configuration.documents.map(\.file), in: configuration, signer)
+    let left = try await StoredDocuments.left(in: configuration, signer)
     do throws(AnchorsError) { _ = try TLSEndpointProber(configuration.tls) } catch {
       throw .anchors(error)
     }
@@ -59,6 +60,7 @@ public struct ConfigurationTrial: Sendable {
             : "\(document.file) cannot be signed as it should be: \(problem)")
       }
     }
+    warnings += left.map(LeftDocuments.message)
     warnings += PublishingTrial.warnings(configuration, signer)
     self.warnings = told.withLock { $0 } + warnings
   }
@@ -295,6 +297,27 @@ package enum StoredDocuments {
     try await opened(configuration, signer) { (store) throws(StoreError) in
       try await read(files, of: store)
     } ?? [:]
+  }
+
+  /// The files of documents that were published, and are not configured any more.
+  static func left(
+    in configuration: ServerConfiguration, _ signer: DocumentSigner
+  ) async throws(RegistryServiceError) -> [String] {
+    let files = Set(configuration.documents.map(\.file))
+    return try await opened(configuration, signer) { (store) throws(StoreError) in
+      _ = try await store.fault(of: [])
+      var left: [String] = []
+      for name in store.recordNames.subtracting(files).sorted() {
+        // A broken seal of it keeps no server from starting.
+        if let record = try? await store.standing(name),
+          let state = try? DocumentState(decoding: record.bytes, file: name),
+          !state.document.isEmpty
+        {
+          left.append(name)
+        }
+      }
+      return left
+    } ?? []
   }
 
   /// Asks the store; `nil` if there is none yet.

@@ -101,6 +101,7 @@ extension RegistryService {
     case .new, .known: break
     }
     if case .fault = opening { return }
+    try await rememberLeft(configuration)
     guard let reason = store.mark.problem else { return }
     log.event(
       .info, "store_not_marked",
@@ -110,6 +111,37 @@ extension RegistryService {
           "tls.dir cannot be written: at a start an older store's own record is believed, and a store without"
           + " any is a new one",
       ])
+  }
+
+  /// What documents deny that are configured no more: a denial ends by an allowance, and not with a file's name.
+  private func rememberLeft(_ configuration: ServerConfiguration) async throws(StoreError) {
+    let files = Set(configuration.documents.map(\.file))
+    for name in store.recordNames.subtracting(files).sorted() {
+      let record: StoredRecord?
+      do throws(StoreError) { record = try await store.record(named: name) } catch {
+        guard case .seal(let fault) = error else { throw error }
+        log.event(.error, "seal_broken", ["file": name, "reason": "\(fault)"])
+        continue
+      }
+      guard let record, let state = try? DocumentState(decoding: record.bytes, file: name) else {
+        continue
+      }
+      services.denials.withLock { $0.enter(state) }
+      if !state.document.isEmpty { tellLeft(name) }
+    }
+  }
+
+  /// Tells that a document is served no more.
+  func tellLeft(_ file: String) {
+    log.event(.warn, "document_left", ["file": file, "message": LeftDocuments.message(file)])
+  }
+}
+
+/// Documents that were published, and that the configuration does not have any more.
+enum LeftDocuments {
+  static func message(_ file: String) -> String {
+    "\(file) was published and is not configured any more: apps that ask for it are answered 404, and refuse what their"
+      + " last list does not have; hint: name it in keys[].file until no app asks for it"
   }
 }
 

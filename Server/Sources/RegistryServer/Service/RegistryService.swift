@@ -298,6 +298,9 @@ public final class RegistryService: Sendable {
     }
     for coordinator in next.coordinators { await coordinator.shareDenials(at: clock.now()) }
     for coordinator in next.coordinators { await coordinator.checkSigning(at: clock.now()) }
+    for coordinator in known where await !coordinator.state.document.isEmpty {
+      if settings[coordinator.file] == nil { tellLeft(coordinator.file) }
+    }
     metrics.configured(new.documents)
     await reports?.configured(ListedHosts(new.documents))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
@@ -384,13 +387,8 @@ public final class RegistryService: Sendable {
 
   private func copyDocuments(to directory: String?) {
     let copies = directory.map { directory in
-      StaticFiles(directory: directory) { [health, log] file, reason in
-        guard let reason else {
-          health.clear("files/" + file)
-          return
-        }
-        health.report("files/" + file, reason, as: .files)
-        log.event(.error, "file_not_written", ["file": file, "reason": reason])
+      StaticFiles(directory: directory) { [health, log] file, outcome in
+        outcome.tell(of: file, health, log)
       }
     }
     files.withLock { $0 = copies }

@@ -69,6 +69,18 @@ public struct StoreRepair: Sendable {
     return names
   }
 
+  /// The documents whose statements `prv.pem` signs itself: whoever ships another key believes none of them.
+  public func documentsWithoutKeySets() async -> [String] {
+    var names: [String] = []
+    for document in documents {
+      guard let state = await standing(document.file), !state.document.isEmpty,
+        StatementSigner.published(in: state.document).isEmpty
+      else { continue }
+      names.append(document.file)
+    }
+    return names
+  }
+
   /// Ends the broken seal of a record. `.store` is the store's own: then which records there are is found out
   /// anew, of the documents that are configured.
   ///

@@ -80,6 +80,9 @@ package final class SealedStore: RegistryStore {
   /// The id of the store; `nil` before it is known.
   package var id: String? { state.withLock { $0.identity?.id } }
 
+  /// The names of all records that it has or had, of documents that are configured no more as well.
+  package var recordNames: Set<String> { state.withLock { $0.identity?.records ?? [] } }
+
   /// Whether a record of this name is sealed.
   static func isSealed(_ name: String) -> Bool {
     !name.hasPrefix(".") || name == StoreIdentity.recordName

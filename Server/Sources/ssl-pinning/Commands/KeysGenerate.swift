@@ -81,7 +81,7 @@ enum KeysGenerate {
         root: place.isEmpty
           ? beside.appending(path: "root", directoryHint: .isDirectory)
           : URL(filePath: place, directoryHint: .isDirectory).standardizedFileURL,
-        names: try documents(invocation))
+        for: try documents(invocation))
     } else if invocation[names] != nil {
       throw .usage("--registry-name goes with --root")
     }
@@ -132,17 +132,21 @@ enum KeysGenerate {
     return .yes
   }
 
-  /// The documents that get a key set: those that were named, else those of the configuration here.
-  private static func documents(_ invocation: Invocation) throws(CommandFailure) -> [String] {
+  /// The documents that get a key set: those that were named, else those of the configuration here; and where that
+  /// has their key sets, if not in `tls.dir`.
+  private static func documents(
+    _ invocation: Invocation
+  ) throws(CommandFailure) -> (names: [String], keySets: String?) {
+    let configuration = try ServerArguments.configurationAtHand(invocation)?.configuration
+    let keySets = configuration?.publishing.keySets
     guard let named = invocation[names] else {
-      let atHand = try ServerArguments.configurationAtHand(invocation)
-      return atHand?.configuration.documents.map(\.file) ?? []
+      return (configuration?.documents.map(\.file) ?? [], keySets)
     }
     for name in named
     where !DocumentConfiguration.isSafe(file: name) || DocumentConfiguration.isTaken(file: name) {
       throw .usage("--registry-name is the name of a document; hint: www.example.com.json")
     }
-    return named
+    return (named, keySets)
   }
 
   private static func exists(_ path: String) -> CommandFailure {
@@ -162,6 +166,7 @@ struct KeysGenerateRoot {
   private let online: TrustSigningKey
   private let rootDirectory: URL
   private let onlineFile: URL
+  private let keySetDirectory: URL
   private let keySets: [(name: String, file: URL)]
   private var made: [URL] = []
 
@@ -170,11 +175,17 @@ struct KeysGenerateRoot {
   /// - Parameters:
   ///   - directory: where the format-1 key goes, `tls.dir`.
   ///   - root: where the root key goes.
-  ///   - names: of documents that get a key set.
-  init(beside directory: URL, root: URL, names: [String]) throws(CommandFailure) {
+  ///   - documents: those that get a key set, and where; `nil` for below `directory`.
+  init(
+    beside directory: URL, root: URL, for documents: (names: [String], keySets: String?)
+  ) throws(CommandFailure) {
     rootDirectory = root
     onlineFile = directory.appending(path: "online/first.pem")
-    keySets = names.map { ($0, directory.appending(path: "keysets").appending(path: $0)) }
+    let place =
+      documents.keySets.map { URL(filePath: $0, directoryHint: .isDirectory).standardizedFileURL }
+      ?? directory.appending(path: "keysets", directoryHint: .isDirectory)
+    keySetDirectory = place
+    keySets = documents.names.map { ($0, place.appending(path: $0)) }
     guard Self.path(root).hasPrefix(Self.path(directory)) == false else {
       throw .usage(
         "the root key does not belong into \(Self.path(directory)); hint: --root=DIR elsewhere")
@@ -207,8 +218,8 @@ struct KeysGenerateRoot {
         try online.write(to: onlineFile)
         made.append(onlineFile)
       } catch { throw .couldNotFindOut("\(error)") }
+      try makeDirectory(keySetDirectory)
       for (name, file) in keySets {
-        try makeDirectory(file.deletingLastPathComponent())
         let bytes = try keySet(of: name, shipped).json.canonicalBytes + [0x0a]
         try OutputFile.replace(Self.path(file), with: bytes, called: Self.path(file))
         made.append(file)
@@ -256,9 +267,11 @@ struct KeysGenerateRoot {
     if keySets.isEmpty {
       hints.append(
         "hint: each document needs a key set: ssl-pinning keys sign-set --registry-name FILE"
-          + " --root \(line) --online \(StrictBase64.encode(online.publicKeyDER))"
+          + " --root \(Self.path(rootDirectory.appending(path: "pub.pem")))"
+          // A key's own text would be hidden.
+          + " --online <(openssl pkey -pubout -in \(Self.path(onlineFile)))"
           + " --sign-with \(file) --sign-with \(Self.path(shippedFile))"
-          + " --out \(Self.path(shippedFile.deletingLastPathComponent()))keysets/FILE")
+          + " --out \(Self.path(keySetDirectory.appending(path: "FILE")))")
     }
     return hints
   }

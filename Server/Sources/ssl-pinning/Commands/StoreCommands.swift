@@ -18,8 +18,8 @@ enum StoreCommands {
         + "decides and signs nothing. Put the key before beside prv.pem as prv.old.pem, then adopt: what the\n"
         + "store has is verified by it, and sealed under both. Servers with either key read it, and those\n"
         + "with the new one alone go on. Once all have it, delete prv.old.pem.",
-      "Apps that ship the key before refuse format 1 under another: see docs/root-keys.md for a change\n"
-        + "that they follow.",
+      "Apps that ship the key before refuse format 1 under another, and without key sets that it signed every\n"
+        + "list: see docs/root-keys.md for a change that they follow.",
     ],
     run: runAdopt)
 
@@ -48,6 +48,13 @@ enum StoreCommands {
     let isBeliever = invocation[unverified]
     try await with(invocation) { repair throws(StoreRepairError) in
       let names = try await repair.adopt(id, believingUnverified: isBeliever)
+      let lost = await repair.documentsWithoutKeySets().joined(separator: ", ")
+      if !lost.isEmpty {
+        Terminal.say(
+          "warning: \(lost): no key sets, so apps that ship another key refuse every list under this one, statements"
+            + " too, and only a release helps; hint: if this is not meant, put the key before back and adopt that"
+        )
+      }
       return "the store goes by \(id.base64); sealed anew: "
         + (names.isEmpty ? "nothing" : names.joined(separator: ", "))
     }

@@ -37,7 +37,8 @@ enum Verify {
       "--previous is the URL, or a copy of what is served, before the document takes its place. One that clients\n"
         + "would refuse after it gives exit code 1: a document that was signed after a backup may have a number that\n"
         + "they have passed. Else it is told what becomes of servers and hosts that the one before lets in, as sign\n"
-        + "tells it: leaf pins that are replaced or forgotten, hosts that are left out.",
+        + "tells it: leaf pins that are replaced or forgotten, hosts that are left out; and what the statement takes\n"
+        + "back: denials, CA pins, match all, enforce, removed hosts.",
       "Warnings go to standard error and change nothing: the document is believed, and so are its other\n"
         + "entries. For CI, --strict makes them a no.",
     ],
@@ -76,7 +77,7 @@ enum Verify {
     do throws(PolicyError) {
       report = try RegistryReport(
         trusted, at: now, Format1Signature(of: bytes, by: shipped.format1Key),
-        newestKeySet(of: bytes), elsewhere + changes)
+        newestKeySet(of: bytes), format1Problems(of: bytes) + elsewhere + changes)
     } catch { throw .no("\(InputFile.name(of: place)) makes no policy: \(error)") }
     if invocation[json] {
       try Terminal.write(report.json)
@@ -112,10 +113,18 @@ enum Verify {
     if let refusal = before.update(with: bytes, under: trust, at: now).refusal {
       throw .no("clients that hold \(name) would refuse it: \(refusal.toldToOperators)")
     }
-    return try HostChanges(
+    let hosts = try HostChanges(
       from: [StatedList(list: before.registry, statement: before.statement)],
       to: StatedList(list: next.registry, statement: next.statement), at: now
     ).told(.init(next.statement))
+    guard let old = before.statement, let new = next.statement else { return hosts }
+    let texts = Loosening.texts(from: old, to: new, now: next.registry.patterns)
+    return hosts + texts.sorted().map { "the statement takes back \($0)" }
+  }
+
+  private static func format1Problems(of bytes: [UInt8]) -> [String] {
+    let payload = (try? JSONValue(parsing: bytes))?.objectValue?["payload"]?.objectValue
+    return payload.map(PayloadWarnings.format1Problems) ?? []
   }
 
   /// The newest key set of a document that was accepted: so all of them are believed.

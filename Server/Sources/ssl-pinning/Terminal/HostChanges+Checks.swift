@@ -23,8 +23,12 @@ extension HostChanges {
   /// Judges the list under a new statement, save for what ``takenBack`` has.
   func checkStatement(loosens: Bool) throws(CommandFailure) {
     try refuseLockedOut()
-    guard !loosens else { return }
     let names = names { $0.isForgotten && !$0.isListed }
+    guard !loosens else {
+      return Terminal.warn(
+        names.isEmpty
+          ? [] : ["the statement takes back the pins of \(names): a wider pattern is left"])
+    }
     guard names.isEmpty else {
       throw .no(
         "the payload leaves out \(names), and a wider pattern matches hosts of it: clients would let go of its pins at"
@@ -33,14 +37,14 @@ extension HostChanges {
     }
   }
 
-  /// Refuses to replace leaf pins, unless that is meant.
+  /// Refuses to replace leaf pins, or tells of it if that is meant.
   func refuse(replaced names: String, unless loosens: Bool) throws(CommandFailure) {
-    guard names.isEmpty || loosens else {
-      throw .no(
-        "the payload replaces all leaf pins of \(names): servers that show one of them would be refused at once;"
-          + " hint: list both, switch the servers, then leave the old one out; or --allow-loosening"
-      )
-    }
+    guard !names.isEmpty else { return }
+    let text = "the payload replaces all leaf pins of \(names): servers that show one of them"
+    guard !loosens else { return Terminal.warn([text + " are refused at once"]) }
+    throw .no(
+      text + " would be refused at once;"
+        + " hint: list both, switch the servers, then leave the old one out; or --allow-loosening")
   }
 
   /// Refuses a list that forgets the pins of hosts that have no others. That is never meant.

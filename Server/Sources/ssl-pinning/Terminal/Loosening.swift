@@ -9,7 +9,7 @@ import TLSTools
 enum Loosening {
   /// - Parameter patterns: those that the payload lists now.
   static func texts(
-    from last: Statement, to next: RegistryDocument.Terms, now patterns: Set<HostPattern>
+    from last: Statement, to next: Statement, now patterns: Set<HostPattern>
   ) -> [String] {
     var texts = Set(last.denied).subtracting(next.denied).map { "the denial of \($0)" }
     let spokenFor = patterns.union(next.hosts.map(\.pattern))

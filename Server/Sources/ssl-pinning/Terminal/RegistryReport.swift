@@ -245,14 +245,33 @@ enum PayloadWarnings {
         registry: registry, statement: statement, denied: draft.policy.denied, time: draft.time)
       Terminal.warn(registry.problems.map(\.description) + hosts + removed + pins.warnings)
     }
+    Terminal.warn(format1Problems(of: payload))
+  }
+
+  /// Why clients refuse the document that decode the payload and encode it again before they check the signature:
+  /// what they do not know is left out then, and so is a null.
+  static func format1Problems(of payload: JSONObject) -> [String] {
     let entries = payload["keys"]?.arrayValue?.compactMap(\.objectValue) ?? []
     let unknown = Set(entries.flatMap(\.keys)).subtracting(members)
       .union(Set(payload.keys).subtracting(["keys"]))
-    guard !unknown.isEmpty else { return }
-    Terminal.say(
-      "warning: format-1 clients in the field leave out \(unknown.sorted().joined(separator: ", "))"
-        + " before they check the signature, and refuse the document; hint: put it beside the payload"
-    )
+    let odd = members.filter { name in
+      entries.contains { entry in
+        entry[name].map { name == "expire" ? $0.integerValue == nil : $0.stringValue == nil }
+          ?? false
+      }
+    }
+    func told(_ names: Set<String>, _ text: String) -> [String] {
+      names.isEmpty ? [] : ["format-1 clients in the field \(text)"]
+    }
+    func list(_ names: Set<String>) -> String { names.sorted().joined(separator: ", ") }
+    return told(
+      unknown,
+      "leave out \(list(unknown)) before they check the signature, and refuse the document; hint: put it beside the"
+        + " payload")
+      + told(
+        odd,
+        "cannot read \(list(odd)) where it is null or of another kind than section 3 of docs/registry-format.md says, and"
+          + " refuse the document; hint: leave the member out")
   }
 
   /// Those that were there before, as clients found them then.

@@ -126,10 +126,11 @@ struct StatementPlan {
       registry: self.registry, payload: payload, terms: terms,
       keySets: keySets?.json.arrayValue ?? [])
     // A payload without a usable key is refused with the document.
-    guard let next = StatedList(payload, under: document.statement) else { return document }
+    guard let next = StatedList(payload, under: document.statement), let statement = next.statement
+    else { return document }
     let changes = try HostChanges(from: before, to: next, at: terms.issued)
     let (listing, keys) = (next.list.patterns, next.list.keys)
-    try check(changes, listing, terms)
+    try check(changes, listing, statement)
     let denied = Set(terms.denied)
     let pins = LivingPins(
       keys, open: terms.hosts.open(beside: listing, denied: denied), denied: denied,
@@ -184,22 +185,22 @@ struct StatementPlan {
 
   /// Refuses what becomes of hosts that were listed, unless it is meant, or says it.
   private func check(
-    _ changes: HostChanges, _ listing: Set<HostPattern>, _ terms: RegistryDocument.Terms
+    _ changes: HostChanges, _ listing: Set<HostPattern>, _ next: Statement
   ) throws(CommandFailure) {
-    try checkHosts(listing, terms, changes)
+    try checkHosts(listing, next, changes)
     try changes.checkStatement(loosens: loosens)
     Terminal.warn(changes.warnings(.statement))
-    try checkLoosening(terms, listing, changes)
+    try checkLoosening(next, listing, changes)
   }
 
   /// Refuses to begin an epoch, or to sign a registry's first statement, without a host that was listed:
   /// clients let go of its pins at once. Later those keep them that saw the host in this epoch, unless another
   /// listed pattern matches it.
   private func checkHosts(
-    _ listing: Set<HostPattern>, _ terms: RegistryDocument.Terms, _ changes: HostChanges
+    _ listing: Set<HostPattern>, _ next: Statement, _ changes: HostChanges
   ) throws(CommandFailure) {
-    let left = listed.subtracting(listing.union(terms.removed))
-    let epoch = terms.number.epoch
+    let left = listed.subtracting(listing.union(next.removed))
+    let epoch = next.number.epoch
     guard left.isEmpty || last?.number.epoch == epoch else {
       let names = left.map(\.description).sorted().joined(separator: ", ")
       throw .no(
@@ -219,24 +220,26 @@ struct StatementPlan {
         + " hint: removed in --statement has them let go")
   }
 
-  /// Refuses to take back quietly what clients go by.
+  /// Refuses to take back quietly what clients go by. What is meant is told all the same: one flag means everything,
+  /// and whoever set it for one host may not know of another.
   private func checkLoosening(
-    _ terms: RegistryDocument.Terms, _ listing: Set<HostPattern>, _ changes: HostChanges
+    _ next: Statement, _ listing: Set<HostPattern>, _ changes: HostChanges
   ) throws(CommandFailure) {
-    guard !loosens else { return }
     let said = last.map { last in
       Set(
-        Loosening.texts(from: last, to: terms, now: listing)
-          + (terms.isRetired ? [] : changes.takenBack)
+        Loosening.texts(from: last, to: next, now: listing)
+          + (next.isRetired ? [] : changes.takenBack)
       ).sorted()
     }
     let leaves = changes.patterns { $0.isForgotten && $0.isListed }.map { "the leaf pins of \($0)" }
     let lost = (said ?? []) + leaves
+    guard !loosens else { return Terminal.warn(lost.map { "the statement takes back \($0)" }) }
     guard !lost.isEmpty else { return }
     let before = last.map { "\($0.number.epoch).\($0.number.version)" } ?? "the list before"
+    let replaced = changes.replaced.isEmpty ? [] : ["all leaf pins of \(changes.replaced)"]
     throw .no(
       "the statement would take back what \(before) says:"
-        + " \(lost.joined(separator: ", ")); hint: "
+        + " \((lost + replaced).joined(separator: ", ")); hint: "
         + (said?.isEmpty ?? true
           ? "list the pins once more, or --allow-loosening if that is meant"
           : "a member of --statement lists all that is to stay, the payload all pins, and --deny adds a denial")

@@ -31,8 +31,8 @@ import Testing
 
   private func write(_ documents: PublishedDocument..., to directory: String) async {
     let failures = Locked<[String]>([])
-    let files = StaticFiles(directory: directory) { _, reason in
-      if let reason { failures.withLock { $0.append(reason) } }
+    let files = StaticFiles(directory: directory) { _, outcome in
+      if case .failed(let reason) = outcome { failures.withLock { $0.append(reason) } }
     }
     for document in documents { files.write(document) }
     await files.finish()
@@ -67,6 +67,41 @@ import Testing
     // A statement of before is no part of a document without one.
     await write(try document(3, version: 4, hasStatement: false), to: place)
     #expect(try names(in: place + "/" + Self.file + ".parts") == ["payload"])
+  }
+
+  @Test("tell of a document that somebody else put in their place, and of the denials in it")
+  func foreign() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    let outcomes = Locked<[StaticFiles.Outcome]>([])
+    let files = StaticFiles(directory: place) { _, outcome in
+      outcomes.withLock { $0.append(outcome) }
+    }
+    func put(_ denied: [SPKIPin]) throws {
+      var foreign = RegistryDocument(registry: Self.file, payload: ["keys": .array([])])
+      foreign.terms = .init(
+        number: .init(epoch: 0, version: 9), issued: 1, expires: 2, denied: denied)
+      try directory.write(
+        JSONValue.object(try foreign.signed(format1Key: nil)).canonicalBytes,
+        to: "published/" + Self.file)
+    }
+    // What stands there at the start is the server's own of before, or was compared with the store.
+    try FileManager.default.createDirectory(
+      atPath: place, withIntermediateDirectories: true)
+    try put([pin(8)])
+    files.write(try document(1, version: 1))
+    files.write(try document(2, version: 2))
+    await files.finish()
+    try put([pin(7)])
+    files.write(try document(3, version: 3))
+    await files.finish()
+    try put([])
+    files.write(try document(4, version: 4))
+    await files.finish()
+    #expect(
+      outcomes.withLock { $0 } == [
+        .written, .written, .replaced(denials: [pin(7).base64]), .replaced(denials: []),
+      ])
   }
 
   @Test("are of another second with each document, by which web servers tell statements apart")

@@ -52,6 +52,8 @@ struct SigningKeyChangeTests {
     }
     let names = try await repair.adopt(Self.id(otherSigningKey), believingUnverified: false)
     #expect(names == [Self.file])
+    // No key set leads apps from the key before to this one.
+    #expect(await repair.documentsWithoutKeySets() == [Self.file])
     #expect(try await repair.adopt(Self.id(otherSigningKey), believingUnverified: false) == [])
     await repair.close()
     #expect(await eventually { second.log.events("leading").count == 1 })

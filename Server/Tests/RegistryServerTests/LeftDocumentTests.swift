@@ -1,0 +1,56 @@
+import CanonicalJSON
+import SslPinningPlatform
+import SslPinningRules
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("A document that the configuration has no more", .timeLimit(.minutes(2)))
+struct LeftDocumentTests {
+  private static let host = "www.example.com"
+  private static let storage = "{type: sqlite, dsn: DIR/registry.db}"
+
+  private static func keys(_ file: String) -> String { "[{fqdn: \(host), file: \(file)}]" }
+
+  @Test("is told, and what it denies is denied in the others", arguments: [false, true])
+  func left(isRestarted: Bool) async throws {
+    let first = try ScriptedService(keys: Self.keys("old.json"), storage: Self.storage)
+    first.observer.show(.accepted(pin(1)), at: Self.host)
+    try await first.start()
+    await first.service.probe(Self.host)
+    let answer = try await AdministeredService(scripted: first).call(
+      "POST", "/denials", #"{"pin": "\#(pin(9).base64)", "why": "leaked"}"#)
+    #expect(answer.status == 200)
+    var second = first
+    if isRestarted {
+      await first.service.stop()
+      second = try ScriptedService(
+        keys: Self.keys("new.json"), storage: Self.storage, sharing: first)
+      second.observer.show(.accepted(pin(1)), at: Self.host)
+      try await second.start()
+    } else {
+      try await first.reload(keys: Self.keys("new.json"), storage: Self.storage)
+    }
+    await second.service.probe(Self.host)
+    let document = try JSONValue(parsing: try await second.get("/api/v1/new.json").body)
+    let statement = document.objectValue?["statement"]?.objectValue
+    #expect(statement?["denied"] == .array([.string(pin(9).base64)]))
+    #expect(second.log.events("document_left").map { $0["file"] } == ["old.json"])
+    guard isRestarted else { return }
+    let trial = try await ConfigurationTrial(second.configuration, at: second.clock.now())
+    #expect(trial.warnings.contains { $0.hasPrefix("old.json was published and is not ") })
+    // An allowance ends it, and it does not come back with the next start.
+    let allowed = try await AdministeredService(scripted: second).call(
+      "POST", "/allowances", #"{"pin": "\#(pin(9).base64)", "why": "it did not"}"#)
+    #expect(allowed.status == 200)
+    await second.service.stop()
+    let third = try ScriptedService(
+      keys: Self.keys("new.json"), storage: Self.storage, sharing: first)
+    third.observer.show(.accepted(pin(1)), at: Self.host)
+    try await third.start()
+    let last = try JSONValue(parsing: try await third.get("/api/v1/new.json").body)
+    #expect(last.objectValue?["statement"]?.objectValue?["denied"] == .array([]))
+    await third.service.stop()
+  }
+}
