@@ -19,6 +19,8 @@ extension SslPinningClient {
   ///   - delegateQueue: as for `URLSession`.
   /// - Important: invalidate a session that you give up. On Apple's systems it keeps this client until then, which
   ///   goes on refreshing.
+  /// - Important: on Apple's systems requests may go over a connection from before a change of pins; that is told
+  ///   afterwards (``PinningEvent/unjudgedReuse(_:)``). Make a new session then, or use ``data(for:timeout:)``.
   /// - Important: `URLSession.shared`, `Data(contentsOf:)`, `data:` URLs and WebSockets are not
   ///   pinned by any session.
   public func createPinnedSession(

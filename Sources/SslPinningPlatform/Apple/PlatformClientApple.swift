@@ -12,7 +12,9 @@
       let session: URLSession
       let transfers = ClientTransfers()
 
-      init(isListed: Bool, for owner: PinnedTransport) {
+      init(
+        isListed: Bool, for owner: PinnedTransport, giveUp: @escaping SessionDelegate.GiveUp
+      ) {
         let configuration = PinnedConfiguration.pinning(.ephemeral)
         configuration.httpShouldSetCookies = false
         configuration.httpCookieStorage = nil
@@ -22,13 +24,13 @@
         session = URLSession(
           configuration: configuration,
           delegate: SessionDelegate(
-            SessionDoor(isListed ? .pinned : .unlisted) { transport }, app: transfers),
+            SessionDoor(isListed ? .pinned : .unlisted) { transport }, app: transfers,
+            giveUp: giveUp),
           delegateQueue: nil)
-        transport.platform.sessions.add(session)
       }
 
-      /// What runs may end. Whoever starts a task has to hold the route meanwhile: on a session that was invalidated
-      /// that ends the process.
+      /// What runs may end. Whoever makes a task has to hold the route until it was resumed: to make one on a session
+      /// that was invalidated ends the process, and whether a session waits for one that never ran is not documented.
       deinit { session.finishTasksAndInvalidate() }
     }
 
@@ -37,7 +39,7 @@
 
     init(settings: RequestSettings) { self.settings = settings }
 
-    /// The sessions are among the transport's own, which it flushes.
+    /// The next request goes over other sessions: see ``RouteTable``.
     func pinsChanged() {}
 
     func data(
@@ -65,19 +67,29 @@
     private func run(
       _ hop: Hop, within seconds: Double?, feed: ResponseFeed?, transport: PinnedTransport
     ) async throws -> (response: HTTPURLResponse, body: Data, last: TaskTransfer) {
-      try await TaskTransfer.run(
+      var held: Route?
+      defer { withExtendedLifetime(held) {} }
+      return try await TaskTransfer.run(
         hop, within: seconds, judge: transport.judge, refusal: { transport.refusal(for: $0) },
         start: { hop in
-          let host = try hop.host()
-          let isListed = transport.judge.lists(host)
-          transport.followPins()
-          let route = routes.withLock {
-            $0.route(to: host, isListed: isListed) { Route(isListed: isListed, for: transport) }
-          }
-          return try withExtendedLifetime(route) {
-            try route.transfers.start(hop, feed: feed, unread: settings.unread, on: route.session)
-          }
+          let route = self.route(to: try hop.host(), for: transport)
+          held = route
+          return try route.transfers.start(
+            hop, feed: feed, unread: settings.unread, on: route.session)
         })
+    }
+
+    private func route(to host: HostName, for transport: PinnedTransport) -> Route {
+      let isListed = transport.judge.lists(host)
+      return routes.withLock { table in
+        table.route(
+          to: host, isListed: isListed, generation: transport.judge.currentGeneration()
+        ) {
+          Route(isListed: isListed, for: transport) { [weak self] session in
+            self?.routes.withLock { table in table.drop { $0.session === session } }
+          }
+        }
+      }
     }
   }
 #endif

@@ -57,7 +57,7 @@
       _ session: URLSession, task: URLSessionTask,
       didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
-      let isToFlush = door.finished(
+      let isToGiveUp = door.finished(
         metrics.transactionMetrics.map {
           TransactionFacts(
             url: $0.request.url, isReused: $0.isReusedConnection,
@@ -65,7 +65,7 @@
             begun: $0.requestStartDate, isAnswered: $0.response != nil,
             isCached: $0.resourceFetchType == .localCache)
         })
-      if isToFlush { session.flush {} }
+      if isToGiveUp { giveUp(session) }
       appTasks?.urlSession?(session, task: task, didFinishCollecting: metrics)
     }
   }

@@ -12,18 +12,25 @@
   final class SessionDelegate: NSObject, URLSessionDelegate {
     typealias Handler = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     typealias Answer = OneShot<(URLSession.AuthChallengeDisposition, URLCredential?)>
+    typealias GiveUp = @Sendable (URLSession) -> Void
 
     let door: SessionDoor
     let app: (any URLSessionDelegate)?
+    let giveUp: GiveUp
 
     /// The same object for its tasks' methods. A class in Objective-C may have them without declaring the protocol.
     var appTasks: (any URLSessionDataDelegate)? {
       app.map { unsafeBitCast($0, to: (any URLSessionDataDelegate).self) }
     }
 
-    init(_ door: SessionDoor, app: (any URLSessionDelegate)?) {
+    /// - Parameter giveUp: what is done about the connections of a session after a request without a verdict.
+    init(
+      _ door: SessionDoor, app: (any URLSessionDelegate)?,
+      giveUp: @escaping GiveUp = { $0.flush {} }
+    ) {
       self.door = door
       self.app = app
+      self.giveUp = giveUp
       super.init()
     }
 

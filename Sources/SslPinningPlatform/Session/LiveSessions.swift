@@ -14,10 +14,10 @@ struct SessionState: Sendable {
 
 /// The pinned sessions of one transport that are still in use.
 ///
-/// - When the pins change, every one is flushed: requests go over new connections, whose handshakes are judged,
-///   once `flush` has run. It runs on its own time: a task that is resumed at the same moment may still use
-///   the old connection, and is held against the new pins when it ends.
-/// - The system offers no way to close a connection, so what is under way on an old one ends there.
+/// - When the pins change, every one is flushed, for what that is worth. Apple's page says that requests go over new
+///   connections afterwards; disassembled code of recent systems shows that `flush` writes cookies and caches out and
+///   closes no connection. So what goes over an old one is held against the new pins when it ends, and told.
+/// - The system offers no other way to close a connection than to invalidate its session, which is the app's.
 package final class LiveSessions: Sendable {
   private struct Entry {
     weak var session: URLSession?

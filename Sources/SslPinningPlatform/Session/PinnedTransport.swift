@@ -103,7 +103,7 @@ public final class PinnedTransport: Sendable {
   }
 
   /// To be called when the judge's ``PinEvaluating/currentGeneration()`` has grown, so that open connections are
-  /// retired at once.
+  /// retired at once, if the platform lets them be.
   ///
   /// On Linux there is nothing to do: every request is held against the generation anyway. On Apple's
   /// systems only new connections are judged; sessions look at the generation with every handshake

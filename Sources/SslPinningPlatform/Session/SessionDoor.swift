@@ -116,7 +116,8 @@ package final class SessionDoor: Sendable {
   /// Finds out whether the requests of a task that has ended had verdicts.
   ///
   /// - Parameter now: seconds of a clock that never goes back.
-  /// - Returns: whether the session is to be flushed: a connection without a verdict would go on carrying requests.
+  /// - Returns: whether the session's connections are to be given up: one without a verdict would go on carrying
+  ///   requests.
   @discardableResult
   package func finished(
     _ transactions: [TransactionFacts], at now: Int64 = continuousSeconds()

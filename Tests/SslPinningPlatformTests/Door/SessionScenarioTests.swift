@@ -47,6 +47,8 @@ struct SessionScenarioTests {
       SimulatedSession(process, role, transport, judge: judge)
     }
 
+    func client() -> SimulatedClient { SimulatedClient(judge: judge) { session($0) } }
+
     func get(_ session: SimulatedSession, _ name: String = host) async throws -> Result {
       try await session.run("https://\(name)/")
     }
@@ -289,10 +291,50 @@ struct SessionScenarioTests {
       }),
   ]
 
+  /// Requests without a session. Their sessions are the client's own: where the system closes no connection, the next
+  /// request goes over another session.
+  static let withoutSession = [
+    Scenario("without a session: a kept connection after a removal", .stopped, "leaf-pin") {
+      scene in
+      let client = scene.client()
+      #expect(try await client.get(host) == served)
+      try scene.judge.pin([host: scene.shop, other: scene.shop])
+      return try await client.get(host)
+    },
+    Scenario("without a session: a kept connection after a denial", .stopped, "denied-key") {
+      scene in
+      let client = scene.client()
+      #expect(try await client.get(host) == served)
+      try scene.judge.pin([host: scene.bank, other: scene.shop], denied: [scene.bank])
+      return try await client.get(host)
+    },
+    Scenario(
+      "without a session: HTTP/2 to a host that is listed while its connection is kept", .answered
+    ) { scene in
+      try scene.judge.pin([:], unlisted: .systemTrust)
+      scene.process.servers[host]?.alsoServes = [other]
+      let client = scene.client()
+      #expect(try await client.get(host).way == .answered)
+      try scene.judge.pin([other: scene.shop], unlisted: .systemTrust)
+      return try await client.get(other)
+    },
+    Scenario(
+      "without a session: the request after one over a resumed TLS session",
+      expected: { $0.sharesTickets && !$0.challengesResumed ? detected : served },
+      run: { scene in
+        scene.process.servers[host]?.resumes = true
+        let client = scene.client()
+        #expect(try await client.get(host) == served)
+        try client.session(to: host).lose()
+        _ = try await client.get(host)
+        return try await client.get(host)
+      }),
+  ]
+
   @Test(
     "serves every change and stops every attack, or tells of it", arguments: SimulatedSystem.all)
   func table(system: SimulatedSystem) async throws {
-    for scenario in Self.changes + Self.attacks {
+    for scenario in Self.changes + Self.attacks + Self.withoutSession {
       let result = try await scenario.run(Scene(system))
       #expect(result == scenario.expected(system), "\(scenario.name)")
     }

@@ -19,7 +19,7 @@ struct SimulatedSystem: Hashable, Sendable, CustomTestStringConvertible {
   var challengesResumed = false
   /// Whether TLS sessions are shared by all sessions of a process.
   var sharesTickets = true
-  /// Whether `flush` has run when the next task goes out.
+  /// Whether `flush` has closed all connections when the next task goes out; if not, it may never do so.
   var flushesInTime = true
   /// Whether the origin's own challenge says that a proxy asks.
   var marksProxies = false
@@ -110,6 +110,8 @@ final class SimulatedSession {
   private var connections: [Connection] = []
   private var tickets: [String: SPKIPin] = [:]
   private var generation: UInt64
+  /// Whether its door asked for its connections to be given up.
+  private(set) var isGivenUp = false
 
   init(
     _ process: SimulatedProcess, _ role: SessionRole?, _ transport: PinnedTransport,
@@ -140,8 +142,9 @@ final class SimulatedSession {
     guard kind != .stream else { return .clear }
     var answered: [TransactionFacts] = []
     defer {
-      if door?.finished(answered, at: Int64(process.now)) == true, process.system.flushesInTime {
-        connections = []
+      if door?.finished(answered, at: Int64(process.now)) == true {
+        isGivenUp = true
+        if process.system.flushesInTime { connections = [] }
       }
     }
     while let next = url, let host = next.host, let scheme = next.scheme {
@@ -220,4 +223,30 @@ final class SimulatedSession {
 
   /// The server ends every connection.
   func lose() { connections = [] }
+}
+
+/// Requests without a session, over those that a ``RouteTable`` gives.
+final class SimulatedClient {
+  private let judge: ScriptedJudge
+  private let make: (SessionRole) -> SimulatedSession
+  private var routes = RouteTable<SimulatedSession>()
+
+  init(judge: ScriptedJudge, make: @escaping (SessionRole) -> SimulatedSession) {
+    (self.judge, self.make) = (judge, make)
+  }
+
+  func session(to name: String) throws -> SimulatedSession {
+    let host = try HostName(name)
+    let isListed = judge.lists(host)
+    return routes.route(to: host, isListed: isListed, generation: judge.currentGeneration()) {
+      make(isListed ? .pinned : .unlisted)
+    }
+  }
+
+  func get(_ name: String) async throws -> SimulatedResult {
+    let session = try session(to: name)
+    let result = try await session.run("https://\(name)/")
+    if session.isGivenUp { routes.drop { $0 === session } }
+    return result
+  }
 }

@@ -8,9 +8,10 @@ struct RouteTableTests {
   private final class Route {}
 
   private func route(
-    _ table: inout RouteTable<Route>, _ host: String, isListed: Bool = true
+    _ table: inout RouteTable<Route>, _ host: String, isListed: Bool = true,
+    at generation: UInt64 = 1
   ) throws -> Route {
-    table.route(to: try HostName(host), isListed: isListed) { Route() }
+    table.route(to: try HostName(host), isListed: isListed, generation: generation) { Route() }
   }
 
   @Test("are one for each listed host: no connection of one carries another's requests")
@@ -47,5 +48,34 @@ struct RouteTableTests {
     _ = try route(&table, "c.example")
     #expect(dropped == nil)
     #expect(try route(&table, "a.example") === kept)
+  }
+
+  @Test("are others once the pins change: nothing else closes the connections of one")
+  func changed() throws {
+    var table = RouteTable<Route>()
+    weak var listed: Route?
+    weak var unlisted: Route?
+    listed = try route(&table, "a.example")
+    unlisted = try route(&table, "b.example", isListed: false)
+    #expect(listed != nil && unlisted != nil)
+    let new = try route(&table, "a.example", at: 2)
+    #expect(listed == nil && unlisted == nil)
+    let other = try route(&table, "b.example", isListed: false, at: 2)
+    #expect(try route(&table, "a.example", at: 2) === new)
+    #expect(try route(&table, "b.example", isListed: false, at: 2) === other)
+  }
+
+  @Test("are dropped one by one after a request that nobody judged")
+  func givenUp() throws {
+    var table = RouteTable<Route>()
+    let (a, b) = (try route(&table, "a.example"), try route(&table, "b.example"))
+    let other = try route(&table, "c.example", isListed: false)
+    table.drop { $0 === a }
+    #expect(try route(&table, "a.example") !== a)
+    #expect(try route(&table, "b.example") === b)
+    #expect(try route(&table, "c.example", isListed: false) === other)
+    table.drop { $0 === other }
+    #expect(try route(&table, "b.example") === b)
+    #expect(try route(&table, "c.example", isListed: false) !== other)
   }
 }
