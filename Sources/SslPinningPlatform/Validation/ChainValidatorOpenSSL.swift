@@ -75,7 +75,7 @@
     }
 
     /// Why the chain of a registry's own server is not valid, inside the callback of
-    /// `SSL_CTX_set_cert_verify_callback`; `nil` where it is. The name is libcurl's to check.
+    /// `SSL_CTX_set_cert_verify_callback`; `nil` where it is. The name is libcurl's to check, if there is one.
     ///
     /// - Parameter time: see ``RegistryDates``.
     func faultOfFetch(storeContext: OpaquePointer, at time: TrustTime?) -> ChainFault? {
@@ -86,7 +86,10 @@
       }
       let last = RegistryDates.lastMoment(for: sent.presented, at: time)
       let verifier = ChainVerifier(store: store, sent: sent, moments: time?.dates ?? [])
-      let found = verifier.path(at: verifier.moments + (last.map { [$0] } ?? []))
+      var found = verifier.path(at: verifier.moments + (last.map { [$0] } ?? []))
+      if found.fault == nil, sent.certificates.first.map(HostCheck.hasNames) != true {
+        (found.code, found.fault) = (X509_V_ERR_HOSTNAME_MISMATCH, .wrongHost)
+      }
       found.tell(storeContext)
       return found.fault
     }

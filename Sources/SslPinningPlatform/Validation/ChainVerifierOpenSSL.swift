@@ -219,6 +219,21 @@
         X509_check_ip(certificate, address.bytes, address.bytes.count, 0) == 1
       }
     }
+
+    /// Whether a certificate has a host's name or address in its subjectAltName. libcurl, if it checks the name, takes
+    /// a common name for one where there is none.
+    static func hasNames(_ certificate: OpaquePointer) -> Bool {
+      guard let list = X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil) else {
+        return false
+      }
+      let names = OpaquePointer(list)
+      defer { GENERAL_NAMES_free(names) }
+      return (0..<max(0, OPENSSL_sk_num(names))).contains { index in
+        var kind: Int32 = -1
+        let name = OPENSSL_sk_value(names, index)?.assumingMemoryBound(to: GENERAL_NAME.self)
+        return GENERAL_NAME_get0_value(name, &kind) != nil && [GEN_DNS, GEN_IPADD].contains(kind)
+      }
+    }
   }
 
   /// What OpenSSL is told of every path; see ``ChainValidator`` for the rules.

@@ -1,7 +1,7 @@
 import SslPinningRules
 
 /// Evaluates a chain at the times at one of which all its dates must hold, one after the other. The first time
-/// without a fault ends it, and so does any fault but a date: nothing else depends on the time.
+/// without a fault ends it, and so does any fault but a date: nothing else of a path depends on the time.
 package enum MomentWalk {
   /// - Parameters:
   ///   - moments: Unix seconds; empty means the system's clock, which is `nil` to `evaluate`.
