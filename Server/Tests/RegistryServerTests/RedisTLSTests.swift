@@ -70,14 +70,18 @@ import Testing
   @Test("keeps no socket, and no thread, for a Redis that hangs once nobody waits for it")
   func hanging() async throws {
     let world = try await World()
-    // Of the kernel's table: address and port in hexadecimal, and the socket's number, 0 once nobody has it.
-    let port = ":" + String(world.port, radix: 16, uppercase: true)
-    @Sendable func sockets() -> Int? {
-      try? String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8).split(separator: "\n")
-        .count {
-          let fields = $0.split(separator: " ")
-          return fields.count > 9 && fields[2].hasSuffix(port) && fields[9] != "0"
+    let port = world.port
+    @Sendable func sockets() -> Int {
+      (0..<4096).count { (descriptor: Int32) in
+        var peer = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isConnected = withUnsafeMutablePointer(to: &peer) {
+          $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            getpeername(descriptor, $0, &length) == 0
+          }
         }
+        return isConnected && peer.sin_family == AF_INET && UInt16(bigEndian: peer.sin_port) == port
+      }
     }
     do {
       let connection = try RedisConnection(RedisDSN(world.dsn()), patience: 500)
