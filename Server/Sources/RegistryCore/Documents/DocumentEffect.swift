@@ -86,6 +86,15 @@ package enum DocumentFailure: Error, Sendable, Hashable, CustomStringConvertible
   case doubt(StoreDoubt)
   case signing(String)
 
+  /// What it is told as; a doubt is told when it begins.
+  var alert: ServerAlert.Kind? {
+    switch self {
+    case .store: .storing
+    case .signing: .signing
+    case .doubt: nil
+    }
+  }
+
   package var description: String {
     switch self {
     case .store(let reason), .signing(let reason): reason

@@ -22,9 +22,6 @@ import SslPinningRules
 ///
 /// Pure: signing, store, clock and network are the shell's. Times are Unix seconds.
 package struct DocumentMachine: Sendable {
-  /// How often it is written again after another server was first.
-  static let mostRefusals = 8
-
   private let file: String
   private var settings: DocumentSettings
   private var watched: EndpointsInForce
@@ -66,8 +63,7 @@ package struct DocumentMachine: Sendable {
   /// Why nothing is decided; `nil` if the store is believed.
   package var doubt: StoreDoubt? { trust.doubt }
 
-  /// Whether others are watched, or paused, than the last time that this was asked: somebody else's change, or one of
-  /// another server.
+  /// Whether others are watched, or paused, than the last time that this was asked.
   package mutating func takeNewEndpoints() -> Bool {
     defer { watched.isNews = false }
     return watched.isNews
@@ -94,7 +90,7 @@ package struct DocumentMachine: Sendable {
     case .configured(let settings): return configure(settings)
     case .signingKeyChanged: said = nil
     case .command(let change):
-      guard attempt == nil else { return [.answer(.failure(.notStored("another change is under way")))] }
+      guard attempt == nil else { return [.answer(.failure(.notStored("it is being written")))] }
       return begin(WriteAttempt(at: now, change: change))
     case .settle(let isClockConfirmed):
       proof.isClockConfirmed = isClockConfirmed
@@ -136,7 +132,8 @@ extension DocumentMachine {
     guard watched.ids.contains(id), doubt == nil else { return (EnteredProbe(), []) }
     var endpointKeys = state.keysByEndpoint[id] ?? EndpointKeys()
     let group = endpointKeys.keys.map(\.pin)
-    let context = context(of: endpoint, probe, isMassChange: gauge.isMassChange)
+    let context = watched.context(
+      of: endpoint, probe, in: state, settings, isMassChange: gauge.isMassChange)
     let events = endpointKeys.enter(
       probe, at: now, rule: settings.rule.spanning(endpoint.interval), context: context)
     state.keysByEndpoint[id] = endpointKeys
@@ -154,17 +151,10 @@ extension DocumentMachine {
       entered.concernsOthers = gauge.note(
         "\(file) \(id)", of: group, isChanged: isChanged, at: now)
     }
-    // What lasts, and is an alert by now, is told once.
-    for event in events where event.isHistoric && !state.isTold(event, at: id) {
-      owe(.changes)
-      history.append(
-        HistoryEntry(
-          time: now, event: event.name, endpoint: id, pin: event.pin, why: "\(event)",
-          who: HistoryEntry.monitor))
-    }
-    if state.noteAlerts(of: events, at: id, failures: failures, now: now) { owe(.changes) }
-    let changed = gauge.isMassChange ? gauge.changedEndpoints : []
-    if state.noteMassChange(of: events, among: changed, in: file, now: now) { owe(.changes) }
+    let (told, isNews) = state.note(
+      events, of: id, in: file, failures: failures, massChange: gauge, at: now)
+    for entry in told { history.append(entry) }
+    if isNews { owe(.changes) }
     if events.contains(where: \.changesDocument) { mustSign = true }
     if mustSign
       || endpointKeys.isWorthStoring(
@@ -173,21 +163,6 @@ extension DocumentMachine {
       owe(.changes)
     }
     return (entered, [.probed(events, endpoint: id)])
-  }
-
-  /// What a decision about an endpoint takes into account.
-  private func context(
-    of endpoint: WatchedEndpoint, _ probe: ProbeResult, isMassChange: Bool
-  ) -> DecisionContext {
-    var context = watched.context(of: endpoint, probe, in: state)
-    context.approval = endpoint.approval ?? settings.approval
-    context.vantages = settings.vantages
-    context.quorum = settings.quorum
-    context.isUnion = endpoint.isUnion
-    context.issuers = settings.issuers.union(endpoint.issuers.pins)
-    context.denied = state.deniedPins
-    context.isMassChange = settings.holdsMassChanges && isMassChange
-    return context
   }
 
   private mutating func configure(_ settings: DocumentSettings) -> [DocumentEffect] {
@@ -230,7 +205,9 @@ extension DocumentMachine {
       if !knows(version: 0, bytes: nil) { reading.record = DocumentRecord() }
     case .failure(let failure): return unreadable(failure, request, at: now)
     }
-    if let earlier = request.reading { (reading.record, reading.copy) = (earlier.record, earlier.copy) }
+    if let earlier = request.reading {
+      (reading.record, reading.copy) = (earlier.record, earlier.copy)
+    }
     var effects = release()
     var isNewer = false
     if let read = reading.record {
@@ -256,7 +233,7 @@ extension DocumentMachine {
       // Before anything is signed: the store may be believed only now.
       effects.append(.shareDenials)
       // The store answers again, and there is nothing that this server is to write.
-      if isFollowing || debt == .nothing, hasAlert(.storing) {
+      if isFollowing || debt == .nothing, state.hasAlert(.storing) {
         state.settle(.storing, "")
         if state.alerts[""] == nil { effects.append(.clear(nil)) }
       }
@@ -334,7 +311,7 @@ extension DocumentMachine {
   private mutating func hold(_ doubt: StoreDoubt, at now: Int64) -> [DocumentEffect] {
     var effects: [DocumentEffect] = []
     if self.doubt != doubt {
-      settleSeal()
+      state.settleSeal()
       effects.append(.log(.doubted(doubt)))
     }
     trust = .doubted(doubt, isUnread: isUnread)
@@ -347,12 +324,8 @@ extension DocumentMachine {
   private mutating func release() -> [DocumentEffect] {
     guard case .doubted(_, let isUnread) = trust else { return [] }
     trust = isUnread ? .unread : .believed
-    settleSeal()
+    state.settleSeal()
     return [.clear(nil), .log(.believed)]
-  }
-
-  private mutating func settleSeal() {
-    for kind in [ServerAlert.Kind.otherSigningKey, .sealBroken] { state.settle(kind, "") }
   }
 }
 
@@ -360,7 +333,7 @@ extension DocumentMachine {
 extension DocumentMachine {
   private func isDue(at now: Int64) -> Bool {
     guard mayPublish, doubt == nil else { return false }
-    return debt > .nothing || isOld(at: now) || (mustSign && hasKeys)
+    return debt > .nothing || isOld(at: now) || (mustSign && state.hasKeys)
   }
 
   private func isOld(at now: Int64) -> Bool {
@@ -370,12 +343,6 @@ extension DocumentMachine {
 
   /// Whether there is a document already, or every endpoint was probed.
   private var mayPublish: Bool { !state.document.isEmpty || watched.awaited.isEmpty }
-
-  private var hasKeys: Bool { state.keysByEndpoint.values.contains { !$0.keys.isEmpty } }
-
-  private func hasAlert(_ kind: ServerAlert.Kind) -> Bool {
-    state.alerts[""]?.contains { $0.kind == kind } == true
-  }
 
   private func content(of state: DocumentState) -> DocumentContent {
     DocumentContent(
@@ -425,12 +392,6 @@ extension DocumentMachine {
     return DocumentDraft.Signing(content: content, time: time, isUnchanged: isUnchanged)
   }
 
-  /// The alerts of the whole document that are over once something is stored. That a newer key set cannot be used lasts
-  /// although the document is signed, under the set before.
-  package static func alertsThatEnd(isSigning: Bool, isSound: Bool) -> [ServerAlert.Kind] {
-    isSigning && isSound ? [.storing, .signing] : [.storing]
-  }
-
   private mutating func store(
     _ document: SignedCopy?, _ ending: [ServerAlert.Kind]
   ) -> [DocumentEffect] {
@@ -477,7 +438,7 @@ extension DocumentMachine {
 
   private mutating func writeAgain() -> [DocumentEffect] {
     guard let attempt else { return [] }
-    guard attempt.refusals == Self.mostRefusals else { return begin(attempt) }
+    guard attempt.refusals == WriteAttempt.mostRefusals else { return begin(attempt) }
     guard attempt.change == nil else {
       return end(.failure(.notStored("others keep changing the document")))
     }
@@ -517,12 +478,7 @@ extension DocumentMachine {
 
   /// Tells why a document was not stored, or not read. A doubt is told when it begins.
   private mutating func note(_ failure: DocumentFailure, at now: Int64) -> [DocumentEffect] {
-    let kind: ServerAlert.Kind
-    switch failure {
-    case .store: kind = .storing
-    case .signing: kind = .signing
-    case .doubt: return []
-    }
+    guard let kind = failure.alert else { return [] }
     state.raise(ServerAlert(kind: kind, message: "\(failure)", since: now))
     return [.report(kind, reason: "\(failure)"), .log(.notStored("\(failure)"))]
   }
@@ -534,7 +490,7 @@ extension DocumentMachine {
     signingChecked = now
     guard doubt == nil else { return [] }
     guard let problem else {
-      guard hasAlert(.signing) else { return [] }
+      guard state.hasAlert(.signing) else { return [] }
       state.settle(.signing, "")
       return [.clear(nil)]
     }

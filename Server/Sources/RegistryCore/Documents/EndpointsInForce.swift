@@ -48,15 +48,30 @@ struct EndpointsInForce: Sendable {
   /// An endpoint has a published key.
   mutating func list(_ endpoint: WatchedEndpoint) { listed.insert(endpoint.id, endpoint.patterns) }
 
-  /// What others that speak of the hosts of an endpoint have of what a probe of it shows, if no key of its own was
-  /// seen yet.
+  /// What a decision about an endpoint takes into account.
   func context(
-    of endpoint: WatchedEndpoint, _ probe: ProbeResult, in state: DocumentState
+    of endpoint: WatchedEndpoint, _ probe: ProbeResult, in state: DocumentState,
+    _ settings: DocumentSettings, isMassChange: Bool
   ) -> DecisionContext {
     var context = DecisionContext()
+    context.approval = endpoint.approval ?? settings.approval
+    context.vantages = settings.vantages
+    context.quorum = settings.quorum
+    context.isUnion = endpoint.isUnion
+    context.issuers = settings.issuers.union(endpoint.issuers.pins)
+    context.denied = state.deniedPins
+    context.isMassChange = settings.holdsMassChanges && isMassChange
     let isUnseen = state.keysByEndpoint[endpoint.id]?.isUnseen ?? true
     context.isListed = isUnseen && listed.overlaps(endpoint.id, endpoint.patterns)
-    guard context.isListed else { return context }
+    if context.isListed { addListed(probe, of: endpoint, in: state, to: &context) }
+    return context
+  }
+
+  /// What others that speak of the hosts of an endpoint have of what a probe of it shows.
+  private func addListed(
+    _ probe: ProbeResult, of endpoint: WatchedEndpoint, in state: DocumentState,
+    to context: inout DecisionContext
+  ) {
     func isListed(_ has: (EndpointKeys) -> Bool) -> Bool {
       listed.overlaps(endpoint.id, endpoint.patterns) { state.keysByEndpoint[$0].map(has) ?? false }
     }
@@ -67,7 +82,6 @@ struct EndpointsInForce: Sendable {
       sightings.flatMap(\.chain.authorities).filter { pin in
         isListed { $0.authorities[pin] != nil }
       })
-    return context
   }
 }
 

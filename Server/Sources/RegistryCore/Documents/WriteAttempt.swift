@@ -68,6 +68,9 @@ enum StoreTrust {
 
 /// A write under way.
 struct WriteAttempt {
+  /// How often it is made again after another server was first.
+  static let mostRefusals = 8
+
   let at: Int64
   var change: DocumentChange?
   /// How many writes another server was faster than.

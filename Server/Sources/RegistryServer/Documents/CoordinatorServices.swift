@@ -84,3 +84,53 @@ extension DocumentState {
     }
   }
 }
+
+extension RegistryStore {
+  /// The newest entries of a record's history, back to some time before this one.
+  func history(of name: String, from time: Int64) async throws(StoreError) -> [HistoryEntry] {
+    var (entries, last) = ([HistoryEntry](), nil as Int64?)
+    while true {
+      let page = try await history(of: name, before: last, limit: 200)
+      entries += HistoryEntry.read(page)
+      guard let end = page.last, let oldest = entries.last, oldest.time >= time else {
+        return entries
+      }
+      last = end.number
+    }
+  }
+}
+
+extension ServerLog {
+  /// Writes a line about a document.
+  func event(_ notice: DocumentNotice, of file: String) {
+    let level: LogLevel =
+      switch notice.weight {
+      case .change: .info
+      case .warning: .warn
+      case .error: .error
+      }
+    let fields = notice.fields.map { (name: $0.key, value: $0.value) }
+    event(level, notice.event, fields: [(name: "file", value: file)] + fields)
+  }
+}
+
+extension StoreDoubt {
+  init(_ fault: SealFault, _ file: String) {
+    self.init(
+      kind: fault.isOtherKey ? .otherSigningKey : .sealBroken, reason: "\(fault)",
+      isVanished: fault == .vanished(record: file))
+  }
+}
+
+extension HealthReport.Kind {
+  /// The kind of trouble that readiness tells.
+  init(_ alert: ServerAlert.Kind) {
+    self =
+      switch alert {
+      case .signing: .signing
+      case .otherSigningKey: .key
+      case .sealBroken: .seal
+      default: .store
+      }
+  }
+}

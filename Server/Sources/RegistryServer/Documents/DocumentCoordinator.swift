@@ -159,7 +159,7 @@ actor DocumentCoordinator {
 
   private func carry(_ effect: DocumentEffect, at now: Int64) async -> Answer? {
     switch effect {
-    case .log(let notice): log(notice)
+    case .log(let notice): services.log.event(notice, of: file)
     case .probed(let events, let endpoint): tell(of: events, at: endpoint)
     case .report(let kind, let reason):
       services.health.report(file, reason, as: HealthReport.Kind(kind))
@@ -173,7 +173,8 @@ actor DocumentCoordinator {
       return await handle(.denied(inForce), at: now)
     case .settle: await settle(at: now)
     case .read(let request):
-      do throws(StoreError) { return await carry(try await read(request, at: now), at: now) } catch {
+      do throws(StoreError) { return await carry(try await read(request, at: now), at: now) } catch
+      {
         return await handle(.read(.failure(.store("\(error)")), request), at: now)
       }
     case .sign(let draft): return await handle(sign(draft, at: now), at: now)
@@ -189,18 +190,6 @@ actor DocumentCoordinator {
     return nil
   }
 
-  private func log(_ notice: DocumentNotice) {
-    let level: LogLevel =
-      switch notice.weight {
-      case .change: .info
-      case .warning: .warn
-      case .error: .error
-      }
-    services.log.event(
-      level, notice.event,
-      fields: [("file", file)] + notice.fields.map { ($0.key, $0.value) })
-  }
-
   private func tell(of events: [KeyEvent], at endpoint: String) {
     for event in events {
       services.log.event(
@@ -211,14 +200,15 @@ actor DocumentCoordinator {
   }
 
   private func publish(_ copy: SignedCopy, says content: DocumentContent?) {
-    let ready = [services.published.document(file), finished].compactMap(\.self)
-      .first { $0.bytes == copy.bytes }
-    let document = ready ?? PublishedDocument(file: file, copy)
+    func isSame(_ document: PublishedDocument) -> Bool {
+      document.bytes == copy.bytes && document.signed == copy.signed
+    }
+    let served = services.published.document(file).flatMap { isSame($0) ? $0 : nil }
+    let document =
+      served ?? finished.flatMap { isSame($0) ? $0 : nil } ?? PublishedDocument(file: file, copy)
     finished = nil
     if let content { services.published.prepare(content, for: document) }
-    guard services.published.document(file)?.bytes != copy.bytes,
-      services.published.publish(document)
-    else { return }
+    guard served == nil, services.published.publish(document) else { return }
     services.metrics?.published(
       DocumentFacts(
         file: file, version: document.number?.version, epoch: document.number?.epoch,
@@ -238,7 +228,7 @@ actor DocumentCoordinator {
     _ request: DocumentReadRequest, at now: Int64
   ) async throws(StoreError) -> [DocumentEffect] {
     if let time = request.historyFrom {
-      let history = try await history(from: time)
+      let history = try await services.store.history(of: file, from: time)
       return machine.handle(.read(.success(DocumentReading(history: history)), request), at: now)
     }
     let stored: StoredRecord?
@@ -249,7 +239,8 @@ actor DocumentCoordinator {
     }
     var reading = DocumentReading()
     if !machine.knows(version: stored?.version ?? 0, bytes: stored?.bytes) {
-      reading.record = try stored.map { record throws(StoreError) in try self.record(record) }
+      reading.record =
+        try stored.map { record throws(StoreError) in try self.record(record) }
         ?? DocumentRecord()
     }
     if machine.isUnread {
@@ -268,19 +259,6 @@ actor DocumentCoordinator {
     record.hasNewKeySets = signer.hasNewKeySets(
       for: file, after: LastDocument(members: record.document?.members))
     return record
-  }
-
-  /// The newest entries of the store, back to some time before this one.
-  private func history(from time: Int64) async throws(StoreError) -> [HistoryEntry] {
-    var (entries, last) = ([HistoryEntry](), nil as Int64?)
-    while true {
-      let page = try await services.store.history(of: file, before: last, limit: 200)
-      entries += HistoryEntry.read(page)
-      guard let end = page.last, let oldest = entries.last, oldest.time >= time else {
-        return entries
-      }
-      last = end.number
-    }
   }
 
   private func sign(_ draft: DocumentDraft, at now: Int64) -> DocumentEvent {
@@ -305,7 +283,7 @@ actor DocumentCoordinator {
   func alertsThatEnd(
     signing: Bool, after state: DocumentState, at now: Int64
   ) -> [ServerAlert.Kind] {
-    DocumentMachine.alertsThatEnd(
+    ServerAlert.ending(
       isSigning: signing,
       isSound: signing && services.signer.problem(of: file, after: state, at: now) == nil)
   }
@@ -352,24 +330,10 @@ actor DocumentCoordinator {
       published: services.published.document(file))
   }
 
-  /// One endpoint for each set of keys that endpoints share, picked at random among those that are not
-  /// probed every few seconds anyway: that has its time.
-  func representatives() -> [MassChangeDetector.Group: String] {
-    var picked: [MassChangeDetector.Group: String] = [:]
-    for endpoint in endpoints.shuffled() where !state.isPaused(endpoint.id) {
-      guard let endpointKeys = state.keysByEndpoint[endpoint.id], !endpointKeys.keys.isEmpty,
-        !endpointKeys.isWaiting
-      else { continue }
-      picked[endpointKeys.keys.map(\.pin)] = endpoint.id
-    }
-    return picked
-  }
-
   /// Whether nothing new can be signed, as far as ``checkSigning(at:)`` found out.
   var cannotSign: Bool {
-    guard state.alerts[""]?.contains(where: { $0.kind == .signing }) == true else { return false }
-    return services.signer.problem(of: file, after: state, at: machine.signingChecked)?.isAhead
-      == false
+    let problem = services.signer.problem(of: file, after: state, at: machine.signingChecked)
+    return state.hasAlert(.signing) && problem?.isAhead == false
   }
 
   /// Whether what the store has of this document can be read. Nothing of it is taken over.
@@ -382,26 +346,5 @@ actor DocumentCoordinator {
     }
     guard let record else { return }
     _ = try DocumentState(decoding: record.bytes, file: file)
-  }
-}
-
-extension StoreDoubt {
-  fileprivate init(_ fault: SealFault, _ file: String) {
-    self.init(
-      kind: fault.isOtherKey ? .otherSigningKey : .sealBroken, reason: "\(fault)",
-      isVanished: fault == .vanished(record: file))
-  }
-}
-
-extension HealthReport.Kind {
-  /// The kind of trouble that readiness tells.
-  fileprivate init(_ alert: ServerAlert.Kind) {
-    self =
-      switch alert {
-      case .signing: .signing
-      case .otherSigningKey: .key
-      case .sealBroken: .seal
-      default: .store
-      }
   }
 }

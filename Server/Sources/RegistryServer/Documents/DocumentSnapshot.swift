@@ -12,6 +12,19 @@ struct DocumentSnapshot: Sendable {
   let lastProbes: [String: LastProbe]
   let published: PublishedDocument?
 
+  /// One endpoint for each set of keys that endpoints share, picked at random among those that are not
+  /// probed every few seconds anyway: that has its time.
+  func representatives() -> [MassChangeDetector.Group: String] {
+    var picked: [MassChangeDetector.Group: String] = [:]
+    for endpoint in endpoints.shuffled() where !state.isPaused(endpoint.id) {
+      guard let endpointKeys = state.keysByEndpoint[endpoint.id], !endpointKeys.keys.isEmpty,
+        !endpointKeys.isWaiting
+      else { continue }
+      picked[endpointKeys.keys.map(\.pin)] = endpoint.id
+    }
+    return picked
+  }
+
   /// The denied keys that stand above the keys of an endpoint.
   func deniedAbove(_ id: String, at now: Int64) -> [SPKIPin] {
     let paths = state.keysByEndpoint[id]?.pathsInUse(at: now) ?? []
