@@ -200,12 +200,9 @@ actor DocumentCoordinator {
   }
 
   private func publish(_ copy: SignedCopy, says content: DocumentContent?) {
-    func isSame(_ document: PublishedDocument) -> Bool {
-      document.bytes == copy.bytes && document.signed == copy.signed
-    }
-    let served = services.published.document(file).flatMap { isSame($0) ? $0 : nil }
-    let document =
-      served ?? finished.flatMap { isSame($0) ? $0 : nil } ?? PublishedDocument(file: file, copy)
+    let served = services.published.document(file).flatMap { $0.isMade(of: copy) ? $0 : nil }
+    let ready = finished.flatMap { $0.isMade(of: copy) ? $0 : nil }
+    let document = served ?? ready ?? PublishedDocument(file: file, copy)
     finished = nil
     if let content { services.published.prepare(content, for: document) }
     guard served == nil, services.published.publish(document) else { return }

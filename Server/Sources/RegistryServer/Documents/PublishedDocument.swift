@@ -56,6 +56,9 @@ public struct PublishedDocument: Sendable {
   /// It as a state goes on from it.
   var signedCopy: SignedCopy { SignedCopy(bytes: bytes, signed: signed, number: number) }
 
+  /// Whether it is the same, of the same time.
+  func isMade(of copy: SignedCopy) -> Bool { bytes == copy.bytes && signed == copy.signed }
+
   /// Whether it replaces `other`.
   func isNewer(than other: PublishedDocument) -> Bool { signedCopy.isNewer(than: other.signedCopy) }
 }
