@@ -203,28 +203,34 @@ extension DocumentMachine {
     // What vanished while this server runs it knows.
     case .failure(.doubt(let doubt)) where doubt.isVanished && record.isKnown:
       if !knows(version: 0, bytes: nil) { reading.record = DocumentRecord() }
-    case .failure(let failure): return unreadable(failure, request, at: now)
+    case .failure(let failure):
+      if case .retry = request.purpose { return fail(failure, at: now) }
+      guard case .doubt(let doubt) = failure else { return note(failure, at: now) }
+      return hold(doubt, at: now)
     }
     if let earlier = request.reading {
       (reading.record, reading.copy) = (earlier.record, earlier.copy)
     }
     var effects = release()
-    var isNewer = false
-    if let read = reading.record {
-      isNewer = record.isOlder(than: read)
-      if isNewer, history.isUnsure, reading.history == nil {
-        var request = request
-        (request.reading, request.historyFrom) = (reading, history.horizon)
-        return effects + [.read(request)]
-      }
-      if isNewer {
-        effects += takeOver(read, reading.history ?? [])
-      } else if request.historyFrom == nil, record.version == request.known {
-        // Nobody was faster: the question was asked when the newer one was known already.
-        effects += goBack(to: read)
-      }
+    let isNewer = reading.record.map { record.isOlder(than: $0) } ?? false
+    if isNewer, history.isUnsure, reading.history == nil {
+      var request = request
+      (request.reading, request.historyFrom) = (reading, history.horizon)
+      return effects + [.read(request)]
     }
-    effects += compare(with: reading)
+    // First: nobody is to read the record's in between.
+    let ahead = newerCopy(in: reading)
+    if let ahead { effects += publish(ahead) }
+    if isNewer, let read = reading.record {
+      effects += takeOver(read, reading.history ?? [])
+    } else if let read = reading.record, request.historyFrom == nil,
+      record.version == request.known
+    {
+      // Nobody was faster: the question was asked when the newer one was known already.
+      effects += goBack(to: read)
+    }
+    if case .unread = trust { trust = .believed }
+    if let ahead { effects += goOn(from: ahead) }
     switch request.purpose {
     case .open: return effects + [.shareDenials]
     case .retry: return effects + writeAgain()
@@ -272,21 +278,22 @@ extension DocumentMachine {
     return [.log(.wentBack(to: read.version, from: record.newest.version))]
   }
 
-  /// Compares what is believed first with the newest document that was published: it may be an older record, and nothing
-  /// else remembers.
-  private mutating func compare(with reading: DocumentReading) -> [DocumentEffect] {
-    guard case .unread = trust else { return [] }
-    trust = .believed
-    guard let copy = reading.copy, copy.bytes != record.state.document,
-      reading.record?.document.map(copy.isNewer) ?? true
-    else { return [] }
+  /// The newest document that was published, if what is believed first has an older one: it may be an older record, and
+  /// nothing else remembers.
+  private func newerCopy(in reading: DocumentReading) -> SignedCopy? {
+    guard case .unread = trust, let copy = reading.copy,
+      copy.bytes != reading.record?.state.document
+    else { return nil }
+    return reading.record?.document.map(copy.isNewer) ?? true ? copy : nil
+  }
+
+  private mutating func goOn(from copy: SignedCopy) -> [DocumentEffect] {
     state = state.goingOn(from: copy, endpoints: watched.list)
     state.returns = record.newest.nextReturns
     owe(.restoring)
     mustSign = true
     followEndpoints()
-    let isOlder = record.version > 0
-    return [.log(isOlder ? .wentBackBehindCopy(record.version) : .copyTaken)] + publish(copy)
+    return [.log(record.version > 0 ? .wentBackBehindCopy(record.version) : .copyTaken)]
   }
 
   /// What could not be written here is the leader's to find out: kept, it would come back with the next change made here,
@@ -297,14 +304,6 @@ extension DocumentMachine {
     if state.uniteDenials(with: known) { (debt, mustSign) = (.restoring, true) }
     followEndpoints()
     return [.clear(nil)]
-  }
-
-  private mutating func unreadable(
-    _ failure: DocumentFailure, _ request: DocumentReadRequest, at now: Int64
-  ) -> [DocumentEffect] {
-    if case .retry = request.purpose { return fail(failure, at: now) }
-    if case .doubt(let doubt) = failure { return hold(doubt, at: now) }
-    return note(failure, at: now)
   }
 
   /// Stops deciding.
@@ -471,6 +470,10 @@ extension DocumentMachine {
   private mutating func publish(
     _ document: SignedCopy, saying content: DocumentContent? = nil
   ) -> [DocumentEffect] {
+    var document = document
+    if let published, published.bytes == document.bytes {
+      document.signed = max(document.signed, published.signed)
+    }
     if content != nil || published?.bytes != document.bytes { said = content }
     published = document.withoutMembers
     return [.publish(document, says: content)]
