@@ -208,9 +208,8 @@ extension DocumentMachine {
       guard case .doubt(let doubt) = failure else { return note(failure, at: now) }
       return hold(doubt, at: now)
     }
-    if let earlier = request.reading {
-      (reading.record, reading.copy) = (earlier.record, earlier.copy)
-    }
+    reading.record = request.reading?.record ?? reading.record
+    reading.copy = request.reading?.copy ?? reading.copy
     var effects = release()
     let isNewer = reading.record.map { record.isOlder(than: $0) } ?? false
     if isNewer, history.isUnsure, reading.history == nil {
@@ -221,13 +220,10 @@ extension DocumentMachine {
     // First: nobody is to read the record's in between.
     let ahead = newerCopy(in: reading)
     if let ahead { effects += publish(ahead) }
-    if isNewer, let read = reading.record {
-      effects += takeOver(read, reading.history ?? [])
-    } else if let read = reading.record, request.historyFrom == nil,
-      record.version == request.known
-    {
-      // Nobody was faster: the question was asked when the newer one was known already.
-      effects += goBack(to: read)
+    if let read = reading.record {
+      // If another read was faster, the older record is no news.
+      let isLate = request.historyFrom != nil || record.version != request.known
+      effects += isNewer ? takeOver(read, reading.history ?? []) : isLate ? [] : goBack(to: read)
     }
     if case .unread = trust { trust = .believed }
     if let ahead { effects += goOn(from: ahead) }
