@@ -20,7 +20,12 @@ package struct DocumentContent: Sendable, Equatable {
 
   /// Whether a document says just this.
   package func isSaid(by bytes: [UInt8]) -> Bool {
-    guard let document = (try? JSONValue(parsing: bytes))?.objectValue,
+    (try? JSONValue(parsing: bytes))?.objectValue.map(isSaid) ?? false
+  }
+
+  /// Whether a document with these members says just this.
+  func isSaid(by document: JSONObject) -> Bool {
+    guard
       let keys = document["payload"]?.objectValue?["keys"]?.arrayValue,
       keys.count == entries.count,
       let expires = keys.first?.objectValue?["expire"]?.integerValue,

@@ -130,7 +130,7 @@ extension DocumentState {
   package func goingOn(
     from copy: SignedCopy, endpoints: [WatchedEndpoint]
   ) -> DocumentState {
-    guard let json = (try? JSONValue(parsing: copy.bytes))?.objectValue else { return self }
+    guard let json = copy.members else { return self }
     var next = self
     let statement = json["statement"]?.objectValue
     for text in statement?["denied"]?.arrayValue ?? [] {
@@ -192,20 +192,5 @@ extension DocumentState {
         KnownKey(pin: pin, firstSeen: min(date, signed), lastSeen: signed))
     }
     return listed
-  }
-}
-
-/// A signed document as its readers have it, whose signatures are known to be good.
-package struct SignedCopy: Sendable {
-  /// The whole document.
-  package var bytes: [UInt8]
-  /// When it was signed, in Unix seconds.
-  package var signed: Int64
-  /// The number of its statement; `nil` in format 1.
-  package var number: RegistryStamp.Version?
-
-  /// A copy.
-  package init(bytes: [UInt8], signed: Int64, number: RegistryStamp.Version?) {
-    (self.bytes, self.signed, self.number) = (bytes, signed, number)
   }
 }

@@ -4,6 +4,29 @@ extension DocumentState {
   /// How many probes in a row fail before somebody is told.
   static let failuresBeforeAlert = 3
 
+  /// Takes down what a probe led to.
+  ///
+  /// - Parameters:
+  ///   - failures: how many probes the endpoint failed in a row, this one included.
+  ///   - gauge: tells a mass change.
+  /// - Returns: entries of the history, and whether there are any or an alert began or ended.
+  mutating func note(
+    _ events: [KeyEvent], of endpoint: String, in file: String, failures: Int,
+    massChange gauge: MassChangeDetector, at now: Int64
+  ) -> (told: [HistoryEntry], isNews: Bool) {
+    // What lasts, and is an alert by now, is told once.
+    let told = events.filter { $0.isHistoric && !isTold($0, at: endpoint) }.map { event in
+      HistoryEntry(
+        time: now, event: event.name, endpoint: endpoint, pin: event.pin, why: "\(event)",
+        who: HistoryEntry.monitor)
+    }
+    var isNews = !told.isEmpty
+    if noteAlerts(of: events, at: endpoint, failures: failures, now: now) { isNews = true }
+    let changed = gauge.isMassChange ? gauge.changedEndpoints : []
+    if noteMassChange(of: events, among: changed, in: file, now: now) { isNews = true }
+    return (told, isNews)
+  }
+
   /// Keeps the alerts in step with what a probe led to.
   ///
   /// - Parameter failures: how many probes the endpoint failed in a row, this one included.

@@ -76,6 +76,14 @@ package struct DocumentState: Sendable, Equatable {
   /// Whether nobody probes an endpoint for now.
   package func isPaused(_ id: String) -> Bool { overrides[id]?.isPaused ?? false }
 
+  /// Whether any key is known that can be published.
+  var hasKeys: Bool { keysByEndpoint.values.contains { !$0.keys.isEmpty } }
+
+  /// Whether there is an alert of this kind about the whole document.
+  package func hasAlert(_ kind: ServerAlert.Kind) -> Bool {
+    alerts[""]?.contains { $0.kind == kind } == true
+  }
+
   /// The denied keys.
   package var deniedPins: Set<SPKIPin> { Set(denied.map(\.pin)) }
 
@@ -97,6 +105,11 @@ package struct DocumentState: Sendable, Equatable {
     guard var list = alerts[endpoint] else { return }
     list.removeAll(where: isOver)
     alerts[endpoint] = list.isEmpty ? nil : list
+  }
+
+  /// Ends what is said while the store is not believed.
+  mutating func settleSeal() {
+    for kind in [ServerAlert.Kind.otherSigningKey, .sealBroken] { settle(kind, "") }
   }
 
   /// Ends an alert about an endpoint; `pin` narrows it down.

@@ -26,3 +26,47 @@ package struct RecordAge: Sendable, Hashable, Comparable {
   /// What a record says in ``returns`` that goes on after one of this age was lost.
   package var nextReturns: Int64 { min(returns, Self.mostReturns - 1) + 1 }
 }
+
+/// The record of a document that is in force, as far as is known: the next write replaces it.
+struct RecordInForce: Sendable {
+  private(set) var state = DocumentState()
+  private(set) var version: Int64 = 0
+  private var bytes: [UInt8]?
+  /// The newest that was ever known. It is only raised, whatever the store has later.
+  private(set) var newest = RecordAge()
+
+  /// Whether there ever was one.
+  var isKnown: Bool { newest > RecordAge() }
+
+  func knows(version: Int64, bytes: [UInt8]?) -> Bool {
+    version == self.version && bytes == self.bytes
+  }
+
+  func isOlder(than read: DocumentRecord) -> Bool { read.age > newest }
+
+  /// A newer one was read.
+  mutating func advance(to read: DocumentRecord) {
+    goBack(to: read)
+    newest = read.age
+  }
+
+  /// An older one is in force again.
+  mutating func goBack(to read: DocumentRecord) {
+    (state, version, bytes) = (read.state, read.version, read.bytes)
+  }
+
+  /// A state was written.
+  ///
+  /// - Returns: whether it is the newest: a newer one may have been read while the answer was on its way.
+  mutating func note(_ written: DocumentState, version: Int64, bytes: [UInt8]) -> Bool {
+    let age = RecordAge(returns: written.returns, version: version)
+    guard age >= newest else { return false }
+    (state, self.version, self.bytes, newest) = (written, version, bytes, age)
+    state.keysByEndpoint = written.keysByEndpoint.mapValues(\.kept)
+    return true
+  }
+}
+
+extension DocumentRecord {
+  fileprivate var age: RecordAge { RecordAge(returns: state.returns, version: version) }
+}

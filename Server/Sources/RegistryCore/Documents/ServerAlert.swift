@@ -38,6 +38,14 @@ public struct ServerAlert: Sendable, Hashable {
     case sealBroken = "seal-broken"
   }
 
+  /// The kinds of alerts of the whole document that are over once something is stored. That a newer key set cannot be
+  /// used lasts although the document is signed, under the set before.
+  ///
+  /// - Parameter isSound: whether everything can be signed as it should be.
+  package static func ending(isSigning: Bool, isSound: Bool) -> [Kind] {
+    isSigning && isSound ? [.storing, .signing] : [.storing]
+  }
+
   /// For how many seconds alerts stand that tell of a moment.
   static let day: Int64 = 86_400
 

@@ -72,28 +72,3 @@ extension TLSConfiguration {
     return own.pauseBetweenProbes
   }
 }
-
-/// What a coordinator made of a probe, as far as the next probes depend on it.
-struct EnteredProbe: Sendable, Equatable {
-  /// Whether a key waits for more probes.
-  var isWaiting = false
-  /// Whether a key may be about to be withdrawn.
-  var isDoubtful = false
-  /// Whether the endpoint changed, so that others should be probed now: see ``MassChangeDetector``.
-  var concernsOthers = false
-}
-
-/// What the last probe an endpoint showed, for people. Not kept across restarts.
-public struct LastProbe: Sendable, Hashable {
-  /// When, in Unix seconds.
-  public var at: Int64
-  /// What each vantage point saw at each address.
-  public var probe: ProbeResult
-  /// How many probes in a row came to nothing, this one included.
-  public var failures: Int
-
-  /// A probe.
-  public init(at: Int64, probe: ProbeResult, failures: Int) {
-    (self.at, self.probe, self.failures) = (at, probe, failures)
-  }
-}

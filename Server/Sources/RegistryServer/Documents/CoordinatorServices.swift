@@ -1,3 +1,4 @@
+import CanonicalJSON
 import RegistryCore
 import RegistryStores
 import SslPinningPlatform
@@ -26,28 +27,6 @@ struct CoordinatorServices: Sendable {
   var signer: DocumentSigner { signing.withLock { $0 } }
 }
 
-/// Why a change is not published.
-enum KeeperFailure: Error, CustomStringConvertible {
-  case store(StoreError)
-  case signing(SigningProblem)
-
-  /// What kind of alert it is for as long as it lasts.
-  var alert: ServerAlert.Kind {
-    switch self {
-    case .store(.seal(let fault)): fault.alert
-    case .store: .storing
-    case .signing: .signing
-    }
-  }
-
-  var description: String {
-    switch self {
-    case .store(let error): error.description
-    case .signing(let problem): problem.description
-    }
-  }
-}
-
 /// What the operator configured about one document, replaced as a whole when it is read again.
 struct CoordinatorSettings: Sendable {
   var configuration: DocumentConfiguration
@@ -74,52 +53,84 @@ struct CoordinatorSettings: Sendable {
     issuers = tls.issuers.pins
     massChange = tls.massChange
   }
+
+  /// What decisions depend on.
+  ///
+  /// - Parameter mirrors: where else the document is served.
+  func machine(_ mirrors: [RegistryMirror]) -> DocumentSettings {
+    DocumentSettings(
+      endpoints: configuration.endpoints, rule: rule, approval: approval, vantages: vantages,
+      quorum: quorum, issuers: issuers, holdsMassChanges: massChange == .hold, mirrors: mirrors)
+  }
 }
 
-/// What a server may make of its clock when it signs: the time of signing is the time that devices with
-/// wrong clocks go by. All times are Unix seconds. Pure.
-///
-/// - A document is signed again after a day; and when an endpoint shows a chain that begins after the
-///   document was signed, which to a device whose clock is behind would not be valid yet.
-/// - The time of signing goes back only after a clock that was more than a day ahead, and only once an
-///   endpoint shows a chain that is valid by the clock as it is now and would have ended by the other. That
-///   one is then the wrong one. A chain that is valid by both tells nothing: the clock may be behind now,
-///   and what is signed far behind expires at once.
-/// - A clock that is confirmed (``SteadyTime``) needs no such chain, and takes back what is more than an hour ahead.
-struct TimeProof: Sendable {
-  /// From when the newest chain that was accepted is valid.
-  private var newestChain: Int64 = 0
-  /// Of the chains that were accepted, the one that ends first: when it was shown, and its end.
-  private var firstToEnd: (shown: Int64, ends: Int64)?
-  /// Whether the clock is known to be right.
-  var isClockConfirmed = false
-
-  mutating func enter(_ probe: ProbeResult, at now: Int64) {
-    for chain in probe.validities {
-      newestChain = max(newestChain, chain.from)
-      // Whoever judged it may go by another clock than the one that documents are signed by.
-      guard chain.from <= now, now <= chain.to else { continue }
-      if let known = firstToEnd, known.ends < chain.to, now <= known.ends { continue }
-      firstToEnd = (now, chain.to)
+extension HistoryEntry {
+  /// The entries of a page from a store, those that cannot be read left out.
+  static func read(_ page: [StoredEntry]) -> [HistoryEntry] {
+    page.compactMap { entry in
+      (try? JSONValue(parsing: entry.bytes)).flatMap { HistoryEntry($0) }
     }
   }
+}
 
-  /// Whether an unchanged document that was signed then is signed again.
+extension DocumentState {
+  /// Reads a record. A record of a newer format is an error: overwriting it would lose what an
+  /// older program cannot read.
   ///
-  /// - Parameter isNumbered: whether it has a number. Without one its time is what tells it from the last,
-  ///   so it cannot go back.
-  func asksForSigning(signed: Int64, at now: Int64, isNumbered: Bool = true) -> Bool {
-    now - signed >= DocumentSigner.renewal
-      || (isNumbered && time(after: signed, at: now) < signed)
-      || (newestChain > signed && newestChain <= now)
+  /// - Throws: ``StoreError/failed(operation:reason:)``.
+  init(decoding bytes: [UInt8], file: String) throws(StoreError) {
+    do throws(StateFault) { try self.init(reading: bytes) } catch {
+      throw .failed(operation: "reading the state of \(file)", reason: error.reason)
+    }
   }
+}
 
-  /// The time to sign at, after a document that was signed at `last`.
-  func time(after last: Int64, at now: Int64) -> Int64 {
-    if isClockConfirmed, last > now + SteadyTime.tolerance { return now }
-    guard last > now + DocumentSigner.renewal, let proof = firstToEnd, proof.shown <= now,
-      now <= proof.ends, proof.ends < last
-    else { return max(now, last) }
-    return now
+extension RegistryStore {
+  /// The newest entries of a record's history, back to some time before this one.
+  func history(of name: String, from time: Int64) async throws(StoreError) -> [HistoryEntry] {
+    var (entries, last) = ([HistoryEntry](), nil as Int64?)
+    while true {
+      let page = try await history(of: name, before: last, limit: 200)
+      entries += HistoryEntry.read(page)
+      guard let end = page.last, let oldest = entries.last, oldest.time >= time else {
+        return entries
+      }
+      last = end.number
+    }
+  }
+}
+
+extension ServerLog {
+  /// Writes a line about a document.
+  func event(_ notice: DocumentNotice, of file: String) {
+    let level: LogLevel =
+      switch notice.weight {
+      case .change: .info
+      case .warning: .warn
+      case .error: .error
+      }
+    let fields = notice.fields.map { (name: $0.key, value: $0.value) }
+    event(level, notice.event, fields: [(name: "file", value: file)] + fields)
+  }
+}
+
+extension StoreDoubt {
+  init(_ fault: SealFault, _ file: String) {
+    self.init(
+      kind: fault.isOtherKey ? .otherSigningKey : .sealBroken, reason: "\(fault)",
+      isVanished: fault == .vanished(record: file))
+  }
+}
+
+extension HealthReport.Kind {
+  /// The kind of trouble that readiness tells.
+  init(_ alert: ServerAlert.Kind) {
+    self =
+      switch alert {
+      case .signing: .signing
+      case .otherSigningKey: .key
+      case .sealBroken: .seal
+      default: .store
+      }
   }
 }

@@ -4,92 +4,52 @@ import RegistryStores
 import SslPinningRules
 import TLSTools
 
-/// Keeps one document true: enters looks into its state, signs what changed, stores it, and only then
-/// publishes it.
+/// Keeps one document true: has ``DocumentMachine`` decide, and carries out what it decides.
 ///
-/// - Stored before published: what a client has seen survives any crash of this server.
-/// - Signed once per change, and once a day without one so that its expiry moves on.
-/// - The first document waits until every endpoint was probed once: one that lists half of them
-///   would have clients refuse the other half.
-/// - Several servers may share the store. Whoever loses the race reads what the other wrote, unites
-///   what probes showed with what people decided, and tries again.
-/// - The history tells everything once, whichever server found it out and however often its write was
-///   tried (``PendingHistory``).
-/// - A store that fails leaves the published document as it is. What was learnt meanwhile is kept in
-///   memory and stored with the next attempt.
+/// - What the machine says is done in the order in which it says it, and before anything else is decided, unless it
+///   has to be waited for. What is published comes first, so that a later document is never published before.
+/// - Whoever wants to write waits until nothing is being written.
 actor DocumentCoordinator {
   nonisolated let file: String
   nonisolated let services: CoordinatorServices
 
   private(set) var settings: CoordinatorSettings
-  /// The endpoints in force.
-  private(set) var endpoints: [WatchedEndpoint] = []
-
-  var state = DocumentState()
-  var stored = DocumentState()
-  /// The record in force, as far as known: what the next write replaces, and a hash of what it has.
-  var (version, fingerprint) = (0 as Int64, nil as Int?)
-  /// The newest record known. It is only ever raised, whatever the store has later.
-  var newest = RecordAge()
-  var history = PendingHistory()
-  private(set) var lastProbes: [String: LastProbe] = [:]
-  /// The endpoints in force that were not probed since the start, and are to be.
-  private var awaited: Set<String> = []
-  private(set) var inForce: Set<String> = []
-  private(set) var listed = PatternIndex()
-  var isDirty = false
-  /// Whether a write failed, or the store went back, so that the record lacks what is known here.
-  var isAhead = false
-  /// Whether the store went back behind what is known here, or has no word of a denial: then it is written
-  /// here, too, if another server leads, which may have begun with what the store has now.
-  var isStoreBehind = false
-  /// Whether what the store has of this document was believed since the start.
-  var isBelieved = false
-  var mustSign = true
-  /// Why this document decides and signs nothing: the store is not believed.
-  var fault: SealFault?
-  /// What accepted probes say of time.
-  private var proof = TimeProof()
-  /// Whether others are watched than were when somebody last asked.
-  private var hasNewEndpoints = false
-  private var watchedPauses: Set<String> = []
-  private var writing: Task<Void, Never>?
-  /// When ``checkSigning(at:)`` was called last, in Unix seconds. It is called once an hour.
-  var signingChecked: Int64 = 0
+  private var machine: DocumentMachine
+  /// Whoever waits for the write under way to end.
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+  /// What of the next record does not depend on what is signed, being put into words.
+  private var parts: Task<(domains: [UInt8], history: [[UInt8]]), Never>?
+  /// The document that was signed last, made ready to be published.
+  private var finished: PublishedDocument?
+  /// The last reason not to believe the store.
+  private var lastFault: SealFault?
 
   init(_ settings: CoordinatorSettings, services: CoordinatorServices) {
     file = settings.configuration.file
     self.settings = settings
     self.services = services
-    endpoints = settings.configuration.endpoints
-    inForce = Set(endpoints.map(\.id))
-    awaited = inForce
+    machine = DocumentMachine(
+      file: file, settings.machine(services.signer.mirrors(of: settings.configuration.file)))
   }
+
+  // MARK: - What happens
 
   /// Reads what the store has and publishes it.
   ///
   /// - Throws: ``StoreError``: a server that cannot read its past must not begin a new one. A seal that is not
-  ///   good is no reason not to start: what was published last is served (``hold(_:at:)``).
+  ///   good is no reason not to start: what was published last is served.
   func open(at now: Int64 = 0) async throws(StoreError) {
-    do throws(StoreError) { _ = try await reload(at: now) } catch {
-      guard case .seal = error else { throw error }
-      return
-    }
-    shareDenials(at: now)
+    await carry(try await read(machine.reading(to: .open), at: now), at: now)
   }
 
   /// Takes over another configuration.
-  func reconfigure(_ settings: CoordinatorSettings) {
-    let before = inForce
+  func reconfigure(_ settings: CoordinatorSettings) async {
     self.settings = settings
-    refreshEndpoints()
-    mustSign = true
-    for id in before.subtracting(inForce).sorted() {
-      services.log.event(
-        .warn, "endpoint_left",
-        ["file": file, "endpoint": id, "message": DocumentState.leftMessage])
-    }
+    await handle(.configured(settings.machine(services.signer.mirrors(of: file))), at: 0)
   }
+
+  /// Signs by another key from now on.
+  func changeSigningKey() async { await handle(.signingKeyChanged, at: 0) }
 
   /// Enters a probe.
   ///
@@ -98,22 +58,12 @@ actor DocumentCoordinator {
   func enter(_ probe: ProbeResult, of endpoint: WatchedEndpoint, at now: Int64) async
     -> EnteredProbe
   {
-    let id = endpoint.id
-    guard inForce.contains(id), fault == nil else { return EnteredProbe() }
-    var endpointKeys = state.keysByEndpoint[id] ?? EndpointKeys()
-    let group = endpointKeys.keys.map(\.pin)
-    let context = context(of: endpoint, endpointKeys, probe)
-    let rule = settings.rule.spanning(endpoint.interval)
-    let events = endpointKeys.enter(probe, at: now, rule: rule, context: context)
-    state.keysByEndpoint[id] = endpointKeys
-    proof.enter(probe, at: now)
-    if !endpointKeys.keys.isEmpty { listed.insert(id, endpoint.patterns) }
-    let concernsOthers = note(events, probe, id, group: group, now)
-    if isNotable(events, endpointKeys, id, now) { isDirty = true }
+    let (entered, effects) = services.gauge.withLock { gauge in
+      machine.enter(probe, of: endpoint, at: now, massChange: &gauge)
+    }
+    await carry(effects, at: now)
     await settle(at: now)
-    return EnteredProbe(
-      isWaiting: endpointKeys.isWaiting, isDoubtful: endpointKeys.isDoubtful,
-      concernsOthers: concernsOthers)
+    return entered
   }
 
   /// Makes a change that somebody asked for. On return it is stored and published.
@@ -124,309 +74,281 @@ actor DocumentCoordinator {
   func perform(
     at now: Int64,
     _ change:
-      @Sendable (inout DocumentState, [WatchedEndpoint]) throws(AdministrationError)
+      @escaping @Sendable (inout DocumentState, [WatchedEndpoint]) throws(AdministrationError)
       -> [HistoryEntry]
   ) async throws(AdministrationError) -> [HistoryEntry] {
-    while let running = writing { await running.value }
-    // Probes that come in meanwhile are written afterwards.
-    let (ended, end) = AsyncStream<Never>.makeStream()
-    writing = Task { for await _ in ended {} }
-    defer {
-      writing = nil
-      end.finish()
-    }
-    for _ in 0..<8 {
-      if let fault { throw .notStored("\(fault)") }
-      let (before, waiting) = (state, history.entries)
-      var next = state
-      let entries = try change(&next, settings.configuration.endpoints)
-      guard !entries.isEmpty else { return [] }
-      do throws(KeeperFailure) {
-        if try await write(next, waiting + entries, signing: true, at: now) {
-          // What probes showed while it was written.
-          state = before == state ? stored : state.merging(stored, base: before)
-          refreshEndpoints()
-          shareDenials(at: now)
-          return entries
-        }
-        try await reloading(at: now)
-      } catch { throw .notStored("\(error)") }
-    }
-    throw .notStored("others keep changing the document")
+    await untilWritten()
+    guard let answer = await handle(.command(change), at: now) else { return [] }
+    return try answer.get()
   }
 
   /// What is due without a probe: takes over what another server stored, and signs again when the
   /// document is a day old.
   func upkeep(at now: Int64) async {
     await refresh(at: now)
-    if now - signingChecked >= 3600 { checkSigning(at: now) }
+    if now - machine.signingChecked >= 3600 { await checkSigning(at: now) }
     await settle(at: now)
   }
 
   /// What this server does before it watches: takes over what the last leader stored, and told.
   func lead(at now: Int64) async {
     if let page = try? await services.store.history(of: file, before: nil, limit: 200) {
-      history.lead(after: HistoryEntry.read(page))
+      await handle(.leading(after: HistoryEntry.read(page)), at: now)
     }
     await upkeep(at: now)
   }
 
   /// Takes over what another server stored, if it did.
   ///
-  /// - Parameter isFollowing: whether another server is known to lead. What could not be written here is
-  ///   that one's to find out then: kept, it would come back with the next change made here, over whatever
-  ///   people decided meanwhile.
+  /// - Parameter isFollowing: whether another server is known to lead.
   func refresh(at now: Int64, isFollowing: Bool = false) async {
-    while let running = writing { await running.value }
-    let wasAhead = isAhead
-    do throws(StoreError) {
-      let isNewer = try await reload(at: now)
-      if isFollowing, isNewer, wasAhead, writing == nil {
-        let known = state
-        (state, history, isDirty, isAhead) = (stored, PendingHistory(), false, false)
-        isStoreBehind = state.uniteDenials(with: known)
-        if isStoreBehind { (isDirty, mustSign) = (true, true) }
-        refreshEndpoints()
-        services.health.clear(file)
-      }
-    } catch {
-      note(.store(error), at: now)
-      return
-    }
-    // Before anything is signed: it may have been believed just now.
-    shareDenials(at: now)
-    // The store answers again, and there is nothing that this server is to write.
-    if isFollowing || !isDirty, state.alerts[""]?.contains(where: { $0.kind == .storing }) == true {
-      state.settle(.storing, "")
-      if state.alerts[""] == nil { services.health.clear(file) }
-    }
-    // Whoever leads writes with the next probe, which shows what the endpoints have now.
-    if isFollowing, isStoreBehind { await settle(at: now) }
+    await untilWritten()
+    await carry([.read(machine.refreshing(isFollowing: isFollowing))], at: now)
   }
 
   /// Tells the other documents what this one denies, and denies here what they do.
-  func shareDenials(at now: Int64) {
-    guard fault == nil else { return }
-    let denials = services.denials.withLock { [state] shared in
-      shared.enter(state)
-      return shared.inForce
-    }
-    let entries = state.takeOver(denials, at: now)
-    guard !entries.isEmpty else { return }
-    for entry in entries { history.append(entry) }
-    (isDirty, isAhead, mustSign) = (true, true, true)
+  func shareDenials(at now: Int64) async { await handle(.share, at: now) }
+
+  /// Tells of keys that do not fit the key sets, and of a set that ends, before the next change needs them.
+  func checkSigning(at now: Int64) async {
+    let problem = services.signer.problem(of: file, after: machine.state, at: now)
+    await handle(
+      .signingChecked(
+        problem.map { SigningTrouble(reason: "\($0)", event: $0.event, isAhead: $0.isAhead) }),
+      at: now)
   }
 
   /// Whether others are watched, or paused, than the last time that this was asked: somebody else's change,
   /// or one of another server.
-  func takeNewEndpoints() -> Bool {
-    defer { hasNewEndpoints = false }
-    return hasNewEndpoints
-  }
+  func takeNewEndpoints() -> Bool { machine.takeNewEndpoints() }
 
   /// Stores all that is known, down to the times of the last probes.
   func close(at now: Int64) async {
-    if state.keysByEndpoint.mapValues(\.kept) != stored.keysByEndpoint {
-      isDirty = !state.keysByEndpoint.isEmpty
-    }
+    await handle(.closing, at: now)
     await settle(at: now)
   }
 
-  /// Waits until memory, store and published document agree, or the store fails. One writer at a
-  /// time: probes that come in while it writes are written together afterwards.
+  /// Waits until memory, store and published document agree, or the store fails.
   private func settle(at now: Int64) async {
-    while let running = writing { await running.value }
-    proof.isClockConfirmed = services.isClockConfirmed()
-    guard isDue(at: now) else { return }
-    let task = Task {
-      await self.write(at: now)
-      // Before the task ends: whoever waits for it must not find it still here, since waiting for an
-      // ended task lets nobody else run.
-      self.writing = nil
-    }
-    writing = task
-    await task.value
+    await untilWritten()
+    let effects = machine.handle(
+      .settle(isClockConfirmed: services.isClockConfirmed()), at: now)
+    guard !effects.isEmpty else { return }
+    // Of its own: whoever asked for it may be cancelled, and others wait for it, too.
+    await Task { _ = await self.carry(effects, at: now) }.value
   }
 
-  private func write(at now: Int64) async {
-    for _ in 0..<8 {
-      guard isDue(at: now) else { return }
-      let entries = history.entries
-      let isSigning = (mustSign || isOld(at: now)) && mayPublish
-      // Before the wait: probes that come in meanwhile set both again.
-      isDirty = false
-      if isSigning { mustSign = false }
-      do throws(KeeperFailure) {
-        if try await write(state, entries, signing: isSigning, at: now) { return }
-        (isDirty, mustSign) = (true, true)
-        try await reloading(at: now)
-      } catch {
-        (isDirty, isAhead, mustSign) = (true, true, true)
-        note(error, at: now)
-        return
+  private func untilWritten() async {
+    while machine.isWriting { await withCheckedContinuation { waiting.append($0) } }
+  }
+
+  // MARK: - What is done
+
+  /// What came of a command.
+  private typealias Answer = Result<[HistoryEntry], AdministrationError>
+
+  @discardableResult
+  private func handle(_ event: DocumentEvent, at now: Int64) async -> Answer? {
+    await carry(machine.handle(event, at: now), at: now)
+  }
+
+  @discardableResult
+  private func carry(_ effects: [DocumentEffect], at now: Int64) async -> Answer? {
+    var answer: Answer?
+    for effect in effects { answer = await carry(effect, at: now) ?? answer }
+    return answer
+  }
+
+  private func carry(_ effect: DocumentEffect, at now: Int64) async -> Answer? {
+    switch effect {
+    case .log(let notice): services.log.event(notice, of: file)
+    case .probed(let events, let endpoint): tell(of: events, at: endpoint)
+    case .report(let kind, let reason):
+      services.health.report(file, reason, as: HealthReport.Kind(kind))
+    case .clear(let kind): services.health.clear(file, kind.map { HealthReport.Kind($0) })
+    case .publish(let copy, let content): publish(copy, says: content)
+    case .shareDenials:
+      let inForce = services.denials.withLock { shared in
+        shared.enter(machine.state)
+        return shared.inForce
       }
-    }
-    services.log.event(.warn, "store_contended", ["file": file])
-  }
-
-  /// Signs, where that is due, stores and publishes a state. False: another server was first.
-  private func write(
-    _ next: DocumentState, _ entries: [HistoryEntry], signing: Bool, at now: Int64
-  ) async throws(KeeperFailure) -> Bool {
-    var next = next
-    // Alerts of what is over once this is stored.
-    let isOver = alertsThatEnd(signing: signing && mayPublish, after: next, at: now)
-    for kind in isOver { next.settle(kind, "") }
-    // Of now: what is read while the parts are awaited is not in them, and this write is refused.
-    let base = version
-    // While this one signs: of thousands of endpoints either takes a tenth of a second.
-    let unsigned = next
-    async let parts = Self.encode(unsigned, entries)
-    let document = signing && mayPublish ? try sign(&next, at: now) : nil
-    let lines = await parts.history
-    let bytes = next.encoded(domains: await parts.domains)
-    let outcome: StoreReplacement
-    history.begin()
-    do throws(StoreError) {
-      outcome = try await services.store.replace(
-        file, version: base, with: bytes, history: lines)
-    } catch {
-      history.failed()
-      if case .seal(let fault) = error { await hold(fault, at: now) }
-      throw .store(error)
-    }
-    guard case .replaced(let version) = outcome else {
-      history.refused()
-      return false
-    }
-    // Once it is published: the pieces of a large document are as large, and of no use until the next.
-    defer { if bytes.count > 1 << 20 { ProcessMemory.giveBack() } }
-    history.written(entries)
-    (isAhead, isStoreBehind) = (false, false)
-    // A key set that is expired stays so, whatever else is stored.
-    services.health.clear(file, isOver.contains(.signing) ? nil : .store)
-    for kind in isOver { state.settle(kind, "") }
-    // A newer version was read while the answer was on its way: that has this one in it.
-    let age = RecordAge(returns: next.returns, version: version)
-    guard age >= newest else { return true }
-    (self.version, fingerprint, newest) = (version, bytes.hashValue, age)
-    stored = next
-    stored.keysByEndpoint = next.keysByEndpoint.mapValues(\.kept)
-    guard let document else { return true }
-    (state.document, state.signed, state.number) = (next.document, next.signed, next.number)
-    publish(document)
-    return true
-  }
-
-  /// Signs what a state says where that is something else than was published, or is a day old.
-  private func sign(
-    _ state: inout DocumentState, at now: Int64
-  ) throws(KeeperFailure) -> PublishedDocument? {
-    let inForce = state.endpoints(configured: settings.configuration.endpoints)
-    let content = content(state, inForce)
-    let current = services.published.document(file)
-    let beginsEpoch = services.signer.hasNewKeySets(for: file, after: state)
-    if !isOld(at: now), !beginsEpoch, let current, current.bytes == state.document,
-      services.published.content(file) == content
-    {
-      return nil
-    }
-    // Never an older number than before, whatever became of the store: clients take it for a rollback.
-    if let number = current?.number { state.number = max(state.number ?? number, number) }
-    let last = max(state.signed, current?.signed ?? 0)
-    var time = proof.time(after: last, at: now)
-    // Without a number, time alone tells another document from this one.
-    if state.number == nil { time = max(now, last + 1) }
-    do throws(SigningProblem) {
-      guard
-        let document = try services.signer.sign(content, file: file, after: state, at: time)
-      else { return nil }
-      (state.document, state.signed) = (document.bytes, document.signed)
-      state.number = document.number
-      services.published.prepare(content, for: document)
-      return document
-    } catch { throw .signing(error) }
-  }
-
-  private func isDue(at now: Int64) -> Bool {
-    guard mayPublish, fault == nil else { return false }
-    return isDirty || isOld(at: now) || (mustSign && hasKeys)
-  }
-
-  private func isOld(at now: Int64) -> Bool {
-    !state.document.isEmpty
-      && proof.asksForSigning(signed: state.signed, at: now, isNumbered: state.number != nil)
-  }
-
-  /// Whether there is a document already, or every endpoint was probed.
-  private var mayPublish: Bool { !state.document.isEmpty || awaited.isEmpty }
-
-  // MARK: - Reading
-
-  private func reloading(at now: Int64) async throws(KeeperFailure) {
-    do throws(StoreError) { _ = try await reload(at: now) } catch { throw .store(error) }
-  }
-
-  func refreshEndpoints() {
-    let before = (endpoints, watchedPauses)
-    endpoints = state.endpoints(configured: settings.configuration.endpoints)
-    watchedPauses = pausedEndpoints
-    if before != (endpoints, watchedPauses) { hasNewEndpoints = true }
-    inForce = Set(endpoints.map(\.id))
-    if state.forgetLeftovers(endpoints) { (isDirty, mustSign) = (true, true) }
-    awaited = inForce.filter { lastProbes[$0] == nil && !state.isPaused($0) }
-    listed = PatternIndex()
-    for endpoint in endpoints where state.keysByEndpoint[endpoint.id]?.keys.isEmpty == false {
-      listed.insert(endpoint.id, endpoint.patterns)
-    }
-  }
-
-  /// Takes down what a probe led to.
-  ///
-  /// - Returns: whether other endpoints should be probed too.
-  private func note(
-    _ events: [KeyEvent], _ probe: ProbeResult, _ id: String, group: MassChangeDetector.Group,
-    _ now: Int64
-  ) -> Bool {
-    let hasFailed = events.contains { if case .unreachable = $0 { true } else { false } }
-    let failures = hasFailed ? (lastProbes[id]?.failures ?? 0) + 1 : 0
-    awaited.remove(id)
-    lastProbes[id] = LastProbe(at: now, probe: probe, failures: failures)
-    var concernsOthers = false
-    if !hasFailed {
-      let isChanged = events.contains(where: \.isChange)
-      let held = state.keysByEndpoint[id]?.held ?? [:]
-      if isChanged || !ObservedKey.all(in: probe).contains(where: { held[$0.pin] != nil }) {
-        concernsOthers = services.gauge.withLock { gauge in
-          gauge.note("\(file) \(id)", of: group, isChanged: isChanged, at: now)
-        }
+      return await handle(.denied(inForce), at: now)
+    case .settle: await settle(at: now)
+    case .read(let request):
+      do throws(StoreError) { return await carry(try await read(request, at: now), at: now) } catch
+      {
+        return await handle(.read(.failure(.store("\(error)")), request), at: now)
       }
+    case .sign(let draft): return await handle(sign(draft, at: now), at: now)
+    case .store(let write): return await store(write, at: now)
+    case .findCopy(let doubt):
+      let copy = await services.copies?.servable(file, isOtherKey: doubt.kind == .otherSigningKey)
+      return await handle(.foundCopy(copy?.signedCopy, doubt), at: now)
+    case .answer(let answer): return answer
+    case .idle:
+      for continuation in waiting { continuation.resume() }
+      waiting = []
     }
+    return nil
+  }
+
+  private func tell(of events: [KeyEvent], at endpoint: String) {
     for event in events {
       services.log.event(
         event.level, event.name,
-        ["file": file, "endpoint": id, "message": "\(event)", "pin": event.pin?.base64 ?? ""])
-      // What lasts, and is an alert by now, is told once.
-      guard event.isHistoric, !state.isTold(event, at: id) else { continue }
-      isDirty = true
-      history.append(
-        HistoryEntry(
-          time: now, event: event.name, endpoint: id, pin: event.pin, why: "\(event)",
-          who: HistoryEntry.monitor))
+        ["file": file, "endpoint": endpoint, "message": "\(event)", "pin": event.pin?.base64 ?? ""])
     }
-    if state.noteAlerts(of: events, at: id, failures: failures, now: now) { isDirty = true }
-    let changed = services.gauge.withLock { $0.isMassChange ? $0.changedEndpoints : [] }
-    if state.noteMassChange(of: events, among: changed, in: file, now: now) { isDirty = true }
     services.metrics?.published(events)
-    return concernsOthers
   }
 
-  private func isNotable(
-    _ events: [KeyEvent], _ endpointKeys: EndpointKeys, _ id: String, _ now: Int64
-  ) -> Bool {
-    if events.contains(where: \.changesDocument) { mustSign = true }
-    return mustSign
-      || endpointKeys.isWorthStoring(
-        over: stored.keysByEndpoint[id] ?? EndpointKeys(), at: now, rule: settings.rule)
+  private func publish(_ copy: SignedCopy, says content: DocumentContent?) {
+    let served = services.published.document(file).flatMap { $0.isMade(of: copy) ? $0 : nil }
+    let ready = finished.flatMap { $0.isMade(of: copy) ? $0 : nil }
+    let document = served ?? ready ?? PublishedDocument(file: file, copy)
+    finished = nil
+    if let content { services.published.prepare(content, for: document) }
+    guard served == nil, services.published.publish(document) else { return }
+    services.metrics?.published(
+      DocumentFacts(
+        file: file, version: document.number?.version, epoch: document.number?.epoch,
+        keySetEnd: document.keySetExpires, signed: document.signed,
+        entries: services.published.content(file)?.entries ?? []))
+    services.log.event(
+      .info, "document_published",
+      [
+        "file": file, "keys": "\(document.keyCount)", "etag": document.entityTag,
+        "signed": RFC3339.text(document.signed),
+        "version": document.number.map { "\($0.epoch).\($0.version)" } ?? "",
+      ])
+    // The alert comes with the next check; the first document that nobody takes is told at once.
+    if document.bytes.count > SigningProblem.mostBytes {
+      let problem = SigningProblem.large(bytes: document.bytes.count)
+      services.log.event(.error, problem.event, ["file": file, "reason": "\(problem)"])
+    }
+  }
+
+  /// Reads, and has the machine decide what follows. Other errors than those of the seal are thrown.
+  private func read(
+    _ request: DocumentReadRequest, at now: Int64
+  ) async throws(StoreError) -> [DocumentEffect] {
+    if let time = request.historyFrom {
+      let history = try await services.store.history(of: file, from: time)
+      return machine.handle(.read(.success(DocumentReading(history: history)), request), at: now)
+    }
+    let stored: StoredRecord?
+    do throws(StoreError) { stored = try await services.store.record(named: file) } catch {
+      guard case .seal(let fault) = error else { throw error }
+      lastFault = fault
+      return machine.handle(.read(.failure(.doubt(StoreDoubt(fault, file))), request), at: now)
+    }
+    var reading = DocumentReading()
+    if !machine.knows(version: stored?.version ?? 0, bytes: stored?.bytes) {
+      reading.record =
+        try stored.map { record throws(StoreError) in try self.record(record) }
+        ?? DocumentRecord()
+    }
+    if machine.isUnread {
+      let served = services.published.document(file)
+      reading.copy = services.copies?.newest(file, beside: served)?.signedCopy
+    }
+    return machine.handle(.read(.success(reading), request), at: now)
+  }
+
+  private func record(_ stored: StoredRecord) throws(StoreError) -> DocumentRecord {
+    let signer = services.signer
+    var record = DocumentRecord()
+    record.state = try DocumentState(decoding: stored.bytes, file: file)
+    (record.version, record.bytes) = (stored.version, stored.bytes)
+    record.document = signer.recognise(record.state.document, signed: record.state.signed)
+    record.hasNewKeySets = signer.hasNewKeySets(
+      for: file, after: LastDocument(members: record.document?.members))
+    return record
+  }
+
+  private func sign(_ draft: DocumentDraft, at now: Int64) -> DocumentEvent {
+    // Meanwhile: of thousands of endpoints either takes a tenth of a second.
+    parts = Task.detached {
+      (
+        draft.state.encodedDomains,
+        draft.entries.map { JSONValue.object($0.json).canonicalBytes }
+      )
+    }
+    let ending = alertsThatEnd(signing: draft.signing != nil, after: draft.state, at: now)
+    guard let signing = draft.signing else { return .signed(nil, ending: ending) }
+    do throws(SigningProblem) {
+      finished = try services.signer.sign(
+        signing.content, file: file, after: draft.state, at: signing.time,
+        isUnchanged: signing.isUnchanged)
+      return .signed(finished?.signedCopy, ending: ending)
+    } catch { return .failed(.signing("\(error)")) }
+  }
+
+  /// The alerts of the whole document that are over once a state is stored.
+  func alertsThatEnd(
+    signing: Bool, after state: DocumentState, at now: Int64
+  ) -> [ServerAlert.Kind] {
+    ServerAlert.ending(
+      isSigning: signing,
+      isSound: signing && services.signer.problem(of: file, after: state, at: now) == nil)
+  }
+
+  private func store(_ write: DocumentWrite, at now: Int64) async -> Answer? {
+    guard let parts = await parts?.value else { return nil }
+    self.parts = nil
+    let bytes = write.state.encoded(domains: parts.domains)
+    // Once it is published: the pieces of a large document are as large, and of no use until the next.
+    defer { if bytes.count > 1 << 20 { ProcessMemory.giveBack() } }
+    do throws(StoreError) {
+      let outcome = try await services.store.replace(
+        file, version: write.version, with: bytes, history: parts.history)
+      guard case .replaced(let version) = outcome else { return await handle(.refused, at: now) }
+      return await handle(.written(version: version, bytes: bytes), at: now)
+    } catch {
+      guard case .seal(let fault) = error else {
+        return await handle(.failed(.store("\(error)")), at: now)
+      }
+      lastFault = fault
+      return await handle(.failed(.doubt(StoreDoubt(fault, file))), at: now)
+    }
+  }
+
+  // MARK: - What others see
+
+  /// All that is known.
+  var state: DocumentState { machine.state }
+
+  /// The endpoints in force.
+  var endpoints: [WatchedEndpoint] { machine.endpoints }
+
+  /// The ids of endpoints that nobody probes for now.
+  var pausedEndpoints: Set<String> { Set(state.overrides.filter(\.value.isPaused).keys) }
+
+  /// Why this document decides and signs nothing: the store is not believed.
+  var fault: SealFault? { machine.doubt == nil ? nil : lastFault }
+
+  /// Everything known, to be shown.
+  var snapshot: DocumentSnapshot {
+    DocumentSnapshot(
+      file: file, settings: settings, state: state.markingWhoLeft(Set(endpoints.map(\.id))),
+      endpoints: endpoints, lastProbes: machine.lastProbes,
+      published: services.published.document(file))
+  }
+
+  /// Whether nothing new can be signed, as far as ``checkSigning(at:)`` found out.
+  var cannotSign: Bool {
+    let problem = services.signer.problem(of: file, after: state, at: machine.signingChecked)
+    return state.hasAlert(.signing) && problem?.isAhead == false
+  }
+
+  /// Whether what the store has of this document can be read. Nothing of it is taken over.
+  func check() async throws(StoreError) {
+    let record: StoredRecord?
+    do throws(StoreError) { record = try await services.store.record(named: file) } catch {
+      // Then nothing is decided for it, which is told once it is read.
+      if case .seal = error { return }
+      throw error
+    }
+    guard let record else { return }
+    _ = try DocumentState(decoding: record.bytes, file: file)
   }
 }

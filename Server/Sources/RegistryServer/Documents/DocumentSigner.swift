@@ -26,7 +26,7 @@ public struct DocumentSigner: Sendable {
   public static let horizon: Int64 = 90 * 86_400
 
   /// How long a signed document is published before it is signed again unchanged, in seconds: a day.
-  public static let renewal: Int64 = 86_400
+  public static let renewal = TimeProof.renewal
 
   let key: SigningKey
   /// The key of `prv.old.pem`, which `key` takes the place of. It signs nothing: what was sealed under it is
@@ -108,37 +108,41 @@ public struct DocumentSigner: Sendable {
 
   /// Signs a document.
   ///
-  /// - Parameter state: what was published before: its number, and the key sets in its document.
+  /// - Parameters:
+  ///   - state: what was published before: its number, and the key sets in its document.
+  ///   - isUnchanged: whether what is published says the same: then only key sets that go beyond it are signed.
   /// - Returns: `nil` where there is not one entry: an empty registry is never published.
   /// - Throws: ``SigningProblem``.
   func sign(
-    _ content: DocumentContent, file: String, after state: DocumentState, at now: Int64
+    _ content: DocumentContent, file: String, after state: DocumentState, at now: Int64,
+    isUnchanged: Bool = false
   ) throws(SigningProblem) -> PublishedDocument? {
     guard !content.entries.isEmpty else { return nil }
+    let last = LastDocument(state.document)
+    guard !isUnchanged || hasNewKeySets(for: file, after: last) else { return nil }
     let keys = content.entries.map { $0.json(expires: now + Self.horizon) }
     var document = RegistryDocument(registry: file, payload: ["keys": .array(keys)])
-    let published = StatementSigner.published(in: state.document)
     var onlineKeys: [TrustSigningKey] = []
     if let statements {
-      let keySets = try statements.keySets(of: file, published: published)
+      let keySets = try statements.keySets(of: file, published: last.keySets)
       onlineKeys = try statements.onlineKeys(for: keySets, at: now)
       document.keySets = keySets.map(\.json)
       let number = Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
       var hosts: [HostSettings] = []
       if number.epoch != state.number?.epoch {
         let carried = CarriedHosts(
-          from: state.document, beside: content, expires: now + Self.horizon)
+          from: last, beside: content, expires: now + Self.horizon)
         document.payload["keys"] = .array(keys + carried.entries)
         hosts = carried.settings
       }
       document.terms = RegistryDocument.Terms(
         number: number, issued: now, expires: now + Self.horizon, hosts: hosts,
         denied: content.denied, removed: content.removed,
-        previous: StatementSigner.last(in: state.document, of: file), mirrors: content.mirrors)
+        previous: last.statement(of: file), mirrors: content.mirrors)
     } else if state.number != nil {
       throw .statementsEnded
     }
-    document.payload = Self.standing(document.payload, in: state.document, at: now)
+    document.payload = Self.standing(document.payload, in: last, at: now)
     do throws(SigningKeyError) {
       let signed = try document.signed(format1Key: key, onlineKeys: onlineKeys)
       return PublishedDocument(
@@ -152,11 +156,9 @@ public struct DocumentSigner: Sendable {
   /// no payload for a day's new signature. Half of the time is kept for clients of format 1, whose pins end
   /// by it. One that lasts longer than is promised now was signed by a clock that was ahead.
   private static func standing(
-    _ payload: JSONObject, in published: [UInt8], at now: Int64
+    _ payload: JSONObject, in published: LastDocument, at now: Int64
   ) -> JSONObject {
-    guard !published.isEmpty,
-      let last = (try? JSONValue(parsing: published))?.objectValue?["payload"]?.objectValue,
-      last.keys == ["keys"], let old = last["keys"]?.arrayValue,
+    guard let last = published.payload, last.keys == ["keys"], let old = last["keys"]?.arrayValue,
       let new = payload["keys"]?.arrayValue, old.count == new.count
     else { return payload }
     let lasting = (now + horizon / 2)...(now + horizon)
@@ -171,11 +173,11 @@ public struct DocumentSigner: Sendable {
   }
 
   /// Whether the key sets here go beyond those in the published document.
-  func hasNewKeySets(for file: String, after state: DocumentState) -> Bool {
-    guard let statements else { return false }
-    let published = StatementSigner.published(in: state.document)
-    guard let sets = try? statements.keySets(of: file, published: published) else { return false }
-    return sets.count > published.count
+  func hasNewKeySets(for file: String, after last: LastDocument) -> Bool {
+    guard let statements,
+      let sets = try? statements.keySets(of: file, published: last.keySets)
+    else { return false }
+    return sets.count > last.keySets.count
   }
 
   /// Whether the key that apps ship, which is on this server, signs key sets: then whoever steals it is the
@@ -202,8 +204,8 @@ public struct DocumentSigner: Sendable {
   }
 
   /// A document that was signed before, here or by another server, if this key signed it.
-  func recognise(_ bytes: [UInt8], file: String, signed: Int64) -> PublishedDocument? {
-    LastCopies.document(bytes, file, signedBy: key.publicKeyPEM, at: signed)
+  func recognise(_ bytes: [UInt8], signed: Int64) -> SignedCopy? {
+    LastCopies.signed(bytes, by: key.publicKeyPEM, at: signed)
   }
 
   /// The number of the next statement: above the last one, and at least the time, so that a server

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import RegistryStores
 import SslPinningPlatform
 import SslPinningRules
@@ -59,15 +60,21 @@ struct LastCopies: Sendable {
   static func document(
     _ bytes: [UInt8], _ file: String, signedBy publicKeyPEM: String, at signed: Int64? = nil
   ) -> PublishedDocument? {
+    Self.signed(bytes, by: publicKeyPEM, at: signed).map { PublishedDocument(file: file, $0) }
+  }
+
+  /// A document as it can be gone on from, with its members, if this key signed its payload.
+  static func signed(
+    _ bytes: [UInt8], by publicKeyPEM: String, at signed: Int64? = nil
+  ) -> SignedCopy? {
     guard !bytes.isEmpty,
       let envelope = try? RegistryEnvelope(
         parsing: bytes, limits: RegistryLimits(maximumBytes: 64 << 20)),
       let verification = try? VerificationKey(bytes: [UInt8](publicKeyPEM.utf8)),
-      (try? envelope.verifiedPayload(by: verification)) != nil,
-      let document = (try? JSONValue(parsing: bytes))?.objectValue
+      (try? envelope.verifiedPayload(by: verification)) != nil
     else { return nil }
-    return PublishedDocument(
-      file: file, bytes: bytes, document: document, signed: signed ?? self.signed(document))
+    return SignedCopy(
+      bytes: bytes, signed: signed ?? Self.signed(envelope.document), members: envelope.document)
   }
 
   /// Whether one of the online keys here signed the statement of a document whose payload is good, and that

@@ -28,18 +28,18 @@ public struct PublishedDocument: Sendable {
   /// What stands at URLs of its own.
   let parts: DocumentParts
 
+  /// What is known to be signed; empty if it is no document.
+  init(file: String, _ copy: SignedCopy) {
+    self.init(
+      file: file, bytes: copy.bytes, document: copy.members ?? [:], signed: copy.signed)
+  }
+
   init(file: String, bytes: [UInt8], document: JSONObject, signed: Int64) {
     self.file = file
     self.bytes = bytes
     self.signed = signed
     let statement = document["statement"]?.objectValue
-    if let epoch = statement?["epoch"]?.integerValue,
-      let version = statement?["version"]?.integerValue
-    {
-      number = RegistryStamp.Version(epoch: epoch, version: version)
-    } else {
-      number = nil
-    }
+    number = RegistryStamp.Version(ofStatementIn: document)
     let keySets = document["keySets"]?.arrayValue ?? []
     keySetEpoch = Int64(keySets.count)
     keySetExpires =
@@ -56,15 +56,11 @@ public struct PublishedDocument: Sendable {
   /// It as a state goes on from it.
   var signedCopy: SignedCopy { SignedCopy(bytes: bytes, signed: signed, number: number) }
 
-  /// Whether it replaces `other`: numbers never go back, and within one number neither do times.
-  func isNewer(than other: PublishedDocument) -> Bool {
-    switch (number, other.number) {
-    case (let own?, let theirs?) where own != theirs: own > theirs
-    case (nil, .some): false
-    case (.some, nil): true
-    default: signed > other.signed
-    }
-  }
+  /// Whether it is the same, of the same time.
+  func isMade(of copy: SignedCopy) -> Bool { bytes == copy.bytes && signed == copy.signed }
+
+  /// Whether it replaces `other`.
+  func isNewer(than other: PublishedDocument) -> Bool { signedCopy.isNewer(than: other.signedCopy) }
 }
 
 /// The two parts of a document that stand at URLs of their own (`docs/registry-format.md`, section 8): its

@@ -65,9 +65,6 @@ final class PublishedDocuments: Sendable {
     contents.withLock { $0[document.file] = (content, document.entityTag) }
   }
 
-  /// Forgets what documents say, so that each is signed anew when it next can be.
-  func forgetContents() { contents.withLock { $0 = [:] } }
-
   /// What the published document of a file says, where it was signed here.
   func content(_ file: String) -> DocumentContent? {
     guard let document = document(file) else { return nil }

@@ -166,22 +166,35 @@ struct StatementSigner: Sendable {
     return held
   }
 
-  /// The statement in a document that was published: the next one says that it follows it.
-  static func last(in document: [UInt8], of file: String) -> StatementID? {
-    guard !document.isEmpty,
-      let json = (try? JSONValue(parsing: document))?.objectValue?["statement"]?.objectValue,
+  /// The key sets in a document that was published.
+  static func published(in document: [UInt8]) -> [SignedKeySet] { LastDocument(document).keySets }
+}
+
+/// The document that was published last, as the next one goes on from it. Parsed once.
+struct LastDocument {
+  private let members: JSONObject?
+  /// Those that it carries.
+  let keySets: [SignedKeySet]
+
+  init(_ document: [UInt8]) {
+    self.init(
+      members: document.isEmpty ? nil : (try? JSONValue(parsing: document))?.objectValue)
+  }
+
+  init(members: JSONObject?) {
+    self.members = members
+    keySets = members?["keySets"].flatMap { try? KeySetList($0) }?.sets ?? []
+  }
+
+  /// Its payload.
+  var payload: JSONObject? { members?["payload"]?.objectValue }
+
+  /// Its statement: the next one says that it follows it.
+  func statement(of file: String) -> StatementID? {
+    guard let json = members?["statement"]?.objectValue,
       let statement = try? Statement(json, registry: file)
     else { return nil }
     return StatementID(of: statement, crypto: PlatformRegistryCrypto())
-  }
-
-  /// The key sets in a document that was published.
-  static func published(in document: [UInt8]) -> [SignedKeySet] {
-    guard !document.isEmpty,
-      let sets = (try? JSONValue(parsing: document))?.objectValue?["keySets"],
-      let list = try? KeySetList(sets)
-    else { return [] }
-    return list.sets
   }
 }
 
@@ -200,10 +213,8 @@ struct CarriedHosts {
   ///   - published: the last document.
   ///   - content: what the next one says.
   ///   - expires: of the entries' pins, in Unix seconds.
-  init(from published: [UInt8], beside content: DocumentContent, expires: Int64) {
-    let keys =
-      (try? JSONValue(parsing: published))?.objectValue?["payload"]?.objectValue?["keys"]?
-      .arrayValue ?? []
+  init(from published: LastDocument, beside content: DocumentContent, expires: Int64) {
+    let keys = published.payload?["keys"]?.arrayValue ?? []
     let spokenFor = Set(content.entries.map(\.pattern)).union(content.removed)
     let denied = Set(content.denied.map { JSONValue.string($0.base64) })
     var left: [HostPattern] = []

@@ -279,8 +279,10 @@ public final class RegistryService: Sendable {
     services.signing.withLock { $0 = next.signer }
     if await store.use(next.sealKeys) {
       // What was signed by the key before is signed anew, and what could not be read by it is read.
-      documents.forgetContents()
-      for coordinator in duty.coordinators { await coordinator.refresh(at: clock.now()) }
+      for coordinator in duty.coordinators {
+        await coordinator.changeSigningKey()
+        await coordinator.refresh(at: clock.now())
+      }
     }
     anchors.withLock { $0 = next.anchors }
     tokenKey.withLock { $0 = next.tokenKey }

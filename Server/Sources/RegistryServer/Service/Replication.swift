@@ -284,7 +284,7 @@ struct MonitoringPlan: Sendable {
   private static func sample(of coordinators: [DocumentCoordinator]) async -> [String] {
     var found: [MassChangeDetector.Group: String] = [:]
     for coordinator in coordinators {
-      for (group, id) in await coordinator.representatives() {
+      for (group, id) in await coordinator.snapshot.representatives() {
         found[group] = Monitor.Target.id(of: id, in: coordinator)
       }
     }

@@ -1,7 +1,3 @@
-import CanonicalJSON
-import RegistryCore
-import RegistryStores
-
 /// What is to be appended to a document's history with its next write.
 ///
 /// - After a write that failed nobody knows whether it was made. Before the same entries are written
@@ -71,11 +67,11 @@ struct PendingHistory: Sendable, Equatable {
     entries.removeAll { $0.isTold(by: theirs, since: base) }
   }
 
+  /// An entry of the store from before this time is too old for it or any before it to be one of these.
+  var horizon: Int64 { entries.map(\.time).min().map { $0 - Self.clockSkew } ?? .max }
+
   /// Whether an entry of the store is too old for it or any before it to be one of these.
-  func isBehind(_ entry: HistoryEntry) -> Bool {
-    guard let oldest = entries.map(\.time).min() else { return true }
-    return entry.time < oldest - Self.clockSkew
-  }
+  func isBehind(_ entry: HistoryEntry) -> Bool { entry.time < horizon }
 
   /// By what they say, not by their number: some may be gone already.
   private mutating func remove(_ others: [HistoryEntry]) {
@@ -85,27 +81,6 @@ struct PendingHistory: Sendable, Equatable {
       guard let count = counts[entry], count > 0 else { return false }
       counts[entry] = count - 1
       return true
-    }
-  }
-}
-
-extension HistoryEntry {
-  /// The entries of a page from a store, those that cannot be read left out.
-  static func read(_ page: [StoredEntry]) -> [HistoryEntry] {
-    page.compactMap { entry in
-      (try? JSONValue(parsing: entry.bytes)).flatMap { HistoryEntry($0) }
-    }
-  }
-}
-
-extension DocumentState {
-  /// Reads a record. A record of a newer format is an error: overwriting it would lose what an
-  /// older program cannot read.
-  ///
-  /// - Throws: ``StoreError/failed(operation:reason:)``.
-  init(decoding bytes: [UInt8], file: String) throws(StoreError) {
-    do throws(StateFault) { try self.init(reading: bytes) } catch {
-      throw .failed(operation: "reading the state of \(file)", reason: error.reason)
     }
   }
 }

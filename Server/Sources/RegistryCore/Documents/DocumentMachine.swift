@@ -1,0 +1,496 @@
+import SslPinningRules
+
+/// Everything that is decided about one document: events in, effects out.
+///
+/// - Stored before published, and before a change is acknowledged: what a client or a person was told survives any
+///   crash.
+/// - One write at a time. What comes in meanwhile is written with the next one.
+/// - The first document waits until every endpoint was probed: one that lists half of them would have clients refuse
+///   the other half.
+/// - It is signed once a change, and when ``TimeProof`` asks for it. Its number never goes back, whatever the store
+///   has: clients take that for a rollback.
+/// - If another server was first, its record is read and united with what is known here, a command is applied anew,
+///   and it is written again.
+/// - If a write fails, readers keep the document that they have. What it would have said is owed to the store
+///   (``DocumentDebt``), and written with the next probe or upkeep.
+/// - A store that went back is gone on from: on top of the older record comes what is known here. A leader writes that
+///   with its next probe, which shows what the endpoints have now; a follower writes it at once, since the leader may
+///   have begun with the older record.
+/// - A server that follows drops what it owes once the leader wrote, but for decisions about denials.
+/// - Before the first record is believed, it is compared with the newest document that can be found.
+/// - While the store is doubted nothing is decided, signed or written, and what is published stays.
+///
+/// Pure: signing, store, clock and network are the shell's. Times are Unix seconds.
+package struct DocumentMachine: Sendable {
+  private let file: String
+  private var settings: DocumentSettings
+  private var watched: EndpointsInForce
+  /// All that is known.
+  package private(set) var state = DocumentState()
+  private var record = RecordInForce()
+  private var history = PendingHistory()
+  /// What readers have, and what it says if that is known.
+  private var published: SignedCopy?
+  private var said: DocumentContent?
+  private var trust = StoreTrust.unread
+  private var debt = DocumentDebt.nothing
+  /// Whether the document may have to say something else than it does.
+  private var mustSign = true
+  private var attempt: WriteAttempt?
+  private var proof = TimeProof()
+  /// When it was last found out whether the next change can be signed.
+  package private(set) var signingChecked: Int64 = 0
+
+  /// A document of which nothing is known yet.
+  package init(file: String, _ settings: DocumentSettings) {
+    self.file = file
+    self.settings = settings
+    watched = EndpointsInForce(settings.endpoints)
+  }
+
+  /// The endpoints in force.
+  package var endpoints: [WatchedEndpoint] { watched.list }
+
+  /// What the last probes showed, by the endpoints' ids.
+  package var lastProbes: [String: LastProbe] { watched.lastProbes }
+
+  /// Whether something is being written.
+  package var isWriting: Bool { attempt != nil }
+
+  /// Whether no record was believed yet.
+  package var isUnread: Bool { trust.isUnread }
+
+  /// Why nothing is decided; `nil` if the store is believed.
+  package var doubt: StoreDoubt? { trust.doubt }
+
+  /// Whether others are watched, or paused, than the last time that this was asked.
+  package mutating func takeNewEndpoints() -> Bool {
+    defer { watched.isNews = false }
+    return watched.isNews
+  }
+
+  /// Whether these are the bytes and the version of the record that is known.
+  package func knows(version: Int64, bytes: [UInt8]?) -> Bool {
+    record.knows(version: version, bytes: bytes)
+  }
+
+  /// How things stand before something is read.
+  package func reading(to purpose: DocumentReadRequest.Purpose) -> DocumentReadRequest {
+    DocumentReadRequest(purpose: purpose, known: record.version)
+  }
+
+  /// ``reading(to:)`` take over what other servers wrote.
+  package func refreshing(isFollowing: Bool) -> DocumentReadRequest {
+    reading(to: .refresh(isFollowing: isFollowing, wasOwing: debt >= .owed))
+  }
+
+  /// Decides.
+  package mutating func handle(_ event: DocumentEvent, at now: Int64) -> [DocumentEffect] {
+    switch event {
+    case .configured(let settings): return configure(settings)
+    case .signingKeyChanged: said = nil
+    case .command(let change):
+      guard attempt == nil else { return [.answer(.failure(.notStored("it is being written")))] }
+      return begin(WriteAttempt(at: now, change: change))
+    case .settle(let isClockConfirmed):
+      proof.isClockConfirmed = isClockConfirmed
+      return attempt == nil && isDue(at: now) ? begin(WriteAttempt(at: now)) : []
+    case .closing:
+      if state.keysByEndpoint.mapValues(\.kept) != record.state.keysByEndpoint,
+        !state.keysByEndpoint.isEmpty
+      {
+        owe(.changes)
+      }
+    case .read(let result, let request): return take(result, request, at: now)
+    case .signed(let document, let ending): return store(document, ending)
+    case .written(let version, let bytes): return finish(version: version, bytes)
+    case .refused: return readAgain()
+    case .failed(let failure): return fail(failure, at: now)
+    case .share: return doubt == nil ? [.shareDenials] : []
+    case .denied(let denials): deny(denials, at: now)
+    case .foundCopy(let copy?, let doubt):
+      return self.doubt == doubt && published == nil ? publish(copy) : []
+    case .foundCopy(nil, _): break
+    case .signingChecked(let trouble): return note(trouble, at: now)
+    case .leading(let told): history.lead(after: told)
+    }
+    return []
+  }
+}
+
+/// Probes and configuration.
+extension DocumentMachine {
+  /// Enters a probe.
+  ///
+  /// - Parameter gauge: tells a mass change, whatever the documents of the endpoints.
+  package mutating func enter(
+    _ probe: ProbeResult, of endpoint: WatchedEndpoint, at now: Int64,
+    massChange gauge: inout MassChangeDetector
+  ) -> (entered: EnteredProbe, effects: [DocumentEffect]) {
+    let id = endpoint.id
+    guard watched.ids.contains(id), doubt == nil else { return (EnteredProbe(), []) }
+    var endpointKeys = state.keysByEndpoint[id] ?? EndpointKeys()
+    let group = endpointKeys.keys.map(\.pin)
+    let context = watched.context(
+      of: endpoint, probe, in: state, settings, isMassChange: gauge.isMassChange)
+    let events = endpointKeys.enter(
+      probe, at: now, rule: settings.rule.spanning(endpoint.interval), context: context)
+    state.keysByEndpoint[id] = endpointKeys
+    proof.enter(probe, at: now)
+    if !endpointKeys.keys.isEmpty { watched.list(endpoint) }
+    let hasFailed = events.contains { if case .unreachable = $0 { true } else { false } }
+    let failures = watched.note(probe, of: id, hasFailed: hasFailed, at: now)
+    var entered = EnteredProbe(
+      isWaiting: endpointKeys.isWaiting, isDoubtful: endpointKeys.isDoubtful)
+    let isChanged = events.contains(where: \.isChange)
+    let held = endpointKeys.held
+    if !hasFailed,
+      isChanged || !ObservedKey.all(in: probe).contains(where: { held[$0.pin] != nil })
+    {
+      entered.concernsOthers = gauge.note(
+        "\(file) \(id)", of: group, isChanged: isChanged, at: now)
+    }
+    let (told, isNews) = state.note(
+      events, of: id, in: file, failures: failures, massChange: gauge, at: now)
+    for entry in told { history.append(entry) }
+    if isNews { owe(.changes) }
+    if events.contains(where: \.changesDocument) { mustSign = true }
+    if mustSign
+      || endpointKeys.isWorthStoring(
+        over: record.state.keysByEndpoint[id] ?? EndpointKeys(), at: now, rule: settings.rule)
+    {
+      owe(.changes)
+    }
+    return (entered, [.probed(events, endpoint: id)])
+  }
+
+  private mutating func configure(_ settings: DocumentSettings) -> [DocumentEffect] {
+    let before = watched.ids
+    self.settings = settings
+    followEndpoints()
+    mustSign = true
+    return before.subtracting(watched.ids).sorted().map { .log(.left($0)) }
+  }
+
+  private mutating func followEndpoints() {
+    watched.follow(state, configured: settings.endpoints)
+    guard state.forgetLeftovers(watched.list) else { return }
+    owe(.changes)
+    mustSign = true
+  }
+
+  private mutating func owe(_ more: DocumentDebt) { debt = max(debt, more) }
+
+  private mutating func deny(_ denials: [DocumentState.Denial], at now: Int64) {
+    let entries = state.takeOver(denials, at: now)
+    guard !entries.isEmpty else { return }
+    for entry in entries { history.append(entry) }
+    owe(.owed)
+    mustSign = true
+  }
+}
+
+/// What the store has.
+extension DocumentMachine {
+  private mutating func take(
+    _ result: Result<DocumentReading, DocumentFailure>, _ request: DocumentReadRequest,
+    at now: Int64
+  ) -> [DocumentEffect] {
+    var reading = DocumentReading()
+    switch result {
+    case .success(let read): reading = read
+    // What vanished while this server runs it knows.
+    case .failure(.doubt(let doubt)) where doubt.isVanished && record.isKnown:
+      if !knows(version: 0, bytes: nil) { reading.record = DocumentRecord() }
+    case .failure(let failure):
+      if case .retry = request.purpose { return fail(failure, at: now) }
+      guard case .doubt(let doubt) = failure else { return note(failure, at: now) }
+      return hold(doubt, at: now)
+    }
+    reading.record = request.reading?.record ?? reading.record
+    reading.copy = request.reading?.copy ?? reading.copy
+    var effects = release()
+    let isNewer = reading.record.map { record.isOlder(than: $0) } ?? false
+    if isNewer, history.isUnsure, reading.history == nil {
+      var request = request
+      (request.reading, request.historyFrom) = (reading, history.horizon)
+      return effects + [.read(request)]
+    }
+    // First: nobody is to read the record's in between.
+    let ahead = newerCopy(in: reading)
+    if let ahead { effects += publish(ahead) }
+    if let read = reading.record {
+      // If another read was faster, the older record is no news.
+      let isLate = request.historyFrom != nil || record.version != request.known
+      effects += isNewer ? takeOver(read, reading.history ?? []) : isLate ? [] : goBack(to: read)
+    }
+    if case .unread = trust { trust = .believed }
+    if let ahead { effects += goOn(from: ahead) }
+    switch request.purpose {
+    case .open: return effects + [.shareDenials]
+    case .retry: return effects + writeAgain()
+    case .refresh(let isFollowing, let wasOwing):
+      if isFollowing, isNewer, wasOwing, attempt == nil { effects += dropUnwritten() }
+      // Before anything is signed: the store may be believed only now.
+      effects.append(.shareDenials)
+      // The store answers again, and there is nothing that this server is to write.
+      if isFollowing || debt == .nothing, state.hasAlert(.storing) {
+        state.settle(.storing, "")
+        if state.alerts[""] == nil { effects.append(.clear(nil)) }
+      }
+      return isFollowing && debt == .restoring ? effects + [.settle] : effects
+    }
+  }
+
+  /// Unites a newer record with what is known here, and publishes its document if this server's key signed it.
+  private mutating func takeOver(
+    _ read: DocumentRecord, _ told: [HistoryEntry]
+  ) -> [DocumentEffect] {
+    let theirs = read.state
+    history.reconcile(with: told, theirs: theirs, base: record.state)
+    state = state.merging(theirs, base: record.state)
+    record.advance(to: read)
+    if (state.denied, state.allowed) != (theirs.denied, theirs.allowed) { owe(.restoring) }
+    followEndpoints()
+    mustSign = true
+    guard let document = read.document,
+      published.map(document.isNewer) ?? true || published?.bytes == document.bytes
+    else { return [] }
+    let content = content(of: state)
+    guard document.members.map(content.isSaid) ?? false else { return publish(document) }
+    mustSign = read.hasNewKeySets
+    return publish(document, saying: content)
+  }
+
+  /// The store lost what it had acknowledged, or has an older backup in force, while this server ran: what is known here
+  /// goes on top of what it has now. Otherwise no write would ever name the right version.
+  private mutating func goBack(to read: DocumentRecord) -> [DocumentEffect] {
+    state = state.goingOn(from: read.state, after: record.newest)
+    record.goBack(to: read)
+    owe(.restoring)
+    mustSign = true
+    followEndpoints()
+    return [.log(.wentBack(to: read.version, from: record.newest.version))]
+  }
+
+  /// The newest document that was published, if what is believed first has an older one: it may be an older record, and
+  /// nothing else remembers.
+  private func newerCopy(in reading: DocumentReading) -> SignedCopy? {
+    guard case .unread = trust, let copy = reading.copy,
+      copy.bytes != reading.record?.state.document
+    else { return nil }
+    return reading.record?.document.map(copy.isNewer) ?? true ? copy : nil
+  }
+
+  private mutating func goOn(from copy: SignedCopy) -> [DocumentEffect] {
+    state = state.goingOn(from: copy, endpoints: watched.list)
+    state.returns = record.newest.nextReturns
+    owe(.restoring)
+    mustSign = true
+    followEndpoints()
+    return [.log(record.version > 0 ? .wentBackBehindCopy(record.version) : .copyTaken)]
+  }
+
+  /// What could not be written here is the leader's to find out: kept, it would come back with the next change made here,
+  /// over whatever people decided meanwhile.
+  private mutating func dropUnwritten() -> [DocumentEffect] {
+    let known = state
+    (state, history, debt) = (record.state, PendingHistory(), .nothing)
+    if state.uniteDenials(with: known) { (debt, mustSign) = (.restoring, true) }
+    followEndpoints()
+    return [.clear(nil)]
+  }
+
+  /// Stops deciding.
+  private mutating func hold(_ doubt: StoreDoubt, at now: Int64) -> [DocumentEffect] {
+    var effects: [DocumentEffect] = []
+    if self.doubt != doubt {
+      state.settleSeal()
+      effects.append(.log(.doubted(doubt)))
+    }
+    trust = .doubted(doubt, isUnread: isUnread)
+    state.raise(ServerAlert(kind: doubt.kind, message: doubt.reason, since: now))
+    effects.append(.report(doubt.kind, reason: doubt.reason))
+    return published == nil ? effects + [.findCopy(doubt)] : effects
+  }
+
+  /// Goes on deciding: what was read now is believed.
+  private mutating func release() -> [DocumentEffect] {
+    guard case .doubted(_, let isUnread) = trust else { return [] }
+    trust = isUnread ? .unread : .believed
+    state.settleSeal()
+    return [.clear(nil), .log(.believed)]
+  }
+}
+
+/// Writing, signing and publishing.
+extension DocumentMachine {
+  private func isDue(at now: Int64) -> Bool {
+    guard mayPublish, doubt == nil else { return false }
+    return debt > .nothing || isOld(at: now) || (mustSign && state.hasKeys)
+  }
+
+  private func isOld(at now: Int64) -> Bool {
+    !state.document.isEmpty
+      && proof.asksForSigning(signed: state.signed, at: now, isNumbered: state.number != nil)
+  }
+
+  /// Whether there is a document already, or every endpoint was probed.
+  private var mayPublish: Bool { !state.document.isEmpty || watched.awaited.isEmpty }
+
+  private func content(of state: DocumentState) -> DocumentContent {
+    DocumentContent(
+      state, endpoints: state.endpoints(configured: settings.endpoints), mirrors: settings.mirrors)
+  }
+
+  private mutating func begin(_ new: WriteAttempt) -> [DocumentEffect] {
+    var attempt = new
+    attempt.state = state
+    if let change = new.change {
+      if let doubt { return end(.failure(.notStored(doubt.reason))) }
+      do throws(AdministrationError) {
+        attempt.changed = try change(&attempt.state, settings.endpoints)
+      } catch { return end(.failure(error)) }
+      guard !attempt.changed.isEmpty else { return end(.success([])) }
+      attempt.base = state
+    } else if !isDue(at: new.at) {
+      return end()
+    }
+    attempt.entries = history.entries + attempt.changed
+    attempt.version = record.version
+    attempt.signing = nil
+    attempt.document = nil
+    if mayPublish, mustSign || isOld(at: new.at) || new.change != nil {
+      attempt.signing = signing(&attempt.state, at: new.at)
+      mustSign = false
+    }
+    // What comes in from now on is owed again.
+    (attempt.debt, debt) = (debt, .nothing)
+    self.attempt = attempt
+    return [
+      .sign(
+        DocumentDraft(state: attempt.state, entries: attempt.entries, signing: attempt.signing))
+    ]
+  }
+
+  /// How a state is to be signed.
+  private func signing(
+    _ state: inout DocumentState, at now: Int64
+  ) -> DocumentDraft.Signing {
+    let content = content(of: state)
+    let isUnchanged = !isOld(at: now) && published?.bytes == state.document && said == content
+    if let number = published?.number { state.number = max(state.number ?? number, number) }
+    let last = max(state.signed, published?.signed ?? 0)
+    // Without a number, time alone tells another document from this one.
+    let time = state.number == nil ? max(now, last + 1) : proof.time(after: last, at: now)
+    return DocumentDraft.Signing(content: content, time: time, isUnchanged: isUnchanged)
+  }
+
+  private mutating func store(
+    _ document: SignedCopy?, _ ending: [ServerAlert.Kind]
+  ) -> [DocumentEffect] {
+    guard var attempt else { return [] }
+    if let document { attempt.state.follow(document) }
+    for kind in ending { attempt.state.settle(kind, "") }
+    (attempt.document, attempt.ending) = (document, ending)
+    history.begin()
+    self.attempt = attempt
+    return [.store(DocumentWrite(version: attempt.version, state: attempt.state))]
+  }
+
+  private mutating func finish(version: Int64, _ bytes: [UInt8]) -> [DocumentEffect] {
+    guard let attempt else { return [] }
+    history.written(attempt.entries)
+    // A key set that is expired stays so, whatever else is stored.
+    var effects = [DocumentEffect.clear(attempt.ending.contains(.signing) ? nil : .storing)]
+    for kind in attempt.ending { state.settle(kind, "") }
+    // If a newer version was read while the answer was on its way, that has this one in it.
+    if record.note(attempt.state, version: version, bytes: bytes), let document = attempt.document {
+      state.follow(document)
+      effects += publish(document, saying: attempt.signing?.content)
+    }
+    guard attempt.change != nil else { return effects + end() }
+    // With what probes showed while it was written.
+    state = state.merging(record.state, base: attempt.base)
+    followEndpoints()
+    return effects + [.shareDenials] + end(.success(attempt.changed))
+  }
+
+  /// Another server was first.
+  private mutating func readAgain() -> [DocumentEffect] {
+    guard let attempt else { return [] }
+    history.refused()
+    owe(attempt.debt)
+    if attempt.signing != nil { mustSign = true }
+    if attempt.change == nil {
+      owe(.changes)
+      mustSign = true
+    }
+    self.attempt?.refusals += 1
+    return [.read(reading(to: .retry))]
+  }
+
+  private mutating func writeAgain() -> [DocumentEffect] {
+    guard let attempt else { return [] }
+    guard attempt.refusals == WriteAttempt.mostRefusals else { return begin(attempt) }
+    guard attempt.change == nil else {
+      return end(.failure(.notStored("others keep changing the document")))
+    }
+    return [.log(.contended)] + end()
+  }
+
+  /// What a write would have said is not known to be stored.
+  private mutating func fail(_ failure: DocumentFailure, at now: Int64) -> [DocumentEffect] {
+    guard let attempt else { return [] }
+    history.failed()
+    var effects: [DocumentEffect] = []
+    if case .doubt(let doubt) = failure { effects = hold(doubt, at: now) }
+    owe(attempt.debt)
+    if attempt.signing != nil { mustSign = true }
+    guard attempt.change == nil else {
+      return effects + end(.failure(.notStored("\(failure)")))
+    }
+    owe(.owed)
+    mustSign = true
+    return effects + note(failure, at: now) + end()
+  }
+
+  private mutating func end(
+    _ answer: Result<[HistoryEntry], AdministrationError>? = nil
+  ) -> [DocumentEffect] {
+    attempt = nil
+    return (answer.map { [.answer($0)] } ?? []) + [.idle]
+  }
+
+  private mutating func publish(
+    _ document: SignedCopy, saying content: DocumentContent? = nil
+  ) -> [DocumentEffect] {
+    var document = document
+    if let published, published.bytes == document.bytes {
+      document.signed = max(document.signed, published.signed)
+    }
+    if content != nil || published?.bytes != document.bytes { said = content }
+    published = document.withoutMembers
+    return [.publish(document, says: content)]
+  }
+
+  /// Tells why a document was not stored, or not read. A doubt is told when it begins.
+  private mutating func note(_ failure: DocumentFailure, at now: Int64) -> [DocumentEffect] {
+    guard let kind = failure.alert else { return [] }
+    state.raise(ServerAlert(kind: kind, message: "\(failure)", since: now))
+    return [.report(kind, reason: "\(failure)"), .log(.notStored("\(failure)"))]
+  }
+
+  /// Tells of keys that do not fit the key sets, and of a set that ends, before the next change needs them.
+  private mutating func note(_ trouble: SigningTrouble?, at now: Int64) -> [DocumentEffect] {
+    signingChecked = now
+    guard doubt == nil else { return [] }
+    guard let trouble else {
+      guard state.hasAlert(.signing) else { return [] }
+      state.settle(.signing, "")
+      return [.clear(nil)]
+    }
+    state.raise(ServerAlert(kind: .signing, message: trouble.reason, since: now))
+    return [.report(.signing, reason: trouble.reason), .log(.unsigned(trouble))]
+  }
+}

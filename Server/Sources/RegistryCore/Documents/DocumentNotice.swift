@@ -1,0 +1,56 @@
+/// A line of the log about a document.
+package struct DocumentNotice: Sendable {
+  /// How much it matters.
+  package enum Weight: Sendable { case change, warning, error }
+
+  package let weight: Weight
+  package let event: String
+  package let fields: KeyValuePairs<String, String>
+
+  private init(
+    _ weight: Weight, _ event: String, _ fields: KeyValuePairs<String, String> = [:]
+  ) {
+    (self.weight, self.event, self.fields) = (weight, event, fields)
+  }
+
+  static func left(_ endpoint: String) -> DocumentNotice {
+    DocumentNotice(
+      .warning, "endpoint_left", ["endpoint": endpoint, "message": DocumentState.leftMessage])
+  }
+
+  static func wentBack(to version: Int64, from known: Int64) -> DocumentNotice {
+    DocumentNotice(
+      .error, "store_went_back",
+      [
+        "version": "\(version)", "known": "\(known)", "message": DocumentState.wentBackMessage,
+      ])
+  }
+
+  static func wentBackBehindCopy(_ version: Int64) -> DocumentNotice {
+    DocumentNotice(
+      .error, "store_went_back",
+      ["version": "\(version)", "message": DocumentState.behindCopyMessage])
+  }
+
+  static let copyTaken = DocumentNotice(
+    .warning, "last_copy_taken", ["message": DocumentState.lastCopyMessage])
+
+  static func doubted(_ doubt: StoreDoubt) -> DocumentNotice {
+    let event = doubt.kind == .otherSigningKey ? "other_signing_key" : "seal_broken"
+    return DocumentNotice(.error, event, ["reason": doubt.reason])
+  }
+
+  static let believed = DocumentNotice(
+    .change, "store_believed", ["message": "what the store has is believed again"])
+
+  static let contended = DocumentNotice(.warning, "store_contended")
+
+  static func notStored(_ reason: String) -> DocumentNotice {
+    DocumentNotice(.error, "document_not_stored", ["reason": reason])
+  }
+
+  static func unsigned(_ trouble: SigningTrouble) -> DocumentNotice {
+    DocumentNotice(
+      trouble.isAhead ? .warning : .error, trouble.event, ["reason": trouble.reason])
+  }
+}

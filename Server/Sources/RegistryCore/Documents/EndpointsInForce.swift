@@ -1,0 +1,111 @@
+import SslPinningRules
+
+/// The endpoints of a document that are in force, and what probes showed of them since the start.
+struct EndpointsInForce: Sendable {
+  /// In the order configured.
+  private(set) var list: [WatchedEndpoint]
+  private(set) var ids: Set<String>
+  /// By the endpoints' ids.
+  private(set) var lastProbes: [String: LastProbe] = [:]
+  /// Those that were not probed since the start, and are to be.
+  private(set) var awaited: Set<String>
+  /// Whether others are watched, or paused, than when somebody last asked.
+  var isNews = false
+  private var paused: Set<String> = []
+  /// Those that have a published key.
+  private var listed = PatternIndex()
+
+  init(_ configured: [WatchedEndpoint]) {
+    list = configured
+    ids = Set(configured.map(\.id))
+    awaited = ids
+  }
+
+  /// Goes by what a state says of them.
+  mutating func follow(_ state: DocumentState, configured: [WatchedEndpoint]) {
+    let before = (list, paused)
+    list = state.endpoints(configured: configured)
+    paused = Set(state.overrides.filter(\.value.isPaused).keys)
+    if before != (list, paused) { isNews = true }
+    ids = Set(list.map(\.id))
+    awaited = ids.filter { lastProbes[$0] == nil && !state.isPaused($0) }
+    listed = PatternIndex()
+    for endpoint in list where state.keysByEndpoint[endpoint.id]?.keys.isEmpty == false {
+      listed.insert(endpoint.id, endpoint.patterns)
+    }
+  }
+
+  /// Takes down that an endpoint was probed.
+  ///
+  /// - Returns: how many probes in a row came to nothing, this one included.
+  mutating func note(_ probe: ProbeResult, of id: String, hasFailed: Bool, at now: Int64) -> Int {
+    let failures = hasFailed ? (lastProbes[id]?.failures ?? 0) + 1 : 0
+    awaited.remove(id)
+    lastProbes[id] = LastProbe(at: now, probe: probe, failures: failures)
+    return failures
+  }
+
+  /// An endpoint has a published key.
+  mutating func list(_ endpoint: WatchedEndpoint) { listed.insert(endpoint.id, endpoint.patterns) }
+
+  /// What a decision about an endpoint takes into account.
+  func context(
+    of endpoint: WatchedEndpoint, _ probe: ProbeResult, in state: DocumentState,
+    _ settings: DocumentSettings, isMassChange: Bool
+  ) -> DecisionContext {
+    var context = DecisionContext()
+    context.approval = endpoint.approval ?? settings.approval
+    context.vantages = settings.vantages
+    context.quorum = settings.quorum
+    context.isUnion = endpoint.isUnion
+    context.issuers = settings.issuers.union(endpoint.issuers.pins)
+    context.denied = state.deniedPins
+    context.isMassChange = settings.holdsMassChanges && isMassChange
+    let isUnseen = state.keysByEndpoint[endpoint.id]?.isUnseen ?? true
+    context.isListed = isUnseen && listed.overlaps(endpoint.id, endpoint.patterns)
+    if context.isListed { addListed(probe, of: endpoint, in: state, to: &context) }
+    return context
+  }
+
+  /// What others that speak of the hosts of an endpoint have of what a probe of it shows.
+  private func addListed(
+    _ probe: ProbeResult, of endpoint: WatchedEndpoint, in state: DocumentState,
+    to context: inout DecisionContext
+  ) {
+    func isListed(_ has: (EndpointKeys) -> Bool) -> Bool {
+      listed.overlaps(endpoint.id, endpoint.patterns) { state.keysByEndpoint[$0].map(has) ?? false }
+    }
+    let sightings = ObservedKey.all(in: probe)
+    context.listedPins = Set(
+      sightings.map(\.pin).filter { pin in isListed { $0.keys.contains { $0.pin == pin } } })
+    context.listedAuthorities = Set(
+      sightings.flatMap(\.chain.authorities).filter { pin in
+        isListed { $0.authorities[pin] != nil }
+      })
+  }
+}
+
+/// What a document made of a probe, as far as the next probes depend on it.
+package struct EnteredProbe: Sendable, Equatable {
+  /// Whether a key waits for more probes.
+  package var isWaiting = false
+  /// Whether a key may be about to be withdrawn.
+  package var isDoubtful = false
+  /// Whether the endpoint changed, so that others should be probed now: see ``MassChangeDetector``.
+  package var concernsOthers = false
+}
+
+/// What the last probe an endpoint showed, for people. Not kept across restarts.
+public struct LastProbe: Sendable, Hashable {
+  /// When, in Unix seconds.
+  public var at: Int64
+  /// What each vantage point saw at each address.
+  public var probe: ProbeResult
+  /// How many probes in a row came to nothing, this one included.
+  public var failures: Int
+
+  /// A probe.
+  public init(at: Int64, probe: ProbeResult, failures: Int) {
+    (self.at, self.probe, self.failures) = (at, probe, failures)
+  }
+}

@@ -1,0 +1,90 @@
+import SslPinningRules
+
+/// What the operator configured, as far as decisions depend on it.
+package struct DocumentSettings: Sendable {
+  var endpoints: [WatchedEndpoint]
+  var rule: ConfirmationRule
+  /// Who decides about a new key of an endpoint that says nothing else.
+  var approval: ApprovalMode
+  /// Who probes: the vantage points, and this server itself.
+  var vantages: Set<String>
+  /// How many of them settle something.
+  var quorum: Int
+  /// CAs that were named beforehand for every endpoint.
+  var issuers: Set<SPKIPin>
+  /// Whether a mass change is a reason to hold keys.
+  var holdsMassChanges: Bool
+  /// Where else the document is served.
+  var mirrors: [RegistryMirror]
+
+  package init(
+    endpoints: [WatchedEndpoint], rule: ConfirmationRule, approval: ApprovalMode,
+    vantages: Set<String>, quorum: Int, issuers: Set<SPKIPin>, holdsMassChanges: Bool,
+    mirrors: [RegistryMirror]
+  ) {
+    self.endpoints = endpoints
+    self.rule = rule
+    self.approval = approval
+    self.vantages = vantages
+    self.quorum = quorum
+    self.issuers = issuers
+    self.holdsMassChanges = holdsMassChanges
+    self.mirrors = mirrors
+  }
+}
+
+/// What the record lacks of what is known here.
+enum DocumentDebt: Int, Comparable {
+  case nothing
+  /// Something that was not written yet.
+  case changes
+  /// Something that could not be written: the next leader finds it out itself.
+  case owed
+  /// What the store lost, or a denial that it lacks: it is written here, whoever leads.
+  case restoring
+
+  static func < (one: DocumentDebt, other: DocumentDebt) -> Bool { one.rawValue < other.rawValue }
+}
+
+/// Whether the store is believed.
+enum StoreTrust {
+  /// Nothing of it was believed since the start.
+  case unread
+  case believed
+  case doubted(StoreDoubt, isUnread: Bool)
+
+  var isUnread: Bool {
+    switch self {
+    case .unread, .doubted(_, isUnread: true): true
+    case .believed, .doubted: false
+    }
+  }
+
+  var doubt: StoreDoubt? {
+    guard case .doubted(let doubt, _) = self else { return nil }
+    return doubt
+  }
+}
+
+/// A write under way.
+struct WriteAttempt {
+  /// How often it is made again after another server was first.
+  static let mostRefusals = 8
+
+  let at: Int64
+  var change: DocumentChange?
+  /// How many writes another server was faster than.
+  var refusals = 0
+  /// What was known when it began.
+  var base = DocumentState()
+  /// What is being written, the entries of its change, and all of its entries.
+  var state = DocumentState()
+  var changed: [HistoryEntry] = []
+  var entries: [HistoryEntry] = []
+  var version: Int64 = 0
+  var signing: DocumentDraft.Signing?
+  var document: SignedCopy?
+  var ending: [ServerAlert.Kind] = []
+  /// What it settles once it is made.
+  var debt = DocumentDebt.nothing
+}

@@ -1,0 +1,50 @@
+import RegistryCore
+import SslPinningRules
+
+/// All that is known of a document at one moment, to be shown.
+struct DocumentSnapshot: Sendable {
+  let file: String
+  let settings: CoordinatorSettings
+  let state: DocumentState
+  /// The endpoints in force.
+  let endpoints: [WatchedEndpoint]
+  /// By the endpoints' ids.
+  let lastProbes: [String: LastProbe]
+  let published: PublishedDocument?
+
+  /// One endpoint for each set of keys that endpoints share, picked at random among those that are not
+  /// probed every few seconds anyway: that has its time.
+  func representatives() -> [MassChangeDetector.Group: String] {
+    var picked: [MassChangeDetector.Group: String] = [:]
+    for endpoint in endpoints.shuffled() where !state.isPaused(endpoint.id) {
+      guard let endpointKeys = state.keysByEndpoint[endpoint.id], !endpointKeys.keys.isEmpty,
+        !endpointKeys.isWaiting
+      else { continue }
+      picked[endpointKeys.keys.map(\.pin)] = endpoint.id
+    }
+    return picked
+  }
+
+  /// The denied keys that stand above the keys of an endpoint.
+  func deniedAbove(_ id: String, at now: Int64) -> [SPKIPin] {
+    let paths = state.keysByEndpoint[id]?.pathsInUse(at: now) ?? []
+    return state.deniedPins.intersection(paths.joined()).sorted()
+  }
+
+  /// Whether any endpoint has shown this key, as its own or above it.
+  func knows(_ pin: SPKIPin) -> Bool {
+    let keysByEndpoint = state.keysByEndpoint.values
+    return keysByEndpoint.contains { endpointKeys in
+      endpointKeys.keys.contains { $0.pin == pin || $0.paths.values.contains { $0.contains(pin) } }
+        || endpointKeys.candidates.values.contains { $0.chain.path.contains { $0.pin == pin } }
+        || endpointKeys.authorities[pin] != nil
+    } || lastProbes.keys.contains { paths(of: $0).contains { $0.contains { $0.pin == pin } } }
+  }
+
+  private func paths(of id: String) -> [[SeenCertificate]] {
+    (lastProbes[id]?.probe.observations ?? []).compactMap {
+      guard case .accepted(let chain) = $0.outcome else { return nil }
+      return chain.path
+    }
+  }
+}
