@@ -36,6 +36,8 @@ public struct ServerAlert: Sendable, Hashable {
     /// What the store has of the document is not as a server with the key wrote it, or is gone: nothing is
     /// decided or signed for it.
     case sealBroken = "seal-broken"
+    /// The store was lost, and the document goes on from its copy in `publish.dir`; for a day.
+    case storeLost = "store-lost"
   }
 
   /// For how many seconds alerts stand that tell of a moment.
@@ -44,7 +46,7 @@ public struct ServerAlert: Sendable, Hashable {
   /// Whether it tells of a moment. One that comes again begins it anew.
   var isOfMoment: Bool {
     switch kind {
-    case .unannouncedKey, .keyWithdrawn, .tooManyKeys, .massChange: true
+    case .unannouncedKey, .keyWithdrawn, .tooManyKeys, .massChange, .storeLost: true
     default: false
     }
   }

@@ -111,7 +111,9 @@ public struct EndpointKeys: Sendable, Hashable {
     for index in keys.indices {
       keys[index].forgetPaths(before: now - rule.grace, where: coverage.isGone)
     }
-    events += Self.refusals(in: probe) + withdrawPassing(beside: shown, now) + retire(now, rule)
+    events +=
+      Self.refusals(in: probe) + withdrawPassing(beside: shown, now)
+      + retire(now, rule, denied: context.denied)
     return events + deniedAbove(sightings, at: now, context)
   }
 

@@ -14,6 +14,13 @@ extension DocumentCoordinator {
     guard !isBelieved else { return isNewer }
     isBelieved = true
     guard let copy = documentAhead(of: stored) else { return isNewer }
+    if let lost = services.lostStore.withLock({ $0 }), version == 0 {
+      newest = max(newest, lost)
+      state.watchHosts(of: copy.signedCopy, beside: endpoints)
+      refreshEndpoints()
+      state.raise(
+        ServerAlert(kind: .storeLost, message: DocumentState.lostStoreMessage, since: now))
+    }
     state = state.goingOn(from: copy.signedCopy, endpoints: endpoints)
     state.returns = newest.nextReturns
     (isDirty, isAhead, isStoreBehind, mustSign) = (true, true, true, true)

@@ -140,11 +140,17 @@ actor DocumentCoordinator {
       let (before, waiting) = (state, history.entries)
       var next = state
       let entries = try change(&next, settings.configuration.endpoints)
-      guard !entries.isEmpty else { return [] }
       do throws(KeeperFailure) {
+        if entries.isEmpty {
+          // Nothing is to be changed here: but what is acknowledged must be in the store, and of an earlier write
+          // that failed nobody knows what became of it.
+          try await reloading(at: now)
+          if state != before { continue }
+          if (state.denied, state.allowed) == (stored.denied, stored.allowed) { return [] }
+        }
         if try await write(next, waiting + entries, signing: true, at: now) {
-          // What probes showed while it was written.
-          state = before == state ? stored : state.merging(stored, base: before)
+          // What probes showed while it was written, and keys that only need more probes.
+          state = state.merging(stored, base: before)
           refreshEndpoints()
           shareDenials(at: now)
           return entries
@@ -359,7 +365,9 @@ actor DocumentCoordinator {
   }
 
   /// Whether there is a document already, or every endpoint was probed.
-  private var mayPublish: Bool { !state.document.isEmpty || awaited.isEmpty }
+  private var mayPublish: Bool {
+    !state.document.isEmpty || awaited.isEmpty || services.published.document(file) != nil
+  }
 
   // MARK: - Reading
 
@@ -374,6 +382,7 @@ actor DocumentCoordinator {
     if before != (endpoints, watchedPauses) { hasNewEndpoints = true }
     inForce = Set(endpoints.map(\.id))
     if state.forgetLeftovers(endpoints) { (isDirty, mustSign) = (true, true) }
+    if state.inheritKeys(endpoints) { (isDirty, mustSign) = (true, true) }
     awaited = inForce.filter { lastProbes[$0] == nil && !state.isPaused($0) }
     listed = PatternIndex()
     for endpoint in endpoints where state.keysByEndpoint[endpoint.id]?.keys.isEmpty == false {

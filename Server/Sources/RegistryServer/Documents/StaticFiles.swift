@@ -16,20 +16,26 @@ import SslPinningPlatform
 ///   files that all see; the newest document wins either way.
 final class StaticFiles: Sendable {
   private let directory: String
+  private let copying: @Sendable (PublishedDocument) -> Void
   private let report: @Sendable (_ file: String, _ reason: String?) -> Void
   private let queue = DispatchQueue(label: "published files")
 
-  /// - Parameter report: is told of each document that it was written, or why not.
+  /// - Parameters:
+  ///   - copying: is called before each document is written.
+  ///   - report: is told of each document that it was written, or why not.
   init(
-    directory: String, report: @escaping @Sendable (_ file: String, _ reason: String?) -> Void
+    directory: String, copying: @escaping @Sendable (PublishedDocument) -> Void = { _ in },
+    report: @escaping @Sendable (_ file: String, _ reason: String?) -> Void
   ) {
     self.directory = directory
+    self.copying = copying
     self.report = report
   }
 
   /// Writes a document soon.
   func write(_ document: PublishedDocument) {
-    queue.async { [directory, report] in
+    queue.async { [directory, copying, report] in
+      copying(document)
       report(document.file, Self.write(document, to: directory))
     }
   }

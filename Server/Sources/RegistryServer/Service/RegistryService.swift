@@ -15,7 +15,7 @@ import TLSTools
 /// the signing key, the anchors, the store, the address.
 public final class RegistryService: Sendable {
   private let inForce: Locked<ServerConfiguration>
-  private let clock: SteadyClock
+  let clock: SteadyClock
   let log: ServerLog
   private let documents: PublishedDocuments
   private let health = ServiceHealth()
@@ -384,7 +384,8 @@ public final class RegistryService: Sendable {
 
   private func copyDocuments(to directory: String?) {
     let copies = directory.map { directory in
-      StaticFiles(directory: directory) { [health, log] file, reason in
+      StaticFiles(directory: directory, copying: store.mark.note(copy:)) {
+        [health, log] file, reason in
         guard let reason else {
           health.clear("files/" + file)
           return
