@@ -144,8 +144,9 @@ actor DocumentCoordinator {
         if entries.isEmpty {
           // Nothing is to be changed here: but what is acknowledged must be in the store, and of an earlier write
           // that failed nobody knows what became of it.
+          let known = version
           try await reloading(at: now)
-          if state != before { continue }
+          if version != known { continue }
           if (state.denied, state.allowed) == (stored.denied, stored.allowed) { return [] }
         }
         if try await write(next, waiting + entries, signing: true, at: now) {

@@ -339,7 +339,7 @@ package final class SealMark: Sendable {
     else { return nil }
     // One that an earlier version wrote has no copies.
     var copies: [String: RegistryStamp.Version] = [:]
-    for (name, number) in object["copies"]?.objectValue ?? [:] {
+    for (name, number) in object["copies"]?.objectValue?.members ?? [] {
       let parts = number.arrayValue?.compactMap(\.integerValue) ?? []
       guard parts.count == 2 else { return nil }
       copies[name] = RegistryStamp.Version(epoch: parts[0], version: parts[1])
