@@ -184,7 +184,7 @@ import Testing
 
 extension ScriptedService {
   /// The kinds of the alerts that last.
-  fileprivate func alerts() async throws -> [String] {
+  func alerts() async throws -> [String] {
     let page = String(decoding: try await get("/metrics").body, as: UTF8.self)
     return page.split(separator: "\n").compactMap { line in
       let parts = line.split(separator: "\"")

@@ -32,17 +32,14 @@ enum LiveMishapRows {
         // publish nothing.
         let stage = try Environment()
         let site = try Site(Environment.host, stage.issue(Environment.host, to: 800))
-        try await LiveScene.run(on: stage, sites: [site]) { scene in
+        try await LiveScene.run(
+          on: stage, sites: [site], clockWrongBy: 400 * Timeline.day
+        ) { scene in
           let registry = scene.registry
-          try await scene.get(log)
-          try await registry.stopServer()
-          try registry.loseStore()
-          try await registry.takeStoreForNew()
-          registry.setClockWrong(bySeconds: 400 * Timeline.day)
           log.changed()
-          try await registry.startServer()
           let next = registry.time.now() + 300 * Timeline.day
           try show(try registry.document.signed > next, "nothing was signed in the next year")
+          try await scene.dial(log, [scene.app], seconds: 60)
           try await scene.app.client.refresh()
           try await scene.get(log)
           registry.setClockWrong(bySeconds: 0, isKept: true)
@@ -125,22 +122,34 @@ enum LiveMishapRows {
       return ChangeOutcome("a slip in a file: apps keep its last pins, and it comes back", log)
     },
     .change("registry server: store lost") { log in
-      try await LiveScene.run { scene in
-        let registry = scene.registry
+      let stage = try Environment()
+      try await LiveScene.run(on: stage, sites: [stage.site()], isCopying: true) { scene in
+        let (site, registry) = (scene.site, scene.registry)
+        let old = site.server.identity
         try await LiveRegistryRows.rotate(scene, log)
+        try await registry.administrator.deny(old.pin)
         try await registry.stopServer()
         try registry.loseStore()
-        registry.time.skip(seconds: 5)
         log.changed()
-        try await registry.takeStoreForNew()
+        try await scene.get(log)
+        registry.time.skip(seconds: 5)
         try await registry.startServer()
+        let apps = [scene.app, try await registry.startApp()]
+        try await scene.dial(log, apps, seconds: 60)
         try await scene.app.client.refresh()
-        try await scene.get(log, scene.app, registry.startApp())
+        try await scene.dial(log, apps, seconds: 5)
+        try registry.mustList(old, false)
+        try show(try registry.publishes(old.pin.base64), "the denial is lost")
+        try show(
+          try await registry.administrator.alerts().contains("store-lost"), "nobody is told")
         try await LiveRegistryRows.rotate(scene, log)
+        // And one that nobody announced.
+        try site.rotate(to: stage.issue(site.host))
+        try await scene.heal(log, apps, within: LiveRotationRows.bound)
       }
       return ChangeOutcome(
-        "refused until the operator says that it is new; it begins anew, above what clients have seen",
-        log)
+        "it goes on by itself from the copy in publish.dir, above what clients have seen, denials included; then"
+          + " rotations, announced and not", log)
     },
     .change("registry server: store restored from an old copy") { log in
       try await LiveScene.run { scene in

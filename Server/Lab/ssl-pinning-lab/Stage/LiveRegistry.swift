@@ -27,6 +27,7 @@ final class LiveRegistry: Sendable {
   private let stage: Environment
   private let store: URL
   private let backup: URL
+  private let copies: URL
   let clock: WrongClock
   let configuration: Locked<ServerConfiguration>
   private let observer: any EndpointProber
@@ -40,17 +41,25 @@ final class LiveRegistry: Sendable {
   ///   - authorities: CAs that the server trusts besides the stage's.
   ///   - vantagePoints: the ports of proxies through which it also probes.
   ///   - massChange: what it does if most sites change at once.
+  ///   - isCopying: whether it copies the document to `publish.dir`.
+  ///   - clockWrongBy: seconds by which its clock is wrong from its first start on.
   ///   - silentNames: how many names in a zone that never answers it also watches, in their own document.
   ///     The sites' first document may then come later.
   static func run(
     _ stage: Environment, watching sites: [Site],
     believing authorities: [CertificateAuthority] = [],
-    vantagePoints: [UInt16] = [], massChange: MassChangeMode = .alert, silentNames: Int = 0,
-    time: VirtualTime = VirtualTime(),
+    vantagePoints: [UInt16] = [], massChange: MassChangeMode = .alert, isCopying: Bool = false,
+    clockWrongBy: Int64 = 0, silentNames: Int = 0, time: VirtualTime = VirtualTime(),
     _ body: (LiveRegistry) async throws -> Void
   ) async throws {
     let registry = try await LiveRegistry(
       stage, sites, [stage.authority] + authorities, vantagePoints, massChange, silentNames, time)
+    if isCopying {
+      registry.configuration.withLock {
+        $0.publishing.directory = registry.copies.path(percentEncoded: false)
+      }
+    }
+    registry.setClockWrong(bySeconds: clockWrongBy)
     do {
       try await registry.startServer()
       if silentNames == 0 {
@@ -75,6 +84,7 @@ final class LiveRegistry: Sendable {
     keys = try await LiveKeys(in: directory)
     store = directory.appending(path: "store", directoryHint: .isDirectory)
     backup = directory.appending(path: "backup", directoryHint: .isDirectory)
+    copies = directory.appending(path: "public", directoryHint: .isDirectory)
     let anchors = directory.appending(path: "ca.pem")
     try authorities.map(\.root.pem).joined().write(to: anchors, atomically: true, encoding: .utf8)
     let tls = TLSConfiguration(
@@ -321,18 +331,6 @@ extension LiveRegistry {
     await repair.close()
     try await waitForAlerts("the record is not believed again") { $0.isEmpty }
     try await settle()
-  }
-
-  /// Shows that a server refuses to go on with a lost store, then declares the store new:
-  /// `store reset .store --anew`. No server may be running.
-  func takeStoreForNew() async throws {
-    let repair = try StoreRepair(configuration.withLock { $0 })
-    do {
-      _ = try await repair.reset(Self.file, to: .anew, at: clock.now())
-      throw Inconclusive("an empty store is taken for a new one")
-    } catch StoreRepairError.store(.seal(.vanished(record: ".store"))) {}
-    _ = try await repair.reset(".store", to: .anew, at: clock.now())
-    await repair.close()
   }
 
   private func waitForAlerts(

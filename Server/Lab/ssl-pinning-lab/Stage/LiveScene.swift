@@ -18,15 +18,17 @@ struct LiveScene: Sendable {
   ///   - believing: CAs that the server and the app trust besides the stage's.
   ///   - vantagePoints: proxies through which the server also probes.
   ///   - massChange: what it does if most sites change at once.
+  ///   - isCopying: whether the server copies the document to `publish.dir`.
+  ///   - clockWrongBy: seconds by which its clock is wrong from its first start on.
   static func run(
     on stage: Environment, sites: [Site], believing authorities: [CertificateAuthority] = [],
     vantagePoints: [InterceptingProxy] = [], massChange: MassChangeMode = .alert,
-    _ body: (LiveScene) async throws -> Void
+    isCopying: Bool = false, clockWrongBy: Int64 = 0, _ body: (LiveScene) async throws -> Void
   ) async throws {
     guard let site = sites.first else { throw Inconclusive("nothing is watched") }
     try await LiveRegistry.run(
       stage, watching: sites, believing: authorities, vantagePoints: vantagePoints.map(\.port),
-      massChange: massChange
+      massChange: massChange, isCopying: isCopying, clockWrongBy: clockWrongBy
     ) { registry in
       let app = try await registry.startApp { $0.trust = stage.trust(authorities) }
       for site in sites { try await app.mustBeServed(by: site) }
@@ -53,6 +55,14 @@ struct LiveScene: Sendable {
   func get(_ log: ChangeLog, _ apps: App...) async throws {
     let apps = apps.isEmpty ? [app] : apps
     for app in apps { await log.get(try site.url(), app.dialers, expecting: site.body) }
+  }
+
+  /// Has these apps send a request in each of so many seconds.
+  func dial(_ log: ChangeLog, _ apps: [App], seconds: Int64) async throws {
+    for _ in 0..<seconds {
+      for app in apps { await log.get(try site.url(), app.dialers, expecting: site.body) }
+      try await registry.pass(seconds: 1)
+    }
   }
 
   /// Lets time pass, second by second, until every app is served, and notes how long that took. Each app

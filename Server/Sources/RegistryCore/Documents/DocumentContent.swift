@@ -52,9 +52,10 @@ package struct DocumentEntry: Sendable, Hashable {
   /// each oldest first. An endpoint without a key yet has none; where two endpoints have the same key
   /// for the same hosts, the first one's entry stands for both.
   ///
-  /// Denied keys are left out. Where nothing would be left the one that was denied last stays: an empty
-  /// registry is never published, and clients that read the statement beside it refuse the key all the
-  /// same. Those that were out already never come back: clients of format 1 would take them again.
+  /// Denied keys are left out. If nothing would be left, entries of the last document stay, because an empty registry
+  /// is never published: those of keys that are not denied, or else of the one that was denied last, which clients
+  /// that read the statement beside it refuse anyway. Keys that were out already never come back: clients of format 1
+  /// would take them again.
   static func entries(
     of endpoints: [WatchedEndpoint], state: DocumentState
   ) -> [DocumentEntry] {
@@ -63,13 +64,30 @@ package struct DocumentEntry: Sendable, Hashable {
       !denied.contains($0)
     }
     guard entries.isEmpty else { return entries }
-    for last in state.denied.reversed() {
-      let entries = self.entries(of: endpoints, keysByEndpoint: state.keysByEndpoint) {
-        $0 == last.pin
-      }
-      if !entries.isEmpty { return entries }
+    let listed = listed(in: state.document).filter { !state.removed.contains($0.pattern) }
+    let left = listed.filter { !denied.contains($0.pin) }
+    guard left.isEmpty,
+      let last = state.denied.last(where: { denial in
+        listed.contains { $0.pin == denial.pin }
+      })
+    else { return left }
+    return listed.filter { $0.pin == last.pin }
+  }
+
+  /// The entries of a signed document.
+  static func listed(in document: [UInt8]) -> [DocumentEntry] {
+    guard !document.isEmpty, let json = (try? JSONValue(parsing: document))?.objectValue else {
+      return []
     }
-    return []
+    return (json["payload"]?.objectValue?["keys"]?.arrayValue ?? []).compactMap { entry in
+      guard let entry = entry.objectValue,
+        let pattern = entry["domainName"]?.stringValue.flatMap({ try? HostPattern($0) }),
+        let pin = entry["key"]?.stringValue.flatMap({ try? SPKIPin(base64: $0) }),
+        let fqdn = entry["fqdn"]?.stringValue.flatMap({ try? HostName($0) }),
+        let date = entry["date"]?.stringValue.flatMap({ RFC3339.unixSeconds($0) })
+      else { return nil }
+      return DocumentEntry(pattern: pattern, pin: pin, fqdn: fqdn, date: date)
+    }
   }
 
   private static func entries(

@@ -130,6 +130,8 @@ package struct DocumentReading: Sendable {
   package var record: DocumentRecord?
   /// The newest document that was published, as far as can be found: asked for before the first record is believed.
   package var copy: SignedCopy?
+  /// What records must be newer than, if the store was lost and began again at the start.
+  package var lost: RecordAge?
   /// The newest entries of the history, if they were asked for.
   package var history: [HistoryEntry]?
 

@@ -174,7 +174,9 @@ extension DocumentMachine {
 
   private mutating func followEndpoints() {
     watched.follow(state, configured: settings.endpoints)
-    guard state.forgetLeftovers(watched.list) else { return }
+    let hasLeftovers = state.forgetLeftovers(watched.list)
+    guard state.inheritKeys(watched.list) || hasLeftovers else { return }
+    watched.follow(state, configured: settings.endpoints)
     owe(.changes)
     mustSign = true
   }
@@ -209,6 +211,7 @@ extension DocumentMachine {
     }
     reading.record = request.reading?.record ?? reading.record
     reading.copy = request.reading?.copy ?? reading.copy
+    reading.lost = request.reading?.lost ?? reading.lost
     var effects = release()
     let isNewer = reading.record.map { record.isOlder(than: $0) } ?? false
     if isNewer, history.isUnsure, reading.history == nil {
@@ -225,7 +228,7 @@ extension DocumentMachine {
       effects += isNewer ? takeOver(read, reading.history ?? []) : isLate ? [] : goBack(to: read)
     }
     if case .unread = trust { trust = .believed }
-    if let ahead { effects += goOn(from: ahead) }
+    if let ahead { effects += goOn(from: ahead, lost: reading.lost, at: now) }
     switch request.purpose {
     case .open: return effects + [.shareDenials]
     case .retry: return effects + writeAgain()
@@ -256,7 +259,7 @@ extension DocumentMachine {
     guard let document = read.document,
       published.map(document.isNewer) ?? true || published?.bytes == document.bytes
     else { return [] }
-    let content = content(of: state)
+    let content = settings.content(of: state)
     guard document.members.map(content.isSaid) ?? false else { return publish(document) }
     mustSign = read.hasNewKeySets
     return publish(document, saying: content)
@@ -282,7 +285,17 @@ extension DocumentMachine {
     return reading.record?.document.map(copy.isNewer) ?? true ? copy : nil
   }
 
-  private mutating func goOn(from copy: SignedCopy) -> [DocumentEffect] {
+  /// - Parameter lost: what records must be newer than, if the store was lost and began again.
+  private mutating func goOn(
+    from copy: SignedCopy, lost: RecordAge?, at now: Int64
+  ) -> [DocumentEffect] {
+    if let lost, record.version == 0 {
+      record.outdate(lost)
+      state.watchHosts(of: copy, beside: watched.list)
+      followEndpoints()
+      state.raise(
+        ServerAlert(kind: .storeLost, message: DocumentState.lostStoreMessage, since: now))
+    }
     state = state.goingOn(from: copy, endpoints: watched.list)
     state.returns = record.newest.nextReturns
     owe(.restoring)
@@ -336,11 +349,8 @@ extension DocumentMachine {
   }
 
   /// Whether there is a document already, or every endpoint was probed.
-  private var mayPublish: Bool { !state.document.isEmpty || watched.awaited.isEmpty }
-
-  private func content(of state: DocumentState) -> DocumentContent {
-    DocumentContent(
-      state, endpoints: state.endpoints(configured: settings.endpoints), mirrors: settings.mirrors)
+  private var mayPublish: Bool {
+    !state.document.isEmpty || watched.awaited.isEmpty || published != nil
   }
 
   private mutating func begin(_ new: WriteAttempt) -> [DocumentEffect] {
@@ -351,7 +361,20 @@ extension DocumentMachine {
       do throws(AdministrationError) {
         attempt.changed = try change(&attempt.state, settings.endpoints)
       } catch { return end(.failure(error)) }
-      guard !attempt.changed.isEmpty else { return end(.success([])) }
+      if attempt.changed.isEmpty {
+        // Nothing is to be changed here: but what is acknowledged must be in the store, and of an earlier write that
+        // failed nobody knows what became of it.
+        guard attempt.checked == record.version else {
+          if attempt.checked != nil { attempt.refusals += 1 }
+          attempt.checked = record.version
+          self.attempt = attempt
+          return [.read(reading(to: .retry))]
+        }
+        let (stored, known) = (record.state, state)
+        if (known.denied, known.allowed) == (stored.denied, stored.allowed) {
+          return end(.success([]))
+        }
+      }
       attempt.base = state
     } else if !isDue(at: new.at) {
       return end()
@@ -361,7 +384,9 @@ extension DocumentMachine {
     attempt.signing = nil
     attempt.document = nil
     if mayPublish, mustSign || isOld(at: new.at) || new.change != nil {
-      attempt.signing = signing(&attempt.state, at: new.at)
+      attempt.signing = DocumentDraft.Signing(
+        settings.content(of: attempt.state), &attempt.state, at: new.at,
+        behind: published, said: isOld(at: new.at) ? nil : said, proof)
       mustSign = false
     }
     // What comes in from now on is owed again.
@@ -373,18 +398,6 @@ extension DocumentMachine {
     ]
   }
 
-  /// How a state is to be signed.
-  private func signing(
-    _ state: inout DocumentState, at now: Int64
-  ) -> DocumentDraft.Signing {
-    let content = content(of: state)
-    let isUnchanged = !isOld(at: now) && published?.bytes == state.document && said == content
-    if let number = published?.number { state.number = max(state.number ?? number, number) }
-    let last = max(state.signed, published?.signed ?? 0)
-    // Without a number, time alone tells another document from this one.
-    let time = state.number == nil ? max(now, last + 1) : proof.time(after: last, at: now)
-    return DocumentDraft.Signing(content: content, time: time, isUnchanged: isUnchanged)
-  }
 
   private mutating func store(
     _ document: SignedCopy?, _ ending: [ServerAlert.Kind]
@@ -484,13 +497,6 @@ extension DocumentMachine {
   /// Tells of keys that do not fit the key sets, and of a set that ends, before the next change needs them.
   private mutating func note(_ trouble: SigningTrouble?, at now: Int64) -> [DocumentEffect] {
     signingChecked = now
-    guard doubt == nil else { return [] }
-    guard let trouble else {
-      guard state.hasAlert(.signing) else { return [] }
-      state.settle(.signing, "")
-      return [.clear(nil)]
-    }
-    state.raise(ServerAlert(kind: .signing, message: trouble.reason, since: now))
-    return [.report(.signing, reason: trouble.reason), .log(.unsigned(trouble))]
+    return doubt == nil ? state.note(trouble, at: now) : []
   }
 }

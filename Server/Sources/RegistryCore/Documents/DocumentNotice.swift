@@ -54,3 +54,16 @@ package struct DocumentNotice: Sendable {
       trouble.isAhead ? .warning : .error, trouble.event, ["reason": trouble.reason])
   }
 }
+
+extension DocumentState {
+  /// Takes down whether the next document can be signed.
+  mutating func note(_ trouble: SigningTrouble?, at now: Int64) -> [DocumentEffect] {
+    guard let trouble else {
+      guard hasAlert(.signing) else { return [] }
+      settle(.signing, "")
+      return [.clear(nil)]
+    }
+    raise(ServerAlert(kind: .signing, message: trouble.reason, since: now))
+    return [.report(.signing, reason: trouble.reason), .log(.unsigned(trouble))]
+  }
+}

@@ -59,18 +59,18 @@ extension DocumentState {
       throw .noSuchEndpoint(id, known: inForce.map(\.id))
     }
     let others = inForce.filter { $0.id != id }
-    guard
-      document.isEmpty || others.contains(where: { keysByEndpoint[$0.id]?.keys.isEmpty == false })
-    else { throw .wouldBeEmpty }
-    tombstones[id] = Tombstone(at: request.at, by: request.who, why: request.why)
-    added.removeAll { $0.id == id }
-    overrides[id] = nil
-    keysByEndpoint[id] = nil
-    alerts[id] = nil
+    var next = self
+    next.tombstones[id] = Tombstone(at: request.at, by: request.who, why: request.why)
+    next.added.removeAll { $0.id == id }
+    next.overrides[id] = nil
+    next.keysByEndpoint[id] = nil
+    next.alerts[id] = nil
     for pattern in endpoint.patterns
     where !removed.contains(pattern) && !others.contains(where: { $0.patterns.contains(pattern) }) {
-      removed.append(pattern)
+      next.removed.append(pattern)
     }
+    guard document.isEmpty || next.hasEntries(of: others) else { throw .wouldBeEmpty }
+    self = next
     return [request.entry("endpoint_removed", id)]
   }
 
@@ -115,9 +115,7 @@ extension DocumentState {
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     var next = self
     next.keysByEndpoint[id]?.withdraw(pin)
-    guard inForce.contains(where: { next.keysByEndpoint[$0.id]?.keys.isEmpty == false }) else {
-      throw .wouldBeEmpty
-    }
+    guard next.hasEntries(of: inForce) else { throw .wouldBeEmpty }
     self = next
     return [request.entry("key_revoked", id, pin)]
   }
@@ -154,6 +152,12 @@ extension DocumentState {
     for id in Array(keysByEndpoint.keys) { keysByEndpoint[id]?.readmit(pin) }
     for id in Array(alerts.keys) { settle(.deniedKeySeen, id, pin: pin) }
     return [request.entry("key_allowed", "", pin)]
+  }
+
+  /// Whether the document would have an entry by these endpoints' own keys.
+  private func hasEntries(of endpoints: [WatchedEndpoint]) -> Bool {
+    let pins = Set(endpoints.flatMap { keysByEndpoint[$0.id]?.keys.map(\.pin) ?? [] })
+    return DocumentEntry.entries(of: endpoints, state: self).contains { pins.contains($0.pin) }
   }
 
   /// Whether an endpoint has this key and would be left without one that its servers show, or without

@@ -84,6 +84,34 @@ extension DocumentState {
     return true
   }
 
+  /// Gives an endpoint that is new the keys of endpoints that left the configuration, as far as they are listed for its
+  /// hosts: its port, its address or its name is another one now, and the hosts are the same. Otherwise they would
+  /// leave the list at once, and what the endpoint shows next would be a first sight.
+  ///
+  /// - Returns: whether there was any.
+  package mutating func inheritKeys(_ inForce: [WatchedEndpoint]) -> Bool {
+    let ids = Set(inForce.map(\.id))
+    let left = keysByEndpoint.filter { id, endpointKeys in
+      !ids.contains(id) && tombstones[id] == nil && !endpointKeys.isUnseen
+    }.sorted { $0.key < $1.key }.map(\.value)
+    let new = inForce.filter { keysByEndpoint[$0.id]?.isUnseen ?? true }
+    guard !left.isEmpty, !new.isEmpty else { return false }
+    let listed = Dictionary(grouping: DocumentEntry.listed(in: document), by: \.pattern)
+    var isChanged = false
+    for endpoint in new {
+      let pins = Set(endpoint.patterns.flatMap { listed[$0] ?? [] }.map(\.pin))
+      for former in left {
+        let keys = former.keys.filter { pins.contains($0.pin) }
+        guard !keys.isEmpty else { continue }
+        let heir = EndpointKeys(keys: keys, authorities: former.authorities)
+        keysByEndpoint[endpoint.id] = (keysByEndpoint[endpoint.id] ?? EndpointKeys())
+          .merging(heir, base: EndpointKeys())
+        isChanged = true
+      }
+    }
+    return isChanged
+  }
+
   /// A key that is denied waits for nothing any more, nor does a key under it, and its CA is no longer known for it.
   mutating func forgetCandidate(_ pin: SPKIPin) {
     let denied = deniedPins
@@ -114,6 +142,29 @@ extension DocumentState {
     "the store has nothing of this document: it goes on from the copy in publish.dir; a key under another CA"
     + " than the endpoint shows with a key of the copy waits for a person, and a key that was listed for less than"
     + " a day is withdrawn unless it is shown; hint: announce again what was announced since"
+
+  /// What is said where the store was lost as a whole.
+  package static let lostStoreMessage =
+    "the store was lost, and the document goes on from its copy in publish.dir: what that lists and denies counts;"
+    + " hint: restore a backup if there is one, or do again what people decided beside it: endpoints paused or"
+    + " changed, keys allowed again, the ports of endpoints that they added"
+
+  /// Has the hosts of a copy that no configured endpoint speaks for watched again: people had added them. Of their
+  /// endpoints it has the names alone.
+  package mutating func watchHosts(of copy: SignedCopy, beside configured: [WatchedEndpoint]) {
+    let known = Set(configured.flatMap(\.patterns)).union(removed)
+    let ids = Set(configured.map(\.id))
+    for entry in DocumentEntry.listed(in: copy.bytes) where !known.contains(entry.pattern) {
+      let endpoint = WatchedEndpoint(fqdn: entry.fqdn, patterns: [entry.pattern])
+      if let index = added.firstIndex(where: { $0.id == endpoint.id }) {
+        if !added[index].patterns.contains(entry.pattern) {
+          added[index].patterns.append(entry.pattern)
+        }
+      } else if !ids.contains(endpoint.id) {
+        added.append(endpoint)
+      }
+    }
+  }
 
   /// For how many seconds a key must have been listed when a copy was signed to be no key of a moment: one that was
   /// there for less than an hour is withdrawn within eight hours (``KnownKey/isPassing(at:)``).

@@ -50,6 +50,9 @@ struct RecordInForce: Sendable {
     newest = read.age
   }
 
+  /// Nothing of this age or older is believed, whatever is in the store.
+  mutating func outdate(_ age: RecordAge) { newest = max(newest, age) }
+
   /// An older one is in force again.
   mutating func goBack(to read: DocumentRecord) {
     (state, version, bytes) = (read.state, read.version, read.bytes)

@@ -36,6 +36,8 @@ public struct ServerAlert: Sendable, Hashable {
     /// What the store has of the document is not as a server with the key wrote it, or is gone: nothing is
     /// decided or signed for it.
     case sealBroken = "seal-broken"
+    /// The store was lost, and the document goes on from its copy in `publish.dir`; for a day.
+    case storeLost = "store-lost"
   }
 
   /// The kinds of alerts of the whole document that are over once something is stored. That a newer key set cannot be
@@ -52,7 +54,7 @@ public struct ServerAlert: Sendable, Hashable {
   /// Whether it tells of a moment. One that comes again begins it anew.
   var isOfMoment: Bool {
     switch kind {
-    case .unannouncedKey, .keyWithdrawn, .tooManyKeys, .massChange: true
+    case .unannouncedKey, .keyWithdrawn, .tooManyKeys, .massChange, .storeLost: true
     default: false
     }
   }

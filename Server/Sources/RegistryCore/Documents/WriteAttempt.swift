@@ -73,6 +73,8 @@ struct WriteAttempt {
 
   let at: Int64
   var change: DocumentChange?
+  /// The version of the record that a change without effect was compared with.
+  var checked: Int64?
   /// How many writes another server was faster than.
   var refusals = 0
   /// What was known when it began.
@@ -87,4 +89,30 @@ struct WriteAttempt {
   var ending: [ServerAlert.Kind] = []
   /// What it settles once it is made.
   var debt = DocumentDebt.nothing
+}
+
+extension DocumentSettings {
+  /// What a document says by a state.
+  func content(of state: DocumentState) -> DocumentContent {
+    DocumentContent(
+      state, endpoints: state.endpoints(configured: endpoints), mirrors: mirrors)
+  }
+}
+
+extension DocumentDraft.Signing {
+  /// How a state is to be signed. It takes the published number, if that is higher: clients take an older one for a
+  /// rollback.
+  ///
+  /// - Parameter said: what is published says that, if it is not due to be signed anew.
+  init(
+    _ content: DocumentContent, _ state: inout DocumentState, at now: Int64,
+    behind published: SignedCopy?, said: DocumentContent?, _ proof: TimeProof
+  ) {
+    let isUnchanged = published?.bytes == state.document && said == content
+    if let number = published?.number { state.number = max(state.number ?? number, number) }
+    let last = max(state.signed, published?.signed ?? 0)
+    // Without a number, time alone tells another document from this one.
+    let time = state.number == nil ? max(now, last + 1) : proof.time(after: last, at: now)
+    self.init(content: content, time: time, isUnchanged: isUnchanged)
+  }
 }

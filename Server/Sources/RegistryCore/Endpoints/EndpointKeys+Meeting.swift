@@ -108,7 +108,9 @@ extension EndpointKeys {
     if context.isListed, keys.isEmpty || authorities.isEmpty {
       return behind.contains(where: context.listedAuthorities.contains)
     }
-    return authorities.isEmpty || behind.contains { authorities[$0] != nil }
+    // Keys that were only announced are a list, and say nothing of a CA: whoever shows another key is not vouched for.
+    if authorities.isEmpty { return keys.isEmpty || !isUnseen }
+    return behind.contains { authorities[$0] != nil }
   }
 
   /// Forgets waiting keys that were not seen again in time.
@@ -177,13 +179,17 @@ extension EndpointKeys {
     return passing.map { .withdrawn($0) }
   }
 
-  /// Stops publishing keys that were missed for their whole grace time.
-  mutating func retire(_ now: Int64, _ rule: ConfirmationRule) -> [KeyEvent] {
+  /// Stops publishing keys that were missed for their whole grace time, unless only denied or staged ones are left.
+  mutating func retire(
+    _ now: Int64, _ rule: ConfirmationRule, denied: Set<SPKIPin>
+  ) -> [KeyEvent] {
     defer { forgetAuthorities(rule) }
     let retired = keys.filter {
       $0.unaskedSince == nil && now - ($0.missedSince ?? now) > rule.grace
     }.map(\.pin)
-    let left = keys.filter { !retired.contains($0.pin) && $0.staged == nil }
+    let left = keys.filter {
+      !retired.contains($0.pin) && $0.staged == nil && !denied.contains($0.pin)
+    }
     guard !retired.isEmpty, !left.isEmpty else { return [] }
     keys.removeAll { retired.contains($0.pin) }
     return retired.map { .retired($0) }

@@ -16,7 +16,8 @@ import SslPinningRules
 ///   asks for a person.
 /// - Under a CA that is neither known here nor named beforehand it is held for a person, unless a quorum
 ///   vouches for it within the window. Known are the CAs (issuer or anchor) of published keys, and those that
-///   keys here were under within the grace time; for a first key those of the other endpoints for its hosts.
+///   keys here were under within the grace time; for a first key those of the other endpoints for its hosts, and beside
+///   keys that were only announced none.
 /// - A held key is judged anew with every probe, and published once nothing holds it any more.
 /// - If too many new keys wait, one under a known CA takes the place of one that is not, and one that is shown
 ///   now the place of one that is not. What gives way is told.
@@ -29,7 +30,7 @@ import SslPinningRules
 ///   misses it, too.
 /// - A failed probe changes nothing that is published, and what it showed never becomes a pin.
 /// - An old key stays until probes have missed it for its whole grace time. Keys leave only on a successful probe,
-///   so an endpoint that is down loses none, and no endpoint loses all. A staged key, announced and never seen,
+///   so an endpoint that is down loses none, and no endpoint loses all that are not denied. A staged key, announced and never seen,
 ///   leaves only by hand.
 /// - Time without a successful probe is not part of a grace time: after a long stop, an outage or a clock
 ///   that jumped ahead, the first probe shows one server of a fleet, and says nothing about the others' key.
@@ -111,7 +112,9 @@ public struct EndpointKeys: Sendable, Hashable {
     for index in keys.indices {
       keys[index].forgetPaths(before: now - rule.grace, where: coverage.isGone)
     }
-    events += Self.refusals(in: probe) + withdrawPassing(beside: shown, now) + retire(now, rule)
+    events +=
+      Self.refusals(in: probe) + withdrawPassing(beside: shown, now)
+      + retire(now, rule, denied: context.denied)
     return events + deniedAbove(sightings, at: now, context)
   }
 

@@ -20,6 +20,8 @@ struct CoordinatorServices: Sendable {
   var copies: LastCopies?
   /// Tells a sudden change of all endpoints, whatever their documents.
   let gauge = Locked(MassChangeDetector())
+  /// What records are to be newer than, if the store was lost and began again at the start.
+  let lostStore = Locked<RecordAge?>(nil)
   /// What all documents deny.
   let denials = Locked(SharedDenials())
 

@@ -250,6 +250,7 @@ actor DocumentCoordinator {
     if machine.isUnread {
       let served = services.published.document(file)
       reading.copy = services.copies?.newest(file, beside: served)?.signedCopy
+      reading.lost = services.lostStore.withLock { $0 }
     }
     return machine.handle(.read(.success(reading), request), at: now)
   }

@@ -25,6 +25,23 @@ struct LastCopies: Sendable {
       .max { $1.isNewer(than: $0) }
   }
 
+  /// Whether the copies in `publish.dir` can stand in for a lost store. Of each document that was in it there must be one
+  /// that this server's keys signed as a whole, that says what is denied, as a document of format 1 does not, and that
+  /// is the last that was to be copied.
+  ///
+  /// - Parameters:
+  ///   - seen: what was seen of the store.
+  ///   - files: the documents that are configured.
+  func standIn(for seen: SealMark.Seen, _ files: [String]) -> Bool {
+    let signer = signer()
+    return files.filter(seen.records.contains).allSatisfy { file in
+      guard let copy = copied(file), Self.isVouched(copy, by: signer), let own = copy.number else {
+        return false
+      }
+      return seen.copies[file].map { own >= $0 } ?? true
+    }
+  }
+
   /// The newest document that can still be served while the store is not believed.
   ///
   /// - Parameter isOtherKey: whether `prv.pem` is not the key in force: then what that one signed is served.

@@ -46,22 +46,28 @@ final class StaticFiles: Sendable {
   }
 
   private let directory: String
+  private let copying: @Sendable (PublishedDocument) -> Void
   private let report: @Sendable (_ file: String, _ outcome: Outcome) -> Void
   private let queue = DispatchQueue(label: "published files")
   /// Digests of the last documents written here, by file.
   private let written = Locked<[String: [UInt8]]>([:])
 
-  /// - Parameter report: is told of each document what became of it.
+  /// - Parameters:
+  ///   - copying: is called before each document is written.
+  ///   - report: is told of each document what became of it.
   init(
-    directory: String, report: @escaping @Sendable (_ file: String, _ outcome: Outcome) -> Void
+    directory: String, copying: @escaping @Sendable (PublishedDocument) -> Void = { _ in },
+    report: @escaping @Sendable (_ file: String, _ outcome: Outcome) -> Void
   ) {
     self.directory = directory
+    self.copying = copying
     self.report = report
   }
 
   /// Writes a document soon.
   func write(_ document: PublishedDocument) {
     queue.async { [self] in
+      copying(document)
       let foreign = foreignDocument(inPlaceOf: document)
       if let reason = Self.write(document, to: directory) {
         return report(document.file, .failed(reason))

@@ -276,7 +276,7 @@ package enum StoredDocuments {
     } catch { throw .signer(error) }
     let (state, id) =
       try await opened(configuration, signer) { (store) throws(StoreError) in
-        (try await read([file], of: store)[file], store.id)
+        (try await read([file], of: store, configuration, signer)[file], store.id)
       } ?? (nil, nil)
     // A store that was emptied, or made anew, looks like one that never had the document.
     let seen = RegistryService.mark(configuration, writing: .never).seen
@@ -295,7 +295,7 @@ package enum StoredDocuments {
     of files: [String], in configuration: ServerConfiguration, _ signer: DocumentSigner
   ) async throws(RegistryServiceError) -> [String: DocumentState] {
     try await opened(configuration, signer) { (store) throws(StoreError) in
-      try await read(files, of: store)
+      try await read(files, of: store, configuration, signer)
     } ?? [:]
   }
 
@@ -343,9 +343,18 @@ package enum StoredDocuments {
   }
 
   private static func read(
-    _ files: [String], of store: SealedStore
+    _ files: [String], of store: SealedStore, _ configuration: ServerConfiguration,
+    _ signer: DocumentSigner
   ) async throws(StoreError) -> [String: DocumentState] {
-    if let fault = try await store.fault(of: files) { throw .seal(fault) }
+    if let fault = try await store.fault(of: files) {
+      let copies = LastCopies(
+        store: nil, directory: configuration.publishing.directory, signer: { signer })
+      // A server would begin it again.
+      guard let seen = try await store.lost(files), copies.standIn(for: seen, files) else {
+        throw .seal(fault)
+      }
+      return [:]
+    }
     var states: [String: DocumentState] = [:]
     for file in files {
       guard let record = try await store.standing(file) else { continue }

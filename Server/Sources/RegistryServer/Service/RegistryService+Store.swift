@@ -82,9 +82,31 @@ extension RegistryService {
     return true
   }
 
+  /// Begins a lost store again, if each document that was in it has a copy that can stand in: otherwise nothing would
+  /// be decided until a person comes, and a rotation that nobody announced would lock users out until then.
+  ///
+  /// - Returns: whether it did. If not, a person must say that the store is new.
+  private func goOnWithoutStore(
+    _ configuration: ServerConfiguration
+  ) async throws(StoreError) -> Bool {
+    let files = configuration.documents.map(\.file)
+    guard let seen = try await store.lost(files),
+      services.copies?.standIn(for: seen, files) == true,
+      let age = try await store.beginAgain(seen, at: clock.now())
+    else { return false }
+    services.lostStore.withLock { $0 = age }
+    log.event(.error, "store_lost", ["message": DocumentState.lostStoreMessage])
+    return true
+  }
+
   /// Finds out which store it is, seals it if it is new, and tells.
   func openStore(_ configuration: ServerConfiguration) async throws(StoreError) {
-    let opening = try await store.open(documents: configuration.documents.map(\.file))
+    var opening = try await store.open(documents: configuration.documents.map(\.file))
+    if case .fault(.vanished(record: StoreIdentity.recordName)) = opening,
+      try await goOnWithoutStore(configuration)
+    {
+      opening = .new
+    }
     switch opening {
     case .fault(let fault):
       // Each document tells it, too; a server without any would not.
@@ -210,5 +232,12 @@ extension StorageConfiguration {
     case .redis(let dsn, let pool, let isInsecure):
       try RedisStore(dsn: dsn, pool: pool, isInsecure: isInsecure)
     }
+  }
+}
+
+extension SealMark {
+  /// Notes that a document is about to be copied to `publish.dir`.
+  func note(copy document: PublishedDocument) {
+    if let number = document.number { note(copy: number, of: document.file) }
   }
 }

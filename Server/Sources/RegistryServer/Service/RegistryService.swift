@@ -15,7 +15,7 @@ import TLSTools
 /// the signing key, the anchors, the store, the address.
 public final class RegistryService: Sendable {
   private let inForce: Locked<ServerConfiguration>
-  private let clock: SteadyClock
+  let clock: SteadyClock
   let log: ServerLog
   private let documents: PublishedDocuments
   private let health = ServiceHealth()
@@ -389,7 +389,8 @@ public final class RegistryService: Sendable {
 
   private func copyDocuments(to directory: String?) {
     let copies = directory.map { directory in
-      StaticFiles(directory: directory) { [health, log] file, outcome in
+      StaticFiles(directory: directory, copying: store.mark.note(copy:)) {
+        [health, log] file, outcome in
         outcome.tell(of: file, health, log)
       }
     }

@@ -211,11 +211,15 @@ package final class SealMark: Sendable {
     package var age = RecordAge()
     /// The names that it had, with those that it lost since.
     package var records: Set<String> = []
+    /// The newest statement of each document that was to be copied to `publish.dir`, by file.
+    package var copies: [String: RegistryStamp.Version] = [:]
 
     /// This, and what was seen of the same store besides.
     package func raised(to other: Seen) -> Seen {
       guard other.id == id else { return self }
-      return Seen(id: id, age: max(age, other.age), records: records.union(other.records))
+      return Seen(
+        id: id, age: max(age, other.age), records: records.union(other.records),
+        copies: copies.merging(other.copies, uniquingKeysWith: max))
     }
 
     /// Why a record of this id and age is not the store's own; `nil` if it may be.
@@ -299,6 +303,13 @@ package final class SealMark: Sendable {
     }
   }
 
+  /// Notes that a document is about to be copied to `publish.dir`: an older copy is not the last.
+  package func note(copy number: RegistryStamp.Version, of name: String) {
+    guard var seen else { return }
+    seen.copies = [name: number]
+    note(seen)
+  }
+
   private func read(into state: inout State) {
     guard let file else { return }
     let bytes: [UInt8]?
@@ -312,6 +323,11 @@ package final class SealMark: Sendable {
       "id": .string(seen.id), "returns": .integer(seen.age.returns),
       "version": .integer(seen.age.version),
       "records": .array(seen.records.sorted().map { .string($0) }),
+      "copies": .object(
+        JSONObject(
+          seen.copies.sorted { $0.key < $1.key }.map {
+            ($0.key, .array([.integer($0.value.epoch), .integer($0.value.version)]))
+          })),
     ]
     return JSONValue.object(json).canonicalBytes
   }
@@ -321,8 +337,15 @@ package final class SealMark: Sendable {
       let id = object["id"]?.stringValue, let returns = object["returns"]?.integerValue,
       let version = object["version"]?.integerValue, let records = object["records"]?.arrayValue
     else { return nil }
+    // One that an earlier version wrote has no copies.
+    var copies: [String: RegistryStamp.Version] = [:]
+    for (name, number) in object["copies"]?.objectValue?.members ?? [] {
+      let parts = number.arrayValue?.compactMap(\.integerValue) ?? []
+      guard parts.count == 2 else { return nil }
+      copies[name] = RegistryStamp.Version(epoch: parts[0], version: parts[1])
+    }
     return Seen(
       id: id, age: RecordAge(returns: returns, version: version),
-      records: Set(records.compactMap(\.stringValue)))
+      records: Set(records.compactMap(\.stringValue)), copies: copies)
   }
 }

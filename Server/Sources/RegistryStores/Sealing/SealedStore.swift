@@ -116,6 +116,40 @@ package final class SealedStore: RegistryStore {
     return .sealed(bare)
   }
 
+  /// What this server saw of a store that has nothing left: neither its own record, nor one that it or the
+  /// configuration names. `nil` if it has something, or was never seen.
+  ///
+  /// - Parameter documents: the names of the documents that are configured.
+  package func lost(_ documents: [String]) async throws(StoreError) -> SealMark.Seen? {
+    guard let seen = mark.seen, StoreIdentity.isID(seen.id) else { return nil }
+    for name in seen.records.union(documents).union([StoreIdentity.recordName]).sorted() {
+      guard try await base.record(named: name) == nil else { return nil }
+    }
+    return seen
+  }
+
+  /// Begins a lost store again, under its id and above all that it had: a server that knows it goes on with it, and
+  /// what was in it is older if it comes back.
+  ///
+  /// - Parameter now: Unix time in seconds, which no store went back as often as.
+  /// - Returns: the age that its records are to be newer than; `nil` if another server was faster.
+  package func beginAgain(
+    _ seen: SealMark.Seen, at now: Int64
+  ) async throws(StoreError) -> RecordAge? {
+    var identity = StoreIdentity(
+      id: seen.id, publicKeyDER: state.withLock(\.keys.own.publicKeyDER))
+    identity.returns = max(seen.age.nextReturns, min(now, RecordAge.mostReturns - 1))
+    guard try await write(identity, over: 0) else {
+      _ = try await refresh()
+      return nil
+    }
+    // Nothing of what it had is to be waited for.
+    var marked = identity.seen(under: 1)
+    marked.copies = seen.copies
+    mark.note(marked, isOther: true)
+    return RecordAge(returns: identity.returns)
+  }
+
   private func known() async throws(StoreError) -> Opening {
     let (fault, isBeingSealed) = state.withLock { ($0.fault, $0.identity?.isBeingSealed ?? false) }
     if let fault { return .fault(fault) }

@@ -16,7 +16,7 @@ struct ReplayedStoreTests {
   static let host = SealedServiceTests.host
 
   /// A running service over SQLite, and a second connection to its database.
-  private struct Stage {
+  struct Stage {
     let server: ScriptedService
     let base: any RegistryStore
     let yaml: String
@@ -63,7 +63,7 @@ struct ReplayedStoreTests {
     }
   }
 
-  private static func denied(_ server: ScriptedService) throws -> [String] {
+  static func denied(_ server: ScriptedService) throws -> [String] {
     let bytes = try #require(server.service.currentDocument(file)).bytes
     let statement = try JSONValue(parsing: bytes).objectValue?["statement"]?.objectValue
     return statement?["denied"]?.arrayValue?.compactMap(\.stringValue) ?? []
@@ -269,36 +269,6 @@ struct ReplayedStoreTests {
     await again.close()
     #expect(!FileManager.default.fileExists(atPath: directory.path(SealMark.fileName)))
     let second = try await stage.next(pin(1), isLeading: true)
-    #expect(try await second.get("/readyz").status == 200)
-    await second.service.stop()
-    await stage.end()
-  }
-
-  @Test(
-    "takes an empty store for a new one by the operator's word alone, and begins from its copies")
-  func lostDisk() async throws {
-    let more = "publish: {dir: 'DIR/public'}"
-    let stage = try await Stage(more: more)
-    try await stage.deny(pin(9))
-    await stage.server.service.stop()
-    let published = try #require(stage.server.service.currentDocument(Self.file))
-    let repair = try StoreRepair(stage.server.configuration)
-    await #expect(throws: StoreRepairError.identityIsTaken) {
-      try await repair.reset(".store", to: .anew, at: 0)
-    }
-    for name in [Self.file, ".store"] { try stage.delete(name) }
-    let second = try await stage.next(pin(3), isLeading: false, more: more)
-    try await SealedServiceTests.expectHeld(
-      second, published.bytes, kind: "seal", alert: "seal-broken")
-    let told = try await repair.reset(".store", to: .anew, at: second.clock.now())
-    #expect(told.contains("the store is the new one"))
-    await repair.close()
-    #expect(await eventually { second.log.events("store_believed").count == 1 })
-    #expect(await eventually { second.log.events("leading").count == 1 })
-    second.observer.show(.accepted(pin(1)), at: Self.host)
-    await second.service.probe(Self.host)
-    #expect(try Self.denied(second) == [pin(9).base64])
-    #expect(try await second.pins(in: Self.file)[Self.host]?.contains(pin(1)) == true)
     #expect(try await second.get("/readyz").status == 200)
     await second.service.stop()
     await stage.end()

@@ -163,6 +163,7 @@ import Testing
   func denyAll() throws {
     var state = Self.settled()
     for byte in UInt8(1)...2 {
+      state.publish(Self.endpoints)
       _ = try state.deny(pin(byte), configured: Self.endpoints, force: true, Self.request)
     }
     let content = DocumentContent(state, endpoints: Self.endpoints)

@@ -55,4 +55,17 @@ import Testing
       endpointKeys.enter(.accepted(pin(3)), at: 10, rule: Self.rule)
         == [.waiting(pin(3), probes: 1, needed: 3)])
   }
+
+  @Test("says nothing of a CA: alone on the list, another key waits for a person")
+  func vouchesForNoCA() {
+    var bench = LedgerBench()
+    bench.endpointKeys.stage(pin(2), Self.staging)
+    bench.see([(LedgerBench.here, "", .key(3))], 5)
+    #expect(bench.keys == [2])
+    #expect(bench.events.contains(.held(pin(3), [.newIssuer])))
+    // Once it is seen, its CA is known.
+    bench.see([(LedgerBench.here, "", .key(2))])
+    bench.see([(LedgerBench.here, "", .key(3))])
+    #expect(bench.keys == [2, 3])
+  }
 }

@@ -31,6 +31,7 @@ export const alertKinds = {
   unreachable: ["bad", "Not reachable"],
   "other-signing-key": ["bad", "Another signing key"],
   "seal-broken": ["bad", "Broken seal"],
+  "store-lost": ["bad", "Store lost"],
   signing: ["bad", "Cannot sign"],
   storing: ["bad", "Cannot store"],
   clock: ["bad", "Clock not believed"],

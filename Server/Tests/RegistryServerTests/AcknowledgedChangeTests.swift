@@ -1,0 +1,127 @@
+import SslPinningPlatform
+import SslPinningRules
+import Testing
+
+@testable import RegistryCore
+@testable import RegistryServer
+@testable import RegistryStores
+
+@Suite("A change that is acknowledged") struct AcknowledgedChangeTests {
+  private static let now: Int64 = 1_780_000_000
+  private static let file = "all.json"
+
+  /// A server whose two endpoints show the keys 1 and 2.
+  private struct Server {
+    let published = PublishedDocuments(files: [AcknowledgedChangeTests.file])
+    let coordinator: DocumentCoordinator
+
+    init(_ store: TroubledStore, confirmations: Int = 1) async throws {
+      let keys = ["a", "b"].map { "{fqdn: \($0).test, domainName: \($0).test, file: all.json}" }
+      let document = try #require(
+        try configuration("keys: [\(keys.joined(separator: ","))]").documents.first)
+      coordinator = DocumentCoordinator(
+        CoordinatorSettings(document, tls: TLSConfiguration(confirmations: confirmations)),
+        services: CoordinatorServices(
+          signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
+          published: published, health: ServiceHealth(), log: .silent))
+      try await coordinator.open()
+    }
+
+    var pins: Set<SPKIPin> {
+      Set(published.content(AcknowledgedChangeTests.file)?.entries.map(\.pin) ?? [])
+    }
+
+    func probe(_ endpoint: Int = 0, shows key: UInt8) async {
+      _ = await coordinator.enter(
+        .accepted(pin(key)), of: coordinator.endpoints[endpoint],
+        at: AcknowledgedChangeTests.now + 20)
+    }
+
+    func change(
+      _ body:
+        @escaping @Sendable (inout DocumentState, [WatchedEndpoint], DocumentState.Request)
+        throws(AdministrationError) -> [HistoryEntry]
+    ) async throws(AdministrationError) {
+      let request = DocumentState.Request(
+        who: "ada", at: AcknowledgedChangeTests.now + 10, why: "because")
+      _ = try await coordinator.perform(at: request.at) {
+        state, configured throws(AdministrationError) in
+        try body(&state, configured, request)
+      }
+    }
+
+    func deny(_ key: UInt8) async throws(AdministrationError) {
+      try await change { state, configured, request throws(AdministrationError) in
+        try state.deny(pin(key), configured: configured, force: true, request)
+      }
+    }
+  }
+
+  private let store = TroubledStore()
+
+  /// A server that has published the keys.
+  private func started(confirmations: Int = 1) async throws -> Server {
+    let server = try await Server(store, confirmations: confirmations)
+    for endpoint in 0..<2 { await server.probe(endpoint, shows: UInt8(endpoint) + 1) }
+    try #require(server.pins == [pin(1), pin(2)])
+    return server
+  }
+
+  @Test("holds if there was nothing to change, and the answer to the change before was lost")
+  func unanswered() async throws {
+    let server = try await started()
+    try await server.deny(1)
+    await store.get(into: .answersLost)
+    await #expect(throws: AdministrationError.self) {
+      try await server.change { state, _, request throws(AdministrationError) in
+        try state.allow(pin(1), request)
+      }
+    }
+    await store.get(into: .none)
+    try await server.deny(1)
+    await server.coordinator.upkeep(at: Self.now + 60)
+    #expect(server.pins == [pin(2)])
+    let record = try #require(try await store.record(named: Self.file))
+    #expect(try DocumentState(decoding: record.bytes, file: Self.file).deniedPins == [pin(1)])
+  }
+
+  @Test("is in the store if another document was the first to know")
+  func knownBefore() async throws {
+    let server = try await started()
+    await store.fail(true)
+    server.coordinator.services.denials.withLock { shared in
+      var other = DocumentState()
+      other.denied = [.init(pin: pin(1), at: Self.now, by: "ada", why: "")]
+      shared.enter(other)
+    }
+    await server.coordinator.shareDenials(at: Self.now)
+    await #expect(throws: AdministrationError.self) { try await server.deny(1) }
+    await store.fail(false)
+    try await server.deny(1)
+    #expect(server.pins == [pin(2)])
+  }
+
+  @Test("is published before every endpoint was probed, if the store lost the document meanwhile")
+  func lostMeanwhile() async throws {
+    _ = try await started()
+    let server = try await Server(store)
+    #expect(server.published.document(Self.file) != nil)
+    await store.lose(to: nil, named: Self.file)
+    await server.coordinator.upkeep(at: Self.now + 9)
+    try await server.deny(1)
+    #expect(server.pins == [pin(2)])
+  }
+
+  @Test("takes no probe away from a key that waits for more")
+  func waiting() async throws {
+    let server = try await started(confirmations: 3)
+    for note in ["one", "two"] {
+      await server.probe(shows: 3)
+      try await server.change { state, _, request in
+        [HistoryEntry(time: request.at, event: note, who: "ada")]
+      }
+    }
+    await server.probe(shows: 3)
+    #expect(server.pins == [pin(1), pin(2), pin(3)])
+  }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import SslPinningRules
+import TestSupport
+import Testing
+
+@testable import RegistryCore
+@testable import RegistryServer
+@testable import RegistryStores
+
+/// A server that starts on a store that has nothing left.
+@Suite("A service whose store is lost", .timeLimit(.minutes(3))) struct LostStoreTests {
+  private static let file = ReplayedStoreTests.file
+  private static let host = ReplayedStoreTests.host
+  private static let more = "publish: {dir: 'DIR/public'}"
+
+  @Test("goes on by itself from its copies, with what they deny and list, and tells")
+  func goesOn() async throws {
+    let stage = try await ReplayedStoreTests.Stage(more: Self.more)
+    let administered = AdministeredService(scripted: stage.server)
+    stage.server.observer.show(.accepted(pin(5)), at: "added.test")
+    _ = try await administered.call(
+      "POST", "/documents/\(Self.file)/endpoints", #"{"fqdn": "added.test"}"#)
+    await stage.server.service.probe("added.test")
+    try await stage.deny(pin(9))
+    await stage.server.service.stop()
+    let before = try #require(stage.server.service.currentDocument(Self.file))
+    let older = try await stage.record()
+    for name in [Self.file, ".store"] { try stage.delete(name) }
+    // At once, before any probe.
+    let second = try ScriptedService(storage: stage.yaml, more: Self.more, sharing: stage.server)
+    try await second.start()
+    let after = try #require(second.service.currentDocument(Self.file))
+    #expect(try #require(after.number) >= #require(before.number))
+    #expect(try ReplayedStoreTests.denied(second) == [pin(9).base64])
+    let pins = try await second.pins(in: Self.file)
+    #expect(pins[Self.host] == [pin(1)] && pins["added.test"] == [pin(5)])
+    #expect(second.log.events("store_lost").count == 1)
+    #expect(second.log.events("leading").count == 1)
+    let kinds = try await second.alerts()
+    #expect(kinds.contains("store-lost"))
+    // A rotation that nobody announced waits for nobody.
+    for key in [1, 3] as [UInt8] {
+      second.observer.show(LedgerBench.probe([(LedgerBench.here, "", .key(key))]), at: Self.host)
+      await second.service.probe(Self.host)
+    }
+    #expect(try await second.pins(in: Self.file)[Self.host] == [pin(1), pin(3)])
+    // What was in it before is older, whatever its version.
+    try stage.put(older)
+    #expect(await eventually { second.log.events("store_went_back").count == 1 })
+    await second.service.probe(Self.host)
+    #expect(try await second.pins(in: Self.file)[Self.host] == [pin(1), pin(3)])
+    await second.service.stop()
+    await stage.end()
+  }
+
+  /// Why a store is not begun again.
+  enum Lack: String, CaseIterable, Sendable { case noCopy, olderCopy, editedCopy, recordLeft }
+
+  @Test(
+    "waits for a person if a copy cannot stand in for it, or a record is left",
+    arguments: Lack.allCases)
+  func waits(_ lack: Lack) async throws {
+    let stage = try await ReplayedStoreTests.Stage(more: Self.more)
+    let path = "public/\(Self.file)"
+    try await stage.deny(pin(8))
+    let copy = stage.server.directory.file(path)
+    let older = try String(contentsOf: copy, encoding: .utf8)
+    try await stage.deny(pin(9))
+    await stage.server.service.stop()
+    let last = try String(contentsOf: copy, encoding: .utf8)
+    #expect(last != older)
+    switch lack {
+    case .noCopy: try FileManager.default.removeItem(at: copy)
+    case .olderCopy: try stage.server.directory.write(older, to: path)
+    case .editedCopy:
+      try stage.server.directory.write(
+        last.replacing(pin(9).base64, with: pin(7).base64), to: path)
+    case .recordLeft: break
+    }
+    for name in [Self.file, ".store"] where lack != .recordLeft || name == ".store" {
+      try stage.delete(name)
+    }
+    let second = try await stage.next(pin(3), isLeading: false, more: Self.more)
+    #expect(try await second.get("/readyz").status == 503)
+    #expect(try await second.alerts().contains("seal-broken"))
+    #expect(second.log.events("store_lost").isEmpty)
+    #expect(try await stage.base.record(named: ".store") == nil)
+    if lack == .olderCopy {
+      let repair = try StoreRepair(second.configuration)
+      let told = try await repair.reset(".store", to: .anew, at: second.clock.now())
+      #expect(told.contains("the store is the new one"))
+      await repair.close()
+      #expect(await eventually { second.log.events("store_believed").count == 1 })
+      #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
+    }
+    await second.service.stop()
+    await stage.end()
+  }
+
+  @Test("is followed by servers that know it: it is the same store, and newer")
+  func others() async throws {
+    let directory = try TemporaryDirectory()
+    let base = TroubledStore()
+    func start(in folder: String) async throws -> SealedStore {
+      let store = SealedStore(
+        base, keys: try SealedStoreTests.keys(),
+        mark: SealMark(directory: directory.path(folder)))
+      _ = try await store.open(documents: ["a.json"])
+      return store
+    }
+    let running = try await start(in: "one")
+    _ = try await running.replace("a.json", version: 0, with: [1])
+    _ = try await start(in: "other").record(named: "a.json")
+    for name in ["a.json", ".store"] { await base.lose(to: nil, named: name) }
+    let next = SealedStore(
+      base, keys: try SealedStoreTests.keys(), mark: SealMark(directory: directory.path("other")))
+    _ = try await next.open(documents: ["a.json"])
+    let seen = try #require(try await next.lost(["a.json"]))
+    #expect(seen.records == ["a.json"])
+    let age = try #require(try await next.beginAgain(seen, at: 1_780_000_000))
+    #expect(age.returns == 1_780_000_000)
+    #expect(try await next.record(named: "a.json") == nil)
+    #expect(try await next.lost(["a.json"]) == nil)
+    #expect(try await running.check() == false)
+    #expect(running.id == next.id)
+    _ = try await next.replace("a.json", version: 0, with: [2])
+    #expect(try await running.record(named: "a.json")?.bytes == [2])
+    #expect(try await start(in: "one").record(named: "a.json")?.bytes == [2])
+  }
+}
