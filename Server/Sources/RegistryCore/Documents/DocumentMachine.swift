@@ -143,10 +143,8 @@ extension DocumentMachine {
     var entered = EnteredProbe(
       isWaiting: endpointKeys.isWaiting, isDoubtful: endpointKeys.isDoubtful)
     let isChanged = events.contains(where: \.isChange)
-    let held = endpointKeys.held
-    if !hasFailed,
-      isChanged || !ObservedKey.all(in: probe).contains(where: { held[$0.pin] != nil })
-    {
+    let showsHeld = ObservedKey.all(in: probe).contains { endpointKeys.held[$0.pin] != nil }
+    if !hasFailed, isChanged || !showsHeld {
       entered.concernsOthers = gauge.note(
         "\(file) \(id)", of: group, isChanged: isChanged, at: now)
     }
@@ -245,7 +243,8 @@ extension DocumentMachine {
     }
   }
 
-  /// Unites a newer record with what is known here, and publishes its document if this server's key signed it.
+  /// Unites a newer record with what is known here. Its document is published if this server's key signed it and it
+  /// lacks no denial that is known here: nobody is to see that end.
   private mutating func takeOver(
     _ read: DocumentRecord, _ told: [HistoryEntry]
   ) -> [DocumentEffect] {
@@ -256,7 +255,8 @@ extension DocumentMachine {
     if (state.denied, state.allowed) != (theirs.denied, theirs.allowed) { owe(.restoring) }
     followEndpoints()
     mustSign = true
-    guard let document = read.document,
+    let hasDenials = state.deniedPins.isSubset(of: theirs.deniedPins)
+    guard let document = read.document, hasDenials || published == nil,
       published.map(document.isNewer) ?? true || published?.bytes == document.bytes
     else { return [] }
     let content = settings.content(of: state)

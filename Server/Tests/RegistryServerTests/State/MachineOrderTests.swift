@@ -9,7 +9,8 @@ import Testing
 ///
 /// - Nothing acknowledged is lost: what people staged and denied is in the last record, and told once.
 /// - Nothing denied returns: once a server acknowledged a denial, every document that it publishes has it.
-/// - Numbers never go back at one server, no number has two documents, and what is published was stored first.
+/// - Numbers never go back at one server, no number has two documents (unless the store goes back while something is
+///   written), and what is published was stored first.
 /// - In the end both servers publish what is stored.
 ///
 /// `MACHINE_SEQUENCES` says how many sequences are run, and `MACHINE_SEED` which is the first.
@@ -38,7 +39,7 @@ struct MachineOrderTests {
     var faults: [String] = []
   }
 
-  private enum Command {
+  private enum Command: Equatable {
     case stage(SPKIPin, why: String)
     case deny(SPKIPin)
     case allow(SPKIPin)
@@ -54,6 +55,8 @@ struct MachineOrderTests {
     /// Commands under way, by their numbers, and the server that was asked.
     var commands: [Int: (server: Int, command: Command)] = [:]
     var count = 0
+    /// Denials that overlap with the end of one: either may come last.
+    var unsure: Set<Int> = []
 
     init(_ seed: UInt64) {
       random = SeededRandom(seed)
@@ -93,7 +96,8 @@ struct MachineOrderTests {
         book.faults.append("\(number) after \(last)")
       }
       book.last[index] = number
-      if let known = book.documents[number], known != document.bytes {
+      // A write under way may name the version that an older record has again.
+      if fate != .goesBack, let known = book.documents[number], known != document.bytes {
         book.faults.append("two documents of the number \(number)")
       }
       book.documents[number] = document.bytes
@@ -118,7 +122,7 @@ struct MachineOrderTests {
         guard case .success(let entries) = answer, !entries.isEmpty else { continue }
         switch asked.command {
         case .stage(let pin, let why): book.staged[pin] = why
-        case .deny(let pin) where book.allowing[pin, default: 0] == 0:
+        case .deny(let pin) where !unsure.contains(number):
           book.denied.insert(pin)
           book.deniedBy[pin, default: []].insert(asked.server)
         case .deny, .allow: break
@@ -140,10 +144,14 @@ struct MachineOrderTests {
         }
       case 2...4:
         commands[count] = (index, .deny(known))
+        if book.allowing[known, default: 0] > 0 { unsure.insert(count) }
         servers[index].ask(count) { state, configured throws(AdministrationError) in
           try state.deny(known, configured: configured, force: true, request)
         }
       default:
+        for (number, asked) in commands {
+          if case .deny(known) = asked.command { unsure.insert(number) }
+        }
         commands[count] = (index, .allow(known))
         book.allowing[known, default: 0] += 1
         book.denied.remove(known)
@@ -207,7 +215,7 @@ struct MachineOrderTests {
     world.rest()
     world.servers[1].probe(.accepted(pin(1)), at: world.now)
     world.calm()
-    let events = Int.random(in: 6...18, using: &world.random)
+    let events = Int.random(in: 4...12, using: &world.random)
     for event in 0..<events {
       if world.fate == .restored, event == events / 2 {
         world.calm()

@@ -84,7 +84,7 @@ final class MachineBench {
         "keys": .array(content.entries.map { $0.json(expires: time + 90 * 86_400) })
       ]),
       "statement": .object([
-        "epoch": 0, "version": .integer(version),
+        "epoch": .integer(0), "version": .integer(version),
         "denied": .array(content.denied.map { .string($0.base64) }),
         "removed": .array(content.removed.map { .string($0.description) }),
       ]),
