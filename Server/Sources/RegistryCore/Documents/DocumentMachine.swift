@@ -392,10 +392,7 @@ extension DocumentMachine {
     // What comes in from now on is owed again.
     (attempt.debt, debt) = (debt, .nothing)
     self.attempt = attempt
-    return [
-      .sign(
-        DocumentDraft(state: attempt.state, entries: attempt.entries, signing: attempt.signing))
-    ]
+    return [.sign(attempt.draft)]
   }
 
 

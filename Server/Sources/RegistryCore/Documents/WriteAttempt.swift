@@ -89,6 +89,9 @@ struct WriteAttempt {
   var ending: [ServerAlert.Kind] = []
   /// What it settles once it is made.
   var debt = DocumentDebt.nothing
+
+  /// What is to be signed.
+  var draft: DocumentDraft { DocumentDraft(state: state, entries: entries, signing: signing) }
 }
 
 extension DocumentSettings {
