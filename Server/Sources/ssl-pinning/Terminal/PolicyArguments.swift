@@ -38,15 +38,17 @@ enum PolicyArguments {
   /// The policies in files.
   static func files(_ invocation: Invocation) throws(CommandFailure) -> [NamedPolicy] {
     var policies: [NamedPolicy] = []
-    for path in invocation.arguments {
-      let bytes = try InputFile.read(path, limit: PinPolicy.maximumBytes)
-      let name = InputFile.name(of: path)
-      do throws(PolicyFormatError) {
-        let policy = try PinPolicy(reading: bytes, as: invocation[from])
-        policies.append(NamedPolicy(place: name, policy: policy))
-      } catch { throw .no("\(name): \(error)") }
-    }
+    for path in invocation.arguments { policies.append(try file(path, invocation)) }
     return policies
+  }
+
+  /// The policy in a file.
+  static func file(_ path: String, _ invocation: Invocation) throws(CommandFailure) -> NamedPolicy {
+    let bytes = try InputFile.read(path, limit: PinPolicy.maximumBytes)
+    let name = InputFile.name(of: path)
+    do throws(PolicyFormatError) {
+      return NamedPolicy(place: name, policy: try PinPolicy(reading: bytes, as: invocation[from]))
+    } catch { throw .no("\(name): \(error)") }
   }
 
   /// The registry of `--registry`, believed as an app that starts for the first time believes it.
