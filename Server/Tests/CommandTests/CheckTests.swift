@@ -230,7 +230,7 @@ struct CheckTests {
     #expect(code == 1)
     // The next key: one that is listed, one that is not.
     let other = try PrivateKey.generate(.p256)
-    let key = try directory.write(try other.publicKeyPEM, to: "next.pem").path(percentEncoded: false)
+    let key = try directory.write(other.publicKeyPEM, to: "next.pem").path(percentEncoded: false)
     #expect(try await rules([rsa, ecdsa], "--backup", key) == (["backup-refused"], 1))
     let told = try await Tool.run("pin", key)
     let pin = try #require(told.stdout.split(separator: " ").first.map(String.init))
@@ -346,7 +346,7 @@ struct PolicyCommandTests {
     #expect(signed.exitCode == 0)
     let back = try await Tool.run(
       "export", "--to", "android", "--registry", path("app.json"), "--key",
-      StrictBase64.encode(try key.publicKeyDER))
+      StrictBase64.encode(key.publicKeyDER))
     #expect(back.exitCode == 0)
     let read = try PinPolicy(reading: Array(back.stdout.utf8))
     let entry = try #require(read.entry(for: try HostName("x.y.a.example")))
