@@ -101,9 +101,11 @@ var targets: [Target] = [
     library("CPostgreSQL", pkgConfig: "libpq", apt: "libpq-dev"),
     library("CHiredis", pkgConfig: "hiredis", apt: "libhiredis-dev"),
     library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+    library("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
     library("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
 
     server("TLSTools", sdk + ["CSslPinningOpenSSL", "CSslPinningShims"]),
+    server("PolicyFormats", sdk),
     server("HTTPServing", sdk + ["TLSTools", "CMicroHTTPD"]),
     server("RegistryCore", ["CanonicalJSON", "SslPinningRules"]),
     server(
@@ -117,7 +119,10 @@ var targets: [Target] = [
       resources: [.embedInCode("WebConsole/Files")]),
     program(
       "ssl-pinning", in: "Server/Sources",
-      sdk + ["SslPinning", "TLSTools", "RegistryCore", "RegistryStores", "RegistryServer"]),
+      sdk + [
+        "SslPinning", "TLSTools", "PolicyFormats", "RegistryCore", "RegistryStores", "RegistryServer",
+        "CPSL",
+      ]),
 
     // What is never installed: servers, middlemen and the attacker on loopback.
     server("FaultLab", in: "Lab", sdk + ["TLSTools", "CSslPinningOpenSSL"]),
@@ -146,6 +151,7 @@ var targets: [Target] = [
     tests(
       "SslPinningTests", in: "Tests",
       sdk + ["SslPinning", "SslPinningTesting", "TLSTools", "FaultLab"]),
+    tests("PolicyFormatsTests", in: "Server/Tests", sdk + ["PolicyFormats"]),
     tests("TLSToolsTests", in: "Server/Tests", sdk + ["TLSTools", "FaultLab"]),
     tests(
       "RegistryServerTests", in: "Server/Tests",
@@ -154,7 +160,9 @@ var targets: [Target] = [
       ]),
     tests(
       "CommandTests", in: "Server/Tests",
-      sdk + ["TLSTools", "RegistryCore", "RegistryStores", "FaultLab", "ssl-pinning"]),
+      sdk + [
+        "TLSTools", "PolicyFormats", "RegistryCore", "RegistryStores", "FaultLab", "ssl-pinning",
+      ]),
     tests(
       "LabTests", in: "Server/Tests",
       ["RegistryCore", "RegistryServer", "SslPinning", "TLSTools", "FaultLab", "ssl-pinning-lab"]),

@@ -22,6 +22,7 @@ RULES = {
     "SslPinningTesting": SDK | {"SslPinning"} | FOUNDATION,
     "TLSTools": SDK | {"CSslPinningOpenSSL", "CSslPinningShims"} | THREADS | FOUNDATION,
     "HTTPServing": SDK | {"TLSTools", "CMicroHTTPD"} | THREADS | FOUNDATION,
+    "PolicyFormats": SDK | FOUNDATION | {"FoundationXML"},
     "RegistryCore": {"CanonicalJSON", "SslPinningRules"},
     "RegistryStores": SDK | {
         "TLSTools", "RegistryCore", "CSQLite", "CPostgreSQL", "CHiredis"} | THREADS | FOUNDATION,
@@ -29,7 +30,8 @@ RULES = {
         "TLSTools", "HTTPServing", "RegistryCore", "RegistryStores", "CYAML", "CZlib",
     } | THREADS | FOUNDATION,
     "ssl-pinning": SDK | {
-        "SslPinning", "TLSTools", "RegistryCore", "RegistryStores", "RegistryServer"} | THREADS | FOUNDATION,
+        "SslPinning", "TLSTools", "PolicyFormats", "RegistryCore", "RegistryStores", "RegistryServer", "CPSL",
+    } | THREADS | FOUNDATION,
     "FaultLab": SDK | {"TLSTools", "CSslPinningOpenSSL"} | THREADS | FOUNDATION,
     "ssl-pinning-lab": SDK | {
         "SslPinning", "TLSTools", "HTTPServing", "RegistryCore", "RegistryStores", "RegistryServer",
@@ -43,7 +45,7 @@ ALONE = {"Sources/SslPinning/ClientChallenges.swift": {"Security"}}
 # Tests start the real components, so they may import every target, but no system
 # library (CSslPinningOpenSSL excepted: certificates no tool would make) and no other test library.
 TESTS = {
-    "SslPinning", "SslPinningTesting", "TLSTools", "HTTPServing", "RegistryCore", "RegistryStores",
+    "SslPinning", "SslPinningTesting", "TLSTools", "PolicyFormats", "HTTPServing", "RegistryCore", "RegistryStores",
     "RegistryServer", "FaultLab", "ssl_pinning",
     "ssl_pinning_lab", "TestSupport", "Testing", "CSslPinningOpenSSL", "CSslPinningShims",
 } | SDK | THREADS | FOUNDATION

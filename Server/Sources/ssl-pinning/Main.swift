@@ -50,6 +50,7 @@ extension Command {
       Get.command,
       PinCommand.command,
       Verify.command, Sign.command,
+      CheckCommand.command, ExplainCommand.command, ExportCommand.command, ImportCommand.command,
       KeysGenerate.command, KeysRotate.command, KeysSignSet.command, StoreCommands.adopt,
       StoreCommands.reset, Canonicalize.command,
     ]

@@ -53,7 +53,7 @@ public struct PolicyEntry: Hashable, Sendable {
 
   /// The combined requirements of two entries for the same host: pins united per role, and the stricter of
   /// two settings.
-  func united(with other: PolicyEntry) -> PolicyEntry {
+  package func united(with other: PolicyEntry) -> PolicyEntry {
     var both = self
     both.leaf.formUnion(other.leaf)
     both.ca.formUnion(other.ca)
@@ -74,7 +74,7 @@ public struct PolicyEntry: Hashable, Sendable {
   }
 
   /// Whether hosts of this entry must match something in this role.
-  func demands(_ role: PinEvaluation.PinRole) -> Bool {
+  package func demands(_ role: PinEvaluation.PinRole) -> Bool {
     if required.contains(role) { return true }
     return switch role {
     case .leaf: !leaf.isEmpty

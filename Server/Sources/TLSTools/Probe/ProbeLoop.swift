@@ -131,7 +131,8 @@ final class ProbeEvents: Sendable {
 final class ProbeClient: TLSContext, Sendable {
   let context: OpenSSLObject
 
-  init() throws(CertificateError) {
+  /// - Parameter kind: the kind of key that servers must show; `nil` for whatever they choose.
+  init(showing kind: CertificateKeyKind? = nil) throws(CertificateError) {
     OpenSSLErrors.clear()
     // Without that context OpenSSL uses its default one, which works the same but slower.
     guard let pointer = SSL_CTX_new_ex(pp_tls_library(), nil, TLS_client_method()) else {
@@ -147,6 +148,12 @@ final class ProbeClient: TLSContext, Sendable {
     // Otherwise OpenSSL would also verify, against an empty store and for nothing.
     SSL_CTX_set_cert_verify_callback(pointer, letThrough, nil)
     SSL_CTX_set_client_cert_cb(pointer, noteDemand)
+    // A server picks the key that can sign what the client takes (RFC 8446 section 4.2.3).
+    guard let kind else { return }
+    var names = Array(kind.signatureAlgorithms.utf8CString)
+    guard SSL_CTX_ctrl(pointer, SSL_CTRL_SET_SIGALGS_LIST, 0, &names) == 1 else {
+      throw .openSSL(operation: "choosing signatures", reason: OpenSSLErrors.drain())
+    }
   }
 }
 

@@ -45,6 +45,24 @@ public struct ProbeTarget: Sendable, Hashable, CustomStringConvertible {
   public var description: String { Endpoint(address: host, port: port).description }
 }
 
+/// The kinds of key that a server may have beside each other.
+public enum CertificateKeyKind: String, Sendable, Hashable, CaseIterable {
+  /// P-256, P-384 or P-521.
+  case ecdsa = "ECDSA"
+  /// Signed by PKCS #1 v1.5 or PSS.
+  case rsa = "RSA"
+
+  /// OpenSSL's list of what such keys sign.
+  var signatureAlgorithms: String {
+    switch self {
+    case .ecdsa: "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512:ECDSA+SHA1"
+    case .rsa:
+      "rsa_pss_rsae_sha256:rsa_pss_rsae_sha384:rsa_pss_rsae_sha512:rsa_pss_pss_sha256:rsa_pss_pss_sha384"
+        + ":rsa_pss_pss_sha512:RSA+SHA256:RSA+SHA384:RSA+SHA512:RSA+SHA1"
+    }
+  }
+}
+
 /// From where a server is probed.
 package enum ProbeRoute: Sendable, Hashable {
   /// From this machine, at every address of the server.

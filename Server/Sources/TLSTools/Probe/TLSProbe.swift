@@ -18,16 +18,22 @@ public final class TLSProbe: Sendable {
 
   /// Starts the probe's thread, which ends with the last reference.
   ///
-  /// - Parameter anchors: validate chains unless a probe has its own; nil takes the system's trust store
-  ///   as it is now.
+  /// - Parameters:
+  ///   - anchors: validate chains unless a probe has its own; nil takes the system's trust store
+  ///     as it is now.
+  ///   - kind: the kind of key that servers must show; `nil` for whatever they choose. A server without such a key
+  ///     ends the handshake.
   /// - Throws: `local`.
-  public convenience init(anchors: ChainValidator? = nil) throws(ProbeError) {
-    try self.init(anchors: anchors, resolver: NameResolver())
+  public convenience init(
+    anchors: ChainValidator? = nil, showing kind: CertificateKeyKind? = nil
+  ) throws(ProbeError) {
+    try self.init(anchors: anchors, resolver: NameResolver(), showing: kind)
   }
 
   /// As above, with another resolver and number of threads; tests pass resolvers that fail or hang.
   package init(
-    anchors: ChainValidator?, resolver: NameResolver, threads: Int = 1
+    anchors: ChainValidator?, resolver: NameResolver, threads: Int = 1,
+    showing kind: CertificateKeyKind? = nil
   ) throws(ProbeError) {
     do throws(CertificateError) {
       self.anchors = if let anchors { anchors } else { try .system() }
@@ -35,7 +41,7 @@ public final class TLSProbe: Sendable {
     var loops: [ProbeLoop] = []
     do throws(ProbeError) {
       let proxies = ProxyDirectory(resolver: resolver)
-      for _ in 0..<max(1, threads) { loops.append(try Self.loop(resolver, proxies)) }
+      for _ in 0..<max(1, threads) { loops.append(try Self.loop(resolver, proxies, kind)) }
     } catch {
       for loop in loops { loop.send(.stop) }
       throw error
@@ -120,10 +126,10 @@ public final class TLSProbe: Sendable {
   }
 
   private static func loop(
-    _ resolver: NameResolver, _ proxies: ProxyDirectory
+    _ resolver: NameResolver, _ proxies: ProxyDirectory, _ kind: CertificateKeyKind?
   ) throws(ProbeError) -> ProbeLoop {
     let client: ProbeClient
-    do throws(CertificateError) { client = try ProbeClient() } catch {
+    do throws(CertificateError) { client = try ProbeClient(showing: kind) } catch {
       throw .local(reason: error.description)
     }
     do throws(SocketError) {

@@ -173,7 +173,7 @@ struct ArgumentParser: Sendable {
       switch wanted.count {
       case .none: 0
       case .optional, .one: 1
-      case .some: Int.max
+      case .some, .any: Int.max
       }
     if arguments.count > most, let extra = arguments.dropFirst(most).first {
       throw .unexpectedArgument(extra)
@@ -189,7 +189,7 @@ struct ArgumentParser: Sendable {
 struct Argument: Sendable {
   /// How many of it.
   enum Count: Sendable {
-    case none, optional, one, some
+    case none, optional, one, some, any
   }
 
   /// What stands for it in the help.
@@ -208,6 +208,7 @@ struct Argument: Sendable {
     case .optional: "[\(placeholder)]"
     case .one: placeholder
     case .some: "\(placeholder)…"
+    case .any: "[\(placeholder)…]"
     }
   }
 }

@@ -20,7 +20,22 @@ enum OutputFile {
 
   /// Writes one line of JSON to where the user wants it.
   static func write(_ json: JSONValue, _ invocation: Invocation) throws(CommandFailure) {
-    guard let name = invocation[flag] else { return try Terminal.write(json) }
+    let bytes = json.canonicalBytes + [UInt8(ascii: "\n")]
+    guard let document = json.objectValue, document["payload"] != nil,
+      let target = try target(invocation)
+    else { return try write(bytes, invocation) }
+    try ServedFiles.replace(places(of: target.description), with: document, bytes, called: target.description)
+  }
+
+  /// Writes a text to where the user wants it.
+  static func write(_ bytes: [UInt8], _ invocation: Invocation) throws(CommandFailure) {
+    guard let target = try target(invocation) else { return try Terminal.write(bytes) }
+    try replace(target.path, with: bytes, called: target.description)
+  }
+
+  /// The file to be written: one that may be replaced.
+  private static func target(_ invocation: Invocation) throws(CommandFailure) -> Target? {
+    guard let name = invocation[flag] else { return nil }
     // The file that a link leads to is replaced, not the link.
     let target = Target(description: name, path: resolved(name))
     var status = stat()
@@ -29,11 +44,7 @@ enum OutputFile {
         "cannot write \(target): it is no file; hint: without --out it goes to standard output")
     }
     try refusePrivateKey(target)
-    let bytes = json.canonicalBytes + [UInt8(ascii: "\n")]
-    guard let document = json.objectValue, document["payload"] != nil else {
-      return try replace(target.path, with: bytes, called: name)
-    }
-    try ServedFiles.replace(places(of: name), with: document, bytes, called: name)
+    return target
   }
 
   /// Keeps other commands away from the file until the process ends. Two that read the same document would both sign

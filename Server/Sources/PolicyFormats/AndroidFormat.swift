@@ -1,0 +1,170 @@
+import Foundation
+import FoundationXML
+import SslPinningRules
+
+/// Reads and writes Android's `network_security_config.xml`.
+///
+/// - A pin matches any certificate of the validated path. Subdomains are of any depth, the domain included.
+/// - The longest domain that matches decides alone. An entry inside another one takes its pins if it has none.
+/// - `expiration` is a date (UTC) from which the hosts are no longer pinned.
+///
+/// Source: Android's guide to the network security configuration, "Certificate pinning" and "Configuration
+/// inheritance".
+enum AndroidReader {
+  static func policy(of bytes: [UInt8]) throws(PolicyFormatError) -> PinPolicy {
+    let reader = AndroidDocument()
+    let parser = XMLParser(data: Data(bytes))
+    parser.delegate = reader
+    // Entities from elsewhere have no place in a policy; the parser fetches none by itself.
+    parser.shouldResolveExternalEntities = false
+    guard parser.parse(), let root = reader.root else {
+      let reason = parser.parserError.map { ($0 as NSError).code }
+      throw .malformed(
+        .android, reason: "line \(parser.lineNumber), error \(reason ?? 0) of the XML parser")
+    }
+    guard root.name == "network-security-config" else {
+      throw .noPins(.android, wanted: "network-security-config")
+    }
+    var rules: [HostRule] = []
+    var remarks: [PolicyRemark] = []
+    for config in root.children(named: "domain-config") {
+      read(config, inherited: nil, &rules, &remarks)
+    }
+    return PinPolicy(format: .android, rules: rules, overlap: .mostSpecific, remarks: remarks)
+  }
+
+  private static func read(
+    _ config: AndroidDocument.Element, inherited: AndroidDocument.Element?,
+    _ rules: inout [HostRule], _ remarks: inout [PolicyRemark]
+  ) {
+    let pinSet = config.children(named: "pin-set").first ?? inherited
+    let names = config.children(named: "domain").map(\.text)
+    let (pins, end) = pins(of: pinSet, for: names.first ?? "", &remarks)
+    for domain in config.children(named: "domain") {
+      let host: HostName
+      do throws(HostNameError) { host = try HostName(domain.text) } catch {
+        remarks.append(.init(.unpinned, domain.text.shown, "is not pinned: \(error)"))
+        continue
+      }
+      let pattern: HostPattern =
+        switch host {
+        case .name(let name) where domain.attributes["includeSubdomains"] == "true": .anyDepth(name)
+        default: .exact(host)
+        }
+      // Without pins it takes its hosts out of a wider entry.
+      rules.append(
+        HostRule(
+          PolicyEntry(
+            pattern, leaf: PinSet(pins), ca: PinSet(pins), required: [.leaf, .ca], match: .any),
+          unpinnedFrom: end, isExempt: pinSet == nil || pins.isEmpty))
+    }
+    for inner in config.children(named: "domain-config") {
+      read(inner, inherited: pinSet, &rules, &remarks)
+    }
+  }
+
+  private static func pins(
+    of set: AndroidDocument.Element?, for name: String, _ remarks: inout [PolicyRemark]
+  ) -> ([Pin], Int64?) {
+    guard let set else { return ([], nil) }
+    var pins: [Pin] = []
+    for pin in set.children(named: "pin") {
+      guard pin.attributes["digest"] == "SHA-256" else {
+        remarks.append(.init(.unclear, name.shown, "a pin whose digest is not SHA-256: Android refuses the whole file"))
+        continue
+      }
+      do throws(PinSyntaxError) { pins.append(Pin(try SPKIPin(base64: pin.text))) } catch {
+        remarks.append(.init(.unclear, name.shown, "a pin never matches: \(error)"))
+      }
+    }
+    if Set(pins).count < pins.count { remarks.append(.init(.duplicate, name.shown, "has the same pin twice")) }
+    guard let text = set.attributes["expiration"] else { return (pins, nil) }
+    guard let end = RFC3339.unixSeconds("\(text)T00:00:00Z") else {
+      remarks.append(.init(.unclear, name.shown, "expiration is no date of the form 2030-01-31"))
+      return (pins, nil)
+    }
+    return (pins, end)
+  }
+}
+
+extension String {
+  /// As much as a message needs, on one line.
+  var shown: String {
+    let text = unicodeScalars.prefix(80).map { $0.escaped(asASCII: true) }.joined()
+    return unicodeScalars.count > 80 ? text + "…" : text
+  }
+}
+
+/// The elements of an XML document, as a tree that is bounded in depth.
+private final class AndroidDocument: NSObject, XMLParserDelegate {
+  final class Element {
+    let name: String
+    let attributes: [String: String]
+    fileprivate(set) var children: [Element] = []
+    fileprivate var raw = ""
+
+    init(_ name: String, _ attributes: [String: String]) {
+      (self.name, self.attributes) = (name, attributes)
+    }
+
+    /// Its text without the white space around it, as Android's reader takes it.
+    var text: String { raw.trimmingCharacters(in: .whitespacesAndNewlines) }
+
+    func children(named name: String) -> [Element] { children.filter { $0.name == name } }
+  }
+
+  private(set) var root: Element?
+  private var open: [Element] = []
+  private static let maximumDepth = 32
+
+  func parser(
+    _ parser: XMLParser, didStartElement name: String, namespaceURI: String?,
+    qualifiedName: String?, attributes: [String: String]
+  ) {
+    guard open.count < Self.maximumDepth else { return parser.abortParsing() }
+    let element = Element(name, attributes)
+    if let parent = open.last { parent.children.append(element) } else { root = element }
+    open.append(element)
+  }
+
+  func parser(
+    _ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?
+  ) {
+    _ = open.popLast()
+  }
+
+  func parser(_ parser: XMLParser, foundCharacters text: String) { open.last?.raw += text }
+}
+
+/// Writes Android's `network_security_config.xml`.
+///
+/// - Clear text to the listed hosts is forbidden, as on a pinned session.
+/// - No `expiration` is written: it would open the door on that day.
+enum AndroidWriter {
+  static func text(_ policy: PinPolicy) -> (text: String, losses: [PolicyRemark]) {
+    var losses = policy.commonLosses
+    var lines = ["<?xml version=\"1.0\" encoding=\"utf-8\"?>", "<network-security-config>"]
+    for group in policy.groups {
+      let name = group.base.description
+      guard let entry = group.merged(deeper: true, &losses) else { continue }
+      guard entry.enforcement == .enforce else {
+        losses.append(.init(name, "only reports, and Android refuses: left out"))
+        continue
+      }
+      let pins = entry.pinsOfAnyRole(name, &losses)
+      guard !pins.isEmpty else {
+        // An empty pin-set pins nothing there, where here it refuses.
+        losses.append(.init(name, "has no readable pin and is refused here; Android would not pin it: left out"))
+        continue
+      }
+      let isBelow = group.child != nil || group.deep != nil
+      lines += [
+        "  <domain-config cleartextTrafficPermitted=\"false\">",
+        "    <domain includeSubdomains=\"\(isBelow)\">\(name)</domain>", "    <pin-set>",
+      ]
+      lines += pins.map { "      <pin digest=\"SHA-256\">\($0.base64)</pin>" }
+      lines += ["    </pin-set>", "  </domain-config>"]
+    }
+    return ((lines + ["</network-security-config>", ""]).joined(separator: "\n"), losses)
+  }
+}

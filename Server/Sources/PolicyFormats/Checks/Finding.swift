@@ -1,0 +1,133 @@
+import SslPinningRules
+
+/// Trouble that a check found, before users do.
+public struct Finding: Hashable, Sendable {
+  /// What is wrong.
+  public let rule: CheckRule
+  /// The host, pattern or endpoint; empty if it is about a whole list.
+  public let host: String
+  /// The list, as it was named; empty if it is about servers alone.
+  public let policy: String
+  /// What is so, and a hint.
+  public let message: String
+  /// How bad it is.
+  public let severity: Severity
+
+  /// A finding of its rule's own severity, or of another one.
+  public init(
+    _ rule: CheckRule, host: String = "", policy: String = "", _ message: String,
+    severity: Severity? = nil
+  ) {
+    self.rule = rule
+    self.host = host
+    self.policy = policy
+    self.message = message
+    self.severity = severity ?? rule.severity
+  }
+
+  /// How bad a finding is.
+  public enum Severity: String, Hashable, Sendable, Comparable, CaseIterable {
+    /// Worth knowing.
+    case info
+    /// Nobody is refused now, and somebody may be soon, or is protected less than it seems.
+    case warning
+    /// Users are refused, or a host that seems to be pinned is not.
+    case error
+
+    public static func < (left: Severity, right: Severity) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+      switch self {
+      case .info: 0
+      case .warning: 1
+      case .error: 2
+      }
+    }
+  }
+}
+
+/// What `check` looks for. The raw value is the name in every output, and does not change.
+public enum CheckRule: String, Hashable, Sendable, CaseIterable {
+  /// A host that is demanded a pin of which none counts: clients refuse every server.
+  case noUsablePin = "no-usable-pin"
+  /// A host whose one pin is its only way in.
+  case noBackup = "no-backup-pin"
+  /// One pin twice in one list.
+  case duplicatePin = "duplicate-pin"
+  /// A pin that is demanded of leaf and CA at once.
+  case leafAndCA = "same-pin-leaf-and-ca"
+  /// Something in the list that nothing reads.
+  case unreadable = "unreadable-entry"
+  /// A host that seems to be pinned and is not.
+  case notPinned = "not-pinned"
+  /// A pin that ends.
+  case pinExpires = "pin-expires"
+  /// The day from which a format pins nothing any more.
+  case pinningEnds = "pinning-ends"
+  /// The day from which clients refuse the whole list.
+  case listExpires = "list-expires"
+  /// A wildcard for all hosts of a public suffix, such as `*.co.uk`.
+  case publicSuffix = "public-suffix"
+  /// A wider pattern that adds keys to a host with its own.
+  case widened = "widened-host"
+  /// Lists that demand different keys of one host.
+  case drift = "drift"
+  /// A host that one list pins and another does not.
+  case missingHost = "missing-host"
+  /// A server that could not be asked.
+  case unreachable = "unreachable"
+  /// A server whose chain or name no client accepts, pins aside.
+  case untrusted = "untrusted-chain"
+  /// Clients of a list would refuse the server.
+  case refused = "refused"
+  /// Clients of a list would refuse the server with the key that is to come.
+  case backupRefused = "backup-refused"
+  /// A certificate that ends, and a list that lets in no other key.
+  case leafExpires = "leaf-expires"
+  /// A server with an RSA and an ECDSA key of which one is let in.
+  case oneKeyOfTwo = "one-key-of-two"
+  /// Endpoints that share a key: whoever steals it has all of them.
+  case sharedKey = "shared-key"
+  /// A root that a trust store should have and does not.
+  case missingRoot = "missing-root"
+
+  /// How bad it is unless a finding says otherwise.
+  public var severity: Finding.Severity {
+    switch self {
+    case .noUsablePin, .leafAndCA, .notPinned, .publicSuffix, .unreachable, .untrusted, .refused,
+      .backupRefused, .oneKeyOfTwo, .missingRoot:
+      .error
+    case .noBackup, .duplicatePin, .unreadable, .pinExpires, .pinningEnds, .listExpires, .widened,
+      .drift, .missingHost, .leafExpires:
+      .warning
+    case .sharedKey: .info
+    }
+  }
+
+  /// One sentence for reports that list rules.
+  public var summary: String {
+    switch self {
+    case .noUsablePin: "A host has no pin that counts, and clients refuse every server of it."
+    case .noBackup: "A host has one way in: a lost or renewed key locks everybody out."
+    case .duplicatePin: "A pin stands twice in a list, which looks like a backup and is none."
+    case .leafAndCA: "A pin is demanded of the leaf and of its CA at once, which no chain has."
+    case .unreadable: "An entry is not what it seems, and no client reads it."
+    case .notPinned: "A host seems to be pinned and is not."
+    case .pinExpires: "A pin ends soon, or has ended."
+    case .pinningEnds: "From this day on the format pins the host no longer."
+    case .listExpires: "From this day on clients refuse the whole list."
+    case .publicSuffix: "A wildcard covers hosts of other people."
+    case .widened: "A wider pattern lets further keys into a host that lists its own."
+    case .drift: "Two lists demand different keys of one host."
+    case .missingHost: "A host is pinned by one list and not by another."
+    case .unreachable: "A server could not be asked."
+    case .untrusted: "A server's chain or name is not valid; every client refuses it."
+    case .refused: "Clients of this list would refuse the server now."
+    case .backupRefused: "Clients of this list would refuse the server with its next key."
+    case .leafExpires: "A certificate ends soon, and the list lets in no other key."
+    case .oneKeyOfTwo: "A server has keys of two kinds, and clients that are shown the other one refuse it."
+    case .sharedKey: "Endpoints share a key."
+    case .missingRoot: "A trust store lacks a root that it should have."
+    }
+  }
+}

@@ -1,0 +1,213 @@
+import SslPinningRules
+
+/// A list under check.
+public struct CheckedPolicy: Hashable, Sendable {
+  /// What findings call it.
+  public let name: String
+  /// Its entries.
+  public let policy: PinPolicy
+  /// Unix seconds at which clients refuse the whole list; `nil` if it has no end.
+  public let ends: Int64?
+
+  /// A list.
+  public init(name: String, policy: PinPolicy, ends: Int64? = nil) {
+    (self.name, self.policy, self.ends) = (name, policy, ends)
+  }
+}
+
+/// What can be said of pin lists without asking a server.
+public struct PolicyCheck {
+  private let now: Int64
+  /// Seconds ahead in which an end is told.
+  private let within: Int64
+  private let isPublicSuffix: (String) -> Bool
+
+  /// - Parameters:
+  ///   - now: Unix seconds.
+  ///   - within: seconds; an end that is nearer is told.
+  ///   - isPublicSuffix: whether hosts right below this name are of different people (publicsuffix.org).
+  public init(at now: Int64, within: Int64, isPublicSuffix: @escaping (String) -> Bool) {
+    (self.now, self.within, self.isPublicSuffix) = (now, within, isPublicSuffix)
+  }
+
+  /// The findings of each list, then those of lists that differ.
+  public func findings(_ policies: [CheckedPolicy]) -> [Finding] {
+    policies.flatMap(findings) + differences(policies)
+  }
+
+  private func findings(_ checked: CheckedPolicy) -> [Finding] {
+    let policy = checked.policy
+    var found = policy.remarks.compactMap { finding($0, checked.name) }
+    if let end = checked.ends, end - now < within {
+      found.append(
+        Finding(
+          .listExpires, policy: checked.name, "clients refuse the list \(ending(end)); hint: sign it anew",
+          severity: end <= now ? .error : nil))
+    }
+    for pattern in policy.patterns {
+      guard let entry = policy.entry(of: pattern) else { continue }
+      found += pins(of: entry, pattern, checked.name)
+      if pattern != .exact(pattern.base), isPublicSuffix(pattern.base.description) {
+        found.append(
+          Finding(
+            .publicSuffix, host: "\(pattern)", policy: checked.name,
+            "\(pattern.base) is a public suffix: the pattern covers hosts of other people"))
+      }
+      if let wider = policy.widening(pattern) {
+        found.append(
+          Finding(
+            .widened, host: "\(pattern)", policy: checked.name,
+            "the keys of \(wider) are let in there as well; hint: list for \(pattern) only what it shows"))
+      }
+    }
+    for rule in policy.rules {
+      guard let end = rule.unpinnedFrom, end - now < within else { continue }
+      found.append(
+        Finding(
+          .pinningEnds, host: "\(rule.entry.pattern)", policy: checked.name,
+          "\(policy.format.title) pins it no longer \(ending(end)); hint: take the date out, or renew it",
+          severity: end <= now ? .error : nil))
+    }
+    return found
+  }
+
+  private func finding(_ remark: PolicyRemark, _ policy: String) -> Finding? {
+    let rule: CheckRule? =
+      switch remark.kind {
+      case .unclear: .unreadable
+      case .unpinned: .notPinned
+      case .duplicate: .duplicatePin
+      case .loss: nil
+      }
+    return rule.map { Finding($0, host: remark.host, policy: policy, remark.text) }
+  }
+
+  /// What the pins of a host are good for by themselves.
+  private func pins(of entry: PolicyEntry, _ pattern: HostPattern, _ policy: String) -> [Finding] {
+    let host = "\(pattern)"
+    var found: [Finding] = []
+    for pin in entry.distinctPins {
+      guard let end = pin.expires, end - now < within else { continue }
+      let isOver = !PinSet([pin]).hasLivePin(at: now)
+      found.append(
+        Finding(
+          .pinExpires, host: host, policy: policy, "\(pin.spki) ends \(ending(end))",
+          severity: isOver ? .info : nil))
+    }
+    let live = (leaf: entry.leaf.live(at: now), ca: entry.ca.live(at: now))
+    let demanded = (leaf: entry.demands(.leaf), ca: entry.demands(.ca))
+    let ways: Int
+    switch (entry.match, demanded.leaf, demanded.ca) {
+    case (.any, _, _): ways = live.leaf.union(live.ca).count
+    case (.all, true, true): ways = min(live.leaf.count, live.ca.count)
+    case (.all, true, false): ways = live.leaf.count
+    case (.all, false, _): ways = live.ca.count
+    }
+    if ways == 0 {
+      found.append(
+        Finding(.noUsablePin, host: host, policy: policy, "no pin counts: clients refuse every server"))
+    } else if ways == 1 {
+      found.append(
+        Finding(
+          .noBackup, host: host, policy: policy,
+          "one pin is the only way in; hint: list the next key before it is used, and keep it elsewhere"))
+    }
+    if entry.match == .all, let pin = live.leaf.intersection(live.ca).sorted().first {
+      found.append(
+        Finding(
+          .leafAndCA, host: host, policy: policy,
+          "\(pin) is demanded of leaf and CA, and no server's key is its CA's"))
+    }
+    return found
+  }
+
+  // MARK: - Lists beside each other
+
+  private func differences(_ policies: [CheckedPolicy]) -> [Finding] {
+    guard policies.count > 1 else { return [] }
+    let hosts = Set(policies.flatMap { $0.policy.patterns.map(\.base) })
+    return hosts.sorted { $0.description < $1.description }.flatMap { differences($0, policies) }
+  }
+
+  private func differences(_ host: HostName, _ policies: [CheckedPolicy]) -> [Finding] {
+    let entries = policies.map { ($0.name, $0.policy.entry(for: host, at: now)) }
+    guard entries.contains(where: { $0.1 != nil }) else { return [] }
+    var found: [Finding] = []
+    for (name, entry) in entries where entry == nil {
+      let other = entries.first { $0.1 != nil }?.0 ?? ""
+      found.append(
+        Finding(.missingHost, host: "\(host)", policy: name, "not pinned here, and pinned by \(other)"))
+    }
+    let pinned = entries.compactMap { name, entry in entry.map { (name, $0) } }
+    guard let first = pinned.first else { return found }
+    for other in pinned.dropFirst() {
+      guard let text = Self.difference(first.1, other.1, at: now, other: first.0) else { continue }
+      found.append(Finding(.drift, host: "\(host)", policy: other.0, text))
+    }
+    return found
+  }
+
+  /// - Parameter other: what the first one is called.
+  private static func difference(
+    _ first: PolicyEntry, _ second: PolicyEntry, at now: Int64, other: String
+  ) -> String? {
+    // A format without roles says less and no other thing.
+    let mixed = first.hasUnknownRoles || second.hasUnknownRoles
+    let roles: [(String, KeyPath<PolicyEntry, PinSet>)] =
+      mixed ? [] : [("leaf ", \.leaf), ("CA ", \.ca)]
+    var parts: [String] = []
+    func compare(_ what: String, _ left: Set<SPKIPin>, _ right: Set<SPKIPin>) {
+      let missing = left.subtracting(right).sorted()
+      let extra = right.subtracting(left).sorted()
+      if !missing.isEmpty { parts.append("lacks \(what)\(missing.map(\.base64).joined(separator: ", "))") }
+      if !extra.isEmpty { parts.append("alone has \(what)\(extra.map(\.base64).joined(separator: ", "))") }
+    }
+    if mixed {
+      compare(
+        "", first.leaf.live(at: now).union(first.ca.live(at: now)),
+        second.leaf.live(at: now).union(second.ca.live(at: now)))
+    }
+    for (name, role) in roles {
+      compare(name, first[keyPath: role].live(at: now), second[keyPath: role].live(at: now))
+    }
+    return parts.isEmpty ? nil : "beside \(other) it " + parts.joined(separator: ", and ")
+  }
+
+  /// When, in words behind a verb.
+  private func ending(_ end: Int64) -> String {
+    let days = (end - now) / 86_400
+    if end <= now { return "since \(-days) days" }
+    return days == 0 ? "within a day" : "in \(days) day\(days == 1 ? "" : "s")"
+  }
+}
+
+extension PinSet {
+  /// The pins that count.
+  func live(at now: Int64) -> Set<SPKIPin> {
+    Set(pins.map(\.spki).filter { contains($0, at: now) })
+  }
+}
+
+extension PolicyEntry {
+  /// Each pin once, whatever its role.
+  fileprivate var distinctPins: [Pin] {
+    var seen: Set<SPKIPin> = []
+    return pins.filter { seen.insert($0.spki).inserted }
+  }
+}
+
+extension PinPolicy {
+  /// The pattern that lets further keys into the hosts of one with keys of its own.
+  fileprivate func widening(_ pattern: HostPattern) -> HostPattern? {
+    guard overlap == .united, let own = rules.first(where: { $0.entry.pattern == pattern })?.entry,
+      !own.leaf.isEmpty
+    else { return nil }
+    let ownPins = Set(
+      rules.filter { $0.entry.pattern == pattern }.flatMap { $0.entry.leaf.pins.map(\.spki) })
+    return rules.first { rule in
+      rule.entry.pattern != pattern && rule.entry.pattern.matches(pattern.base)
+        && rule.entry.pattern != .exact(pattern.base)
+        && rule.entry.leaf.pins.contains { !ownPins.contains($0.spki) }
+    }?.entry.pattern
+  }
+}

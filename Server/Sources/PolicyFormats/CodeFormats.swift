@@ -1,0 +1,87 @@
+import SslPinningRules
+
+/// Writes OkHttp's `CertificatePinner`, as Kotlin.
+///
+/// - Patterns mean the same as here, and all that match a host are united.
+/// - A pin matches any certificate of the path: with leaf and CA pins demanded, only leaf pins are written.
+/// - `**.` is known from OkHttp 4.3 on. Before, such a pattern matches nothing, without a word.
+enum OkHttpWriter {
+  static func text(_ policy: PinPolicy) -> (text: String, losses: [PolicyRemark]) {
+    var losses = policy.commonLosses
+    var lines: [String] = []
+    for pattern in policy.patterns {
+      let name = pattern.description
+      guard let entry = policy.entry(of: pattern) else { continue }
+      guard entry.enforcement == .enforce else {
+        losses.append(.init(name, "only reports, and OkHttp refuses: left out"))
+        continue
+      }
+      if case .anyDepth = pattern {
+        losses.append(.init(name, "needs OkHttp 4.3 or newer: older ones pin nothing there"))
+      }
+      let pins = entry.pinsOfAnyRole(name, &losses)
+      if pins.isEmpty {
+        losses.append(.init(name, "has no readable pin and is refused here; OkHttp would not pin it: left out"))
+      }
+      lines += pins.map { "    .add(\"\(name)\", \"sha256/\($0.base64)\")" }
+    }
+    let text =
+      ["import okhttp3.CertificatePinner", "", "val certificatePinner = CertificatePinner.Builder()"]
+      + lines + ["    .build()", ""]
+    return (text.joined(separator: "\n"), losses)
+  }
+}
+
+/// Writes options of curl: a block to each host, since curl pins a transfer and not a host.
+///
+/// - `pinnedpubkey` is held against the leaf alone. There are no wildcards and no CA pins.
+enum CurlWriter {
+  static func text(_ policy: PinPolicy) -> (text: String, losses: [PolicyRemark]) {
+    var losses = policy.commonLosses
+    var blocks: [String] = []
+    for pattern in policy.patterns {
+      let name = pattern.description
+      guard let entry = policy.entry(of: pattern) else { continue }
+      guard case .exact = pattern else {
+        losses.append(.init(name, "is a pattern, and curl pins one host at a time: left out"))
+        continue
+      }
+      guard !entry.hasUnknownRoles else {
+        losses.append(
+          .init(name, "whether its pins are of leaf or CA keys is not said: left out; hint: --roles leaf, or ca"))
+        continue
+      }
+      guard entry.demands(.leaf), !entry.leaf.isEmpty, !entry.isEither else {
+        losses.append(.init(name, "goes by CA pins, and curl pins the leaf alone: left out"))
+        continue
+      }
+      if entry.demands(.ca) {
+        losses.append(.init(name, "demands a CA pin as well, which curl cannot: left out of its line"))
+      }
+      if entry.enforcement == .reportOnly {
+        losses.append(.init(name, "only reports, and curl refuses: left out"))
+        continue
+      }
+      let pins = entry.leaf.pins.map { "sha256//\($0.spki.base64)" }.joined(separator: ";")
+      blocks.append("# \(name)\npinnedpubkey = \"\(pins)\"\n")
+    }
+    return (blocks.joined(separator: "\n"), losses)
+  }
+}
+
+extension PinPolicy {
+  /// Its patterns, each once, in the order of their texts; without those that are exempt.
+  public var patterns: [HostPattern] {
+    Set(rules.filter { !$0.isExempt }.map(\.entry.pattern)).sorted { $0.description < $1.description }
+  }
+
+  /// What is demanded of the hosts of a pattern, wider ones included.
+  func entry(of pattern: HostPattern) -> PolicyEntry? {
+    guard let group = groups.first(where: { $0.base == pattern.base }) else { return nil }
+    return switch pattern {
+    case .exact: group.own
+    case .oneMoreLabel: group.child
+    case .anyDepth: group.deep ?? group.child ?? group.own
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import SslPinningRules
+
+/// A name with what lies below it, as most formats put their entries together.
+///
+/// - What is demanded of a host is asked of the whole policy, wider patterns included: a format that goes by the
+///   closest entry alone says the same then.
+struct HostGroup {
+  let base: HostName
+  /// What the host itself must show, a host one label below it, and one further down; `nil` if it is not pinned.
+  let own, child, deep: PolicyEntry?
+
+  /// One entry for all of them. What they differ in is told: hosts that get pins of others, or are pinned only
+  /// because the format cannot leave them out.
+  ///
+  /// - Parameter deeper: whether the format's subdomains are of any depth.
+  func merged(deeper: Bool, _ losses: inout [PolicyRemark]) -> PolicyEntry? {
+    let parts = (deeper ? [own, child, deep] : [own, child]).compactMap { $0 }
+    guard let first = parts.first else {
+      losses.append(.init("**.\(base)", "is pinned below its first label alone: left out"))
+      return nil
+    }
+    let isBelow = child != nil || (deeper && deep != nil)
+    if own == nil, isBelow {
+      losses.append(.init("\(base)", "is not pinned itself, and will be: the format pins no subdomains without it"))
+    }
+    if deeper, isBelow, child == nil || deep == nil {
+      losses.append(
+        .init("*.\(base)", "is for one more label, and will be for all: the format's subdomains are of any depth"))
+    }
+    let whole = parts.dropFirst().reduce(first) { $0.united(with: $1) }
+    if parts.contains(where: { !$0.demandsSame(as: whole) }) {
+      losses.append(
+        .init("\(base)", "and its subdomains have different pins: each gets those of the others as well"))
+    }
+    return whole
+  }
+}
+
+extension PolicyEntry {
+  /// Whether each pin may be of a leaf or of a CA, as formats say it that do not tell them apart.
+  var hasUnknownRoles: Bool {
+    match == .any && !leaf.isEmpty && leaf.pins.map(\.spki) == ca.pins.map(\.spki)
+  }
+
+  /// Whether a leaf pin or a CA pin is enough.
+  var isEither: Bool { match == .any && demands(.leaf) && demands(.ca) }
+
+  fileprivate func demandsSame(as other: PolicyEntry) -> Bool {
+    (leaf, ca, match, enforcement) == (other.leaf, other.ca, other.match, other.enforcement)
+  }
+
+  /// Its pins for a format in which any certificate of the path may match any pin.
+  ///
+  /// With leaf and CA demanded, the leaf pins alone are written: with both lists in one, a CA pin would be enough.
+  func pinsOfAnyRole(_ name: String, _ losses: inout [PolicyRemark]) -> [SPKIPin] {
+    guard demands(.leaf) else { return ca.pins.map(\.spki) }
+    guard demands(.ca) else { return leaf.pins.map(\.spki) }
+    guard match == .any else {
+      losses.append(
+        .init(name, "demands a leaf and a CA pin, and the format takes either: CA pins are left out"))
+      return leaf.pins.map(\.spki)
+    }
+    return Set(leaf.pins.map(\.spki)).union(ca.pins.map(\.spki)).sorted()
+  }
+}
+
+extension PinPolicy {
+  /// The names of its patterns, each with what lies below it, in the order of the names.
+  var groups: [HostGroup] {
+    let patterns = rules.map(\.entry.pattern)
+    let bases = Set(patterns.map(\.base))
+    return bases.sorted { $0.description < $1.description }.map { base in
+      let below = patterns.contains { $0.base == base && $0 != .exact(base) }
+      let child = below ? Self.child(of: base, besides: bases) : nil
+      let deep = child.flatMap { Self.child(of: $0, besides: bases) }
+      return HostGroup(
+        base: base, own: entry(for: base), child: child.flatMap { entry(for: $0) },
+        deep: deep.flatMap { entry(for: $0) })
+    }
+  }
+
+  /// A host below that no entry names; `nil` if names cannot be longer.
+  private static func child(of host: HostName, besides known: Set<HostName>) -> HostName? {
+    guard case .name(let name) = host else { return nil }
+    for label in ["a", "host", "host-1", "host-2", "host-3"] {
+      guard let child = try? HostName("\(label).\(name)") else { return nil }
+      if !known.contains(child) { return child }
+    }
+    // Only names that all of these are listed below come here: one longer label is in no list.
+    return try? HostName("\(String(repeating: "x", count: 32)).\(name)")
+  }
+
+  /// What no format but a registry can say, whatever the host.
+  var commonLosses: [PolicyRemark] {
+    var losses: [PolicyRemark] = []
+    if !denied.isEmpty {
+      losses.append(.init("", "\(denied.count) denied keys: the format cannot refuse a key"))
+    }
+    for rule in rules {
+      let name = rule.entry.pattern.description
+      if rule.entry.pins.contains(where: { $0.expires != nil }) {
+        losses.append(.init(name, "has pins that end: without their date they count for ever"))
+      }
+      if rule.unpinnedFrom != nil {
+        losses.append(.init(name, "is pinned until a date: the date is left out, and it stays pinned"))
+      }
+      if rule.isExempt {
+        losses.append(.init(name, "is taken out of a wider entry: left out"))
+      }
+    }
+    return losses
+  }
+}
+
+extension PolicyEntry {
+  /// All pins, of leaf and CA.
+  var pins: [Pin] { leaf.pins + ca.pins }
+}
+
+extension HostPattern {
+  /// The name without its wildcard.
+  var base: HostName {
+    switch self {
+    case .exact(let host): host
+    case .oneMoreLabel(let name), .anyDepth(let name): .name(name)
+    }
+  }
+}

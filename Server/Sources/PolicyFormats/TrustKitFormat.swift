@@ -1,0 +1,146 @@
+import SslPinningRules
+
+/// Reads TrustKit's configuration: a property list of its own, or `TSKConfiguration` in an Info.plist.
+///
+/// - Keys are taken as files spell them (`TSKIncludeSubdomains`) and as code does (`kTSKIncludeSubdomains`), and
+///   `kSKExcludeSubdomainFromParentPolicy` as TrustKit itself spells that one.
+/// - A pin matches any certificate of the validated path. Subdomains are of any depth. The closest domain decides.
+/// - `TSKEnforcePinning` false only reports. From `TSKExpirationDate` on the hosts are no longer pinned.
+///
+/// Source: TrustKit's `TSKTrustKitConfig.h`.
+enum TrustKitReader {
+  static func configuration(
+    in root: [String: PropertyListValue]
+  ) -> [String: PropertyListValue]? {
+    if case .dictionary(let configuration)? = root.trustKit("Configuration") {
+      return configuration
+    }
+    return root.trustKit("PinnedDomains") == nil ? nil : root
+  }
+
+  static func policy(
+    of root: [String: PropertyListValue]
+  ) throws(PolicyFormatError) -> PinPolicy {
+    guard let configuration = configuration(in: root),
+      case .dictionary(let domains)? = configuration.trustKit("PinnedDomains")
+    else { throw .noPins(.trustKit, wanted: "TSKConfiguration.TSKPinnedDomains") }
+    var rules: [HostRule] = []
+    var remarks: [PolicyRemark] = []
+    for (domain, value) in domains.inOrder {
+      guard case .dictionary(let members) = value else {
+        remarks.append(.init(.unpinned, domain.shown, "\(value.kind) where a dictionary belongs: not pinned"))
+        continue
+      }
+      do throws(HostNameError) {
+        rules.append(rule(try HostName(domain), members, domain.shown, &remarks))
+      } catch { remarks.append(.init(.unpinned, domain.shown, "is not pinned: \(error)")) }
+    }
+    return PinPolicy(format: .trustKit, rules: rules, overlap: .mostSpecific, remarks: remarks)
+  }
+
+  private static func rule(
+    _ host: HostName, _ members: [String: PropertyListValue], _ name: String,
+    _ remarks: inout [PolicyRemark]
+  ) -> HostRule {
+    func flag(_ key: String, _ standard: Bool) -> Bool {
+      switch members.trustKit(key) {
+      case nil: return standard
+      case .boolean(let flag): return flag
+      case .string(let text)?: return ["yes", "true", "1"].contains(text.lowercased())
+      case .integer(let number)?: return number != 0
+      case let value?:
+        remarks.append(.init(.unclear, name, "\(value.kind) where the boolean TSK\(key) belongs"))
+        return standard
+      }
+    }
+    var pattern = HostPattern.exact(host)
+    if flag("IncludeSubdomains", false), case .name(let base) = host { pattern = .anyDepth(base) }
+    let isExempt = flag("ExcludeSubdomainFromParentPolicy", false)
+    let pins = isExempt ? [] : pins(members.trustKit("PublicKeyHashes"), name, &remarks)
+    let entry = PolicyEntry(
+      pattern, leaf: PinSet(pins), ca: PinSet(pins), required: [.leaf, .ca], match: .any,
+      enforcement: flag("EnforcePinning", true) ? .enforce : .reportOnly)
+    return HostRule(
+      entry, unpinnedFrom: end(members.trustKit("ExpirationDate"), name, &remarks),
+      isExempt: isExempt)
+  }
+
+  private static func pins(
+    _ value: PropertyListValue?, _ name: String, _ remarks: inout [PolicyRemark]
+  ) -> [Pin] {
+    guard case .array(let list)? = value else {
+      remarks.append(.init(.unclear, name, "no list TSKPublicKeyHashes: TrustKit stops the app at its start"))
+      return []
+    }
+    var pins: [Pin] = []
+    for element in list {
+      guard case .string(let text) = element else {
+        remarks.append(.init(.unclear, name, "\(element.kind) where a pin belongs"))
+        continue
+      }
+      do throws(PinSyntaxError) { pins.append(Pin(try SPKIPin(base64: text))) } catch {
+        remarks.append(.init(.unclear, name, "a pin never matches: \(error)"))
+      }
+    }
+    if Set(pins).count < pins.count { remarks.append(.init(.duplicate, name, "has the same pin twice")) }
+    if Set(pins).count < 2 {
+      remarks.append(.init(.unclear, name, "fewer than two pins: TrustKit stops the app at its start"))
+    }
+    return pins
+  }
+
+  private static func end(
+    _ value: PropertyListValue?, _ name: String, _ remarks: inout [PolicyRemark]
+  ) -> Int64? {
+    switch value {
+    case nil: return nil
+    case .date(let seconds)?: return Int64(exactly: seconds.rounded(.down))
+    case .string(let text)?:
+      if let end = RFC3339.unixSeconds("\(text)T00:00:00Z") { return end }
+      fallthrough
+    default:
+      remarks.append(.init(.unclear, name, "TSKExpirationDate is no date of the form 2030-01-31"))
+      return nil
+    }
+  }
+}
+
+extension [String: PropertyListValue] {
+  fileprivate func trustKit(_ key: String) -> PropertyListValue? {
+    self["TSK\(key)"] ?? self["kTSK\(key)"] ?? self["kSK\(key)"]
+  }
+}
+
+/// Writes TrustKit's configuration, whose clients refuse an entry with fewer than two pins.
+enum TrustKitWriter {
+  static func configuration(
+    _ policy: PinPolicy
+  ) -> (value: [String: PropertyListValue], losses: [PolicyRemark]) {
+    var losses = policy.commonLosses
+    var domains: [String: PropertyListValue] = [:]
+    for group in policy.groups {
+      let name = group.base.description
+      guard case .name = group.base else {
+        losses.append(.init(name, "is an address, which TrustKit does not pin: left out"))
+        continue
+      }
+      guard let entry = group.merged(deeper: true, &losses) else { continue }
+      let pins = entry.pinsOfAnyRole(name, &losses)
+      guard pins.count > 1 else {
+        losses.append(.init(name, "has \(pins.count) pin, and TrustKit starts with two or more only: left out"))
+        continue
+      }
+      domains[name] = .dictionary([
+        "TSKIncludeSubdomains": .boolean(group.child != nil || group.deep != nil),
+        "TSKEnforcePinning": .boolean(entry.enforcement == .enforce),
+        "TSKPublicKeyHashes": .array(pins.map { .string($0.base64) }),
+        // Without it reports go to the makers of TrustKit.
+        "TSKDisableDefaultReportUri": .boolean(true),
+      ])
+    }
+    return (
+      ["TSKSwizzleNetworkDelegates": .boolean(false), "TSKPinnedDomains": .dictionary(domains)],
+      losses
+    )
+  }
+}

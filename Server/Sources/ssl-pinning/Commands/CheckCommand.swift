@@ -1,0 +1,259 @@
+import CPSL
+import Foundation
+import PolicyFormats
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// `check`: what is wrong, or will be, with pin lists, the servers that they are for, and a trust store.
+enum CheckCommand {
+  private static let host = Flag.texts(
+    "--host", "HOST[:PORT]", "ask this server; beside those that the lists name")
+  private static let offline = Flag("--offline", "ask no server")
+  private static let chain = Flag.text(
+    "--chain", "FILE", "judge this chain (PEM, the leaf first) as what the one --host shows")
+  private static let backup = Flag.text(
+    "--backup", "FILE", "the next certificate, CSR or public key of the one --host")
+  private static let within = Flag<Int64>(
+    "--within", "DAYS", "tell what ends within so many days, such as 30d; 30 by default"
+  ) { text throws(FlagValueError) in
+    let digits = text.hasSuffix("d") ? String(text.dropLast()) : text
+    guard digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+      let days = Int64(digits), days <= 3650
+    else { throw FlagValueError(wanted: "days, such as 30d, and 3650 at most") }
+    return days
+  }
+  private static let trustStore = Flag.text(
+    "--trust-store", "FILE|system", "look for --require-root in this bundle")
+  private static let requireRoot = Flag.texts(
+    "--require-root", "PIN|FILE", "a root that --trust-store must have")
+  private static let form = Flag<FindingsReport>(
+    "--format", "FORM", FindingsReport.allCases.map(\.rawValue).joined(separator: ", ")
+  ) { text throws(FlagValueError) in
+    guard let form = FindingsReport(rawValue: text) else {
+      throw FlagValueError(wanted: FindingsReport.allCases.map(\.rawValue).joined(separator: ", "))
+    }
+    return form
+  }
+  private static let failOn = Flag<Finding.Severity>(
+    "--fail-on", "SEVERITY", "exit 1 from here on: error, warning or info; error by default"
+  ) { text throws(FlagValueError) in
+    guard let severity = Finding.Severity(rawValue: text) else {
+      throw FlagValueError(wanted: "error, warning or info")
+    }
+    return severity
+  }
+  private static let at = Flag.unixTime("--at", "judge at this moment instead of now")
+
+  static let command = Command(
+    "check", "find trouble with pin lists and servers before users do; for CI",
+    argument: Argument(
+      placeholder: "POLICY",
+      help: "lists of any format, told by their contents: Info.plist, TrustKit, Android, payload",
+      count: .any),
+    flags: PolicyArguments.flags + [
+      host.description, offline.description, chain.description, backup.description,
+      within.description, trustStore.description, requireRoot.description, form.description,
+      failOn.description, at.description, OutputFile.flag.description,
+    ],
+    notes: [
+      "Of each list: hosts without a pin that counts, without a backup, with one pin twice; pins, lists and pinning\n"
+        + "that end; wildcards over a public suffix or over a host with its own keys; entries that nothing reads. Of\n"
+        + "lists beside each other: hosts and keys in which they differ.",
+      "The servers that the lists name, and --host, are asked, with an RSA and with an ECDSA key: whether clients of\n"
+        + "each list connect now, whether they still do when the certificate is renewed with another key, and with\n"
+        + "--backup. Patterns name no server: --host does.",
+      "--trust-store with --require-root tells which roots a machine lacks, for a service that changes its root.",
+      "Rules:\n"
+        + CheckRule.allCases.map { "  \($0.rawValue) (\($0.severity.rawValue)): \($0.summary)" }
+        .joined(separator: "\n"),
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let now = invocation[at] ?? Int64(Date().timeIntervalSince1970)
+    let seconds = (invocation[within] ?? 30) * 86_400
+    var lists = try PolicyArguments.files(invocation)
+    if let signed = try await PolicyArguments.signed(invocation, at: now) { lists.append(signed) }
+    let policies = lists.map { CheckedPolicy(name: $0.place, policy: $0.policy, ends: $0.ends) }
+    let roots = try trustStoreFindings(invocation)
+    guard roots != nil || !policies.isEmpty || invocation[host] != nil else {
+      throw .usage("nothing to check; hint: POLICY, --registry, --host, or --trust-store")
+    }
+    let suffixes = PublicSuffixes()
+    var findings = PolicyCheck(at: now, within: seconds, isPublicSuffix: suffixes.contain)
+      .findings(policies)
+    let endpoints = try await endpoints(policies, invocation, at: now)
+    findings += EndpointCheck(at: now, within: seconds).findings(endpoints, under: policies)
+    findings += roots ?? []
+    let report = (invocation[form] ?? .text).text(findings)
+    try OutputFile.write(Array(report.utf8), invocation)
+    let bar = invocation[failOn] ?? .error
+    let failing = findings.filter { $0.severity >= bar }
+    guard !failing.isEmpty else { return .yes }
+    return failing.allSatisfy { $0.rule == .unreachable } ? .couldNotFindOut : .no
+  }
+
+  // MARK: - Servers
+
+  private static func endpoints(
+    _ policies: [CheckedPolicy], _ invocation: Invocation, at now: Int64
+  ) async throws(CommandFailure) -> [SeenEndpoint] {
+    let named = invocation[host] ?? []
+    let isOne = named.count == 1
+    guard isOne || (invocation[chain] == nil && invocation[backup] == nil) else {
+      throw .usage("--chain and --backup are for one server; hint: --host names it")
+    }
+    var targets: [ProbeTarget] = []
+    for text in named {
+      do throws(ProbeError) { targets.append(try ProbeTarget(parsing: text)) } catch {
+        throw .usage("\(error)")
+      }
+    }
+    let backup = try invocation[backup].map { (path) throws(CommandFailure) in
+      try PinFile.pins(inFile: path).first?.pin
+    } ?? nil
+    if let path = invocation[chain], let target = targets.first {
+      return [try read(path, for: target, backup, invocation, at: now)]
+    }
+    guard !invocation[offline] else { return [] }
+    if targets.isEmpty {
+      // The exact names of the lists.
+      let hosts = Set(policies.flatMap { $0.policy.exactHosts })
+      targets = hosts.sorted { $0.description < $1.description }
+        .compactMap { try? ProbeTarget(host: $0.description) }
+    }
+    let eyes = try EndpointEyes(
+      trusting: try TrustArguments.authorities(invocation),
+      seconds: invocation[PolicyArguments.timeout] ?? 10, at: invocation[at])
+    return await eyes.see(targets, backup: backup)
+  }
+
+  /// A chain in a file, as if the server showed it.
+  private static func read(
+    _ path: String, for target: ProbeTarget, _ backup: SPKIPin?, _ invocation: Invocation, at now: Int64
+  ) throws(CommandFailure) -> SeenEndpoint {
+    let text = String(decoding: try InputFile.read(path, limit: PinFile.maximumBytes), as: UTF8.self)
+    guard let host = try? HostName(target.host) else { throw .usage("\(target) is no host") }
+    let authorities = try TrustArguments.authorities(invocation)
+    do throws(CertificateError) {
+      let certificates = try Certificate.certificates(inPEM: text)
+      guard let leaf = certificates.first else {
+        throw .malformed(what: "chain", reason: "no certificate in it")
+      }
+      let validator = if let authorities { authorities } else { try ChainValidator.system() }
+      let evidence = validator.evidence(
+        presented: certificates.map(\.der), host: host, at: now)
+      let (pins, complaint): ([SPKIPin], String?) =
+        switch evidence.validation {
+        case .success(let chain): (chain.path, nil)
+        case .failure(let fault): (Array(evidence.presented.prefix(1)), "\(fault)")
+        }
+      let key = SeenEndpoint.Key(
+        kind: "leaf", path: pins, complaint: complaint, ends: leaf.validity?.notAfter)
+      return SeenEndpoint(host: host, name: "\(target)", keys: .success([key]), backup: backup)
+    } catch { throw .no("\(path): \(error)") }
+  }
+
+  // MARK: - Roots
+
+  private static func trustStoreFindings(
+    _ invocation: Invocation
+  ) throws(CommandFailure) -> [Finding]? {
+    let wanted = invocation[requireRoot] ?? []
+    guard let store = invocation[trustStore] else {
+      guard wanted.isEmpty else { throw .usage("--require-root is for --trust-store") }
+      return nil
+    }
+    guard !wanted.isEmpty else {
+      throw .usage("--trust-store needs the roots to look for; hint: --require-root PIN|FILE")
+    }
+    var roots: [TrustStoreCheck.Root] = []
+    for text in wanted {
+      if let pin = try? SPKIPin(parsing: text) {
+        roots.append(.init(pin: pin, name: text))
+      } else {
+        roots += try PinFile.pins(inFile: text).map { .init(pin: $0.pin, name: $0.subject) }
+      }
+    }
+    let path = store == "system" ? "/etc/ssl/certs/ca-certificates.crt" : store
+    let held = Set(try PinFile.pins(inFile: path).map(\.pin))
+    return TrustStoreCheck.findings(store: store, holds: held, wanted: roots)
+  }
+}
+
+/// Asks servers for each kind of key that they may have.
+private struct EndpointEyes {
+  private let probes: [(kind: CertificateKeyKind, probe: TLSProbe)]
+  private let milliseconds: Int64
+  private let time: Int64?
+
+  init(
+    trusting anchors: ChainValidator?, seconds: Double, at time: Int64?
+  ) throws(CommandFailure) {
+    do throws(ProbeError) {
+      var probes: [(CertificateKeyKind, TLSProbe)] = []
+      for kind in CertificateKeyKind.allCases {
+        probes.append((kind, try TLSProbe(anchors: anchors, showing: kind)))
+      }
+      self.probes = probes
+    } catch { throw .couldNotFindOut("\(error)") }
+    (milliseconds, self.time) = (Int64(seconds * 1000), time)
+  }
+
+  func see(_ targets: [ProbeTarget], backup: SPKIPin?) async -> [SeenEndpoint] {
+    await withTaskGroup(of: (Int, SeenEndpoint?).self) { group in
+      for (index, target) in targets.enumerated() {
+        group.addTask { (index, await see(target, backup: backup)) }
+      }
+      var seen: [(Int, SeenEndpoint)] = []
+      for await (index, endpoint) in group {
+        if let endpoint { seen.append((index, endpoint)) }
+      }
+      return seen.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+  }
+
+  private func see(_ target: ProbeTarget, backup: SPKIPin?) async -> SeenEndpoint? {
+    guard let host = try? HostName(target.host) else { return nil }
+    var keys: [SeenEndpoint.Key] = []
+    var failure = ""
+    for (kind, probe) in probes {
+      do throws(ProbeError) {
+        let server = try await probe.probe(target, milliseconds: milliseconds, at: time)
+        let path = (server.isTrusted ? server.validated : nil) ?? [server.leaf]
+        keys.append(
+          .init(
+            kind: kind.rawValue, path: path.compactMap(\.pin), complaint: server.complaint,
+            ends: server.leaf.certificate.validity?.notAfter))
+      } catch {
+        // A server without a key of this kind refuses the handshake; one that is away refuses both.
+        if failure.isEmpty { failure = "\(error)" }
+      }
+    }
+    let name = "\(target)"
+    guard !keys.isEmpty else {
+      return SeenEndpoint(host: host, name: name, keys: .failure(.init(failure)), backup: backup)
+    }
+    return SeenEndpoint(host: host, name: name, keys: .success(keys), backup: backup)
+  }
+}
+
+/// The public suffix list as the system has it.
+private struct PublicSuffixes {
+  /// - Parameter name: a DNS name in A-labels.
+  func contain(_ name: String) -> Bool {
+    guard let list = psl_builtin() else { return false }
+    // Without the rule "*": names of private networks (`*.internal`) are their owner's.
+    return psl_is_public_suffix2(list, name, Int32(PSL_TYPE_ANY | PSL_TYPE_NO_STAR_RULE)) == 1
+  }
+}
+
+extension PinPolicy {
+  /// The hosts that are named exactly.
+  fileprivate var exactHosts: [HostName] {
+    patterns.compactMap { pattern in
+      if case .exact(let host) = pattern { host } else { nil }
+    }
+  }
+}

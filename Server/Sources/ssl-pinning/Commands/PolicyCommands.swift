@@ -1,0 +1,155 @@
+import CanonicalJSON
+import Foundation
+import PolicyFormats
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// `export`: a pin list in the words of another pinning library or system.
+enum ExportCommand {
+  private static let to = Flag<PolicyFormat>(
+    "--to", "FORMAT", PolicyFormat.writable.map(\.rawValue).joined(separator: ", "),
+    isRequired: true
+  ) { text throws(FlagValueError) in
+    guard let format = PolicyFormat(rawValue: text.lowercased()),
+      PolicyFormat.writable.contains(format)
+    else {
+      throw FlagValueError(wanted: PolicyFormat.writable.map(\.rawValue).joined(separator: ", "))
+    }
+    return format
+  }
+  private static let host = Flag.texts(
+    "--host", "HOST[:PORT]", "pin the key that this server shows now")
+  private static let into = Flag.text(
+    "--into", "INFO.plist", "put the pins into this file's text, and change nothing else of it")
+  private static let roles = Flag<PinEvaluation.PinRole>(
+    "--roles", "leaf|ca", "what the pins of a format are that does not say (android, trustkit)"
+  ) { text throws(FlagValueError) in
+    switch text {
+    case "leaf": return .leaf
+    case "ca": return .ca
+    default: throw FlagValueError(wanted: "leaf or ca")
+    }
+  }
+  private static let strict = Flag("--strict", "exit 1 where the format cannot say all of it")
+
+  static let command = Command(
+    "export", "write a pin list for another library: Apple, Android, TrustKit, OkHttp, curl",
+    argument: Argument(
+      placeholder: "POLICY",
+      help: "an Info.plist, a TrustKit or Android file, a payload; or --registry, or --host",
+      count: .optional),
+    flags: [to.description] + PolicyArguments.flags + [
+      host.description, into.description, roles.description, OutputFile.flag.description,
+      strict.description,
+    ],
+    notes: [
+      "Each host is written with all pins that count for it, those of wider patterns included. What the format\n"
+        + "cannot say is a warning with host and loss: depth of subdomains, leaf and CA apart, both demanded, pins\n"
+        + "that end, report-only, addresses, denied keys. Nothing is written that ends the pinning on some day.",
+      "A host that would be refused there and is not refused here, or that the format would leave unpinned in\n"
+        + "silence, is left out and told. --strict makes each of these warnings exit code 1; the file is written.",
+      "A server of --host must be trusted (--ca names your own CA): its pin would be somebody else's otherwise.",
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let format = try invocation.require(to)
+    var policy = try await source(invocation)
+    if let role = invocation[roles] { policy = policy.taking(role) }
+    Terminal.warn(policy.remarks.map(\.description))
+    let written: PolicyExport?
+    if let path = invocation[into] {
+      let bytes = try InputFile.read(path, limit: PinPolicy.maximumBytes)
+      do throws(PolicyFormatError) { written = try policy.merged(into: bytes, as: format) } catch {
+        throw .no("\(path): \(error)")
+      }
+    } else {
+      written = policy.written(as: format)
+    }
+    guard let written else {
+      throw .usage("--into is for nspinneddomains and trustkit; hint: --out writes a file of its own")
+    }
+    Terminal.warn(written.losses.map(\.description))
+    try OutputFile.write(Array(written.text.utf8), invocation)
+    return invocation[strict] && !written.losses.isEmpty ? .no : .yes
+  }
+
+  private static func source(_ invocation: Invocation) async throws(CommandFailure) -> PinPolicy {
+    let hosts = invocation[host] ?? []
+    let files = try PolicyArguments.files(invocation)
+    let signed = try await PolicyArguments.signed(
+      invocation, at: Int64(Date().timeIntervalSince1970))
+    let lists = files + [signed].compactMap { $0 }
+    guard lists.count + (hosts.isEmpty ? 0 : 1) == 1 else {
+      throw .usage("one list is written at a time; hint: POLICY, --registry, or --host")
+    }
+    if let list = lists.first { return list.policy }
+    var rules: [HostRule] = []
+    for name in hosts { rules.append(try await shown(name, invocation)) }
+    return PinPolicy(format: .registry, rules: rules, overlap: .united)
+  }
+
+  /// What a live server shows.
+  private static func shown(
+    _ name: String, _ invocation: Invocation
+  ) async throws(CommandFailure) -> HostRule {
+    let authorities = try TrustArguments.authorities(invocation)
+    let server: ProbedServer
+    do throws(ProbeError) {
+      server = try await TLSProbe(anchors: authorities).probe(
+        ProbeTarget(parsing: name),
+        milliseconds: Int64((invocation[PolicyArguments.timeout] ?? 10) * 1000))
+    } catch {
+      if case .invalidTarget = error { throw .usage("\(error)") }
+      throw .couldNotFindOut("\(name): \(error)")
+    }
+    guard server.isTrusted, let pin = server.leaf.pin, let host = try? HostName(server.target.host)
+    else {
+      throw .no(
+        "\(name) is not trusted, and its key may be anybody's: \(server.complaint ?? "no pin")"
+          + "; hint: --ca FILE names a CA of your own")
+    }
+    return HostRule(PolicyEntry(.exact(host), leaf: PinSet([Pin(pin)])))
+  }
+}
+
+/// `import`: a list of another library as a payload that `sign` takes.
+enum ImportCommand {
+  private static let statement = Flag.text(
+    "--statement", "FILE", "write here what a payload cannot hold, for sign --statement")
+  private static let strict = Flag("--strict", "exit 1 where something is left behind")
+
+  static let command = Command(
+    "import", "make a registry's payload of an Info.plist, a TrustKit or an Android configuration",
+    argument: Argument(placeholder: "POLICY", help: "the file; - is standard input", count: .one),
+    flags: [
+      PolicyArguments.from.description, statement.description, OutputFile.flag.description,
+      strict.description,
+    ],
+    notes: [
+      "Prints {\"keys\": …} for sign. CA pins, and that a leaf or a CA pin is enough, stand in the statement:\n"
+        + "--statement FILE writes them as sign --statement takes them.",
+      "TrustKit and Android do not say whether a pin is a server's or a CA's. Each is taken as both, with match\n"
+        + "any, which lets in the same servers.",
+      "  import Info.plist --out payload.json --statement statement.json\n"
+        + "  sign --first --key prv.pem --online-key prv.pem --registry-name app.json \\\n"
+        + "    --statement statement.json payload.json --out app.json",
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+    guard let source = try PolicyArguments.files(invocation).first else { return .couldNotFindOut }
+    let payload = source.policy.payload
+    Terminal.warn((source.policy.remarks + payload.losses).map(\.description))
+    if let path = invocation[statement] {
+      try OutputFile.replace(
+        path, with: payload.statement.canonicalBytes + [UInt8(ascii: "\n")], called: path)
+    } else if payload.needsStatement {
+      throw .usage(
+        "\(source.place) has pins that a payload cannot hold; hint: --statement FILE, for sign --statement")
+    }
+    try OutputFile.write(payload.payload, invocation)
+    return invocation[strict] && !payload.losses.isEmpty ? .no : .yes
+  }
+}

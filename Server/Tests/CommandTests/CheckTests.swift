@@ -1,0 +1,359 @@
+import CanonicalJSON
+import FaultLab
+import Foundation
+import PolicyFormats
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("check")
+struct CheckTests {
+  /// Pins that differ in their first letter.
+  static func pin(_ letter: String) -> String { String(repeating: letter, count: 42) + "A=" }
+
+  /// What a line of JSON says: `rule host policy`.
+  static func told(_ outcome: ChildProcess.Outcome) throws -> Set<String> {
+    Set(
+      try #require(try outcome.json.arrayValue).compactMap(\.objectValue).map { finding in
+        ["rule", "host", "policy"].compactMap { finding[$0]?.stringValue }.joined(separator: " ")
+      })
+  }
+
+  static func apple(_ domains: String) -> String {
+    """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <plist version="1.0"><dict><key>NSAppTransportSecurity</key><dict><key>NSPinnedDomains</key><dict>
+    \(domains)
+    </dict></dict></dict></plist>
+    """
+  }
+
+  static func domain(_ name: String, _ pins: [String], ca: [String] = [], _ more: String = "") -> String {
+    func list(_ key: String, _ pins: [String]) -> String {
+      pins.isEmpty
+        ? ""
+        : "<key>\(key)</key><array>"
+          + pins.map { "<dict><key>SPKI-SHA256-BASE64</key><string>\($0)</string></dict>" }.joined()
+          + "</array>"
+    }
+    return "<key>\(name)</key><dict>\(more)\(list("NSPinnedLeafIdentities", pins))"
+      + "\(list("NSPinnedCAIdentities", ca))</dict>"
+  }
+
+  /// 2026-11-25.
+  static let now: Int64 = 1_795_600_000
+
+  /// Files, each with problems that were planted in it, and with hosts that have none.
+  static let planted: [(name: String, text: String, problems: Set<String>)] = [
+    (
+      "Info.plist",
+      apple(
+        [
+          domain("good.example", [pin("A"), pin("B")]),
+          domain("single.example", [pin("A")]),
+          domain("twice.example", [pin("A"), pin("A"), pin("B")]),
+          domain("both.example", [pin("A"), pin("B")], ca: [pin("A"), pin("C")]),
+          domain("typo.example", ["not a pin", pin("A"), pin("B")]),
+          domain("empty.example", []) + "<!-- pins nothing -->",
+          domain("*.wild.example", [pin("A"), pin("B")]),
+          domain("co.uk", [pin("A"), pin("B")], "<key>NSIncludesSubdomains</key><true/>"),
+          domain("yes.example", [pin("A"), pin("B")], "<key>NSIncludesSubdomains</key><string>YES</string>"),
+        ].joined()),
+      [
+        "no-backup-pin single.example", "duplicate-pin twice.example", "same-pin-leaf-and-ca both.example",
+        "unreadable-entry ", "not-pinned ", "public-suffix *.co.uk",
+      ]
+    ),
+    (
+      "network_security_config.xml",
+      """
+      <network-security-config>
+      <domain-config><domain includeSubdomains="true">good.example</domain><pin-set>
+      <pin digest="SHA-256">\(pin("A"))</pin><pin digest="SHA-256">\(pin("B"))</pin></pin-set></domain-config>
+      <domain-config><domain>soon.example</domain><pin-set expiration="2026-12-10">
+      <pin digest="SHA-256">\(pin("A"))</pin><pin digest="SHA-256">\(pin("B"))</pin></pin-set></domain-config>
+      <domain-config><domain>over.example</domain><pin-set expiration="2025-12-10">
+      <pin digest="SHA-256">\(pin("A"))</pin><pin digest="SHA-256">\(pin("B"))</pin></pin-set></domain-config>
+      <domain-config><domain>old.example</domain><pin-set>
+      <pin digest="SHA-1">\(pin("A"))</pin><pin digest="SHA-256">\(pin("A"))</pin><pin digest="SHA-256">\(pin("B"))</pin>
+      </pin-set></domain-config>
+      <domain-config><domain>bad_host!.example</domain><pin-set>
+      <pin digest="SHA-256">\(pin("A"))</pin></pin-set></domain-config>
+      </network-security-config>
+      """,
+      [
+        "pinning-ends soon.example", "pinning-ends over.example", "unreadable-entry old.example",
+        "not-pinned bad_host!.example",
+      ]
+    ),
+    (
+      "trustkit.plist",
+      """
+      <plist version="1.0"><dict><key>TSKPinnedDomains</key><dict>
+      <key>good.example</key><dict><key>TSKPublicKeyHashes</key><array>
+      <string>\(pin("A"))</string><string>\(pin("B"))</string></array></dict>
+      <key>single.example</key><dict><key>TSKPublicKeyHashes</key><array>
+      <string>\(pin("A"))</string></array></dict>
+      <key>none.example</key><dict><key>TSKIncludeSubdomains</key><true/></dict>
+      <key>date.example</key><dict><key>TSKExpirationDate</key><string>next year</string>
+      <key>TSKPublicKeyHashes</key><array><string>\(pin("A"))</string><string>\(pin("B"))</string></array></dict>
+      </dict></dict></plist>
+      """,
+      [
+        "no-backup-pin single.example", "unreadable-entry single.example", "unreadable-entry none.example",
+        "no-usable-pin **.none.example", "unreadable-entry date.example",
+      ]
+    ),
+    (
+      "payload.json",
+      """
+      {"keys": [
+      {"domainName": "good.example", "key": "\(pin("A"))"}, {"domainName": "good.example", "key": "\(pin("B"))"},
+      {"domainName": "api.wide.example", "key": "\(pin("A"))"}, {"domainName": "api.wide.example", "key": "\(pin("B"))"},
+      {"domainName": "**.wide.example", "key": "\(pin("C"))"}, {"domainName": "**.wide.example", "key": "\(pin("D"))"},
+      {"domainName": "ends.example", "key": "\(pin("A"))", "expire": \(now + 9 * 86_400)},
+      {"domainName": "ends.example", "key": "\(pin("B"))"},
+      {"domainName": "gone.example", "key": "\(pin("A"))", "expire": \(now - 9 * 86_400)},
+      {"domainName": "again.example", "key": "\(pin("A"))"}, {"domainName": "again.example", "key": "\(pin("A"))"},
+      {"domainName": "again.example", "key": "\(pin("B"))"},
+      {"domainName": "*.github.io", "key": "\(pin("A"))"}, {"domainName": "*.github.io", "key": "\(pin("B"))"},
+      {"domainName": "short.example", "key": "AAAA"}, {"domainName": "short.example", "key": "\(pin("A"))"},
+      {"domainName": "short.example", "key": "\(pin("B"))"}]}
+      """,
+      [
+        "widened-host api.wide.example", "pin-expires ends.example", "no-usable-pin gone.example",
+        "pin-expires gone.example", "duplicate-pin again.example", "public-suffix *.github.io",
+        "unreadable-entry ",
+      ]
+    ),
+  ]
+
+  @Test("finds what was planted in a list, and nothing else", arguments: planted.indices)
+  func plantedProblems(index: Int) async throws {
+    let (name, text, problems) = Self.planted[index]
+    let directory = try TemporaryDirectory()
+    let path = try directory.write(text, to: name).path(percentEncoded: false)
+    let outcome = try await Tool.run(
+      "check", path, "--offline", "--format", "json", "--at", "\(Self.now)")
+    #expect(try Self.told(outcome) == Set(problems.map { "\($0) \(path)" }))
+    #expect(outcome.exitCode == 1)
+  }
+
+  @Test("tells what lists beside each other differ in, and nothing of hosts that are alike")
+  func drift() async throws {
+    let directory = try TemporaryDirectory()
+    let apple = try directory.write(
+      Self.apple(
+        Self.domain("same.example", [Self.pin("A"), Self.pin("B")])
+          + Self.domain("drift.example", [Self.pin("A"), Self.pin("B")])
+          + Self.domain("here.example", [Self.pin("A"), Self.pin("B")])), to: "Info.plist"
+    ).path(percentEncoded: false)
+    let android = try directory.write(
+      """
+      <network-security-config>
+      <domain-config><domain>same.example</domain><pin-set>
+      <pin digest="SHA-256">\(Self.pin("B"))</pin><pin digest="SHA-256">\(Self.pin("A"))</pin></pin-set></domain-config>
+      <domain-config><domain>drift.example</domain><pin-set>
+      <pin digest="SHA-256">\(Self.pin("A"))</pin><pin digest="SHA-256">\(Self.pin("C"))</pin></pin-set></domain-config>
+      </network-security-config>
+      """, to: "nsc.xml"
+    ).path(percentEncoded: false)
+    let outcome = try await Tool.run("check", apple, android, "--offline", "--format", "json")
+    #expect(
+      try Self.told(outcome) == ["drift drift.example \(android)", "missing-host here.example \(android)"])
+    #expect(outcome.exitCode == 0)
+    let strict = try await Tool.run(
+      "check", apple, android, "--offline", "--fail-on", "warning")
+    #expect(strict.exitCode == 1)
+    #expect(strict.stdout.contains("alone has \(Self.pin("C"))"))
+  }
+
+  /// A server with an RSA and an ECDSA key.
+  struct TwoKeys {
+    let process: ChildProcess
+    let port: UInt16
+    let ca: String
+    let pins: [String: String]
+
+    static func start(in directory: TemporaryDirectory, days: Int64) async throws -> TwoKeys {
+      let authority = try CertificateAuthority.makeRoot(name: "Root")
+      let now = Int64(Date().timeIntervalSince1970)
+      let validity = Validity(notBefore: now - 3600, notAfter: now + days * 86_400)
+      var arguments: [String] = []
+      var pins: [String: String] = [:]
+      for (kind, key, flags) in [
+        ("RSA", try PrivateKey.generate(.rsa(bits: 2048)), ("-cert", "-key")),
+        ("ECDSA", try PrivateKey.generate(.p256), ("-dcert", "-dkey")),
+      ] {
+        let identity = try authority.issue(names: ["localhost"], key: key, validity: validity)
+        let files = try identity.write(to: directory.url, name: kind)
+        arguments += [
+          flags.0, files.certificates.path(percentEncoded: false), flags.1,
+          files.key.path(percentEncoded: false),
+        ]
+        pins[kind] = try SPKIPin(certificateDER: identity.leaf.der).base64
+      }
+      let port = try freePort()
+      let process = try ChildProcess(
+        "openssl", ["s_server", "-accept", "127.0.0.1:\(port)", "-www", "-quiet"] + arguments)
+      let ca = try directory.write(authority.root.pem, to: "ca.pem").path(percentEncoded: false)
+      return TwoKeys(process: process, port: port, ca: ca, pins: pins)
+    }
+  }
+
+  @Test("asks a server for each kind of key, and says what each list makes of them")
+  func live() async throws {
+    let directory = try TemporaryDirectory()
+    let server = try await TwoKeys.start(in: directory, days: 10)
+    defer { server.process.send(SIGTERM) }
+    let rsa = try #require(server.pins["RSA"])
+    let ecdsa = try #require(server.pins["ECDSA"])
+    func rules(_ pins: [String], _ more: String...) async throws -> (Set<String>, Int32) {
+      let path = try directory.write(Self.apple(Self.domain("localhost", pins)), to: "Info.plist")
+        .path(percentEncoded: false)
+      let outcome = try await Tool.run(
+        ["check", path, "--host", "localhost:\(server.port)", "--ca", server.ca, "--format", "json"] + more)
+      return (
+        Set(try Self.told(outcome).compactMap { $0.split(separator: " ").first.map(String.init) }),
+        outcome.exitCode
+      )
+    }
+    // It may not listen yet.
+    for _ in 0..<50 where try await rules([rsa]).0.contains("unreachable") {}
+    #expect(try await rules([rsa, ecdsa]) == ([], 0))
+    #expect(try await rules([rsa, Self.pin("B")]) == (["one-key-of-two"], 1))
+    #expect(try await rules([Self.pin("A"), Self.pin("B")]) == (["refused"], 1))
+    // Another time than the certificate's.
+    let (late, code) = try await rules([rsa, ecdsa], "--at", "2000000000")
+    #expect(late == ["untrusted-chain"])
+    #expect(code == 1)
+    // The next key: one that is listed, one that is not.
+    let other = try PrivateKey.generate(.p256)
+    let key = try directory.write(other.publicKeyPEM, to: "next.pem").path(percentEncoded: false)
+    #expect(try await rules([rsa, ecdsa], "--backup", key) == (["backup-refused"], 1))
+    let told = try await Tool.run("pin", key)
+    let pin = try #require(told.stdout.split(separator: " ").first.map(String.init))
+    #expect(try await rules([rsa, ecdsa, pin], "--backup", key) == ([], 0))
+  }
+
+  @Test("says which roots a trust store lacks")
+  func roots() async throws {
+    let directory = try TemporaryDirectory()
+    let old = try CertificateAuthority.makeRoot(name: "Old")
+    let new = try CertificateAuthority.makeRoot(name: "New")
+    let store = try directory.write(old.root.pem, to: "store.pem").path(percentEncoded: false)
+    let both = try directory.write(old.root.pem + new.root.pem, to: "both.pem")
+      .path(percentEncoded: false)
+    let missing = try await Tool.run("check", "--trust-store", store, "--require-root", both)
+    #expect(missing.exitCode == 1)
+    #expect(missing.stdout.contains("CN=New") && !missing.stdout.contains("CN=Old"))
+    let held = try await Tool.run("check", "--trust-store", both, "--require-root", both)
+    #expect(held.exitCode == 0)
+    #expect(held.stdout == "nothing found\n")
+  }
+
+  @Test("a server that is away is exit code 3, and a wrong command line 2")
+  func trouble() async throws {
+    let gone = try ClosedPort()
+    let away = try await Tool.run("check", "--host", "localhost:\(gone.port)", "--timeout", "2")
+    #expect(away.exitCode == 3)
+    #expect(away.stdout.contains("unreachable"))
+    for words in [
+      ["check"], ["check", "--require-root", Self.pin("A")], ["check", "--host", "a", "--host", "b", "--backup", "x"],
+      ["check", "--format", "xml", "--host", "a"], ["export", "--to", "registry", "x"],
+    ] {
+      #expect(try await Tool.run(words).exitCode == 2)
+    }
+  }
+
+  @Test("reports are read by their readers", arguments: ["junit", "sarif", "github", "text"])
+  func reports(form: String) async throws {
+    let directory = try TemporaryDirectory()
+    let path = try directory.write(Self.planted[0].text, to: "a & <b>.plist")
+      .path(percentEncoded: false)
+    let outcome = try await Tool.run(
+      "check", path, "--offline", "--format", form, "--at", "\(Self.now)")
+    #expect(outcome.exitCode == 1)
+    switch form {
+    case "junit":
+      let parsed = try await ChildProcess.run(
+        "python3",
+        [
+          "-c",
+          "import sys, xml.etree.ElementTree as e; r = e.parse(sys.stdin).getroot();"
+            + " print(r.get('failures'), len(r.findall('testcase')), len(r.findall('testcase/failure')))",
+        ], input: Array(outcome.stdout.utf8))
+      #expect(parsed.stdout == "6 \(CheckRule.allCases.count) 6\n")
+    case "sarif":
+      let run = try #require(try outcome.json.objectValue?["runs"]?.arrayValue?.first?.objectValue)
+      #expect(run["results"]?.arrayValue?.count == 8)
+      #expect(try outcome.json.objectValue?["version"] == .string("2.1.0"))
+    case "github":
+      #expect(outcome.stdout.split(separator: "\n").allSatisfy { $0.hasPrefix("::error") || $0.hasPrefix("::warning") })
+    default:
+      #expect(outcome.stdout.contains("[no-backup-pin]"))
+    }
+  }
+}
+
+@Suite("export and import")
+struct PolicyCommandTests {
+  @Test("a live server's key goes into an Info.plist, which then pins it")
+  func live() async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let identity = try authority.issue(names: ["localhost"])
+    let server = try LocalTLSServer(identity: identity) { _ in .text("hello") }
+    defer { server.stop() }
+    let directory = try TemporaryDirectory()
+    let ca = try directory.write(authority.root.pem, to: "ca.pem").path(percentEncoded: false)
+    let plist = try directory.write(
+      "<plist version=\"1.0\"><dict><key>A</key><true/></dict></plist>", to: "Info.plist"
+    ).path(percentEncoded: false)
+    let host = "localhost:\(server.port)"
+    let outcome = try await Tool.run(
+      "export", "--to", "nspinneddomains", "--host", host, "--ca", ca, "--into", plist, "--out", plist,
+      "--strict")
+    #expect(outcome.exitCode == 0)
+    let check = try await Tool.run("check", plist, "--host", host, "--ca", ca, "--format", "json")
+    #expect(try CheckTests.told(check) == ["no-backup-pin localhost \(plist)"])
+    // Without the CA its key may be anybody's.
+    let untrusted = try await Tool.run("export", "--to", "android", "--host", host)
+    #expect(untrusted.exitCode == 1)
+    #expect(untrusted.stdout.isEmpty)
+  }
+
+  @Test("what Android pins becomes a signed registry that pins the same")
+  func signed() async throws {
+    let directory = try TemporaryDirectory()
+    let key = try Keys.signing.get()
+    func path(_ name: String) -> String { directory.url.appending(path: name).path(percentEncoded: false) }
+    try key.write(to: directory.file("prv.pem"))
+    _ = try directory.write(
+      """
+      <network-security-config><domain-config><domain includeSubdomains="true">a.example</domain><pin-set>
+      <pin digest="SHA-256">\(CheckTests.pin("A"))</pin><pin digest="SHA-256">\(CheckTests.pin("B"))</pin>
+      </pin-set></domain-config></network-security-config>
+      """, to: "nsc.xml")
+    let alone = try await Tool.run("import", path("nsc.xml"), "--out", path("payload.json"))
+    #expect(alone.exitCode == 2)
+    let made = try await Tool.run(
+      "import", path("nsc.xml"), "--out", path("payload.json"), "--statement", path("statement.json"))
+    #expect(made.exitCode == 0)
+    let signed = try await Tool.run(
+      "sign", "--first", "--key", path("prv.pem"), "--online-key", path("prv.pem"), "--registry-name", "app.json",
+      "--statement", path("statement.json"), path("payload.json"), "--out", path("app.json"))
+    #expect(signed.exitCode == 0)
+    let back = try await Tool.run(
+      "export", "--to", "android", "--registry", path("app.json"), "--key",
+      StrictBase64.encode(key.publicKeyDER))
+    #expect(back.exitCode == 0)
+    let read = try PinPolicy(reading: Array(back.stdout.utf8))
+    let entry = try #require(read.entry(for: try HostName("x.y.a.example")))
+    #expect(entry.leaf.pins.map(\.spki.base64) == [CheckTests.pin("A"), CheckTests.pin("B")])
+    // A signed document is no list to be believed unseen.
+    let unseen = try await Tool.run("export", "--to", "android", path("app.json"))
+    #expect(unseen.exitCode == 1)
+    #expect(unseen.stderr.contains("--registry"))
+  }
+}

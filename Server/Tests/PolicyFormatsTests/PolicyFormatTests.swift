@@ -1,0 +1,300 @@
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TestSupport
+import Testing
+
+@testable import PolicyFormats
+
+/// Pins that are told apart by their first letter.
+enum Sample {
+  static func pin(_ letter: Character) -> SPKIPin {
+    let text = String(repeating: letter, count: 42) + "A="
+    // Forty-three digits and one `=`: the last digit carries two zero bits.
+    return (try? SPKIPin(base64: text)) ?? SPKIPin(computed: [UInt8](repeating: 0, count: 32))
+  }
+
+  static func pins(_ letters: String) -> PinSet { PinSet(letters.map { Pin(pin($0)) }) }
+
+  static func pattern(_ text: String) throws -> HostPattern { try HostPattern(text) }
+
+  /// `pattern leaf-letters ca-letters match`, such as `**.example.com AB - any`.
+  static func policy(_ lines: String...) throws -> PinPolicy {
+    let rules = try lines.map { line in
+      let words = line.split(separator: " ").map(String.init)
+      return HostRule(
+        PolicyEntry(
+          try HostPattern(words[0]), leaf: pins(words[1] == "-" ? "" : words[1]),
+          ca: pins(words.count < 3 || words[2] == "-" ? "" : words[2]),
+          match: words.count > 3 && words[3] == "any" ? .any : .all))
+    }
+    return PinPolicy(format: .registry, rules: rules, overlap: .united)
+  }
+}
+
+@Suite("formats of pin lists")
+struct PolicyFormatTests {
+  /// What a policy demands of some hosts: the letters of leaf and CA pins, and how they combine.
+  static func demands(_ policy: PinPolicy, _ host: String) throws -> String {
+    guard let entry = policy.entry(for: try HostName(host)) else { return "-" }
+    func letters(_ pins: PinSet) -> String {
+      String(pins.pins.compactMap(\.spki.base64.first))
+    }
+    return "\(letters(entry.leaf))/\(letters(entry.ca)) \(entry.match)"
+  }
+
+  @Test(
+    "a list survives the way through each format that is read again",
+    arguments: [PolicyFormat.nsPinnedDomains, .android, .trustKit])
+  func roundTrip(format: PolicyFormat) throws {
+    let policy = try Sample.policy(
+      "api.example.com AB", "other.example.com CD", "cdn.example.net EF")
+    let written = try #require(policy.written(as: format))
+    #expect(written.losses.isEmpty)
+    let read = try PinPolicy(reading: Array(written.text.utf8))
+    #expect(read.format == format)
+    #expect(read.remarks.isEmpty)
+    for host in ["api.example.com", "other.example.com", "cdn.example.net"] {
+      let before = try #require(policy.entry(for: try HostName(host)))
+      let after = try #require(read.entry(for: try HostName(host)))
+      #expect(after.leaf == before.leaf)
+    }
+    for host in ["example.com", "x.api.example.com", "example.org"] {
+      #expect(read.entry(for: try HostName(host)) == nil)
+    }
+  }
+
+  @Test("Apple's format keeps leaf and CA apart, and one more label")
+  func apple() throws {
+    let policy = try Sample.policy("a.example AB CD", "*.a.example AB CD", "b.example - CD")
+    let written = try #require(policy.written(as: .nsPinnedDomains))
+    #expect(written.losses.isEmpty)
+    let read = try PinPolicy(reading: Array(written.text.utf8))
+    #expect(try Self.demands(read, "a.example") == "AB/CD all")
+    #expect(try Self.demands(read, "x.a.example") == "AB/CD all")
+    #expect(try Self.demands(read, "y.x.a.example") == "-")
+    #expect(try Self.demands(read, "b.example") == "/CD all")
+  }
+
+  @Test("wider patterns are written into narrower entries where the closest one decides alone")
+  func union() throws {
+    let policy = try Sample.policy("**.example.com AB", "api.example.com C")
+    for format in [PolicyFormat.android, .trustKit] {
+      let read = try PinPolicy(reading: Array(try #require(policy.written(as: format)).text.utf8))
+      #expect(try Self.demands(read, "api.example.com").hasPrefix("ABC/"))
+      #expect(try Self.demands(read, "a.b.example.com").hasPrefix("AB/"))
+      #expect(try Self.demands(read, "example.com").hasPrefix("AB/"))
+    }
+  }
+
+  static let losses: [(list: String, format: PolicyFormat, host: String, text: String)] = [
+    ("**.e.example AB", .nsPinnedDomains, "e.example", "more than one label below"),
+    ("*.e.example AB", .nsPinnedDomains, "e.example", "is not pinned itself, and will be"),
+    ("e.example AB CD any", .nsPinnedDomains, "e.example", "demand both"),
+    ("e.example AB AB any", .nsPinnedDomains, "e.example", "--roles"),
+    ("127.0.0.1 AB", .nsPinnedDomains, "127.0.0.1", "is an address"),
+    ("*.e.example AB", .android, "*.e.example", "of any depth"),
+    ("e.example AB CD", .android, "e.example", "takes either: CA pins are left out"),
+    ("e.example A", .trustKit, "e.example", "two or more"),
+    ("**.e.example AB", .okHttp, "**.e.example", "4.3"),
+    ("*.e.example AB", .curl, "*.e.example", "is a pattern"),
+    ("e.example - AB", .curl, "e.example", "pins the leaf alone"),
+    ("e.example AB CD", .curl, "e.example", "demands a CA pin as well"),
+  ]
+
+  @Test("what a format cannot say is told, by host", arguments: losses)
+  func loss(row: (list: String, format: PolicyFormat, host: String, text: String)) throws {
+    let written = try #require(try Sample.policy(row.list).written(as: row.format))
+    #expect(written.losses.contains { $0.host == row.host && $0.text.contains(row.text) })
+    // The control: two leaf pins of one name are said by every format.
+    #expect(try #require(try Sample.policy("e.example AB").written(as: row.format)).losses.isEmpty)
+  }
+
+  @Test("a pin that ends, and a denied key, are told as what no format says")
+  func common() throws {
+    let entry = PolicyEntry(
+      try Sample.pattern("e.example"),
+      leaf: PinSet([Pin(Sample.pin("A"), expires: 2_000_000_000), Pin(Sample.pin("B"))]))
+    let policy = PinPolicy(
+      format: .registry, rules: [HostRule(entry)], overlap: .united, denied: [Sample.pin("Z")])
+    for format in PolicyFormat.writable {
+      let losses = try #require(policy.written(as: format)).losses.map(\.description)
+      #expect(losses.contains { $0.contains("1 denied key") })
+      #expect(losses.contains { $0.contains("pins that end") })
+    }
+  }
+
+  @Test("with leaf and CA demanded, no format without roles lets in a certificate by its CA alone")
+  func noLoosening() throws {
+    let policy = try Sample.policy("e.example AB CD")
+    for format in [PolicyFormat.android, .trustKit, .okHttp] {
+      let text = try #require(policy.written(as: format)).text
+      #expect(text.contains(Sample.pin("A").base64))
+      #expect(!text.contains(Sample.pin("C").base64))
+    }
+  }
+
+  @Test("OkHttp's patterns are written as they are, and curl's pins with two slashes")
+  func code() throws {
+    let policy = try Sample.policy("e.example AB", "*.e.example C")
+    let kotlin = try #require(policy.written(as: .okHttp)).text
+    #expect(kotlin.contains(".add(\"e.example\", \"sha256/\(Sample.pin("A").base64)\")"))
+    #expect(kotlin.contains(".add(\"*.e.example\", \"sha256/\(Sample.pin("C").base64)\")"))
+    let curl = try #require(policy.written(as: .curl)).text
+    #expect(
+      curl.contains(
+        "pinnedpubkey = \"sha256//\(Sample.pin("A").base64);sha256//\(Sample.pin("B").base64)\""))
+  }
+}
+
+@Suite("reading the formats of others")
+struct PolicyReadingTests {
+  @Test("Android: the closest domain decides, entries inside inherit, expiration opens")
+  func android() throws {
+    let a = Sample.pin("A").base64
+    let b = Sample.pin("B").base64
+    let policy = try PinPolicy(
+      reading: Array(
+        """
+        <?xml version="1.0" encoding="utf-8"?>
+        <!-- <pin digest="SHA-256">none</pin> -->
+        <network-security-config>
+          <domain-config>
+            <domain includeSubdomains="true"> example.com </domain>
+            <pin-set expiration="2030-01-31"><pin digest="SHA-256">\(a)</pin></pin-set>
+            <domain-config><domain>open.example.com</domain>
+              <pin-set><pin digest="SHA-256">\(b)</pin></pin-set></domain-config>
+          </domain-config>
+          <domain-config cleartextTrafficPermitted="true"><domain>free.example.com</domain></domain-config>
+        </network-security-config>
+        """.utf8))
+    #expect(try PolicyFormatTests.demands(policy, "example.com") == "A/A any")
+    #expect(try PolicyFormatTests.demands(policy, "x.y.example.com") == "A/A any")
+    #expect(try PolicyFormatTests.demands(policy, "open.example.com") == "B/B any")
+    #expect(try PolicyFormatTests.demands(policy, "free.example.com") == "-")
+    let host = try HostName("example.com")
+    #expect(policy.entry(for: host, at: 1_896_000_000) != nil)
+    #expect(policy.entry(for: host, at: 1_896_220_800) == nil)
+  }
+
+  @Test("TrustKit: keys as files and as code spell them, report-only, exceptions")
+  func trustKit() throws {
+    let a = Sample.pin("A").base64
+    let b = Sample.pin("B").base64
+    for prefix in ["TSK", "kTSK"] {
+      let text = PropertyListText.document([
+        "\(prefix)PinnedDomains": .dictionary([
+          "example.com": .dictionary([
+            "\(prefix)IncludeSubdomains": .boolean(true), "\(prefix)EnforcePinning": .boolean(false),
+            "\(prefix)PublicKeyHashes": .array([.string(a), .string(b)]),
+          ]),
+          "free.example.com": .dictionary([
+            "kSKExcludeSubdomainFromParentPolicy": .boolean(true)
+          ]),
+        ])
+      ])
+      let policy = try PinPolicy(reading: Array(text.utf8))
+      #expect(policy.remarks.isEmpty)
+      #expect(try PolicyFormatTests.demands(policy, "x.y.example.com") == "AB/AB any")
+      #expect(policy.entry(for: try HostName("example.com"))?.enforcement == .reportOnly)
+      #expect(try PolicyFormatTests.demands(policy, "free.example.com") == "-")
+    }
+  }
+
+  static let broken: [(text: String, says: String)] = [
+    ("", "no format that is known"), ("{", "not readable as registry"),
+    ("{\"payload\": {}}", "--registry"), ("{\"keys\": 1}", "no keys"),
+    ("<network-security-config><domain-config>", "line"),
+    ("<plist version=\"1.0\"><dict/></plist>", "NSPinnedDomains"),
+    ("hello", "no format that is known"),
+  ]
+
+  @Test("what is no list says so", arguments: broken)
+  func refused(row: (text: String, says: String)) throws {
+    let error = #expect(throws: PolicyFormatError.self) {
+      _ = try PinPolicy(reading: Array(row.text.utf8))
+    }
+    #expect("\(try #require(error))".contains(row.says))
+  }
+
+  @Test("an XML bomb and a document within a document end quickly and pin nothing")
+  func hostile() throws {
+    let bomb = """
+      <!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">
+      <!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;"><!ENTITY d "&c;&c;&c;&c;&c;&c;&c;&c;&c;&c;">
+      <!ENTITY e SYSTEM "file:///etc/passwd">]>
+      <network-security-config><domain-config><domain>&d;&e;</domain></domain-config></network-security-config>
+      """
+    let policy = try? PinPolicy(reading: Array(bomb.utf8))
+    #expect(policy?.rules.allSatisfy { $0.entry.pins.isEmpty } ?? true)
+    #expect(policy?.remarks.contains { $0.host.contains("root") } != true)
+    let deep = String(repeating: "<network-security-config>", count: 100)
+    #expect(throws: PolicyFormatError.self) { try PinPolicy(reading: Array(deep.utf8)) }
+  }
+}
+
+@Suite("pins in an Info.plist")
+struct PropertyListMergeTests {
+  static let path = ["NSAppTransportSecurity", "NSPinnedDomains"]
+
+  static let files: [(name: String, text: String)] = [
+    ("without the key", "<plist version=\"1.0\">\n<dict>\n\t<key>A</key>\n\t<string>b &lt;c</string>\n</dict>\n</plist>\n"),
+    ("with an empty root", "<plist version=\"1.0\"><dict/></plist>"),
+    (
+      "with security and no pins",
+      "<plist version=\"1.0\">\n<dict>\n\t<key>NSAppTransportSecurity</key>\n\t<dict>\n\t\t<key>X</key><true/>\n\t</dict>\n\t<key>Z</key>\n\t<integer>1</integer>\n</dict>\n</plist>"
+    ),
+    (
+      "with pins that go", """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+      <plist version="1.0"><dict><!-- <key>NSAppTransportSecurity</key> -->
+      <key>NSAppTransportSecurity</key><dict><key>NSPinnedDomains</key>
+      <dict><key>old.example</key><dict><key>NSPinnedLeafIdentities</key><array/></dict></dict>
+      <key>NSAllowsLocalNetworking</key><true/></dict><key>List</key><array><dict/></array></dict></plist>
+      """
+    ),
+  ]
+
+  @Test("are put in, and everything else stays as it was", arguments: files)
+  func merge(file: (name: String, text: String)) throws {
+    let before = try PropertyListReader.value(of: Array(file.text.utf8))
+    let policy = try Sample.policy("new.example AB")
+    let merged = try #require(
+      try policy.merged(into: Array(file.text.utf8), as: .nsPinnedDomains))
+    let read = try PinPolicy(reading: Array(merged.text.utf8))
+    #expect(try PolicyFormatTests.demands(read, "new.example") == "AB/ all")
+    #expect(try PolicyFormatTests.demands(read, "old.example") == "-")
+    guard case .dictionary(var now) = try PropertyListReader.value(of: Array(merged.text.utf8)),
+      case .dictionary(var old) = before
+    else { throw PolicyFormatError.unknownFormat }
+    for key in ["NSAppTransportSecurity"] {
+      var parts: [[String: PropertyListValue]] = [now, old].map { root in
+        if case .dictionary(let members)? = root[key] { members } else { [:] }
+      }
+      for index in parts.indices { parts[index]["NSPinnedDomains"] = nil }
+      #expect(parts[0] == parts[1])
+      now[key] = nil
+      old[key] = nil
+    }
+    #expect(now == old)
+    // Twice is as once.
+    let again = try #require(
+      try policy.merged(into: Array(merged.text.utf8), as: .nsPinnedDomains))
+    #expect(again.text == merged.text)
+  }
+
+  @Test("are refused where the file is binary or not as Xcode writes it")
+  func refused() throws {
+    let policy = try Sample.policy("new.example AB")
+    let entity = "<!DOCTYPE plist [<!ENTITY a \"b\">]><plist version=\"1.0\"><dict/></plist>"
+    let cdata = "<plist version=\"1.0\"><dict><key>A</key><string><![CDATA[</dict>]]></string></dict></plist>"
+    let binary = try PropertyListSerialization.data(
+      fromPropertyList: ["A": "b"], format: .binary, options: 0)
+    for bytes in [Array(entity.utf8), Array(cdata.utf8), [UInt8](binary)] {
+      #expect(throws: PolicyFormatError.self) {
+        try policy.merged(into: bytes, as: .nsPinnedDomains)
+      }
+    }
+  }
+}
