@@ -93,7 +93,8 @@ struct KeySetEndTests {
       await coordinator.publish(
         PublishedDocument(
           file: Self.file, bytes: [UInt8](repeating: 0x20, count: bytes), document: [:],
-          signed: signed))
+          signed: signed
+        ).signedCopy, says: nil)
       #expect(log.events("document_large").count == (bytes > most ? 1 : 0))
     }
   }

@@ -201,7 +201,7 @@ actor DocumentCoordinator {
     services.metrics?.published(events)
   }
 
-  private func publish(_ copy: SignedCopy, says content: DocumentContent?) {
+  func publish(_ copy: SignedCopy, says content: DocumentContent?) {
     let served = services.published.document(file).flatMap { $0.isMade(of: copy) ? $0 : nil }
     let ready = finished.flatMap { $0.isMade(of: copy) ? $0 : nil }
     let document = served ?? ready ?? PublishedDocument(file: file, copy)
