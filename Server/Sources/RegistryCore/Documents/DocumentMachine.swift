@@ -108,9 +108,8 @@ package struct DocumentMachine: Sendable {
     case .failed(let failure): return fail(failure, at: now)
     case .share: return doubt == nil ? [.shareDenials] : []
     case .denied(let denials): deny(denials, at: now)
-    case .foundCopy(let copy?, let doubt):
-      return self.doubt == doubt && published == nil ? publish(copy) : []
-    case .foundCopy(nil, _): break
+    case .foundCopy(let copy, let doubt):
+      if let copy, self.doubt == doubt, published == nil { return publish(copy) }
     case .signingChecked(let trouble): return note(trouble, at: now)
     case .leading(let told): history.lead(after: told)
     }
@@ -185,8 +184,7 @@ extension DocumentMachine {
     let entries = state.takeOver(denials, at: now)
     guard !entries.isEmpty else { return }
     for entry in entries { history.append(entry) }
-    owe(.owed)
-    mustSign = true
+    (debt, mustSign) = (max(debt, .owed), true)
   }
 }
 
@@ -410,14 +408,18 @@ extension DocumentMachine {
 
   private mutating func finish(version: Int64, _ bytes: [UInt8]) -> [DocumentEffect] {
     guard let attempt else { return [] }
+    let outcome = record.note(attempt.state, version: version, bytes: bytes)
+    if outcome == .lost { return readAgain() }
     history.written(attempt.entries)
     // A key set that is expired stays so, whatever else is stored.
     var effects = [DocumentEffect.clear(attempt.ending.contains(.signing) ? nil : .storing)]
     for kind in attempt.ending { state.settle(kind, "") }
-    // If a newer version was read while the answer was on its way, that has this one in it.
-    if record.note(attempt.state, version: version, bytes: bytes), let document = attempt.document {
+    if outcome == .inPlaceOfAnother { (debt, mustSign) = (.restoring, true) }
+    if outcome != .overtaken, let document = attempt.document {
       state.follow(document)
-      effects += publish(document, saying: attempt.signing?.content)
+      if published.map(document.isNewer) ?? true {
+        effects += publish(document, saying: attempt.signing?.content)
+      }
     }
     guard attempt.change != nil else { return effects + end() }
     // With what probes showed while it was written.
@@ -432,10 +434,7 @@ extension DocumentMachine {
     history.refused()
     owe(attempt.debt)
     if attempt.signing != nil { mustSign = true }
-    if attempt.change == nil {
-      owe(.changes)
-      mustSign = true
-    }
+    if attempt.change == nil { (debt, mustSign) = (max(debt, .changes), true) }
     self.attempt?.refusals += 1
     return [.read(reading(to: .retry))]
   }

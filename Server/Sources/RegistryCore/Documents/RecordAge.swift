@@ -58,15 +58,27 @@ struct RecordInForce: Sendable {
     (state, version, bytes) = (read.state, read.version, read.bytes)
   }
 
+  /// What is known of a write that was made.
+  enum Outcome {
+    /// It is in force.
+    case inForce
+    /// It is in force under the number of another one that was read meanwhile: the store went back in between.
+    case inPlaceOfAnother
+    /// A newer one was read while the answer was on its way: that has it in it.
+    case overtaken
+    /// The store went back since, and what was read last need not have it in it.
+    case lost
+  }
+
   /// A state was written.
-  ///
-  /// - Returns: whether it is the newest: a newer one may have been read while the answer was on its way.
-  mutating func note(_ written: DocumentState, version: Int64, bytes: [UInt8]) -> Bool {
+  mutating func note(_ written: DocumentState, version: Int64, bytes: [UInt8]) -> Outcome {
     let age = RecordAge(returns: written.returns, version: version)
-    guard age >= newest else { return false }
+    guard age.returns >= newest.returns else { return .lost }
+    guard age >= newest else { return .overtaken }
+    let isOther = age == newest && !knows(version: version, bytes: bytes)
     (state, self.version, self.bytes, newest) = (written, version, bytes, age)
     state.keysByEndpoint = written.keysByEndpoint.mapValues(\.kept)
-    return true
+    return isOther ? .inPlaceOfAnother : .inForce
   }
 }
 
