@@ -240,7 +240,8 @@ def control(mutants, is_relinked):
              if not any(re.search(each, test) for test in listed)}
     filters = [each for each in filters if each not in unfit]
     # Once more if need be: a mutant must not be blamed for a busy machine, nor the control.
-    for attempt in (1, 2):
+    told = "there is none"
+    for attempt in (1, 2) if filters else ():
         records, *end = testrun.run(programs / TESTS, TREE, filters)
         verdict, told = testrun.judge(records, *end, False)
         if verdict == "survived":
@@ -261,8 +262,8 @@ class Record:
     """The verdicts of this run and earlier ones, by what each depends on."""
 
     def __init__(self):
-        self.lines = [json.loads(line) for line in VERDICTS.read_text().splitlines()] \
-            if VERDICTS.exists() else []
+        lines = VERDICTS.read_text().splitlines() if VERDICTS.exists() else []
+        self.verdicts = {line["digest"]: line["verdict"] for line in map(json.loads, lines)}
         self.tests = {}
 
     def digest(self, mutant):
@@ -279,8 +280,7 @@ class Record:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
     def is_killed(self, mutant):
-        return {"digest": self.digest(mutant), "verdict": "killed"} in [
-            {"digest": line["digest"], "verdict": line["verdict"]} for line in self.lines]
+        return self.verdicts.get(self.digest(mutant)) == "killed"
 
     def add(self, mutant, verdict):
         with VERDICTS.open("a") as file:
