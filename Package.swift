@@ -120,7 +120,8 @@ var targets: [Target] = [
     program(
       "ssl-pinning", in: "Server/Sources",
       sdk + [
-        "SslPinning", "TLSTools", "PolicyFormats", "RegistryCore", "RegistryStores", "RegistryServer",
+        "SslPinning", "TLSTools", "PolicyFormats", "RegistryCore", "RegistryStores",
+        "RegistryServer",
         "CPSL",
       ]),
 

@@ -17,7 +17,8 @@ enum AndroidReader {
     parser.delegate = reader
     // Entities from elsewhere have no place in a policy; the parser fetches none by itself.
     parser.shouldResolveExternalEntities = false
-    guard parser.parse(), let root = reader.root else {
+    // A document that stops in the middle is no error to the parser.
+    guard parser.parse(), reader.isWhole, let root = reader.root else {
       let reason = parser.parserError.map { ($0 as NSError).code }
       throw .malformed(
         .android, reason: "line \(parser.lineNumber), error \(reason ?? 0) of the XML parser")
@@ -70,14 +71,19 @@ enum AndroidReader {
     var pins: [Pin] = []
     for pin in set.children(named: "pin") {
       guard pin.attributes["digest"] == "SHA-256" else {
-        remarks.append(.init(.unclear, name.shown, "a pin whose digest is not SHA-256: Android refuses the whole file"))
+        remarks.append(
+          .init(
+            .unclear, name.shown,
+            "a pin whose digest is not SHA-256: Android refuses the whole file"))
         continue
       }
       do throws(PinSyntaxError) { pins.append(Pin(try SPKIPin(base64: pin.text))) } catch {
         remarks.append(.init(.unclear, name.shown, "a pin never matches: \(error)"))
       }
     }
-    if Set(pins).count < pins.count { remarks.append(.init(.duplicate, name.shown, "has the same pin twice")) }
+    if Set(pins).count < pins.count {
+      remarks.append(.init(.duplicate, name.shown, "has the same pin twice"))
+    }
     guard let text = set.attributes["expiration"] else { return (pins, nil) }
     guard let end = RFC3339.unixSeconds("\(text)T00:00:00Z") else {
       remarks.append(.init(.unclear, name.shown, "expiration is no date of the form 2030-01-31"))
@@ -115,6 +121,7 @@ private final class AndroidDocument: NSObject, XMLParserDelegate {
 
   private(set) var root: Element?
   private var open: [Element] = []
+  var isWhole: Bool { open.isEmpty }
   private static let maximumDepth = 32
 
   func parser(
@@ -154,7 +161,9 @@ enum AndroidWriter {
       let pins = entry.pinsOfAnyRole(name, &losses)
       guard !pins.isEmpty else {
         // An empty pin-set pins nothing there, where here it refuses.
-        losses.append(.init(name, "has no readable pin and is refused here; Android would not pin it: left out"))
+        losses.append(
+          .init(name, "has no readable pin and is refused here; Android would not pin it: left out")
+        )
         continue
       }
       let isBelow = group.child != nil || group.deep != nil

@@ -21,12 +21,16 @@ enum OkHttpWriter {
       }
       let pins = entry.pinsOfAnyRole(name, &losses)
       if pins.isEmpty {
-        losses.append(.init(name, "has no readable pin and is refused here; OkHttp would not pin it: left out"))
+        losses.append(
+          .init(name, "has no readable pin and is refused here; OkHttp would not pin it: left out"))
       }
       lines += pins.map { "    .add(\"\(name)\", \"sha256/\($0.base64)\")" }
     }
     let text =
-      ["import okhttp3.CertificatePinner", "", "val certificatePinner = CertificatePinner.Builder()"]
+      [
+        "import okhttp3.CertificatePinner", "",
+        "val certificatePinner = CertificatePinner.Builder()",
+      ]
       + lines + ["    .build()", ""]
     return (text.joined(separator: "\n"), losses)
   }
@@ -48,7 +52,10 @@ enum CurlWriter {
       }
       guard !entry.hasUnknownRoles else {
         losses.append(
-          .init(name, "whether its pins are of leaf or CA keys is not said: left out; hint: --roles leaf, or ca"))
+          .init(
+            name,
+            "whether its pins are of leaf or CA keys is not said: left out; hint: --roles leaf, or ca"
+          ))
         continue
       }
       guard entry.demands(.leaf), !entry.leaf.isEmpty, !entry.isEither else {
@@ -56,7 +63,8 @@ enum CurlWriter {
         continue
       }
       if entry.demands(.ca) {
-        losses.append(.init(name, "demands a CA pin as well, which curl cannot: left out of its line"))
+        losses.append(
+          .init(name, "demands a CA pin as well, which curl cannot: left out of its line"))
       }
       if entry.enforcement == .reportOnly {
         losses.append(.init(name, "only reports, and curl refuses: left out"))
@@ -72,7 +80,9 @@ enum CurlWriter {
 extension PinPolicy {
   /// Its patterns, each once, in the order of their texts; without those that are exempt.
   public var patterns: [HostPattern] {
-    Set(rules.filter { !$0.isExempt }.map(\.entry.pattern)).sorted { $0.description < $1.description }
+    Set(rules.filter { !$0.isExempt }.map(\.entry.pattern)).sorted {
+      $0.description < $1.description
+    }
   }
 
   /// What is demanded of the hosts of a pattern, wider ones included.

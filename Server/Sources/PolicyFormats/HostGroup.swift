@@ -21,16 +21,22 @@ struct HostGroup {
     }
     let isBelow = child != nil || (deeper && deep != nil)
     if own == nil, isBelow {
-      losses.append(.init("\(base)", "is not pinned itself, and will be: the format pins no subdomains without it"))
+      losses.append(
+        .init(
+          "\(base)", "is not pinned itself, and will be: the format pins no subdomains without it"))
     }
     if deeper, isBelow, child == nil || deep == nil {
       losses.append(
-        .init("*.\(base)", "is for one more label, and will be for all: the format's subdomains are of any depth"))
+        .init(
+          "*.\(base)",
+          "is for one more label, and will be for all: the format's subdomains are of any depth"))
     }
     let whole = parts.dropFirst().reduce(first) { $0.united(with: $1) }
     if parts.contains(where: { !$0.demandsSame(as: whole) }) {
       losses.append(
-        .init("\(base)", "and its subdomains have different pins: each gets those of the others as well"))
+        .init(
+          "\(base)", "and its subdomains have different pins: each gets those of the others as well"
+        ))
     }
     return whole
   }
@@ -57,7 +63,8 @@ extension PolicyEntry {
     guard demands(.ca) else { return leaf.pins.map(\.spki) }
     guard match == .any else {
       losses.append(
-        .init(name, "demands a leaf and a CA pin, and the format takes either: CA pins are left out"))
+        .init(
+          name, "demands a leaf and a CA pin, and the format takes either: CA pins are left out"))
       return leaf.pins.map(\.spki)
     }
     return Set(leaf.pins.map(\.spki)).union(ca.pins.map(\.spki)).sorted()
@@ -102,7 +109,8 @@ extension PinPolicy {
         losses.append(.init(name, "has pins that end: without their date they count for ever"))
       }
       if rule.unpinnedFrom != nil {
-        losses.append(.init(name, "is pinned until a date: the date is left out, and it stays pinned"))
+        losses.append(
+          .init(name, "is pinned until a date: the date is left out, and it stays pinned"))
       }
       if rule.isExempt {
         losses.append(.init(name, "is taken out of a wider entry: left out"))

@@ -78,12 +78,17 @@ enum NSPinnedDomainsWriter {
       }
       guard !entry.hasUnknownRoles else {
         losses.append(
-          .init(name, "whether its pins are of leaf or CA keys is not said: left out; hint: --roles leaf, or ca"))
+          .init(
+            name,
+            "whether its pins are of leaf or CA keys is not said: left out; hint: --roles leaf, or ca"
+          ))
         continue
       }
       if entry.isEither {
         losses.append(
-          .init(name, "leaf or CA is enough, and Apple's systems demand both: the CA pins alone are written"))
+          .init(
+            name,
+            "leaf or CA is enough, and Apple's systems demand both: the CA pins alone are written"))
       }
       domains[name] = .dictionary(members(entry, subdomains: group.child != nil))
     }

@@ -20,14 +20,16 @@ extension PinPolicy {
     let listed = rules.filter { rule in
       let name = rule.entry.pattern.description
       if rule.isExempt {
-        losses.append(.init(name, "is not pinned there; a registry cannot take hosts out: left out"))
+        losses.append(
+          .init(name, "is not pinned there; a registry cannot take hosts out: left out"))
         return false
       }
       if rule.unpinnedFrom != nil {
         losses.append(.init(name, "is pinned until a date there; a registry's list stays in force"))
       }
       if rule.entry.enforcement == .reportOnly {
-        losses.append(.init(name, "only reports there; that is the app's own setting (enforcement)"))
+        losses.append(
+          .init(name, "only reports there; that is the app's own setting (enforcement)"))
       }
       if rule.entry.pins.isEmpty {
         losses.append(.init(name, "has no readable pin: left out"))
@@ -38,13 +40,15 @@ extension PinPolicy {
     if overlap == .mostSpecific {
       for rule in listed {
         let wider = listed.first { other in
-          other.entry.pattern != rule.entry.pattern && other.entry.pattern.matches(rule.entry.pattern.base)
+          other.entry.pattern != rule.entry.pattern
+            && other.entry.pattern.matches(rule.entry.pattern.base)
         }
         guard let wider else { continue }
         losses.append(
           .init(
             rule.entry.pattern.description,
-            "gets the pins of \(wider.entry.pattern) as well: a registry unites all entries of a host"))
+            "gets the pins of \(wider.entry.pattern) as well: a registry unites all entries of a host"
+          ))
       }
     }
     let keys = listed.flatMap { rule in

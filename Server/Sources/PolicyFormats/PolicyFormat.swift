@@ -85,7 +85,8 @@ extension PinPolicy {
     case .nsPinnedDomains: return try NSPinnedDomainsReader.policy(of: members)
     case nil where hasTrustKit && hasApple:
       throw .malformed(
-        .nsPinnedDomains, reason: "TSKConfiguration stands beside it; hint: --from says which one is meant")
+        .nsPinnedDomains,
+        reason: "TSKConfiguration stands beside it; hint: --from says which one is meant")
     case nil where hasTrustKit: return try TrustKitReader.policy(of: members)
     case nil: return try NSPinnedDomainsReader.policy(of: members)
     default: throw .unknownFormat
@@ -104,10 +105,12 @@ enum PayloadReader {
     }
     guard let payload = root.objectValue else { throw .malformed(.registry, reason: "no object") }
     guard payload["payload"] == nil, payload["statement"] == nil else {
-      throw .malformed(.registry, reason: "it is signed; hint: --registry, and --key to check it by")
+      throw .malformed(
+        .registry, reason: "it is signed; hint: --registry, and --key to check it by")
     }
     guard payload["keys"]?.arrayValue != nil else { throw .noPins(.registry, wanted: "keys") }
-    do throws(RegistryError) { return PinPolicy(try Registry(format1: payload), denied: []) } catch {
+    do throws(RegistryError) { return PinPolicy(try Registry(format1: payload), denied: []) } catch
+    {
       throw .malformed(.registry, reason: "\(error)")
     }
   }
@@ -118,7 +121,8 @@ extension PinPolicy {
   public init(_ registry: Registry, denied: Set<SPKIPin>) {
     self.init(
       format: .registry, rules: registry.policyEntries.map { HostRule($0) }, overlap: .united,
-      denied: denied, remarks: registry.problems.map { PolicyRemark(.unclear, "", "\($0)") } + registry.repeated)
+      denied: denied,
+      remarks: registry.problems.map { PolicyRemark(.unclear, "", "\($0)") } + registry.repeated)
   }
 }
 
@@ -127,7 +131,8 @@ extension Registry {
   fileprivate var repeated: [PolicyRemark] {
     var seen: [HostPattern: Set<SPKIPin>] = [:]
     return keys.compactMap { key in
-      guard let pin = try? key.pin.get(), !seen[key.pattern, default: []].insert(pin).inserted else {
+      guard let pin = try? key.pin.get(), !seen[key.pattern, default: []].insert(pin).inserted
+      else {
         return nil
       }
       return PolicyRemark(.duplicate, "\(key.pattern)", "has the same pin twice")

@@ -69,7 +69,8 @@ struct PropertyListMerge {
       throw .malformed(.nsPinnedDomains, reason: "\(error)")
     }
     guard bytes.drop(while: { $0 <= 0x20 }).first == UInt8(ascii: "<") else {
-      throw .malformed(.nsPinnedDomains, reason: "a binary property list; hint: plutil -convert xml1")
+      throw .malformed(
+        .nsPinnedDomains, reason: "a binary property list; hint: plutil -convert xml1")
     }
     var merge = PropertyListMerge(bytes: bytes)
     return try merge.result(value, path)
@@ -87,7 +88,8 @@ struct PropertyListMerge {
       guard dictionary.name == "dict" else { throw broken() }
       let missing = path[depth...]
       if dictionary.kind == .empty {
-        return replacing(dictionary.range, by: opened(missing, value, depth, dictionary.range.lowerBound))
+        return replacing(
+          dictionary.range, by: opened(missing, value, depth, dictionary.range.lowerBound))
       }
       guard let found = try element(under: key) else {
         // `at` stands behind the closing tag of the dictionary.
@@ -146,7 +148,9 @@ struct PropertyListMerge {
     return start > 0 && bytes[start - 1] == 0x0A ? start : place
   }
 
-  private func added(_ path: ArraySlice<String>, _ value: [String: PropertyListValue], _ depth: Int) -> String {
+  private func added(_ path: ArraySlice<String>, _ value: [String: PropertyListValue], _ depth: Int)
+    -> String
+  {
     var nested = PropertyListValue.dictionary(value)
     for key in path.dropFirst().reversed() { nested = .dictionary([key: nested]) }
     let indent = String(repeating: "\t", count: depth + 1)
@@ -195,7 +199,9 @@ struct PropertyListMerge {
       }
       let isClose = inner.first == UInt8(ascii: "/")
       let isEmpty = inner.last == UInt8(ascii: "/")
-      let name = inner.drop { $0 == UInt8(ascii: "/") }.prefix { $0 > 0x20 && $0 != UInt8(ascii: "/") }
+      let name = inner.drop { $0 == UInt8(ascii: "/") }.prefix {
+        $0 > 0x20 && $0 != UInt8(ascii: "/")
+      }
       closing = open
       return Tag(
         name: String(decoding: name, as: UTF8.self),

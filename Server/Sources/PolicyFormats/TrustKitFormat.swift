@@ -28,7 +28,8 @@ enum TrustKitReader {
     var remarks: [PolicyRemark] = []
     for (domain, value) in domains.inOrder {
       guard case .dictionary(let members) = value else {
-        remarks.append(.init(.unpinned, domain.shown, "\(value.kind) where a dictionary belongs: not pinned"))
+        remarks.append(
+          .init(.unpinned, domain.shown, "\(value.kind) where a dictionary belongs: not pinned"))
         continue
       }
       do throws(HostNameError) {
@@ -69,7 +70,8 @@ enum TrustKitReader {
     _ value: PropertyListValue?, _ name: String, _ remarks: inout [PolicyRemark]
   ) -> [Pin] {
     guard case .array(let list)? = value else {
-      remarks.append(.init(.unclear, name, "no list TSKPublicKeyHashes: TrustKit stops the app at its start"))
+      remarks.append(
+        .init(.unclear, name, "no list TSKPublicKeyHashes: TrustKit stops the app at its start"))
       return []
     }
     var pins: [Pin] = []
@@ -82,9 +84,12 @@ enum TrustKitReader {
         remarks.append(.init(.unclear, name, "a pin never matches: \(error)"))
       }
     }
-    if Set(pins).count < pins.count { remarks.append(.init(.duplicate, name, "has the same pin twice")) }
+    if Set(pins).count < pins.count {
+      remarks.append(.init(.duplicate, name, "has the same pin twice"))
+    }
     if Set(pins).count < 2 {
-      remarks.append(.init(.unclear, name, "fewer than two pins: TrustKit stops the app at its start"))
+      remarks.append(
+        .init(.unclear, name, "fewer than two pins: TrustKit stops the app at its start"))
     }
     return pins
   }
@@ -127,7 +132,8 @@ enum TrustKitWriter {
       guard let entry = group.merged(deeper: true, &losses) else { continue }
       let pins = entry.pinsOfAnyRole(name, &losses)
       guard pins.count > 1 else {
-        losses.append(.init(name, "has \(pins.count) pin, and TrustKit starts with two or more only: left out"))
+        losses.append(
+          .init(name, "has \(pins.count) pin, and TrustKit starts with two or more only: left out"))
         continue
       }
       domains[name] = .dictionary([

@@ -29,7 +29,9 @@ struct CheckTests {
     """
   }
 
-  static func domain(_ name: String, _ pins: [String], ca: [String] = [], _ more: String = "") -> String {
+  static func domain(_ name: String, _ pins: [String], ca: [String] = [], _ more: String = "")
+    -> String
+  {
     func list(_ key: String, _ pins: [String]) -> String {
       pins.isEmpty
         ? ""
@@ -58,10 +60,13 @@ struct CheckTests {
           domain("empty.example", []) + "<!-- pins nothing -->",
           domain("*.wild.example", [pin("A"), pin("B")]),
           domain("co.uk", [pin("A"), pin("B")], "<key>NSIncludesSubdomains</key><true/>"),
-          domain("yes.example", [pin("A"), pin("B")], "<key>NSIncludesSubdomains</key><string>YES</string>"),
+          domain(
+            "yes.example", [pin("A"), pin("B")],
+            "<key>NSIncludesSubdomains</key><string>YES</string>"),
         ].joined()),
       [
-        "no-backup-pin single.example", "duplicate-pin twice.example", "same-pin-leaf-and-ca both.example",
+        "no-backup-pin single.example", "duplicate-pin twice.example",
+        "same-pin-leaf-and-ca both.example",
         "unreadable-entry ", "not-pinned ", "public-suffix *.co.uk",
       ]
     ),
@@ -101,7 +106,8 @@ struct CheckTests {
       </dict></dict></plist>
       """,
       [
-        "no-backup-pin single.example", "unreadable-entry single.example", "unreadable-entry none.example",
+        "no-backup-pin single.example", "unreadable-entry single.example",
+        "unreadable-entry none.example",
         "no-usable-pin **.none.example", "unreadable-entry date.example",
       ]
     ),
@@ -161,7 +167,9 @@ struct CheckTests {
     ).path(percentEncoded: false)
     let outcome = try await Tool.run("check", apple, android, "--offline", "--format", "json")
     #expect(
-      try Self.told(outcome) == ["drift drift.example \(android)", "missing-host here.example \(android)"])
+      try Self.told(outcome) == [
+        "drift drift.example \(android)", "missing-host here.example \(android)",
+      ])
     #expect(outcome.exitCode == 0)
     let strict = try await Tool.run(
       "check", apple, android, "--offline", "--fail-on", "warning")
@@ -213,7 +221,10 @@ struct CheckTests {
       let path = try directory.write(Self.apple(Self.domain("localhost", pins)), to: "Info.plist")
         .path(percentEncoded: false)
       let outcome = try await Tool.run(
-        ["check", path, "--host", "localhost:\(server.port)", "--ca", server.ca, "--format", "json"] + more)
+        [
+          "check", path, "--host", "localhost:\(server.port)", "--ca", server.ca, "--format",
+          "json",
+        ] + more)
       return (
         Set(try Self.told(outcome).compactMap { $0.split(separator: " ").first.map(String.init) }),
         outcome.exitCode
@@ -260,7 +271,8 @@ struct CheckTests {
     #expect(away.exitCode == 3)
     #expect(away.stdout.contains("unreachable"))
     for words in [
-      ["check"], ["check", "--require-root", Self.pin("A")], ["check", "--host", "a", "--host", "b", "--backup", "x"],
+      ["check"], ["check", "--require-root", Self.pin("A")],
+      ["check", "--host", "a", "--host", "b", "--backup", "x"],
       ["check", "--format", "xml", "--host", "a"], ["export", "--to", "registry", "x"],
     ] {
       #expect(try await Tool.run(words).exitCode == 2)
@@ -290,7 +302,10 @@ struct CheckTests {
       #expect(run["results"]?.arrayValue?.count == 8)
       #expect(try outcome.json.objectValue?["version"] == .string("2.1.0"))
     case "github":
-      #expect(outcome.stdout.split(separator: "\n").allSatisfy { $0.hasPrefix("::error") || $0.hasPrefix("::warning") })
+      #expect(
+        outcome.stdout.split(separator: "\n").allSatisfy {
+          $0.hasPrefix("::error") || $0.hasPrefix("::warning")
+        })
     default:
       #expect(outcome.stdout.contains("[no-backup-pin]"))
     }
@@ -312,7 +327,8 @@ struct PolicyCommandTests {
     ).path(percentEncoded: false)
     let host = "localhost:\(server.port)"
     let outcome = try await Tool.run(
-      "export", "--to", "nspinneddomains", "--host", host, "--ca", ca, "--into", plist, "--out", plist,
+      "export", "--to", "nspinneddomains", "--host", host, "--ca", ca, "--into", plist, "--out",
+      plist,
       "--strict")
     #expect(outcome.exitCode == 0)
     let check = try await Tool.run("check", plist, "--host", host, "--ca", ca, "--format", "json")
@@ -327,7 +343,9 @@ struct PolicyCommandTests {
   func signed() async throws {
     let directory = try TemporaryDirectory()
     let key = try Keys.signing.get()
-    func path(_ name: String) -> String { directory.url.appending(path: name).path(percentEncoded: false) }
+    func path(_ name: String) -> String {
+      directory.url.appending(path: name).path(percentEncoded: false)
+    }
     try key.write(to: directory.file("prv.pem"))
     _ = try directory.write(
       """
@@ -338,10 +356,12 @@ struct PolicyCommandTests {
     let alone = try await Tool.run("import", path("nsc.xml"), "--out", path("payload.json"))
     #expect(alone.exitCode == 2)
     let made = try await Tool.run(
-      "import", path("nsc.xml"), "--out", path("payload.json"), "--statement", path("statement.json"))
+      "import", path("nsc.xml"), "--out", path("payload.json"), "--statement",
+      path("statement.json"))
     #expect(made.exitCode == 0)
     let signed = try await Tool.run(
-      "sign", "--first", "--key", path("prv.pem"), "--online-key", path("prv.pem"), "--registry-name", "app.json",
+      "sign", "--first", "--key", path("prv.pem"), "--online-key", path("prv.pem"),
+      "--registry-name", "app.json",
       "--statement", path("statement.json"), path("payload.json"), "--out", path("app.json"))
     #expect(signed.exitCode == 0)
     let back = try await Tool.run(

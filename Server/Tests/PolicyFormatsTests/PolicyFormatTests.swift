@@ -185,7 +185,8 @@ struct PolicyReadingTests {
       let text = PropertyListText.document([
         "\(prefix)PinnedDomains": .dictionary([
           "example.com": .dictionary([
-            "\(prefix)IncludeSubdomains": .boolean(true), "\(prefix)EnforcePinning": .boolean(false),
+            "\(prefix)IncludeSubdomains": .boolean(true),
+            "\(prefix)EnforcePinning": .boolean(false),
             "\(prefix)PublicKeyHashes": .array([.string(a), .string(b)]),
           ]),
           "free.example.com": .dictionary([
@@ -238,14 +239,18 @@ struct PropertyListMergeTests {
   static let path = ["NSAppTransportSecurity", "NSPinnedDomains"]
 
   static let files: [(name: String, text: String)] = [
-    ("without the key", "<plist version=\"1.0\">\n<dict>\n\t<key>A</key>\n\t<string>b &lt;c</string>\n</dict>\n</plist>\n"),
+    (
+      "without the key",
+      "<plist version=\"1.0\">\n<dict>\n\t<key>A</key>\n\t<string>b &lt;c</string>\n</dict>\n</plist>\n"
+    ),
     ("with an empty root", "<plist version=\"1.0\"><dict/></plist>"),
     (
       "with security and no pins",
       "<plist version=\"1.0\">\n<dict>\n\t<key>NSAppTransportSecurity</key>\n\t<dict>\n\t\t<key>X</key><true/>\n\t</dict>\n\t<key>Z</key>\n\t<integer>1</integer>\n</dict>\n</plist>"
     ),
     (
-      "with pins that go", """
+      "with pins that go",
+      """
       <?xml version="1.0" encoding="UTF-8"?>
       <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
       <plist version="1.0"><dict><!-- <key>NSAppTransportSecurity</key> -->
@@ -288,7 +293,8 @@ struct PropertyListMergeTests {
   func refused() throws {
     let policy = try Sample.policy("new.example AB")
     let entity = "<!DOCTYPE plist [<!ENTITY a \"b\">]><plist version=\"1.0\"><dict/></plist>"
-    let cdata = "<plist version=\"1.0\"><dict><key>A</key><string><![CDATA[</dict>]]></string></dict></plist>"
+    let cdata =
+      "<plist version=\"1.0\"><dict><key>A</key><string><![CDATA[</dict>]]></string></dict></plist>"
     let binary = try PropertyListSerialization.data(
       fromPropertyList: ["A": "b"], format: .binary, options: 0)
     for bytes in [Array(entity.utf8), Array(cdata.utf8), [UInt8](binary)] {

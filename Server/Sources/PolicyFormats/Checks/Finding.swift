@@ -125,7 +125,8 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
     case .refused: "Clients of this list would refuse the server now."
     case .backupRefused: "Clients of this list would refuse the server with its next key."
     case .leafExpires: "A certificate ends soon, and the list lets in no other key."
-    case .oneKeyOfTwo: "A server has keys of two kinds, and clients that are shown the other one refuse it."
+    case .oneKeyOfTwo:
+      "A server has keys of two kinds, and clients that are shown the other one refuse it."
     case .sharedKey: "Endpoints share a key."
     case .missingRoot: "A trust store lacks a root that it should have."
     }

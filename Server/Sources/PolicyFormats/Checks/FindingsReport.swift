@@ -80,7 +80,8 @@ public enum FindingsReport: String, Hashable, Sendable, CaseIterable {
       let text = own.map(sentence).joined(separator: "\n")
       lines.append("\(start)>")
       lines.append(
-        "    <failure type=\"\(first.severity.rawValue)\" message=\"\(xml(sentence(first)))\">\(xml(text))</failure>")
+        "    <failure type=\"\(first.severity.rawValue)\" message=\"\(xml(sentence(first)))\">\(xml(text))</failure>"
+      )
       lines.append("  </testcase>")
     }
     return (lines + ["</testsuite>", ""]).joined(separator: "\n")
@@ -132,7 +133,8 @@ public enum FindingsReport: String, Hashable, Sendable, CaseIterable {
     return place.utf8.map { byte in
       kept.contains(byte)
         ? String(decoding: [byte], as: UTF8.self)
-        : "%" + String(byte >> 4, radix: 16, uppercase: true) + String(byte & 15, radix: 16, uppercase: true)
+        : "%" + String(byte >> 4, radix: 16, uppercase: true)
+          + String(byte & 15, radix: 16, uppercase: true)
     }.joined()
   }
 

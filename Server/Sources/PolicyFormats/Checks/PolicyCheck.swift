@@ -41,7 +41,8 @@ public struct PolicyCheck {
     if let end = checked.ends, end - now < within {
       found.append(
         Finding(
-          .listExpires, policy: checked.name, "clients refuse the list \(ending(end)); hint: sign it anew",
+          .listExpires, policy: checked.name,
+          "clients refuse the list \(ending(end)); hint: sign it anew",
           severity: end <= now ? .error : nil))
     }
     for pattern in policy.patterns {
@@ -57,7 +58,8 @@ public struct PolicyCheck {
         found.append(
           Finding(
             .widened, host: "\(pattern)", policy: checked.name,
-            "the keys of \(wider) are let in there as well; hint: list for \(pattern) only what it shows"))
+            "the keys of \(wider) are let in there as well; hint: list for \(pattern) only what it shows"
+          ))
       }
     }
     for rule in policy.rules {
@@ -105,12 +107,14 @@ public struct PolicyCheck {
     }
     if ways == 0 {
       found.append(
-        Finding(.noUsablePin, host: host, policy: policy, "no pin counts: clients refuse every server"))
+        Finding(
+          .noUsablePin, host: host, policy: policy, "no pin counts: clients refuse every server"))
     } else if ways == 1 {
       found.append(
         Finding(
           .noBackup, host: host, policy: policy,
-          "one pin is the only way in; hint: list the next key before it is used, and keep it elsewhere"))
+          "one pin is the only way in; hint: list the next key before it is used, and keep it elsewhere"
+        ))
     }
     if entry.match == .all, let pin = live.leaf.intersection(live.ca).sorted().first {
       found.append(
@@ -136,7 +140,8 @@ public struct PolicyCheck {
     for (name, entry) in entries where entry == nil {
       let other = entries.first { $0.1 != nil }?.0 ?? ""
       found.append(
-        Finding(.missingHost, host: "\(host)", policy: name, "not pinned here, and pinned by \(other)"))
+        Finding(
+          .missingHost, host: "\(host)", policy: name, "not pinned here, and pinned by \(other)"))
     }
     let pinned = entries.compactMap { name, entry in entry.map { (name, $0) } }
     guard let first = pinned.first else { return found }
@@ -159,8 +164,12 @@ public struct PolicyCheck {
     func compare(_ what: String, _ left: Set<SPKIPin>, _ right: Set<SPKIPin>) {
       let missing = left.subtracting(right).sorted()
       let extra = right.subtracting(left).sorted()
-      if !missing.isEmpty { parts.append("lacks \(what)\(missing.map(\.base64).joined(separator: ", "))") }
-      if !extra.isEmpty { parts.append("alone has \(what)\(extra.map(\.base64).joined(separator: ", "))") }
+      if !missing.isEmpty {
+        parts.append("lacks \(what)\(missing.map(\.base64).joined(separator: ", "))")
+      }
+      if !extra.isEmpty {
+        parts.append("alone has \(what)\(extra.map(\.base64).joined(separator: ", "))")
+      }
     }
     if mixed {
       compare(

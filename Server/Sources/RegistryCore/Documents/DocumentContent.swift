@@ -66,15 +66,15 @@ package struct DocumentEntry: Sendable, Hashable {
     guard entries.isEmpty else { return entries }
     let listed = listed(in: state.document).filter { !state.removed.contains($0.pattern) }
     let left = listed.filter { !denied.contains($0.pin) }
-    guard left.isEmpty,
-      let last = state.denied.last(where: { denial in
-        listed.contains { $0.pin == denial.pin }
-      })
-    else { return left }
-    return listed.filter { $0.pin == last.pin }
+    guard left.isEmpty else { return left }
+    for last in state.denied.reversed() {
+      let entries = listed.filter { $0.pin == last.pin }
+      if !entries.isEmpty { return entries }
+    }
+    return []
   }
 
-  /// The entries of a signed document.
+  /// The entries of a signed document. One that `sign` made may lack what only this server writes.
   static func listed(in document: [UInt8]) -> [DocumentEntry] {
     guard !document.isEmpty, let json = (try? JSONValue(parsing: document))?.objectValue else {
       return []
@@ -83,10 +83,10 @@ package struct DocumentEntry: Sendable, Hashable {
       guard let entry = entry.objectValue,
         let pattern = entry["domainName"]?.stringValue.flatMap({ try? HostPattern($0) }),
         let pin = entry["key"]?.stringValue.flatMap({ try? SPKIPin(base64: $0) }),
-        let fqdn = entry["fqdn"]?.stringValue.flatMap({ try? HostName($0) }),
-        let date = entry["date"]?.stringValue.flatMap({ RFC3339.unixSeconds($0) })
+        let fqdn = entry["fqdn"]?.stringValue.flatMap({ try? HostName($0) }) ?? pattern.base
       else { return nil }
-      return DocumentEntry(pattern: pattern, pin: pin, fqdn: fqdn, date: date)
+      let date = entry["date"]?.stringValue.flatMap { RFC3339.unixSeconds($0) }
+      return DocumentEntry(pattern: pattern, pin: pin, fqdn: fqdn, date: date ?? 0)
     }
   }
 
@@ -124,5 +124,15 @@ package struct DocumentEntry: Sendable, Hashable {
     json["fqdn"] = .string(fqdn.description)
     json["key"] = .string(pin.base64)
     return .object(json)
+  }
+}
+
+extension HostPattern {
+  /// The name without its wildcard.
+  fileprivate var base: HostName? {
+    switch self {
+    case .exact(let host): host
+    case .oneMoreLabel(let name), .anyDepth(let name): .name(name)
+    }
   }
 }

@@ -393,7 +393,6 @@ extension DocumentMachine {
     return [.sign(attempt.draft)]
   }
 
-
   private mutating func store(
     _ document: SignedCopy?, _ ending: [ServerAlert.Kind]
   ) -> [DocumentEffect] {

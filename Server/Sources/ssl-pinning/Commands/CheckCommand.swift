@@ -110,9 +110,10 @@ enum CheckCommand {
         throw .usage("\(error)")
       }
     }
-    let backup = try invocation[backup].map { (path) throws(CommandFailure) in
-      try PinFile.pins(inFile: path).first?.pin
-    } ?? nil
+    let backup =
+      try invocation[backup].map { (path) throws(CommandFailure) in
+        try PinFile.pins(inFile: path).first?.pin
+      } ?? nil
     if let path = invocation[chain], let target = targets.first {
       return [try read(path, for: target, backup, invocation, at: now)]
     }
@@ -131,9 +132,11 @@ enum CheckCommand {
 
   /// A chain in a file, as if the server showed it.
   private static func read(
-    _ path: String, for target: ProbeTarget, _ backup: SPKIPin?, _ invocation: Invocation, at now: Int64
+    _ path: String, for target: ProbeTarget, _ backup: SPKIPin?, _ invocation: Invocation,
+    at now: Int64
   ) throws(CommandFailure) -> SeenEndpoint {
-    let text = String(decoding: try InputFile.read(path, limit: PinFile.maximumBytes), as: UTF8.self)
+    let text = String(
+      decoding: try InputFile.read(path, limit: PinFile.maximumBytes), as: UTF8.self)
     guard let host = try? HostName(target.host) else { throw .usage("\(target) is no host") }
     let authorities = try TrustArguments.authorities(invocation)
     do throws(CertificateError) {

@@ -33,7 +33,9 @@ enum ExplainCommand {
     let text = invocation.arguments.first ?? ""
     let target: ProbeTarget
     let host: HostName
-    do throws(ProbeError) { target = try ProbeTarget(parsing: text) } catch { throw .usage("\(error)") }
+    do throws(ProbeError) { target = try ProbeTarget(parsing: text) } catch {
+      throw .usage("\(error)")
+    }
     do throws(HostNameError) { host = try HostName(target.host) } catch { throw .usage("\(error)") }
     let list = try await list(invocation, at: now)
     let certificates = try await certificates(of: target, invocation)
@@ -133,7 +135,10 @@ private struct Explanation {
     if matching.count > 1 { table.add(["", overlap]) }
     table.add(["chain", isValidated ? "valid, as it was validated:" : "not valid, as it was sent:"])
     for (index, certificate) in path.enumerated() {
-      table.add(["", String(repeating: "  ", count: index) + (index == 0 ? "" : "└ ") + text(certificate, index)])
+      table.add([
+        "",
+        String(repeating: "  ", count: index) + (index == 0 ? "" : "└ ") + text(certificate, index),
+      ])
     }
     table.add(["verdict", verdict.decision == .accept ? "accepted" : "refused"])
     table.add(["because", verdict.description])
@@ -153,7 +158,8 @@ private struct Explanation {
     if !entry.leaf.isEmpty { parts.append("\(entry.leaf.pins.count) leaf") }
     if !entry.ca.isEmpty { parts.append("\(entry.ca.pins.count) CA") }
     let pins = parts.isEmpty ? "no pin" : parts.joined(separator: " and ")
-    let both = parts.count == 2 ? (entry.match == .all ? ", both must match" : ", one is enough") : ""
+    let both =
+      parts.count == 2 ? (entry.match == .all ? ", both must match" : ", one is enough") : ""
     let end = rule.unpinnedFrom.map { ", pinned until \(dateText($0))" } ?? ""
     return "\(entry.pattern): \(rule.isExempt ? "taken out" : pins)\(both)\(end)"
   }
@@ -167,12 +173,14 @@ private struct Explanation {
     switch (pin.map(list.policy.denied.contains), listed) {
     case (true, _): note = "DENIED"
     case (_, let listed?):
-      note = pins?.contains(listed.spki, at: now) == true
+      note =
+        pins?.contains(listed.spki, at: now) == true
         ? "listed" + (listed.expires.map { " until \(dateText($0))" } ?? "")
         : "listed, and over since \(listed.expires.map(dateText) ?? "")"
     default: note = "not listed"
     }
-    let validity = certificate.validity.map { " \(dateText($0.notBefore)) to \(dateText($0.notAfter))" } ?? ""
+    let validity =
+      certificate.validity.map { " \(dateText($0.notBefore)) to \(dateText($0.notAfter))" } ?? ""
     return "\(certificate.subject) \(pin?.base64 ?? "(no pin)") \(note);\(validity)"
   }
 
@@ -201,7 +209,8 @@ private struct Explanation {
     case .mismatch:
       return "a certificate of a listed CA, or the CA's pin in the list, if you chose that CA"
     case .unlisted: return "an entry for \(host)"
-    case .chainRejected(let fault) where fault.lacksAnchor: return "--ca FILE, if the CA is your own"
+    case .chainRejected(let fault) where fault.lacksAnchor:
+      return "--ca FILE, if the CA is your own"
     case .denied(let pin): return "another key: \(pin) was denied, and clients keep that"
     case .registryExpired: return "a list that is signed anew"
     default: return verdict.hint

@@ -68,7 +68,8 @@ enum ExportCommand {
       written = policy.written(as: format)
     }
     guard let written else {
-      throw .usage("--into is for nspinneddomains and trustkit; hint: --out writes a file of its own")
+      throw .usage(
+        "--into is for nspinneddomains and trustkit; hint: --out writes a file of its own")
     }
     Terminal.warn(written.losses.map(\.description))
     try OutputFile.write(Array(written.text.utf8), invocation)
@@ -147,7 +148,8 @@ enum ImportCommand {
         path, with: payload.statement.canonicalBytes + [UInt8(ascii: "\n")], called: path)
     } else if payload.needsStatement {
       throw .usage(
-        "\(source.place) has pins that a payload cannot hold; hint: --statement FILE, for sign --statement")
+        "\(source.place) has pins that a payload cannot hold; hint: --statement FILE, for sign --statement"
+      )
     }
     try OutputFile.write(payload.payload, invocation)
     return invocation[strict] && !payload.losses.isEmpty ? .no : .yes

@@ -24,7 +24,8 @@ enum OutputFile {
     guard let document = json.objectValue, document["payload"] != nil,
       let target = try target(invocation)
     else { return try write(bytes, invocation) }
-    try ServedFiles.replace(places(of: target.description), with: document, bytes, called: target.description)
+    try ServedFiles.replace(
+      places(of: target.description), with: document, bytes, called: target.description)
   }
 
   /// Writes a text to where the user wants it.

@@ -69,9 +69,11 @@ final class MachineBench {
     guard let signing = draft.signing, !signing.isUnchanged, !signing.content.entries.isEmpty
     else { return nil }
     let version = max((draft.state.number?.version ?? 0) + 1, signing.time)
+    var members = Self.members(signing.content, version: version, at: signing.time)
+    // No two signatures are the same bytes.
+    members["token"] = .string(StrictBase64.encode(token()))
     let copy = SignedCopy(
-      bytes: token(), signed: signing.time,
-      members: Self.members(signing.content, version: version, at: signing.time))
+      bytes: JSONValue.object(members).canonicalBytes, signed: signing.time, members: members)
     documents[copy.bytes] = copy
     return copy
   }
