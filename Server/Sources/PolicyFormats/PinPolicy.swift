@@ -1,3 +1,4 @@
+import SslPinningPlatform
 import SslPinningRules
 
 /// A pin list as one format states it, in the terms of this project.
@@ -132,7 +133,7 @@ public enum PolicyFormatError: Error, Hashable, Sendable {
   case noPins(PolicyFormat, wanted: String)
 }
 
-extension PolicyFormatError: CustomStringConvertible {
+extension PolicyFormatError: ExplainedError {
   public var description: String {
     switch self {
     case .unknownFormat:

@@ -1,3 +1,4 @@
+import SslPinningPlatform
 import SslPinningRules
 
 /// A server as it was seen, for checks.
@@ -29,9 +30,11 @@ public struct SeenEndpoint: Hashable, Sendable {
   public let backup: SPKIPin?
 
   /// Why a server could not be asked.
-  public struct Unreachable: Error, Hashable, Sendable {
+  public struct Unreachable: ExplainedError, Hashable {
     /// In words.
     public let reason: String
+
+    public var description: String { reason }
 
     /// A reason.
     public init(_ reason: String) { self.reason = reason }
