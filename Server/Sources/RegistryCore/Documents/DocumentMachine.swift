@@ -440,7 +440,7 @@ extension DocumentMachine {
 
   private mutating func writeAgain() -> [DocumentEffect] {
     guard let attempt else { return [] }
-    guard attempt.refusals == WriteAttempt.mostRefusals else { return begin(attempt) }
+    guard attempt.refusals >= WriteAttempt.mostRefusals else { return begin(attempt) }
     guard attempt.change == nil else {
       return end(.failure(.notStored("others keep changing the document")))
     }
