@@ -124,13 +124,3 @@ extension PolicyEntry {
   /// All pins, of leaf and CA.
   var pins: [Pin] { leaf.pins + ca.pins }
 }
-
-extension HostPattern {
-  /// The name without its wildcard.
-  var base: HostName {
-    switch self {
-    case .exact(let host): host
-    case .oneMoreLabel(let name), .anyDepth(let name): .name(name)
-    }
-  }
-}

@@ -77,3 +77,21 @@ extension PolicyExport {
     self.init(text: written.text, losses: written.losses)
   }
 }
+
+extension String {
+  /// As the text of an XML element, or within the quotes of an attribute.
+  var xmlEscaped: String {
+    unicodeScalars.map { scalar in
+      switch scalar {
+      case "&": "&amp;"
+      case "<": "&lt;"
+      case ">": "&gt;"
+      case "\"": "&quot;"
+      case "\n", "\t": String(scalar)
+      // Most control characters have no place in XML, not even as a reference.
+      case _ where scalar.value < 0x20: "\u{FFFD}"
+      default: String(scalar)
+      }
+    }.joined()
+  }
+}

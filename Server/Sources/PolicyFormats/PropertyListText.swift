@@ -21,30 +21,19 @@ enum PropertyListText {
     case .dictionary(let members):
       guard !members.isEmpty else { return ["\(indent)<dict/>"] }
       let inner = members.inOrder.flatMap { key, value in
-        ["\(indent)\t<key>\(escaped(key))</key>"] + lines(value, indent: indent + "\t")
+        ["\(indent)\t<key>\(key.xmlEscaped)</key>"] + lines(value, indent: indent + "\t")
       }
       return ["\(indent)<dict>"] + inner + ["\(indent)</dict>"]
     case .array(let values):
       guard !values.isEmpty else { return ["\(indent)<array/>"] }
       return ["\(indent)<array>"] + values.flatMap { lines($0, indent: indent + "\t") }
         + ["\(indent)</array>"]
-    case .string(let text): return ["\(indent)<string>\(escaped(text))</string>"]
+    case .string(let text): return ["\(indent)<string>\(text.xmlEscaped)</string>"]
     case .boolean(let flag): return ["\(indent)<\(flag)/>"]
     case .integer(let number): return ["\(indent)<integer>\(number)</integer>"]
     case .real(let number): return ["\(indent)<real>\(number)</real>"]
     case .data(let bytes): return ["\(indent)<data>\(StrictBase64.encode(bytes))</data>"]
     case .date(let seconds): return ["\(indent)<real>\(seconds)</real>"]
-    }
-  }
-
-  private static func escaped(_ text: String) -> String {
-    text.reduce(into: "") { result, character in
-      switch character {
-      case "&": result += "&amp;"
-      case "<": result += "&lt;"
-      case ">": result += "&gt;"
-      default: result.append(character)
-      }
     }
   }
 }

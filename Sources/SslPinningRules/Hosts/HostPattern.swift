@@ -32,6 +32,14 @@ public enum HostPattern: Hashable, Sendable {
     }
   }
 
+  /// The name without its wildcard.
+  package var base: HostName {
+    switch self {
+    case .exact(let host): host
+    case .oneMoreLabel(let name), .anyDepth(let name): .name(name)
+    }
+  }
+
   /// Whether the pattern covers `host`.
   public func matches(_ host: HostName) -> Bool {
     switch (self, host) {

@@ -84,9 +84,8 @@ public struct EndpointCheck {
     guard let entry = checked.policy.entry(for: endpoint.host, at: now) else {
       return [finding(.notPinned, "not pinned by this list", .warning)]
     }
-    func accepts(_ path: [SPKIPin]) -> Bool {
-      checked.policy.denied.isDisjoint(with: path) && entry.accepts(path, at: now)
-    }
+    let judge = PathJudge(entry, denied: checked.policy.denied, host: endpoint.host, at: now)
+    func accepts(_ path: [SPKIPin]) -> Bool { judge?.accepts(path) ?? false }
     let severity: Finding.Severity? = entry.enforcement == .reportOnly ? .warning : nil
     let refused = keys.filter { !accepts($0.path) }
     var found: [Finding] = []
@@ -140,24 +139,35 @@ public struct EndpointCheck {
 }
 
 extension PolicyEntry {
-  /// Whether a valid path with these pins, the leaf first, has what is demanded.
-  func accepts(_ path: [SPKIPin], at now: Int64) -> Bool {
-    let hasLeaf = path.first.map { leaf.contains($0, at: now) } ?? false
-    let hasCA = path.dropFirst().contains { ca.contains($0, at: now) }
-    switch (demands(.leaf), demands(.ca), match) {
-    case (true, true, .any): return hasLeaf || hasCA
-    case (true, true, .all): return hasLeaf && hasCA
-    case (true, false, _): return hasLeaf
-    // An entry that demands nothing has no pin that could be read: its hosts are refused.
-    case (false, _, _): return hasCA
-    }
-  }
-
   /// Whether the same host could show another key and be let in: a further leaf pin, or a CA pin that is enough.
   fileprivate func letsInAnother(than path: [SPKIPin], at now: Int64) -> Bool {
     let others = leaf.live(at: now).subtracting(path.prefix(1))
     if !others.isEmpty { return true }
     let goesByCA = !demands(.leaf) || match == .any
     return goesByCA && path.dropFirst().contains { ca.contains($0, at: now) }
+  }
+}
+
+/// Judges pins as clients do, by their own policy, without a server.
+private struct PathJudge {
+  private let policy: PinningPolicy
+  private let host: HostName
+  private let time: TrustTime
+
+  /// - Returns: `nil` if the entry makes no policy: its hosts are refused.
+  init?(_ entry: PolicyEntry, denied: Set<SPKIPin>, host: HostName, at now: Int64) {
+    // For this host alone, whatever the format does with several entries; report-only is told by the severity.
+    var entry = entry
+    entry.pattern = .exact(host)
+    entry.enforcement = .enforce
+    guard let policy = try? PinningPolicy(entries: [entry], denied: denied) else { return nil }
+    (self.policy, self.host, time) = (policy, host, TrustTime(clock: now))
+  }
+
+  /// Whether a valid path with these pins, the leaf first, is accepted.
+  func accepts(_ path: [SPKIPin]) -> Bool {
+    guard let leaf = path.first, policy.denied.isDisjoint(with: path) else { return false }
+    return policy.accepts(leaf: leaf, ca: nil, host: host, at: time)
+      || path.dropFirst().contains { policy.accepts(leaf: leaf, ca: $0, host: host, at: time) }
   }
 }

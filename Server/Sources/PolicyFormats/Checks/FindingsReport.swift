@@ -80,7 +80,7 @@ public enum FindingsReport: String, Hashable, Sendable, CaseIterable {
       let text = own.map(sentence).joined(separator: "\n")
       lines.append("\(start)>")
       lines.append(
-        "    <failure type=\"\(first.severity.rawValue)\" message=\"\(xml(sentence(first)))\">\(xml(text))</failure>"
+        "    <failure type=\"\(first.severity.rawValue)\" message=\"\(sentence(first).xmlEscaped)\">\(text.xmlEscaped)</failure>"
       )
       lines.append("  </testcase>")
     }
@@ -135,21 +135,6 @@ public enum FindingsReport: String, Hashable, Sendable, CaseIterable {
         ? String(decoding: [byte], as: UTF8.self)
         : "%" + String(byte >> 4, radix: 16, uppercase: true)
           + String(byte & 15, radix: 16, uppercase: true)
-    }.joined()
-  }
-
-  private static func xml(_ text: String) -> String {
-    text.unicodeScalars.map { scalar in
-      switch scalar {
-      case "&": "&amp;"
-      case "<": "&lt;"
-      case ">": "&gt;"
-      case "\"": "&quot;"
-      // Most control characters have no place in XML, not even as a reference.
-      case "\n", "\t": String(scalar)
-      case _ where scalar.value < 0x20: "\u{FFFD}"
-      default: String(scalar)
-      }
     }.joined()
   }
 

@@ -82,9 +82,9 @@ package struct DocumentEntry: Sendable, Hashable {
     return (json["payload"]?.objectValue?["keys"]?.arrayValue ?? []).compactMap { entry in
       guard let entry = entry.objectValue,
         let pattern = entry["domainName"]?.stringValue.flatMap({ try? HostPattern($0) }),
-        let pin = entry["key"]?.stringValue.flatMap({ try? SPKIPin(base64: $0) }),
-        let fqdn = entry["fqdn"]?.stringValue.flatMap({ try? HostName($0) }) ?? pattern.base
+        let pin = entry["key"]?.stringValue.flatMap({ try? SPKIPin(base64: $0) })
       else { return nil }
+      let fqdn = entry["fqdn"]?.stringValue.flatMap { try? HostName($0) } ?? pattern.base
       let date = entry["date"]?.stringValue.flatMap { RFC3339.unixSeconds($0) }
       return DocumentEntry(pattern: pattern, pin: pin, fqdn: fqdn, date: date ?? 0)
     }
@@ -124,15 +124,5 @@ package struct DocumentEntry: Sendable, Hashable {
     json["fqdn"] = .string(fqdn.description)
     json["key"] = .string(pin.base64)
     return .object(json)
-  }
-}
-
-extension HostPattern {
-  /// The name without its wildcard.
-  fileprivate var base: HostName? {
-    switch self {
-    case .exact(let host): host
-    case .oneMoreLabel(let name), .anyDepth(let name): .name(name)
-    }
   }
 }
