@@ -12,7 +12,7 @@ import PackageDescription
 //       │                                            │    │     │      │
 //   SslPinningRules                                  │ HTTPServing │ RegistryStores
 //       │                                            │        RegistryCore
-//   CanonicalJSON                                TLSTools
+//   CanonicalJSON                                TLSTools         PolicyFormats (the program alone)
 //
 //   Server/Lab/  never installed: ssl-pinning-lab ─ FaultLab
 //
