@@ -120,7 +120,7 @@ extension ConsoleTests {
       let rows = try await page.rows(ofTable: "Keys that apps trust")
       #expect(Set(rows.map { $0[0] }) == [pin(1).base64, pin(9).base64])
       try await page.wait(for: "confirmed by telephone", in: "table")
-      #expect(try await page.count("#pending-count:not([hidden])") == 0)
+      try await page.wait(untilNone: "#pending-count:not([hidden])")
       #expect(try await page.troubles() == [])
       await stage.stop()
     }

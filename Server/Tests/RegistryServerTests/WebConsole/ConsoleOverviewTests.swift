@@ -59,7 +59,7 @@ extension ConsoleTests {
       try await page.fill("Why", with: "by my watch")
       try await page.press("Believe it")
       try await page.wait(for: "The server goes by the machine's clock again.", in: "#notice")
-      #expect(try await page.count("[data-key=clock]") == 0)
+      try await page.wait(untilNone: "[data-key=clock]")
       let troubles = try await page.troubles()
       #expect(troubles == [])
       await stage.stop()

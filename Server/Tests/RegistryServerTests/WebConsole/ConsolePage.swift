@@ -72,6 +72,12 @@ struct ConsolePage {
         """, [.string(selector), .string(text)])
   }
 
+  /// Waits until no element matches. What a command changes is drawn after its notice.
+  func wait(untilNone selector: String) async throws {
+    try await browser.wait(
+      until: "document.querySelector(arguments[0]) === null", [.string(selector)])
+  }
+
   /// Presses a button; `scope` is a selector of what it stands in.
   func press(_ name: String, in scope: String = "") async throws {
     try await browser.element("\(scope) button", named: name).click()
