@@ -141,7 +141,7 @@ enum CARenew {
     try OutputFile.replace(
       files.certificates, with: Array(made.certificateChainPEM.utf8), called: files.certificates)
     try OutputFile.replace(files.der, with: made.leaf.der, called: files.der)
-    try Terminal.write(line: try AppLines.server(made, at: files.certificates, root: own))
+    try Terminal.write(line: try AppLines.summary(made, own))
     return .yes
   }
 }
@@ -175,8 +175,7 @@ enum CARotate {
     let own = try OwnAuthority(invocation)
     if invocation[switchOver] {
       try files.switchOver(to: next)
-      try Terminal.write(
-        line: try AppLines.server(files.identity(), at: files.certificates, root: own))
+      try Terminal.write(line: try AppLines.summary(files.identity(), own))
       return .yes
     }
     try NewFiles.refuseTaken([next.key, next.certificates])
@@ -275,6 +274,17 @@ private enum AppLines {
     """
   }
 
+  /// The pins, and until when the certificate is valid.
+  static func summary(
+    _ identity: ServerIdentity, _ own: OwnAuthority
+  ) throws(CommandFailure) -> String {
+    """
+    leaf pin    \(try pin(identity.leaf))
+    root pin    \(try pin(own.authority.root))
+    valid until \(identity.leaf.validity.map { RFC3339.text($0.notAfter) } ?? "")
+    """
+  }
+
   static func server(
     _ identity: ServerIdentity, at path: String, root own: OwnAuthority
   ) throws(CommandFailure) -> String {
@@ -288,9 +298,7 @@ private enum AppLines {
       .written(as: .nsPinnedDomains)
     Terminal.warn(rules.isEmpty ? [] : (apple?.losses ?? []).map(\.description))
     return """
-      leaf pin    \(try pin(identity.leaf))
-      root pin    \(ca?.base64 ?? "")
-      valid until \(identity.leaf.validity.map { RFC3339.text($0.notAfter) } ?? "")
+      \(try summary(identity, own))
 
       # nginx
       ssl_certificate     \(place);
