@@ -32,7 +32,7 @@ extension LogEntry {
   private static func details(of evaluation: PinEvaluation) -> [Detail] {
     var details = [
       Detail("Verdict", "\(evaluation)"), Detail("Host", evaluation.host),
-      Detail("Rule", evaluation.rule),
+      Detail("Rule", evaluation.rule), Detail("What may help", advice(for: evaluation)),
       Detail("Presented pins, leaf first", lines(evaluation.presented.map(\.base64))),
       Detail("Expected leaf pins", lines(evaluation.expectedLeaf.map(text))),
     ]
@@ -44,6 +44,19 @@ extension LogEntry {
       details.append(Detail("Registry confirmed", date(registry.confirmationDate)))
     }
     return details
+  }
+
+  /// Words for people. None of them offers a request without pins.
+  private static func advice(for evaluation: PinEvaluation) -> String {
+    lines(
+      evaluation.remedies.map { remedy in
+        switch remedy {
+        case .refresh: "Try again in a minute: the list may be about to change."
+        case .otherNetwork: "Use another network: somebody on this one may be in the way."
+        case .appUpdate: "Update the app."
+        case .clock: "Check the date and time of the device."
+        }
+      })
   }
 
   private static func text(_ pin: Pin) -> String {

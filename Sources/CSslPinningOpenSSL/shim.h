@@ -9,3 +9,5 @@
 #include <openssl/bn.h>
 #include <openssl/bio.h>
 #include <openssl/rand.h>
+#include <openssl/pkcs12.h>
+#include <openssl/provider.h>

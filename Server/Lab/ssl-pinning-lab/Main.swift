@@ -12,6 +12,10 @@ enum Main {
       demo [--once]             run the main job on loopback, one line for each thing proved
       drill [--list] [--filter NAME]
                                 prove that no change locks anybody out and no attack gets in
+      lab list                  list the situations that any HTTPS client can be put into
+      lab up [SCENARIO…]        put servers into them, and leave them up
+      lab run [--client 'COMMAND {url}']… [SCENARIO…]
+                                drive clients through them: who is locked out, who lets an attacker in
       drill kill                prove that what a store acknowledged survives kill -9
       drill replicas            prove that replicas on one database go on, whatever fails
 
@@ -25,6 +29,7 @@ enum Main {
     let rest = Array(arguments.dropFirst())
     switch arguments.first {
     case "demo": exit(await DemoCommand.run(rest, say: say))
+    case "lab": exit(await ClientCommands.run(rest, say: say))
     case "drill":
       switch rest.first {
       case "kill": exit(await KillCommand.run(Array(rest.dropFirst()), say: say))

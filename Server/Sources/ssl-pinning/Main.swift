@@ -51,6 +51,7 @@ extension Command {
       PinCommand.command,
       Verify.command, Sign.command,
       CheckCommand.command, ExplainCommand.command, ExportCommand.command, ImportCommand.command,
+      CAInit.command, CAIssue.command, CARenew.command, CARotate.command, CAConvert.command,
       KeysGenerate.command, KeysRotate.command, KeysSignSet.command, StoreCommands.adopt,
       StoreCommands.reset, Canonicalize.command,
     ]

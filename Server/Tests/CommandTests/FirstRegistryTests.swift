@@ -4,7 +4,7 @@ import Testing
 
 /// The pages that are to be pasted, run as somebody pastes them: their ports are free on a machine of its own.
 @Suite(
-  "docs/first-registry.md and docs/root-keys.md",
+  "docs/first-registry.md, docs/root-keys.md and docs/own-ca.md",
   .enabled("this system lets the tests make no namespaces (unshare)") {
     await PrivateMachine.isPermitted.value
   })
@@ -65,5 +65,15 @@ struct FirstRegistryTests {
     for line in ["key set 1 of localhost.json: online key", "key set    1", "format     2\n"] {
       #expect(end.stdout.contains(line), "\(end.stdout)")
     }
+  }
+
+  @Test("an authority of one's own serves, renews and rotates, and apps are served all the time")
+  func ownAuthority() async throws {
+    let blocks = try Self.lines(of: "own-ca.md")
+    #expect(blocks.count == 8)
+    let end = try await Self.run(blocks, in: TemporaryDirectory())
+    #expect(end.exitCode == 0, "\(end.stdout)\(end.stderr)")
+    #expect(end.stdout.components(separatedBy: "served\n").count - 1 == 4, "\(end.stdout)")
+    #expect(end.stdout.contains("next pin    "))
   }
 }

@@ -120,6 +120,42 @@ extension Certificate {
     return answer > 0
   }
 
+  /// Whether this authority's key signed it. Says nothing of dates, names and constraints.
+  public func isSigned(by authority: Certificate) -> Bool {
+    guard let own = try? parsed(), let other = try? authority.parsed(),
+      let key = X509_get0_pubkey(other.pointer)
+    else { return false }
+    defer { OpenSSLErrors.clear() }
+    return X509_verify(own.pointer, key) == 1
+  }
+
+  /// The DNS names and addresses of its subjectAltName (RFC 5280 section 4.2.1.6), in their order; other kinds of
+  /// names, and those that this library would not issue, are left out.
+  public var names: [SubjectName] {
+    guard let x509 = try? parsed(),
+      let list = X509_get_ext_d2i(x509.pointer, NID_subject_alt_name, nil, nil)
+    else { return [] }
+    let names = OpaquePointer(list)
+    defer { GENERAL_NAMES_free(names) }
+    return (0..<OPENSSL_sk_num(names)).compactMap { index in
+      guard let name = OPENSSL_sk_value(names, index)?.assumingMemoryBound(to: GENERAL_NAME.self),
+        let value = name.pointee.d.ia5, let start = ASN1_STRING_get0_data(value)
+      else { return nil }
+      let bytes = Array(
+        UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(value))))
+      switch (name.pointee.type, bytes.count) {
+      case (GEN_DNS, _): return try? SubjectName(String(decoding: bytes, as: UTF8.self))
+      case (GEN_IPADD, 4): return try? SubjectName(bytes.map(String.init).joined(separator: "."))
+      case (GEN_IPADD, 16):
+        let groups = stride(from: 0, to: 16, by: 2).map {
+          String(Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]), radix: 16)
+        }
+        return try? SubjectName(groups.joined(separator: ":"))
+      default: return nil
+      }
+    }
+  }
+
   /// Whether its subjectAltName covers a host; the common name does not count.
   package func isFor(_ host: HostName) -> Bool {
     guard let x509 = try? parsed() else { return false }

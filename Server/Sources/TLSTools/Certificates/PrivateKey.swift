@@ -186,18 +186,18 @@ extension PrivateKey {
   }
 }
 
-/// Files that hold PEM text.
+/// Files that hold keys and certificates.
 ///
 /// - A file gets its mode when it is created: between `open` and `chmod` another user could read the key.
 /// - An existing file is not overwritten unless asked, and then swapped atomically.
-enum PEMFile {
+package enum PEMFile {
   static func write(
     _ text: String, to file: URL, mode: mode_t, replacing: Bool
   ) throws(CertificateError) {
     let path = file.path(percentEncoded: false)
-    guard replacing else { return try create(path, mode: mode, text: text) }
+    guard replacing else { return try create(path, mode: mode, bytes: text.utf8) }
     let staged = path + "." + String(UInt32.random(in: .min ... .max), radix: 16)
-    try create(staged, mode: mode, text: text)
+    try create(staged, mode: mode, bytes: text.utf8)
     guard rename(staged, path) == 0 else {
       let reason = String(cString: strerror(errno)).lowercased()
       unlink(staged)
@@ -208,8 +208,8 @@ enum PEMFile {
   /// - Parameters:
   ///   - directory: an open directory, to which a relative path is relative.
   ///   - owner: gets the file before anything is written to it; `nil`: the user of this process.
-  static func create(
-    _ path: String, mode: mode_t, text: String, in directory: Int32 = AT_FDCWD,
+  package static func create(
+    _ path: String, mode: mode_t, bytes: some Sequence<UInt8>, in directory: Int32 = AT_FDCWD,
     for owner: (user: uid_t, group: gid_t)? = nil
   ) throws(CertificateError) {
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
@@ -223,7 +223,7 @@ enum PEMFile {
       unlinkat(directory, path, 0)
       throw .file(path: path, reason: reason)
     }
-    var rest = Array(text.utf8)[...]
+    var rest = Array(bytes)[...]
     while !rest.isEmpty {
       let written = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
       if written < 0, errno == EINTR { continue }

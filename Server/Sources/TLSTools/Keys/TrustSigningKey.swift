@@ -125,7 +125,7 @@ public struct TrustSigningKey: Sendable {
     _ name: String, in directory: Int32, for owner: (user: uid_t, group: gid_t)?
   ) throws(SigningKeyError) {
     do throws(CertificateError) {
-      try PEMFile.create(name, mode: 0o600, text: try key.pem, in: directory, for: owner)
+      try PEMFile.create(name, mode: 0o600, bytes: try key.pem.utf8, in: directory, for: owner)
     } catch { throw Self.cannotWrite(error) }
   }
 

@@ -1,0 +1,215 @@
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("ca")
+struct CATests {
+  private static func run(
+    _ directory: TemporaryDirectory, _ words: [String]
+  ) async throws -> ChildProcess.Outcome {
+    try await ChildProcess.run(Tool.path(), words, directory: directory.url)
+  }
+
+  private static func must(
+    _ directory: TemporaryDirectory, _ words: String...
+  ) async throws -> ChildProcess.Outcome {
+    let outcome = try await run(directory, words)
+    #expect(outcome.exitCode == 0, "\(words): \(outcome.stderr)")
+    return outcome
+  }
+
+  private static func openssl(
+    _ directory: TemporaryDirectory, _ line: String
+  ) async throws -> ChildProcess.Outcome {
+    try await ChildProcess.run(
+      "openssl", line.split(separator: " ").map(String.init), directory: directory.url)
+  }
+
+  private static func mode(_ directory: TemporaryDirectory, _ name: String) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions]
+      as? Int
+  }
+
+  private static func text(_ directory: TemporaryDirectory, _ name: String) throws -> String {
+    try String(contentsOf: directory.file(name), encoding: .utf8)
+  }
+
+  private static func pin(_ directory: TemporaryDirectory, _ name: String) async throws -> String {
+    let outcome = try await must(directory, "pin", name)
+    return String(outcome.stdout.prefix { $0 != " " && $0 != "\n" })
+  }
+
+  @Test(
+    "issues what openssl verifies for every name, with keys that only their owner reads",
+    arguments: ["p256", "rsa-2048"])
+  func issue(algorithm: String) async throws {
+    try await withTemporaryDirectory { directory in
+      _ = try await Self.must(directory, "ca", "init", "--algorithm", algorithm)
+      let shown = try await Self.must(
+        directory, "ca", "issue", "api.example.com", "*.example.org", "127.0.0.1", "::1",
+        "--algorithm", algorithm)
+      for name in ["own-ca/ca.key", "api.example.com.key"] {
+        #expect(try Self.mode(directory, name) == 0o600)
+      }
+      for name in ["-verify_hostname api.example.com", "-verify_hostname x.example.org", "-verify_ip ::1"] {
+        let end = try await Self.openssl(
+          directory, "verify -CAfile own-ca/ca.pem -x509_strict \(name) api.example.com.pem")
+        #expect(end.exitCode == 0, "\(name): \(end.stderr)")
+      }
+      let other = try await Self.openssl(
+        directory, "verify -CAfile own-ca/ca.pem -verify_hostname example.com api.example.com.pem")
+      #expect(other.exitCode != 0)
+      let pin = try await Self.pin(directory, "api.example.com.pem")
+      #expect(shown.stdout.contains("leaf pin    \(pin)"))
+      #expect(shown.stdout.contains("ssl_certificate     \(directory.path("api.example.com.pem"));"))
+      #expect(shown.stdout.contains("<key>NSPinnedDomains</key>"))
+      #expect(shown.stdout.contains(try await Self.pin(directory, "own-ca/ca.cer")))
+    }
+  }
+
+  @Test("overwrites nothing, and leaves nothing half made")
+  func taken() async throws {
+    try await withTemporaryDirectory { directory in
+      _ = try await Self.must(directory, "ca", "init")
+      let key = try Self.text(directory, "own-ca/ca.key")
+      let again = try await Self.run(directory, ["ca", "init"])
+      #expect(again.exitCode == 3)
+      #expect(again.stderr.contains("own-ca/ca.key exists and is kept"))
+      #expect(try Self.text(directory, "own-ca/ca.key") == key)
+      try directory.write("mine", to: "a.example.cer")
+      let blocked = try await Self.run(directory, ["ca", "issue", "a.example"])
+      #expect(blocked.exitCode == 3)
+      #expect(!FileManager.default.fileExists(atPath: directory.path("a.example.key")))
+      let wrong = try await Self.run(directory, ["ca", "issue", "a example"])
+      #expect(wrong.exitCode == 2)
+      #expect(!FileManager.default.fileExists(atPath: directory.path("a example.key")))
+    }
+  }
+
+  @Test("renews under the same key: the pin stays, the names stay, the old certificate is kept")
+  func renew() async throws {
+    try await withTemporaryDirectory { directory in
+      _ = try await Self.must(directory, "ca", "init")
+      _ = try await Self.must(directory, "ca", "issue", "a.example", "b.example")
+      let (old, pin) = (
+        try Self.text(directory, "a.example.pem"), try await Self.pin(directory, "a.example.pem")
+      )
+      let bare = try await Self.run(directory, ["ca", "renew", "a.example.pem"])
+      #expect(bare.exitCode == 2)
+      #expect(bare.stderr.contains("ca rotate"))
+      for round in 1...2 {
+        let before = try Self.text(directory, "a.example.pem")
+        _ = try await Self.must(directory, "ca", "renew", "--same-key", "a.example.pem")
+        #expect(try Self.text(directory, "a.example.old-\(round).pem") == before)
+      }
+      #expect(try Self.text(directory, "a.example.pem") != old)
+      #expect(try await Self.pin(directory, "a.example.pem") == pin)
+      #expect(try await Self.pin(directory, "a.example.cer") == pin)
+      let end = try await Self.openssl(
+        directory, "verify -CAfile own-ca/ca.pem -verify_hostname b.example a.example.pem")
+      #expect(end.exitCode == 0, "\(end.stderr)")
+      // Another root is one that no app trusts.
+      _ = try await Self.must(directory, "ca", "init", "--dir", "other")
+      let other = try await Self.run(directory, ["ca", "renew", "--same-key", "a.example.pem", "--dir", "other"])
+      #expect(other.exitCode == 1)
+      #expect(other.stderr.contains("of another authority"))
+    }
+  }
+
+  @Test("makes the next key beside the one in use, and switches when told, also after it was cut off")
+  func rotate() async throws {
+    try await withTemporaryDirectory { directory in
+      _ = try await Self.must(directory, "ca", "init")
+      _ = try await Self.must(directory, "ca", "issue", "a.example")
+      let (key, pin) = (
+        try Self.text(directory, "a.example.key"), try await Self.pin(directory, "a.example.pem")
+      )
+      let early = try await Self.run(directory, ["ca", "rotate", "--switch", "a.example.pem"])
+      #expect(early.exitCode == 3)
+      let made = try await Self.must(directory, "ca", "rotate", "a.example.pem")
+      let next = try await Self.pin(directory, "a.example.next.pem")
+      #expect(next != pin)
+      #expect(made.stdout == "next pin    \(next)\n")
+      #expect(try Self.mode(directory, "a.example.next.key") == 0o600)
+      #expect(try await Self.pin(directory, "a.example.pem") == pin)
+      // As if the power had failed after the first of two files.
+      try FileManager.default.copyItem(
+        at: directory.file("a.example.key"), to: directory.file("a.example.old-1.key"))
+      try FileManager.default.removeItem(at: directory.file("a.example.key"))
+      try FileManager.default.moveItem(
+        at: directory.file("a.example.next.key"), to: directory.file("a.example.key"))
+      _ = try await Self.must(directory, "ca", "rotate", "--switch", "a.example.pem")
+      #expect(try await Self.pin(directory, "a.example.pem") == next)
+      #expect(try await Self.pin(directory, "a.example.cer") == next)
+      // And once more without trouble.
+      _ = try await Self.must(directory, "ca", "rotate", "a.example.pem")
+      let third = try await Self.pin(directory, "a.example.next.pem")
+      _ = try await Self.must(directory, "ca", "rotate", "--switch", "a.example.pem")
+      #expect(try await Self.pin(directory, "a.example.pem") == third)
+      #expect(try Self.text(directory, "a.example.old-1.key") == key)
+      #expect(try Self.mode(directory, "a.example.key") == 0o600)
+      _ = try ServerIdentity(
+        certificates: Certificate.certificates(inPEM: Self.text(directory, "a.example.pem")),
+        key: PrivateKey(pem: Self.text(directory, "a.example.key")))
+    }
+  }
+
+  @Test(
+    "writes a .p12 that openssl reads, and reads those of openssl, the old kind as well",
+    arguments: [[], ["--old-p12"]])
+  func pkcs12(flags: [String]) async throws {
+    try await withTemporaryDirectory { directory in
+      try directory.write("correct horse\n", to: "password")
+      _ = try await Self.must(directory, "ca", "init")
+      let issued = try await Self.run(directory, ["ca", "issue", "a.example", "--p12", "--password-file", "password"] + flags)
+      #expect(issued.exitCode == 0, "\(issued.stderr)")
+      #expect(try Self.mode(directory, "a.example.p12") == 0o600)
+      let info = try await Self.openssl(
+        directory, "pkcs12 -in a.example.p12 -passin file:password -nodes -info")
+      #expect(info.exitCode == 0, "\(info.stderr)")
+      #expect(info.stdout.components(separatedBy: "BEGIN CERTIFICATE").count == 3)
+      #expect(info.stdout.contains("BEGIN PRIVATE KEY"))
+      #expect(info.stderr.contains(flags.isEmpty ? "AES-256-CBC" : "pbeWithSHA1And3-KeyTripleDES-CBC"))
+      // Back again, and from what openssl wrote.
+      let made = try await Self.openssl(
+        directory,
+        "pkcs12 -export -in a.example.pem -inkey a.example.key -out theirs.p12 -passout file:password"
+          + (flags.isEmpty ? "" : " -legacy"))
+      #expect(made.exitCode == 0, "\(made.stderr)")
+      for source in ["a.example.p12", "theirs.p12"] {
+        let target = source + ".pem"
+        _ = try await Self.must(
+          directory, "ca", "convert", source, "--out", target, "--password-file", "password")
+        #expect(try await Self.pin(directory, target) == Self.pin(directory, "a.example.pem"))
+        #expect(
+          try Self.text(directory, source + ".key") == Self.text(directory, "a.example.key"))
+        #expect(try Self.mode(directory, source + ".key") == 0o600)
+      }
+      try directory.write("wrong horse\n", to: "password")
+      let wrong = try await Self.run(directory, ["ca", "convert", "a.example.p12", "--out", "w.pem", "--password-file", "password"])
+      #expect(wrong.exitCode == 1)
+      #expect(wrong.stderr.contains("the password is wrong"))
+      #expect(!wrong.stderr.contains("horse"))
+    }
+  }
+
+  @Test("converts certificates between PEM and DER without changing a byte")
+  func convert() async throws {
+    try await withTemporaryDirectory { directory in
+      _ = try await Self.must(directory, "ca", "init")
+      _ = try await Self.must(directory, "ca", "convert", "own-ca/ca.pem", "--out", "root.cer")
+      _ = try await Self.must(directory, "ca", "convert", "root.cer", "--out", "root.pem")
+      #expect(
+        try Data(contentsOf: directory.file("root.cer"))
+          == Data(contentsOf: directory.file("own-ca/ca.cer")))
+      #expect(try Self.text(directory, "root.pem") == Self.text(directory, "own-ca/ca.pem"))
+      let unknown = try await Self.run(directory, ["ca", "convert", "root.pem", "--out", "root.txt"])
+      #expect(unknown.exitCode == 2)
+      let keyless = try await Self.run(directory, ["ca", "convert", "root.pem", "--out", "root.p12"])
+      #expect(keyless.exitCode == 2)
+    }
+  }
+}
