@@ -14,7 +14,8 @@ extension SslPinningClient {
   ///
   /// - Parameters:
   ///   - configuration: everything in it works on Apple's systems, save for its cache and its protocol
-  ///     classes, which would answer past the pins, and early data. On Linux what this version knows of works.
+  ///     classes, which would answer past the pins, early data, and the newer loader (`usesClassicLoadingMode`),
+  ///     which does not ask about every connection. On Linux what this version knows of works.
   ///   - delegate: the app's own; on Linux no server-trust challenge ever reaches it.
   ///   - delegateQueue: as for `URLSession`.
   /// - Important: invalidate a session that you give up. On Apple's systems it keeps this client until then, which

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """What Package.swift promises to those who depend on it: Swift 6 and warnings as
 errors in every Swift target, no unsafe flags, no package from outside. And what their graph loads: products
-are libraries alone, reach no target of the server, and no C module by a name that others use, too."""
+are libraries alone, reach no target of the server, and no C module by a name that others use, too. In a clone
+that another package has made, warnings are nobody's errors: Xcode does not build that."""
 
 import json
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import checklib
 
@@ -55,6 +58,28 @@ def problems(manifest, is_swift):
     return found
 
 
+def dependency_problems(manifest):
+    """What is wrong with the manifest of a clone that another package has made."""
+    return [f"{target['name']} treats warnings as errors in another package's clone"
+            for target in manifest["targets"]
+            if any("treatAllWarnings" in setting["kind"] for setting in target["settings"])]
+
+
+def dump(folder):
+    return json.loads(subprocess.run(
+        [os.environ.get("SWIFT", "swift"), "package", "--package-path", folder, "dump-package"],
+        check=True, capture_output=True).stdout)
+
+
+def as_dependency():
+    """The manifest, as it is read in the place where Xcode and SwiftPM clone packages."""
+    with tempfile.TemporaryDirectory() as place:
+        clone = Path(place, "checkouts/ssl-pinning")
+        clone.mkdir(parents=True)
+        (clone / "Package.swift").write_bytes((checklib.ROOT / "Package.swift").read_bytes())
+        return dump(clone)
+
+
 def holds_swift(target):
     folder = "Tests" if target["type"] == "test" else "Sources"
     path = target.get("path") or f"{folder}/{target['name']}"
@@ -80,6 +105,8 @@ def self_test():
     assert count(strict) == 0 and count([], kind="system") == 0
     assert count([]) == 2 and count(strict[:1]) == 1 and count(strict[1:]) == 1
     assert count([{"kind": {"treatAllWarnings": {"_0": "warning"}}}, strict[1]]) == 1
+    assert dependency_problems({"targets": [{"name": "A", "settings": strict[1:]}]}) == []
+    assert len(dependency_problems({"targets": [{"name": "A", "settings": strict}]})) == 1
     assert count(strict + [unsafe]) == 1 and count(strict, [{"sourceControl": []}]) == 1
     assert graph("library", SslPinning=["SslPinningRules"], SslPinningRules=["CSslPinningCurl"], CSslPinningCurl=[]) == 0
     assert graph("executable", SslPinning=[]) == 1
@@ -90,10 +117,7 @@ def self_test():
 if sys.argv[1:] == ["--self-test"]:
     self_test()
     sys.exit(0)
-dump = subprocess.run(
-    [os.environ.get("SWIFT", "swift"), "package", "--package-path", checklib.ROOT, "dump-package"],
-    check=True, capture_output=True).stdout
-offences = problems(json.loads(dump), holds_swift)
+offences = problems(dump(checklib.ROOT), holds_swift) + dependency_problems(as_dependency())
 for offence in offences:
     print(f"Package.swift:1: {offence}")
 sys.exit(1 if offences else 0)

@@ -340,6 +340,27 @@ struct SessionScenarioTests {
     }
   }
 
+  @Test(
+    "asks about every host, or tells of the one that a redirect led to unasked",
+    arguments: [true, false])
+  func sameCertificate(asksOnce: Bool) async throws {
+    var system = SimulatedSystem()
+    system.asksOncePerCertificate = asksOnce
+    let scene = try Scene(system)
+    // The operator of one listed host, whose certificate covers the other's name as well.
+    let both = try scene.authority.issue(names: [Self.host, Self.other], key: scene.bank.key)
+    scene.process.servers[Self.host] = SimulatedServer(
+      identity: both, location: "https://\(Self.other)/")
+    scene.process.servers[Self.other] = SimulatedServer(identity: both)
+    let expected = asksOnce ? Self.detected : Result(way: .stopped, told: ["leaf-pin"])
+    #expect(try await scene.get(scene.session()) == expected)
+    // Without a session each hop is a task of its own.
+    scene.process.servers[Self.host]?.location = nil
+    let client = scene.client()
+    #expect(try await client.get(Self.host) == Self.served)
+    #expect(try await client.get(Self.other) == Result(way: .stopped, told: ["leaf-pin"]))
+  }
+
   @Test("lets no clear text out where tasks are told of", arguments: SimulatedSystem.all)
   func clearText(system: SimulatedSystem) async throws {
     let scene = try Scene(system)

@@ -23,6 +23,9 @@ struct SimulatedSystem: Hashable, Sendable, CustomTestStringConvertible {
   var flushesInTime = true
   /// Whether the origin's own challenge says that a proxy asks.
   var marksProxies = false
+  /// Whether a task is asked about each certificate once, whatever the host: the newer loader, which pinned sessions
+  /// do not use.
+  var asksOncePerCertificate = false
 
   static let all =
     unmarked
@@ -112,6 +115,8 @@ final class SimulatedSession {
   private var generation: UInt64
   /// Whether its door asked for its connections to be given up.
   private(set) var isGivenUp = false
+  /// What the task at hand was asked about last, and accepted.
+  private var accepted: SPKIPin?
 
   init(
     _ process: SimulatedProcess, _ role: SessionRole?, _ transport: PinnedTransport,
@@ -140,6 +145,7 @@ final class SimulatedSession {
     }
     if judge.currentGeneration() != generation, process.system.flushesInTime { connections = [] }
     guard kind != .stream else { return .clear }
+    accepted = nil
     var answered: [TransactionFacts] = []
     defer {
       if door?.finished(answered, at: Int64(process.now)) == true {
@@ -182,8 +188,10 @@ final class SimulatedSession {
     let pin = try SPKIPin(certificateDER: server.identity.leaf.der)
     let ticket = process.system.sharesTickets ? process.tickets[host] : tickets[host]
     let isResumed = server.resumes && ticket == pin
-    if !isResumed || process.system.challengesResumed {
+    let isKnown = process.system.asksOncePerCertificate && accepted == pin
+    if !isKnown, !isResumed || process.system.challengesResumed {
       guard await isAccepted(server, url, host) else { return nil }
+      accepted = pin
     }
     if server.resumes {
       tickets[host] = pin

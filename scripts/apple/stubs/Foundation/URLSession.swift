@@ -147,6 +147,11 @@
     get { fatalError() }
     set {}
   }
+  @available(macOS 15.4, iOS 18.4, watchOS 11.4, tvOS 18.4, visionOS 2.4, *)
+  open var usesClassicLoadingMode: Bool {
+    get { fatalError() }
+    set {}
+  }
   @available(macOS 26.0, iOS 26.0, watchOS 26.0, tvOS 26.0, visionOS 26.0, *)
   open var enablesEarlyData: Bool {
     get { fatalError() }
