@@ -36,9 +36,9 @@
     private let cancelled: Locked<Bool>
     private var answer = HTTPAnswer(status: 0, body: [])
     private var isTooLarge = false
-  /// Bytes of all heads and trailers. libcurl keeps them, and has no limit for trailers.
-  private var fieldBytes = 0
-  private static let mostFieldBytes = 256 * 1024
+    /// Bytes of all heads and trailers. libcurl keeps them, and has no limit for trailers.
+    private var fieldBytes = 0
+    private static let mostFieldBytes = 256 * 1024
     private let validator: ChainValidator
     /// Why the server's chain was not valid, where that ended the transfer.
     private var fault: ChainFault?
