@@ -97,8 +97,11 @@ static size_t receive_header(char *bytes, size_t size, size_t count, void *argum
   pp_exchange *x = argument;
   size_t length = size * count;
   hear(x);
-  // What follows the body is no part of the head.
-  if (x->head_complete) return length;
+  // What follows the body is no part of the head. It goes nowhere, but libcurl keeps it, without a limit.
+  if (x->head_complete) {
+    x->discarded += length;
+    return x->discarded > LARGEST_HEAD ? 0 : length;
+  }
   // Within a head it is a field like any other.
   if ((x->head.count == 0 || x->head_ended) && length >= 5 && memcmp(bytes, "HTTP/", 5) == 0) {
     x->head.count = 0;

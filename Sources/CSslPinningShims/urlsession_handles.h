@@ -24,6 +24,7 @@ struct pp_handle {
   enum pp_head head;
   bool hides;      // the last line was kept back
   bool asks_again; // libcurl sends the request again after this head
+  size_t trailers; // bytes behind the body
   struct pp_handle *next;
 };
 

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+// The most bytes of an answer's trailers: libcurl keeps them, and has no limit of its own for them.
+#define MOST_TRAILERS (256 * 1024)
+
 // Whether a line of a whole head, or behind it, is for Foundation; keeps account of where the head stands.
 static bool goes_on(struct pp_handle *h, const char *line, size_t length, long status) {
   if (h->head == PP_HEAD_WHOLE &&
@@ -29,7 +32,11 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   size_t length = size * count;
   long status = 0;
   pp_easy_info(h->easy, CURLINFO_RESPONSE_CODE, (char **)&status);
-  if (length == 0 || !goes_on(h, line, length, status)) return length;
+  if (length == 0) return length;
+  if (!goes_on(h, line, length, status)) {
+    h->trailers += length;
+    return h->trailers > MOST_TRAILERS ? 0 : length;
+  }
   h->hides = h->has_crossed && is_challenge(h, line, length, status);
   return h->hides ? length : h->header_function(line, size, count, h->listener);
 }
@@ -43,6 +50,7 @@ bool pp_heads_listen(struct pp_handle *h) {
   if (!h || !h->listener || !h->header_function) return false;
   h->head = PP_HEAD_NONE;
   h->hides = h->asks_again = false;
+  h->trailers = 0;
   h->is_heard = true;
   return hear(h, receive_header, h);
 }

@@ -166,6 +166,28 @@ struct ValidationPathSearchTests {
     #expect(order.first == order.last)
   }
 
+  /// Each signature on them may be made to take long, and libcurl's whole loop waits for the verdict.
+  @Test("are not all judged if they are long: their certificates are bounded together")
+  func long() throws {
+    let site = try CrossSigned()
+    let root = try CertificateAuthority.makeRoot(name: "Root")
+    let key = try PrivateKey.generate(.p256)
+    let tops = try (0..<9).map { _ in try root.issueIntermediate(name: "Top", key: key) }
+    for (length, judged) in [(2, 9), (20, 3), (50, 1)] {
+      var stem = [try #require(tops.first)]
+      for index in 1..<length {
+        stem.append(try #require(stem.last).issueIntermediate(name: "Stem \(index)"))
+      }
+      let leaf = try #require(stem.last).issue(names: CrossSigned.names).leaf
+      let sent = [leaf] + stem.dropFirst().reversed().map(\.certificate) + tops.map(\.certificate)
+      let stranger = try CertificateAuthority.makeRoot(name: "Stranger")
+      let policy = try site.policy(ca: [stranger], trust: .anchors([root.certificate.der]))
+      let (verdict, asked) = try judge(policy, presented: sent.map(\.der))
+      #expect(verdict.outcome == .mismatch(.ca))
+      #expect(asked.count == judged, "\(length)")
+    }
+  }
+
   @Test("are given up where the ways through what was sent are beyond counting")
   func maze() throws {
     let top = try CertificateAuthority.makeRoot(name: "Top")

@@ -36,6 +36,9 @@
     private let cancelled: Locked<Bool>
     private var answer = HTTPAnswer(status: 0, body: [])
     private var isTooLarge = false
+    /// Bytes of all heads and trailers. libcurl keeps them, and has no limit for trailers.
+    private var fieldBytes = 0
+    private static let mostFieldBytes = 256 * 1024
     private let validator: ChainValidator
     /// Why the server's chain was not valid, where that ended the transfer.
     private var fault: ChainFault?
@@ -144,6 +147,8 @@
         guard let bytes, let context else { return 0 }
         let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
         let length = size * count
+        me.fieldBytes += length
+        guard me.fieldBytes <= mostFieldBytes else { return 0 }
         let line = String(
           decoding: UnsafeRawBufferPointer(start: bytes, count: length), as: UTF8.self)
         // A redirect's or a proxy's header block comes first; only the last one counts.

@@ -11,10 +11,15 @@
   /// - No path holds one key under one name twice, so none goes in circles.
   /// - Bounded: a chain made to have a million paths, or one very long one, is given up early, which
   ///   can only refuse.
+  /// - A signature may take ten milliseconds to check, by the choice of whoever made the key, and others' connections
+  ///   wait for it: so all paths together are bounded, too.
   /// - A path with a certificate that the trust store rejects by name is none.
   struct CandidatePaths {
     /// The most certificates whose issuers are looked for.
     static let mostSteps = 64
+
+    /// The most certificates on all paths together: eight paths as long as any that is in use.
+    static let mostCertificates = 48
 
     /// Leaf first, anchor last.
     typealias Path = [OpaquePointer]
@@ -33,11 +38,13 @@
     func first(_ count: Int, besides known: Path) -> [Path] {
       guard let leaf = sent.first else { return [] }
       var found: [Path] = []
+      var room = Self.mostCertificates
       func add(_ path: Path) {
-        guard found.count < count, !Self.areSame(path, known),
+        guard found.count < count, path.count <= room, !Self.areSame(path, known),
           !path.contains(where: anchors.rejects)
         else { return }
         found.append(path)
+        room -= path.count
       }
       if let own = anchors.copy(of: leaf), canEnd(at: own) { add([own]) }
       var waiting: [Path] = [[leaf]]

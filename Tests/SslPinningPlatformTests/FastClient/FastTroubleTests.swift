@@ -282,6 +282,25 @@ struct FastTroubleTests {
   }
 
   @Test(
+    "fail if the trailers of an answer have no end: libcurl keeps them all",
+    arguments: [(200, true), (300, false)])
+  func endlessTrailers(count: Int, isWhole: Bool) async throws {
+    let trailer = "A: " + String(repeating: "b", count: 1000) + "\r\n"
+    let text =
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n"
+      + String(repeating: trailer, count: count) + "\r\n"
+    let site = try site(sending: text)
+    let url = try site.url()
+    #expect(
+      await site.transport.end(of: url)
+        == (isWhole ? .served(200, "whole") : .failed(.badServerResponse)))
+    let (bytes, _) = try await site.transport.bytes(for: URLRequest(url: url))
+    var code: URLError.Code?
+    do { for try await _ in bytes {} } catch { code = (error as? URLError)?.code }
+    #expect(code == (isWhole ? nil : .badServerResponse))
+  }
+
+  @Test(
     "have no body that could be cut",
     arguments: [("HEAD", 200), ("GET", 204), ("GET", 304)])
   func withoutBody(method: String, status: Int) async throws {

@@ -54,6 +54,19 @@ struct HeadTests {
     }
   }
 
+  @Test("fails the task if its trailers have no end: libcurl keeps them all")
+  func endlessTrailers() async {
+    await #expect(processExitsWith: .success) {
+      let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n"
+      let trailer = "A: " + String(repeating: "b", count: 1000) + "\r\n"
+      for (count, isWhole) in [(200, true), (300, false)] {
+        let trailers = String(repeating: trailer, count: count) + "\r\n"
+        let end = try? await Self.end("GET", head + trailers)
+        guard (end == "whole") == isWhole else { exit(3) }
+      }
+    }
+  }
+
   @Test("comes behind as many early ones as there are")
   func early() async throws {
     let text =

@@ -1,0 +1,31 @@
+import FaultLab
+import SslPinningPlatform
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("Heads and trailers of a registry's answer")
+struct FetchFieldsTests {
+  @Test(
+    "are bounded together, as its body is",
+    arguments: [(100, 100, true), (150, 150, false), (0, 300, false)])
+  func bounded(head: Int, trailers: Int, isTaken: Bool) async throws {
+    let field = "A: " + String(repeating: "b", count: 1000) + "\r\n"
+    let text =
+      "HTTP/1.1 200 OK\r\n" + String(repeating: field, count: head)
+      + "Transfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n"
+      + String(repeating: field, count: trailers) + "\r\n"
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let server = try LocalTLSServer(identity: try authority.issue(names: ["localhost"])) { _ in
+      HTTPResponse(body: Array(text.utf8), delivery: .verbatim)
+    }
+    let fetcher = try DocumentFetcher(trust: .anchors([authority.certificate.der]))
+    let request = DocumentRequest(
+      url: try RegistryURL("https://localhost:\(server.port)/"), maximumBytes: 100, timeout: 60)
+    if isTaken {
+      #expect(try await fetcher.fetch(request) == .fresh(Array("whole".utf8), etag: nil))
+    } else {
+      await #expect(throws: FetchError.self) { try await fetcher.fetch(request) }
+    }
+  }
+}
