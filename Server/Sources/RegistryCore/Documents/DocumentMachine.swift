@@ -227,7 +227,7 @@ extension DocumentMachine {
     if let ahead { effects += goOn(from: ahead, lost: reading.lost, at: now) }
     switch request.purpose {
     case .open: return effects + [.shareDenials]
-    case .retry: return effects + writeAgain()
+    case .retry: return effects + writeAgain(at: now)
     case .refresh(let isFollowing, let wasOwing):
       if isFollowing, isNewer, wasOwing, attempt == nil { effects += dropUnwritten() }
       // Before anything is signed: the store may be believed only now.
@@ -438,13 +438,15 @@ extension DocumentMachine {
     return [.read(reading(to: .retry))]
   }
 
-  private mutating func writeAgain() -> [DocumentEffect] {
+  private static let isContended = "others keep changing the document"
+
+  private mutating func writeAgain(at now: Int64) -> [DocumentEffect] {
     guard let attempt else { return [] }
     guard attempt.refusals >= WriteAttempt.mostRefusals else { return begin(attempt) }
     guard attempt.change == nil else {
-      return end(.failure(.notStored("others keep changing the document")))
+      return end(.failure(.notStored(Self.isContended)))
     }
-    return [.log(.contended)] + end()
+    return [.log(.contended)] + note(.store(Self.isContended), at: now) + end()
   }
 
   /// What a write would have said is not known to be stored.

@@ -69,12 +69,15 @@ struct ReportedChainJudge: Sendable {
   /// Whether this server knows a key of a host.
   let knows: @Sendable (SPKIPin, _ host: HostName) async -> Bool
 
-  func standing(of report: CollectedReport) async -> ChainStanding {
-    if !report.chain.certificates.isEmpty, believes(report.chain.certificates, report.host) {
-      return .verified
-    }
-    guard let pin = report.chain.leafPin, await knows(pin, report.host) else { return .unverified }
-    return .seen
+  /// Whether the report's chain is verified. Takes as long as validating it does.
+  func verifies(_ report: CollectedReport) -> Bool {
+    !report.chain.certificates.isEmpty && believes(report.chain.certificates, report.host)
+  }
+
+  /// Whether the report's leaf has a key that this server knows.
+  func hasSeen(_ report: CollectedReport) async -> Bool {
+    guard let pin = report.chain.leafPin else { return false }
+    return await knows(pin, report.host)
   }
 }
 

@@ -1,4 +1,5 @@
 import CanonicalJSON
+import Foundation
 import RegistryStores
 import SslPinningPlatform
 import SslPinningRules
@@ -39,6 +40,9 @@ actor ReportCollector {
   private let log: ServerLog
   private let metrics: ServerMetrics?
   private let judge: ReportedChainJudge?
+  /// Reads one report after the other, on a thread of its own. Anybody may send them, and a large one takes 10 ms:
+  /// on the cooperative threads, hundreds at once would keep probes and administrators waiting.
+  private let reading = DispatchQueue(label: "reports")
 
   private var listed: ListedHosts
   private var memory = ReportMemory()
@@ -88,8 +92,10 @@ actor ReportCollector {
   /// Takes the body of a POST in.
   nonisolated func take(_ body: [UInt8]) async -> ReportAnswer {
     do throws(ReportRefusal) {
-      var report = try CollectedReport(parsing: body)
-      if let judge { report.standing = await judge.standing(of: report) }
+      var report = try await read(body)
+      if report.standing != .verified, let judge, await judge.hasSeen(report) {
+        report.standing = .seen
+      }
       report.chain.certificates = []
       let outcome = await count(report)
       metrics?.reported(outcome)
@@ -99,6 +105,20 @@ actor ReportCollector {
       metrics?.reported(.refused)
       return .refused(error)
     }
+  }
+
+  private nonisolated func read(_ body: [UInt8]) async throws(ReportRefusal) -> CollectedReport {
+    let result: Result<CollectedReport, ReportRefusal> = await withCheckedContinuation { waiting in
+      reading.async { [judge] in
+        waiting.resume(
+          returning: Result { () throws(ReportRefusal) in
+            var report = try CollectedReport(parsing: body)
+            if judge?.verifies(report) == true { report.standing = .verified }
+            return report
+          })
+      }
+    }
+    return try result.get()
   }
 
   /// What was counted by all servers on the store, as far as it is known here.

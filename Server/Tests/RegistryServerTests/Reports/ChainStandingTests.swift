@@ -24,7 +24,9 @@ import Testing
     let judge = ReportedChainJudge(
       believes: { anchors.believes($0, for: $1, at: now) },
       knows: { pin, host in known.contains(pin) && host.description == Self.host })
-    return await judge.standing(of: try CollectedReport(parsing: body))
+    let report = try CollectedReport(parsing: body)
+    if judge.verifies(report) { return .verified }
+    return await judge.hasSeen(report) ? .seen : .unverified
   }
 
   @Test("verified is what the anchors believe for the host, and nothing else")

@@ -1,4 +1,5 @@
 import Foundation
+import SslPinningPlatform
 import TestSupport
 import Testing
 
@@ -49,5 +50,30 @@ import Testing
   @Test("an address that a fleet may share has a fleet's limit")
   func fleet() {
     #expect(heard(site(), 5000, from: "127.0.0.1", isShared: true) == 5000)
+  }
+
+  @Test("however many come at once, one is read at a time: the other threads are for probes")
+  func together() async throws {
+    let counts = Locked((inside: 0, most: 0))
+    let block = [UInt8](repeating: 0, count: 1 << 20)
+    let collector = ReportCollector(
+      store: MemoryStore(), listed: ListedHosts([]), writer: "one", clock: TestClock(),
+      log: LogCollector().log,
+      judge: ReportedChainJudge(
+        believes: { _, _ in
+          counts.withLock {
+            $0.inside += 1
+            $0.most = max($0.most, $0.inside)
+          }
+          // As long as others need to begin.
+          for _ in 0..<8 { _ = Digest.sha256(block) }
+          counts.withLock { $0.inside -= 1 }
+          return true
+        }, knows: { _, _ in false }))
+    let body = try Vectors.bytes("reports/accepted/trustkit-ios.json")
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<32 { group.addTask { #expect(await collector.take(body) == .accepted) } }
+    }
+    #expect(counts.withLock(\.most) == 1)
   }
 }

@@ -300,9 +300,11 @@ import Testing
       server.step(0, at: time)
     }
     #expect(writes == 8)
-    #expect(server.log.contains("store_contended"))
+    #expect(server.log.contains("store_contended") && server.log.contains("document_not_stored"))
+    #expect(server.machine.state.hasAlert(.storing))
     server.upkeep()
     server.rest(at: time)
     #expect(listed(server) == pins(1, 2))
+    #expect(!server.machine.state.hasAlert(.storing))
   }
 }
