@@ -153,7 +153,7 @@ enum AndroidWriter {
     var lines = ["<?xml version=\"1.0\" encoding=\"utf-8\"?>", "<network-security-config>"]
     for group in policy.groups {
       let name = group.base.description
-      guard let entry = group.merged(deeper: true, &losses) else { continue }
+      guard let (entry, isBelow) = group.merged(deeper: true, &losses) else { continue }
       guard entry.enforcement == .enforce else {
         losses.append(.init(name, "only reports, and Android refuses: left out"))
         continue
@@ -166,7 +166,6 @@ enum AndroidWriter {
         )
         continue
       }
-      let isBelow = group.child != nil || group.deep != nil
       lines += [
         "  <domain-config cleartextTrafficPermitted=\"false\">",
         "    <domain includeSubdomains=\"\(isBelow)\">\(name)</domain>", "    <pin-set>",

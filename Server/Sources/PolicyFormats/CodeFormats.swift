@@ -6,9 +6,13 @@ import SslPinningRules
 /// - A pin matches any certificate of the path: with leaf and CA pins demanded, only leaf pins are written.
 /// - `**.` is known from OkHttp 4.3 on. Before, such a pattern matches nothing, without a word.
 enum OkHttpWriter {
-  static func text(_ policy: PinPolicy) -> (text: String, losses: [PolicyRemark]) {
+  /// The text, and what its clients go by.
+  static func text(
+    _ policy: PinPolicy
+  ) -> (text: String, read: PinPolicy, losses: [PolicyRemark]) {
     var losses = policy.commonLosses
     var lines: [String] = []
+    var rules: [HostRule] = []
     for pattern in policy.patterns {
       let name = pattern.description
       guard let entry = policy.entry(of: pattern) else { continue }
@@ -24,6 +28,10 @@ enum OkHttpWriter {
         losses.append(
           .init(name, "has no readable pin and is refused here; OkHttp would not pin it: left out"))
       }
+      let set = PinSet(pins.map { Pin($0) })
+      if !pins.isEmpty {
+        rules.append(HostRule(PolicyEntry(pattern, leaf: set, ca: set, match: .any)))
+      }
       lines += pins.map { "    .add(\"\(name)\", \"sha256/\($0.base64)\")" }
     }
     let text =
@@ -32,7 +40,10 @@ enum OkHttpWriter {
         "val certificatePinner = CertificatePinner.Builder()",
       ]
       + lines + ["    .build()", ""]
-    return (text.joined(separator: "\n"), losses)
+    return (
+      text.joined(separator: "\n"),
+      PinPolicy(format: .okHttp, rules: rules, overlap: .united), losses
+    )
   }
 }
 
@@ -87,7 +98,7 @@ extension PinPolicy {
 
   /// What is demanded of the hosts of a pattern, wider ones included.
   func entry(of pattern: HostPattern) -> PolicyEntry? {
-    guard let group = groups.first(where: { $0.base == pattern.base }) else { return nil }
+    let group = group(of: pattern.base, besides: Set(rules.map(\.entry.pattern.base)))
     return switch pattern {
     case .exact: group.own
     case .oneMoreLabel: group.child

@@ -8,16 +8,29 @@ struct HostGroup {
   let base: HostName
   /// What the host itself must show, a host one label below it, and one further down; `nil` if it is not pinned.
   let own, child, deep: PolicyEntry?
+  /// Those hosts, each with the pattern that it stands for.
+  let samples: [(subject: String, host: HostName)]
 
-  /// One entry for all of them. What they differ in is told: hosts that get pins of others, or are pinned only
-  /// because the format cannot leave them out.
+  /// One entry for all of them, and whether it is for hosts below, too. What they differ in is told: hosts that get
+  /// pins of others, or are pinned only because the format cannot leave them out.
   ///
   /// - Parameter deeper: whether the format's subdomains are of any depth.
-  func merged(deeper: Bool, _ losses: inout [PolicyRemark]) -> PolicyEntry? {
+  func merged(
+    deeper: Bool, _ losses: inout [PolicyRemark]
+  ) -> (entry: PolicyEntry, isBelow: Bool)? {
     let parts = (deeper ? [own, child, deep] : [own, child]).compactMap { $0 }
     guard let first = parts.first else {
       losses.append(.init("**.\(base)", "is pinned below its first label alone: left out"))
       return nil
+    }
+    if parts.contains(where: { !$0.demandsRoles(of: first) }) {
+      // One entry would demand of each what only the others have.
+      losses.append(
+        .init(
+          "**.\(base)",
+          "demands pins of other roles than other hosts of \(base), and the format has one entry for all: left out"
+        ))
+      return own.map { ($0, false) }
     }
     let isBelow = child != nil || (deeper && deep != nil)
     if own == nil, isBelow {
@@ -38,7 +51,7 @@ struct HostGroup {
           "\(base)", "and its subdomains have different pins: each gets those of the others as well"
         ))
     }
-    return whole
+    return (whole, isBelow)
   }
 }
 
@@ -50,6 +63,11 @@ extension PolicyEntry {
 
   /// Whether a leaf pin or a CA pin is enough.
   var isEither: Bool { match == .any && demands(.leaf) && demands(.ca) }
+
+  fileprivate func demandsRoles(of other: PolicyEntry) -> Bool {
+    (demands(.leaf), demands(.ca), isEither)
+      == (other.demands(.leaf), other.demands(.ca), other.isEither)
+  }
 
   fileprivate func demandsSame(as other: PolicyEntry) -> Bool {
     (leaf, ca, match, enforcement) == (other.leaf, other.ca, other.match, other.enforcement)
@@ -74,20 +92,28 @@ extension PolicyEntry {
 extension PinPolicy {
   /// The names of its patterns, each with what lies below it, in the order of the names.
   var groups: [HostGroup] {
-    let patterns = rules.map(\.entry.pattern)
-    let bases = Set(patterns.map(\.base))
-    return bases.sorted { $0.description < $1.description }.map { base in
-      let below = patterns.contains { $0.base == base && $0 != .exact(base) }
-      let child = below ? Self.child(of: base, besides: bases) : nil
-      let deep = child.flatMap { Self.child(of: $0, besides: bases) }
-      return HostGroup(
-        base: base, own: entry(for: base), child: child.flatMap { entry(for: $0) },
-        deep: deep.flatMap { entry(for: $0) })
+    let bases = Set(rules.map(\.entry.pattern.base))
+    return bases.sorted { $0.description < $1.description }.map { group(of: $0, besides: bases) }
+  }
+
+  /// One of them.
+  ///
+  /// - Parameter bases: the names of all patterns.
+  func group(of base: HostName, besides bases: Set<HostName>) -> HostGroup {
+    let below = rules.contains {
+      $0.entry.pattern.base == base && $0.entry.pattern != .exact(base)
     }
+    let child = below ? Self.child(of: base, besides: bases) : nil
+    let deep = child.flatMap { Self.child(of: $0, besides: bases) }
+    let samples = [("\(base)", base), ("*.\(base)", child), ("**.\(base)", deep)]
+    return HostGroup(
+      base: base, own: entry(for: base), child: child.flatMap { entry(for: $0) },
+      deep: deep.flatMap { entry(for: $0) },
+      samples: samples.compactMap { subject, host in host.map { (subject, $0) } })
   }
 
   /// A host below that no entry names; `nil` if names cannot be longer.
-  private static func child(of host: HostName, besides known: Set<HostName>) -> HostName? {
+  static func child(of host: HostName, besides known: Set<HostName>) -> HostName? {
     guard case .name(let name) = host else { return nil }
     for label in ["a", "host", "host-1", "host-2", "host-3"] {
       guard let child = try? HostName("\(label).\(name)") else { return nil }

@@ -67,7 +67,7 @@ enum NSPinnedDomainsWriter {
         losses.append(.init("\(group.base)", "is an address, and domains are names: left out"))
         continue
       }
-      guard let entry = group.merged(deeper: false, &losses) else { continue }
+      guard let (entry, isBelow) = group.merged(deeper: false, &losses) else { continue }
       let name = group.base.description
       if entry.enforcement == .reportOnly {
         losses.append(.init(name, "only reports, and Apple's systems refuse: left out"))
@@ -90,7 +90,7 @@ enum NSPinnedDomainsWriter {
             name,
             "leaf or CA is enough, and Apple's systems demand both: the CA pins alone are written"))
       }
-      domains[name] = .dictionary(members(entry, subdomains: group.child != nil))
+      domains[name] = .dictionary(members(entry, subdomains: isBelow))
     }
     return (domains, losses)
   }

@@ -35,6 +35,15 @@ extension PinPolicy {
         losses.append(.init(name, "has no readable pin: left out"))
         return false
       }
+      for (role, pins, what) in [
+        (PinEvaluation.PinRole.leaf, rule.entry.leaf, "leaf"), (.ca, rule.entry.ca, "CA"),
+      ] where rule.entry.match == .all && pins.isEmpty && rule.entry.demands(role) {
+        losses.append(
+          .init(
+            name,
+            "demands a \(what) pin there, and none is readable: a registry goes by its other pins alone"
+          ))
+      }
       return true
     }
     if overlap == .mostSpecific {
@@ -53,11 +62,14 @@ extension PinPolicy {
     }
     let keys = listed.flatMap { rule in
       rule.entry.leaf.pins.map { pin in
-        JSONValue.object(
-          JSONObject([
-            ("domainName", .string(rule.entry.pattern.description)),
-            ("key", .string(pin.spki.base64)),
-          ]))
+        var key = JSONObject([
+          ("domainName", .string(rule.entry.pattern.description)),
+          ("key", .string(pin.spki.base64)),
+        ])
+        if let end = pin.expires.flatMap({ JSONNumber(exactly: $0) }) {
+          key["expire"] = .number(end)
+        }
+        return JSONValue.object(key)
       }
     }
     let hosts = listed.filter { $0.entry.demands(.ca) }.map { rule in

@@ -109,19 +109,24 @@ enum PayloadReader {
         .registry, reason: "it is signed; hint: --registry, and --key to check it by")
     }
     guard payload["keys"]?.arrayValue != nil else { throw .noPins(.registry, wanted: "keys") }
-    do throws(RegistryError) { return PinPolicy(try Registry(format1: payload), denied: []) } catch
-    {
-      throw .malformed(.registry, reason: "\(error)")
-    }
+    do throws(RegistryError) {
+      let registry = try Registry(format1: payload)
+      return PinPolicy(registry, entries: registry.policyEntries)
+    } catch { throw .malformed(.registry, reason: "\(error)") }
   }
 }
 
 extension PinPolicy {
   /// A verified registry.
-  public init(_ registry: Registry, denied: Set<SPKIPin>) {
+  public init(_ trusted: TrustedRegistry) {
     self.init(
-      format: .registry, rules: registry.policyEntries.map { HostRule($0) }, overlap: .united,
-      denied: denied,
+      trusted.registry, entries: trusted.policyEntries, denied: Set(trusted.statement?.denied ?? [])
+    )
+  }
+
+  fileprivate init(_ registry: Registry, entries: [PolicyEntry], denied: Set<SPKIPin> = []) {
+    self.init(
+      format: .registry, rules: entries.map { HostRule($0) }, overlap: .united, denied: denied,
       remarks: registry.problems.map { PolicyRemark(.unclear, "", "\($0)") } + registry.repeated)
   }
 }

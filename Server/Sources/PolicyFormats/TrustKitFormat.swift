@@ -129,7 +129,7 @@ enum TrustKitWriter {
         losses.append(.init(name, "is an address, which TrustKit does not pin: left out"))
         continue
       }
-      guard let entry = group.merged(deeper: true, &losses) else { continue }
+      guard let (entry, isBelow) = group.merged(deeper: true, &losses) else { continue }
       let pins = entry.pinsOfAnyRole(name, &losses)
       guard pins.count > 1 else {
         losses.append(
@@ -137,7 +137,7 @@ enum TrustKitWriter {
         continue
       }
       domains[name] = .dictionary([
-        "TSKIncludeSubdomains": .boolean(group.child != nil || group.deep != nil),
+        "TSKIncludeSubdomains": .boolean(isBelow),
         "TSKEnforcePinning": .boolean(entry.enforcement == .enforce),
         "TSKPublicKeyHashes": .array(pins.map { .string($0.base64) }),
         // Without it reports go to the makers of TrustKit.

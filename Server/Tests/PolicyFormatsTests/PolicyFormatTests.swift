@@ -8,6 +8,9 @@ import Testing
 
 /// Pins that are told apart by their first letter.
 enum Sample {
+  /// 2026-11-25.
+  static let now: Int64 = 1_795_600_000
+
   static func pin(_ letter: Character) -> SPKIPin {
     let text = String(repeating: letter, count: 42) + "A="
     // Forty-three digits and one `=`: the last digit carries two zero bits.
@@ -49,7 +52,7 @@ struct PolicyFormatTests {
   func roundTrip(format: PolicyFormat) throws {
     let policy = try Sample.policy(
       "api.example.com AB", "other.example.com CD", "cdn.example.net EF")
-    let written = try #require(policy.written(as: format))
+    let written = try #require(policy.written(as: format, at: Sample.now))
     #expect(written.losses.isEmpty)
     let read = try PinPolicy(reading: Array(written.text.utf8))
     #expect(read.format == format)
@@ -67,7 +70,7 @@ struct PolicyFormatTests {
   @Test("Apple's format keeps leaf and CA apart, and one more label")
   func apple() throws {
     let policy = try Sample.policy("a.example AB CD", "*.a.example AB CD", "b.example - CD")
-    let written = try #require(policy.written(as: .nsPinnedDomains))
+    let written = try #require(policy.written(as: .nsPinnedDomains, at: Sample.now))
     #expect(written.losses.isEmpty)
     let read = try PinPolicy(reading: Array(written.text.utf8))
     #expect(try Self.demands(read, "a.example") == "AB/CD all")
@@ -80,7 +83,8 @@ struct PolicyFormatTests {
   func union() throws {
     let policy = try Sample.policy("**.example.com AB", "api.example.com C")
     for format in [PolicyFormat.android, .trustKit] {
-      let read = try PinPolicy(reading: Array(try #require(policy.written(as: format)).text.utf8))
+      let read = try PinPolicy(
+        reading: Array(try #require(policy.written(as: format, at: Sample.now)).text.utf8))
       #expect(try Self.demands(read, "api.example.com").hasPrefix("ABC/"))
       #expect(try Self.demands(read, "a.b.example.com").hasPrefix("AB/"))
       #expect(try Self.demands(read, "example.com").hasPrefix("AB/"))
@@ -104,10 +108,12 @@ struct PolicyFormatTests {
 
   @Test("what a format cannot say is told, by host", arguments: losses)
   func loss(row: (list: String, format: PolicyFormat, host: String, text: String)) throws {
-    let written = try #require(try Sample.policy(row.list).written(as: row.format))
+    let written = try #require(try Sample.policy(row.list).written(as: row.format, at: Sample.now))
     #expect(written.losses.contains { $0.host == row.host && $0.text.contains(row.text) })
     // The control: two leaf pins of one name are said by every format.
-    #expect(try #require(try Sample.policy("e.example AB").written(as: row.format)).losses.isEmpty)
+    #expect(
+      try #require(try Sample.policy("e.example AB").written(as: row.format, at: Sample.now)).losses
+        .isEmpty)
   }
 
   @Test("a pin that ends, and a denied key, are told as what no format says")
@@ -118,7 +124,8 @@ struct PolicyFormatTests {
     let policy = PinPolicy(
       format: .registry, rules: [HostRule(entry)], overlap: .united, denied: [Sample.pin("Z")])
     for format in PolicyFormat.writable {
-      let losses = try #require(policy.written(as: format)).losses.map(\.description)
+      let losses = try #require(policy.written(as: format, at: Sample.now)).losses.map(
+        \.description)
       #expect(losses.contains { $0.contains("1 denied key") })
       #expect(losses.contains { $0.contains("pins that end") })
     }
@@ -128,7 +135,7 @@ struct PolicyFormatTests {
   func noLoosening() throws {
     let policy = try Sample.policy("e.example AB CD")
     for format in [PolicyFormat.android, .trustKit, .okHttp] {
-      let text = try #require(policy.written(as: format)).text
+      let text = try #require(policy.written(as: format, at: Sample.now)).text
       #expect(text.contains(Sample.pin("A").base64))
       #expect(!text.contains(Sample.pin("C").base64))
     }
@@ -137,10 +144,10 @@ struct PolicyFormatTests {
   @Test("OkHttp's patterns are written as they are, and curl's pins with two slashes")
   func code() throws {
     let policy = try Sample.policy("e.example AB", "*.e.example C")
-    let kotlin = try #require(policy.written(as: .okHttp)).text
+    let kotlin = try #require(policy.written(as: .okHttp, at: Sample.now)).text
     #expect(kotlin.contains(".add(\"e.example\", \"sha256/\(Sample.pin("A").base64)\")"))
     #expect(kotlin.contains(".add(\"*.e.example\", \"sha256/\(Sample.pin("C").base64)\")"))
-    let curl = try #require(policy.written(as: .curl)).text
+    let curl = try #require(policy.written(as: .curl, at: Sample.now)).text
     #expect(
       curl.contains(
         "pinnedpubkey = \"sha256//\(Sample.pin("A").base64);sha256//\(Sample.pin("B").base64)\""))
@@ -266,7 +273,7 @@ struct PropertyListMergeTests {
     let before = try PropertyListReader.value(of: Array(file.text.utf8))
     let policy = try Sample.policy("new.example AB")
     let merged = try #require(
-      try policy.merged(into: Array(file.text.utf8), as: .nsPinnedDomains))
+      try policy.merged(into: Array(file.text.utf8), as: .nsPinnedDomains, at: Sample.now))
     let read = try PinPolicy(reading: Array(merged.text.utf8))
     #expect(try PolicyFormatTests.demands(read, "new.example") == "AB/ all")
     #expect(try PolicyFormatTests.demands(read, "old.example") == "-")
@@ -285,7 +292,7 @@ struct PropertyListMergeTests {
     #expect(now == old)
     // Twice is as once.
     let again = try #require(
-      try policy.merged(into: Array(merged.text.utf8), as: .nsPinnedDomains))
+      try policy.merged(into: Array(merged.text.utf8), as: .nsPinnedDomains, at: Sample.now))
     #expect(again.text == merged.text)
   }
 
@@ -299,7 +306,7 @@ struct PropertyListMergeTests {
       fromPropertyList: ["A": "b"], format: .binary, options: 0)
     for bytes in [Array(entity.utf8), Array(cdata.utf8), [UInt8](binary)] {
       #expect(throws: PolicyFormatError.self) {
-        try policy.merged(into: bytes, as: .nsPinnedDomains)
+        try policy.merged(into: bytes, as: .nsPinnedDomains, at: Sample.now)
       }
     }
   }

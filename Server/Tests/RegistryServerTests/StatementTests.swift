@@ -202,6 +202,20 @@ import Testing
     #expect(await coordinator.state.alerts.isEmpty)
   }
 
+  @Test("is signed under a set that keys rotate wrote since, before anybody sent SIGHUP")
+  func rotatedMeanwhile() throws {
+    let signer = try signer()
+    let first = try #require(
+      try signer.sign(content(), file: Self.file, after: DocumentState(), at: Self.now))
+    let online = try beginEpoch()
+    try online.write(to: directory.file("online/1.pem"))
+    let next = try #require(
+      try signer.sign(content(), file: Self.file, after: state(after: first), at: Self.now))
+    #expect(next.number?.epoch == 1)
+    _ = try TrustedRegistry(accepting: next.bytes, under: try trust(), at: Self.now)
+    #expect(signer.problem(of: Self.file, after: state(after: next), at: Self.now) == nil)
+  }
+
   @Test(
     "goes on under the set before where the newest has its online key with an algorithm of nobody, and says why",
     arguments: [

@@ -49,6 +49,11 @@ extension TrustedRegistry {
       expires: whenExpired == .refuse ? expires : nil)
   }
 
+  /// The entries of the document in force, each pin with the end that clients go by.
+  package var policyEntries: [PolicyEntry] {
+    entries(of: document.registry, in: document, .enforce, .refuse)
+  }
+
   private func entries(
     of registry: Registry, in source: AcceptedDocument,
     _ enforcement: PolicyEntry.Enforcement, _ whenExpired: WhenExpired

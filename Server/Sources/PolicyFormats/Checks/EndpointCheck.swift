@@ -81,7 +81,7 @@ public struct EndpointCheck {
     {
       Finding(rule, host: endpoint.name, policy: checked.name, text, severity: severity)
     }
-    guard let entry = checked.policy.entry(for: endpoint.host, at: now) else {
+    guard let entry = checked.policy.usable().entry(for: endpoint.host, at: now) else {
       return [finding(.notPinned, "not pinned by this list", .warning)]
     }
     let judge = PathJudge(entry, denied: checked.policy.denied, host: endpoint.host, at: now)

@@ -36,7 +36,8 @@ public struct PolicyCheck {
   }
 
   private func findings(_ checked: CheckedPolicy) -> [Finding] {
-    let policy = checked.policy
+    // A denied key is no way in, and what is left may be one alone.
+    let policy = checked.policy.usable()
     var found = policy.remarks.compactMap { finding($0, checked.name) }
     if let end = checked.ends, end - now < within {
       found.append(
@@ -129,11 +130,28 @@ public struct PolicyCheck {
 
   private func differences(_ policies: [CheckedPolicy]) -> [Finding] {
     guard policies.count > 1 else { return [] }
-    let hosts = Set(policies.flatMap { $0.policy.patterns.map(\.base) })
-    return hosts.sorted { $0.description < $1.description }.flatMap { differences($0, policies) }
+    let patterns = Set(policies.flatMap(\.policy.patterns))
+    let bases = Set(patterns.map(\.base))
+    let wide = Set(patterns.filter { $0 != .exact($0.base) }.map(\.base))
+    let usable = policies.map { ($0.name, $0.policy.usable()) }
+    return bases.sorted { $0.description < $1.description }.flatMap { base -> [Finding] in
+      let own = differences("\(base)", base, usable)
+      guard wide.contains(base), let child = PinPolicy.child(of: base, besides: bases) else {
+        return own
+      }
+      // What is so below the name as well is told once.
+      return own
+        + differences("*.\(base)", child, usable).filter { below in
+          !own.contains {
+            ($0.rule, $0.policy, $0.message) == (below.rule, below.policy, below.message)
+          }
+        }
+    }
   }
 
-  private func differences(_ host: HostName, _ policies: [CheckedPolicy]) -> [Finding] {
+  private func differences(
+    _ subject: String, _ host: HostName, _ policies: [(name: String, policy: PinPolicy)]
+  ) -> [Finding] {
     let entries = policies.map { ($0.name, $0.policy.entry(for: host, at: now)) }
     guard entries.contains(where: { $0.1 != nil }) else { return [] }
     var found: [Finding] = []
@@ -141,13 +159,13 @@ public struct PolicyCheck {
       let other = entries.first { $0.1 != nil }?.0 ?? ""
       found.append(
         Finding(
-          .missingHost, host: "\(host)", policy: name, "not pinned here, and pinned by \(other)"))
+          .missingHost, host: subject, policy: name, "not pinned here, and pinned by \(other)"))
     }
     let pinned = entries.compactMap { name, entry in entry.map { (name, $0) } }
     guard let first = pinned.first else { return found }
     for other in pinned.dropFirst() {
       guard let text = Self.difference(first.1, other.1, at: now, other: first.0) else { continue }
-      found.append(Finding(.drift, host: "\(host)", policy: other.0, text))
+      found.append(Finding(.drift, host: subject, policy: other.0, text))
     }
     return found
   }

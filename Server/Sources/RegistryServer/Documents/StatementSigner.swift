@@ -10,7 +10,9 @@ import TLSTools
 /// - Online keys are those of `publish.online_keys`, those in `tls.dir/online`, and the key that apps ship.
 /// - Without key sets the document is of epoch 0, signed by the key that apps ship.
 /// - Key sets are a file for each document, named like it, as `ssl-pinning keys` writes them. The newest
-///   complete set counts; one that still lacks signatures waits.
+///   complete set counts; one that still lacks signatures waits. The file is read each time; so are the keys in
+///   `tls.dir/online` if the set asks for one that was not there at the start or the last SIGHUP. Or nothing could be
+///   decided between `keys rotate` and the signal, or at all if the configuration is refused by then.
 /// - What was published is never left: a file that is shorter than the published chain, or missing, is
 ///   made up for by the chain in the document; one that differs from it is refused.
 /// - A set that lists an online key held here with another algorithm waits, too: clients would refuse all
@@ -18,6 +20,7 @@ import TLSTools
 struct StatementSigner: Sendable {
   let keys: [TrustSigningKey]
   let keySetDirectory: String
+  private let onlineDirectory: String
   let publishing: PublishingConfiguration
 
   /// Reads the online keys.
@@ -29,8 +32,9 @@ struct StatementSigner: Sendable {
     let base = directory.hasSuffix("/") ? directory : directory + "/"
     var keys: [TrustSigningKey] = []
     let rotated: [String]
-    do throws(SigningKeyError) { rotated = try Self.rotated(in: base + "online") } catch {
-      throw .onlineKey(path: base + "online", error)
+    onlineDirectory = base + "online"
+    do throws(SigningKeyError) { rotated = try Self.rotated(in: onlineDirectory) } catch {
+      throw .onlineKey(path: onlineDirectory, error)
     }
     for path in [base + "prv.pem"] + rotated + publishing.onlineKeys {
       do throws(SigningKeyError) {
@@ -147,8 +151,19 @@ struct StatementSigner: Sendable {
       throw .keySetExpired(epoch: newest.epoch, since: end)
     }
     if let problem = unusableOnlineKey(of: newest) { throw problem }
+    do throws(SigningProblem) { return try Self.signers(of: newest, among: keys) } catch {
+      guard case .onlineKeysMissing = error else { throw error }
+      let paths = (try? Self.rotated(in: onlineDirectory)) ?? []
+      let written = paths.compactMap { try? TrustSigningKey(file: URL(filePath: $0)) }
+      return try Self.signers(of: newest, among: keys + written)
+    }
+  }
+
+  private static func signers(
+    of newest: KeySet, among keys: [TrustSigningKey]
+  ) throws(SigningProblem) -> [TrustSigningKey] {
     let quorums = newest.online.quorums.map {
-      (ids: Set($0.keys.filter(Self.isKnown).map(\.id)), $0.threshold)
+      (ids: Set($0.keys.filter(isKnown).map(\.id)), $0.threshold)
     }
     var held: [TrustSigningKey] = []
     for key in keys

@@ -117,17 +117,21 @@ enum CheckCommand {
     if let path = invocation[chain], let target = targets.first {
       return [try read(path, for: target, backup, invocation, at: now)]
     }
-    guard !invocation[offline] else { return [] }
-    if targets.isEmpty {
-      // The exact names of the lists.
-      let hosts = Set(policies.flatMap { $0.policy.exactHosts })
-      targets = hosts.sorted { $0.description < $1.description }
-        .compactMap { try? ProbeTarget(host: $0.description) }
+    guard !invocation[offline] else {
+      guard named.isEmpty else {
+        throw .usage("--offline asks no server, and --host names one; hint: --chain FILE")
+      }
+      return []
     }
+    // The exact names of the lists. One that is named is asked where that says.
+    let hosts = Set(policies.flatMap { $0.policy.exactHosts })
+      .subtracting(targets.compactMap { try? HostName($0.host) })
+    let others = hosts.sorted { $0.description < $1.description }
+      .compactMap { try? ProbeTarget(host: $0.description) }
     let eyes = try EndpointEyes(
       trusting: try TrustArguments.authorities(invocation),
       seconds: invocation[PolicyArguments.timeout] ?? 10, at: invocation[at])
-    return await eyes.see(targets, backup: backup)
+    return await eyes.see(targets.map { ($0, backup) } + others.map { ($0, nil) })
   }
 
   /// A chain in a file, as if the server showed it.
@@ -204,9 +208,9 @@ private struct EndpointEyes {
     (milliseconds, self.time) = (Int64(seconds * 1000), time)
   }
 
-  func see(_ targets: [ProbeTarget], backup: SPKIPin?) async -> [SeenEndpoint] {
+  func see(_ targets: [(target: ProbeTarget, backup: SPKIPin?)]) async -> [SeenEndpoint] {
     await withTaskGroup(of: (Int, SeenEndpoint?).self) { group in
-      for (index, target) in targets.enumerated() {
+      for (index, (target, backup)) in targets.enumerated() {
         group.addTask { (index, await see(target, backup: backup)) }
       }
       var seen: [(Int, SeenEndpoint)] = []

@@ -106,8 +106,10 @@ private struct Explanation {
     entry?.pattern = .exact(host)
     entry?.enforcement = .enforce
     do throws(PolicyError) {
+      // What the other formats do not pin, or not any more, their clients leave to the system.
       let policy = try PinningPolicy(
-        entries: [entry].compactMap { $0 }, denied: list.policy.denied, expires: list.ends)
+        entries: [entry].compactMap { $0 }, denied: list.policy.denied,
+        unlistedHosts: list.policy.format == .registry ? .refuse : .systemTrust, expires: list.ends)
       verdict = policy.evaluate(evidence, host: host, at: now)
     } catch { throw .no("\(list.place) makes no policy: \(error)") }
     (self.asked, self.host, self.list, self.now) = (asked, host, list, now)
@@ -142,7 +144,7 @@ private struct Explanation {
     }
     table.add(["verdict", verdict.decision == .accept ? "accepted" : "refused"])
     table.add(["because", verdict.description])
-    table.add(["rule", "\(verdict.rule): \(Self.words(verdict.outcome))"])
+    table.add(["rule", "\(verdict.rule): \(Self.words(verdict))"])
     if let cure { table.add(["cure", cure]) }
     return table.text
   }
@@ -185,9 +187,11 @@ private struct Explanation {
   }
 
   /// The rule in words, and where it is written down.
-  private static func words(_ outcome: PinEvaluation.Outcome) -> String {
-    switch outcome {
+  private static func words(_ verdict: PinEvaluation) -> String {
+    switch verdict.outcome {
     case .matched: "chain, name and pins are as demanded (ChoosingPins)"
+    case .unlisted where verdict.decision == .accept:
+      "this list does not pin the host at that time: every server with a valid chain is accepted"
     case .unlisted: "a host without an entry is refused on a pinned session (GettingStarted)"
     case .chainRejected: "chain and name are judged first; pins only tighten (ADR 1, TrustModes)"
     case .mismatch(.leaf): "a leaf pin must match the server's own key (ChoosingPins)"

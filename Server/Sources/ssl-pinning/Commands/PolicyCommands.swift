@@ -46,7 +46,8 @@ enum ExportCommand {
     notes: [
       "Each host is written with all pins that count for it, those of wider patterns included. What the format\n"
         + "cannot say is a warning with host and loss: depth of subdomains, leaf and CA apart, both demanded, pins\n"
-        + "that end, report-only, addresses, denied keys. Nothing is written that ends the pinning on some day.",
+        + "that end, report-only, addresses, denied keys. So is each host at which its clients let in or refuse other servers.\n"
+        + "Nothing is written that ends the pinning on some day, and no pin that is denied or over.",
       "A host that would be refused there and is not refused here, or that the format would leave unpinned in\n"
         + "silence, is left out and told. --strict makes each of these warnings exit code 1; the file is written.",
       "A server of --host must be trusted (--ca names your own CA): its pin would be somebody else's otherwise.",
@@ -55,17 +56,18 @@ enum ExportCommand {
 
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let format = try invocation.require(to)
-    var policy = try await source(invocation)
+    let now = Int64(Date().timeIntervalSince1970)
+    var policy = try await source(invocation, at: now)
     if let role = invocation[roles] { policy = policy.taking(role) }
     Terminal.warn(policy.remarks.map(\.description))
     let written: PolicyExport?
     if let path = invocation[into] {
       let bytes = try InputFile.read(path, limit: PinPolicy.maximumBytes)
-      do throws(PolicyFormatError) { written = try policy.merged(into: bytes, as: format) } catch {
-        throw .no("\(path): \(error)")
-      }
+      do throws(PolicyFormatError) {
+        written = try policy.merged(into: bytes, as: format, at: now)
+      } catch { throw .no("\(path): \(error)") }
     } else {
-      written = policy.written(as: format)
+      written = policy.written(as: format, at: now)
     }
     guard let written else {
       throw .usage(
@@ -76,11 +78,12 @@ enum ExportCommand {
     return invocation[strict] && !written.losses.isEmpty ? .no : .yes
   }
 
-  private static func source(_ invocation: Invocation) async throws(CommandFailure) -> PinPolicy {
+  private static func source(
+    _ invocation: Invocation, at now: Int64
+  ) async throws(CommandFailure) -> PinPolicy {
     let hosts = invocation[host] ?? []
     let files = try PolicyArguments.files(invocation)
-    let signed = try await PolicyArguments.signed(
-      invocation, at: Int64(Date().timeIntervalSince1970))
+    let signed = try await PolicyArguments.signed(invocation, at: now)
     let lists = files + [signed].compactMap { $0 }
     guard lists.count + (hosts.isEmpty ? 0 : 1) == 1 else {
       throw .usage("one list is written at a time; hint: POLICY, --registry, or --host")
@@ -144,14 +147,20 @@ enum ImportCommand {
     let payload = source.policy.payload
     Terminal.warn((source.policy.remarks + payload.losses).map(\.description))
     if let path = invocation[statement] {
-      try OutputFile.replace(
-        path, with: payload.statement.canonicalBytes + [UInt8(ascii: "\n")], called: path)
+      if let out = invocation[OutputFile.flag],
+        OutputFile.resolved(out) == OutputFile.resolved(path)
+      {
+        throw .usage("--out and --statement are one file; hint: another --statement")
+      }
+      try OutputFile.write(payload.statement.canonicalBytes + [UInt8(ascii: "\n")], to: path)
     } else if payload.needsStatement {
       throw .usage(
         "\(source.place) has pins that a payload cannot hold; hint: --statement FILE, for sign --statement"
       )
     }
     try OutputFile.write(payload.payload, invocation)
-    return invocation[strict] && !payload.losses.isEmpty ? .no : .yes
+    // One pin twice is left behind once.
+    let left = source.policy.remarks.filter { $0.kind != .duplicate } + payload.losses
+    return invocation[strict] && !left.isEmpty ? .no : .yes
   }
 }

@@ -21,22 +21,27 @@ enum OutputFile {
   /// Writes one line of JSON to where the user wants it.
   static func write(_ json: JSONValue, _ invocation: Invocation) throws(CommandFailure) {
     let bytes = json.canonicalBytes + [UInt8(ascii: "\n")]
-    guard let document = json.objectValue, document["payload"] != nil,
-      let target = try target(invocation)
+    guard let document = json.objectValue, document["payload"] != nil, let name = invocation[flag]
     else { return try write(bytes, invocation) }
+    let target = try target(name)
     try ServedFiles.replace(
       places(of: target.description), with: document, bytes, called: target.description)
   }
 
   /// Writes a text to where the user wants it.
   static func write(_ bytes: [UInt8], _ invocation: Invocation) throws(CommandFailure) {
-    guard let target = try target(invocation) else { return try Terminal.write(bytes) }
+    guard let name = invocation[flag] else { return try Terminal.write(bytes) }
+    try write(bytes, to: name)
+  }
+
+  /// Writes a text into a file that was named.
+  static func write(_ bytes: [UInt8], to name: String) throws(CommandFailure) {
+    let target = try target(name)
     try replace(target.path, with: bytes, called: target.description)
   }
 
   /// The file to be written: one that may be replaced.
-  private static func target(_ invocation: Invocation) throws(CommandFailure) -> Target? {
-    guard let name = invocation[flag] else { return nil }
+  private static func target(_ name: String) throws(CommandFailure) -> Target {
     // The file that a link leads to is replaced, not the link.
     let target = Target(description: name, path: resolved(name))
     var status = stat()

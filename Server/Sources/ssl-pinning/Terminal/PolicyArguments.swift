@@ -72,7 +72,6 @@ enum PolicyArguments {
     } catch { throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)") }
     return NamedPolicy(
       place: InputFile.name(of: place),
-      policy: PinPolicy(trusted.registry, denied: Set(trusted.statement?.denied ?? [])),
-      ends: trusted.statement?.expires)
+      policy: PinPolicy(trusted), ends: trusted.statement?.expires)
   }
 }

@@ -1,0 +1,116 @@
+import SslPinningPlatform
+import SslPinningRules
+
+/// What a list in another format does to servers, held against what this one does.
+///
+/// - Clients are asked, not lists: what each side demands of a host is put to the clients' own policy, with every
+///   chain that differs in a key which either side lists.
+/// - Each pattern is asked by hosts that stand for all that it matches. Hosts that one side does not pin are told by
+///   those who leave them out.
+extension PinPolicy {
+  /// - Parameter read: the other list as its clients read it.
+  func differences(from read: PinPolicy) -> [PolicyRemark] {
+    var told: Set<String> = []
+    let leaves = Set(rules.flatMap { $0.entry.leaf.pins.map(\.spki) })
+    let authorities = Set(rules.flatMap { $0.entry.ca.pins.map(\.spki) })
+    return groups.flatMap { group in
+      group.samples.flatMap { subject, host -> [PolicyRemark] in
+        guard let here = Side(entry(for: host), host), let there = Side(read.entry(for: host), host)
+        else { return [] }
+        // What is read without roles still is a server's key, or a CA's.
+        let pins = here.pins.union(there.pins)
+        let ca = pins.intersection(authorities).map(Optional.some) + [nil]
+        let chains = pins.intersection(leaves).union([.stranger]).flatMap { leaf in
+          ca.map { Chain(leaf: leaf, ca: $0) }
+        }
+        let texts = [
+          Self.text(
+            "lets in servers that are refused here",
+            chains.filter { there.accepts($0) && !here.accepts($0) }),
+          Self.text(
+            "refuses servers that are let in here",
+            chains.filter { here.accepts($0) && !there.accepts($0) }),
+        ]
+        return texts.compactMap { $0 }.filter { told.insert("\(group.base) \($0)").inserted }
+          .map { .init(subject, "\(read.format.title) \($0)") }
+      }
+    }
+  }
+
+  private static func text(_ what: String, _ chains: [Chain]) -> String? {
+    guard !chains.isEmpty else { return nil }
+    let leaves = Set(chains.map(\.leaf))
+    guard !leaves.contains(.stranger) else { return "\(what): any under a listed CA" }
+    let names = leaves.sorted().prefix(3).map(\.base64).joined(separator: ", ")
+    return "\(what): those with \(names)\(leaves.count > 3 ? " and others" : "")"
+  }
+
+  /// These pins without those that let nobody in: denied ones, and if there is a time, those that are over. A role
+  /// that has no pin left stays demanded.
+  ///
+  /// - Parameter now: Unix seconds.
+  func usable(at now: Int64? = nil) -> PinPolicy {
+    func counting(_ pins: PinSet) -> PinSet {
+      PinSet(
+        pins.pins.filter { pin in
+          !denied.contains(pin.spki) && now.map { pins.contains(pin.spki, at: $0) } ?? true
+        })
+    }
+    let left = rules.map { rule in
+      var entry = rule.entry
+      if entry.demands(.leaf) { entry.required.insert(.leaf) }
+      if entry.demands(.ca) { entry.required.insert(.ca) }
+      (entry.leaf, entry.ca) = (counting(entry.leaf), counting(entry.ca))
+      return HostRule(entry, unpinnedFrom: rule.unpinnedFrom, isExempt: rule.isExempt)
+    }
+    return PinPolicy(
+      format: format, rules: left, overlap: overlap, denied: denied, remarks: remarks)
+  }
+
+  /// The pins that ``usable(at:)`` took out.
+  func leftOut(in usable: PinPolicy) -> [PolicyRemark] {
+    zip(rules, usable.rules).compactMap { old, new in
+      let count = Set(old.entry.pins.map(\.spki)).subtracting(new.entry.pins.map(\.spki)).count
+      return count == 0
+        ? nil
+        : .init(
+          "\(old.entry.pattern)",
+          "\(count) pin\(count == 1 ? " is" : "s are") denied, or over: left out")
+    }
+  }
+}
+
+/// A leaf key, and a key above it; `nil` where none of those is on a list. Of several above it each by itself says
+/// the same.
+private struct Chain: Hashable {
+  let leaf: SPKIPin
+  let ca: SPKIPin?
+}
+
+extension SPKIPin {
+  /// A leaf key that is on no list.
+  fileprivate static let stranger = SPKIPin(computed: Digest.sha256(Array("on no list".utf8)))
+}
+
+/// What one list does to the servers of a host.
+private struct Side {
+  private let policy: PinningPolicy
+  private let entry: PolicyEntry
+  private let host: HostName
+
+  /// - Returns: `nil` if the host is not pinned.
+  init?(_ entry: PolicyEntry?, _ host: HostName) {
+    guard var entry else { return nil }
+    entry.pattern = .exact(host)
+    entry.enforcement = .enforce
+    guard let policy = try? PinningPolicy(entries: [entry]) else { return nil }
+    (self.policy, self.entry, self.host) = (policy, entry, host)
+  }
+
+  var pins: Set<SPKIPin> { Set(entry.pins.map(\.spki)) }
+
+  /// No clock runs: pins that are over were taken out before.
+  func accepts(_ chain: Chain) -> Bool {
+    policy.accepts(leaf: chain.leaf, ca: chain.ca, host: host, at: TrustTime(clock: 0))
+  }
+}
