@@ -2,43 +2,46 @@ import SslPinningRules
 
 /// Everything that is decided about one document: events in, effects out.
 ///
-/// - Stored before published, and before a change is acknowledged: what a client or a person was told survives any
-///   crash.
+/// - A document is stored before it is published, and a change before it is acknowledged: what a client or a person was
+///   told survives any crash.
 /// - One write at a time. What comes in meanwhile is written with the next one.
-/// - The first document waits until every endpoint was probed: one that lists half of them would have clients refuse
-///   the other half.
-/// - It is signed once a change, and when ``TimeProof`` asks for it. Its number never goes back, whatever the store
-///   has: clients take that for a rollback.
-/// - If another server was first, its record is read and united with what is known here, a command is applied anew,
-///   and it is written again.
+/// - The first document waits until every endpoint was probed: if it listed half of them, clients would refuse the
+///   other half.
+/// - It is signed once a change, and when ``TimeProof`` asks for it. Its number never goes back, whatever the store has:
+///   clients take that for a rollback.
+/// - If another server was first, its record is read and united with what is known here, a command is applied anew, and
+///   it is written again.
 /// - If a write fails, readers keep the document that they have. What it would have said is owed to the store
 ///   (``DocumentDebt``), and written with the next probe or upkeep.
-/// - A store that went back is gone on from: on top of the older record comes what is known here. A leader writes that
-///   with its next probe, which shows what the endpoints have now; a follower writes it at once, since the leader may
-///   have begun with the older record.
-/// - A server that follows drops what it owes once the leader wrote, but for decisions about denials.
+/// - If the store has an older record than before, what is known here is put on top of it. A leader writes that with its
+///   next probe, which shows what the endpoints have now. A follower writes it at once, since the leader may have begun
+///   with the older record.
+/// - No acknowledged denial is lost while its server runs, even if the store goes back during the write.
+/// - If another server leads, what could not be written here is dropped once that one wrote, but for decisions about
+///   denials.
 /// - Before the first record is believed, it is compared with the newest document that can be found.
-/// - While the store is doubted nothing is decided, signed or written, and what is published stays.
+/// - While the store is in doubt, nothing is decided, signed or written, and the published document stays.
 ///
 /// Pure: signing, store, clock and network are the shell's. Times are Unix seconds.
 package struct DocumentMachine: Sendable {
   private let file: String
   private var settings: DocumentSettings
   private var watched: EndpointsInForce
+  private var listed = ListedKeys()
   /// All that is known.
   package private(set) var state = DocumentState()
   private var record = RecordInForce()
   private var history = PendingHistory()
-  /// What readers have, and what it says if that is known.
+  /// The document that readers have, and what it says, if that is known.
   private var published: SignedCopy?
   private var said: DocumentContent?
   private var trust = StoreTrust.unread
   private var debt = DocumentDebt.nothing
-  /// Whether the document may have to say something else than it does.
+  /// Whether the published document may no longer say what is known.
   private var mustSign = true
   private var attempt: WriteAttempt?
   private var proof = TimeProof()
-  /// When it was last found out whether the next change can be signed.
+  /// When somebody last checked whether the next change can be signed.
   package private(set) var signingChecked: Int64 = 0
 
   /// A document of which nothing is known yet.
@@ -63,18 +66,18 @@ package struct DocumentMachine: Sendable {
   /// Why nothing is decided; `nil` if the store is believed.
   package var doubt: StoreDoubt? { trust.doubt }
 
-  /// Whether others are watched, or paused, than the last time that this was asked.
+  /// Whether other endpoints are watched, or paused, than when this was last called.
   package mutating func takeNewEndpoints() -> Bool {
     defer { watched.isNews = false }
     return watched.isNews
   }
 
-  /// Whether these are the bytes and the version of the record that is known.
+  /// Whether the known record has this version and these bytes.
   package func knows(version: Int64, bytes: [UInt8]?) -> Bool {
     record.knows(version: version, bytes: bytes)
   }
 
-  /// How things stand before something is read.
+  /// A request to read, with what is known before.
   package func reading(to purpose: DocumentReadRequest.Purpose) -> DocumentReadRequest {
     DocumentReadRequest(purpose: purpose, known: record.version)
   }
@@ -104,13 +107,15 @@ package struct DocumentMachine: Sendable {
     case .read(let result, let request): return take(result, request, at: now)
     case .signed(let document, let ending): return store(document, ending)
     case .written(let version, let bytes): return finish(version: version, bytes)
-    case .refused: return readAgain()
+    case .refused: return retry()
     case .failed(let failure): return fail(failure, at: now)
     case .share: return doubt == nil ? [.shareDenials] : []
     case .denied(let denials): deny(denials, at: now)
     case .foundCopy(let copy, let doubt):
       if let copy, self.doubt == doubt, published == nil { return publish(copy) }
-    case .signingChecked(let trouble): return note(trouble, at: now)
+    case .signingChecked(let trouble):
+      signingChecked = now
+      return doubt == nil ? state.note(trouble, at: now) : []
     case .leading(let told): history.lead(after: told)
     }
     return []
@@ -172,19 +177,23 @@ extension DocumentMachine {
   private mutating func followEndpoints() {
     watched.follow(state, configured: settings.endpoints)
     let hasLeftovers = state.forgetLeftovers(watched.list)
-    guard state.inheritKeys(watched.list) || hasLeftovers else { return }
+    guard state.inheritKeys(watched.list, &listed) || hasLeftovers else { return }
     watched.follow(state, configured: settings.endpoints)
     owe(.changes)
     mustSign = true
   }
 
-  private mutating func owe(_ more: DocumentDebt) { debt = max(debt, more) }
+  private mutating func owe(_ more: DocumentDebt) {
+    debt = max(debt, more)
+    // Mere changes need not be about what the document says.
+    if more > .changes { mustSign = true }
+  }
 
   private mutating func deny(_ denials: [DocumentState.Denial], at now: Int64) {
     let entries = state.takeOver(denials, at: now)
     guard !entries.isEmpty else { return }
     for entry in entries { history.append(entry) }
-    (debt, mustSign) = (max(debt, .owed), true)
+    owe(.owed)
   }
 }
 
@@ -197,17 +206,18 @@ extension DocumentMachine {
     var reading = DocumentReading()
     switch result {
     case .success(let read): reading = read
-    // What vanished while this server runs it knows.
+    // If the record vanished while this server runs, it still knows what was in it.
     case .failure(.doubt(let doubt)) where doubt.isVanished && record.isKnown:
       if !knows(version: 0, bytes: nil) { reading.record = DocumentRecord() }
     case .failure(let failure):
       if case .retry = request.purpose { return fail(failure, at: now) }
-      guard case .doubt(let doubt) = failure else { return note(failure, at: now) }
+      guard case .doubt(let doubt) = failure else { return state.note(failure, at: now) }
       return hold(doubt, at: now)
     }
-    reading.record = request.reading?.record ?? reading.record
-    reading.copy = request.reading?.copy ?? reading.copy
-    reading.lost = request.reading?.lost ?? reading.lost
+    if var earlier = request.reading {
+      earlier.history = reading.history
+      reading = earlier
+    }
     var effects = release()
     let isNewer = reading.record.map { record.isOlder(than: $0) } ?? false
     if isNewer, history.isUnsure, reading.history == nil {
@@ -215,11 +225,11 @@ extension DocumentMachine {
       (request.reading, request.historyFrom) = (reading, history.horizon)
       return effects + [.read(request)]
     }
-    // First: nobody is to read the record's in between.
+    // Before the record's own document, which is older: readers must not get that in between.
     let ahead = newerCopy(in: reading)
     if let ahead { effects += publish(ahead) }
     if let read = reading.record {
-      // If another read was faster, the older record is no news.
+      // If another read was faster, a record that is older than its is no news.
       let isLate = request.historyFrom != nil || record.version != request.known
       effects += isNewer ? takeOver(read, reading.history ?? []) : isLate ? [] : goBack(to: read)
     }
@@ -230,9 +240,9 @@ extension DocumentMachine {
     case .retry: return effects + writeAgain(at: now)
     case .refresh(let isFollowing, let wasOwing):
       if isFollowing, isNewer, wasOwing, attempt == nil { effects += dropUnwritten() }
-      // Before anything is signed: the store may be believed only now.
+      // Before anything is signed, since the store may be believed only now.
       effects.append(.shareDenials)
-      // The store answers again, and there is nothing that this server is to write.
+      // The store answers again, and this server has nothing to write.
       if isFollowing || debt == .nothing, state.hasAlert(.storing) {
         state.settle(.storing, "")
         if state.alerts[""] == nil { effects.append(.clear(nil)) }
@@ -241,17 +251,17 @@ extension DocumentMachine {
     }
   }
 
-  /// Unites a newer record with what is known here. Its document is published if this server's key signed it and it
-  /// lacks no denial that is known here: nobody is to see that end.
+  /// Unites a newer record with what is known here. Its document is published if this server's key signed it and it has
+  /// every denial that is known here: readers must not see a denial end that nobody ended.
   private mutating func takeOver(
     _ read: DocumentRecord, _ told: [HistoryEntry]
   ) -> [DocumentEffect] {
     let theirs = read.state
     history.reconcile(with: told, theirs: theirs, base: record.state)
-    state = state.merging(theirs, base: record.state)
+    let united = state.merging(theirs, base: record.state)
     record.advance(to: read)
-    if (state.denied, state.allowed) != (theirs.denied, theirs.allowed) { owe(.restoring) }
-    followEndpoints()
+    let isLacking = (united.denied, united.allowed) != (theirs.denied, theirs.allowed)
+    goOn(as: united, owing: isLacking ? .restoring : .nothing)
     mustSign = true
     let hasDenials = state.deniedPins.isSubset(of: theirs.deniedPins)
     guard let document = read.document, hasDenials || published == nil,
@@ -263,19 +273,16 @@ extension DocumentMachine {
     return publish(document, saying: content)
   }
 
-  /// The store lost what it had acknowledged, or has an older backup in force, while this server ran: what is known here
-  /// goes on top of what it has now. Otherwise no write would ever name the right version.
+  /// While this server ran, the store lost what it had acknowledged, or somebody restored an older backup. What is known
+  /// here is put on top of what it has now; otherwise no write would ever name the right version.
   private mutating func goBack(to read: DocumentRecord) -> [DocumentEffect] {
-    state = state.goingOn(from: read.state, after: record.newest)
     record.goBack(to: read)
-    owe(.restoring)
-    mustSign = true
-    followEndpoints()
+    goOn(as: state.goingOn(from: read.state, after: record.newest), owing: .restoring)
     return [.log(.wentBack(to: read.version, from: record.newest.version))]
   }
 
-  /// The newest document that was published, if what is believed first has an older one: it may be an older record, and
-  /// nothing else remembers.
+  /// The newest document that was published, if it is newer than that of the first record: somebody may have restored an
+  /// older one, and nothing else remembers the newer one.
   private func newerCopy(in reading: DocumentReading) -> SignedCopy? {
     guard case .unread = trust, let copy = reading.copy,
       copy.bytes != reading.record?.state.document
@@ -283,33 +290,40 @@ extension DocumentMachine {
     return reading.record?.document.map(copy.isNewer) ?? true ? copy : nil
   }
 
+  /// Puts the newest document that was published on top of the first record.
+  ///
   /// - Parameter lost: what records must be newer than, if the store was lost and began again.
   private mutating func goOn(
     from copy: SignedCopy, lost: RecordAge?, at now: Int64
   ) -> [DocumentEffect] {
+    var next = state
     if let lost, record.version == 0 {
       record.outdate(lost)
-      state.watchHosts(of: copy, beside: watched.list)
-      followEndpoints()
-      state.raise(
+      next.watchHosts(of: copy, beside: watched.list)
+      next.raise(
         ServerAlert(kind: .storeLost, message: DocumentState.lostStoreMessage, since: now))
     }
-    state = state.goingOn(from: copy, endpoints: watched.list)
-    state.returns = record.newest.nextReturns
-    owe(.restoring)
-    mustSign = true
-    followEndpoints()
+    next = next.goingOn(from: copy, endpoints: next.endpoints(configured: settings.endpoints))
+    next.returns = record.newest.nextReturns
+    goOn(as: next, owing: .restoring)
     return [.log(record.version > 0 ? .wentBackBehindCopy(record.version) : .copyTaken)]
   }
 
-  /// What could not be written here is the leader's to find out: kept, it would come back with the next change made here,
-  /// over whatever people decided meanwhile.
+  /// Another server leads: discards what could not be written here, but for denials. The leader observes the rest itself,
+  /// and written later it would overwrite newer decisions by people.
   private mutating func dropUnwritten() -> [DocumentEffect] {
-    let known = state
-    (state, history, debt) = (record.state, PendingHistory(), .nothing)
-    if state.uniteDenials(with: known) { (debt, mustSign) = (.restoring, true) }
-    followEndpoints()
+    (history, debt) = (PendingHistory(), .nothing)
+    var stored = record.state
+    let isLacking = stored.uniteDenials(with: state)
+    goOn(as: stored, owing: isLacking ? .restoring : .nothing)
     return [.clear(nil)]
+  }
+
+  /// Goes by another state from now on, of which the store lacks something.
+  private mutating func goOn(as next: DocumentState, owing more: DocumentDebt) {
+    state = next
+    owe(more)
+    followEndpoints()
   }
 
   /// Stops deciding.
@@ -325,7 +339,7 @@ extension DocumentMachine {
     return published == nil ? effects + [.findCopy(doubt)] : effects
   }
 
-  /// Goes on deciding: what was read now is believed.
+  /// Goes on deciding, since the store is believed again.
   private mutating func release() -> [DocumentEffect] {
     guard case .doubted(_, let isUnread) = trust else { return [] }
     trust = isUnread ? .unread : .believed
@@ -352,24 +366,20 @@ extension DocumentMachine {
   }
 
   private mutating func begin(_ new: WriteAttempt) -> [DocumentEffect] {
-    var attempt = new
-    attempt.state = state
+    var attempt = WriteAttempt(at: new.at, change: new.change, reads: new.reads, state: state)
     if let change = new.change {
       if let doubt { return end(.failure(.notStored(doubt.reason))) }
       do throws(AdministrationError) {
         attempt.changed = try change(&attempt.state, settings.endpoints)
       } catch { return end(.failure(error)) }
       if attempt.changed.isEmpty {
-        // Nothing is to be changed here: but what is acknowledged must be in the store, and of an earlier write that
-        // failed nobody knows what became of it.
-        guard attempt.checked == record.version else {
-          if attempt.checked != nil { attempt.refusals += 1 }
-          attempt.checked = record.version
+        // Nothing changes as far as is known here. But what is acknowledged must be in the store, and an earlier write
+        // that failed may have been made: the record is read before that is said.
+        guard attempt.reads > 0 else {
           self.attempt = attempt
-          return [.read(reading(to: .retry))]
+          return readAgain()
         }
-        let (stored, known) = (record.state, state)
-        if (known.denied, known.allowed) == (stored.denied, stored.allowed) {
+        if (state.denied, state.allowed) == (record.state.denied, record.state.allowed) {
           return end(.success([]))
         }
       }
@@ -379,15 +389,13 @@ extension DocumentMachine {
     }
     attempt.entries = history.entries + attempt.changed
     attempt.version = record.version
-    attempt.signing = nil
-    attempt.document = nil
     if mayPublish, mustSign || isOld(at: new.at) || new.change != nil {
       attempt.signing = DocumentDraft.Signing(
         settings.content(of: attempt.state), &attempt.state, at: new.at,
         behind: published, said: isOld(at: new.at) ? nil : said, proof)
       mustSign = false
     }
-    // What comes in from now on is owed again.
+    // What comes in from now on is not part of this write.
     (attempt.debt, debt) = (debt, .nothing)
     self.attempt = attempt
     return [.sign(attempt.draft)]
@@ -408,12 +416,12 @@ extension DocumentMachine {
   private mutating func finish(version: Int64, _ bytes: [UInt8]) -> [DocumentEffect] {
     guard let attempt else { return [] }
     let outcome = record.note(attempt.state, version: version, bytes: bytes)
-    if outcome == .lost { return readAgain() }
+    if outcome == .lost { return retry() }
     history.written(attempt.entries)
-    // A key set that is expired stays so, whatever else is stored.
+    // That a key set expired is still true, whatever else is stored.
     var effects = [DocumentEffect.clear(attempt.ending.contains(.signing) ? nil : .storing)]
     for kind in attempt.ending { state.settle(kind, "") }
-    if outcome == .inPlaceOfAnother { (debt, mustSign) = (.restoring, true) }
+    if outcome == .inPlaceOfAnother { owe(.restoring) }
     if outcome != .overtaken, let document = attempt.document {
       state.follow(document)
       if published.map(document.isNewer) ?? true {
@@ -421,20 +429,24 @@ extension DocumentMachine {
       }
     }
     guard attempt.change != nil else { return effects + end() }
-    // With what probes showed while it was written.
-    state = state.merging(record.state, base: attempt.base)
-    followEndpoints()
+    // With what probes showed while it was written. A newer record that was read meanwhile may lack a denial: after the
+    // store went back, another server can overwrite this write without having seen it.
+    var next = state.merging(record.state, base: attempt.base)
+    let isLacking = next.uniteDenials(with: attempt.state)
+    goOn(as: next, owing: isLacking ? .restoring : .nothing)
     return effects + [.shareDenials] + end(.success(attempt.changed))
   }
 
   /// Another server was first.
-  private mutating func readAgain() -> [DocumentEffect] {
+  private mutating func retry() -> [DocumentEffect] {
     guard let attempt else { return [] }
     history.refused()
-    owe(attempt.debt)
-    if attempt.signing != nil { mustSign = true }
-    if attempt.change == nil { (debt, mustSign) = (max(debt, .changes), true) }
-    self.attempt?.refusals += 1
+    takeBack(attempt, owing: .changes)
+    return readAgain()
+  }
+
+  private mutating func readAgain() -> [DocumentEffect] {
+    attempt?.reads += 1
     return [.read(reading(to: .retry))]
   }
 
@@ -442,27 +454,30 @@ extension DocumentMachine {
 
   private mutating func writeAgain(at now: Int64) -> [DocumentEffect] {
     guard let attempt else { return [] }
-    guard attempt.refusals >= WriteAttempt.mostRefusals else { return begin(attempt) }
+    guard attempt.reads >= WriteAttempt.mostReads else { return begin(attempt) }
     guard attempt.change == nil else {
       return end(.failure(.notStored(Self.isContended)))
     }
     return [.log(.contended)] + note(.store(Self.isContended), at: now) + end()
   }
 
-  /// What a write would have said is not known to be stored.
+  /// The write failed, or nobody knows whether it was made.
   private mutating func fail(_ failure: DocumentFailure, at now: Int64) -> [DocumentEffect] {
     guard let attempt else { return [] }
     history.failed()
     var effects: [DocumentEffect] = []
     if case .doubt(let doubt) = failure { effects = hold(doubt, at: now) }
-    owe(attempt.debt)
-    if attempt.signing != nil { mustSign = true }
+    takeBack(attempt, owing: .owed)
     guard attempt.change == nil else {
       return effects + end(.failure(.notStored("\(failure)")))
     }
-    owe(.owed)
-    mustSign = true
-    return effects + note(failure, at: now) + end()
+    return effects + state.note(failure, at: now) + end()
+  }
+
+  /// What a write would have settled is owed again, and at least this unless a person asked for the write.
+  private mutating func takeBack(_ attempt: WriteAttempt, owing least: DocumentDebt) {
+    owe(attempt.change == nil ? max(attempt.debt, least) : attempt.debt)
+    if attempt.signing != nil || attempt.change == nil { mustSign = true }
   }
 
   private mutating func end(
@@ -482,18 +497,5 @@ extension DocumentMachine {
     if content != nil || published?.bytes != document.bytes { said = content }
     published = document.withoutMembers
     return [.publish(document, says: content)]
-  }
-
-  /// Tells why a document was not stored, or not read. A doubt is told when it begins.
-  private mutating func note(_ failure: DocumentFailure, at now: Int64) -> [DocumentEffect] {
-    guard let kind = failure.alert else { return [] }
-    state.raise(ServerAlert(kind: kind, message: "\(failure)", since: now))
-    return [.report(kind, reason: "\(failure)"), .log(.notStored("\(failure)"))]
-  }
-
-  /// Tells of keys that do not fit the key sets, and of a set that ends, before the next change needs them.
-  private mutating func note(_ trouble: SigningTrouble?, at now: Int64) -> [DocumentEffect] {
-    signingChecked = now
-    return doubt == nil ? state.note(trouble, at: now) : []
   }
 }

@@ -56,7 +56,14 @@ package struct DocumentNotice: Sendable {
 }
 
 extension DocumentState {
-  /// Takes down whether the next document can be signed.
+  /// Takes down why a document was not stored or read. A doubt is taken down when it begins.
+  mutating func note(_ failure: DocumentFailure, at now: Int64) -> [DocumentEffect] {
+    guard let kind = failure.alert else { return [] }
+    raise(ServerAlert(kind: kind, message: "\(failure)", since: now))
+    return [.report(kind, reason: "\(failure)"), .log(.notStored("\(failure)"))]
+  }
+
+  /// Takes down whether the next document can be signed, before the next change needs it.
   mutating func note(_ trouble: SigningTrouble?, at now: Int64) -> [DocumentEffect] {
     guard let trouble else {
       guard hasAlert(.signing) else { return [] }

@@ -88,18 +88,19 @@ extension DocumentState {
   /// hosts: its port, its address or its name is another one now, and the hosts are the same. Otherwise they would
   /// leave the list at once, and what the endpoint shows next would be a first sight.
   ///
+  /// - Parameter listed: what was listed when this was last asked.
   /// - Returns: whether there was any.
-  package mutating func inheritKeys(_ inForce: [WatchedEndpoint]) -> Bool {
+  mutating func inheritKeys(_ inForce: [WatchedEndpoint], _ listed: inout ListedKeys) -> Bool {
     let ids = Set(inForce.map(\.id))
     let left = keysByEndpoint.filter { id, endpointKeys in
       !ids.contains(id) && tombstones[id] == nil && !endpointKeys.isUnseen
     }.sorted { $0.key < $1.key }.map(\.value)
     let new = inForce.filter { keysByEndpoint[$0.id]?.isUnseen ?? true }
     guard !left.isEmpty, !new.isEmpty else { return false }
-    let listed = Dictionary(grouping: DocumentEntry.listed(in: document), by: \.pattern)
+    listed.follow(document)
     var isChanged = false
     for endpoint in new {
-      let pins = Set(endpoint.patterns.flatMap { listed[$0] ?? [] }.map(\.pin))
+      let pins = listed.pins(of: endpoint.patterns)
       for former in left {
         let keys = former.keys.filter { pins.contains($0.pin) }
         guard !keys.isEmpty else { continue }
@@ -125,6 +126,24 @@ extension DocumentState {
       }
       keysByEndpoint[id]?.disown(pin, among: denied)
     }
+  }
+}
+
+/// The keys that a document lists. It is parsed once: a large one takes long, and this is asked after each command.
+struct ListedKeys: Sendable {
+  private var document: [UInt8] = []
+  private var pins: [HostPattern: Set<SPKIPin>] = [:]
+
+  /// Goes by another document, if it is one.
+  mutating func follow(_ document: [UInt8]) {
+    guard document != self.document else { return }
+    self.document = document
+    pins = Dictionary(grouping: DocumentEntry.listed(in: document), by: \.pattern)
+      .mapValues { Set($0.map(\.pin)) }
+  }
+
+  func pins(of patterns: [HostPattern]) -> Set<SPKIPin> {
+    patterns.reduce(into: []) { $0.formUnion(pins[$1] ?? []) }
   }
 }
 

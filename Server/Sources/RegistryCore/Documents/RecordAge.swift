@@ -64,7 +64,7 @@ struct RecordInForce: Sendable {
     case inForce
     /// It is in force under the number of another one that was read meanwhile: the store went back in between.
     case inPlaceOfAnother
-    /// A newer one was read while the answer was on its way: that has it in it.
+    /// A newer one was read while the answer was on its way. It was written over this one.
     case overtaken
     /// The store went back since, and what was read last need not have it in it.
     case lost

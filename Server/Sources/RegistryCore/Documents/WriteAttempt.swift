@@ -68,15 +68,13 @@ enum StoreTrust {
 
 /// A write under way.
 struct WriteAttempt {
-  /// How often it is made again after another server was first.
-  static let mostRefusals = 8
+  /// How often the record is read anew before the attempt is given up.
+  static let mostReads = 8
 
   let at: Int64
   var change: DocumentChange?
-  /// The version of the record that a change without effect was compared with.
-  var checked: Int64?
-  /// How many writes another server was faster than.
-  var refusals = 0
+  /// How often the record was read anew: another server was first, or the change has no effect.
+  var reads = 0
   /// What was known when it began.
   var base = DocumentState()
   /// What is being written, the entries of its change, and all of its entries.

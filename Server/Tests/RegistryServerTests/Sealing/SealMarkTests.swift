@@ -1,4 +1,5 @@
 import Foundation
+import SslPinningRules
 import TestSupport
 import Testing
 
@@ -98,6 +99,23 @@ import Testing
     mark.note(seen)
     #expect(mark.problem?.isEmpty == false)
     #expect(mark.seen == seen)
+  }
+
+  @Test("is written for a copy only if that is a newer one")
+  func copies() throws {
+    let mark = SealMark(directory: directory.path("tls"))
+    mark.note(SealMark.Seen(id: Self.id, age: RecordAge(version: 1)))
+    func file() throws -> UInt64? {
+      let path = directory.path("tls") + "/" + SealMark.fileName
+      return try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? UInt64
+    }
+    var written = try file()
+    for (version, isWritten) in [(2, true), (2, false), (1, false), (3, true)] {
+      mark.note(copy: RegistryStamp.Version(epoch: 0, version: Int64(version)), of: "a.json")
+      let now = try file()
+      #expect((now != written) == isWritten)
+      written = now
+    }
   }
 
   /// What somebody puts in the place of the store's own record.

@@ -8,9 +8,11 @@ import Testing
 /// reference that knows only what was acknowledged.
 ///
 /// - Nothing acknowledged is lost: what people staged and denied is in the last record, and told once.
-/// - Nothing denied returns: once a server acknowledged a denial, every document that it publishes has it.
-/// - Numbers never go back at one server, no number has two documents (unless the store goes back while something is
-///   written), and what is published was stored first.
+/// - Nothing denied returns: once a server acknowledged a denial, every document that it publishes has it, until a later
+///   decision ends it: one that somebody asked for afterwards or meanwhile.
+/// - Of each key the decision counts that is told last.
+/// - Numbers never go back at one server, and what is published was stored first. No number has two documents, unless
+///   the store went back after one of them was signed.
 /// - In the end both servers publish what is stored.
 ///
 /// `MACHINE_SEQUENCES` says how many sequences are run, and `MACHINE_SEED` which is the first.
@@ -29,14 +31,23 @@ struct MachineOrderTests {
   /// What is known from outside.
   private struct Book {
     var staged: [SPKIPin: String] = [:]
-    /// Acknowledged, and no person took it back.
-    var denied: Set<SPKIPin> = []
-    /// By whom, and how many that take it back are under way.
-    var deniedBy: [SPKIPin: Set<Int>] = [:]
+    /// Acknowledged denials: when each server's was decided.
+    var denied: [SPKIPin: [Int: Int64]] = [:]
+    /// Those that somebody asked to end, after they were asked for or meanwhile.
+    var ending: Set<SPKIPin> = []
+    /// How many allowances of a key are under way.
     var allowing: [SPKIPin: Int] = [:]
-    var last: [Int: RegistryStamp.Version] = [:]
-    var documents: [RegistryStamp.Version: [UInt8]] = [:]
+    var last: [Int: SignedCopy] = [:]
+    var documents: [RegistryStamp.Version: MachineBench.Signed] = [:]
     var faults: [String] = []
+
+    /// Whether a denial that was decided then is in force, or ended by a later decision.
+    func isKept(_ pin: SPKIPin, since time: Int64, denied: Set<SPKIPin>, in state: DocumentState)
+      -> Bool
+    {
+      if denied.contains(pin) { return true }
+      return ending.contains(pin) && state.allowed[pin].map { $0 >= time } ?? false
+    }
   }
 
   private enum Command: Equatable {
@@ -46,6 +57,7 @@ struct MachineOrderTests {
   }
 
   private final class World {
+    static let pins = (0...5).map(pin)
     let bench = MachineBench()
     let servers: [MachineServer]
     let fate: Fate
@@ -55,8 +67,8 @@ struct MachineOrderTests {
     /// Commands under way, by their numbers, and the server that was asked.
     var commands: [Int: (server: Int, command: Command)] = [:]
     var count = 0
-    /// Denials that overlap with the end of one: either may come last.
-    var unsure: Set<Int> = []
+    /// Denials that overlap with an allowance: either may come last.
+    var overlapping: Set<Int> = []
 
     init(_ seed: UInt64) {
       random = SeededRandom(seed)
@@ -89,52 +101,74 @@ struct MachineOrderTests {
 
     func note(_ document: SignedCopy, at index: Int) {
       collect()
-      guard let number = document.number else {
-        return book.faults.append("a document without a number")
+      guard let number = document.number, let signed = bench.documents[document.bytes] else {
+        return book.faults.append("a document without a number, or that nobody signed")
       }
-      if let last = book.last[index], number < last {
-        book.faults.append("\(number) after \(last)")
+      if let last = book.last[index], let before = last.number,
+        number < before || number == before && document.bytes != last.bytes
+      {
+        book.faults.append("\(number) after \(before)")
       }
-      book.last[index] = number
-      // A write under way may name the version that an older record has again.
-      if fate != .goesBack, let known = book.documents[number], known != document.bytes {
+      book.last[index] = document
+      let known = book.documents[number] ?? signed
+      if known.copy.bytes != document.bytes, min(known.returns, signed.returns) == bench.returns {
         book.faults.append("two documents of the number \(number)")
       }
-      book.documents[number] = document.bytes
+      book.documents[number] = known
       if !bench.storedDocuments.contains(document.bytes) {
         book.faults.append("published before it was stored")
       }
-      let pins = bench.pins(of: document.bytes)
-      for pin in book.denied where book.deniedBy[pin]?.contains(index) == true {
-        if !pins.denied.contains(pin.base64) { book.faults.append("a denial is gone") }
-        if pins.listed.contains(pin.base64), !pins.listed.isSubset(of: pins.denied) {
+      for (pin, times) in book.denied {
+        guard let time = times[index] else { continue }
+        let state = servers[index].machine.state
+        if !book.isKept(pin, since: time, denied: signed.denied, in: state) {
+          book.faults.append("a denial is gone")
+        }
+        if signed.denied.contains(pin), signed.listed.contains(pin),
+          !signed.listed.isSubset(of: signed.denied)
+        {
           book.faults.append("a denied key is listed")
         }
       }
     }
 
-    /// Takes down what was acknowledged.
+    /// Takes down what was acknowledged, and forgets denials that are over.
     func collect() {
+      for pin in book.ending {
+        guard let end = bench.record?.state.allowed[pin] else { continue }
+        book.denied[pin] = book.denied[pin]?.filter { $0.value > end }
+      }
       for (number, asked) in commands {
         guard let answer = servers[asked.server].answers[number] else { continue }
         commands[number] = nil
         if case .allow(let pin) = asked.command { book.allowing[pin, default: 1] -= 1 }
-        guard case .success(let entries) = answer, !entries.isEmpty else { continue }
+        guard case .success(let entries) = answer else { continue }
         switch asked.command {
-        case .stage(let pin, let why): book.staged[pin] = why
-        case .deny(let pin) where !unsure.contains(number):
-          book.denied.insert(pin)
-          book.deniedBy[pin, default: []].insert(asked.server)
-        case .deny, .allow: break
+        case .stage(let pin, let why): if !entries.isEmpty { book.staged[pin] = why }
+        case .deny(let pin): noteDenial(of: pin, number, at: asked.server)
+        case .allow: break
         }
       }
+    }
+
+    func noteDenial(of pin: SPKIPin, _ number: Int, at index: Int) {
+      let state = servers[index].machine.state
+      let decided = state.denied.last { $0.pin == pin }?.at ?? state.allowed[pin]
+      guard let decided else { return book.faults.append("a denial is acknowledged, and gone") }
+      if overlapping.contains(number) {
+        book.ending.insert(pin)
+      } else if book.ending.remove(pin) != nil {
+        // What other servers acknowledged earlier was ended in between.
+        book.denied[pin] = nil
+      }
+      book.denied[pin, default: [:]][index] = decided
     }
 
     func command() {
       count += 1
       let (index, why) = (Int.random(in: 0..<2, using: &random), "\(count)")
       let request = DocumentState.Request(who: "ada", at: now, why: why)
-      let known = pin(UInt8.random(in: 1...5, using: &random))
+      let known = World.pins[Int.random(in: 1...5, using: &random)]
       let (id, staged) = (MachineBench.hosts[0].id, pin(UInt8(100 + count)))
       switch Int.random(in: 0..<6, using: &random) {
       case 0...1:
@@ -144,18 +178,17 @@ struct MachineOrderTests {
         }
       case 2...4:
         commands[count] = (index, .deny(known))
-        if book.allowing[known, default: 0] > 0 { unsure.insert(count) }
+        if book.allowing[known, default: 0] > 0 { overlapping.insert(count) }
         servers[index].ask(count) { state, configured throws(AdministrationError) in
           try state.deny(known, configured: configured, force: true, request)
         }
       default:
         for (number, asked) in commands {
-          if case .deny(known) = asked.command { unsure.insert(number) }
+          if case .deny(known) = asked.command { overlapping.insert(number) }
         }
         commands[count] = (index, .allow(known))
         book.allowing[known, default: 0] += 1
-        book.denied.remove(known)
-        book.deniedBy[known] = nil
+        book.ending.insert(known)
         servers[index].ask(count) { state, _ throws(AdministrationError) in
           try state.allow(known, request)
         }
@@ -175,8 +208,8 @@ struct MachineOrderTests {
       let server = servers[Int.random(in: 0..<2, using: &random)]
       switch Int.random(in: 0..<20, using: &random) {
       case 0..<6:
-        let key = UInt8.random(in: 1...4, using: &random)
-        server.probe(chance(1, in: 6) ? .unreachable(reason: "test") : .accepted(pin(key)), at: now)
+        let key = World.pins[Int.random(in: 1...4, using: &random)]
+        server.probe(chance(1, in: 6) ? .unreachable(reason: "test") : .accepted(key), at: now)
       case 6..<11: command()
       case 11..<13: server.refresh()
       case 13: server.upkeep()
@@ -193,16 +226,17 @@ struct MachineOrderTests {
       MachineBench.Trouble.allCases.randomElement(using: &random) ?? .none
     }
 
-    func goBack() { bench.record = bench.past.randomElement(using: &random) ?? bench.record }
+    func goBack() { bench.goBack(to: bench.past.randomElement(using: &random)) }
 
     func calm() {
       bench.trouble = .none
       now += 1
-      for _ in 0..<3 {
-        rest()
-        for server in servers { server.upkeep() }
-      }
       rest()
+      for _ in 0..<3 {
+        for server in servers { server.upkeep() }
+        rest()
+        if servers.allSatisfy(\.isUpToDate) { return }
+      }
     }
   }
 
@@ -213,8 +247,9 @@ struct MachineOrderTests {
     world.servers[0].probe(.accepted(pin(1)), at: world.now)
     world.servers[0].probe(.accepted(pin(1)), at: world.now)
     world.rest()
+    world.servers[1].upkeep()
     world.servers[1].probe(.accepted(pin(1)), at: world.now)
-    world.calm()
+    world.rest()
     let events = Int.random(in: 4...12, using: &world.random)
     for event in 0..<events {
       if world.fate == .restored, event == events / 2 {
@@ -227,13 +262,22 @@ struct MachineOrderTests {
     world.calm()
     var faults = world.book.faults
     guard let record = world.bench.record else { return faults + ["nothing is stored"] }
-    if !world.book.denied.isSubset(of: record.state.deniedPins) {
-      faults.append("a denial is lost")
+    for (pin, times) in world.book.denied where !times.isEmpty {
+      let isKept = world.book.isKept(
+        pin, since: times.values.max() ?? 0, denied: record.state.deniedPins, in: record.state)
+      if !isKept { faults.append("a denial is lost") }
     }
     for server in world.servers where server.published?.bytes != record.state.document {
       faults.append("a server does not publish what is stored")
     }
     guard world.fate == .kills else { return faults }
+    let decisions = record.told.filter { ["key_denied", "key_allowed"].contains($0.event) }
+    for pin in World.pins {
+      let isDenied = decisions.last { $0.pin == pin }?.event == "key_denied"
+      if record.state.deniedPins.contains(pin) != isDenied {
+        faults.append("what was decided last does not count")
+      }
+    }
     let keys = Set(record.state.keysByEndpoint.values.flatMap(\.keys).map(\.pin))
     for (pin, why) in world.book.staged {
       if !keys.contains(pin) { faults.append("a staged key is lost") }

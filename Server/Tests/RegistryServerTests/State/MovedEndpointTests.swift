@@ -47,17 +47,17 @@ struct MovedEndpointTests {
     var state = DocumentStateTests.settled()
     state.publish([a, b])
     let moved = WatchedEndpoint(fqdn: a.fqdn, port: 8443)
-    var next = state
-    let isTaken = next.inheritKeys([moved, b])
+    var (next, listed) = (state, ListedKeys())
+    let isTaken = next.inheritKeys([moved, b], &listed)
     #expect(isTaken)
     #expect(next.keysByEndpoint[moved.id]?.keys.map(\.pin) == [pin(1)])
     #expect(next.keysByEndpoint[b.id] == state.keysByEndpoint[b.id])
     next = state
-    let isOther = next.inheritKeys([b, WatchedEndpoint(fqdn: HostName.literal("c.example"))])
+    let isOther = next.inheritKeys([b, WatchedEndpoint(fqdn: HostName.literal("c.example"))], &listed)
     #expect(!isOther)
     next = state
     _ = try next.remove(a.id, configured: [a, b], DocumentStateTests.request)
-    let isRemoved = next.inheritKeys([moved, b])
+    let isRemoved = next.inheritKeys([moved, b], &listed)
     #expect(!isRemoved)
     #expect(next.keysByEndpoint[moved.id] == nil)
   }

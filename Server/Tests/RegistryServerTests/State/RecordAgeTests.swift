@@ -17,6 +17,45 @@ import Testing
     #expect(RecordAge(returns: 1, version: 5).nextReturns == 2)
     #expect(RecordAge(returns: .max, version: 1).nextReturns == RecordAge.mostReturns)
   }
+
+  /// A record that was read while the answer to a write was on its way, and what becomes of the write: it was made
+  /// under version 3 of a store that had gone back once.
+  struct Overtaking: Sendable {
+    let read: (returns: Int64, version: Int64)
+    let outcome: RecordInForce.Outcome
+    let known: Int64
+  }
+
+  static let overtakings = [
+    Overtaking(read: (1, 2), outcome: .inForce, known: 3),
+    Overtaking(read: (0, 9), outcome: .inForce, known: 3),
+    Overtaking(read: (1, 3), outcome: .inPlaceOfAnother, known: 3),
+    Overtaking(read: (1, 4), outcome: .overtaken, known: 4),
+    Overtaking(read: (2, 1), outcome: .lost, known: 1),
+  ]
+
+  @Test(
+    "tells whether a write whose answer comes late is in force; what is known is never taken back",
+    arguments: overtakings)
+  func late(_ overtaking: Overtaking) {
+    func state(_ returns: Int64) -> DocumentState {
+      var state = DocumentState()
+      state.returns = returns
+      return state
+    }
+    var record = RecordInForce()
+    var read = DocumentRecord()
+    read.state = state(overtaking.read.returns)
+    (read.version, read.bytes) = (overtaking.read.version, [1])
+    record.advance(to: read)
+    #expect(record.note(state(1), version: 3, bytes: [2]) == overtaking.outcome)
+    #expect(record.version == overtaking.known)
+    #expect(
+      record.newest
+        == max(
+          RecordAge(returns: 1, version: 3),
+          RecordAge(returns: overtaking.read.returns, version: overtaking.read.version)))
+  }
 }
 
 /// What people decided about one key, in the records of two servers.

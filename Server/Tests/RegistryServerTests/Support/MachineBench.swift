@@ -21,25 +21,48 @@ final class MachineBench {
     var told: [HistoryEntry]
   }
 
+  /// A document that was signed.
+  struct Signed {
+    let copy: SignedCopy
+    let denied: Set<SPKIPin>
+    let listed: Set<SPKIPin>
+    /// How often the store had gone back by then.
+    let returns: Int
+  }
+
   var record: Record?
   var trouble = Trouble.none
   /// Every record that was ever in force.
   private(set) var past: [Record] = []
-  private(set) var documents: [[UInt8]: SignedCopy] = [:]
+  /// How often it went back to one of them, or a server wrote over one that it had not seen, since it had gone back to
+  /// the version that the server knew.
+  private(set) var returns = 0
+  /// By their bytes.
+  private(set) var documents: [[UInt8]: Signed] = [:]
   private(set) var storedDocuments: Set<[UInt8]> = []
   private var tokens = 0
+  /// Signing takes most of the time otherwise.
+  private var lines: [DocumentEntry: (json: JSONValue, bytes: [UInt8])] = [:]
 
-  func token() -> [UInt8] {
+  private func token() -> Int {
     tokens += 1
-    return [UInt8]("\(tokens)".utf8)
+    return tokens
   }
 
-  func write(_ write: DocumentWrite, _ entries: [HistoryEntry]) -> Result<Int64?, DocumentFailure> {
+  func write(
+    _ write: DocumentWrite, _ entries: [HistoryEntry], by machine: DocumentMachine
+  ) -> Result<Int64?, DocumentFailure> {
     if trouble == .broken { return .failure(.doubt(Self.doubt)) }
     if trouble == .failing { return .failure(.store("the disk is full")) }
     guard write.version == record?.version ?? 0 else { return .success(nil) }
+    if !isKnown(to: machine) { returns += 1 }
     put(write.state, entries)
     return trouble == .answersLost ? .failure(.store("no answer")) : .success(write.version + 1)
+  }
+
+  /// Whether a server knows the record in force.
+  func isKnown(to machine: DocumentMachine) -> Bool {
+    machine.knows(version: record?.version ?? 0, bytes: record?.bytes)
   }
 
   func read() -> Result<Record?, DocumentFailure> {
@@ -55,11 +78,17 @@ final class MachineBench {
     var kept = state
     kept.keysByEndpoint = state.keysByEndpoint.mapValues(\.kept).filter(\.value.hasKept)
     let next = Record(
-      version: (record?.version ?? 0) + 1, state: kept, bytes: token(),
+      version: (record?.version ?? 0) + 1, state: kept, bytes: [UInt8]("\(token())".utf8),
       told: (record?.told ?? []) + entries)
     record = next
     past.append(next)
     storedDocuments.insert(state.document)
+  }
+
+  /// Has an older record in force again.
+  func goBack(to old: Record?) {
+    record = old
+    returns += 1
   }
 
   static let doubt = StoreDoubt(kind: .sealBroken, reason: "somebody edited it", isVanished: false)
@@ -69,39 +98,33 @@ final class MachineBench {
     guard let signing = draft.signing, !signing.isUnchanged, !signing.content.entries.isEmpty
     else { return nil }
     let version = max((draft.state.number?.version ?? 0) + 1, signing.time)
-    var members = Self.members(signing.content, version: version, at: signing.time)
+    let lines = signing.content.entries.map(line)
     // No two signatures are the same bytes.
-    members["token"] = .string(StrictBase64.encode(token()))
-    let copy = SignedCopy(
-      bytes: JSONValue.object(members).canonicalBytes, signed: signing.time, members: members)
-    documents[copy.bytes] = copy
+    let statement = JSONValue.object([
+      "denied": .array(signing.content.denied.map { .string($0.base64) }), "epoch": .integer(0),
+      "removed": .array(signing.content.removed.map { .string($0.description) }),
+      "token": .string("\(token())"), "version": .integer(version),
+    ])
+    let members: JSONObject = [
+      "payload": .object(["keys": .array(lines.map(\.json))]), "statement": statement,
+    ]
+    let bytes = [
+      Array(#"{"payload":{"keys":["#.utf8), Array(lines.map(\.bytes).joined(separator: ",".utf8)),
+      Array(#"]},"statement":"#.utf8), statement.canonicalBytes, Array("}".utf8),
+    ].flatMap(\.self)
+    let copy = SignedCopy(bytes: bytes, signed: signing.time, members: members)
+    documents[bytes] = Signed(
+      copy: copy, denied: Set(signing.content.denied),
+      listed: Set(signing.content.entries.map(\.pin)), returns: returns)
     return copy
   }
 
-  private static func members(
-    _ content: DocumentContent, version: Int64, at time: Int64
-  ) -> JSONObject {
-    [
-      "payload": .object([
-        "keys": .array(content.entries.map { $0.json(expires: time + 90 * 86_400) })
-      ]),
-      "statement": .object([
-        "epoch": .integer(0), "version": .integer(version),
-        "denied": .array(content.denied.map { .string($0.base64) }),
-        "removed": .array(content.removed.map { .string($0.description) }),
-      ]),
-    ]
-  }
-
-  /// The denied pins and the listed pins of a document.
-  func pins(of document: [UInt8]) -> (denied: Set<String>, listed: Set<String>) {
-    let members = documents[document]?.members
-    let denied = members?["statement"]?.objectValue?["denied"]?.arrayValue ?? []
-    let keys = members?["payload"]?.objectValue?["keys"]?.arrayValue ?? []
-    return (
-      Set(denied.compactMap(\.stringValue)),
-      Set(keys.compactMap { $0.objectValue?["key"]?.stringValue })
-    )
+  private func line(_ entry: DocumentEntry) -> (json: JSONValue, bytes: [UInt8]) {
+    if let known = lines[entry] { return known }
+    let json = entry.json(expires: Self.begin + 1_000 * 86_400)
+    let line = (json, json.canonicalBytes)
+    lines[entry] = line
+    return line
   }
 }
 
@@ -184,6 +207,11 @@ final class MachineServer {
     if case .effect(.store) = tasks[index].first { true } else { false }
   }
 
+  /// Whether it knows what is stored, and readers get that.
+  var isUpToDate: Bool {
+    bench.isKnown(to: machine) && published?.bytes == bench.record?.state.document
+  }
+
   func upkeep() { tasks.append([.refresh, .settle]) }
 
   /// Whether a task can go on.
@@ -257,7 +285,7 @@ final class MachineServer {
         at: now
       ).map(Step.effect)
     case .store(let write):
-      switch bench.write(write, entries) {
+      switch bench.write(write, entries, by: machine) {
       case .success(let version?):
         return [.answer(.written(version: version, bytes: bench.record?.bytes ?? []))]
       case .success(nil): return [.answer(.refused)]
@@ -279,7 +307,7 @@ final class MachineServer {
         var read = DocumentRecord()
         if let record {
           (read.version, read.bytes, read.state) = (record.version, record.bytes, record.state)
-          read.document = bench.documents[record.state.document]
+          read.document = bench.documents[record.state.document]?.copy
         }
         reading.record = read
       }
