@@ -127,7 +127,8 @@ extension DocumentMachine {
     massChange gauge: inout MassChangeDetector
   ) -> (entered: EnteredProbe, effects: [DocumentEffect]) {
     let id = endpoint.id
-    guard watched.ids.contains(id), doubt == nil else { return (EnteredProbe(), []) }
+    // Before anything was read, whatever is shown would be a first sight.
+    guard watched.ids.contains(id), case .believed = trust else { return (EnteredProbe(), []) }
     var endpointKeys = state.keysByEndpoint[id] ?? EndpointKeys()
     let group = endpointKeys.keys.map(\.pin)
     let context = watched.context(

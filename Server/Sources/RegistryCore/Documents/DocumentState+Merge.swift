@@ -84,30 +84,39 @@ extension DocumentState {
     return true
   }
 
-  /// Gives an endpoint that is new the keys of endpoints that left the configuration, as far as they are listed for its
-  /// hosts: its port, its address or its name is another one now, and the hosts are the same. Otherwise they would
-  /// leave the list at once, and what the endpoint shows next would be a first sight.
+  /// Gives the keys of endpoints that left the configuration to those that speak for their hosts now, as far as they are
+  /// listed for these: its port, its address or its name is another one, and the hosts are the same. Otherwise they
+  /// would leave the list at once, and what the endpoint shows next would be a first sight.
+  ///
+  /// - An endpoint inherits while it is new, and when it comes back: what left was seen no earlier than it. One that
+  ///   comes back has nothing of before that is not listed: a key may have been withdrawn or revoked meanwhile.
+  /// - A new one waits for a person, too, if the other did.
   ///
   /// - Returns: whether there was any.
   package mutating func inheritKeys(_ inForce: [WatchedEndpoint]) -> Bool {
     let ids = Set(inForce.map(\.id))
     let left = keysByEndpoint.filter { id, endpointKeys in
       !ids.contains(id) && tombstones[id] == nil && !endpointKeys.isUnseen
-    }.sorted { $0.key < $1.key }.map(\.value)
-    let new = inForce.filter { keysByEndpoint[$0.id]?.isUnseen ?? true }
-    guard !left.isEmpty, !new.isEmpty else { return false }
+    }.sorted { $0.key < $1.key }
+    guard !left.isEmpty else { return false }
     let listed = Dictionary(grouping: DocumentEntry.listed(in: document), by: \.pattern)
     var isChanged = false
-    for endpoint in new {
+    for endpoint in inForce {
       let pins = Set(endpoint.patterns.flatMap { listed[$0] ?? [] }.map(\.pin))
-      for former in left {
+      let own = keysByEndpoint[endpoint.id] ?? EndpointKeys()
+      var heir = own
+      for (id, former) in left where own.isUnseen || former.lastSeen >= own.lastSeen {
         let keys = former.keys.filter { pins.contains($0.pin) }
         guard !keys.isEmpty else { continue }
-        let heir = EndpointKeys(keys: keys, authorities: former.authorities)
-        keysByEndpoint[endpoint.id] = (keysByEndpoint[endpoint.id] ?? EndpointKeys())
-          .merging(heir, base: EndpointKeys())
-        isChanged = true
+        if !own.isUnseen { heir.keys.removeAll { !pins.contains($0.pin) } }
+        heir = heir.merging(
+          EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
+        guard own.isUnseen, overrides[id]?.approval == .manual else { continue }
+        overrides[endpoint.id, default: Override()].approval = .manual
       }
+      guard heir != own else { continue }
+      keysByEndpoint[endpoint.id] = heir
+      isChanged = true
     }
     return isChanged
   }
