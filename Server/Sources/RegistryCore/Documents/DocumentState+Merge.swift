@@ -98,10 +98,14 @@ extension DocumentState {
     let left = keysByEndpoint.filter { id, endpointKeys in
       !ids.contains(id) && tombstones[id] == nil && !endpointKeys.isUnseen
     }.sorted { $0.key < $1.key }
-    guard !left.isEmpty else { return false }
+    guard let newest = left.map(\.value.lastSeen).max() else { return false }
+    let heirs = inForce.filter { endpoint in
+      keysByEndpoint[endpoint.id].map { $0.isUnseen || $0.lastSeen <= newest } ?? true
+    }
+    guard !heirs.isEmpty else { return false }
     let listed = Dictionary(grouping: DocumentEntry.listed(in: document), by: \.pattern)
     var isChanged = false
-    for endpoint in inForce {
+    for endpoint in heirs {
       let pins = Set(endpoint.patterns.flatMap { listed[$0] ?? [] }.map(\.pin))
       let own = keysByEndpoint[endpoint.id] ?? EndpointKeys()
       var heir = own
