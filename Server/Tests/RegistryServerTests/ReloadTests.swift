@@ -63,6 +63,25 @@ import Testing
     await server.service.stop()
   }
 
+  @Test("a server that follows stops without a word, whatever its own configuration says")
+  func followerStops() async throws {
+    let storage = "{type: sqlite, dsn: DIR/registry.db}"
+    let keys = ["a", "b"].map { "{fqdn: \($0).test, file: all.json}" }
+    let leader = try ScriptedService(
+      keys: "[\(keys.joined(separator: ", "))]", storage: storage)
+    for (number, host) in ["a.test", "b.test"].enumerated() {
+      leader.observer.show(.accepted(pin(UInt8(number + 1))), at: host)
+    }
+    try await leader.start()
+    let document = try #require(leader.service.currentDocument("all.json"))
+    let follower = try ScriptedService(keys: "[\(keys[0])]", storage: storage, sharing: leader)
+    try await follower.start(isLeading: false)
+    await follower.service.stop()
+    #expect(follower.service.currentDocument("all.json")?.bytes == document.bytes)
+    await leader.service.stop()
+    #expect(leader.service.currentDocument("all.json")?.bytes == document.bytes)
+  }
+
   @Test("an endpoint that leaves keeps its history, and is an alert until it is back")
   func left() async throws {
     let both = "[{fqdn: a.test, file: all.json}, {fqdn: b.test, file: all.json}]"

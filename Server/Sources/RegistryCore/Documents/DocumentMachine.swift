@@ -132,7 +132,8 @@ extension DocumentMachine {
     massChange gauge: inout MassChangeDetector
   ) -> (entered: EnteredProbe, effects: [DocumentEffect]) {
     let id = endpoint.id
-    guard watched.ids.contains(id), doubt == nil else { return (EnteredProbe(), []) }
+    // Before anything was read, whatever is shown would be a first sight.
+    guard watched.ids.contains(id), case .believed = trust else { return (EnteredProbe(), []) }
     var endpointKeys = state.keysByEndpoint[id] ?? EndpointKeys()
     let group = endpointKeys.keys.map(\.pin)
     let context = watched.context(
@@ -455,10 +456,8 @@ extension DocumentMachine {
   private mutating func writeAgain(at now: Int64) -> [DocumentEffect] {
     guard let attempt else { return [] }
     guard attempt.reads >= WriteAttempt.mostReads else { return begin(attempt) }
-    guard attempt.change == nil else {
-      return end(.failure(.notStored(Self.isContended)))
-    }
-    return [.log(.contended)] + note(.store(Self.isContended), at: now) + end()
+    guard attempt.change == nil else { return end(.failure(.notStored(Self.isContended))) }
+    return [.log(.contended)] + state.note(.store(Self.isContended), at: now) + end()
   }
 
   /// The write failed, or nobody knows whether it was made.

@@ -84,9 +84,13 @@ extension DocumentState {
     return true
   }
 
-  /// Gives an endpoint that is new the keys of endpoints that left the configuration, as far as they are listed for its
-  /// hosts: its port, its address or its name is another one now, and the hosts are the same. Otherwise they would
-  /// leave the list at once, and what the endpoint shows next would be a first sight.
+  /// Gives the keys of endpoints that left the configuration to those that speak for their hosts now, as far as they are
+  /// listed for these: its port, its address or its name is another one, and the hosts are the same. Otherwise they
+  /// would leave the list at once, and what the endpoint shows next would be a first sight.
+  ///
+  /// - An endpoint inherits while it is new, and when it comes back: what left was seen no earlier than it. One that
+  ///   comes back has nothing of before that is not listed: a key may have been withdrawn or revoked meanwhile.
+  /// - A new one waits for a person, too, if the other did.
   ///
   /// - Parameter listed: what was listed when this was last asked.
   /// - Returns: whether there was any.
@@ -94,21 +98,30 @@ extension DocumentState {
     let ids = Set(inForce.map(\.id))
     let left = keysByEndpoint.filter { id, endpointKeys in
       !ids.contains(id) && tombstones[id] == nil && !endpointKeys.isUnseen
-    }.sorted { $0.key < $1.key }.map(\.value)
-    let new = inForce.filter { keysByEndpoint[$0.id]?.isUnseen ?? true }
-    guard !left.isEmpty, !new.isEmpty else { return false }
+    }.sorted { $0.key < $1.key }
+    guard let newest = left.map(\.value.lastSeen).max() else { return false }
+    let heirs = inForce.filter { endpoint in
+      keysByEndpoint[endpoint.id].map { $0.isUnseen || $0.lastSeen <= newest } ?? true
+    }
+    guard !heirs.isEmpty else { return false }
     listed.follow(document)
     var isChanged = false
-    for endpoint in new {
+    for endpoint in heirs {
       let pins = listed.pins(of: endpoint.patterns)
-      for former in left {
+      let own = keysByEndpoint[endpoint.id] ?? EndpointKeys()
+      var heir = own
+      for (id, former) in left where own.isUnseen || former.lastSeen >= own.lastSeen {
         let keys = former.keys.filter { pins.contains($0.pin) }
         guard !keys.isEmpty else { continue }
-        let heir = EndpointKeys(keys: keys, authorities: former.authorities)
-        keysByEndpoint[endpoint.id] = (keysByEndpoint[endpoint.id] ?? EndpointKeys())
-          .merging(heir, base: EndpointKeys())
-        isChanged = true
+        if !own.isUnseen { heir.keys.removeAll { !pins.contains($0.pin) } }
+        heir = heir.merging(
+          EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
+        guard own.isUnseen, overrides[id]?.approval == .manual else { continue }
+        overrides[endpoint.id, default: Override()].approval = .manual
       }
+      guard heir != own else { continue }
+      keysByEndpoint[endpoint.id] = heir
+      isChanged = true
     }
     return isChanged
   }

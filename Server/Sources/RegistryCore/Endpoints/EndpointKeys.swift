@@ -131,6 +131,9 @@ public struct EndpointKeys: Sendable, Hashable {
   /// Whether no probe has shown a published key yet: one that was only announced says nothing of a CA.
   package var isUnseen: Bool { keys.allSatisfy { $0.staged != nil } }
 
+  /// When one of its keys was last seen, or announced, in Unix seconds.
+  var lastSeen: Int64 { keys.map(\.lastSeen).max() ?? .min }
+
   /// The keys that wait for more than probes.
   public var held: [SPKIPin: CandidateKey] { candidates.filter(\.value.isHeld) }
 

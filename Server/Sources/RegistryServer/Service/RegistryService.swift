@@ -247,16 +247,17 @@ public final class RegistryService: Sendable {
     return count
   }
 
-  /// Stops cleanly: no new connections, answers under way go out, probes end, everything known is
-  /// stored. Further calls do nothing.
+  /// Stops cleanly: no new connections, answers under way go out, probes end, everything known is stored. One that
+  /// follows stores nothing: the leader may have another configuration. Further calls do nothing.
   public func stop() async {
     guard let running = running.withLock({ $0.take() }) else { return }
     health.stopping()
     log.event(.info, "stopping")
+    let led = duty.isLeading ? duty.coordinators : []
     for task in running.tasks { task.cancel() }
     await running.listeners.stop()
     for task in running.tasks { await task.value }
-    for coordinator in duty.coordinators { await coordinator.close(at: clock.now()) }
+    for coordinator in led { await coordinator.close(at: clock.now()) }
     await files.withLock { $0 }?.finish()
     await reports?.flush()
     await store.close()
@@ -364,8 +365,7 @@ public final class RegistryService: Sendable {
     }
     return Prepared(
       signer: signer, sealKeys: sealKeys, observer: observer, anchors: try Self.anchors(new),
-      tokenKey: tokenKey,
-      identity: identity, coordinators: coordinators)
+      tokenKey: tokenKey, identity: identity, coordinators: coordinators)
   }
 
   /// What reported chains are judged by; `nil` where no reports are taken.

@@ -223,6 +223,21 @@ import Testing
     #expect(told?.count == 1)
   }
 
+  @Test("before anything could be read, what a probe shows is no first sight: it counts for nothing")
+  func unread() {
+    show(1, to: server, at: Self.now)
+    bench.trouble = .failing
+    let other = MachineServer(bench)
+    other.rest(at: Self.now + 60)
+    bench.trouble = .none
+    show(66, to: other, at: Self.now + 61)
+    #expect(other.published == nil)
+    #expect(bench.record?.state.keysByEndpoint[endpoint.id]?.keys.map(\.pin) == [pin(1)])
+    other.upkeep()
+    other.rest(at: Self.now + 62)
+    #expect(listed(other) == pins(1))
+  }
+
   @Test("a broken record: nothing is decided, written or signed, and the last document is served")
   func broken() {
     show(1, to: server, at: Self.now)

@@ -38,7 +38,46 @@ struct MovedEndpointTests {
     show(3, under: 100, at: names)
     for name in names { await server.service.probe(name) }
     #expect(try await pins() == [pin(1), pin(3)])
+    for name in names { server.observer.show(.unreachable(reason: "it is down"), at: name) }
+    try await server.reload(keys: Self.before)
+    await server.service.probe("b.test")
+    #expect(try await pins() == [pin(1), pin(3)])
     await server.service.stop()
+  }
+
+  @Test("comes back to the keys and the CA that it had elsewhere, and to none that left the list")
+  func comesBack() {
+    let (a, b) = (DocumentStateTests.endpoints[0], DocumentStateTests.endpoints[1])
+    var state = DocumentStateTests.settled()
+    let moved = WatchedEndpoint(fqdn: a.fqdn, port: 8443)
+    state.keysByEndpoint[moved.id] = EndpointKeys(
+      keys: [KnownKey(pin: pin(3), firstSeen: 15, lastSeen: 20)], authorities: [pin(101): 20])
+    state.publish([moved, b])
+    var listed = ListedKeys()
+    let isTaken = state.inheritKeys([a, b], &listed)
+    #expect(isTaken)
+    #expect(state.keysByEndpoint[a.id]?.keys.map(\.pin) == [pin(3)])
+    #expect(state.keysByEndpoint[a.id]?.authorities == [pin(101): 20])
+    let isTakenAgain = state.inheritKeys([a, b], &listed)
+    #expect(!isTakenAgain)
+    // What it shows since counts, and what it lost since does not come back.
+    state.keysByEndpoint[a.id] = EndpointKeys(
+      keys: [KnownKey(pin: pin(4), firstSeen: 30, lastSeen: 30)])
+    let isOld = state.inheritKeys([a, b], &listed)
+    #expect(!isOld)
+  }
+
+  @Test("waits for a person at its new place, too, if somebody said so")
+  func approval() {
+    let (a, b) = (DocumentStateTests.endpoints[0], DocumentStateTests.endpoints[1])
+    var state = DocumentStateTests.settled()
+    state.publish([a, b])
+    _ = state.change(
+      a.id, interval: nil, approval: .manual, isPaused: nil, DocumentStateTests.request)
+    let moved = WatchedEndpoint(fqdn: a.fqdn, port: 8443)
+    var listed = ListedKeys()
+    _ = state.inheritKeys([moved, b], &listed)
+    #expect(state.endpoints(configured: [moved, b]).map(\.approval) == [.manual, nil])
   }
 
   @Test("takes over no key that is not listed for its hosts, and none that a person took out")
