@@ -92,7 +92,8 @@ struct MovedEndpointTests {
     #expect(next.keysByEndpoint[moved.id]?.keys.map(\.pin) == [pin(1)])
     #expect(next.keysByEndpoint[b.id] == state.keysByEndpoint[b.id])
     next = state
-    let isOther = next.inheritKeys([b, WatchedEndpoint(fqdn: HostName.literal("c.example"))], &listed)
+    let other = WatchedEndpoint(fqdn: HostName.literal("c.example"))
+    let isOther = next.inheritKeys([b, other], &listed)
     #expect(!isOther)
     next = state
     _ = try next.remove(a.id, configured: [a, b], DocumentStateTests.request)
