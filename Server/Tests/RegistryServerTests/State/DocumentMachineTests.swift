@@ -223,7 +223,7 @@ import Testing
     #expect(told?.count == 1)
   }
 
-  @Test("before anything could be read, what a probe shows is no first sight: it counts for nothing")
+  @Test("before anything could be read, what a probe shows is no first sight, and does not count")
   func unread() {
     show(1, to: server, at: Self.now)
     bench.trouble = .failing
