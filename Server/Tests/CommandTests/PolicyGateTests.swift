@@ -24,7 +24,7 @@ struct PolicyGateTests {
 
   private func payload(_ entries: [JSONValue], as name: String = "payload.json") throws -> String {
     try directory.write(
-      JSONValue.members(["keys": .array(entries)]).canonicalBytes, to: name
+      JSONValue.object(["keys": .array(entries)]).canonicalBytes, to: name
     ).path(percentEncoded: false)
   }
 
