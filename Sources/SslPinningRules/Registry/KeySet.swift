@@ -42,10 +42,7 @@ public struct KeySet: Sendable {
   package init(
     _ json: JSONObject, registry: String, epoch: Int64, crypto: some RegistryCrypto
   ) throws(DocumentFault) {
-    try json.requireType(Self.type)
-    try json.requireRegistry(registry)
-    let found = try json.requireInteger("epoch")
-    guard found == epoch else { throw .epoch(found, expected: epoch) }
+    try Self.checkName(of: json, registry: registry, epoch: epoch)
     self.registry = registry
     self.epoch = epoch
     root = try KeyRole(json["root"], "root", crypto: crypto)
@@ -56,7 +53,17 @@ public struct KeySet: Sendable {
     self.json = json
   }
 
-  static let type = "keyset"
+  /// Whether it says that it is this registry's key set of this epoch.
+  static func checkName(
+    of json: JSONObject, registry: String, epoch: Int64
+  ) throws(DocumentFault) {
+    try json.requireType(type)
+    try json.requireRegistry(registry)
+    let found = try json.requireInteger("epoch")
+    guard found == epoch else { throw .epoch(found, expected: epoch) }
+  }
+
+  private static let type = "keyset"
   private static let baseMembers: Set = ["type", "registry", "epoch", "root", "online", "expires"]
 
   /// What the root keys sign.

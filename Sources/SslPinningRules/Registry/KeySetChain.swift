@@ -79,13 +79,14 @@ struct KeySetChain: Sendable {
   private mutating func append(
     _ entry: JSONValue, _ epoch: Int64, under trust: RegistryTrust
   ) throws(DocumentFault) {
-    let (set, signatures) = try Self.read(entry, epoch, under: trust)
-    let message = set.signedBytes
-    guard newest.root.isMet(by: signatures, over: message) else {
-      throw newest.root.fault(of: signatures, over: message, as: .root(epoch: newest.epoch))
+    let signed = try SignedEntry(entry, epoch, under: trust)
+    guard signed.meets(newest.root) else {
+      throw newest.root.fault(
+        of: signed.signatures, over: signed.message, as: .root(epoch: newest.epoch))
     }
-    guard set.root.isMet(by: signatures, over: message) else {
-      throw set.root.fault(of: signatures, over: message, as: .ownRoot)
+    let set = try signed.keySet(under: trust)
+    guard signed.meets(set.root) else {
+      throw set.root.fault(of: signed.signatures, over: signed.message, as: .ownRoot)
     }
     newest = set
     sets.append(set)
@@ -94,23 +95,37 @@ struct KeySetChain: Sendable {
   /// The first set that has exactly the shipped root and is signed by it.
   private func start(in list: [JSONValue], under trust: RegistryTrust) -> KeySet? {
     for (index, entry) in list.enumerated() {
-      guard let (set, signatures) = try? Self.read(entry, Int64(index) + 1, under: trust),
-        set.root.demandsTheSame(as: trust.shipped.root),
-        trust.shipped.root.isMet(by: signatures, over: set.signedBytes),
-        set.root.isMet(by: signatures, over: set.signedBytes)
+      guard let signed = try? SignedEntry(entry, Int64(index) + 1, under: trust),
+        signed.meets(trust.shipped.root), let set = try? signed.keySet(under: trust),
+        set.root.demandsTheSame(as: trust.shipped.root), signed.meets(set.root)
       else { continue }
       return set
     }
     return nil
   }
+}
 
-  private static func read(
-    _ entry: JSONValue, _ epoch: Int64, under trust: RegistryTrust
-  ) throws(DocumentFault) -> (KeySet, [DocumentSignature]) {
+/// An entry of `keySets` of which only the name has been read. Its keys are read once a believed root has signed
+/// it: whoever cannot sign must not have a client read the tens of thousands for which a document has room.
+private struct SignedEntry {
+  let signatures: [DocumentSignature]
+  /// What the signatures are over.
+  let message: [UInt8]
+  private let json: JSONObject
+  private let epoch: Int64
+
+  init(_ entry: JSONValue, _ epoch: Int64, under trust: RegistryTrust) throws(DocumentFault) {
     guard let json = entry.objectValue?["keySet"]?.objectValue else { throw .member("keySet") }
-    let signatures = try DocumentSignature.list(entry.objectValue?["signatures"], "signatures")
-    let set = try KeySet(json, registry: trust.registry, epoch: epoch, crypto: trust.crypto)
-    return (set, signatures)
+    signatures = try DocumentSignature.list(entry.objectValue?["signatures"], "signatures")
+    try KeySet.checkName(of: json, registry: trust.registry, epoch: epoch)
+    message = DocumentSignature.Domain.keySet.bytes(over: json)
+    (self.json, self.epoch) = (json, epoch)
+  }
+
+  func meets(_ role: KeyRole) -> Bool { role.isMet(by: signatures, over: message) }
+
+  func keySet(under trust: RegistryTrust) throws(DocumentFault) -> KeySet {
+    try KeySet(json, registry: trust.registry, epoch: epoch, crypto: trust.crypto)
   }
 }
 

@@ -1,4 +1,5 @@
 import CanonicalJSON
+import SslPinningPlatform
 import SslPinningRules
 import Testing
 
@@ -153,6 +154,27 @@ struct KeySetRuleTests {
     #expect(try client.update(with: registry).refusal == nil)
   }
 
+  @Test("no key of a set is read that no believed root has signed, at a first start neither")
+  func unsignedKeys() throws {
+    let crypto = CountingCrypto()
+    let trust = RegistryTrust(
+      registry: "example.json", shipped: try SimulatedKeys.role([0]), format1Key: nil,
+      requiresStatement: true, crypto: crypto)
+    var registry = RegistrySimulator()
+    let client = try registry.client(under: trust)
+    for (signer, read) in [(9, 0), (0, 13)] {
+      registry.keySets = []
+      try registry.add(
+        root: SimulatedKeys.role([0]), online: SimulatedKeys.role(Array(0..<12)),
+        signedBy: [signer])
+      registry.version += 1
+      _ = try client.update(with: registry, under: trust)
+      #expect(crypto.read == read)
+      _ = TrustedRegistry.first(try registry.document(), under: trust, at: Self.start)
+      #expect(crypto.read == 2 * read)
+    }
+  }
+
   @Test("a statement belongs to the newest key set, even where older online keys are the same")
   func newestOnly() throws {
     var registry = RegistrySimulator()
@@ -253,5 +275,19 @@ struct KeySetRuleTests {
     #expect(client.registry.problems.count == 3)
     #expect(try client.accepts("h5.example", leaf: 5))
     #expect(try client.verdict("h0.example").outcome == .unlisted)
+  }
+}
+
+/// Counts the keys that were read.
+private final class CountingCrypto: RegistryCrypto {
+  private let count = Locked(0)
+
+  var read: Int { count.withLock { $0 } }
+
+  func sha256(_ bytes: [UInt8]) -> [UInt8] { PlatformCrypto.shared.sha256(bytes) }
+
+  func verifier(_ algorithm: SignatureAlgorithm, spki: [UInt8]) -> (any SignatureVerifier)? {
+    count.withLock { $0 += 1 }
+    return PlatformCrypto.shared.verifier(algorithm, spki: spki)
   }
 }
