@@ -27,6 +27,9 @@ extension PinPolicy {
     case .trustKit:
       let (configuration, losses) = TrustKitWriter.configuration(self)
       return PolicyExport(text: PropertyListText.document(configuration), losses: losses)
+    case .trustKitSwift:
+      let (configuration, losses) = TrustKitWriter.configuration(self)
+      return PolicyExport(text: TrustKitWriter.swift(configuration), losses: losses)
     case .android: return PolicyExport(AndroidWriter.text(self))
     case .okHttp: return PolicyExport(OkHttpWriter.text(self))
     case .curl: return PolicyExport(CurlWriter.text(self))
