@@ -14,7 +14,8 @@ struct RefreshRegistry: CommandPlugin {
     let rest = extractor.remainingArguments
     guard rest.count >= 2, let url = rest.first, url.contains("://"), !rest[1].hasPrefix("-") else {
       throw Failure(
-        "usage: swift package refresh-registry URL FILE --key KEY [--tool PATH] [flags of ssl-pinning verify]")
+        "usage: swift package refresh-registry URL FILE --key KEY [--tool PATH] [flags of ssl-pinning verify]"
+      )
     }
     let package = context.package.directoryURL.standardizedFileURL
     let file = URL(filePath: rest[1], relativeTo: package).standardizedFileURL

@@ -51,7 +51,8 @@ struct OtherReaderTests {
 
   /// What Python's plistlib makes of a property list, as JSON.
   static func plist(_ text: String) async throws -> JSONValue {
-    let script = "import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))"
+    let script =
+      "import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))"
     return try JSONValue(parsing: Array(try await told("python3", ["-c", script], text).utf8))
   }
 
@@ -164,8 +165,7 @@ struct OtherReaderTests {
 
   @Test(
     "OkHttp 3.13 pins what we say that it does, and `**.` not at all",
-    .enabled(
-      if: hasOkHttp, "libokhttp-java and a JDK are not installed: apt-get install default-jdk-headless")
+    .enabled(if: hasOkHttp, "no libokhttp-java or no JDK: apt-get install default-jdk-headless")
   )
   func okHttp() async throws {
     let directory = try TemporaryDirectory()

@@ -66,8 +66,10 @@ public enum PKCS12 {
       OPENSSL_sk_free(others)
     }
     guard isOpen else {
+      // Without a MAC a wrong password shows as bytes that make no sense.
       let isPassword =
         ERR_GET_REASON(ERR_peek_last_error()) == PKCS12_R_MAC_VERIFY_FAILURE
+        || PKCS12_mac_present(file) == 0
       throw isPassword ? .wrongPassword : .malformed(reason: OpenSSLErrors.drain())
     }
     var found: [Certificate] = []

@@ -87,6 +87,7 @@ private struct Judgement {
   let list: NamedPolicy
   let certificates: [Certificate]
   let validator: ChainValidator
+  let now: Int64
 
   func evidence(at time: Int64) -> ChainEvidence {
     validator.evidence(presented: certificates.map(\.der), host: host, at: time)
@@ -104,8 +105,15 @@ private struct Judgement {
     return policy.evaluate(evidence(at: time), host: host, at: time)
   }
 
+  /// The certificates of the validated path: those that the server sent, and the anchor, which it need not send.
+  func certificates(of path: [SPKIPin]) -> [Certificate] {
+    let anchored = validator.examine(certificates.map(\.der), at: now).path ?? []
+    let known = certificates + anchored.compactMap { try? Certificate(der: $0) }
+    return path.compactMap { pin in known.first { (try? SPKIPin(certificateDER: $0.der)) == pin } }
+  }
+
   /// The last moment up to now at which a date of chain or list changed the rule that decides, and which date.
-  func turn(to verdict: PinEvaluation, at now: Int64) -> (time: Int64, what: String)? {
+  func turn(to verdict: PinEvaluation) -> (time: Int64, what: String)? {
     dates.filter { $0.time <= now }.sorted { $0.time > $1.time }.first { date in
       (try? self.verdict(at: date.time - 1).rule) != verdict.rule
     }
@@ -153,23 +161,16 @@ private struct Explanation {
     do throws(CertificateError) {
       let judge = if let validator { validator } else { try ChainValidator.system() }
       judgement = Judgement(
-        host: host, list: list, certificates: certificates, validator: judge)
+        host: host, list: list, certificates: certificates, validator: judge, now: now)
     } catch { throw .couldNotFindOut("\(error)") }
     do throws(PolicyError) { verdict = try judgement.verdict(at: now) } catch {
       throw .no("\(list.place) makes no policy: \(error)")
     }
-    since =
-      judgement.turn(to: verdict, at: now) ?? list.issued.map { ($0, "the list was signed, or before") }
+    since = judgement.turn(to: verdict)
     (self.asked, self.host, self.list, self.now) = (asked, host, list, now)
     let pins = (try? judgement.evidence(at: now).validation.get())?.path
     isValidated = pins != nil
-    path = Self.ordered(certificates, by: pins)
-  }
-
-  /// The certificates of the validated path as far as the server sent them; all that it sent if none is valid.
-  private static func ordered(_ sent: [Certificate], by pins: [SPKIPin]?) -> [Certificate] {
-    guard let pins else { return sent }
-    return pins.compactMap { pin in sent.first { (try? SPKIPin(certificateDER: $0.der)) == pin } }
+    path = pins.map(judgement.certificates(of:)) ?? certificates
   }
 
   var text: String {

@@ -14,7 +14,8 @@ enum Verify {
     "--previous", "FILE|URL",
     "what clients may hold: whether they would go on from it, and what becomes of the hosts there")
   private static let save = Flag.text(
-    "--save", "FILE", "write the document here if it is valid; with --previous, if clients go on to it")
+    "--save", "FILE",
+    "write the document here if it is valid; with --previous, if clients go on to it")
   private static let timeout = Flag.seconds(
     "--timeout", "for fetching a URL, in all; 10 by default")
 
