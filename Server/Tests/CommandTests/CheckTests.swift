@@ -342,7 +342,7 @@ struct CheckTests {
         "check --registry \(base)/app.json --key pub.pem --at \(Format2Stage.issued + 5) --ca ca.pem"
           + " --format json \(flags)")
       let findings = try #require(try outcome.json.arrayValue).compactMap(\.objectValue)
-      return findings.filter { $0["rule"] == "mirror-differs" }
+      return findings.filter { $0["rule"] == .string("mirror-differs") }
         .compactMap { $0["message"]?.stringValue }
     }
     try await stage.makeDocument(

@@ -94,7 +94,7 @@ struct CheckRuleTests {
   }
 
   @Test("tell of report-only lists, denied keys, and each list by itself")
-  func lists() throws {
+  func severities() throws {
     var entry = PolicyEntry(try Sample.pattern("e.example"), leaf: Sample.pins("AB"))
     entry.enforcement = .reportOnly
     let reporting = PinPolicy(format: .trustKit, rules: [HostRule(entry)], overlap: .mostSpecific)
@@ -150,7 +150,7 @@ struct CheckRuleTests {
       } == row.told)
   }
 
-  static let lists: [(list: [String], told: [String])] = [
+  static let listRows: [(list: [String], told: [String])] = [
     (["e.example AB"], []),
     (["e.example A"], ["no-backup-pin"]),
     (["e.example AB C"], ["no-backup-pin"]),
@@ -167,7 +167,7 @@ struct CheckRuleTests {
     (["api.e.example AB", "**.e.example AC"], ["widened-host"]),
   ]
 
-  @Test("tell of lists what is wrong by itself", arguments: lists)
+  @Test("tell of lists what is wrong by itself", arguments: listRows)
   func list(row: (list: [String], told: [String])) throws {
     let policies = try row.list.map { try Sample.policy($0) }
     let policy = PinPolicy(

@@ -79,7 +79,7 @@ struct OtherReaderTests {
     #expect(
       try await Self.plist(merged.text)
         == .object([
-          "CFBundleName": "a & b",
+          "CFBundleName": .string("a & b"),
           "NSAppTransportSecurity": .object([
             "NSAllowsLocalNetworking": .bool(true), "NSPinnedDomains": domains,
           ]),
