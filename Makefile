@@ -83,8 +83,10 @@ check-apple: deps-test ## type-check what an app links, and App, for Apple's sys
 check-linking: deps-test ## build and run a pinned program linked in four ways, beside other libcurls
 	@scripts/linking/run.py
 
-check-consumer: deps-test ## build and run an app by the README's own manifest, from a tagged clone, beside other packages
+check-consumer: deps-test ## build and run an app by the README's own manifest, from a tagged clone, beside other packages; its plugin
 	@scripts/consumer/run.py
+	$(SWIFT) build $(STRICT) --product ssl-pinning
+	@scripts/consumer/plugin.py
 
 docs: deps-test ## build the documentation into .build/docs; every warning is an error
 	$(SWIFT) build $(STRICT) --target SslPinningTesting

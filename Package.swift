@@ -16,7 +16,7 @@ import PackageDescription
 //
 //   Server/Lab/  never installed: ssl-pinning-lab ─ FaultLab
 //
-// Products are libraries alone: of a dependency SwiftPM loads what its products reach, so an app meets
+// Products are libraries, and one plugin that depends on nothing: of a dependency SwiftPM loads what its products reach, so an app meets
 // neither the server nor its system libraries. The programs are built by name all the same
 // (`swift build --product ssl-pinning`). The C modules that an app reaches are called CSslPinning…,
 // because every module in an app's graph needs a name of its own. `make check` holds both.
@@ -63,6 +63,18 @@ var targets: [Target] = [
     name: "SslPinningTesting",
     dependencies: ["CanonicalJSON", "SslPinningRules", "SslPinningPlatform", "SslPinning"],
     swiftSettings: strict),
+  // `swift package refresh-registry`: runs an installed `ssl-pinning`, and builds none.
+  .plugin(
+    name: "RefreshRegistry",
+    capability: .command(
+      intent: .custom(
+        verb: "refresh-registry",
+        description: "Fetch the registry document that the app ships, and check it."),
+      permissions: [
+        .writeToPackageDirectory(reason: "It replaces the registry document that the app ships."),
+        .allowNetworkConnections(
+          scope: .all(ports: []), reason: "It fetches the registry from its server."),
+      ])),
 ]
 
 // MARK: - What an operator installs, the lab, and the tests
@@ -179,6 +191,7 @@ let package = Package(
     .library(name: "SslPinning", targets: ["SslPinning"]),
     .library(name: "SslPinningTesting", targets: ["SslPinningTesting"]),
     .library(name: "CanonicalJSON", targets: ["CanonicalJSON"]),
+    .plugin(name: "RefreshRegistry", targets: ["RefreshRegistry"]),
   ],
   targets: targets
 )

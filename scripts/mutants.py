@@ -53,7 +53,7 @@ TESTS = "ssl-pinningPackageTests.xctest"
 GRACE = 10
 # The lower a module, the more is compiled again for it: neighbours share that.
 MODULES = ["CanonicalJSON", "SslPinningRules", "CSslPinningShims", "SslPinningPlatform", "SslPinning",
-           "TLSTools", "RegistryCore", "RegistryStores", "RegistryServer", "ssl-pinning"]
+           "TLSTools", "PolicyFormats", "RegistryCore", "RegistryStores", "RegistryServer", "ssl-pinning"]
 
 
 class Failure(Exception):

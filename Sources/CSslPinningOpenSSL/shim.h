@@ -5,9 +5,9 @@
 #include <openssl/evp.h>
 #include <openssl/crypto.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
+#include <openssl/provider.h>
 #include <openssl/rsa.h>
 #include <openssl/bn.h>
 #include <openssl/bio.h>
 #include <openssl/rand.h>
-#include <openssl/pkcs12.h>
-#include <openssl/provider.h>

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What Package.swift promises to those who depend on it: Swift 6 and warnings as
 errors in every Swift target, no unsafe flags, no package from outside. And what their graph loads: products
-are libraries alone, reach no target of the server, and no C module by a name that others use, too. In a clone
-that another package has made, warnings are nobody's errors: Xcode does not build that."""
+are libraries, and one plugin that depends on nothing; they reach no target of the server, and no C module by a
+name that others use, too. In a clone that another package has made, warnings are nobody's errors: Xcode does not
+build that."""
 
 import json
 import os
@@ -16,6 +17,8 @@ import checklib
 # What an app may reach, beside C modules under the prefix.
 OF_APPS = {"CanonicalJSON", "SslPinningRules", "SslPinningPlatform", "SslPinning", "SslPinningTesting"}
 PREFIX = "CSslPinning"
+# It runs an installed program.
+PLUGIN = "RefreshRegistry"
 
 
 def reached(manifest, names):
@@ -35,6 +38,10 @@ def reached(manifest, names):
 def graph_problems(manifest):
     for product in manifest["products"]:
         name = product["name"]
+        if name == PLUGIN and "plugin" in product["type"]:
+            if reached(manifest, product["targets"]) != {PLUGIN}:
+                yield f"the plugin {name} depends on targets: apps would build them"
+            continue
         if "library" not in product["type"]:
             yield f"the product {name} is no library: apps would load all that it needs"
         for target in sorted(reached(manifest, product["targets"])):
@@ -102,6 +109,12 @@ def self_test():
             "targets": [{"name": name, "dependencies": [{"target": [other, None]} for other in others]}
                         for name, others in dependencies.items()]})))
 
+    def plugin(others):
+        return len(list(graph_problems({
+            "products": [{"name": PLUGIN, "type": {"plugin": None}, "targets": [PLUGIN]}],
+            "targets": [{"name": PLUGIN, "dependencies": [{"target": [other, None]} for other in others]},
+                        {"name": "SslPinningRules", "dependencies": []}]})))
+
     assert count(strict) == 0 and count([], kind="system") == 0
     assert count([]) == 2 and count(strict[:1]) == 1 and count(strict[1:]) == 1
     assert count([{"kind": {"treatAllWarnings": {"_0": "warning"}}}, strict[1]]) == 1
@@ -109,7 +122,8 @@ def self_test():
     assert len(dependency_problems({"targets": [{"name": "A", "settings": strict}]})) == 1
     assert count(strict + [unsafe]) == 1 and count(strict, [{"sourceControl": []}]) == 1
     assert graph("library", SslPinning=["SslPinningRules"], SslPinningRules=["CSslPinningCurl"], CSslPinningCurl=[]) == 0
-    assert graph("executable", SslPinning=[]) == 1
+    assert graph("executable", SslPinning=[]) == 1 and graph("plugin", SslPinning=[]) == 1
+    assert plugin([]) == 0 and plugin(["SslPinningRules"]) == 1
     assert graph("library", SslPinning=["SslPinningRules"], SslPinningRules=["CCurl"], CCurl=[]) == 1
     assert graph("library", SslPinning=["TLSTools"], TLSTools=["CSQLite"], CSQLite=[]) == 2
 

@@ -43,6 +43,8 @@ RULES = {
     "Server 3": "what was acknowledged survives",
     "Server 4": "endpoints are watched on time",
     "Server 5": "nobody stops the server who only reads",
+    "Tools 1": "formats: a list says the same in each, and what one cannot say is told",
+    "Tools 2": "checks: what clients will refuse is told before, and nothing else",
 }
 
 HEADERS = ("Rule", "Disables", "Tests")

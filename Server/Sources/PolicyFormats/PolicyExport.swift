@@ -41,6 +41,9 @@ extension PinPolicy {
     case .trustKit:
       let (configuration, losses) = TrustKitWriter.configuration(self)
       return export(PropertyListText.document(configuration), losses)
+    case .trustKitSwift:
+      let (configuration, losses) = TrustKitWriter.configuration(self)
+      return export(TrustKitWriter.swift(configuration), losses)
     case .android:
       let (text, losses) = AndroidWriter.text(self)
       return export(text, losses)

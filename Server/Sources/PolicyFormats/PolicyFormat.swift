@@ -10,6 +10,8 @@ public enum PolicyFormat: String, Hashable, Sendable, CaseIterable {
   case android
   /// TrustKit's dictionary as a property list, alone or under `TSKConfiguration`.
   case trustKit = "trustkit"
+  /// The same dictionary as Swift; written only.
+  case trustKitSwift = "trustkit-swift"
   /// OkHttp's `CertificatePinner`, as Kotlin; written only.
   case okHttp = "okhttp"
   /// Options of curl, a file to each host; written only.
@@ -23,6 +25,7 @@ public enum PolicyFormat: String, Hashable, Sendable, CaseIterable {
     case .nsPinnedDomains: "NSPinnedDomains"
     case .android: "network security config"
     case .trustKit: "TrustKit configuration"
+    case .trustKitSwift: "TrustKit configuration in Swift"
     case .okHttp: "OkHttp pinner"
     case .curl: "curl configuration"
     case .registry: "registry"
@@ -33,7 +36,7 @@ public enum PolicyFormat: String, Hashable, Sendable, CaseIterable {
   public static let readable: [PolicyFormat] = [.nsPinnedDomains, .android, .trustKit, .registry]
   /// The formats that ``PinPolicy/written(as:)`` writes.
   public static let writable: [PolicyFormat] = [
-    .nsPinnedDomains, .android, .trustKit, .okHttp, .curl,
+    .nsPinnedDomains, .android, .trustKit, .trustKitSwift, .okHttp, .curl,
   ]
 }
 

@@ -149,4 +149,36 @@ enum TrustKitWriter {
       losses
     )
   }
+
+  /// The configuration as a dictionary of Swift for `TrustKit.initSharedInstance(withConfiguration:)`, by TrustKit's
+  /// constants. Sendable, so that Swift 6 takes it as a global.
+  static func swift(_ configuration: [String: PropertyListValue]) -> String {
+    """
+    import TrustKit
+
+    let trustKitConfiguration: [String: any Sendable] = \(swift(.dictionary(configuration), indent: ""))
+
+    """
+  }
+
+  private static func swift(_ value: PropertyListValue, indent: String) -> String {
+    let inner = indent + "  "
+    switch value {
+    case .dictionary(let members):
+      guard !members.isEmpty else { return "[:] as [String: any Sendable]" }
+      let lines = members.inOrder.map { key, value in
+        // Hosts are names of letters, digits, hyphens and dots.
+        let name = key.hasPrefix("TSK") ? "k\(key)" : "\"\(key)\""
+        return "\(inner)\(name): \(swift(value, indent: inner)),\n"
+      }
+      let type = indent.isEmpty ? "" : " as [String: any Sendable]"
+      return "[\n\(lines.joined())\(indent)]\(type)"
+    case .array(let values):
+      return "[\n" + values.map { "\(inner)\(swift($0, indent: inner)),\n" }.joined() + "\(indent)]"
+    case .boolean(let flag): return "\(flag)"
+    case .string(let text): return "\"\(text)\""
+    // Nothing else is in a configuration that is written here.
+    case .integer, .real, .data, .date: return "\"\""
+    }
+  }
 }

@@ -2,6 +2,7 @@ import CanonicalJSON
 import FaultLab
 import Foundation
 import PolicyFormats
+import SslPinningPlatform
 import SslPinningRules
 import TLSTools
 import TestSupport
@@ -264,6 +265,106 @@ struct CheckTests {
     #expect(held.stdout == "nothing found\n")
   }
 
+  @Test("takes the system's own trust store, and a root by its pin")
+  func systemRoots() async throws {
+    let held = try await Tool.run("pin", "/etc/ssl/certs/ca-certificates.crt")
+    let pin = try #require(held.stdout.split(separator: " ").first.map(String.init))
+    func rules(_ root: String) async throws -> (Set<String>, Int32) {
+      let outcome = try await Tool.run(
+        "check", "--trust-store", "system", "--require-root", root, "--format", "json")
+      return (try Self.told(outcome), outcome.exitCode)
+    }
+    #expect(try await rules(pin) == ([], 0))
+    #expect(try await rules(Self.pin("A")) == (["missing-root \(Self.pin("A")) system"], 1))
+  }
+
+  @Test("judges a chain in a file as what a server shows")
+  func chainInFile() async throws {
+    let stage = try ExplainTests.Stage()
+    func rules(_ pins: [String], day: Int64, _ more: String...) async throws -> Set<String> {
+      try stage.directory.write(
+        Self.apple(Self.domain("api.example.com", pins)), to: "list")
+      let outcome = try await stage.run(
+        [
+          "check", "list", "--host", "api.example.com", "--chain", "chain.pem", "--ca", "ca.pem",
+          "--at", "\(ExplainTests.Stage.begin + day * ExplainTests.Stage.day)", "--format", "json",
+        ] + more)
+      return Set(
+        try Self.told(outcome).compactMap { $0.split(separator: " ").first.map(String.init) })
+    }
+    #expect(try await rules([stage.leaf, Self.pin("A")], day: 10).isEmpty)
+    #expect(try await rules([Self.pin("A"), Self.pin("B")], day: 10) == ["refused"])
+    #expect(try await rules([stage.leaf], day: 80) == ["leaf-expires", "no-backup-pin"])
+    #expect(try await rules([stage.leaf], day: 80, "--within", "7d") == ["no-backup-pin"])
+    #expect(try await rules([stage.leaf, Self.pin("A")], day: 200) == ["untrusted-chain"])
+  }
+
+  @Test("asks for all kinds of key at the same time")
+  func atOnce() async throws {
+    let port = try freePort()
+    // Whoever asks for one kind after the other waits here for an answer to the first.
+    let server = try ChildProcess(
+      "python3",
+      [
+        "-c",
+        """
+        import socket, sys
+        listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+        print("listens", flush=True)
+        asked = [listener.accept() for _ in range(3)]
+        print("all are there", flush=True)
+        """, "\(port)",
+      ])
+    try await server.waitForOutput(containing: "listens")
+    let outcome = try await Tool.run("check", "--host", "127.0.0.1:\(port)", "--timeout", "20")
+    #expect(outcome.exitCode == 3)
+    #expect(!outcome.stdout.contains("timed out"), "\(outcome.stdout)")
+    try await server.waitForOutput(containing: "all are there")
+  }
+
+  @Test("tells of mirrors that serve another statement than the registry, and of silent ones")
+  func mirrors() async throws {
+    let stage = try Format2Stage()
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    try stage.directory.write(authority.root.pem, to: "ca.pem")
+    let served = Locked<[String: [UInt8]]>([:])
+    let server = try LocalTLSServer(identity: authority.issue(names: ["localhost"])) { request in
+      served.withLock { $0[request.target] }.map { HTTPResponse(body: $0) }
+        ?? HTTPResponse(status: 404)
+    }
+    defer { server.stop() }
+    let base = "https://localhost:\(server.port)"
+    func document() throws -> [UInt8] {
+      [UInt8](try Data(contentsOf: stage.directory.file("app.json")))
+    }
+    func told(_ flags: String = "") async throws -> [String] {
+      let outcome = try await stage.run(
+        "check --registry \(base)/app.json --key pub.pem --at \(Format2Stage.issued + 5) --ca ca.pem"
+          + " --format json \(flags)")
+      let findings = try #require(try outcome.json.arrayValue).compactMap(\.objectValue)
+      return findings.filter { $0["rule"] == .string("mirror-differs") }
+        .compactMap { $0["message"]?.stringValue }
+    }
+    try await stage.makeDocument(
+      "--mirror \(base)/older/app.json --mirror \(base)/none/app.json")
+    let older = try document()
+    try await stage.must(
+      "sign --key prv.pem --online-key online0.pem --issued \(Format2Stage.issued + 1) app.json --out app.json"
+    )
+    let newest = try document()
+    served.withLock { $0 = ["/app.json": newest, "/older/app.json": older] }
+    let found = try await told()
+    #expect(found.count == 2)
+    #expect(found.contains { $0.contains("/older/app.json has statement 1.1, and ") }, "\(found)")
+    #expect(found.contains { $0.contains("/none/app.json: ") }, "\(found)")
+    #expect(try await told("--offline").isEmpty)
+    served.withLock {
+      $0["/older/app.json"] = newest
+      $0["/none/app.json"] = newest
+    }
+    #expect(try await told().isEmpty)
+  }
+
   @Test("a server that is away is exit code 3, and a wrong command line 2")
   func trouble() async throws {
     let gone = try ClosedPort()
@@ -309,71 +410,5 @@ struct CheckTests {
     default:
       #expect(outcome.stdout.contains("[no-backup-pin]"))
     }
-  }
-}
-
-@Suite("export and import")
-struct PolicyCommandTests {
-  @Test("a live server's key goes into an Info.plist, which then pins it")
-  func live() async throws {
-    let authority = try CertificateAuthority.makeRoot(name: "Root")
-    let identity = try authority.issue(names: ["localhost"])
-    let server = try LocalTLSServer(identity: identity) { _ in .text("hello") }
-    defer { server.stop() }
-    let directory = try TemporaryDirectory()
-    let ca = try directory.write(authority.root.pem, to: "ca.pem").path(percentEncoded: false)
-    let plist = try directory.write(
-      "<plist version=\"1.0\"><dict><key>A</key><true/></dict></plist>", to: "Info.plist"
-    ).path(percentEncoded: false)
-    let host = "localhost:\(server.port)"
-    let outcome = try await Tool.run(
-      "export", "--to", "nspinneddomains", "--host", host, "--ca", ca, "--into", plist, "--out",
-      plist,
-      "--strict")
-    #expect(outcome.exitCode == 0)
-    let check = try await Tool.run("check", plist, "--host", host, "--ca", ca, "--format", "json")
-    #expect(try CheckTests.told(check) == ["no-backup-pin localhost \(plist)"])
-    // Without the CA its key may be anybody's.
-    let untrusted = try await Tool.run("export", "--to", "android", "--host", host)
-    #expect(untrusted.exitCode == 1)
-    #expect(untrusted.stdout.isEmpty)
-  }
-
-  @Test("what Android pins becomes a signed registry that pins the same")
-  func signed() async throws {
-    let directory = try TemporaryDirectory()
-    let key = try Keys.signing.get()
-    func path(_ name: String) -> String {
-      directory.url.appending(path: name).path(percentEncoded: false)
-    }
-    try key.write(to: directory.file("prv.pem"))
-    _ = try directory.write(
-      """
-      <network-security-config><domain-config><domain includeSubdomains="true">a.example</domain><pin-set>
-      <pin digest="SHA-256">\(CheckTests.pin("A"))</pin><pin digest="SHA-256">\(CheckTests.pin("B"))</pin>
-      </pin-set></domain-config></network-security-config>
-      """, to: "nsc.xml")
-    let alone = try await Tool.run("import", path("nsc.xml"), "--out", path("payload.json"))
-    #expect(alone.exitCode == 2)
-    let made = try await Tool.run(
-      "import", path("nsc.xml"), "--out", path("payload.json"), "--statement",
-      path("statement.json"))
-    #expect(made.exitCode == 0)
-    let signed = try await Tool.run(
-      "sign", "--first", "--key", path("prv.pem"), "--online-key", path("prv.pem"),
-      "--registry-name", "app.json",
-      "--statement", path("statement.json"), path("payload.json"), "--out", path("app.json"))
-    #expect(signed.exitCode == 0)
-    let back = try await Tool.run(
-      "export", "--to", "android", "--registry", path("app.json"), "--key",
-      StrictBase64.encode(key.publicKeyDER))
-    #expect(back.exitCode == 0)
-    let read = try PinPolicy(reading: Array(back.stdout.utf8))
-    let entry = try #require(read.entry(for: try HostName("x.y.a.example")))
-    #expect(entry.leaf.pins.map(\.spki.base64) == [CheckTests.pin("A"), CheckTests.pin("B")])
-    // A signed document is no list to be believed unseen.
-    let unseen = try await Tool.run("export", "--to", "android", path("app.json"))
-    #expect(unseen.exitCode == 1)
-    #expect(unseen.stderr.contains("--registry"))
   }
 }

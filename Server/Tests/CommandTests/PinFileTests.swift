@@ -203,3 +203,117 @@ struct PinFileTests {
     }
   }
 }
+
+@Suite("pin, of PKCS #12")
+struct PinPKCS12Tests {
+  /// A .p12 of leaf, middle and key, written by `openssl`.
+  struct Stage {
+    let directory: TemporaryDirectory
+    let pins: [String]
+
+    var path: String { directory.path("server.p12") }
+
+    init(password: String, _ flags: [String] = []) async throws {
+      directory = try TemporaryDirectory()
+      let authority = try CertificateAuthority.makeRoot(name: "Root")
+        .issueIntermediate(name: "Middle")
+      let identity = try authority.issue(names: ["localhost"])
+      pins = try ([identity.leaf] + identity.intermediates).map {
+        try SPKIPin(certificateDER: $0.der).base64
+      }
+      try directory.write(try identity.keyPEM, to: "key.pem")
+      try directory.write(identity.leaf.pem, to: "leaf.pem")
+      try directory.write(identity.intermediates.map(\.pem).joined(), to: "chain.pem")
+      let made = try await ChildProcess.run(
+        "openssl",
+        [
+          "pkcs12", "-export", "-inkey", "key.pem", "-in", "leaf.pem", "-certfile", "chain.pem",
+          "-passout", "pass:\(password)", "-out", "server.p12",
+        ] + flags, directory: directory.url)
+      #expect(made.exitCode == 0, "\(made.stderr)")
+    }
+
+    func pins(of outcome: ChildProcess.Outcome) -> [String] {
+      outcome.stdout.split(separator: "\n").map { String($0.prefix(44)) }
+    }
+  }
+
+  @Test(
+    "shows the server's own certificate first, then its CAs, old and new ciphers alike",
+    arguments: [[], ["-legacy"], ["-nomac"], ["-certpbe", "NONE", "-keypbe", "NONE"]])
+  func file(flags: [String]) async throws {
+    let stage = try await Stage(password: "correct horse \u{fc}", flags)
+    let secret = try stage.directory.write("correct horse \u{fc}\nsecond line\n", to: "password")
+      .path(percentEncoded: false)
+    let outcome = try await Tool.run("pin", stage.path, "--password-file", secret)
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    #expect(stage.pins(of: outcome) == stage.pins)
+    #expect(outcome.stdout.contains("  leaf  CN=localhost\n"))
+  }
+
+  @Test("needs no password where the file has none")
+  func open() async throws {
+    let stage = try await Stage(password: "")
+    let outcome = try await Tool.run("pin", stage.path)
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    #expect(stage.pins(of: outcome) == stage.pins)
+    // Others that take files of keys take it as well.
+    let check = try await Tool.run(
+      "check", "--trust-store", stage.path, "--require-root", stage.pins[1])
+    #expect(check.exitCode == 0, "\(check.stdout)\(check.stderr)")
+  }
+
+  @Test("a wrong password, no terminal and a broken file are told apart, without the password")
+  func trouble() async throws {
+    let stage = try await Stage(password: "secret-word")
+    let wrong = try stage.directory.write("other-word", to: "wrong").path(percentEncoded: false)
+    let refused = try await Tool.run("pin", stage.path, "--password-file", wrong)
+    #expect(refused.exitCode == 1)
+    #expect(refused.stderr.contains("the password is not that of the file"))
+    #expect(!refused.stderr.contains("other-word") && refused.stdout.isEmpty)
+    // `setsid` has no terminal.
+    let alone = try await ChildProcess.run("setsid", ["-w", Tool.path(), "pin", stage.path])
+    #expect(alone.exitCode == 2, "\(alone.stderr)")
+    #expect(alone.stderr.contains("--password-file"))
+    let bytes = [UInt8](try Data(contentsOf: stage.directory.file("server.p12")))
+    for broken in [bytes.dropLast(9), bytes.prefix(8), bytes.prefix(300)] {
+      let path = try stage.directory.write(Array(broken), to: "broken.p12")
+        .path(percentEncoded: false)
+      let outcome = try await Tool.run("pin", path, "--password-file", wrong)
+      #expect(outcome.exitCode == 1)
+      #expect(outcome.stderr.contains("not readable as PKCS #12"), "\(outcome.stderr)")
+    }
+    let other = try await Tool.run("check", "--trust-store", stage.path, "--require-root", "x.p12")
+    #expect(other.exitCode == 3)
+  }
+
+  @Test("asks at the terminal, without an echo, and takes no for an answer")
+  func asked() async throws {
+    let stage = try await Stage(password: "secret-word")
+    // A terminal of its own: what it shows is what Python prints.
+    let script = """
+      import os, pty, sys
+      pid, terminal = pty.fork()
+      if pid == 0:
+          os.execv(sys.argv[1], [sys.argv[1], "pin", sys.argv[2]])
+      shown = b""
+      while b"password of" not in shown:
+          shown += os.read(terminal, 1024)
+      os.write(terminal, sys.argv[3].encode().decode("unicode_escape").encode())
+      try:
+          while part := os.read(terminal, 1024):
+              shown += part
+      except OSError:
+          pass
+      print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+      print(shown.decode())
+      """
+    for (typed, code) in [("secret-word\\n", "0"), ("else\\n", "1"), ("\\x03", "3")] {
+      let outcome = try await ChildProcess.run(
+        "python3", ["-c", script, Tool.path(), stage.path, typed])
+      #expect(outcome.stdout.hasPrefix("\(code)\n"), "\(outcome.stdout)\(outcome.stderr)")
+      #expect(!outcome.stdout.contains("secret-word"))
+      #expect(outcome.stdout.contains(stage.pins[0]) == (code == "0"))
+    }
+  }
+}

@@ -136,3 +136,71 @@ struct PinHostTests {
     #expect(outcome.stderr.contains("[::1]:1"))
   }
 }
+
+@Suite("pin --all")
+struct PinAllTests {
+  @Test("shows each address of a server with each kind of key, side by side")
+  func sideBySide() async throws {
+    let directory = try TemporaryDirectory()
+    // 127.0.0.1 has an RSA and an ECDSA key, ::1 an Ed25519 key of its own.
+    let both = try await CheckTests.TwoKeys.start(in: directory, days: 10)
+    defer { both.process.send(SIGTERM) }
+    let authority = try CertificateAuthority.makeRoot(name: "Other")
+    let identity = try authority.issue(names: ["localhost"], algorithm: .ed25519)
+    let files = try identity.write(to: directory.url, name: "own")
+    let alone = try ChildProcess(
+      "openssl",
+      [
+        "s_server", "-accept", "[::1]:\(both.port)", "-www", "-quiet", "-cert",
+        files.certificates.path(percentEncoded: false), "-key",
+        files.key.path(percentEncoded: false),
+      ])
+    defer { alone.send(SIGTERM) }
+    func run(_ more: String...) async throws -> ChildProcess.Outcome {
+      try await Tool.run(["pin", "--all", "localhost:\(both.port)", "--ca", both.ca] + more)
+    }
+    // They may not listen yet.
+    for _ in 0..<50 where try await run().exitCode == 3 {}
+    let outcome = try await run()
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    let rows = outcome.stdout.split(separator: "\n").map {
+      $0.split(separator: " ", omittingEmptySubsequences: true).prefix(4).map(String.init)
+    }
+    let own = try SPKIPin(certificateDER: identity.leaf.der).base64
+    #expect(
+      rows == [
+        ["127.0.0.1:\(both.port)", "ECDSA", try #require(both.pins["ECDSA"]), "trusted"],
+        ["127.0.0.1:\(both.port)", "RSA", try #require(both.pins["RSA"]), "trusted"],
+        ["[::1]:\(both.port)", "EdDSA", own, "not"],
+      ])
+    #expect(
+      outcome.stderr == "warning: [::1]:\(both.port) has other keys than 127.0.0.1:\(both.port)\n")
+    let json = try #require(try await run("--json").json.arrayValue?.first?.objectValue)
+    #expect(json["alike"] == .bool(false))
+    let addresses = try #require(json["addresses"]?.arrayValue)
+    #expect(addresses.map { $0.objectValue?["keys"]?.arrayValue?.count } == [2, 1])
+  }
+
+  @Test("an address that cannot be asked is exit code 3, beside one that can")
+  func silentAddress() async throws {
+    let directory = try TemporaryDirectory()
+    let server = try await CheckTests.TwoKeys.start(in: directory, days: 10)
+    defer { server.process.send(SIGTERM) }
+    func run() async throws -> ChildProcess.Outcome {
+      try await Tool.run("pin", "--all", "localhost:\(server.port)", "--ca", server.ca)
+    }
+    // It may not listen yet.
+    for _ in 0..<50 where try await !run().stdout.contains("ECDSA") {}
+    let outcome = try await run()
+    #expect(outcome.exitCode == 3)
+    #expect(outcome.stdout.contains("[::1]:\(server.port)"))
+    let one = try await Tool.run("pin", "--all", "127.0.0.1:\(server.port)", "--ca", server.ca)
+    #expect(one.exitCode == 0)
+    // It has no name for the address.
+    #expect(one.stdout.contains("not trusted: "))
+    let file = try await Tool.run("pin", "--all", server.ca)
+    #expect(file.exitCode == 2)
+    let nowhere = try await Tool.run("pin", "--all", "no-such-host.invalid")
+    #expect(nowhere.exitCode == 3)
+  }
+}

@@ -47,6 +47,36 @@ struct VerifyServedTests {
     #expect(empty.exitCode == 1 && empty.stderr.contains("is nothing that such clients hold"))
   }
 
+  @Test("--save takes a document that clients go on to, and leaves the file as it is otherwise")
+  func save() async throws {
+    let stage = try Format2Stage()
+    try await stage.makeDocument()
+    let first = try bytes(stage, "app.json")
+    try await stage.must("\(Self.sign) app.json --out app.json")
+    let second = try bytes(stage, "app.json")
+    let served = Locked(first)
+    let server = try LocalHTTPServer { request in
+      request.target == "/app.json"
+        ? HTTPResponse(body: served.withLock { $0 }) : HTTPResponse(status: 404)
+    }
+    let shipped = stage.path("shipped.json")
+    func refresh(_ document: [UInt8], _ more: String = "") async throws -> Int32 {
+      served.withLock { $0 = document }
+      return try await stage.run(
+        "verify --key pub.pem \(Self.at) http://127.0.0.1:\(server.port)/app.json --save \(shipped) \(more)"
+      ).exitCode
+    }
+    #expect(try await refresh(Array("{}".utf8)) == 1)
+    #expect(!FileManager.default.fileExists(atPath: shipped))
+    #expect(try await refresh(second) == 0)
+    #expect(try bytes(stage, "shipped.json") == second)
+    // A replay, a forgery, and the same once more.
+    for (document, code) in [(first, Int32(1)), (second.dropLast(2) + [1, 2], 1), (second, 0)] {
+      #expect(try await refresh(Array(document), "--previous \(shipped)") == code)
+      #expect(try bytes(stage, "shipped.json") == second)
+    }
+  }
+
   @Test("of a URL looks at the mirrors, and warns of one that is silent, older or something else")
   func mirrors() async throws {
     let stage = try Format2Stage()

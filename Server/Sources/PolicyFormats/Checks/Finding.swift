@@ -74,6 +74,8 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
   case drift = "drift"
   /// A host that one list pins and another does not.
   case missingHost = "missing-host"
+  /// A mirror of a registry that does not serve what the registry does.
+  case mirror = "mirror-differs"
   /// A server that could not be asked.
   case unreachable = "unreachable"
   /// A server whose chain or name no client accepts, pins aside.
@@ -98,7 +100,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
       .backupRefused, .oneKeyOfTwo, .missingRoot:
       .error
     case .noBackup, .duplicatePin, .unreadable, .pinExpires, .pinningEnds, .listExpires, .widened,
-      .drift, .missingHost, .leafExpires:
+      .drift, .missingHost, .mirror, .leafExpires:
       .warning
     case .sharedKey: .info
     }
@@ -120,6 +122,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
     case .widened: "A wider pattern lets further keys into a host that lists its own."
     case .drift: "Two lists demand different keys of one host."
     case .missingHost: "A host is pinned by one list and not by another."
+    case .mirror: "A mirror is silent, or serves another statement than the registry does."
     case .unreachable: "A server could not be asked."
     case .untrusted: "A server's chain or name is not valid; every client refuses it."
     case .refused: "Clients of this list would refuse the server now."

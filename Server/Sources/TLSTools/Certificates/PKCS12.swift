@@ -1,7 +1,29 @@
 import CSslPinningOpenSSL
+import SslPinningPlatform
+import SslPinningRules
 
-/// A PKCS #12 file (RFC 7292, `.p12`, `.pfx`): certificates, and mostly the private key of the first one, under a
-/// password.
+/// Why a PKCS #12 file could not be read.
+public enum PKCS12Error: Error, Hashable, Sendable {
+  /// The password is not that of the file.
+  case wrongPassword
+  /// The bytes are no such file; the reason is OpenSSL's.
+  case malformed(reason: String)
+  /// It could be read, and has no certificate.
+  case noCertificate
+}
+
+extension PKCS12Error: ExplainedError {
+  public var description: String {
+    switch self {
+    case .wrongPassword: "the password is not that of the file"
+    case .malformed(let reason): "not readable as PKCS #12: \(reason)"
+    case .noCertificate: "no certificate in this PKCS #12 file"
+    }
+  }
+}
+
+/// A PKCS #12 file (RFC 7292; `.p12`, `.pfx`), as Keychain, Windows and `openssl pkcs12` write it: certificates, and
+/// mostly the private key of the first one, under a password.
 ///
 /// Hazard: the password is all that protects the key. A file for old systems (``Protection/old``) resists guessing
 /// for a short while only.
@@ -16,7 +38,7 @@ public struct PKCS12: Sendable {
 
   /// The key's certificate first, if there is a key.
   public let certificates: [Certificate]
-  /// The private key, if the file has one.
+  /// The private key, if the file has one with a certificate.
   public let key: PrivateKey?
 
   /// - Parameter certificates: the key's own first.
@@ -26,46 +48,77 @@ public struct PKCS12: Sendable {
     try key?.requireMatch(first)
     (self.certificates, self.key) = (certificates, key)
   }
+}
+
+/// Reading.
+extension PKCS12 {
+  /// Whether bytes begin as such a file does: a sequence whose first member is the number 3. Keychain writes
+  /// the sequence without its length, which DER forbids.
+  public static func hasForm(of bytes: [UInt8]) -> Bool {
+    guard bytes.first == 0x30, let length = bytes.dropFirst().first else { return false }
+    let more = length > 0x80 ? Int(length & 0x7F) : 0
+    return bytes.dropFirst(2 + more).starts(with: [0x02, 0x01, 0x03])
+  }
 
   /// Reads a file.
   ///
-  /// - Throws: `malformed`, also for a wrong password; `noPEM` for a file without a certificate.
-  public init(der: [UInt8], password: String) throws(CertificateError) {
+  /// - Old files are under RC2 and 3DES. OpenSSL keeps those in a provider that the process does not load, so the file
+  ///   is read in a library context of its own.
+  /// - Hazard: the file says how often its password is hashed, and may say two thousand million times.
+  public init(_ bytes: [UInt8], password: String) throws(PKCS12Error) {
     OpenSSLErrors.clear()
     defer { OpenSSLErrors.clear() }
-    let file = der.withUnsafeBufferPointer { buffer in
-      var cursor = buffer.baseAddress
-      return d2i_PKCS12(nil, &cursor, buffer.count)
+    guard let library = OSSL_LIB_CTX_new(), OSSL_PROVIDER_load(library, "default") != nil else {
+      throw .malformed(reason: OpenSSLErrors.drain())
     }
-    guard let file else { throw Self.malformed("not in the form of PKCS #12") }
+    defer { OSSL_LIB_CTX_free(library) }
+    // Where it is not installed, files of today can be read all the same.
+    _ = OSSL_PROVIDER_load(library, "legacy")
+    var file = PKCS12_init_ex(NID_pkcs7_data, library, nil)
     defer { PKCS12_free(file) }
-    guard PKCS12_verify_mac(file, password, -1) == 1 else {
-      throw Self.malformed("the password is wrong, or the file was changed")
+    OpenSSLErrors.clear()
+    let isRead = bytes.withUnsafeBufferPointer { buffer in
+      var cursor = buffer.baseAddress
+      return d2i_PKCS12(&file, &cursor, buffer.count) != nil
     }
-    var (pointer, first): (OpaquePointer?, OpaquePointer?)
-    var others: OpaquePointer?
-    var isRead = PKCS12_parse(file, password, &pointer, &first, &others) == 1
-    if !isRead {
-      // What Keychain writes needs RC2, which OpenSSL 3 keeps in a module of its own.
-      _ = OSSL_PROVIDER_load(nil, "default")
-      _ = OSSL_PROVIDER_load(nil, "legacy")
-      isRead = PKCS12_parse(file, password, &pointer, &first, &others) == 1
-    }
+    guard isRead, let file else { throw .malformed(reason: OpenSSLErrors.drain()) }
+    var (secret, own, others): (OpaquePointer?, OpaquePointer?, OpaquePointer?)
+    let isOpen = PKCS12_parse(file, password, &secret, &own, &others) == 1
+    // Before the context is: the key lives in it.
+    let borrowed = secret.map { PrivateKey(owning: $0) }
     defer {
-      X509_free(first)
-      while let other = OPENSSL_sk_pop(others) { X509_free(OpaquePointer(other)) }
+      X509_free(own)
+      while let one = OPENSSL_sk_pop(others) { X509_free(OpaquePointer(one)) }
       OPENSSL_sk_free(others)
     }
-    let key = pointer.map { PrivateKey(owning: $0) }
-    guard isRead else { throw Self.malformed(OpenSSLErrors.drain()) }
-    var found: [Certificate] = []
-    if let first { found.append(try Certificate(copying: first)) }
-    for index in 0..<max(OPENSSL_sk_num(others), 0) {
-      guard let other = OPENSSL_sk_value(others, index) else { continue }
-      found.append(try Certificate(copying: OpaquePointer(other)))
+    guard isOpen else {
+      // Without a MAC a wrong password shows as bytes that make no sense.
+      let isPassword =
+        ERR_GET_REASON(ERR_peek_last_error()) == PKCS12_R_MAC_VERIFY_FAILURE
+        || PKCS12_mac_present(file) == 0
+      throw isPassword ? .wrongPassword : .malformed(reason: OpenSSLErrors.drain())
     }
-    try self.init(certificates: found, key: key)
+    var found: [Certificate] = []
+    do throws(CertificateError) {
+      if let own { found.append(try Certificate(copying: own)) }
+      for index in 0..<max(0, OPENSSL_sk_num(others)) {
+        guard let one = OPENSSL_sk_value(others, index) else { continue }
+        found.append(try Certificate(copying: OpaquePointer(one)))
+      }
+      key = own == nil ? nil : try borrowed.map { (key) throws(CertificateError) in
+        try PrivateKey(pem: key.pem)
+      }
+    } catch { throw .malformed(reason: "\(error)") }
+    guard !found.isEmpty else { throw .noCertificate }
+    certificates = found
+    withExtendedLifetime(borrowed) {}
   }
+}
+
+/// Writing.
+extension PKCS12 {
+  /// Guesses of the password cost this many rounds each. More would keep a telephone busy for seconds.
+  private static let iterations: Int32 = 100_000
 
   /// The file's bytes.
   ///
@@ -101,13 +154,6 @@ public struct PKCS12: Sendable {
     guard count > 0, let bytes else { throw Self.failure() }
     defer { CRYPTO_free(bytes, #file, #line) }
     return Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
-  }
-
-  /// Guesses of the password cost this many rounds each. More would keep a telephone busy for seconds.
-  private static let iterations: Int32 = 100_000
-
-  private static func malformed(_ reason: String) -> CertificateError {
-    .malformed(what: "PKCS #12 file", reason: reason)
   }
 
   private static func failure() -> CertificateError {

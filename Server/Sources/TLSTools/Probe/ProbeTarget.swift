@@ -51,6 +51,8 @@ public enum CertificateKeyKind: String, Sendable, Hashable, CaseIterable {
   case ecdsa = "ECDSA"
   /// Signed by PKCS #1 v1.5 or PSS.
   case rsa = "RSA"
+  /// Ed25519 or Ed448, as private networks have them.
+  case eddsa = "EdDSA"
 
   /// OpenSSL's list of what such keys sign.
   var signatureAlgorithms: String {
@@ -59,6 +61,7 @@ public enum CertificateKeyKind: String, Sendable, Hashable, CaseIterable {
     case .rsa:
       "rsa_pss_rsae_sha256:rsa_pss_rsae_sha384:rsa_pss_rsae_sha512:rsa_pss_pss_sha256:rsa_pss_pss_sha384"
         + ":rsa_pss_pss_sha512:RSA+SHA256:RSA+SHA384:RSA+SHA512:RSA+SHA1"
+    case .eddsa: "ed25519:ed448"
     }
   }
 }

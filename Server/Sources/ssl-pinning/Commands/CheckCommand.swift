@@ -8,7 +8,7 @@ import TLSTools
 /// `check`: what is wrong, or will be, with pin lists, the servers that they are for, and a trust store.
 enum CheckCommand {
   private static let host = Flag.texts(
-    "--host", "HOST[:PORT]", "ask this server; beside those that the lists name")
+    "--host", "HOST[:PORT]", "ask this server, instead of those that the lists name")
   private static let offline = Flag("--offline", "ask no server")
   private static let chain = Flag.text(
     "--chain", "FILE", "judge this chain (PEM, the leaf first) as what the one --host shows")
@@ -60,9 +60,9 @@ enum CheckCommand {
       "Of each list: hosts without a pin that counts, without a backup, with one pin twice; pins, lists and pinning\n"
         + "that end; wildcards over a public suffix or over a host with its own keys; entries that nothing reads. Of\n"
         + "lists beside each other: hosts and keys in which they differ.",
-      "The servers that the lists name, and --host, are asked, with an RSA and with an ECDSA key: whether clients of\n"
-        + "each list connect now, whether they still do when the certificate is renewed with another key, and with\n"
-        + "--backup. Patterns name no server: --host does.",
+      "The servers that the lists name, or --host, are asked for each kind of key at the same time: whether clients\n"
+        + "of each list connect now, whether they still do when the certificate is renewed with another key, and\n"
+        + "with --backup. Patterns name no server: --host does. So are the mirrors that a --registry URL names.",
       "--trust-store with --require-root tells which roots a machine lacks, for a service that changes its root.",
       "Rules:\n"
         + CheckRule.allCases.map { "  \($0.rawValue) (\($0.severity.rawValue)): \($0.summary)" }
@@ -74,7 +74,9 @@ enum CheckCommand {
     let now = invocation[at] ?? Int64(Date().timeIntervalSince1970)
     let seconds = (invocation[within] ?? 30) * 86_400
     var lists = try PolicyArguments.files(invocation)
-    if let signed = try await PolicyArguments.signed(invocation, at: now) { lists.append(signed) }
+    let signed = try await PolicyArguments.signed(
+      invocation, at: now, evenIfOver: true, askingMirrors: !invocation[offline])
+    if let signed { lists.append(signed) }
     let policies = lists.map { CheckedPolicy(name: $0.place, policy: $0.policy, ends: $0.ends) }
     let roots = try trustStoreFindings(invocation)
     guard roots != nil || !policies.isEmpty || invocation[host] != nil else {
@@ -85,6 +87,9 @@ enum CheckCommand {
       .findings(policies)
     let endpoints = try await endpoints(policies, invocation, at: now)
     findings += EndpointCheck(at: now, within: seconds).findings(endpoints, under: policies)
+    findings += (signed?.mirrorProblems ?? []).map {
+      Finding(.mirror, policy: signed?.place ?? "", $0)
+    }
     findings += roots ?? []
     let report = (invocation[form] ?? .text).text(findings)
     try OutputFile.write(Array(report.utf8), invocation)
@@ -223,19 +228,33 @@ private struct EndpointEyes {
 
   private func see(_ target: ProbeTarget, backup: SPKIPin?) async -> SeenEndpoint? {
     guard let host = try? HostName(target.host) else { return nil }
+    // All at once: a server that is away costs its time once.
+    let answers = await withTaskGroup(of: (Int, Result<ProbedServer, ProbeError>).self) { group in
+      for (index, (_, probe)) in probes.enumerated() {
+        group.addTask {
+          do throws(ProbeError) {
+            return (
+              index, .success(try await probe.probe(target, milliseconds: milliseconds, at: time))
+            )
+          } catch { return (index, .failure(error)) }
+        }
+      }
+      return await group.reduce(into: [Int: Result<ProbedServer, ProbeError>]()) { $0[$1.0] = $1.1 }
+    }
     var keys: [SeenEndpoint.Key] = []
     var failure = ""
-    for (kind, probe) in probes {
-      do throws(ProbeError) {
-        let server = try await probe.probe(target, milliseconds: milliseconds, at: time)
+    for (index, (kind, _)) in probes.enumerated() {
+      switch answers[index] {
+      case .success(let server)?:
         let path = (server.isTrusted ? server.validated : nil) ?? [server.leaf]
         keys.append(
           .init(
             kind: kind.rawValue, path: path.compactMap(\.pin), complaint: server.complaint,
             ends: server.leaf.certificate.validity?.notAfter))
-      } catch {
-        // A server without a key of this kind refuses the handshake; one that is away refuses both.
-        if failure.isEmpty { failure = "\(error)" }
+      case .failure(let error)? where failure.isEmpty:
+        // A server without a key of this kind refuses the handshake; one that is away refuses all.
+        failure = "\(error)"
+      default: break
       }
     }
     let name = "\(target)"

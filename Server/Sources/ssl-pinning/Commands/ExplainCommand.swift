@@ -53,7 +53,7 @@ enum ExplainCommand {
   private static func list(
     _ invocation: Invocation, at now: Int64
   ) async throws(CommandFailure) -> NamedPolicy {
-    let signed = try await PolicyArguments.signed(invocation, at: now)
+    let signed = try await PolicyArguments.signed(invocation, at: now, evenIfOver: true)
     let file = try invocation[policy].map { (path) throws(CommandFailure) in
       try PolicyArguments.file(path, invocation)
     }
@@ -81,6 +81,66 @@ enum ExplainCommand {
   }
 }
 
+/// A list, a host and a chain, to be judged at any moment.
+private struct Judgement {
+  let host: HostName
+  let list: NamedPolicy
+  let certificates: [Certificate]
+  let validator: ChainValidator
+  let now: Int64
+
+  func evidence(at time: Int64) -> ChainEvidence {
+    validator.evidence(presented: certificates.map(\.der), host: host, at: time)
+  }
+
+  func verdict(at time: Int64) throws(PolicyError) -> PinEvaluation {
+    // The list's own clients go by one entry for this host, whatever their rule for several is.
+    var entry = list.policy.entry(for: host, at: time)
+    entry?.pattern = .exact(host)
+    entry?.enforcement = .enforce
+    // A registry's clients refuse what is not listed; those of other formats pin what is listed, and no more.
+    let policy = try PinningPolicy(
+      entries: [entry].compactMap { $0 }, denied: list.policy.denied,
+      unlistedHosts: list.policy.format == .registry ? .refuse : .systemTrust, expires: list.ends)
+    return policy.evaluate(evidence(at: time), host: host, at: time)
+  }
+
+  /// The certificates of the validated path: those that the server sent, and the anchor, which it need not send.
+  func certificates(of path: [SPKIPin]) -> [Certificate] {
+    let anchored = validator.examine(certificates.map(\.der), at: now).path ?? []
+    let known = certificates + anchored.compactMap { try? Certificate(der: $0) }
+    return path.compactMap { pin in known.first { (try? SPKIPin(certificateDER: $0.der)) == pin } }
+  }
+
+  /// The last moment up to now at which a date of chain or list changed the rule that decides, and which date.
+  func turn(to verdict: PinEvaluation) -> (time: Int64, what: String)? {
+    dates.filter { $0.time <= now }.sorted { $0.time > $1.time }.first { date in
+      (try? self.verdict(at: date.time - 1).rule) != verdict.rule
+    }
+  }
+
+  private var dates: [(time: Int64, what: String)] {
+    var dates: [(time: Int64, what: String)] = []
+    for certificate in certificates {
+      guard let validity = certificate.validity else { continue }
+      dates.append((validity.notBefore, "the certificate \(certificate.subject) began"))
+      dates.append((validity.notAfter, "the certificate \(certificate.subject) ended"))
+    }
+    for rule in list.policy.rules where rule.entry.pattern.matches(host) {
+      for pin in rule.entry.leaf.pins + rule.entry.ca.pins {
+        // Its tolerance is over.
+        guard let end = pin.expires else { continue }
+        dates.append((end + PinSet.expiryTolerance, "the pin \(pin.spki) ended"))
+      }
+      if let end = rule.unpinnedFrom {
+        dates.append((end, "\(rule.entry.pattern) is pinned no longer"))
+      }
+    }
+    if let end = list.ends { dates.append((end, "the list ended")) }
+    return dates
+  }
+}
+
 /// One verdict, with all that it stands on.
 private struct Explanation {
   let verdict: PinEvaluation
@@ -91,37 +151,26 @@ private struct Explanation {
   private let path: [Certificate]
   private let isValidated: Bool
   private let now: Int64
+  private let since: (time: Int64, what: String)?
 
   init(
     asked: String, host: HostName, list: NamedPolicy, certificates: [Certificate],
     validator: ChainValidator?, at now: Int64
   ) throws(CommandFailure) {
-    let evidence: ChainEvidence
+    let judgement: Judgement
     do throws(CertificateError) {
       let judge = if let validator { validator } else { try ChainValidator.system() }
-      evidence = judge.evidence(presented: certificates.map(\.der), host: host, at: now)
+      judgement = Judgement(
+        host: host, list: list, certificates: certificates, validator: judge, now: now)
     } catch { throw .couldNotFindOut("\(error)") }
-    // The list's own clients go by one entry for this host, whatever their rule for several is.
-    var entry = list.policy.entry(for: host, at: now)
-    entry?.pattern = .exact(host)
-    entry?.enforcement = .enforce
-    do throws(PolicyError) {
-      // What the other formats do not pin, or not any more, their clients leave to the system.
-      let policy = try PinningPolicy(
-        entries: [entry].compactMap { $0 }, denied: list.policy.denied,
-        unlistedHosts: list.policy.format == .registry ? .refuse : .systemTrust, expires: list.ends)
-      verdict = policy.evaluate(evidence, host: host, at: now)
-    } catch { throw .no("\(list.place) makes no policy: \(error)") }
+    do throws(PolicyError) { verdict = try judgement.verdict(at: now) } catch {
+      throw .no("\(list.place) makes no policy: \(error)")
+    }
+    since = judgement.turn(to: verdict)
     (self.asked, self.host, self.list, self.now) = (asked, host, list, now)
-    let pins = (try? evidence.validation.get())?.path
+    let pins = (try? judgement.evidence(at: now).validation.get())?.path
     isValidated = pins != nil
-    path = Self.ordered(certificates, by: pins)
-  }
-
-  /// The certificates of the validated path as far as the server sent them; all that it sent if none is valid.
-  private static func ordered(_ sent: [Certificate], by pins: [SPKIPin]?) -> [Certificate] {
-    guard let pins else { return sent }
-    return pins.compactMap { pin in sent.first { (try? SPKIPin(certificateDER: $0.der)) == pin } }
+    path = pins.map(judgement.certificates(of:)) ?? certificates
   }
 
   var text: String {
@@ -144,14 +193,16 @@ private struct Explanation {
     }
     table.add(["verdict", verdict.decision == .accept ? "accepted" : "refused"])
     table.add(["because", verdict.description])
-    table.add(["rule", "\(verdict.rule): \(Self.words(verdict))"])
+    table.add(["rule", "\(verdict.rule): \(words)"])
+    if let since { table.add(["since", "\(dateText(since.time)): \(since.what)"]) }
     if let cure { table.add(["cure", cure]) }
     return table.text
   }
 
   private var place: String {
+    let issued = list.issued.map { ", signed \(dateText($0))" } ?? ""
     let end = list.ends.map { ", counts until \(dateText($0))" } ?? ""
-    return "\(list.place) (\(list.policy.format.title))\(end)"
+    return "\(list.place) (\(list.policy.format.title))\(issued)\(end)"
   }
 
   private static func text(_ rule: HostRule) -> String {
@@ -186,18 +237,18 @@ private struct Explanation {
     return "\(certificate.subject) \(pin?.base64 ?? "(no pin)") \(note);\(validity)"
   }
 
-  /// The rule in words, and where it is written down.
-  private static func words(_ verdict: PinEvaluation) -> String {
+  /// The rule in words, and the page of the documentation that has it.
+  private var words: String {
     switch verdict.outcome {
     case .matched: "chain, name and pins are as demanded (ChoosingPins)"
     case .unlisted where verdict.decision == .accept:
-      "this list does not pin the host at that time: every server with a valid chain is accepted"
-    case .unlisted: "a host without an entry is refused on a pinned session (GettingStarted)"
-    case .chainRejected: "chain and name are judged first; pins only tighten (ADR 1, TrustModes)"
+      "clients of such a list do not pin a host that is not on it (pin-formats)"
+    case .unlisted: "a host without an entry is refused on a pinned session (ChoosingPins)"
+    case .chainRejected: "chain and name are judged first; pins only tighten (TrustModes)"
     case .mismatch(.leaf): "a leaf pin must match the server's own key (ChoosingPins)"
     case .mismatch: "a CA pin must match above the leaf on the validated path (ChoosingPins)"
-    case .noLivePin: "a listed host whose pins have all ended is refused (Rotation)"
-    case .denied: "a denied key anywhere in the path refuses (registry-format, section 7)"
+    case .noLivePin: "a listed host whose pins have all ended is refused (OfflineAndRecovery)"
+    case .denied: "a denied key anywhere in the path refuses (registry-format)"
     case .registryExpired: "a list counts until its statement ends (OfflineAndRecovery)"
     case .uncheckable, .clientTooOld, .clearText, .unreadableHost, .unjudged: "see TrustModes"
     }

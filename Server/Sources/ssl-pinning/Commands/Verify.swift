@@ -13,6 +13,9 @@ enum Verify {
   private static let previous = Flag.text(
     "--previous", "FILE|URL",
     "what clients may hold: whether they would go on from it, and what becomes of the hosts there")
+  private static let save = Flag.text(
+    "--save", "FILE",
+    "write the document here if it is valid; with --previous, if clients go on to it")
   private static let timeout = Flag.seconds(
     "--timeout", "for fetching a URL, in all; 10 by default")
 
@@ -21,7 +24,7 @@ enum Verify {
     argument: Argument(
       placeholder: "FILE|URL", help: "the document; https, or http to this machine", count: .one),
     flags: RegistryTrustArguments.flags + [
-      at.description, previous.description, strict.description,
+      at.description, previous.description, save.description, strict.description,
       json.description, TrustArguments.ca.description, timeout.description,
     ],
     notes: [
@@ -39,6 +42,7 @@ enum Verify {
         + "they have passed. Else it is told what becomes of servers and hosts that the one before lets in, as sign\n"
         + "tells it: leaf pins that are replaced or forgotten, hosts that are left out; and what the statement takes\n"
         + "back: denials, CA pins, match all, enforce, removed hosts.",
+      "--save keeps a document that an app ships up to date: --previous and --save name the same file.",
       "Warnings go to standard error and change nothing: the document is believed, and so are its other\n"
         + "entries. For CI, --strict makes them a no.",
     ],
@@ -86,7 +90,9 @@ enum Verify {
       try Terminal.write(line: report.table)
       Terminal.warn(report.problems)
     }
-    return invocation[strict] && !report.problems.isEmpty ? .no : .yes
+    guard !invocation[strict] || report.problems.isEmpty else { return .no }
+    if let path = invocation[save] { try OutputFile.replace(path, with: bytes, called: path) }
+    return .yes
   }
 
   /// A document, and where it is served if it is.

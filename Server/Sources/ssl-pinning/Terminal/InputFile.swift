@@ -107,6 +107,7 @@ enum InputFile {
 /// - DER, or PEM with any number of blocks: every certificate, request and public key counts, in order.
 /// - A private key is passed over where certificates stand beside it, and refused where it is alone:
 ///   whoever asks for its pin has the public half as well.
+/// - PKCS #12: its certificates. Without a password first, since many files have none.
 /// - Nothing is re-encoded, so the pins of odd keys come out as the world sees them.
 enum PinFile {
   /// More than any chain or bundle has.
@@ -114,9 +115,14 @@ enum PinFile {
 
   /// - Throws: ``CommandFailure/couldNotFindOut(_:)`` where the file cannot be read, and
   ///   ``CommandFailure/no(_:)`` where it holds no pin or anything broken.
-  static func pins(inFile path: String) throws(CommandFailure) -> [PinnedKey] {
+  ///
+  /// - Parameter password: finds the password of a PKCS #12 file that has one.
+  static func pins(
+    inFile path: String, password: (() throws(CommandFailure) -> String)? = nil
+  ) throws(CommandFailure) -> [PinnedKey] {
     let bytes = try InputFile.read(path, limit: maximumBytes)
     guard !bytes.isEmpty else { throw .no("\(path) is empty") }
+    if PKCS12.hasForm(of: bytes) { return try pins(inPKCS12: bytes, path, password) }
     let blocks: [PEMBlock]
     // Text of a certificate may look like PEM, and a comment above PEM may begin like DER.
     do throws(PEMError) { blocks = isDER(bytes) ? [] : try PEMBlock.blocks(in: bytes) } catch {
@@ -133,6 +139,25 @@ enum PinFile {
     }
     guard pins.isEmpty else { return pins }
     throw .no("\(path) holds \(contents(blocks)); hint: \(hint(blocks, path))")
+  }
+
+  private static func pins(
+    inPKCS12 bytes: [UInt8], _ path: String, _ password: (() throws(CommandFailure) -> String)?
+  ) throws(CommandFailure) -> [PinnedKey] {
+    var words = ""
+    while true {
+      do {
+        return try PKCS12(bytes, password: words).certificates.map {
+          try PinnedKey(certificateDER: $0.der)
+        }
+      } catch PKCS12Error.wrongPassword where words.isEmpty {
+        guard let password else {
+          throw .no("\(path) has a password; hint: pin reads it, with --password-file")
+        }
+        words = try password()
+        guard !words.isEmpty else { throw .no("\(path): \(PKCS12Error.wrongPassword)") }
+      } catch { throw .no("\(path): \(error)") }
+    }
   }
 
   private static func isDER(_ bytes: [UInt8]) -> Bool {

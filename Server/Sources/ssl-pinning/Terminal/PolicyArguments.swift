@@ -10,6 +10,10 @@ struct NamedPolicy {
   let policy: PinPolicy
   /// Unix seconds at which clients refuse the whole list; `nil` if it has no end.
   var ends: Int64?
+  /// Unix seconds at which it was signed; `nil` if it does not say.
+  var issued: Int64?
+  /// What clients would find at its mirrors; empty unless they were asked.
+  var mirrorProblems: [String] = []
 }
 
 /// The pin lists of a command line: files of any format, a signed registry, live servers.
@@ -52,26 +56,38 @@ enum PolicyArguments {
   }
 
   /// The registry of `--registry`, believed as an app that starts for the first time believes it.
+  ///
+  /// - Parameters:
+  ///   - evenIfOver: whether one that clients refuse because it ended is read all the same.
+  ///   - askingMirrors: whether the mirrors of a registry that is served are compared with it.
   static func signed(
-    _ invocation: Invocation, at now: Int64
+    _ invocation: Invocation, at now: Int64, evenIfOver: Bool = false, askingMirrors: Bool = false
   ) async throws(CommandFailure) -> NamedPolicy? {
     guard let place = invocation[registry] else { return nil }
     let arguments = try RegistryTrustArguments(invocation, place: place)
     let bytes: [UInt8]
+    var served: ServedRegistry?
     if place.contains("://") {
-      bytes = try await ServedRegistry(
-        place, trust: try TrustArguments.read(invocation), timeout: invocation[timeout] ?? 10
-      ).document()
+      let site = try ServedRegistry(
+        place, trust: try TrustArguments.read(invocation), timeout: invocation[timeout] ?? 10)
+      bytes = try await site.document()
+      served = askingMirrors ? site : nil
     } else {
       bytes = try InputFile.read(place, limit: RegistryLimits.standard.maximumBytes)
     }
     let registryTrust = try arguments.trust(for: bytes)
     let trusted: TrustedRegistry
     do throws(RegistryError) {
-      trusted = try TrustedRegistry(accepting: bytes, under: registryTrust, at: now)
+      trusted =
+        evenIfOver
+        ? try TrustedRegistry(bundled: bytes, under: registryTrust, at: now)
+        : try TrustedRegistry(accepting: bytes, under: registryTrust, at: now)
     } catch { throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)") }
     return NamedPolicy(
       place: InputFile.name(of: place),
-      policy: PinPolicy(trusted), ends: trusted.statement?.expires)
+      policy: PinPolicy(trusted), ends: trusted.statement?.expires,
+      issued: trusted.statement?.issued,
+      mirrorProblems: await served?.mirrorProblems(of: trusted, under: registryTrust, at: now) ?? []
+    )
   }
 }

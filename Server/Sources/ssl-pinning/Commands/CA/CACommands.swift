@@ -55,7 +55,7 @@ enum CAInit {
 /// `ca issue`: a key and a certificate for a server.
 enum CAIssue {
   private static let out = Flag.text("--out", "DIR", "where the files go; here by default")
-  private static let p12 = Flag("--p12", "key and chain in one .p12 as well; needs --password-file")
+  private static let p12 = Flag("--p12", "key and chain in one .p12 as well, under a password")
   static let days = Flag.number(
     "--days", "DAYS", "how long it is valid; 90 by default; Apple's systems take 825 at most",
     in: 1...825)
@@ -67,7 +67,7 @@ enum CAIssue {
       count: .some),
     flags: [
       OwnAuthority.flag.description, out.description, OwnAuthority.algorithm.description,
-      days.description, p12.description, PasswordFile.flag.description, PasswordFile.old.description,
+      days.description, p12.description, PasswordArgument.flag.description, PKCS12Output.old.description,
     ],
     notes: [
       "Writes NAME.key (mode 0600), NAME.pem (leaf first) and NAME.cer, named by the first name. All names stand in\n"
@@ -92,8 +92,8 @@ enum CAIssue {
     } catch { throw .usage("\(error)") }
     let bundle: [UInt8]? =
       wantsPKCS12
-      ? try PasswordFile.bytes(
-        of: [identity.leaf] + own.authority.chain, identity.key, name: names.first ?? "", invocation)
+      ? try PKCS12Output.bytes(
+        of: [identity.leaf] + own.authority.chain, identity.key, called: stem + ".p12", invocation)
       : nil
     var new = NewFiles()
     try new.write(stem + ".key", Array(secret.utf8), isSecret: true)

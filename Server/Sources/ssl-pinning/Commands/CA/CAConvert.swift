@@ -12,7 +12,7 @@ enum CAConvert {
     "ca convert", "turn PEM into DER or .p12, and back",
     argument: Argument(placeholder: "FILE", help: "PEM, DER, or a .p12", count: .one),
     flags: [
-      out.description, key.description, PasswordFile.flag.description, PasswordFile.old.description,
+      out.description, key.description, PasswordArgument.flag.description, PKCS12Output.old.description,
     ],
     notes: [
       "What is in the file is found out by its bytes; what is written goes by the ending of --out.\n"
@@ -50,9 +50,8 @@ enum CAConvert {
       guard let secret else {
         throw .usage("a .p12 is for a private key; hint: --key FILE")
       }
-      let name = certificates.first?.subject ?? source
       try new.write(
-        target, try PasswordFile.bytes(of: certificates, secret, name: name, invocation),
+        target, try PKCS12Output.bytes(of: certificates, secret, called: target, invocation),
         isSecret: true)
     }
     return .yes
@@ -78,10 +77,14 @@ enum CAConvert {
         return (try Certificate.certificates(inPEM: text), key)
       } catch { throw .no("\(path): \(error)") }
     }
-    if let one = try? Certificate(der: bytes) { return ([one], nil) }
-    let password = try PasswordFile.password(invocation)
-    do throws(CertificateError) {
-      let file = try PKCS12(der: bytes, password: password)
+    guard PKCS12.hasForm(of: bytes) else {
+      do throws(CertificateError) { return ([try Certificate(der: bytes)], nil) } catch {
+        throw .no("\(path): \(error)")
+      }
+    }
+    let password = try PasswordArgument.read(for: path, invocation)
+    do throws(PKCS12Error) {
+      let file = try PKCS12(bytes, password: password)
       return (file.certificates, file.key)
     } catch { throw .no("\(path): \(error)") }
   }

@@ -104,33 +104,21 @@ struct NewFiles {
   func takeBack() { for path in made { unlink(path) } }
 }
 
-/// The password of a PKCS #12 file, from a file: arguments can be read by every user of the machine.
-enum PasswordFile {
-  static let flag = Flag.text(
-    "--password-file", "FILE", "the password of a .p12, its first line; - is standard input")
+/// A .p12 under the password that the command line names.
+enum PKCS12Output {
   static let old = Flag(
     "--old-p12", "a .p12 that old systems read (Triple DES, SHA-1): it protects the key less")
 
-  static func password(_ invocation: Invocation) throws(CommandFailure) -> String {
-    guard let path = invocation[flag] else {
-      throw .usage("a .p12 has a password; hint: --password-file FILE")
-    }
-    let text = try InputFile.read(path, limit: 4096)
-    let line = text.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
-    guard !line.isEmpty, !line.contains(0), let password = String(bytes: line, encoding: .utf8) else {
-      throw .usage("\(InputFile.name(of: path)) has no password in its first line")
-    }
-    return password
-  }
-
-  /// A .p12 of these, under the password that the command line names.
   static func bytes(
-    of certificates: [Certificate], _ key: PrivateKey, name: String, _ invocation: Invocation
+    of certificates: [Certificate], _ key: PrivateKey, called path: String,
+    _ invocation: Invocation
   ) throws(CommandFailure) -> [UInt8] {
-    let password = try password(invocation)
+    let password = try PasswordArgument.read(for: path, invocation)
+    guard !password.isEmpty else { throw .usage("a .p12 without a password protects nothing") }
     do throws(CertificateError) {
-      return try PKCS12(certificates: certificates, key: key)
-        .der(password: password, name: name, protection: invocation[old] ? .old : .current)
+      return try PKCS12(certificates: certificates, key: key).der(
+        password: password, name: certificates.first?.subject ?? "",
+        protection: invocation[old] ? .old : .current)
     } catch { throw .no("\(error)") }
   }
 }

@@ -1,0 +1,103 @@
+import FaultLab
+import Foundation
+import PolicyFormats
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@Suite("export and import")
+struct PolicyCommandTests {
+  @Test("a live server's key goes into an Info.plist, which then pins it")
+  func live() async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let identity = try authority.issue(names: ["localhost"])
+    let server = try LocalTLSServer(identity: identity) { _ in .text("hello") }
+    defer { server.stop() }
+    let directory = try TemporaryDirectory()
+    let ca = try directory.write(authority.root.pem, to: "ca.pem").path(percentEncoded: false)
+    let plist = try directory.write(
+      "<plist version=\"1.0\"><dict><key>A</key><true/></dict></plist>", to: "Info.plist"
+    ).path(percentEncoded: false)
+    let host = "localhost:\(server.port)"
+    let outcome = try await Tool.run(
+      "export", "--to", "nspinneddomains", "--host", host, "--ca", ca, "--into", plist, "--out",
+      plist,
+      "--strict")
+    #expect(outcome.exitCode == 0)
+    let check = try await Tool.run("check", plist, "--host", host, "--ca", ca, "--format", "json")
+    #expect(try CheckTests.told(check) == ["no-backup-pin localhost \(plist)"])
+    // Without the CA its key may be anybody's.
+    let untrusted = try await Tool.run("export", "--to", "android", "--host", host)
+    #expect(untrusted.exitCode == 1)
+    #expect(untrusted.stdout.isEmpty)
+  }
+
+  @Test("curl connects by the options that are written for it, and refuses another key")
+  func curl() async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let identity = try authority.issue(names: ["localhost"])
+    let server = try LocalTLSServer(identity: identity) { _ in .text("hello") }
+    defer { server.stop() }
+    let directory = try TemporaryDirectory()
+    try directory.write(authority.root.pem, to: "ca.pem")
+    let pin = try SPKIPin(certificateDER: identity.leaf.der).base64
+    for (pins, code) in [
+      ([pin, CheckTests.pin("A")], Int32(0)), ([CheckTests.pin("A"), CheckTests.pin("B")], 90),
+    ] {
+      try directory.write(CheckTests.apple(CheckTests.domain("localhost", pins)), to: "Info.plist")
+      let written = try await Tool.run(
+        "export", "--to", "curl", directory.path("Info.plist"), "--strict", "--out",
+        directory.path("curlrc"))
+      #expect(written.exitCode == 0, "\(written.stderr)")
+      let got = try await ChildProcess.run(
+        "curl",
+        [
+          "--config", directory.path("curlrc"), "--cacert", directory.path("ca.pem"), "--silent",
+          "https://localhost:\(server.port)/",
+        ], environment: Tool.noProxies)
+      // 90: the key does not match.
+      #expect(got.exitCode == code, "\(got.stderr)")
+      #expect(got.stdout == (code == 0 ? "hello" : ""))
+    }
+  }
+
+  @Test("what Android pins becomes a signed registry that pins the same")
+  func signed() async throws {
+    let directory = try TemporaryDirectory()
+    let key = try Keys.signing.get()
+    func path(_ name: String) -> String {
+      directory.url.appending(path: name).path(percentEncoded: false)
+    }
+    try key.write(to: directory.file("prv.pem"))
+    _ = try directory.write(
+      """
+      <network-security-config><domain-config><domain includeSubdomains="true">a.example</domain><pin-set>
+      <pin digest="SHA-256">\(CheckTests.pin("A"))</pin><pin digest="SHA-256">\(CheckTests.pin("B"))</pin>
+      </pin-set></domain-config></network-security-config>
+      """, to: "nsc.xml")
+    let alone = try await Tool.run("import", path("nsc.xml"), "--out", path("payload.json"))
+    #expect(alone.exitCode == 2)
+    let made = try await Tool.run(
+      "import", path("nsc.xml"), "--out", path("payload.json"), "--statement",
+      path("statement.json"))
+    #expect(made.exitCode == 0)
+    let signed = try await Tool.run(
+      "sign", "--first", "--key", path("prv.pem"), "--online-key", path("prv.pem"),
+      "--registry-name", "app.json",
+      "--statement", path("statement.json"), path("payload.json"), "--out", path("app.json"))
+    #expect(signed.exitCode == 0)
+    let back = try await Tool.run(
+      "export", "--to", "android", "--registry", path("app.json"), "--key",
+      StrictBase64.encode(key.publicKeyDER))
+    #expect(back.exitCode == 0)
+    let read = try PinPolicy(reading: Array(back.stdout.utf8))
+    let entry = try #require(read.entry(for: try HostName("x.y.a.example")))
+    #expect(entry.leaf.pins.map(\.spki.base64) == [CheckTests.pin("A"), CheckTests.pin("B")])
+    // A signed document is no list to be believed unseen.
+    let unseen = try await Tool.run("export", "--to", "android", path("app.json"))
+    #expect(unseen.exitCode == 1)
+    #expect(unseen.stderr.contains("--registry"))
+  }
+}

@@ -1,0 +1,226 @@
+import SslPinningRules
+import Testing
+
+@testable import PolicyFormats
+
+/// What checks make of lists and servers, without either: pins by letter, the leaf first.
+@Suite("rules of check")
+struct CheckRuleTests {
+  static let now: Int64 = 1_800_000_000
+  static let day: Int64 = 86_400
+
+  /// A server: the letters of the validated path of each key, and in how many days its certificate ends.
+  static func endpoint(
+    _ paths: String..., days: Int64 = 90, backup: Character? = nil, complaint: String? = nil,
+    named name: String = "e.example:443"
+  ) throws -> SeenEndpoint {
+    SeenEndpoint(
+      host: try HostName("e.example"), name: name,
+      keys: .success(
+        paths.map { letters in
+          SeenEndpoint.Key(
+            kind: letters.first == "R" ? "RSA" : "ECDSA", path: letters.map(Sample.pin),
+            complaint: complaint, ends: now + days * day)
+        }), backup: backup.map(Sample.pin))
+  }
+
+  static func told(
+    _ endpoints: [SeenEndpoint], under lists: [PinPolicy], within days: Int64 = 30
+  ) -> [String] {
+    EndpointCheck(at: now, within: days * day).findings(
+      endpoints,
+      under: lists.enumerated().map { CheckedPolicy(name: "list \($0.offset)", policy: $0.element) }
+    ).map { "\($0.rule.rawValue) \($0.severity.rawValue)" }
+  }
+
+  struct Row: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    let list: String
+    let server: @Sendable () throws -> SeenEndpoint
+    let told: [String]
+
+    init(
+      _ name: String, _ list: String, _ server: @escaping @Sendable () throws -> SeenEndpoint,
+      _ told: String...
+    ) {
+      (testDescription, self.list, self.server, self.told) = (name, list, server, told)
+    }
+  }
+
+  static let rows: [Row] = [
+    Row("its key is listed", "e.example LB", { try endpoint("LMN") }),
+    Row("another is", "e.example AB", { try endpoint("LMN") }, "refused error"),
+    Row("its CA is listed as a leaf", "e.example MB", { try endpoint("LMN") }, "refused error"),
+    Row("its CA is listed", "e.example - M", { try endpoint("LMN") }),
+    Row("its leaf is listed as a CA", "e.example - L", { try endpoint("LMN") }, "refused error"),
+    Row("both are demanded and there", "e.example LB N", { try endpoint("LMN") }),
+    Row("both, and the CA is another", "e.example LB C", { try endpoint("LMN") }, "refused error"),
+    Row("one is enough", "e.example LB C any", { try endpoint("LMN") }),
+    Row("the list is for others", "x.example LB", { try endpoint("LMN") }, "not-pinned warning"),
+    Row("both kinds of key are listed", "e.example LR", { try endpoint("LMN", "RMN") }),
+    Row(
+      "one of two kinds is", "e.example LB", { try endpoint("LMN", "RMN") }, "one-key-of-two error"),
+    Row("none of two kinds is", "e.example AB", { try endpoint("LMN", "RMN") }, "refused error"),
+    Row(
+      "its certificate ends soon, and no other key is let in", "e.example L",
+      { try endpoint("LMN", days: 29) }, "leaf-expires warning"),
+    Row("it ends later", "e.example L", { try endpoint("LMN", days: 31) }),
+    Row("it ends soon, and a backup is listed", "e.example LB", { try endpoint("LMN", days: 29) }),
+    Row(
+      "it ends soon, and its CA is enough", "e.example - M", { try endpoint("LMN", days: 29) }),
+    Row(
+      "it ends soon, and its CA is demanded beside the one leaf", "e.example L M",
+      { try endpoint("LMN", days: 29) }, "leaf-expires warning"),
+    Row("its next key is listed", "e.example LB", { try endpoint("LMN", backup: "B") }),
+    Row(
+      "its next key is not", "e.example LB", { try endpoint("LMN", backup: "C") },
+      "backup-refused error"),
+    Row(
+      "its next key is under the same CA", "e.example - M", { try endpoint("LMN", backup: "C") }),
+    Row(
+      "nobody accepts its chain", "e.example LB", { try endpoint("L", complaint: "expired") },
+      "untrusted-chain error"),
+    Row(
+      "it is away", "e.example LB",
+      {
+        SeenEndpoint(
+          host: try HostName("e.example"), name: "e.example:443", keys: .failure(.init("refused")))
+      }, "unreachable error"),
+  ]
+
+  @Test("say what clients would do with a server", arguments: rows)
+  func server(row: Row) throws {
+    #expect(Self.told([try row.server()], under: [try Sample.policy(row.list)]) == row.told)
+  }
+
+  @Test("tell of report-only lists, denied keys, and each list by itself")
+  func severities() throws {
+    var entry = PolicyEntry(try Sample.pattern("e.example"), leaf: Sample.pins("AB"))
+    entry.enforcement = .reportOnly
+    let reporting = PinPolicy(format: .trustKit, rules: [HostRule(entry)], overlap: .mostSpecific)
+    let server = try Self.endpoint("LMN")
+    #expect(Self.told([server], under: [reporting]) == ["refused warning"])
+    let denied = PinPolicy(
+      format: .registry, rules: try Sample.policy("e.example LB").rules, overlap: .united,
+      denied: [Sample.pin("M")])
+    #expect(Self.told([server], under: [denied]) == ["refused error"])
+    #expect(
+      Self.told([server], under: [try Sample.policy("e.example LB"), denied]) == ["refused error"])
+    let one = try Sample.policy("e.example L")
+    #expect(Self.told([try Self.endpoint("LMN", days: 60)], under: [one], within: 90).count == 1)
+  }
+
+  @Test("tell once of a key that endpoints share, and not of one endpoint with two names of keys")
+  func shared() throws {
+    let list = try Sample.policy("e.example LRB")
+    let servers = [
+      try Self.endpoint("LMN"), try Self.endpoint("LMN", "RMN", named: "e.example:8443"),
+      try Self.endpoint("RMN", named: "e.example:9443"),
+    ]
+    let found = EndpointCheck(at: Self.now, within: 0).findings(
+      servers, under: [CheckedPolicy(name: "list", policy: list)])
+    #expect(
+      found.map { "\($0.rule.rawValue) \($0.host)" } == [
+        "shared-key e.example:443, e.example:8443", "shared-key e.example:8443, e.example:9443",
+      ])
+    #expect(Self.told([servers[0]], under: [list]).isEmpty)
+  }
+
+  static let ends: [(days: Int64, within: Int64, told: [String])] = [
+    (31, 30, []), (29, 30, ["pin-expires warning in 29 days"]), (29, 7, []),
+    (1, 30, ["pin-expires warning in 1 day"]), (0, 30, ["pin-expires warning since 0 days"]),
+    (-1, 30, ["pin-expires warning since 1 days"]), (-2, 30, ["pin-expires info since 2 days"]),
+  ]
+
+  @Test(
+    "tell of a pin that ends within the days, as of one that counts while it does", arguments: ends)
+  func pinEnds(row: (days: Int64, within: Int64, told: [String])) throws {
+    let entry = PolicyEntry(
+      try Sample.pattern("e.example"),
+      leaf: PinSet([
+        Pin(Sample.pin("A"), expires: Self.now + row.days * Self.day), Pin(Sample.pin("B")),
+        Pin(Sample.pin("C")),
+      ]))
+    let policy = PinPolicy(format: .registry, rules: [HostRule(entry)], overlap: .united)
+    let found = PolicyCheck(at: Self.now, within: row.within * Self.day) { _ in false }
+      .findings([CheckedPolicy(name: "list", policy: policy)])
+    #expect(
+      found.map {
+        "\($0.rule.rawValue) \($0.severity.rawValue) \($0.message.split(separator: " ends ").last ?? "")"
+      } == row.told)
+  }
+
+  static let listRows: [(list: [String], told: [String])] = [
+    (["e.example AB"], []),
+    (["e.example A"], ["no-backup-pin"]),
+    (["e.example AB C"], ["no-backup-pin"]),
+    (["e.example A C any"], []),
+    (["e.example AB AC"], ["same-pin-leaf-and-ca"]),
+    (["e.example AB AB any"], []),
+    (["*.co.uk AB"], ["public-suffix"]),
+    (["**.co.uk AB"], ["public-suffix"]),
+    (["co.uk AB"], []),
+    (["*.e.co.uk AB"], []),
+    (["api.e.example AB", "*.e.example ABC"], ["widened-host"]),
+    (["api.e.example AB", "*.e.example AB"], []),
+    (["api.e.example AB", "*.x.example CD"], []),
+    (["api.e.example AB", "**.e.example AC"], ["widened-host"]),
+  ]
+
+  @Test("tell of lists what is wrong by itself", arguments: listRows)
+  func list(row: (list: [String], told: [String])) throws {
+    let policies = try row.list.map { try Sample.policy($0) }
+    let policy = PinPolicy(
+      format: .registry, rules: policies.flatMap(\.rules), overlap: .united)
+    let found = PolicyCheck(at: Self.now, within: 0) { $0 == "co.uk" }
+      .findings([CheckedPolicy(name: "list", policy: policy)])
+    #expect(found.map(\.rule.rawValue) == row.told)
+  }
+
+  @Test("tell what lists differ in, and nothing of one list or of order")
+  func drift() throws {
+    func told(_ lists: String...) throws -> [String] {
+      let checked = try lists.enumerated().map {
+        CheckedPolicy(name: "\($0.offset)", policy: try Sample.policy($0.element))
+      }
+      return PolicyCheck(at: Self.now, within: 0) { _ in false }.findings(checked)
+        .filter { [.drift, .missingHost].contains($0.rule) }
+        .map { "\($0.rule.rawValue) \($0.policy)" }
+    }
+    #expect(try told("e.example AB").isEmpty)
+    #expect(try told("e.example AB", "e.example BA").isEmpty)
+    #expect(try told("e.example AB", "e.example AC") == ["drift 1"])
+    #expect(try told("e.example AB", "e.example AB C") == ["drift 1"])
+    #expect(try told("e.example AB", "e.example AB", "x.example AB").count == 3)
+    // A format that does not tell leaf from CA says less, and no other thing.
+    #expect(try told("e.example AB", "e.example AB AB any").isEmpty)
+  }
+
+  @Test("tell of a list, and of pinning, that ends")
+  func listEnds() throws {
+    let rule = try Sample.policy("e.example AB").rules[0]
+    func told(list: Int64?, pinning: Int64?) -> [String] {
+      let policy = PinPolicy(
+        format: .android,
+        rules: [HostRule(rule.entry, unpinnedFrom: pinning.map { Self.now + $0 * Self.day })],
+        overlap: .mostSpecific)
+      return PolicyCheck(at: Self.now, within: 30 * Self.day) { _ in false }.findings([
+        CheckedPolicy(name: "", policy: policy, ends: list.map { Self.now + $0 * Self.day })
+      ]).map { "\($0.rule.rawValue) \($0.severity.rawValue)" }
+    }
+    #expect(told(list: nil, pinning: nil).isEmpty)
+    #expect(told(list: 31, pinning: 31).isEmpty)
+    #expect(told(list: 29, pinning: 29) == ["list-expires warning", "pinning-ends warning"])
+    #expect(told(list: 0, pinning: 0) == ["list-expires error", "pinning-ends error"])
+  }
+
+  @Test("tell which roots a trust store lacks, by key")
+  func roots() {
+    let wanted = ["A", "B"].map { TrustStoreCheck.Root(pin: Sample.pin($0), name: "CN=\($0)") }
+    let found = TrustStoreCheck.findings(
+      store: "store", holds: [Sample.pin("B"), Sample.pin("C")], wanted: wanted)
+    #expect(found.map(\.host) == ["CN=A"])
+    #expect(found.map(\.rule) == [.missingRoot])
+    #expect(found.map(\.severity) == [.error])
+  }
+}
