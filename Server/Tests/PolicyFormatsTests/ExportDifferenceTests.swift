@@ -88,7 +88,7 @@ struct ExportDifferenceTests {
   func told(format: PolicyFormat) throws {
     var numbers = Numbers(state: 20)
     var seen: [String: Int] = [:]
-    for round in 0..<600 {
+    for round in 0..<200 {
       let policy = try Self.policy(&numbers)
       let written = try #require(policy.written(as: format, at: Sample.now))
       let read =
@@ -100,9 +100,9 @@ struct ExportDifferenceTests {
       for name in Self.hosts {
         let host = try HostName(name)
         guard let here = policy.entry(for: host) else { continue }
-        func isTold(_ text: String) -> Bool {
+        func isTold(_ text: String? = nil) -> Bool {
           written.losses.contains { loss in
-            loss.text.contains(text)
+            (text.map(loss.text.contains) ?? true)
               && ((try? HostPattern(loss.host))?.base).map {
                 $0 == host || name.hasSuffix(".\($0)")
               } == true
@@ -110,7 +110,7 @@ struct ExportDifferenceTests {
         }
         guard let there = read?.entry(for: host) else {
           seen["unpinned", default: 0] += 1
-          #expect(isTold(""), "\(round) \(name): not pinned, \(policy.rules) \(written.losses)")
+          #expect(isTold(), "\(round) \(name): not pinned, \(policy.rules) \(written.losses)")
           continue
         }
         let client = try PinningPolicy(
