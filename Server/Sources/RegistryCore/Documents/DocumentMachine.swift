@@ -261,7 +261,7 @@ extension DocumentMachine {
     history.reconcile(with: told, theirs: theirs, base: record.state)
     let united = state.merging(theirs, base: record.state)
     record.advance(to: read)
-    let isLacking = (united.denied, united.allowed) != (theirs.denied, theirs.allowed)
+    let isLacking = !united.hasDecisions(of: theirs)
     goOn(as: united, owing: isLacking ? .restoring : .nothing)
     mustSign = true
     let hasDenials = state.deniedPins.isSubset(of: theirs.deniedPins)
@@ -380,9 +380,7 @@ extension DocumentMachine {
           self.attempt = attempt
           return readAgain()
         }
-        if (state.denied, state.allowed) == (record.state.denied, record.state.allowed) {
-          return end(.success([]))
-        }
+        if attempt.state.hasDecisions(of: record.state) { return end(.success([])) }
       }
       attempt.base = state
     } else if !isDue(at: new.at) {

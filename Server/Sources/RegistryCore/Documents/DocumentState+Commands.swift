@@ -122,12 +122,17 @@ extension DocumentState {
 
   /// Denies a key wherever it stands.
   ///
+  /// - Returns: nothing if it is denied already. The decision is newer then all the same.
   /// - Throws: ``AdministrationError/leavesWithoutPin(_:areStaged:)`` and ``AdministrationError/locksOut(_:)``
   ///   unless forced.
   package mutating func deny(
     _ pin: SPKIPin, configured: [WatchedEndpoint], force: Bool, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
-    guard !deniedPins.contains(pin) else { return [] }
+    if let index = denied.lastIndex(where: { $0.pin == pin }) {
+      // Decided again: it outlasts an allowance of before, which another server may remember though the store lost it.
+      denied[index].at = max(denied[index].at, request.at)
+      return []
+    }
     let bare = endpoints(configured: configured).filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     let (now, denied) = (request.at, deniedPins)

@@ -47,6 +47,11 @@ extension DocumentState {
     return merged
   }
 
+  /// Whether both deny and allow the same, by decisions of the same time.
+  func hasDecisions(of other: DocumentState) -> Bool {
+    (denied, allowed) == (other.denied, other.allowed)
+  }
+
   /// Denies what other documents deny, unless it was allowed again here: a document that was not kept, or whose
   /// record was not believed, while somebody denied a key.
   ///

@@ -47,9 +47,11 @@ package struct SignedCopy: Sendable {
 }
 
 extension DocumentState {
-  /// Has this document from now on.
+  /// Has this document from now on. A number that is known already is not given a second time, whatever document
+  /// arrives late.
   mutating func follow(_ document: SignedCopy) {
-    (self.document, signed, number) = (document.bytes, document.signed, document.number)
+    (self.document, signed) = (document.bytes, document.signed)
+    number = document.number.map { max($0, number ?? $0) }
   }
 }
 
