@@ -295,7 +295,7 @@ private enum AppLines {
       return HostRule(PolicyEntry(pattern, ca: PinSet([Pin(ca)])))
     }
     let apple = PinPolicy(format: .registry, rules: rules, overlap: .united)
-      .written(as: .nsPinnedDomains)
+      .written(as: .nsPinnedDomains, at: OwnAuthority.now)
     Terminal.warn(rules.isEmpty ? [] : (apple?.losses ?? []).map(\.description))
     return """
       \(try summary(identity, own))
