@@ -27,6 +27,7 @@ extension PKCS12Error: ExplainedError {
 /// - The private key that it is made for is dropped.
 /// - Old files are under RC2 and 3DES. OpenSSL keeps those in a provider that the process does not load, so the file
 ///   is read in a library context of its own.
+/// - A file without a MAC is refused, as by OpenSSL 3.0: nothing would tell a wrong password from a broken file.
 /// - Hazard: the file says how often its password is hashed, and may say two thousand million times.
 public enum PKCS12 {
   /// Whether bytes begin as such a file does: a sequence whose first member is the number 3. Keychain writes
@@ -66,10 +67,8 @@ public enum PKCS12 {
       OPENSSL_sk_free(others)
     }
     guard isOpen else {
-      // Without a MAC a wrong password shows as bytes that make no sense.
       let isPassword =
         ERR_GET_REASON(ERR_peek_last_error()) == PKCS12_R_MAC_VERIFY_FAILURE
-        || PKCS12_mac_present(file) == 0
       throw isPassword ? .wrongPassword : .malformed(reason: OpenSSLErrors.drain())
     }
     var found: [Certificate] = []
