@@ -301,7 +301,7 @@ struct ExplainTests {
     let source = try String(
       contentsOf: root.appending(path: "Server/Sources/ssl-pinning/Commands/ExplainCommand.swift"),
       encoding: .utf8)
-    let names = Set(source.matches(of: /\((\w[\w-]+)\)"/).map { String($0.1) })
+    let names = Set(source.matches(of: /[ ]\((\w[\w-]+)\)"/).map { String($0.1) })
     #expect(names.count >= 5)
     for name in names {
       let places = ["docs/\(name).md", "Sources/SslPinning/SslPinning.docc/\(name).md"]

@@ -240,7 +240,7 @@ struct PinPKCS12Tests {
 
   @Test(
     "shows the server's own certificate first, then its CAs, old and new ciphers alike",
-    arguments: [[], ["-legacy"], ["-nomac"], ["-certpbe", "NONE", "-keypbe", "NONE"]])
+    arguments: [[], ["-legacy"], ["-certpbe", "NONE", "-keypbe", "NONE"]])
   func file(flags: [String]) async throws {
     let stage = try await Stage(password: "correct horse \u{fc}", flags)
     let secret = try stage.directory.write("correct horse \u{fc}\nsecond line\n", to: "password")

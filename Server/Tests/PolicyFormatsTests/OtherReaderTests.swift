@@ -15,7 +15,7 @@ struct OtherReaderTests {
   }
 
   static func text(_ format: PolicyFormat, _ policy: PinPolicy? = nil) throws -> String {
-    try #require(try (policy ?? Self.policy()).written(as: format)).text
+    try #require(try (policy ?? Self.policy()).written(as: format, at: Sample.now)).text
   }
 
   /// Standard output of a program that reads this on its standard input.
@@ -75,7 +75,7 @@ struct OtherReaderTests {
       <key>NSAppTransportSecurity</key><dict><key>NSAllowsLocalNetworking</key><true/></dict></dict></plist>
       """
     let merged = try #require(
-      try Self.policy().merged(into: Array(app.utf8), as: .nsPinnedDomains))
+      try Self.policy().merged(into: Array(app.utf8), as: .nsPinnedDomains, at: Sample.now))
     #expect(
       try await Self.plist(merged.text)
         == .object([
@@ -176,7 +176,7 @@ struct OtherReaderTests {
     #expect(built.exitCode == 0, "\(built.stderr)")
     let policy = try Sample.policy(
       "api.example.com AB", "*.example.com C", "example.net D", "**.example.net EF")
-    let written = try #require(policy.written(as: .okHttp))
+    let written = try #require(policy.written(as: .okHttp, at: Sample.now))
     let hosts = [
       "api.example.com", "www.example.com", "a.b.example.com", "example.com", "example.net",
       "a.example.net",

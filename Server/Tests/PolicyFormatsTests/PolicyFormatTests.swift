@@ -147,6 +147,10 @@ struct PolicyFormatTests {
     let kotlin = try #require(policy.written(as: .okHttp, at: Sample.now)).text
     #expect(kotlin.contains(".add(\"e.example\", \"sha256/\(Sample.pin("A").base64)\")"))
     #expect(kotlin.contains(".add(\"*.e.example\", \"sha256/\(Sample.pin("C").base64)\")"))
+    let narrow = try #require(
+      try Sample.policy("api.e.example A", "*.e.example C").written(as: .okHttp, at: Sample.now)
+    ).text
+    #expect(narrow.contains(".add(\"api.e.example\", \"sha256/\(Sample.pin("C").base64)\")"))
     let curl = try #require(policy.written(as: .curl, at: Sample.now)).text
     #expect(
       curl.contains(
@@ -171,6 +175,7 @@ struct PolicyReadingTests {
             <pin-set expiration="2030-01-31"><pin digest="SHA-256">\(a)</pin></pin-set>
             <domain-config><domain>open.example.com</domain>
               <pin-set><pin digest="SHA-256">\(b)</pin></pin-set></domain-config>
+            <domain-config><domain>inner.example.com</domain></domain-config>
           </domain-config>
           <domain-config cleartextTrafficPermitted="true"><domain>free.example.com</domain></domain-config>
         </network-security-config>
@@ -178,6 +183,7 @@ struct PolicyReadingTests {
     #expect(try PolicyFormatTests.demands(policy, "example.com") == "A/A any")
     #expect(try PolicyFormatTests.demands(policy, "x.y.example.com") == "A/A any")
     #expect(try PolicyFormatTests.demands(policy, "open.example.com") == "B/B any")
+    #expect(try PolicyFormatTests.demands(policy, "inner.example.com") == "A/A any")
     #expect(try PolicyFormatTests.demands(policy, "free.example.com") == "-")
     let host = try HostName("example.com")
     #expect(policy.entry(for: host, at: 1_896_000_000) != nil)

@@ -29,8 +29,9 @@ enum PasswordArgument {
       throw .couldNotFindOut("cannot ask for the password: \(Terminal.reason(errno))")
     }
     var silent = before
-    // Without signals: one would end the process and leave the terminal silent.
+    // Without signals: one would end the process and leave the terminal silent. Control-C ends the line instead.
     silent.c_lflag &= ~tcflag_t(ECHO | ISIG)
+    withUnsafeMutableBytes(of: &silent.c_cc) { $0[Int(VEOL)] = 0x03 }
     tcsetattr(terminal, TCSAFLUSH, &silent)
     defer { tcsetattr(terminal, TCSAFLUSH, &before) }
     let question = Array("password of \(path.printable): ".utf8)
