@@ -39,7 +39,8 @@ struct RemedyTests {
 
   @Test("is an update where the pins came with the app, and nothing where nothing was refused")
   func shipped() {
-    #expect(Self.verdict(.mismatch(.leaf), isShipped: true).remedies == [.appUpdate, .otherNetwork])
+    #expect(
+      Self.verdict(.mismatch(.leaf), isShipped: true).remedies == [.appUpdate, .otherNetwork])
     #expect(Self.verdict(.unlisted, isShipped: true).remedies == [.appUpdate])
     #expect(Self.verdict(.mismatch(.leaf), .accept).remedies.isEmpty)
   }

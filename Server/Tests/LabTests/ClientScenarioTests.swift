@@ -22,7 +22,9 @@ struct ClientScenarioTests {
       outcome.stdout.components(separatedBy: " | ok |").count - 1 == ClientScenario.all.count)
   }
 
-  @Test("tells what clients without a list do: one lets in who is trusted, one is locked out by rotations")
+  @Test(
+    "tells what clients without a list do: one lets in who is trusted, one is locked out by rotations"
+  )
   func others() async throws {
     let names = ["renewal", "unannounced-rotation", "trusted-ca", "self-signed", "stolen-backup"]
     let path = try BuiltProgram.path("ssl-pinning-lab")
@@ -59,7 +61,8 @@ struct ClientScenarioTests {
     }
   }
 
-  @Test("leaves the servers up, in the state that was asked for, for a client pointed there by hand")
+  @Test(
+    "leaves the servers up, in the state that was asked for, for a client pointed there by hand")
   func up() async throws {
     let lab = try ChildProcess(
       BuiltProgram.path("ssl-pinning-lab"), ["lab", "up", "announced-rotation", "trusted-ca"])

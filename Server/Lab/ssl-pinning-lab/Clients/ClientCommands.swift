@@ -25,7 +25,8 @@ enum ClientCommands {
       Main.complain("unknown scenario \(unknown[0])")
       return nil
     }
-    return names.isEmpty ? ClientScenario.all : ClientScenario.all.filter { names.contains($0.name) }
+    return names.isEmpty
+      ? ClientScenario.all : ClientScenario.all.filter { names.contains($0.name) }
   }
 
   /// Lets scenarios happen and leaves their servers up, for a client that is pointed at them by hand.

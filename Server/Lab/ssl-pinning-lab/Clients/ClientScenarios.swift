@@ -17,12 +17,14 @@ extension ClientScenario {
     .change("announced-rotation", "the backup key that every client has") { stage, _ in
       try stage.site.rotate(to: stage.backup)
     },
-    .change("unannounced-rotation", "a key that no client was shipped with; the registry has it") { stage, _ in
+    .change("unannounced-rotation", "a key that no client was shipped with; the registry has it") {
+      stage, _ in
       let new = try stage.environment.issue(host)
       try stage.publish { try $0.list(host, new, stage.backup) }
       try stage.site.rotate(to: new)
     },
-    .change("second-rotation", "another key long after the backup was used up; the registry has it") {
+    .change("second-rotation", "another key long after the backup was used up; the registry has it")
+    {
       stage, dial in
       let new = try stage.environment.issue(host)
       try stage.publish { try $0.list(host, stage.backup, new) }
@@ -30,7 +32,8 @@ extension ClientScenario {
       try await dial()
       try stage.site.rotate(to: new)
     },
-    .change("new-intermediate", "the same key under another intermediate of the same root") { stage, _ in
+    .change("new-intermediate", "the same key under another intermediate of the same root") {
+      stage, _ in
       let environment = stage.environment
       let root = try CertificateAuthority(
         chain: [environment.authority.root], key: environment.rootKey)
@@ -48,12 +51,14 @@ extension ClientScenario {
       try stage.publish { try $0.list(host, new, stage.backup) }
       try stage.site.rotate(to: new)
     },
-    .change("registry-away", "the registry is silent while the certificate is renewed") { stage, _ in
+    .change("registry-away", "the registry is silent while the certificate is renewed") {
+      stage, _ in
       stage.environment.registry.respond(HTTPResponse(status: 503))
       try stage.site.rotate(
         to: stage.environment.issue(host, key: stage.site.server.identity.key))
     },
-    .change("backup-denied", "the backup key was stolen and is denied; the site goes on") { stage, _ in
+    .change("backup-denied", "the backup key was stolen and is denied; the site goes on") {
+      stage, _ in
       let stolen = try stage.backup.pin
       try stage.publish { $0.denied = [stolen] }
     },
@@ -85,7 +90,8 @@ extension ClientScenario {
       try CertificateAuthority.makeRoot(name: "Nobody's root")
         .issue(names: [host], key: stage.site.server.identity.key)
     },
-    .attack("pin-sent-along", "another key, and the pinned certificate sent behind it") { stage, _ in
+    .attack("pin-sent-along", "another key, and the pinned certificate sent behind it") {
+      stage, _ in
       let own = try stage.environment.issue(host)
       return try ServerIdentity(
         certificates: [own.leaf] + own.intermediates + [stage.site.server.identity.leaf],
@@ -104,7 +110,9 @@ extension ClientScenario {
       try await dial()
       return stage.backup
     },
-    .attack("registry-rolled-back", "the same, and the registry of before the denial is played back") {
+    .attack(
+      "registry-rolled-back", "the same, and the registry of before the denial is played back"
+    ) {
       stage, dial in
       let (stolen, registry) = (try stage.backup.pin, stage.environment.registry)
       let old = try registry.publish()
@@ -113,7 +121,8 @@ extension ClientScenario {
       registry.serve(old)
       return stage.backup
     },
-    .attack("registry-forged", "another key, listed by a registry of another signing key") { stage, _ in
+    .attack("registry-forged", "another key, listed by a registry of another signing key") {
+      stage, _ in
       let (thief, registry) = (try stage.environment.issue(host), stage.environment.registry)
       let key = try TrustSigningKey.generate(.ed25519)
       registry.serve(
@@ -123,7 +132,8 @@ extension ClientScenario {
         }.bytes())
       return thief
     },
-    .attack("registry-edited", "another key, written into the registry without signing it") { stage, _ in
+    .attack("registry-edited", "another key, written into the registry without signing it") {
+      stage, _ in
       let (thief, registry) = (try stage.environment.issue(host), stage.environment.registry)
       let (pin, his) = (try stage.site.server.identity.pin.base64, try thief.pin.base64)
       let text = String(decoding: try registry.publish(), as: UTF8.self)

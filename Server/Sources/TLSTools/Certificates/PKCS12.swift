@@ -64,6 +64,7 @@ extension PKCS12 {
   ///
   /// - Old files are under RC2 and 3DES. OpenSSL keeps those in a provider that the process does not load, so the file
   ///   is read in a library context of its own.
+  /// - A file without a MAC is refused, as by OpenSSL 3.0: nothing would tell a wrong password from a broken file.
   /// - Hazard: the file says how often its password is hashed, and may say two thousand million times.
   public init(_ bytes: [UInt8], password: String) throws(PKCS12Error) {
     OpenSSLErrors.clear()
@@ -74,6 +75,14 @@ extension PKCS12 {
     defer { OSSL_LIB_CTX_free(library) }
     // Where it is not installed, files of today can be read all the same.
     _ = OSSL_PROVIDER_load(library, "legacy")
+    (certificates, key) = try Self.contents(of: bytes, password, in: library)
+    guard !certificates.isEmpty else { throw .noCertificate }
+  }
+
+  /// - Returns: nothing that lives in the context.
+  private static func contents(
+    of bytes: [UInt8], _ password: String, in library: OpaquePointer
+  ) throws(PKCS12Error) -> ([Certificate], PrivateKey?) {
     var file = PKCS12_init_ex(NID_pkcs7_data, library, nil)
     defer { PKCS12_free(file) }
     OpenSSLErrors.clear()
@@ -84,7 +93,6 @@ extension PKCS12 {
     guard isRead, let file else { throw .malformed(reason: OpenSSLErrors.drain()) }
     var (secret, own, others): (OpaquePointer?, OpaquePointer?, OpaquePointer?)
     let isOpen = PKCS12_parse(file, password, &secret, &own, &others) == 1
-    // Before the context is: the key lives in it.
     let borrowed = secret.map { PrivateKey(owning: $0) }
     defer {
       X509_free(own)
@@ -92,10 +100,7 @@ extension PKCS12 {
       OPENSSL_sk_free(others)
     }
     guard isOpen else {
-      // Without a MAC a wrong password shows as bytes that make no sense.
-      let isPassword =
-        ERR_GET_REASON(ERR_peek_last_error()) == PKCS12_R_MAC_VERIFY_FAILURE
-        || PKCS12_mac_present(file) == 0
+      let isPassword = ERR_GET_REASON(ERR_peek_last_error()) == PKCS12_R_MAC_VERIFY_FAILURE
       throw isPassword ? .wrongPassword : .malformed(reason: OpenSSLErrors.drain())
     }
     var found: [Certificate] = []
@@ -105,13 +110,9 @@ extension PKCS12 {
         guard let one = OPENSSL_sk_value(others, index) else { continue }
         found.append(try Certificate(copying: OpaquePointer(one)))
       }
-      key = own == nil ? nil : try borrowed.map { (key) throws(CertificateError) in
-        try PrivateKey(pem: key.pem)
-      }
+      guard own != nil, let borrowed else { return (found, nil) }
+      return (found, try PrivateKey(pem: borrowed.pem))
     } catch { throw .malformed(reason: "\(error)") }
-    guard !found.isEmpty else { throw .noCertificate }
-    certificates = found
-    withExtendedLifetime(borrowed) {}
   }
 }
 

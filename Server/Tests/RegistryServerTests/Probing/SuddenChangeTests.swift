@@ -49,6 +49,7 @@ struct SuddenChangeTests {
     _ massChange: MassChangeMode, changing: () -> Void, then: (() -> Void)? = nil
   ) async throws -> DocumentState {
     let plan = try plan(massChange)
+    for coordinator in plan.coordinators { try await coordinator.open() }
     let monitor = plan.monitor(clock: clock, health: health)
     monitor.update(endpoints: await plan.targets(of: monitor, clock: clock))
     let task = Task { await monitor.run() }

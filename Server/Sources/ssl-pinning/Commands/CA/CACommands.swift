@@ -6,7 +6,8 @@ import TLSTools
 
 /// `ca init`: a root of one's own.
 enum CAInit {
-  private static let name = Flag.text("--name", "TEXT", "the root's common name; \"Own CA\" by default")
+  private static let name = Flag.text(
+    "--name", "TEXT", "the root's common name; \"Own CA\" by default")
   private static let days = Flag.number(
     "--days", "DAYS", "how long it is valid; 3650 by default", in: 1...36500)
 
@@ -67,7 +68,8 @@ enum CAIssue {
       count: .some),
     flags: [
       OwnAuthority.flag.description, out.description, OwnAuthority.algorithm.description,
-      days.description, p12.description, PasswordArgument.flag.description, PKCS12Output.old.description,
+      days.description, p12.description, PasswordArgument.flag.description,
+      PKCS12Output.old.description,
     ],
     notes: [
       "Writes NAME.key (mode 0600), NAME.pem (leaf first) and NAME.cer, named by the first name. All names stand in\n"
@@ -108,18 +110,21 @@ enum CAIssue {
   /// A name that is no path, and needs no quotes in a shell.
   private static func fileName(_ name: String) -> String {
     String(
-      name.map { $0 == "*" ? "any" : [":", "[", "]"].contains($0) ? "" : String($0) }.joined())
-      .replacing("/", with: "-")
+      name.map { $0 == "*" ? "any" : [":", "[", "]"].contains($0) ? "" : String($0) }.joined()
+    )
+    .replacing("/", with: "-")
   }
 }
 
 /// `ca renew`: another certificate for the same key, so that no pin changes.
 enum CARenew {
-  private static let sameKey = Flag("--same-key", "keep the key, and with it the pin: the only way to renew")
+  private static let sameKey = Flag(
+    "--same-key", "keep the key, and with it the pin: the only way to renew")
 
   static let command = Command(
     "ca renew", "give a server's key a new certificate; its pin stays",
-    argument: Argument(placeholder: "FILE.pem", help: "what ca issue wrote; FILE.key is beside it", count: .one),
+    argument: Argument(
+      placeholder: "FILE.pem", help: "what ca issue wrote; FILE.key is beside it", count: .one),
     flags: [OwnAuthority.flag.description, sameKey.description, CAIssue.days.description],
     notes: [
       "The names stay. The old certificate is kept as FILE.old-1.pem. A new key is a rotation, which apps have to\n"
@@ -157,7 +162,8 @@ enum CARotate {
 
   static let command = Command(
     "ca rotate", "make a server's next key and announce it, then switch to it",
-    argument: Argument(placeholder: "FILE.pem", help: "what ca issue wrote; FILE.key is beside it", count: .one),
+    argument: Argument(
+      placeholder: "FILE.pem", help: "what ca issue wrote; FILE.key is beside it", count: .one),
     flags: [
       OwnAuthority.flag.description, switchOver.description, OwnAuthority.algorithm.description,
       CAIssue.days.description,
@@ -191,7 +197,8 @@ enum CARotate {
     try new.write(next.certificates, Array(made.certificateChainPEM.utf8))
     try Terminal.write(line: "next pin    \(try AppLines.pin(made.leaf))")
     Terminal.say(
-      "hint: list it for every app first (admin stage HOST:PORT \(next.certificates)); then ca rotate \(path) --switch")
+      "hint: list it for every app first (admin stage HOST:PORT \(next.certificates)); then ca rotate \(path) --switch"
+    )
     return .yes
   }
 }
@@ -291,7 +298,9 @@ private enum AppLines {
     let place = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
     let ca = try? PinnedKey(certificateDER: own.authority.root.der).pin
     let rules = identity.leaf.names.compactMap { name -> HostRule? in
-      guard case .dns(let text) = name, let pattern = try? HostPattern(text), let ca else { return nil }
+      guard case .dns(let text) = name, let pattern = try? HostPattern(text), let ca else {
+        return nil
+      }
       return HostRule(PolicyEntry(pattern, ca: PinSet([Pin(ca)])))
     }
     let apple = PinPolicy(format: .registry, rules: rules, overlap: .united)

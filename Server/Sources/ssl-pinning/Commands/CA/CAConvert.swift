@@ -6,13 +6,15 @@ import TLSTools
 enum CAConvert {
   private static let out = Flag.text(
     "--out", "FILE", "what to write: .pem, .cer (DER, one certificate), or .p12", isRequired: true)
-  private static let key = Flag.text("--key", "FILE", "the private key that goes into a .p12, in PEM")
+  private static let key = Flag.text(
+    "--key", "FILE", "the private key that goes into a .p12, in PEM")
 
   static let command = Command(
     "ca convert", "turn PEM into DER or .p12, and back",
     argument: Argument(placeholder: "FILE", help: "PEM, DER, or a .p12", count: .one),
     flags: [
-      out.description, key.description, PasswordArgument.flag.description, PKCS12Output.old.description,
+      out.description, key.description, PasswordArgument.flag.description,
+      PKCS12Output.old.description,
     ],
     notes: [
       "What is in the file is found out by its bytes; what is written goes by the ending of --out.\n"

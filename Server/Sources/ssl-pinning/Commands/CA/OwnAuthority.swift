@@ -29,7 +29,9 @@ struct OwnAuthority {
     directory = Self.directory(invocation)
     let key = try KeyFiles.key(in: directory + "/ca.key")
     let chain = try KeyFiles.certificates(in: directory + "/ca.pem")
-    do throws(CertificateError) { authority = try CertificateAuthority(chain: chain, key: key) } catch {
+    do throws(CertificateError) {
+      authority = try CertificateAuthority(chain: chain, key: key)
+    } catch {
       throw .no("\(directory): \(error)")
     }
   }
