@@ -4,7 +4,7 @@ import PackagePlugin
 /// `swift package refresh-registry URL FILE --key KEY`: fetches the registry document that an app ships.
 ///
 /// - An installed `ssl-pinning` does the work (`verify --save`): whatever apps would refuse takes no place, neither what
-///   is not signed nor what is older than the document that is there.
+///   is not signed nor, with statements (format 2), what is older than the document that is there.
 /// - Only a file of the package is written.
 @main
 struct RefreshRegistry: CommandPlugin {

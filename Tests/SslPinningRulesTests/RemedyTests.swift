@@ -19,7 +19,7 @@ struct RemedyTests {
     arguments: [
       (.mismatch(.leaf), [.refresh, .otherNetwork]), (.mismatch(.ca), [.refresh, .otherNetwork]),
       (.unlisted, [.refresh]), (.noLivePin, [.refresh]), (.denied(pin), [.otherNetwork]),
-      (.clientTooOld(["x"]), [.appUpdate]),
+      (.clientTooOld(["x"]), [.appUpdate, .refresh]),
       (.registryExpired(at: 1), [.refresh, .clock, .appUpdate]),
       (
         .chainRejected(.outOfDate(code: 9, reason: "", mayBeEarly: true)), [.clock, .otherNetwork]
@@ -30,8 +30,8 @@ struct RemedyTests {
       ),
       (.chainRejected(.wrongHost), [.otherNetwork]),
       (.chainRejected(.untrusted(code: 20, reason: "")), [.otherNetwork]),
-      (.unjudged("no handshake"), [.otherNetwork]), (.clearText(scheme: "http"), []),
-      (.uncheckable(.ca), []),
+      (.unjudged("no handshake"), []), (.clearText(scheme: "http"), []),
+      (.uncheckable(.ca), [.refresh]),
     ] as [(PinEvaluation.Outcome, [PinEvaluation.Remedy])])
   func table(outcome: PinEvaluation.Outcome, remedies: [PinEvaluation.Remedy]) {
     #expect(Self.verdict(outcome).remedies == remedies)

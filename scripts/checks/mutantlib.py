@@ -45,6 +45,8 @@ RULES = {
     "Server 5": "nobody stops the server who only reads",
     "Tools 1": "formats: a list says the same in each, and what one cannot say is told",
     "Tools 2": "checks: what clients will refuse is told before, and nothing else",
+    "Tools 3": "own CA: keys are private, nothing is overwritten, no pin changes unannounced",
+    "Tools 4": "lab: who is locked out and who lets an attacker in is said as it was",
 }
 
 HEADERS = ("Rule", "Disables", "Tests")

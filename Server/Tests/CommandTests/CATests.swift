@@ -86,6 +86,14 @@ struct CATests {
       let blocked = try await Self.run(directory, ["ca", "issue", "a.example"])
       #expect(blocked.exitCode == 3)
       #expect(!FileManager.default.fileExists(atPath: directory.path("a.example.key")))
+      // A link that leads nowhere is free to look at, and taken.
+      try FileManager.default.removeItem(at: directory.file("a.example.cer"))
+      try FileManager.default.createSymbolicLink(
+        at: directory.file("a.example.cer"), withDestinationURL: directory.file("nowhere"))
+      let late = try await Self.run(directory, ["ca", "issue", "a.example"])
+      #expect(late.exitCode == 3)
+      #expect(!FileManager.default.fileExists(atPath: directory.path("a.example.key")))
+      #expect(!FileManager.default.fileExists(atPath: directory.path("nowhere")))
       let wrong = try await Self.run(directory, ["ca", "issue", "a example"])
       #expect(wrong.exitCode == 2)
       #expect(!FileManager.default.fileExists(atPath: directory.path("a example.key")))
@@ -120,6 +128,24 @@ struct CATests {
         directory, ["ca", "renew", "--same-key", "a.example.pem", "--dir", "other"])
       #expect(other.exitCode == 1)
       #expect(other.stderr.contains("of another authority"))
+      // DER at the place of the PEM would be what a server reads next.
+      let place = try await Self.run(directory, ["ca", "renew", "--same-key", "a.example.cer"])
+      #expect(place.exitCode == 2)
+      // A name of another kind would be lost.
+      try directory.write(
+        "subjectAltName=DNS:a.example,otherName:1.3.6.1.4.1.311.20.2.3;UTF8:me@x", to: "ext")
+      _ = try await Self.openssl(
+        directory, "req -new -key a.example.key -subj /CN=a.example -out a.csr")
+      let odd = try await Self.openssl(
+        directory,
+        "x509 -req -in a.csr -CA own-ca/ca.pem -CAkey own-ca/ca.key -days 9 -extfile ext -out odd.pem"
+      )
+      #expect(odd.exitCode == 0, "\(odd.stderr)")
+      try FileManager.default.copyItem(
+        at: directory.file("a.example.key"), to: directory.file("odd.key"))
+      let lost = try await Self.run(directory, ["ca", "renew", "--same-key", "odd.pem"])
+      #expect(lost.exitCode == 1, "\(lost.stderr)")
+      #expect(lost.stderr.contains("names of other kinds"))
     }
   }
 
@@ -149,12 +175,38 @@ struct CATests {
       _ = try await Self.must(directory, "ca", "rotate", "--switch", "a.example.pem")
       #expect(try await Self.pin(directory, "a.example.pem") == next)
       #expect(try await Self.pin(directory, "a.example.cer") == next)
+      // One more cut-off: all is in place but the DER.
+      try Data([1]).write(to: directory.file("a.example.cer"))
+      _ = try await Self.must(directory, "ca", "rotate", "--switch", "a.example.pem")
+      #expect(try await Self.pin(directory, "a.example.cer") == next)
+      let done = try await Self.run(directory, ["ca", "rotate", "--switch", "a.example.pem"])
+      #expect(done.exitCode == 3)
+      // What apps would refuse takes no place.
+      _ = try await Self.must(directory, "ca", "rotate", "a.example.pem")
+      let good = try Self.text(directory, "a.example.next.pem")
+      for (validity, by) in [("-days -1", "own-ca/ca"), ("-days 9", "other/ca")] {
+        if by == "other/ca" { _ = try await Self.must(directory, "ca", "init", "--dir", "other") }
+        try directory.write("subjectAltName=DNS:a.example", to: "ext")
+        _ = try await Self.openssl(
+          directory, "req -new -key a.example.next.key -subj /CN=a.example -out a.csr")
+        _ = try await Self.openssl(
+          directory,
+          "x509 -req -in a.csr -CA \(by).pem -CAkey \(by).key \(validity) -extfile ext -out a.example.next.pem"
+        )
+        let bad = try await Self.run(directory, ["ca", "rotate", "--switch", "a.example.pem"])
+        #expect(bad.exitCode == 1, "\(by): \(bad.stderr)")
+        #expect(try await Self.pin(directory, "a.example.pem") == next)
+      }
+      try directory.write(good, to: "a.example.next.pem")
+      _ = try await Self.must(directory, "ca", "rotate", "--switch", "a.example.pem")
       // And once more without trouble.
+      let second = try Self.text(directory, "a.example.key")
       _ = try await Self.must(directory, "ca", "rotate", "a.example.pem")
       let third = try await Self.pin(directory, "a.example.next.pem")
       _ = try await Self.must(directory, "ca", "rotate", "--switch", "a.example.pem")
       #expect(try await Self.pin(directory, "a.example.pem") == third)
       #expect(try Self.text(directory, "a.example.old-1.key") == key)
+      #expect(try Self.text(directory, "a.example.old-3.key") == second)
       #expect(try Self.mode(directory, "a.example.key") == 0o600)
       _ = try ServerIdentity(
         certificates: Certificate.certificates(inPEM: Self.text(directory, "a.example.pem")),
@@ -195,6 +247,11 @@ struct CATests {
           try Self.text(directory, source + ".key") == Self.text(directory, "a.example.key"))
         #expect(try Self.mode(directory, source + ".key") == 0o600)
       }
+      try directory.write([0x61, 0, 0x62], to: "password")
+      let zero = try await Self.run(
+        directory,
+        ["ca", "convert", "a.example.p12", "--out", "w.pem", "--password-file", "password"])
+      #expect(zero.exitCode == 2)
       try directory.write("wrong horse\n", to: "password")
       let wrong = try await Self.run(
         directory,

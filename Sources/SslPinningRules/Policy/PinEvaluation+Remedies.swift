@@ -22,11 +22,11 @@ extension PinEvaluation {
     // Pins that an app ships change with the app alone.
     let newerList = registry == nil ? Remedy.appUpdate : .refresh
     return switch outcome {
-    case .matched, .clearText, .unreadableHost, .uncheckable: []
-    case .unlisted, .noLivePin: [newerList]
+    case .matched, .clearText, .unreadableHost, .unjudged: []
+    case .unlisted, .noLivePin, .uncheckable: [newerList]
     case .mismatch: [newerList, .otherNetwork]
-    case .denied, .unjudged: [.otherNetwork]
-    case .clientTooOld: [.appUpdate]
+    case .denied: [.otherNetwork]
+    case .clientTooOld: [.appUpdate, newerList]
     case .registryExpired: [.refresh, .clock, .appUpdate]
     case .chainRejected(.outOfDate): [.clock, .otherNetwork]
     case .chainRejected: [.otherNetwork]

@@ -30,12 +30,15 @@ struct ClientUnderTest: Sendable {
     return ClientUnderTest(
       name: "SslPinning",
       dial: { stage in
-        var body: String?
-        for dialer in try await app(on: stage).dialers {
-          guard case .served(let text) = await dialer.dial(try stage.site.url()) else { return nil }
-          body = text
+        // With each, also after one was refused: an attacker has to fail with all of them.
+        var bodies: [String] = []
+        let dialers = try await app(on: stage).dialers
+        for dialer in dialers {
+          if case .served(let text) = await dialer.dial(try stage.site.url()) {
+            bodies.append(text)
+          }
         }
-        return body
+        return bodies.count == dialers.count ? bodies.first : nil
       },
       // A registry that cannot be reached or believed leaves it with the list that it has.
       learn: { stage in _ = try? await app(on: stage).client.refresh() })
@@ -49,7 +52,7 @@ struct ClientUnderTest: Sendable {
     ClientUnderTest(name: name) { stage in
       var (line, environment) = (text, ProcessInfo.processInfo.environment)
       for (name, value) in stage.values {
-        line = line.replacing("{\(name)}", with: "$LAB_\(name)")
+        line = line.replacing("{\(name)}", with: "${LAB_\(name)}")
         environment["LAB_\(name)"] = value
       }
       return try await ShellCommand(line, environment: environment).output()
@@ -57,15 +60,15 @@ struct ClientUnderTest: Sendable {
   }
 }
 
-/// A command that has to end within a time.
+/// A command that has to end within a time, with all that it started.
 private struct ShellCommand {
-  private static let seconds = 30.0
   private let process = Process()
   private let pipe = Pipe()
 
   init(_ line: String, environment: [String: String]) {
-    process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", line]
+    // It ends the whole process group: a child of the shell would keep the pipe open.
+    process.executableURL = URL(filePath: "/usr/bin/timeout")
+    process.arguments = ["--kill-after=1", "30", "/bin/sh", "-c", line]
     process.environment = environment
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = pipe
@@ -76,11 +79,6 @@ private struct ShellCommand {
   func output() async throws -> String? {
     let (process, pipe) = (process, pipe)
     try process.run()
-    let watchdog = Task {
-      try await Task.sleep(nanoseconds: UInt64(Self.seconds * 1_000_000_000))
-      process.terminate()
-    }
-    defer { watchdog.cancel() }
     return await withCheckedContinuation { continuation in
       DispatchQueue.global().async {
         let data = (try? pipe.fileHandleForReading.readToEnd()) ?? Data()
@@ -120,12 +118,16 @@ enum ClientVerdict: Equatable, Sendable {
       guard try await client.dial(stage)?.contains(stage.site.body) == true else {
         return .inconclusive("not served by the real server")
       }
+      // Nothing has happened to the site where a scenario lets time pass, or something that is no attack.
+      let isLockedOut = Locked(false)
       let attacker = try await scenario.happen(stage) {
         try await client.learn(stage)
-        _ = try await client.dial(stage)
+        let answer = try await client.dial(stage)
+        if answer?.contains(stage.site.body) != true { isLockedOut.withLock { $0 = true } }
       }
       guard let attacker else {
         let answer = try await client.dial(stage)
+        if isLockedOut.withLock({ $0 }) { return .lockedOut }
         return answer?.contains(stage.site.body) == true ? .held : .lockedOut
       }
       _ = try await client.dial(stage)

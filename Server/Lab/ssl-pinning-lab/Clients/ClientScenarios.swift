@@ -52,15 +52,17 @@ extension ClientScenario {
       try stage.site.rotate(to: new)
     },
     .change("registry-away", "the registry is silent while the certificate is renewed") {
-      stage, _ in
+      stage, dial in
       stage.environment.registry.respond(HTTPResponse(status: 503))
+      try await dial()
       try stage.site.rotate(
         to: stage.environment.issue(host, key: stage.site.server.identity.key))
     },
     .change("backup-denied", "the backup key was stolen and is denied; the site goes on") {
-      stage, _ in
+      stage, dial in
       let stolen = try stage.backup.pin
       try stage.publish { $0.denied = [stolen] }
+      try await dial()
     },
   ]
 
@@ -119,6 +121,7 @@ extension ClientScenario {
       try stage.publish { $0.denied = [stolen] }
       try await dial()
       registry.serve(old)
+      try await dial()
       return stage.backup
     },
     .attack("registry-forged", "another key, listed by a registry of another signing key") {

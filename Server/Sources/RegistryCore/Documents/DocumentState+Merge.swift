@@ -93,8 +93,8 @@ extension DocumentState {
   /// listed for these: its port, its address or its name is another one, and the hosts are the same. Otherwise they
   /// would leave the list at once, and what the endpoint shows next would be a first sight.
   ///
-  /// - An endpoint inherits while it is new, and when it comes back: what left was seen no earlier than it. One that
-  ///   comes back has nothing of before that is not listed: a key may have been withdrawn or revoked meanwhile.
+  /// - An endpoint inherits while it is new, and when it comes back: what left was seen no earlier than it, with a key
+  ///   that it lacks. One that comes back has nothing of before that is not listed: a key may have been withdrawn or revoked meanwhile.
   /// - A new one waits for a person, too, if the other did.
   ///
   /// - Parameter listed: what was listed when this was last asked.
@@ -117,7 +117,9 @@ extension DocumentState {
       var heir = own
       for (id, former) in left where own.isUnseen || former.lastSeen >= own.lastSeen {
         let keys = former.keys.filter { pins.contains($0.pin) }
-        guard !keys.isEmpty else { continue }
+        // One that was seen and has them all already never left.
+        let isNews = keys.contains { key in !own.keys.contains { $0.pin == key.pin } }
+        guard !keys.isEmpty, own.isUnseen || isNews else { continue }
         if !own.isUnseen { heir.keys.removeAll { !pins.contains($0.pin) } }
         heir = heir.merging(
           EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())

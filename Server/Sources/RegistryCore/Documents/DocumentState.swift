@@ -38,7 +38,7 @@ package struct DocumentState: Sendable, Equatable {
   package var overrides: [String: Override] = [:]
   /// By the endpoints' ids.
   package var tombstones: [String: Tombstone] = [:]
-  /// Newest last.
+  /// In the order in which they were first made.
   package var denied: [Denial] = []
   /// Keys that people denied and then allowed again, and when they did, in Unix seconds: a denial of before that
   /// another document still has is over.

@@ -131,14 +131,21 @@ extension Certificate {
 
   /// The DNS names and addresses of its subjectAltName (RFC 5280 section 4.2.1.6), in their order; other kinds of
   /// names, and those that this library would not issue, are left out.
-  public var names: [SubjectName] {
+  public var names: [SubjectName] { alternativeNames.compactMap(\.self) }
+
+  /// Whether it has no other names than those.
+  public var hasOnlyNames: Bool { !alternativeNames.contains(nil) }
+
+  private var alternativeNames: [SubjectName?] {
     guard let x509 = try? parsed(),
       let list = X509_get_ext_d2i(x509.pointer, NID_subject_alt_name, nil, nil)
     else { return [] }
     let names = OpaquePointer(list)
     defer { GENERAL_NAMES_free(names) }
-    return (0..<OPENSSL_sk_num(names)).compactMap { index in
+    return (0..<OPENSSL_sk_num(names)).map { index in
+      // Only these two kinds are strings of bytes in the union.
       guard let name = OPENSSL_sk_value(names, index)?.assumingMemoryBound(to: GENERAL_NAME.self),
+        [GEN_DNS, GEN_IPADD].contains(name.pointee.type),
         let value = name.pointee.d.ia5, let start = ASN1_STRING_get0_data(value)
       else { return nil }
       let bytes = Array(

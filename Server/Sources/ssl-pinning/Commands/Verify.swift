@@ -52,6 +52,8 @@ enum Verify {
     let place = invocation.arguments.first ?? InputFile.standardInput
     let trust = try TrustArguments.read(invocation)
     let shipped = try RegistryTrustArguments(invocation, place: place)
+    // Before anything is read: what is compared is what is replaced.
+    if let path = invocation[save] { try OutputFile.lock(beside: path) }
     let (bytes, served) = try await read(place, trust, invocation)
     let now = invocation[at] ?? Int64(Date().timeIntervalSince1970)
     let registryTrust = try shipped.trust(for: bytes)
@@ -91,7 +93,7 @@ enum Verify {
       Terminal.warn(report.problems)
     }
     guard !invocation[strict] || report.problems.isEmpty else { return .no }
-    if let path = invocation[save] { try OutputFile.replace(path, with: bytes, called: path) }
+    if let path = invocation[save] { try OutputFile.write(bytes, to: path) }
     return .yes
   }
 

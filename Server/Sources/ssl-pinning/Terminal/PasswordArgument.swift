@@ -14,7 +14,12 @@ enum PasswordArgument {
     try InputFile.refuseSharedInput(file, invocation)
     let bytes = try InputFile.read(file, limit: 4096)
     let line = bytes.prefix { $0 != UInt8(ascii: "\n") }
-    return String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
+    let text = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+    // OpenSSL reads up to a zero, and other bytes would be replaced: both would make it another password.
+    guard !text.contains(0), let password = String(bytes: text, encoding: .utf8) else {
+      throw .usage("the password in \(InputFile.name(of: file)) is no text in UTF-8")
+    }
+    return password
   }
 
   /// At the terminal, whatever standard input is, and without an echo.

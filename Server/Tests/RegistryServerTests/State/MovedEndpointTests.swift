@@ -67,6 +67,23 @@ struct MovedEndpointTests {
     #expect(!isOld)
   }
 
+  @Test(
+    "takes over nothing of a neighbour that left, where both show one key: its CAs are not this one's"
+  )
+  func neighbour() {
+    let (a, b) = (DocumentStateTests.endpoints[0], DocumentStateTests.endpoints[1])
+    var state = DocumentStateTests.settled()
+    let shared = KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 9)
+    state.keysByEndpoint[a.id] = EndpointKeys(keys: [shared], authorities: [pin(101): 9])
+    state.keysByEndpoint[b.id] = EndpointKeys(keys: [shared], authorities: [pin(102): 9])
+    state.publish([a, b])
+    let before = state.keysByEndpoint[a.id]
+    var listed = ListedKeys()
+    let isTaken = state.inheritKeys([a], &listed)
+    #expect(!isTaken)
+    #expect(state.keysByEndpoint[a.id] == before)
+  }
+
   @Test("waits for a person at its new place, too, if somebody said so")
   func approval() {
     let (a, b) = (DocumentStateTests.endpoints[0], DocumentStateTests.endpoints[1])

@@ -140,7 +140,7 @@ enum CARenew {
     }
     let own = try OwnAuthority(invocation)
     let path = invocation.arguments.first ?? ""
-    let files = ServerFiles(path)
+    let files = try ServerFiles.named(path)
     let made = try files.issued(by: own, for: files.identity().key, invocation)
     try files.keep(files.certificates)
     try OutputFile.replace(
@@ -177,10 +177,11 @@ enum CARotate {
 
   private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
     let path = invocation.arguments.first ?? ""
-    let (files, next) = (ServerFiles(path), ServerFiles(KeyFiles.path(path, ending: ".next.pem")))
+    let files = try ServerFiles.named(path)
+    let next = ServerFiles(KeyFiles.path(path, ending: ".next.pem"))
     let own = try OwnAuthority(invocation)
     if invocation[switchOver] {
-      try files.switchOver(to: next)
+      try files.switchOver(to: next, by: own)
       try Terminal.write(line: try AppLines.summary(files.identity(), own))
       return .yes
     }
@@ -197,7 +198,7 @@ enum CARotate {
     try new.write(next.certificates, Array(made.certificateChainPEM.utf8))
     try Terminal.write(line: "next pin    \(try AppLines.pin(made.leaf))")
     Terminal.say(
-      "hint: list it for every app first (admin stage HOST:PORT \(next.certificates)); then ca rotate \(path) --switch"
+      "hint: list it for every app first (admin stage --file LIST --endpoint HOST:PORT \(next.certificates)); then ca rotate \(path) --switch"
     )
     return .yes
   }
@@ -211,6 +212,14 @@ private struct ServerFiles {
 
   init(_ path: String) { certificates = path }
 
+  /// Refuses a path of which the other files cannot be told.
+  static func named(_ path: String) throws(CommandFailure) -> ServerFiles {
+    guard path.hasSuffix(".pem"), !path.hasSuffix("/.pem") else {
+      throw .usage("\(path) is not what ca issue wrote; hint: FILE.pem")
+    }
+    return ServerFiles(path)
+  }
+
   func identity() throws(CommandFailure) -> ServerIdentity {
     try KeyFiles.identity(certificates: certificates, key: key)
   }
@@ -220,6 +229,10 @@ private struct ServerFiles {
     by own: OwnAuthority, for key: PrivateKey, _ invocation: Invocation
   ) throws(CommandFailure) -> ServerIdentity {
     let present = try identity().leaf
+    guard present.hasOnlyNames else {
+      throw .no(
+        "\(certificates) has names of other kinds than hosts, which this authority does not issue")
+    }
     guard present.isSigned(by: own.authority.certificate) else {
       throw .no(
         "\(certificates) is of another authority than \(own.directory), and apps that trust that one would refuse"
@@ -233,17 +246,52 @@ private struct ServerFiles {
   }
 
   /// Puts another pair in the place of this one.
-  func switchOver(to next: ServerFiles) throws(CommandFailure) {
-    // Only the certificate is left to do where an earlier try was cut off after the key.
-    if InputFile.exists(next.key) {
-      _ = try next.identity()
+  func switchOver(to next: ServerFiles, by own: OwnAuthority) throws(CommandFailure) {
+    // What an earlier try that was cut off has left to do: the certificate, or what is the same in DER.
+    let isKeyLeft = InputFile.exists(next.key)
+    let isCertificateLeft = isKeyLeft || InputFile.exists(next.certificates)
+    guard isCertificateLeft || isBehind() else {
+      throw .couldNotFindOut(
+        "there is no \(next.certificates) to switch to; hint: ca rotate \(certificates) makes it")
+    }
+    if isCertificateLeft {
+      let leaf = try KeyFiles.identity(
+        certificates: next.certificates, key: isKeyLeft ? next.key : key
+      ).leaf
+      try refuse(next, leaf, own)
+    }
+    if isKeyLeft {
       try keep(key)
       try keep(certificates)
       try move(next.key, to: key)
     }
-    let leaf = try KeyFiles.identity(certificates: next.certificates, key: key).leaf
-    try move(next.certificates, to: certificates)
-    try OutputFile.replace(der, with: leaf.der, called: der)
+    if isCertificateLeft { try move(next.certificates, to: certificates) }
+    try OutputFile.replace(der, with: identity().leaf.der, called: der)
+  }
+
+  /// Whether FILE.cer is not what FILE.pem begins with.
+  private func isBehind() -> Bool {
+    guard let leaf = try? identity().leaf, let old = try? InputFile.read(der, limit: 1 << 20) else {
+      return false
+    }
+    return old != leaf.der
+  }
+
+  /// Refuses what clients would refuse once it is in place.
+  private func refuse(
+    _ next: ServerFiles, _ leaf: Certificate, _ own: OwnAuthority
+  ) throws(CommandFailure) {
+    let present = try KeyFiles.certificates(in: certificates).first
+    guard leaf.isSigned(by: own.authority.certificate) else {
+      throw .no("\(next.certificates) is not of the authority in \(own.directory); hint: --dir DIR")
+    }
+    guard leaf.validity.map({ $0.notAfter > OwnAuthority.now }) ?? false else {
+      throw .no(
+        "\(next.certificates) has ended; hint: ca renew \(next.certificates) --same-key")
+    }
+    guard Set(leaf.names).isSuperset(of: present?.names ?? []) else {
+      throw .no("\(next.certificates) lacks names that \(certificates) has")
+    }
   }
 
   /// Gives a file a second name, `….old-1.pem`, under which it stays.

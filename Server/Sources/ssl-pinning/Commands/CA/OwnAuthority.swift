@@ -34,6 +34,16 @@ struct OwnAuthority {
     } catch {
       throw .no("\(directory): \(error)")
     }
+    guard authority.certificate.isAuthority else {
+      throw .no("\(directory)/ca.pem is no authority")
+    }
+    guard let validity = authority.root.validity, validity.notAfter > Self.now else {
+      throw .no("\(directory)/ca.pem has ended; hint: ca init --dir DIR makes another")
+    }
+    let days = invocation[CAIssue.days] ?? 90
+    if validity.notAfter < Self.now + days * 86_400 {
+      Terminal.warn(["the root ends before the certificate: \(RFC3339.text(validity.notAfter))"])
+    }
   }
 
   static func directory(_ invocation: Invocation) -> String { invocation[flag] ?? "own-ca" }
@@ -72,7 +82,10 @@ enum KeyFiles {
 
   /// `.pem`, `.key`, … in place of a path's own ending.
   static func path(_ path: String, ending: String) -> String {
-    URL(filePath: path).deletingPathExtension().relativePath + ending
+    // Cut as text: `URL` takes a tilde for somebody's home.
+    let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
+    guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return path + ending }
+    return path[..<dot] + ending
   }
 }
 
