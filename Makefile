@@ -5,6 +5,8 @@ SWIFT ?= swift
 ARGS ?=
 FILTER ?=
 export SWIFT
+# Warnings are errors here, and nobody's who depends on this package.
+export SSL_PINNING_STRICT := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
 # An import that Package.swift does not declare is an error. The flag is the same
