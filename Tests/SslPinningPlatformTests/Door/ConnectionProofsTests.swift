@@ -249,6 +249,7 @@ struct ConfigurationEscapesTests {
   private final class App: URLProtocol {}
   private final class Ours: URLProtocol {}
   private final class Loader: URLProtocol {}
+  private final class AppSSOProtocol: URLProtocol {}
 
   private func protocols(_ fresh: [(type: AnyClass, image: String?)]) throws -> [ObjectIdentifier] {
     let app = URLSessionConfiguration.default
@@ -298,5 +299,7 @@ struct ConfigurationEscapesTests {
     let expected: [AnyClass] = isSystem ? [Ours.self, Loader.self] : [Ours.self]
     #expect(try protocols([(Loader.self, image)]) == expected.map { ObjectIdentifier($0) })
     #expect(try protocols([(Loader.self, nil)]) == [ObjectIdentifier(Ours.self)])
+    // The system's own, too, if it hands requests to another app.
+    #expect(try protocols([(AppSSOProtocol.self, image)]) == [ObjectIdentifier(Ours.self)])
   }
 }
