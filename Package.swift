@@ -23,7 +23,7 @@ import PackageDescription
 
 // The Makefile asks for it. Whoever depends on this package does not: Xcode and SwiftPM's newer build system silence
 // all warnings of dependencies, wherever these lie, and the compiler refuses both at once.
-let isStrict = Context.environment["SSL_PINNING_STRICT"] != nil
+let isStrict = Context.environment["PINNING_BUILD_STRICT"] != nil
 
 let strict: [SwiftSetting] =
   [.swiftLanguageMode(.v6)] + (isStrict ? [.treatAllWarnings(as: .error)] : [])

@@ -194,4 +194,24 @@ struct JoinedFetchTests {
     #expect(try await second.value.get())
     #expect(count.withLock { $0 } == 2 && keeper.versionInForce == "1.3")
   }
+
+  @Test("a store that cannot be read at the start is asked again while nothing can be fetched")
+  func unreadAtStart() async throws {
+    let stage = try StoringStage()
+    _ = try stage.store.save(
+      stage.believed(stage.document(1, 5)), under: stage.trust, at: StoringStage.now)
+    // As on a device that is locked: the file is there, and opening it fails.
+    let unlock = try stage.makeUnreadable()
+    let keeper = try await stage.keeper(bundle: stage.document(1, 1))
+    #expect(keeper.versionInForce == "1.1")
+    _ = await keeper.refresh(bypassingCaches: false)
+    #expect(keeper.versionInForce == "1.1")
+    #expect(keeper.status.storage != .kept)
+    try unlock()
+    await #expect(throws: SslPinningError.self) {
+      try await keeper.refresh(bypassingCaches: false).get()
+    }
+    #expect(await keeper.reaches("1.5"))
+    #expect(keeper.status.storage == .kept)
+  }
 }

@@ -79,6 +79,17 @@ struct StoringStage {
     try Data(change(try String(contentsOf: url, encoding: .utf8)).utf8).write(to: url)
   }
 
+  /// Puts a directory in the place of the stored state, until what is returned is called.
+  func makeUnreadable() throws -> () throws -> Void {
+    let (place, aside) = (try file(".json"), directory.path("aside"))
+    try FileManager.default.moveItem(atPath: place, toPath: aside)
+    try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+    return {
+      try FileManager.default.removeItem(atPath: place)
+      try FileManager.default.moveItem(atPath: aside, toPath: place)
+    }
+  }
+
   /// Another process in the middle of a save: it holds the lock until ``release(_:)``.
   func lock() throws -> Int32 {
     let lock = open(try file(".lock"), O_RDWR)

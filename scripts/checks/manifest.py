@@ -71,9 +71,9 @@ def dependency_problems(manifest):
 
 def dump(is_strict):
     """The manifest, as the Makefile has it read, or as it is read for those who depend on it."""
-    environment = {name: value for name, value in os.environ.items() if name != "SSL_PINNING_STRICT"}
+    environment = {name: value for name, value in os.environ.items() if name != "PINNING_BUILD_STRICT"}
     if is_strict:
-        environment["SSL_PINNING_STRICT"] = "1"
+        environment["PINNING_BUILD_STRICT"] = "1"
     return json.loads(subprocess.run(
         [os.environ.get("SWIFT", "swift"), "package", "--package-path", checklib.ROOT, "dump-package"],
         check=True, capture_output=True, env=environment).stdout)

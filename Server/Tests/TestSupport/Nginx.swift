@@ -152,7 +152,10 @@ public final class Nginx: Sendable {
 
   private func hasStarted() async throws -> Bool {
     try? await poll { [self] in
-      !process.isRunning || FileManager.default.fileExists(atPath: directory.path("nginx.pid"))
+      // why: a signal that comes before the first worker is begun is lost, and nginx waits for it for ever
+      !process.isRunning
+        || FileManager.default.fileExists(atPath: directory.path("nginx.pid"))
+          && process.stderr.contains("start worker process")
     }
     // A child that ended leaves its reason in the pipe, which is read to its end first.
     if !process.isRunning { _ = try await process.wait() }

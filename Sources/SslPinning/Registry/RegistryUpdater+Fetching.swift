@@ -54,7 +54,7 @@ extension RegistryUpdater {
       }
       // Before it is stored: a disk that hangs must keep nobody from the next fetch.
       self.land(number)
-      if isNews { await self.persist() }
+      if isNews || self.state.withLock({ $0.isStoreUnread }) { await self.persist() }
       return result
     }
     let flight = Flight(
@@ -222,7 +222,7 @@ extension RegistryUpdater {
     let (ours, tag) = state.withLock { ($0.trusted, $0.tag) }
     do throws(StateStoreError) {
       let stored = try store.save(ours, tag: tag, under: trust, at: clocks.wall())
-      state.withLock { $0.storage = .kept }
+      state.withLock { ($0.storage, $0.isStoreUnread) = (.kept, false) }
       guard stored.knowsMore(than: ours) else { return }
       let clock = clocks.wall()
       _ = try? put { now in

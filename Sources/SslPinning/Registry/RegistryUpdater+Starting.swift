@@ -4,15 +4,21 @@ import SslPinningRules
 /// The first registry, and the refreshes that nobody asks for.
 extension RegistryUpdater {
   /// - Parameter handed: a document that came by another road; here only where there is nothing else.
+  /// - Returns: what to begin with, what is known of key sets, and whether the store holds a file that could not
+  ///   be read.
   static func startingPoint(
     _ config: SslPinningConfig, _ trust: RegistryTrust, _ store: StateStore?, handed: [UInt8]?,
     _ events: Broadcast<PinningEvent>, at clock: Int64
-  ) throws(SslPinningError) -> (InitialRegistry?, LearnedKeySets) {
+  ) throws(SslPinningError) -> (InitialRegistry?, LearnedKeySets, isStoreUnread: Bool) {
     var stored = StateStore.Stored()
+    var isStoreUnread = false
     do throws(StateStoreError) {
       if let store { stored = try store.load(under: trust, at: clock) }
     } catch {
-      if case .refused(_, let proved) = error { stored.learned = proved }
+      switch error {
+      case .file: isStoreUnread = true
+      case .refused(_, let proved): stored.learned = proved
+      }
       events.send(.storedRegistryRefused(reason: "\(error)"))
     }
     var bundled: TrustedRegistry?
@@ -22,19 +28,20 @@ extension RegistryUpdater {
       } catch { throw .badBundledRegistry(error) }
     }
     if let start = InitialRegistry(stored: stored, bundled: bundled, at: clock) {
-      return (start, stored.learned)
+      return (start, stored.learned, isStoreUnread)
     }
-    guard let handed else { return (nil, stored.learned) }
+    guard let handed else { return (nil, stored.learned, isStoreUnread) }
     switch TrustedRegistry.first(
       handed, under: trust, knowing: stored.learned, at: clock, by: .hand)
     {
-    case .believed(let registry): return (InitialRegistry(handed: registry), stored.learned)
+    case .believed(let registry):
+      return (InitialRegistry(handed: registry), stored.learned, isStoreUnread)
     case .refused(_, let learned):
       // Not told yet: it is tried again once the network brought a list.
       if learned.epoch > stored.learned.epoch {
         try? store?.save(learned, under: trust, at: clock)
       }
-      return (nil, learned)
+      return (nil, learned, isStoreUnread)
     }
   }
 

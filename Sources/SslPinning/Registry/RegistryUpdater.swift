@@ -17,6 +17,9 @@ final class RegistryUpdater: PinEvaluating {
     var origin: RegistryStatus.Origin
     var inForce: ActivePolicy
     var storage: RegistryStatus.Storage
+    /// Whether what an earlier run stored is still unknown, as after a start while the device was locked: with
+    /// every fetch, whatever that brings, the store is asked again.
+    var isStoreUnread: Bool
     /// The tag of the document in force.
     var tag: DocumentTag?
     /// Who was found to serve whole documents only.
@@ -64,7 +67,7 @@ final class RegistryUpdater: PinEvaluating {
   ) async throws(SslPinningError) {
     let clock = clocks.wall()
     var schedule = RefreshSchedule(interval: config.refreshInterval, at: clocks.steady())
-    let (atHand, learned) = try Self.startingPoint(
+    let (atHand, learned, isStoreUnread) = try Self.startingPoint(
       config, trust, store, handed: handed, events, at: clock)
     let (first, origin, tag) = try await Self.first(
       atHand, knowing: learned, from: source, under: trust, at: config.endpointUrl, clocks: clocks,
@@ -82,7 +85,7 @@ final class RegistryUpdater: PinEvaluating {
       State(
         trusted: first, origin: origin,
         inForce: ActivePolicy(policy, at: first.time(at: clock)),
-        storage: config.storage == .none ? .off : .kept, tag: tag,
+        storage: config.storage == .none ? .off : .kept, isStoreUnread: isStoreUnread, tag: tag,
         schedule: schedule))
     tellRegistry()
     tellFork()

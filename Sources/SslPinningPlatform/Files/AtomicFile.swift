@@ -16,7 +16,8 @@ import Foundation
 /// - For its owner only: files have mode 0600, directories that are made mode 0700. On Linux, what root writes over
 ///   stays its owner's. On Apple platforms the file is kept out of backups.
 /// - What a process that died half-way left beside is written over by the next.
-///
+/// - On iOS it can be read from the first unlock after a boot on, also where the app's own files cannot while the
+///   device is locked: a start in the background would else know nothing of what was stored.
 /// - Nobody waits for a lock for ever: a process that was stopped while it held one must not keep an
 ///   app from starting.
 ///
@@ -96,6 +97,7 @@ package struct AtomicFile: Hashable, Sendable {
     try makeDirectory()
     let lock = Descriptor(retrying { open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
     guard lock.isOpen else { throw failure(.open, lockPath) }
+    FileMarks.keepReadable(lockPath)
     var waited = 0
     while retrying({ flock(lock.number, LOCK_EX | LOCK_NB) }) != 0 {
       guard errno == EWOULDBLOCK, waited < patience else { throw failure(.lock, lockPath) }
@@ -125,7 +127,8 @@ package struct AtomicFile: Hashable, Sendable {
         throw failure(.write, beside)
       }
     }
-    BackupExclusion.apply(to: beside)
+    FileMarks.keepReadable(beside)
+    FileMarks.keepOutOfBackups(beside)
     guard rename(beside, path) == 0 else { throw failure(.replace) }
     // The new name is on the disk once the directory is. Some file systems cannot do that, and then
     // nothing is lost but the last change, and that only where the power goes.
@@ -145,6 +148,8 @@ package struct AtomicFile: Hashable, Sendable {
     }
     for folder in missing.reversed() {
       guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw failure(.makeDirectory) }
+      // New files take it over: the lock, and what is written beside, can be made while the device is locked.
+      FileMarks.keepReadable(folder)
     }
   }
 
@@ -201,16 +206,25 @@ package enum StateDirectory {
   }
 }
 
-/// Keeps state out of backups, so that it does not come back years later or on another device.
-enum BackupExclusion {
-  /// Marks a file; where the system has no such mark, nothing happens. A file that cannot be marked
-  /// is still good, so that is no error.
-  static func apply(to path: String) {
+/// What a system lets a program say of its files. A file that cannot be marked is still good, so that is no
+/// error; where the system has no such mark, nothing happens.
+private enum FileMarks {
+  /// State must not come back years later or on another device.
+  static func keepOutOfBackups(_ path: String) {
     #if canImport(Security)
       var url = URL(fileURLWithPath: path)
       var values = URLResourceValues()
       values.isExcludedFromBackup = true
       try? url.setResourceValues(values)
+    #endif
+  }
+
+  /// Readable while the device is locked, once it has been unlocked since it was started.
+  static func keepReadable(_ path: String) {
+    #if canImport(Security)
+      try? FileManager.default.setAttributes(
+        [.protectionKey: FileProtectionType.completeUntilFirstUserAuthentication],
+        ofItemAtPath: path)
     #endif
   }
 }

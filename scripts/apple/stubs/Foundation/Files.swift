@@ -49,6 +49,19 @@
   open func urls(
     for directory: SearchPathDirectory, in domainMask: SearchPathDomainMask
   ) -> [URL] { fatalError() }
+  open func setAttributes(_ attributes: [FileAttributeKey: Any], ofItemAtPath path: String) throws {}
+}
+
+public struct FileAttributeKey: Hashable, RawRepresentable, Sendable {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+  public static let protectionKey = FileAttributeKey(rawValue: "")
+}
+
+public struct FileProtectionType: Hashable, RawRepresentable, Sendable {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+  public static let completeUntilFirstUserAuthentication = FileProtectionType(rawValue: "")
 }
 
 public struct URLResourceValues {
