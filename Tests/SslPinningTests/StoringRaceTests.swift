@@ -6,7 +6,7 @@ import Testing
 
 @testable import SslPinning
 
-@Suite("What comes in while a registry is being stored")
+@Suite("What comes in while a registry is being stored, and what could not be read before")
 struct StoringRaceTests {
   @Test("what another process had stored takes no new epoch back, and no withdrawn key")
   func rollback() async throws {
@@ -102,6 +102,26 @@ struct StoringRaceTests {
     #expect(stage.asks.withLock { $0.last.map { $0.etag == nil } } == true)
     #expect(keeper.versionInForce == "1.6")
   }
+
+  @Test("a store that cannot be read at the start is asked again while nothing can be fetched")
+  func unreadAtStart() async throws {
+    let stage = try StoringStage()
+    _ = try stage.store.save(
+      stage.believed(stage.document(1, 5)), under: stage.trust, at: StoringStage.now)
+    // As on a device that is locked: the file is there, and opening it fails.
+    let unlock = try stage.makeUnreadable()
+    let keeper = try await stage.keeper(bundle: stage.document(1, 1))
+    #expect(keeper.versionInForce == "1.1")
+    _ = await keeper.refresh(bypassingCaches: false)
+    #expect(keeper.versionInForce == "1.1")
+    #expect(keeper.status.storage != .kept)
+    try unlock()
+    await #expect(throws: SslPinningError.self) {
+      try await keeper.refresh(bypassingCaches: false).get()
+    }
+    #expect(await keeper.reaches("1.5"))
+    #expect(keeper.status.storage == .kept)
+  }
 }
 
 @Suite("Fetches that were under way already")
@@ -193,25 +213,5 @@ struct JoinedFetchTests {
     #expect(try await first.value.get() == false)
     #expect(try await second.value.get())
     #expect(count.withLock { $0 } == 2 && keeper.versionInForce == "1.3")
-  }
-
-  @Test("a store that cannot be read at the start is asked again while nothing can be fetched")
-  func unreadAtStart() async throws {
-    let stage = try StoringStage()
-    _ = try stage.store.save(
-      stage.believed(stage.document(1, 5)), under: stage.trust, at: StoringStage.now)
-    // As on a device that is locked: the file is there, and opening it fails.
-    let unlock = try stage.makeUnreadable()
-    let keeper = try await stage.keeper(bundle: stage.document(1, 1))
-    #expect(keeper.versionInForce == "1.1")
-    _ = await keeper.refresh(bypassingCaches: false)
-    #expect(keeper.versionInForce == "1.1")
-    #expect(keeper.status.storage != .kept)
-    try unlock()
-    await #expect(throws: SslPinningError.self) {
-      try await keeper.refresh(bypassingCaches: false).get()
-    }
-    #expect(await keeper.reaches("1.5"))
-    #expect(keeper.status.storage == .kept)
   }
 }

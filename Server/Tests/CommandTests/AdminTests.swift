@@ -1,3 +1,4 @@
+import CanonicalJSON
 import FaultLab
 import Foundation
 import SslPinningRules
@@ -88,6 +89,11 @@ struct AdminTests {
       pending = try await stage.admin("pending").stdout
     }
     #expect(pending.contains("all.json") && pending.contains("manual"), "\(pending)")
+    let row = try #require(pending.split(separator: "\n").first { $0.contains(waiting) })
+    // Who signed it, how long it has waited, when it was last seen and from where.
+    #expect(
+      row.contains("CN=") && row.contains(" s ") && row.contains(" ago ")
+        && row.contains(" direct "), "\(row)")
     #expect(try await !stage.document().contains(waiting))
     let approved = try await Tool.run(
       [
@@ -104,6 +110,45 @@ struct AdminTests {
       ] + stage.endpoint)
     #expect(revoked.exitCode == 0, "\(revoked.stderr)")
     #expect(try await !stage.document().contains(announced))
+    #expect(try await stage.server.terminate(seconds: 30).exitCode == 0)
+  }
+
+  @Test(
+    "an endpoint is added, paused, resumed and taken out, and the history has it all, page by page")
+  func endpoints() async throws {
+    let stage = try await AdminStage()
+    #expect(try await stage.until { $0.contains("localhost") })
+    let second = "two.example:\(stage.stage.server.port)"
+    let added = try await stage.admin(
+      "add", "two.example", "--port", "\(stage.stage.server.port)", "--file", "all.json",
+      "--pattern",
+      "*.two.example", "--why", "the new gateway")
+    #expect(added.exitCode == 0 && added.stdout == "\(second) is watched\n", "\(added)")
+    #expect(try await stage.admin("add", "two.example", "--file", "none.json").exitCode == 1)
+    let endpoint = ["--file", "all.json", "--endpoint", second]
+    func act(_ words: [String]) async throws -> String {
+      let outcome = try await Tool.run(
+        ["admin"] + words + endpoint
+          + ["--server", stage.address, "--config-path", stage.stage.directory.path()])
+      #expect(outcome.exitCode == 0, "\(words): \(outcome.stderr)")
+      return outcome.stdout
+    }
+    #expect(try await act(["pause", "--why", "tonight"]) == "\(second) is paused\n")
+    #expect(try await act(["pause"]) == "\(second) is paused already\n")
+    #expect(try await act(["resume"]) == "\(second) is probed\n")
+    #expect(
+      try await act(["remove", "--why", "switched off"]) == "\(second) is not watched any more\n")
+    let history = try await stage.admin("history", "--file", "all.json").stdout
+    let mine = history.split(separator: "\n").filter { $0.contains(second) }
+    // The newest first, under the name that the token has.
+    #expect(mine.count == 4, "\(history)")
+    #expect(
+      mine.first?.contains("switched off") == true && mine.last?.contains("the new gateway") == true
+    )
+    #expect(mine.last?.contains(" ada ") == true)
+    let newest = try await stage.admin("history", "--file", "all.json", "--limit", "1", "--json")
+    let page = try JSONValue(parsing: [UInt8](newest.stdout.utf8)).objectValue
+    #expect(page?["entries"]?.arrayValue?.count == 1)
     #expect(try await stage.server.terminate(seconds: 30).exitCode == 0)
   }
 
@@ -199,7 +244,9 @@ struct AdminTests {
     let endpoint = ["--file", "a.json", "--endpoint", "a.example"]
     for words in [
       ["deny", pin, "--why", "x"], ["allow", pin], ["denials"], ["pending"],
-      ["stage", pin] + endpoint,
+      ["stage", pin] + endpoint, ["history", "--file", "a.json"],
+      ["add", "a.example", "--file", "a.json"],
+      ["pause"] + endpoint, ["resume"] + endpoint, ["remove"] + endpoint,
       ["approve", pin] + endpoint, ["revoke", pin] + endpoint,
     ] {
       let outcome = try await Tool.run(["admin"] + words + call)

@@ -48,6 +48,16 @@ extension AdministrationRoutes {
       .remove(file: try call.path("file"), id: try call.path("id")), call, why: why)
   }
 
+  /// The same for callers that can only POST.
+  func removeNamedEndpoint(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    _ = try call.query([])
+    let why = try call.body(["why"]).reason("why") ?? ""
+    return try await perform(
+      .remove(file: try call.path("file"), id: try call.path("id")), call, why: why)
+  }
+
   func stageKey(
     _ call: APIRequest
   ) async throws(APIError) -> APIResponse {

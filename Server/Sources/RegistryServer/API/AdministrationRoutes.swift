@@ -26,6 +26,8 @@ struct AdministrationRoutes: Sendable {
       AdministrationRoute(.get, "/documents/{file}/endpoints/{id}", endpoint),
       AdministrationRoute(.patch, "/documents/{file}/endpoints/{id}", changeEndpoint),
       AdministrationRoute(.delete, "/documents/{file}/endpoints/{id}", removeEndpoint),
+      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/change", changeEndpoint),
+      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/remove", removeNamedEndpoint),
       AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/stage", stageKey),
       AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/approve", approveKey),
       AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/revoke", revokeKey),

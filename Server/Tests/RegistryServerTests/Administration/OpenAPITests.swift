@@ -51,6 +51,9 @@ struct OpenAPITests {
       ("changeEndpoint", endpoint, #"{"interval":"30s"}"#, 200),
       ("addEndpoint", "\(file)/endpoints", #"{"fqdn":"b.example"}"#, 201),
       ("removeEndpoint", "\(file)/endpoints/b.example%3A443", nil, 200),
+      ("changeEndpointByPost", "\(endpoint)/change", #"{"interval":"40s"}"#, 200),
+      ("addEndpoint", "\(file)/endpoints", #"{"fqdn":"c.example"}"#, 201),
+      ("removeEndpointByPost", "\(file)/endpoints/c.example%3A443/remove", #"{"why":"x"}"#, 200),
       ("tombstones", "/tombstones", nil, 200),
       ("adoptClock", "/clock/adopt", #"{"why":"x"}"#, 200),
     ]

@@ -49,7 +49,16 @@ import Testing
     #expect(await eventually { second.log.events("store_went_back").count == 1 })
     await second.service.probe(Self.host)
     #expect(try await second.pins(in: Self.file)[Self.host] == [pin(1), pin(3)])
+    // So is, after another loss, what was written since the first one.
+    let newer = try await stage.record()
     await second.service.stop()
+    for name in [Self.file, ".store"] { try stage.delete(name) }
+    let third = try ScriptedService(storage: stage.yaml, more: Self.more, sharing: stage.server)
+    try await third.start()
+    #expect(third.log.events("store_lost").count == 1)
+    try stage.put(newer)
+    #expect(await eventually { third.log.events("store_went_back").count == 1 })
+    await third.service.stop()
     await stage.end()
   }
 

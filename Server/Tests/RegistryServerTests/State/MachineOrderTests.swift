@@ -291,7 +291,7 @@ struct MachineOrderTests {
   @Test("holds in every sequence")
   func sequences() {
     let environment = ProcessInfo.processInfo.environment
-    let count = environment["MACHINE_SEQUENCES"].flatMap(UInt64.init) ?? 4_000
+    let count = environment["MACHINE_SEQUENCES"].flatMap(UInt64.init) ?? 10_000
     let first = environment["MACHINE_SEED"].flatMap(UInt64.init) ?? 1
     for seed in first..<first + count {
       let faults = Self.run(seed)

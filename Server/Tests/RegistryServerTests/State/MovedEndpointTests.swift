@@ -65,6 +65,12 @@ struct MovedEndpointTests {
       keys: [KnownKey(pin: pin(4), firstSeen: 30, lastSeen: 30)])
     let isOld = state.inheritKeys([a, b], &listed)
     #expect(!isOld)
+    // Nor if another one has left since, of which there is nothing to take over.
+    let other = WatchedEndpoint(fqdn: a.fqdn, port: 9443)
+    state.keysByEndpoint[other.id] = EndpointKeys(
+      keys: [KnownKey(pin: pin(4), firstSeen: 30, lastSeen: 40)])
+    let isStillOld = state.inheritKeys([a, b], &listed)
+    #expect(!isStillOld)
   }
 
   @Test(

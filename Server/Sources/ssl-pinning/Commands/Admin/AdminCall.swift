@@ -60,15 +60,57 @@ struct AdminCall {
   ///
   /// - Parameters:
   ///   - path: below `/api/v1/admin/`, its names not yet escaped.
+  ///   - query: which part of a list is asked for.
   ///   - members: what the answer of a registry server has.
   /// - Returns: what came; already printed where `--json` asks for that.
   /// - Throws: what the server refused is "no", with its reason, its hint, and the hosts it is about.
   package func make(
-    _ path: [String], posting body: JSONValue? = nil, expecting members: [String]
+    _ path: [String], query: KeyValuePairs<String, Int64> = [:], posting body: JSONValue? = nil,
+    expecting members: [String]
+  ) async throws(CommandFailure) -> JSONObject {
+    let object = try await ask(path, query, posting: body, expecting: members)
+    if printsJSON { try Terminal.write(.object(object)) }
+    return object
+  }
+
+  /// Asks for a list until it is whole. With `--json`, one line: a page that holds all.
+  ///
+  /// - Parameters:
+  ///   - items: the member that holds a page's items.
+  ///   - limit: how many are wanted.
+  ///   - next: the query of the page behind this answer, of which so many items are known; `nil` where it is the
+  ///     last one.
+  func list(
+    _ path: [String], _ items: String, atMost limit: Int = .max,
+    next: (JSONObject, Int) -> KeyValuePairs<String, Int64>?
+  ) async throws(CommandFailure) -> [JSONObject] {
+    var all: [JSONValue] = []
+    var query: KeyValuePairs<String, Int64>? = ["limit": Int64(min(limit, 1000))]
+    var answer = JSONObject()
+    while let asked = query, all.count < limit {
+      answer = try await ask(path, asked, expecting: [items])
+      let page = answer[items]?.arrayValue ?? []
+      all += page
+      query = page.isEmpty ? nil : next(answer, all.count)
+    }
+    all = Array(all.prefix(limit))
+    if printsJSON {
+      answer[items] = .array(all)
+      try Terminal.write(.object(answer))
+    }
+    return all.compactMap(\.objectValue)
+  }
+
+  private func ask(
+    _ path: [String], _ query: KeyValuePairs<String, Int64> = [:], posting body: JSONValue? = nil,
+    expecting members: [String]
   ) async throws(CommandFailure) -> JSONObject {
     let root = base.hasSuffix("/") ? String(base.dropLast()) : base
     let names = path.map { $0.addingPercentEncoding(withAllowedCharacters: Self.unreserved) ?? $0 }
-    let text = "\(root)/api/v1/admin/\(names.joined(separator: "/"))"
+    let parameters = query.map { "\($0.key)=\($0.value)" }.joined(separator: "&")
+    let text =
+      "\(root)/api/v1/admin/\(names.joined(separator: "/"))"
+      + (parameters.isEmpty ? "" : "?\(parameters)")
     let url: RegistryURL
     let unusable = CommandFailure.usage(
       "\(base) cannot be used; hint: https://host, or http to this machine")
@@ -85,7 +127,7 @@ struct AdminCall {
     guard let object = try? JSONValue(parsing: answer.body).objectValue else {
       throw .couldNotFindOut("\(base): status \(answer.status), and no answer of a registry server")
     }
-    guard answer.status == 200 else { throw Self.refusal(answer.status, object) }
+    guard (200...201).contains(answer.status) else { throw Self.refusal(answer.status, object) }
     // Any page that answers with an object would do else, and nothing was changed.
     guard members.allSatisfy({ object[$0] != nil }) else {
       throw .couldNotFindOut("\(base): status 200, and no answer of a registry server")
@@ -93,7 +135,6 @@ struct AdminCall {
     for warning in object["warnings"]?.arrayValue?.compactMap(\.stringValue) ?? [] {
       Terminal.say("warning: \(warning)")
     }
-    if printsJSON { try Terminal.write(.object(object)) }
     return object
   }
 

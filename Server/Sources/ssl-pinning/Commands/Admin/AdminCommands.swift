@@ -4,19 +4,27 @@ import SslPinningRules
 
 /// `admin …`: what people decide about keys, and about the server's clock, over the running server's administration.
 enum AdminCommands {
-  private static let file = Flag.text(
+  static let file = Flag.text(
     "--file", "NAME", "the document that the endpoint is in", isRequired: true)
-  private static let endpoint = Flag.text(
+  static let endpoint = Flag.text(
     "--endpoint", "HOST[:PORT]", "whose key it is, as the console calls it; port 443 by default",
     isRequired: true)
-  private static let why = Flag.text("--why", "TEXT", "for the history and for whoever reads it")
+  static let why = Flag.text("--why", "TEXT", "for the history and for whoever reads it")
   private static let force = Flag(
     "--force", "also where hosts are left without a key that their servers show")
 
-  static let all = [
-    Command(
-      "admin pending", "list the keys that wait for a person", flags: AdminCall.flags,
-      notes: [notes], run: pending),
+  static let all =
+    AdminLists.all + keys + AdminEndpoints.all + [
+      Command(
+        "admin adopt-clock", "say that the clock of the server's machine is right",
+        flags: [requiredWhy.description] + AdminCall.flags,
+        notes: [
+          "A server whose clock jumped goes on by its last time, until the kernel calls the clock\n"
+            + "synchronised or somebody says this. It is the clock of the one server that is asked."
+        ], run: adoptClock)
+    ]
+
+  private static let keys = [
     Command(
       "admin stage", "publish a key ahead of its use",
       argument: Argument(
@@ -44,43 +52,15 @@ enum AdminCommands {
     Command(
       "admin allow", "refuse a key no more", argument: pin,
       flags: [why.description] + AdminCall.flags, notes: [notes], run: allow),
-    Command(
-      "admin denials", "list the keys that are refused", flags: AdminCall.flags, notes: [notes],
-      run: denials),
-    Command(
-      "admin adopt-clock", "say that the clock of the server's machine is right",
-      flags: [requiredWhy.description] + AdminCall.flags,
-      notes: [
-        "A server whose clock jumped goes on by its last time, until the kernel calls the clock\n"
-          + "synchronised or somebody says this. It is the clock of the one server that is asked."
-      ], run: adoptClock),
   ]
 
   private static let requiredWhy = Flag.text(
     "--why", "TEXT", "for the history and for whoever reads it", isRequired: true)
   private static let pin = Argument(
     placeholder: "PIN", help: "the key's pin, in base64", count: .one)
-  private static let notes =
+  static let notes =
     "Asks the server that runs, and returns when the change is published. Everything else of the\n"
     + "administration is in the console and in the API (docs/administration.md)."
-
-  private static func pending(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
-    let call = try AdminCall(invocation)
-    let items = try await call.make(["pending"], expecting: ["items"])["items"]?.arrayValue ?? []
-    var table = TextTable(header: ["FILE", "ENDPOINT", "PIN", "BECAUSE"])
-    for item in items.compactMap(\.objectValue) {
-      let candidate = item["candidate"]?.objectValue
-      table.add([
-        item["file"]?.stringValue ?? "", item["endpoint"]?.stringValue ?? "",
-        candidate?["pin"]?.stringValue ?? "",
-        (candidate?["reasons"]?.arrayValue ?? []).compactMap { reason in
-          reason.stringValue ?? reason.objectValue?["reason"]?.stringValue
-        }.joined(separator: ", "),
-      ])
-    }
-    try call.say(items.isEmpty ? "no key waits" : table.text)
-    return .yes
-  }
 
   private static func stage(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let text = invocation.arguments.first ?? ""
@@ -126,22 +106,8 @@ enum AdminCommands {
     return .yes
   }
 
-  private static func denials(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
-    let call = try AdminCall(invocation)
-    let denials = try await call.make(["denials"], expecting: ["denials"])["denials"]?.arrayValue
-    var table = TextTable(header: ["PIN", "SINCE", "BY", "WHY"])
-    for denial in denials?.compactMap(\.objectValue) ?? [] {
-      table.add([
-        denial["pin"]?.stringValue ?? "", denial["at"]?.integerValue.map(dateText) ?? "",
-        denial["by"]?.stringValue ?? "", denial["why"]?.stringValue ?? "",
-      ])
-    }
-    try call.say(denials?.isEmpty ?? true ? "no key is denied" : table.text)
-    return .yes
-  }
-
   /// What the answer to a change has.
-  private static let changed = ["pin", "changes", "warnings"]
+  static let changed = ["pin", "changes", "warnings"]
 
   private static func adoptClock(
     _ invocation: Invocation
@@ -161,17 +127,21 @@ enum AdminCommands {
     _ action: String, _ body: JSONObject, _ invocation: Invocation,
     _ told: (String) -> String
   ) async throws(CommandFailure) -> ExitStatus {
+    let path = try endpointPath(invocation) + [action]
+    let call = try AdminCall(invocation)
+    let answer = try await call.make(path, posting: .object(body), expecting: changed)
+    try call.say(told(answer["pin"]?.stringValue ?? "the key"))
+    return .yes
+  }
+
+  /// Where the API has the endpoint that is named.
+  static func endpointPath(_ invocation: Invocation) throws(CommandFailure) -> [String] {
     var id = try invocation.require(endpoint)
     guard !id.contains("/") else {
       throw .usage("--endpoint is no URL; hint: HOST[:PORT], as the console calls it")
     }
     if id.hasSuffix("]") || !id.contains(":") { id += ":443" }
-    let call = try AdminCall(invocation)
-    let answer = try await call.make(
-      ["documents", try invocation.require(file), "endpoints", id, action], posting: .object(body),
-      expecting: changed)
-    try call.say(told(answer["pin"]?.stringValue ?? "the key"))
-    return .yes
+    return ["documents", try invocation.require(file), "endpoints", id]
   }
 
   private static func decision(_ invocation: Invocation) throws(CommandFailure) -> JSONObject {

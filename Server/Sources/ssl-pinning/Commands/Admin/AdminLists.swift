@@ -1,0 +1,98 @@
+import CanonicalJSON
+import Foundation
+import SslPinningRules
+
+/// `admin pending`, `admin denials`, `admin history`: what waits for people, and what they decided, all of it.
+enum AdminLists {
+  private static let limit = Flag.number(
+    "--limit", "N", "how many entries, the newest first; 100 by default", in: 1...1_000_000)
+
+  static let all = [
+    Command(
+      "admin pending", "list the keys that wait for a person", flags: AdminCall.flags,
+      notes: [
+        "With its issuer, how long the key has waited, when it was last seen, and by which vantage points.\n"
+          + "A key that nobody has seen for a while is perhaps gone again.",
+        AdminCommands.notes,
+      ], run: pending),
+    Command(
+      "admin denials", "list the keys that are refused", flags: AdminCall.flags,
+      notes: [AdminCommands.notes], run: denials),
+    Command(
+      "admin history", "list what happened to a document's endpoints and keys",
+      flags: [AdminCommands.file.description, limit.description] + AdminCall.flags,
+      notes: [AdminCommands.notes], run: history),
+  ]
+
+  private static func pending(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let call = try AdminCall(invocation)
+    let items = try await call.list(["pending"], "items") { answer, known in
+      Int64(known) < answer["total"]?.integerValue ?? 0
+        ? ["offset": Int64(known), "limit": 1000] : nil
+    }
+    let now = Int64(Date().timeIntervalSince1970)
+    var table = TextTable(
+      header: ["FILE", "ENDPOINT", "PIN", "ISSUER", "WAITS", "LAST SEEN", "BY", "BECAUSE"])
+    for item in items {
+      let candidate = item["candidate"]?.objectValue
+      table.add([
+        item["file"]?.stringValue ?? "", item["endpoint"]?.stringValue ?? "",
+        candidate?["pin"]?.stringValue ?? "",
+        candidate?["chain"]?.arrayValue?.first?.objectValue?["issuer"]?.stringValue ?? "",
+        span(candidate?["firstSeen"], to: now), span(candidate?["lastSeen"], to: now) + " ago",
+        (candidate?["vantages"]?.arrayValue ?? []).compactMap(\.stringValue)
+          .joined(separator: ", "),
+        (candidate?["reasons"]?.arrayValue ?? []).compactMap { reason in
+          reason.stringValue ?? reason.objectValue?["reason"]?.stringValue
+        }.joined(separator: ", "),
+      ])
+    }
+    try call.say(items.isEmpty ? "no key waits" : table.text)
+    return .yes
+  }
+
+  /// A time that has passed, in the largest unit that says it: a server's clock may run ahead of this one.
+  static func span(_ since: JSONValue?, to now: Int64) -> String {
+    guard let since = since?.integerValue else { return "?" }
+    let seconds = max(0, now - since)
+    return switch seconds {
+    case ..<120: "\(seconds) s"
+    case ..<7200: "\(seconds / 60) min"
+    case ..<172_800: "\(seconds / 3600) h"
+    default: "\(seconds / 86_400) days"
+    }
+  }
+
+  private static func denials(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let call = try AdminCall(invocation)
+    let denials = try await call.make(["denials"], expecting: ["denials"])["denials"]?.arrayValue
+    var table = TextTable(header: ["PIN", "SINCE", "BY", "WHY"])
+    for denial in denials?.compactMap(\.objectValue) ?? [] {
+      table.add([
+        denial["pin"]?.stringValue ?? "", denial["at"]?.integerValue.map(dateText) ?? "",
+        denial["by"]?.stringValue ?? "", denial["why"]?.stringValue ?? "",
+      ])
+    }
+    try call.say(denials?.isEmpty ?? true ? "no key is denied" : table.text)
+    return .yes
+  }
+
+  private static func history(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let path = ["documents", try invocation.require(AdminCommands.file), "history"]
+    let call = try AdminCall(invocation)
+    let entries = try await call.list(path, "entries", atMost: Int(invocation[limit] ?? 100)) {
+      answer, _ in
+      answer["next"]?.integerValue.map { ["before": $0, "limit": 1000] }
+    }
+    var table = TextTable(header: ["TIME", "EVENT", "ENDPOINT", "PIN", "WHO", "WHY"])
+    for entry in entries {
+      table.add([
+        entry["time"]?.integerValue.map(RFC3339.text) ?? "", entry["event"]?.stringValue ?? "",
+        entry["endpoint"]?.stringValue ?? "", entry["pin"]?.stringValue ?? "",
+        entry["who"]?.stringValue ?? "", entry["why"]?.stringValue ?? "",
+      ])
+    }
+    try call.say(entries.isEmpty ? "nothing happened yet" : table.text)
+    return .yes
+  }
+}
