@@ -8,6 +8,8 @@ import SslPinningRules
 struct APIRequest: Sendable {
   /// Who calls.
   let administrator: Administrator
+  /// From which address.
+  let peer: String
   /// What the path's parameters are.
   let path: [String: String]
   let query: [(name: String, value: String)]
@@ -122,6 +124,13 @@ struct APIError: Error, Equatable {
     }
     self.init(401, describing: error)
     challenge = realm + #", error="invalid_token""#
+  }
+
+  /// The token is good, and not for this.
+  static func outOfScope(_ scope: AdminScope) -> APIError {
+    APIError(
+      403, "this token does not let you do that: it is for \(scope)",
+      hint: "ssl-pinning token prints one for more")
   }
 
   /// Too many calls.

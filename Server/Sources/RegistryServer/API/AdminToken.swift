@@ -5,12 +5,12 @@ import SslPinningRules
 /// What a token of an administrator says. Times are Unix seconds.
 ///
 ///     base64url({"alg":"HS256","typ":"JWT"}) . base64url(claims) . base64url(HMAC-SHA-256)
-///     claims: {"aud":"ssl-pinning admin","exp":…,"iat":…,"nbf":…,"sub":"alice"}
+///     claims: {"aud":"ssl-pinning admin","exp":…,"iat":…,"nbf":…,"scope":"read","sub":"alice"}
 ///
 /// - A JSON Web Token (RFC 7519) of one kind alone: the header is these bytes or the token is none, so
 ///   no token chooses how it is checked (`alg: none`, RFC 8725 §3.1).
 /// - Base64url is unpadded and in its one spelling (RFC 7515 §2).
-/// - All five claims are there and no other; `nbf` is `iat`.
+/// - All claims are there and no other; `nbf` is `iat`. Without `scope` it is for everything (``AdminScope``).
 struct AdminToken: Sendable, Equatable {
   /// Who: 1 to 64 letters, digits, `.`, `_`, `@` and `-`.
   let name: String
@@ -18,19 +18,24 @@ struct AdminToken: Sendable, Equatable {
   let issued: Int64
   /// The first second in which it no longer counts.
   let expires: Int64
+  /// What it lets its bearer do.
+  let scope: AdminScope
 
   static let audience = "ssl-pinning admin"
   static let header = Base64URL.encode([UInt8](#"{"alg":"HS256","typ":"JWT"}"#.utf8))
   /// More than the longest token has: 36 characters, 2 dots, 43 of tag, and of claims with the longest
-  /// name and numbers 225.
-  static let maximumBytes = 512
+  /// name, numbers and scope 925.
+  static let maximumBytes = 1024
   /// How long a token may be valid, in seconds: as long as `ui.token_ttl` may be.
   static let longest: Int64 = 3660 * 86_400
 
-  init(name: String, issued: Int64, expires: Int64) throws(AdminTokenError) {
+  init(
+    name: String, issued: Int64, expires: Int64, scope: AdminScope = .decide
+  ) throws(AdminTokenError) {
     guard Self.isName(name) else { throw .name }
+    guard scope.text.map({ AdminScope(text: $0) == scope }) ?? true else { throw .scope }
     guard issued >= 0, issued < expires, expires - issued <= Self.longest else { throw .times }
-    (self.name, self.issued, self.expires) = (name, issued, expires)
+    (self.name, self.issued, self.expires, self.scope) = (name, issued, expires, scope)
   }
 
   /// Reads claims whose tag was found good.
@@ -41,21 +46,35 @@ struct AdminToken: Sendable, Equatable {
           parsing: bytes, limits: JSONLimits(maximumDepth: 1, maximumBytes: Self.maximumBytes)))?
         .objectValue
     else { throw .malformed }
-    guard claims.count == 5, let name = claims["sub"]?.stringValue,
+    var scope = AdminScope.decide
+    if let claim = claims["scope"] {
+      guard let named = claim.stringValue.flatMap({ AdminScope(text: $0) }) else {
+        throw .malformed
+      }
+      scope = named
+    }
+    guard claims.count == (scope == .decide ? 5 : 6), let name = claims["sub"]?.stringValue,
       let issued = claims["iat"]?.integerValue, let expires = claims["exp"]?.integerValue,
       let begins = claims["nbf"]?.integerValue, begins == issued,
       let audience = claims["aud"]?.stringValue
     else { throw .malformed }
     guard audience.utf8.elementsEqual(Self.audience.utf8) else { throw .audience }
-    try self.init(name: name, issued: issued, expires: expires)
+    try self.init(name: name, issued: issued, expires: expires, scope: scope)
   }
 
   /// The claims as they are signed.
   var claims: [UInt8] {
-    JSONValue.object([
+    var claims: JSONObject = [
       "aud": .string(Self.audience), "exp": .integer(expires), "iat": .integer(issued),
       "nbf": .integer(issued), "sub": .string(name),
-    ]).canonicalBytes
+    ]
+    claims["scope"] = scope.text.map { .string($0) }
+    return JSONValue.object(claims).canonicalBytes
+  }
+
+  /// Names a token: a token has one spelling alone, so nobody has it under another name.
+  static func id(of text: String) -> String {
+    Base64URL.encode(Digest.sha256([UInt8](text.utf8)).prefix(9))
   }
 
   static func isName(_ name: String) -> Bool {
@@ -90,6 +109,10 @@ public enum AdminTokenError: Error, Equatable, Sendable {
   case name
   /// It ends before it begins, or lasts longer than 3660 days.
   case times
+  /// An administrator ended it.
+  case revoked
+  /// The scope has no host, or more than a token holds.
+  case scope
   /// No key can be made to sign it with.
   case key(String)
 }
@@ -107,6 +130,9 @@ extension AdminTokenError: CustomStringConvertible {
     case .expired: "the token has expired; hint: ssl-pinning token prints another"
     case .name: "a name has 1 to 64 letters, digits, '.', '_', '@' and '-'"
     case .times: "a token is valid from 1 second to 3660 days"
+    case .revoked: "the token was revoked; hint: ask whoever runs the server for another"
+    case .scope:
+      "a token is for hosts whose names have 500 characters together, and for one at least"
     case .key(let reason): "no token can be signed: \(reason)"
     }
   }
@@ -125,12 +151,18 @@ struct Administrator: Sendable, Equatable {
   let issued: Int64
   /// The first second in which the token no longer counts.
   let expires: Int64
+  /// What the token lets its bearer do.
+  let scope: AdminScope
+  /// Names the token where it must not be shown: 12 characters of its hash.
+  let tokenID: String
 
   /// - Parameter proof: the token that was checked; nobody else can make one.
   init(_ proof: AdminTokenKey.CheckedToken) {
     name = proof.token.name
     issued = proof.token.issued
     expires = proof.token.expires
+    scope = proof.token.scope
+    tokenID = proof.id
   }
 }
 

@@ -25,8 +25,11 @@ struct AdminTokenKey: Sendable {
   /// A token that was checked. Only this file makes one.
   struct CheckedToken {
     let token: AdminToken
+    let id: String
 
-    fileprivate init(_ token: AdminToken) { self.token = token }
+    fileprivate init(_ token: AdminToken, text: String) {
+      (self.token, id) = (token, AdminToken.id(of: text))
+    }
   }
 
   /// A key from `server.key`.
@@ -76,7 +79,7 @@ struct AdminTokenKey: Sendable {
     let token = try AdminToken(claims: claims)
     guard token.issued <= now + Self.leeway else { throw .notYetValid }
     guard now < token.expires else { throw .expired }
-    return Administrator(CheckedToken(token))
+    return Administrator(CheckedToken(token, text: text))
   }
 }
 
@@ -107,13 +110,18 @@ public struct AdminTokenIssuer: Sendable {
   ///   - name: who will have done what is done with it.
   ///   - now: Unix time in seconds.
   ///   - ttl: for how many seconds it is valid, from 1 second to 3660 days.
+  ///   - scope: what it lets its bearer do.
   /// - Throws: ``AdminTokenError``.
   public func token(
-    for name: String, at now: Int64, ttl: Int64
+    for name: String, at now: Int64, ttl: Int64, scope: AdminScope = .decide
   ) throws(AdminTokenError) -> String {
     guard (1...AdminToken.longest).contains(ttl) else { throw .times }
-    return try key.text(of: AdminToken(name: name, issued: now, expires: now + ttl))
+    return try key.text(
+      of: AdminToken(name: name, issued: now, expires: now + ttl, scope: scope))
   }
+
+  /// What names a token where it must not be shown, as in `ui.revoked_tokens`.
+  public static func id(of token: String) -> String { AdminToken.id(of: token) }
 }
 
 extension ServerConfiguration {

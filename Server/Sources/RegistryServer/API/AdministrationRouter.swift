@@ -21,6 +21,7 @@ struct AdministrationRouter: Sendable {
   private let routes: [AdministrationRoute]
   private let refusal: @Sendable () -> APIError?
   private let tokenKey: @Sendable () -> AdminTokenKey
+  private let tokens: SeenTokens
   private let times: @Sendable () -> [Int64]
   private let log: ServerLog
   private let limits: CallLimits
@@ -28,18 +29,22 @@ struct AdministrationRouter: Sendable {
   /// - Parameters:
   ///   - refusal: why nobody may administer now; `nil` where those with a token may.
   ///   - tokenKey: the key in force.
+  ///   - tokens: is told which tokens are used, and knows which count no more.
   ///   - times: Unix times in seconds, by one of which a token must be good: more than one while the clock
   ///     is doubted.
   init(
     routes: [AdministrationRoute], refusal: @escaping @Sendable () -> APIError?,
     limits: CallLimits = CallLimits(),
-    tokenKey: @escaping @Sendable () -> AdminTokenKey, times: @escaping @Sendable () -> [Int64],
+    tokenKey: @escaping @Sendable () -> AdminTokenKey,
+    tokens: SeenTokens = SeenTokens(),
+    times: @escaping @Sendable () -> [Int64],
     log: ServerLog
   ) {
     self.routes = routes
     self.refusal = refusal
     self.limits = limits
     self.tokenKey = tokenKey
+    self.tokens = tokens
     self.times = times
     self.log = log
   }
@@ -64,9 +69,13 @@ struct AdministrationRouter: Sendable {
     } catch { return .now(refuse(error, request, who: "")) }
     do throws(APIError) {
       (route, parameters) = try find(request)
+      guard administrator.scope.covers(route.need) else {
+        throw .outOfScope(administrator.scope)
+      }
     } catch { return .now(refuse(error, request, who: administrator.name)) }
     let call = APIRequest(
-      administrator: administrator, path: parameters, query: request.query, body: request.body)
+      administrator: administrator, peer: request.peer, path: parameters, query: request.query,
+      body: request.body)
     return .later(isTrusted: true) {
       // A task of its own, which is not cancelled with the connection.
       await Task {
@@ -100,8 +109,7 @@ struct AdministrationRouter: Sendable {
   func reader(of request: HTTPRequest) -> Reader {
     guard refusal() == nil, request.headers["Authorization"] != nil else { return .stranger }
     do throws(APIError) {
-      _ = try identify(request)
-      return .administrator
+      return try identify(request).scope.covers(.reading) ? .administrator : .stranger
     } catch {
       let response = refuse(error, request, who: "")
       return error.status == 429 ? .refused(response) : .stranger
@@ -117,15 +125,22 @@ struct AdministrationRouter: Sendable {
       administrator = try self.administrator(of: token)
     } catch { throw limits.refusalOfFailure(by: request.peer) ?? APIError(error) }
     if let refusal = limits.refusalOfCall(by: request.peer) { throw refusal }
+    tokens.note(administrator, from: request.peer, at: times().last ?? 0)
     return administrator
   }
 
   private func administrator(of token: String) throws(AdminTokenError) -> Administrator {
     let (key, times) = (tokenKey(), times())
-    for time in times.dropLast() {
-      if let found = try? key.administrator(of: token, at: time) { return found }
+    let found: Administrator
+    if let early = times.dropLast().lazy.compactMap({
+      try? key.administrator(of: token, at: $0)
+    }).first {
+      found = early
+    } else {
+      found = try key.administrator(of: token, at: times.last ?? 0)
     }
-    return try key.administrator(of: token, at: times.last ?? 0)
+    guard !tokens.isRevoked(found) else { throw .revoked }
+    return found
   }
 
   /// The token in an Authorization header (RFC 6750 §2.1); the scheme's letter case does not matter
@@ -201,13 +216,17 @@ struct AdministrationRoute: Sendable {
     @Sendable (APIRequest) async throws(APIError) -> APIResponse
 
   let method: Method
+  /// What a token must let its bearer do.
+  let need: AdminScope.Need
   /// Below the administration's prefix, as in `/documents/{file}`; a segment in braces is a parameter.
   let pattern: String
   let answer: Work
   private let segments: [Substring]
 
-  init(_ method: Method, _ pattern: String, _ answer: @escaping Work) {
-    (self.method, self.pattern, self.answer) = (method, pattern, answer)
+  init(
+    _ method: Method, _ pattern: String, for need: AdminScope.Need, _ answer: @escaping Work
+  ) {
+    (self.method, self.pattern, self.need, self.answer) = (method, pattern, need, answer)
     segments = pattern.split(separator: "/")
   }
 

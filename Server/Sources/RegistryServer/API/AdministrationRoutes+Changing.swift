@@ -63,6 +63,11 @@ extension AdministrationRoutes {
   ) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     let body = try call.body(StagedKey.members + ["note"])
+    if case .stage = call.administrator.scope, !body.has("csr") {
+      throw APIError(
+        403, "with this token a key is announced by its certificate request alone",
+        hint: "send csr: it proves that you have the key")
+    }
     let (key, id) = (try StagedKey(body), try call.path("id"))
     let document = try await snapshot(call)
     let host = document.endpoints.first { $0.id == id }?.fqdn

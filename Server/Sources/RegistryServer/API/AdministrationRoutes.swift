@@ -10,35 +10,43 @@ struct AdministrationRoutes: Sendable {
   /// Whether this server watches.
   let isLeading: @Sendable () -> Bool
   let reports: any ReportsSource
+  var tokens = SeenTokens()
   /// The server's version, for people.
   let version: String
 
   /// All of them, as `docs/openapi.yaml` describes them.
   var all: [AdministrationRoute] {
     [
-      AdministrationRoute(.get, "/overview", overview),
-      AdministrationRoute(.get, "/session", session),
-      AdministrationRoute(.post, "/clock/adopt", adoptClock),
-      AdministrationRoute(.get, "/documents", listDocuments),
-      AdministrationRoute(.get, "/documents/{file}", document),
-      AdministrationRoute(.get, "/documents/{file}/history", history),
-      AdministrationRoute(.post, "/documents/{file}/endpoints", addEndpoint),
-      AdministrationRoute(.get, "/documents/{file}/endpoints/{id}", endpoint),
-      AdministrationRoute(.patch, "/documents/{file}/endpoints/{id}", changeEndpoint),
-      AdministrationRoute(.delete, "/documents/{file}/endpoints/{id}", removeEndpoint),
-      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/change", changeEndpoint),
-      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/remove", removeNamedEndpoint),
-      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/stage", stageKey),
-      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/approve", approveKey),
-      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/revoke", revokeKey),
-      AdministrationRoute(.get, "/denials", denials),
-      AdministrationRoute(.post, "/denials", denyKey),
-      AdministrationRoute(.delete, "/denials/{pin}", allowKey),
-      AdministrationRoute(.post, "/allowances", allowNamedKey),
-      AdministrationRoute(.get, "/tombstones", tombstones),
-      AdministrationRoute(.get, "/pending", pending),
-      AdministrationRoute(.get, "/keysets", keySets),
-      AdministrationRoute(.get, "/reports/summary", reportSummary),
+      AdministrationRoute(.get, "/overview", for: .reading, overview),
+      AdministrationRoute(.get, "/session", for: .anything, session),
+      AdministrationRoute(.post, "/clock/adopt", for: .deciding, adoptClock),
+      AdministrationRoute(.get, "/documents", for: .reading, listDocuments),
+      AdministrationRoute(.get, "/documents/{file}", for: .reading, document),
+      AdministrationRoute(.get, "/documents/{file}/history", for: .reading, history),
+      AdministrationRoute(.post, "/documents/{file}/endpoints", for: .deciding, addEndpoint),
+      AdministrationRoute(.get, "/documents/{file}/endpoints/{id}", for: .reading, endpoint),
+      AdministrationRoute(
+        .patch, "/documents/{file}/endpoints/{id}", for: .deciding, changeEndpoint),
+      AdministrationRoute(
+        .delete, "/documents/{file}/endpoints/{id}", for: .deciding, removeEndpoint),
+      AdministrationRoute(
+        .post, "/documents/{file}/endpoints/{id}/change", for: .deciding, changeEndpoint),
+      AdministrationRoute(
+        .post, "/documents/{file}/endpoints/{id}/remove", for: .deciding, removeNamedEndpoint),
+      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/stage", for: .staging, stageKey),
+      AdministrationRoute(
+        .post, "/documents/{file}/endpoints/{id}/approve", for: .deciding, approveKey),
+      AdministrationRoute(
+        .post, "/documents/{file}/endpoints/{id}/revoke", for: .deciding, revokeKey),
+      AdministrationRoute(.get, "/denials", for: .reading, denials),
+      AdministrationRoute(.post, "/denials", for: .deciding, denyKey),
+      AdministrationRoute(.delete, "/denials/{pin}", for: .deciding, allowKey),
+      AdministrationRoute(.post, "/allowances", for: .deciding, allowNamedKey),
+      AdministrationRoute(.get, "/tombstones", for: .reading, tombstones),
+      AdministrationRoute(.get, "/pending", for: .reading, pending),
+      AdministrationRoute(.get, "/keysets", for: .reading, keySets),
+      AdministrationRoute(.get, "/tokens", for: .deciding, listTokens),
+      AdministrationRoute(.get, "/reports/summary", for: .reading, reportSummary),
     ]
   }
 
@@ -49,14 +57,39 @@ struct AdministrationRoutes: Sendable {
     _ command: AdministrationCommand, _ call: APIRequest, why: String,
     status: UInt32 = 200, _ members: JSONObject = [:], warnings: [String] = []
   ) async throws(APIError) -> APIResponse {
+    guard call.administrator.scope.permits(command, at: await host(of: command)) else {
+      throw .outOfScope(call.administrator.scope)
+    }
     do throws(AdministrationError) {
       let changes = try await administration.perform(
         command, by: call.administrator.name, why: why)
+      note(changes, of: command, call)
       var body = members
       body["changes"] = .array(changes.map { .object($0.shown) })
       body["warnings"] = .texts(warnings + (await copyFailures(of: command.file)))
       return APIResponse(status: status, body: body)
     } catch { throw APIError(error) }
+  }
+
+  /// The name of the endpoint that a key is staged at.
+  private func host(of command: AdministrationCommand) async -> HostName? {
+    guard case .stage(let file, let id, _) = command else { return nil }
+    return try? await administration.snapshot(of: file).endpoints.first { $0.id == id }?.fqdn
+  }
+
+  /// The log has who changed what, from where: the history is in the store, which somebody may put back.
+  private func note(
+    _ changes: [HistoryEntry], of command: AdministrationCommand, _ call: APIRequest
+  ) {
+    for change in changes {
+      services.log.event(
+        .info, "administration_changed",
+        fields: [
+          ("what", change.event), ("file", command.file ?? ""), ("endpoint", change.endpoint),
+          ("pin", change.pin?.base64 ?? ""), ("who", call.administrator.name),
+          ("token", call.administrator.tokenID), ("peer", call.peer),
+        ].filter { !$0.1.isEmpty })
+    }
   }
 
   /// Whoever reads the copies would go on with the document before.
@@ -100,7 +133,16 @@ extension AdministrationRoutes {
     return APIResponse(body: [
       "name": .string(call.administrator.name), "issued": .integer(call.administrator.issued),
       "expires": .integer(call.administrator.expires),
+      "scope": .string("\(call.administrator.scope)"),
+      "token": .string(call.administrator.tokenID),
     ])
+  }
+
+  func listTokens(
+    _ call: APIRequest
+  ) async throws(APIError) -> APIResponse {
+    _ = try call.query([])
+    return APIResponse(body: tokens.list())
   }
 
   func listDocuments(

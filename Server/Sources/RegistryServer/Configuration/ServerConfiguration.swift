@@ -170,9 +170,15 @@ public struct AdministrationConfiguration: Sendable, Equatable {
   public var isEnabled: Bool
   /// Whether other machines may send tokens in clear text.
   public var isInsecure: Bool
+  /// The ids of tokens that count no more.
+  public var revokedTokens: [String]
 
   /// Settings; the defaults are those of the configuration file.
-  public init(tokenTTL: Int64 = 86_400_000, isEnabled: Bool = true, isInsecure: Bool = false) {
+  public init(
+    tokenTTL: Int64 = 86_400_000, isEnabled: Bool = true, isInsecure: Bool = false,
+    revokedTokens: [String] = []
+  ) {
+    self.revokedTokens = revokedTokens
     self.tokenTTL = tokenTTL
     self.isEnabled = isEnabled
     self.isInsecure = isInsecure

@@ -47,6 +47,7 @@ public enum Setting: String, Sendable, CaseIterable {
   case uiEnabled = "ui.enabled"
   case uiTokenTTL = "ui.token_ttl"
   case uiInsecure = "ui.insecure"
+  case uiRevokedTokens = "ui.revoked_tokens"
   case reportsEnabled = "reports.enabled"
   case reportsMaximumGroups = "reports.max_groups"
   case metricsListen = "metrics.listen"

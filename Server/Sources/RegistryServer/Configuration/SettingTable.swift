@@ -182,6 +182,11 @@ extension Setting {
         help: "serve them in clear text to other machines too",
         details: "without it they are refused (403) where `server.listen` is not loopback and"
           + " there is no certificate")
+    case .uiRevokedTokens:
+      SettingRow(
+        .of(\.administration.revokedTokens, .texts),
+        help: "ids of tokens that count no more",
+        details: "`ssl-pinning token --json` and `ssl-pinning admin tokens` have them")
 
     case .reportsEnabled:
       SettingRow(

@@ -195,22 +195,23 @@ public final class RegistryService: Sendable {
   }
 
   private func administrationSite(_ configuration: ServerConfiguration) -> AdministrationRouter {
+    let tokens = SeenTokens { [inForce] in
+      Set(inForce.withLock { $0.administration.revokedTokens })
+    }
     let routes = AdministrationRoutes(
       administration: RegistryAdministration(
         coordinators: { [duty] in duty.coordinators }, store: store, clock: clock,
         changed: { [duty] _ in await duty.update() }),
       services: services, isLeading: { [duty] in duty.isLeading },
-      reports: reports ?? NoReports(clock: clock),
-      version: ServerVersion.current)
+      reports: reports ?? NoReports(clock: clock), tokens: tokens, version: ServerVersion.current)
     return AdministrationRouter(
       routes: routes.all,
       refusal: { [inForce] in
         // Whether it is on, and served in the clear, is in force until a restart.
         configuration.administrationRefusal ?? inForce.withLock { $0.shortKeyRefusal }
       },
-      tokenKey: { [tokenKey] in tokenKey.withLock { $0 } },
-      times: { [clock] in clock.standing.times },
-      log: log)
+      tokenKey: { [tokenKey] in tokenKey.withLock { $0 } }, tokens: tokens,
+      times: { [clock] in clock.standing.times }, log: log)
   }
 
   /// Where it listens, with the port that the system chose where 0 was configured; `nil` while it

@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import RegistryServer
+import SslPinningRules
 
 /// `up`: the registry server, until it is told to stop.
 enum Up {
@@ -62,16 +63,31 @@ enum TokenCommand {
     }
     return milliseconds
   }
-  private static let json = Flag("--json", "one line of JSON instead: token, name, issued, expires")
+  private static let scope = Flag<String>(
+    "--scope", "SCOPE", "read, stage or decide: what it lets its bearer do; decide by default"
+  ) { text throws(FlagValueError) in
+    guard ["read", "stage", "decide"].contains(text) else {
+      throw FlagValueError(wanted: "read, stage or decide")
+    }
+    return text
+  }
+  private static let hosts = Flag.texts(
+    "--host", "HOST", "with --scope stage, a host whose keys its bearer may announce")
+  private static let json = Flag(
+    "--json", "one line of JSON instead: token, id, name, scope, issued, expires")
 
   static let command = Command(
     "token", "print a token for the console and the administration of the registry server",
-    flags: [name.description, ttl.description, json.description] + ServerArguments.descriptions,
+    flags: [
+      name.description, ttl.description, scope.description, hosts.description, json.description,
+    ] + ServerArguments.descriptions,
     notes: [
       "Reads what up reads, with the same flags, and asks no server: whoever can read server.key, or\n"
         + "prv.pem where that is not set, is an administrator. Sent as Authorization: Bearer TOKEN.",
-      "A token is all that its bearer needs, until it expires. To end all tokens before that, set\n"
-        + "server.key to another text, such as openssl rand -base64 32 prints.",
+      "With --scope read its bearer sees everything and changes nothing. With --scope stage, and --host, it\n"
+        + "announces keys of these hosts by their certificate requests, and sees nothing: for a renewal's script.",
+      "A token is all that its bearer needs, until it expires. To end one before that, put its id into\n"
+        + "ui.revoked_tokens; to end all, set server.key to another text, such as openssl rand -base64 32 prints.",
     ],
     run: run)
 
@@ -85,10 +101,13 @@ enum TokenCommand {
     }
     let (name, now) = (invocation[name] ?? "admin", Int64(Date().timeIntervalSince1970))
     let seconds = (invocation[ttl] ?? configuration.administration.tokenTTL) / 1000
+    let permitted = try scope(invocation)
     let token: String
-    do throws(AdminTokenError) { token = try issuer.token(for: name, at: now, ttl: seconds) } catch
-    {
+    do throws(AdminTokenError) {
+      token = try issuer.token(for: name, at: now, ttl: seconds, scope: permitted)
+    } catch {
       switch error {
+      case .scope: throw .usage("--host: \(error)")
       case .name: throw .usage("--name \(name): \(error)")
       case .times: throw .usage("--ttl: \(error)")
       default: throw .couldNotFindOut("\(error)")
@@ -97,7 +116,8 @@ enum TokenCommand {
     if invocation[json] {
       try Terminal.write(
         .members([
-          "token": .string(token), "name": .string(name), "issued": .integer(now),
+          "token": .string(token), "id": .string(AdminTokenIssuer.id(of: token)),
+          "name": .string(name), "scope": .string("\(permitted)"), "issued": .integer(now),
           "expires": .integer(now + seconds),
         ]))
     } else {
@@ -108,5 +128,22 @@ enum TokenCommand {
         "warning: ui.enabled is false, and a server with this configuration takes no token")
     }
     return .yes
+  }
+
+  private static func scope(_ invocation: Invocation) throws(CommandFailure) -> AdminScope {
+    var names: [HostName] = []
+    for text in invocation[hosts] ?? [] {
+      do throws(HostNameError) { names.append(try HostName(text)) } catch {
+        throw .usage("--host \(text): \(error)")
+      }
+    }
+    let word = invocation[scope] ?? "decide"
+    guard (word == "stage") == !names.isEmpty else {
+      throw .usage(
+        word == "stage"
+          ? "--scope stage is for hosts; hint: --host api.example.com"
+          : "--host is for --scope stage alone")
+    }
+    return word == "stage" ? .stage(hosts: names) : word == "read" ? .read : .decide
   }
 }

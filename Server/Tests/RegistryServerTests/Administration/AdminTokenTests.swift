@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import TestSupport
 import Testing
@@ -50,8 +51,16 @@ struct AdminTokenTests {
   @Test("the longest token is still a token")
   func longest() throws {
     let name = String(repeating: "a", count: 64)
-    let text = try Self.text(issued: 9_007_198_000_000_000, ttl: AdminToken.longest, name: name)
-    #expect(text.utf8.count <= AdminToken.maximumBytes)
+    let issued: Int64 = 9_007_198_000_000_000
+    let labels = (0..<3).map { String(repeating: "\($0)", count: 62) }.joined(separator: ".")
+    let hosts = try ["a", "b"].map {
+      try HostName("\($0).\(labels).\(String(repeating: "c", count: 58))")
+    }
+    let text = try Self.key.text(
+      of: AdminToken(
+        name: name, issued: issued, expires: issued + AdminToken.longest,
+        scope: .stage(hosts: hosts)))
+    #expect((900...AdminToken.maximumBytes).contains(text.utf8.count))
     #expect(Self.refusal(text, at: 9_007_198_000_000_001) == nil)
   }
 
@@ -96,7 +105,8 @@ struct AdminTokenTests {
       #expect(Self.refusal(text + more) != nil, "\(more)")
     }
     #expect(Self.refusal(" " + text) == .malformed)
-    #expect(Self.refusal(text + String(repeating: "A", count: 512)) == .malformed)
+    #expect(
+      Self.refusal(text + String(repeating: "A", count: AdminToken.maximumBytes)) == .malformed)
   }
 
   @Test("parts that changed places, and parts of two tokens, are refused")
@@ -175,11 +185,40 @@ struct AdminTokenTests {
         .times
       ),
       ("[]", .malformed), ("", .malformed),
-    ] as [(String, AdminTokenError?)])
+    ]
+      + [
+        "decide", "", "stage", "stage ", "stage  a.example", "stage A.example", "stage a b/c",
+        "write",
+      ]
+      .map {
+        (
+          #"{"aud":"ssl-pinning admin","exp":1780003600,"iat":1780000000,"nbf":1780000000,"scope":"\#($0)","sub":"a"}"#,
+          .malformed
+        )
+      } as [(String, AdminTokenError?)])
   func claims(claims: String, expected: AdminTokenError?) throws {
     let text = try Self.signed(
       "\(AdminToken.header).\(Base64URL.encode([UInt8](claims.utf8)))")
     #expect(Self.refusal(text) == expected)
+  }
+
+  @Test("a token says what it is for, and names itself without its text")
+  func scopes() throws {
+    let hosts = [HostName.literal("a.example"), HostName.literal("b.example")]
+    for scope in [AdminScope.read, .stage(hosts: hosts), .decide] {
+      let text = try Self.key.text(
+        of: AdminToken(name: "alice", issued: Self.now, expires: Self.now + 1, scope: scope))
+      let administrator = try Self.key.administrator(of: text, at: Self.now)
+      #expect(administrator.scope == scope)
+      #expect(administrator.tokenID == AdminToken.id(of: text) && administrator.tokenID.count == 12)
+    }
+    #expect(throws: AdminTokenError.scope) {
+      try AdminToken(name: "alice", issued: 0, expires: 1, scope: .stage(hosts: []))
+    }
+    let many = (0..<60).map { HostName.literal("host-\($0).example") }
+    #expect(throws: AdminTokenError.scope) {
+      try AdminToken(name: "alice", issued: 0, expires: 1, scope: .stage(hosts: many))
+    }
   }
 
   @Test(

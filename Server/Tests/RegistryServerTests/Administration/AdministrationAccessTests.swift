@@ -86,7 +86,9 @@ struct AdministrationAccessTests {
       session.json
         == [
           "name": "bob@example.com", "issued": JSONValue(integerLiteral: now),
-          "expires": JSONValue(integerLiteral: now + 100),
+          "expires": JSONValue(integerLiteral: now + 100), "scope": "decide",
+          "token": .string(
+            AdminTokenIssuer.id(of: try service.token("bob@example.com", issued: now, ttl: 100))),
         ])
     service.scripted.clock.advance(100)
     let expired = try await service.call("GET", "/session", headers: headers)

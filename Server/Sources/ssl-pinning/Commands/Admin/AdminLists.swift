@@ -22,6 +22,13 @@ enum AdminLists {
       "admin history", "list what happened to a document's endpoints and keys",
       flags: [AdminCommands.file.description, limit.description] + AdminCall.flags,
       notes: [AdminCommands.notes], run: history),
+    Command(
+      "admin tokens", "list the tokens that were used since the server started",
+      flags: AdminCall.flags,
+      notes: [
+        "To end one, put its id into ui.revoked_tokens of each server's configuration, and SIGHUP.",
+        "The list is that of the one server that is asked.",
+      ], run: tokens),
   ]
 
   private static func pending(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
@@ -74,6 +81,22 @@ enum AdminLists {
       ])
     }
     try call.say(denials?.isEmpty ?? true ? "no key is denied" : table.text)
+    return .yes
+  }
+
+  private static func tokens(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let call = try AdminCall(invocation)
+    let tokens = try await call.make(["tokens"], expecting: ["tokens"])["tokens"]?.arrayValue
+    var table = TextTable(header: ["ID", "NAME", "SCOPE", "EXPIRES", "LAST USED", "FROM", ""])
+    for token in tokens?.compactMap(\.objectValue) ?? [] {
+      table.add([
+        token["id"]?.stringValue ?? "", token["name"]?.stringValue ?? "",
+        token["scope"]?.stringValue ?? "", token["expires"]?.integerValue.map(RFC3339.text) ?? "",
+        token["lastUsed"]?.integerValue.map(RFC3339.text) ?? "", token["peer"]?.stringValue ?? "",
+        token["revoked"] == .bool(true) ? "revoked" : "",
+      ])
+    }
+    try call.say(table.text)
     return .yes
   }
 

@@ -59,12 +59,12 @@ struct AdministeredService {
 
   /// A token as `ssl-pinning token` prints it, from the signing key.
   func token(
-    _ name: String = "alice", issued: Int64? = nil, ttl: Int64 = 3600
+    _ name: String = "alice", issued: Int64? = nil, ttl: Int64 = 3600, scope: AdminScope = .decide
   ) throws -> String {
     let configuration = try configuration(
       "keys: [{fqdn: www.example.com}]\ntls: {dir: \"\(scripted.directory.path())\"}")
     return try AdminTokenIssuer(configuration)
-      .token(for: name, at: issued ?? scripted.clock.now(), ttl: ttl)
+      .token(for: name, at: issued ?? scripted.clock.now(), ttl: ttl, scope: scope)
   }
 
   /// Calls with a good token, and checks what comes back against the description.

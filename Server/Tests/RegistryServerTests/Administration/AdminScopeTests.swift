@@ -1,0 +1,118 @@
+import CanonicalJSON
+import Foundation
+import RegistryServer
+import SslPinningRules
+import TestSupport
+import Testing
+
+@Suite("What a token lets its bearer do", .timeLimit(.minutes(2)))
+struct AdminScopeTests {
+  /// A key to announce, as its certificate request.
+  private static func request() async throws -> String {
+    let request = try await OpenSSLCommand().make(
+      "request.pem",
+      [
+        "req", "-new", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-keyout",
+        "key.pem", "-subj", "/CN=a",
+      ])
+    let body = JSONValue.object(["csr": .string(String(decoding: request, as: UTF8.self))])
+    return String(decoding: body.canonicalBytes, as: UTF8.self)
+  }
+
+  /// Every change that there is, but for a good announcement at the endpoint.
+  private static let changes: [(method: String, path: String, body: String?)] = {
+    let (endpoint, why) = (AdministeredService.endpoint, #""why":"x"}"#)
+    let key = #"{"pin":"\#(pin(1).base64)","#
+    return [
+      ("POST", "\(endpoint)/approve", key + why), ("POST", "\(endpoint)/revoke", key + why),
+      ("POST", "/denials", key + why), ("POST", "/allowances", key + why),
+      ("DELETE", "/denials/" + String(repeating: "A", count: 43), nil),
+      ("PATCH", endpoint, #"{"paused":true}"#), ("POST", "\(endpoint)/change", #"{"paused":true}"#),
+      ("DELETE", endpoint, nil), ("POST", "\(endpoint)/remove", "{}"),
+      ("POST", "/documents/\(AdministeredService.file)/endpoints", #"{"fqdn":"b.example"}"#),
+      ("POST", "/clock/adopt", #"{"why":"x"}"#), ("GET", "/tokens", nil),
+    ]
+  }()
+
+  private static func header(_ token: String) -> [String: String] {
+    ["Authorization": "Bearer \(token)"]
+  }
+
+  @Test("to read is to see everything, and to change nothing")
+  func reading() async throws {
+    let service = try await AdministeredService.running()
+    let headers = Self.header(try service.token(scope: .read))
+    let csr = try await Self.request()
+    for path in [
+      "/overview", "/session", "/documents", AdministeredService.endpoint, "/pending", "/denials",
+    ] {
+      #expect(try await service.call("GET", path, headers: headers).status == 200, "\(path)")
+    }
+    for (method, path, body) in Self.changes
+      + [("POST", AdministeredService.endpoint + "/stage", csr)]
+    {
+      let answer = try await service.call(method, path, body, headers: headers)
+      #expect(answer.status == 403 && answer.error?.hasSuffix("it is for read") == true, "\(path)")
+    }
+    #expect(try await service.published()["www.example.com"] == [pin(1)])
+    await service.stop()
+  }
+
+  @Test(
+    "to announce is to announce a key that one has, for the hosts that are named, and to see nothing"
+  )
+  func staging() async throws {
+    let service = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com}, {fqdn: api.example.com, file: www.example.com.json}]")
+    let host = HostName.literal("www.example.com")
+    let csr = try await Self.request()
+    let headers = Self.header(try service.token("renewal", scope: .stage(hosts: [host])))
+    for (method, path, body) in Self.changes
+      + [("GET", "/overview", nil), ("GET", AdministeredService.endpoint, nil)]
+    {
+      #expect(
+        try await service.call(method, path, body, headers: headers).status == 403, "\(path)")
+    }
+    let stage = AdministeredService.endpoint + "/stage"
+    // A pin may be anybody's; a request is signed by the key.
+    let bare = try await service.call(
+      "POST", stage, #"{"pin":"\#(pin(7).base64)"}"#, headers: headers)
+    #expect(bare.status == 403 && bare.hint?.contains("csr") == true)
+    let other = "/documents/\(AdministeredService.file)/endpoints/api.example.com%3A443/stage"
+    #expect(
+      try await service.call("POST", other, csr, headers: headers).status == 403)
+    #expect(
+      try await service.call(
+        "POST", stage.replacing("www.example.com%3A", with: "none.example%3A"),
+        csr, headers: headers
+      ).status == 403)
+    let good = try await service.call("POST", stage, csr, headers: headers)
+    #expect(good.status == 200 && good.changes == ["key_staged"], "\(good.json)")
+    let staged = try #require(good.json["pin"]?.stringValue)
+    #expect(
+      try await service.published()["www.example.com"]?.map(\.base64).contains(staged) == true)
+    let told = try #require(service.scripted.log.events("administration_changed").last)
+    #expect("\(told)".contains("renewal") && "\(told)".contains(staged), "\(told)")
+    await service.stop()
+  }
+
+  @Test("one token is ended by its id, and the others count on")
+  func revoked() async throws {
+    let service = try await AdministeredService.running()
+    let (lost, kept) = (try service.token("lost"), try service.token("kept"))
+    for token in [lost, kept] {
+      #expect(try await service.call("GET", "/session", headers: Self.header(token)).status == 200)
+    }
+    try await service.scripted.reload(
+      keys: "[{fqdn: www.example.com}]",
+      more: "ui: {revoked_tokens: [\"\(AdminTokenIssuer.id(of: lost))\"]}")
+    let refused = try await service.call("GET", "/session", headers: Self.header(lost))
+    #expect(refused.status == 401 && refused.error == "the token was revoked")
+    #expect(try await service.call("GET", "/session", headers: Self.header(kept)).status == 200)
+    let listed = try await service.call("GET", "/tokens", headers: Self.header(kept))
+    let tokens = listed.json["tokens"]?.arrayValue?.compactMap(\.objectValue) ?? []
+    #expect(tokens.first { $0["name"] == "lost" }?["revoked"] == .bool(true), "\(listed.json)")
+    #expect(tokens.first { $0["name"] == "kept" }?["revoked"] == .bool(false))
+    await service.stop()
+  }
+}
