@@ -69,6 +69,15 @@ import Testing
       var state = Self.state(replaced)
       #expect(Self.deny(101, in: &state, at: replaced.now) == (isLocked ? Self.locked : nil))
     }
+    // So does one that was shown for long, and is only kept for its grace time.
+    var kept = Self.two()
+    kept.see(Self.at(.key(1), .key(2, under: 101)), 48, every: 3600)
+    for (probes, isLocked) in [(20, true), (400, false)] {
+      kept.see(Self.at(.key(1), .key(1)), probes, every: 60)
+      #expect(kept.endpointKeys.keys.map(\.pin).contains(pin(2)))
+      var state = Self.state(kept)
+      #expect(Self.deny(101, in: &state, at: kept.now) == (isLocked ? Self.locked : nil))
+    }
     // Clients refuse a denied key whatever is above it.
     var refused = Self.state(Self.two())
     #expect(Self.deny(2, in: &refused, at: 0) == nil)

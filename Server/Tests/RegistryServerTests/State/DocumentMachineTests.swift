@@ -186,6 +186,34 @@ import Testing
     #expect(bench.record?.version == 3)
   }
 
+  @Test("a write names the version that it was made from, whatever is read until it is signed")
+  func readWhileSigning() throws {
+    show(1, to: server, at: Self.now)
+    var machine = server.machine
+    let (request, id) = (request(Self.now + 60), endpoint.id)
+    let begun = machine.handle(
+      .command { state, _ throws(AdministrationError) in try state.stage(pin(5), at: id, request) },
+      at: Self.now + 60)
+    let draft = try #require(
+      begun.lazy.compactMap { if case .sign(let draft) = $0 { draft } else { nil } }.first)
+    let other = MachineServer(bench)
+    other.rest(at: Self.now + 60)
+    show(2, to: other, at: Self.now + 61)
+    let newer = try #require(bench.record)
+    var reading = DocumentReading(copy: nil)
+    var record = DocumentRecord()
+    (record.version, record.bytes, record.state) = (newer.version, newer.bytes, newer.state)
+    record.document = bench.documents[newer.state.document]?.copy
+    reading.record = record
+    _ = machine.handle(
+      .read(.success(reading), machine.refreshing(isFollowing: false)), at: Self.now + 61)
+    let effects = machine.handle(.signed(bench.sign(draft), ending: []), at: Self.now + 62)
+    let versions = effects.compactMap {
+      if case .store(let write) = $0 { write.version } else { nil }
+    }
+    #expect(versions == [1] && newer.version == 2)
+  }
+
   @Test("a denial counts if another server wrote over it, since the store had gone back before it")
   func overwritten() throws {
     show(1, to: server, at: Self.now)
