@@ -170,15 +170,16 @@ extension DocumentMachine {
   private mutating func configure(_ settings: DocumentSettings) -> [DocumentEffect] {
     let before = watched.ids
     self.settings = settings
-    followEndpoints()
+    followEndpoints(isAnew: true)
     mustSign = true
     return before.subtracting(watched.ids).sorted().map { .log(.left($0)) }
   }
 
-  private mutating func followEndpoints() {
+  private mutating func followEndpoints(isAnew: Bool) {
     watched.follow(state, configured: settings.endpoints)
     let hasLeftovers = state.forgetLeftovers(watched.list)
-    guard state.inheritKeys(watched.list, &listed) || hasLeftovers else { return }
+    let stored = isAnew ? record.keys(listedIn: state.document) : nil
+    guard state.inheritKeys(watched.list, &listed, stored) || hasLeftovers else { return }
     watched.follow(state, configured: settings.endpoints)
     owe(.changes)
     mustSign = true
@@ -324,7 +325,7 @@ extension DocumentMachine {
   private mutating func goOn(as next: DocumentState, owing more: DocumentDebt) {
     state = next
     owe(more)
-    followEndpoints()
+    followEndpoints(isAnew: trust.isUnread)
   }
 
   /// Stops deciding.

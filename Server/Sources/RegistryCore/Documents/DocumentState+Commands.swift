@@ -32,6 +32,10 @@ extension DocumentState {
     overrides[id] = nil
     let inForce = endpoints(configured: configured)
     removed.removeAll { pattern in inForce.contains { $0.patterns.contains(pattern) } }
+    if let former = keysByEndpoint[id] {
+      var listed = ListedKeys()
+      _ = inheritKeys(inForce, &listed, [id: former])
+    }
     return [request.entry("endpoint_added", id)]
   }
 

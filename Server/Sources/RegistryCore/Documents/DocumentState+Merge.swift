@@ -89,50 +89,6 @@ extension DocumentState {
     return true
   }
 
-  /// Gives the keys of endpoints that left the configuration to those that speak for their hosts now, as far as they are
-  /// listed for these: its port, its address or its name is another one, and the hosts are the same. Otherwise they
-  /// would leave the list at once, and what the endpoint shows next would be a first sight.
-  ///
-  /// - An endpoint inherits while it is new, and when it comes back: what left was seen no earlier than it, with a key
-  ///   that it lacks. One that comes back has nothing of before that is not listed: a key may have been withdrawn or revoked meanwhile.
-  /// - A new one waits for a person, too, if the other did.
-  ///
-  /// - Parameter listed: what was listed when this was last asked.
-  /// - Returns: whether there was any.
-  mutating func inheritKeys(_ inForce: [WatchedEndpoint], _ listed: inout ListedKeys) -> Bool {
-    let ids = Set(inForce.map(\.id))
-    let left = keysByEndpoint.filter { id, endpointKeys in
-      !ids.contains(id) && tombstones[id] == nil && !endpointKeys.isUnseen
-    }.sorted { $0.key < $1.key }
-    guard let newest = left.map(\.value.lastSeen).max() else { return false }
-    let heirs = inForce.filter { endpoint in
-      keysByEndpoint[endpoint.id].map { $0.isUnseen || $0.lastSeen <= newest } ?? true
-    }
-    guard !heirs.isEmpty else { return false }
-    listed.follow(document)
-    var isChanged = false
-    for endpoint in heirs {
-      let pins = listed.pins(of: endpoint.patterns)
-      let own = keysByEndpoint[endpoint.id] ?? EndpointKeys()
-      var heir = own
-      for (id, former) in left where own.isUnseen || former.lastSeen >= own.lastSeen {
-        let keys = former.keys.filter { pins.contains($0.pin) }
-        // One that was seen and has them all already never left.
-        let isNews = keys.contains { key in !own.keys.contains { $0.pin == key.pin } }
-        guard !keys.isEmpty, own.isUnseen || isNews else { continue }
-        if !own.isUnseen { heir.keys.removeAll { !pins.contains($0.pin) } }
-        heir = heir.merging(
-          EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
-        guard own.isUnseen, overrides[id]?.approval == .manual else { continue }
-        overrides[endpoint.id, default: Override()].approval = .manual
-      }
-      guard heir != own else { continue }
-      keysByEndpoint[endpoint.id] = heir
-      isChanged = true
-    }
-    return isChanged
-  }
-
   /// A key that is denied waits for nothing any more, nor does a key under it, and its CA is no longer known for it.
   mutating func forgetCandidate(_ pin: SPKIPin) {
     let denied = deniedPins
@@ -146,24 +102,6 @@ extension DocumentState {
       }
       keysByEndpoint[id]?.disown(pin, among: denied)
     }
-  }
-}
-
-/// The keys that a document lists. It is parsed once: a large one takes long, and this is asked after each command.
-struct ListedKeys: Sendable {
-  private var document: [UInt8] = []
-  private var pins: [HostPattern: Set<SPKIPin>] = [:]
-
-  /// Goes by another document, if it is one.
-  mutating func follow(_ document: [UInt8]) {
-    guard document != self.document else { return }
-    self.document = document
-    pins = Dictionary(grouping: DocumentEntry.listed(in: document), by: \.pattern)
-      .mapValues { Set($0.map(\.pin)) }
-  }
-
-  func pins(of patterns: [HostPattern]) -> Set<SPKIPin> {
-    patterns.reduce(into: []) { $0.formUnion(pins[$1] ?? []) }
   }
 }
 

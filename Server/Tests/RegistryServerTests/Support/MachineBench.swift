@@ -159,7 +159,7 @@ final class MachineServer {
   /// Is told of everything that readers get.
   var whenPublished: (SignedCopy) -> Void = { _ in }
 
-  private let settings: DocumentSettings
+  private var settings: DocumentSettings
   private var gauge = MassChangeDetector()
   private var entries: [HistoryEntry] = []
 
@@ -201,6 +201,12 @@ final class MachineServer {
   func changeKey(at now: Int64) { _ = machine.handle(.signingKeyChanged, at: now) }
 
   func configureAgain(at now: Int64) { _ = machine.handle(.configured(settings), at: now) }
+
+  /// Takes other endpoints in force.
+  func configure(_ endpoints: [WatchedEndpoint], at now: Int64) {
+    settings.endpoints = endpoints
+    tasks.append(machine.handle(.configured(settings), at: now).map(Step.effect) + [.settle])
+  }
 
   /// Whether a task's next step is to replace the record.
   func isAboutToWrite(_ index: Int) -> Bool {

@@ -1,0 +1,152 @@
+import SslPinningRules
+import Testing
+
+@testable import RegistryCore
+
+@Suite("A host that changes its endpoint") struct HeirTests {
+  private static let begin = MachineBench.begin
+  private let bench = MachineBench()
+
+  /// One port of a gateway, which speaks for a host.
+  private func endpoint(_ port: UInt16, _ host: String) -> WatchedEndpoint {
+    WatchedEndpoint(
+      fqdn: HostName.literal("gate.test"), port: port, patterns: [.exact(HostName.literal(host))])
+  }
+
+  private func show(
+    _ key: UInt8, under authority: UInt8, at endpoint: WatchedEndpoint, _ server: MachineServer,
+    _ now: Int64
+  ) {
+    let probe = LedgerBench.probe([(LedgerBench.here, "", .key(key, under: authority))])
+    server.probe(probe, endpoint, at: now)
+    server.rest(at: now)
+  }
+
+  private func listed(_ host: String, by server: MachineServer) -> [SPKIPin] {
+    DocumentEntry.listed(in: server.published?.bytes ?? [])
+      .filter { $0.pattern == .exact(HostName.literal(host)) }.map(\.pin)
+  }
+
+  private func perform(_ server: MachineServer, at now: Int64, _ change: @escaping DocumentChange) {
+    server.ask(1, change)
+    server.rest(at: now)
+  }
+
+  /// A server of these, over what is stored already.
+  private func start(_ endpoints: [WatchedEndpoint], at now: Int64) -> MachineServer {
+    let server = MachineServer(bench, endpoints: endpoints)
+    server.rest(at: now)
+    return server
+  }
+
+  /// Another configuration, by a restart or without.
+  private func configure(
+    _ server: MachineServer, _ endpoints: [WatchedEndpoint], isRestart: Bool, at now: Int64
+  ) -> MachineServer {
+    guard isRestart else {
+      server.configure(endpoints, at: now)
+      server.rest(at: now)
+      return server
+    }
+    let next = start(endpoints, at: now)
+    next.upkeep()
+    next.rest(at: now)
+    return next
+  }
+
+  @Test(
+    "changes places with another: both keep their keys, and their CAs", arguments: [false, true])
+  func swaps(isRestart: Bool) throws {
+    let now = Self.begin
+    let before = [endpoint(1, "x.test"), endpoint(2, "y.test")]
+    let after = [endpoint(2, "x.test"), endpoint(1, "y.test")]
+    var server = start(before, at: now)
+    show(1, under: 101, at: before[0], server, now)
+    show(2, under: 102, at: before[1], server, now)
+    server = configure(server, after, isRestart: isRestart, at: now + 60)
+    #expect(listed("x.test", by: server).contains(pin(1)))
+    #expect(listed("y.test", by: server).contains(pin(2)))
+    show(66, under: 103, at: after[0], server, now + 61)
+    #expect(!listed("x.test", by: server).contains(pin(66)))
+    show(3, under: 101, at: after[0], server, now + 62)
+    show(2, under: 102, at: after[1], server, now + 62)
+    #expect(listed("x.test", by: server).contains(pin(3)))
+    #expect(listed("y.test", by: server).contains(pin(2)))
+  }
+
+  @Test(
+    "moves, and another host takes its port: that one is new, and this one is not",
+    arguments: [false, true])
+  func reuses(isRestart: Bool) throws {
+    let now = Self.begin
+    let before = endpoint(1, "x.test")
+    let after = [endpoint(2, "x.test"), endpoint(1, "z.test")]
+    var server = start([before], at: now)
+    show(1, under: 101, at: before, server, now)
+    let request = DocumentState.Request(who: "ada", at: now, why: "")
+    perform(server, at: now) { state, _ in
+      state.change(before.id, interval: nil, approval: .manual, isPaused: nil, request)
+    }
+    server = configure(server, after, isRestart: isRestart, at: now + 60)
+    #expect(listed("x.test", by: server) == [pin(1)])
+    #expect(listed("z.test", by: server).isEmpty)
+    #expect(server.machine.endpoints.map(\.approval) == [.manual, .manual])
+    show(66, under: 200, at: after[0], server, now + 61)
+    show(3, under: 201, at: after[1], server, now + 61)
+    #expect(listed("x.test", by: server) == [pin(1)])
+    #expect(listed("z.test", by: server) == [pin(3)])
+  }
+
+  @Test(
+    "has its former endpoint back beside the new one: what left the list meanwhile stays away",
+    arguments: [false, true], [false, true])
+  func beside(isRestart: Bool, isAdded: Bool) throws {
+    let now = Self.begin
+    let (former, new) = (endpoint(1, "x.test"), endpoint(2, "x.test"))
+    var server = start([former], at: now)
+    show(1, under: 101, at: former, server, now)
+    server = configure(server, [new], isRestart: isRestart, at: now + 60)
+    show(2, under: 101, at: new, server, now + 61)
+    #expect(listed("x.test", by: server) == [pin(1), pin(2)])
+    let request = DocumentState.Request(who: "ada", at: now + 62, why: "")
+    perform(server, at: now + 62) { state, configured throws(AdministrationError) in
+      try state.revoke(pin(1), at: new.id, configured: configured, force: false, request)
+    }
+    #expect(listed("x.test", by: server) == [pin(2)])
+    if isAdded {
+      perform(server, at: now + 63) { state, configured throws(AdministrationError) in
+        try state.add(former, configured: configured, request)
+      }
+    } else {
+      server = configure(server, [former, new], isRestart: isRestart, at: now + 63)
+    }
+    #expect(server.machine.endpoints.count == 2)
+    #expect(listed("x.test", by: server) == [pin(2)])
+    show(66, under: 200, at: former, server, now + 64)
+    #expect(listed("x.test", by: server) == [pin(2)])
+    show(3, under: 101, at: former, server, now + 65)
+    #expect(Set(listed("x.test", by: server)) == [pin(2), pin(3)])
+  }
+
+  @Test("takes along a key that was only announced: another one waits", arguments: [false, true])
+  func announced(isRestart: Bool) throws {
+    let now = Self.begin
+    let (former, new, other) = (
+      endpoint(1, "x.test"), endpoint(2, "x.test"), endpoint(3, "y.test")
+    )
+    var server = start([former, other], at: now)
+    server.probe(.unreachable(reason: "it is not there yet"), former, at: now)
+    show(9, under: 101, at: other, server, now)
+    let request = DocumentState.Request(who: "ada", at: now, why: "")
+    perform(server, at: now) { state, _ throws(AdministrationError) in
+      try state.stage(pin(1), at: former.id, request)
+    }
+    server = configure(server, [new, other], isRestart: isRestart, at: now + 60)
+    #expect(listed("x.test", by: server) == [pin(1)])
+    show(66, under: 200, at: new, server, now + 61)
+    #expect(listed("x.test", by: server) == [pin(1)])
+    show(1, under: 101, at: new, server, now + 62)
+    show(3, under: 101, at: new, server, now + 63)
+    #expect(listed("x.test", by: server) == [pin(1), pin(3)])
+  }
+}
