@@ -189,6 +189,7 @@ private func noteDemand(
 
 /// What OpenSSL asks before it uses a key or an algorithm. All are taken, as on security level 0, but a finite-field
 /// group of 10 000 bits costs this thread, and every other probe on it, a second for each connection.
+/// OpenSSL knows one reason for a refusal here, and reports it as `dh key too small`.
 private func isAffordable(
   _: OpaquePointer?, _: OpaquePointer?, _ operation: Int32, _ securityBits: Int32, _: Int32,
   _ key: UnsafeMutableRawPointer?, _: UnsafeMutableRawPointer?
