@@ -81,6 +81,27 @@ struct ProbeSuitesTests {
     try await nginx.stop()
   }
 
+  @Test("a server that insists on a finite field of 8192 bits is refused: it costs too much")
+  func costlyField() async throws {
+    let identity = try authority.issue(names: ["site.test"], algorithm: .rsa(bits: 2048))
+    let field = try await OpenSSLCommand().make(
+      "dh.pem", ["genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt", "group:ffdhe8192"])
+    let nginx = try await Nginx.start(
+      [
+        Nginx.Site(
+          identity, http2: false, protocols: "TLSv1.2",
+          directives: """
+            ssl_ciphers DHE-RSA-AES128-GCM-SHA256; ssl_dhparam dh.pem; return 204;
+            """)
+      ], files: ["dh.pem": String(decoding: field, as: UTF8.self)])
+    for port in nginx.ports {
+      await #expect(throws: ProbeError.self) {
+        try await probe.probe(ProbeTarget(host: "site.test", connectTo: [.loopback(port)]))
+      }
+    }
+    try await nginx.stop()
+  }
+
   @Test(
     "a server's key of each kind",
     arguments: [

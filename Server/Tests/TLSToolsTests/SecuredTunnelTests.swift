@@ -34,13 +34,15 @@ struct SecuredTunnelTests {
 
   private func look(
     _ proxy: InterceptingProxy, _ trust: ProxyTrust?
-  ) async throws -> ProbeFinding {
+  ) async throws -> ProbeFinding { try await look(port: proxy.port, trust) }
+
+  private func look(port: UInt16, _ trust: ProxyTrust?) async throws -> ProbeFinding {
     let probe = try TLSProbe(
       anchors: anchors,
       resolver: NameResolver { _, port in .success([.loopback(port)]) })
     let findings = try await probe.survey(
       HostName("site.test"), port: 443,
-      from: [.tunnel(host: "localhost", port: proxy.port, trust: trust)],
+      from: [.tunnel(host: "localhost", port: port, trust: trust)],
       limits: ProbeLimits(total: 20_000), trusting: anchors, cache: VerdictCache())
     return try #require(findings.first)
   }
@@ -115,6 +117,13 @@ struct SecuredTunnelTests {
     let trust = try ProxyTrust(pins: [pin(proxyIdentity)], anchors: nil, identity: nil)
     #expect(try await look(clear, trust).blame == .proxy)
     #expect(try await look(proxy(showing: proxyIdentity), nil).blame == .proxy)
+  }
+
+  @Test("a proxy that asks for handshakes without end is not listened to")
+  func helloRequests() async throws {
+    let endless = try LocalRawServer(.sends([0x16, 3, 3, 0, 4, 0, 0, 0, 0]))
+    let trust = try ProxyTrust(pins: [pin(proxyIdentity)], anchors: nil, identity: nil)
+    #expect(try await isUntrusted(look(port: endless.port, trust)))
   }
 
   @Test("a proxy that cannot reach the server is well; one that answers nothing may wait for it")

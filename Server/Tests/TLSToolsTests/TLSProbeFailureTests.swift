@@ -88,6 +88,15 @@ struct TLSProbeFailureTests {
     }
   }
 
+  @Test("a server that asks for handshakes without end is not listened to")
+  func helloRequests() async throws {
+    let server = try LocalRawServer(.sends([0x16, 3, 3, 0, 4, 0, 0, 0, 0]))
+    guard case .handshake = try await failure(at: server.port, milliseconds: 10_000) else {
+      Issue.record("it was waited for")
+      return
+    }
+  }
+
   @Test("a name that does not resolve, with the resolver's reason")
   func noSuchName() async throws {
     let resolver = NameResolver { _, _ in .failure(.init(reason: "Name or service not known")) }

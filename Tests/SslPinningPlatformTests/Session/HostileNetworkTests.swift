@@ -118,6 +118,18 @@ struct HostileNetworkTests {
     stuck.invalidateAndCancel()
   }
 
+  @Test("keeps no thread by asking for handshakes without end")
+  func helloRequests() async throws {
+    let site = try PinnedSite()
+    let server = try LocalRawServer(.sends([0x16, 3, 3, 0, 4, 0, 0, 0, 0]))
+    var request = URLRequest(url: try site.url(port: server.port))
+    request.timeoutInterval = 10
+    let error = await #expect(throws: URLError.self) {
+      try await site.session().data(for: request)
+    }
+    #expect(error?.code != .timedOut)
+  }
+
   @Test("sends no byte to whoever answers with something else than a handshake")
   func garbage() async throws {
     let site = try PinnedSite()

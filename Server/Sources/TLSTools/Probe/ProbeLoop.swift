@@ -125,6 +125,8 @@ final class ProbeEvents: Sendable {
 ///
 /// - It accepts every handshake, also with bad certificates, old versions and weak keys, because a probe is to
 ///   report them; `ChainValidator` judges the chain afterwards. No application data is ever sent.
+/// - It takes part in nothing that would keep its thread: no endless handshake (`hello_requests.h`), no key exchange over
+///   more than 4096 bits of finite field.
 /// - Certificates are read in a library context with few algorithms (`pp_tls_library`), which halves the
 ///   cost of a handshake (ADR 9). Chains are validated outside of it.
 /// - For one thread at a time.
@@ -148,6 +150,8 @@ final class ProbeClient: TLSContext, Sendable {
     // Otherwise OpenSSL would also verify, against an empty store and for nothing.
     SSL_CTX_set_cert_verify_callback(pointer, letThrough, nil)
     SSL_CTX_set_client_cert_cb(pointer, noteDemand)
+    pp_tls_refuse_hello_requests(pointer)
+    SSL_CTX_set_security_callback(pointer, isAffordable)
     // A server picks the key that can sign what the client takes (RFC 8446 section 4.2.3).
     guard let kind else { return }
     var names = Array(kind.signatureAlgorithms.utf8CString)
@@ -181,6 +185,17 @@ private func noteDemand(
 ) -> Int32 {
   SSL_set_ex_data(session, 0, UnsafeMutableRawPointer(bitPattern: 1))
   return 0
+}
+
+/// What OpenSSL asks before it uses a key or an algorithm. All are taken, as on security level 0, but a finite-field
+/// group of 10 000 bits costs this thread, and every other probe on it, a second for each connection.
+/// OpenSSL knows one reason for a refusal here, and reports it as `dh key too small`.
+private func isAffordable(
+  _: OpaquePointer?, _: OpaquePointer?, _ operation: Int32, _ securityBits: Int32, _: Int32,
+  _ key: UnsafeMutableRawPointer?, _: UnsafeMutableRawPointer?
+) -> Int32 {
+  guard operation == SSL_SECOP_TMP_DH, let key else { return 1 }
+  return securityBits >= 80 && EVP_PKEY_get_bits(OpaquePointer(key)) <= 4096 ? 1 : 0
 }
 
 private func letThrough(_: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 { 1 }

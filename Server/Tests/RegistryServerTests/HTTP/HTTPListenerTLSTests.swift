@@ -86,6 +86,18 @@ import Testing
     await server.stop()
   }
 
+  @Test("makes no key over a finite field, which costs a thousand times what a curve does")
+  func costlyGroups() async throws {
+    let server = try HTTPBench.start(tls: identity(.rsa(bits: 2048)))
+    for curve in ["X25519", "P-256", "P-384", "P-521"] {
+      #expect(try await curl(server, "/ok", ["--curves", curve]).stdout == "ok")
+    }
+    #expect(try await curl(server, "/ok", ["--curves", "ffdhe2048"]).exitCode == 35)
+    let old = ["--tls-max", "1.2", "--ciphers", "DHE-RSA-AES128-GCM-SHA256"]
+    #expect(try await curl(server, "/ok", old).exitCode == 35)
+    await server.stop()
+  }
+
   @Test("a handshake that does not come is cut")
   func handshake() async throws {
     var limits = HTTPLimits()

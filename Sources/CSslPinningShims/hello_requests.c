@@ -1,0 +1,21 @@
+// See hello_requests.h.
+#if defined(__linux__)
+#include "hello_requests.h"
+
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+
+static void hear(int is_sent, int version, int type, const void *bytes, size_t count, SSL *ssl,
+                 void *argument) {
+  (void)version, (void)argument;
+  if (is_sent || type != SSL3_RT_HANDSHAKE || count == 0 ||
+      *(const unsigned char *)bytes != SSL3_MT_HELLO_REQUEST)
+    return;
+  if (SSL_is_init_finished(ssl) || SSL_get_state(ssl) == TLS_ST_CR_HELLO_REQ) return;
+  // A callback cannot fail. So nothing more is received: the rest of a record, and then the end.
+  BIO *ended = BIO_new(BIO_s_null());
+  if (ended) SSL_set0_rbio(ssl, ended);
+}
+
+void pp_tls_refuse_hello_requests(SSL_CTX *context) { SSL_CTX_set_msg_callback(context, hear); }
+#endif
