@@ -18,11 +18,12 @@ struct RemedyTests {
     "is told for each outcome, and never checks less",
     arguments: [
       (.mismatch(.leaf), [.refresh, .otherNetwork]), (.mismatch(.ca), [.refresh, .otherNetwork]),
-      (.unlisted, [.refresh]), (.noLivePin, [.refresh]), (.denied(pin), [.otherNetwork]),
+      (.unlisted, [.refresh]), (.noLivePin, [.refresh, .clock]), (.denied(pin), [.otherNetwork]),
       (.clientTooOld(["x"]), [.appUpdate, .refresh]),
       (.registryExpired(at: 1), [.refresh, .clock, .appUpdate]),
       (
-        .chainRejected(.outOfDate(code: 9, reason: "", mayBeEarly: true)), [.clock, .otherNetwork]
+        .chainRejected(.outOfDate(code: 9, reason: "", mayBeEarly: true)),
+        [.clock, .refresh, .otherNetwork]
       ),
       (
         .chainRejected(.outOfDate(code: 10, reason: "", mayBeEarly: false)),
@@ -34,7 +35,9 @@ struct RemedyTests {
       (.uncheckable(.ca), [.refresh]),
     ] as [(PinEvaluation.Outcome, [PinEvaluation.Remedy])])
   func table(outcome: PinEvaluation.Outcome, remedies: [PinEvaluation.Remedy]) {
-    #expect(Self.verdict(outcome).remedies == remedies)
+    let verdict = Self.verdict(outcome)
+    #expect(verdict.remedies == remedies)
+    #expect(verdict.couldChangeAfterRefresh == remedies.contains(.refresh))
   }
 
   @Test("is an update where the pins came with the app, and nothing where nothing was refused")
@@ -42,6 +45,10 @@ struct RemedyTests {
     #expect(
       Self.verdict(.mismatch(.leaf), isShipped: true).remedies == [.appUpdate, .otherNetwork])
     #expect(Self.verdict(.unlisted, isShipped: true).remedies == [.appUpdate])
+    #expect(
+      Self.verdict(
+        .chainRejected(.outOfDate(code: 9, reason: "", mayBeEarly: true)), isShipped: true
+      ).remedies == [.clock, .otherNetwork])
     #expect(Self.verdict(.mismatch(.leaf), .accept).remedies.isEmpty)
   }
 }

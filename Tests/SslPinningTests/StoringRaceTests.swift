@@ -122,6 +122,20 @@ struct StoringRaceTests {
     #expect(await keeper.reaches("1.5"))
     #expect(keeper.status.storage == .kept)
   }
+
+  @Test("a store that could not be read is read where nothing can be written, too")
+  func unreadOnAFullDisk() async throws {
+    let stage = try StoringStage()
+    _ = try stage.store.save(
+      stage.believed(stage.document(1, 5)), under: stage.trust, at: StoringStage.now)
+    let unlock = try stage.makeUnreadable()
+    let keeper = try await stage.keeper(bundle: stage.document(1, 1))
+    try unlock()
+    try stage.makeUnwritable()
+    _ = await keeper.refresh(bypassingCaches: false)
+    #expect(await keeper.reaches("1.5"))
+    #expect(keeper.status.storage != .kept)
+  }
 }
 
 @Suite("Fetches that were under way already")

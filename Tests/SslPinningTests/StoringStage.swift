@@ -90,6 +90,12 @@ struct StoringStage {
     }
   }
 
+  /// Puts a directory where new states are written before they take the old one's place.
+  func makeUnwritable() throws {
+    try FileManager.default.createDirectory(
+      atPath: try file(".json") + ".new", withIntermediateDirectories: false)
+  }
+
   /// Another process in the middle of a save: it holds the lock until ``release(_:)``.
   func lock() throws -> Int32 {
     let lock = open(try file(".lock"), O_RDWR)

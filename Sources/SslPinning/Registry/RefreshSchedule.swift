@@ -19,7 +19,8 @@ struct RefreshSchedule: Sendable {
   private var confirmed: Int64
   /// Failures since then.
   private(set) var failures = 0
-  private var retryAfter: Double = 0
+  /// Until when the server does not want to be asked, whoever asked it last.
+  private var notBefore = Int64.min
 
   /// A schedule that begins at `now`. An interval that is no number counts as the shortest.
   init(interval: Double, at now: Int64) {
@@ -34,13 +35,15 @@ struct RefreshSchedule: Sendable {
   mutating func succeeded(at now: Int64) {
     confirmed = now
     failures = 0
-    retryAfter = 0
+    notBefore = .min
   }
 
   /// - Parameter retryAfter: what the server asked for, if it did.
-  mutating func failed(retryAfter: Double? = nil) {
+  mutating func failed(retryAfter: Double? = nil, at now: Int64) {
     failures = min(failures + 1, 64)
-    self.retryAfter = min(max(0, retryAfter ?? 0), Self.longestRetryAfter)
+    guard let retryAfter else { return }
+    let wait = min(max(0, retryAfter), Self.longestRetryAfter).rounded(.up)
+    notBefore = max(notBefore, now + Int64(wait))
   }
 
   /// Seconds to wait from `now` on.
@@ -53,12 +56,17 @@ struct RefreshSchedule: Sendable {
     var wait = Self.firstRetry
     let longest = max(interval, 3600)
     for _ in 1..<failures where wait < longest { wait *= 2 }
-    return max(min(wait, longest) * (0.5 + 0.5 * random), retryAfter)
+    let left = notBefore > now ? Double(notBefore - now) : 0
+    return max(min(wait, longest) * (0.5 + 0.5 * random), left)
   }
 
-  /// Whether a wait that is over was for nothing: somebody else refreshed meanwhile.
-  func isDue(at now: Int64) -> Bool {
-    failures > 0 || Double(now - confirmed) >= interval * 0.9 - 1
+  /// Whether the registry is to be asked now that a wait is over: meanwhile somebody else may have refreshed, or a
+  /// mismatch have been told when to come back.
+  ///
+  /// - Parameter age: of the registry by the device's clock, in seconds; the steady one may have stood still.
+  func isDue(at now: Int64, age: Int64 = 0) -> Bool {
+    now >= notBefore
+      && (failures > 0 || Double(now - confirmed) >= interval * 0.9 - 1 || !isFresh(age: age))
   }
 
   /// Whether a registry of this age serves without asking the network first.

@@ -129,8 +129,9 @@ extension RegistryUpdater {
     tell.finish()
     for await case .answered(_, let visit) in words { isNews = isNews || visit.isNews }
     if let failure {
+      let now = clocks.steady()
       let failures = state.withLock { state in
-        state.schedule.failed(retryAfter: failure.retryAfter)
+        state.schedule.failed(retryAfter: failure.retryAfter, at: now)
         return state.schedule.failures
       }
       events.send(.refreshFailed(failure, consecutive: failures))
@@ -223,13 +224,31 @@ extension RegistryUpdater {
     do throws(StateStoreError) {
       let stored = try store.save(ours, tag: tag, under: trust, at: clocks.wall())
       state.withLock { ($0.storage, $0.isStoreUnread) = (.kept, false) }
-      guard stored.knowsMore(than: ours) else { return }
-      let clock = clocks.wall()
-      _ = try? put { now in
-        let both = now.merged(with: stored, at: clock)
-        return both.knowsMore(than: now) ? Change(registry: both) : nil
-      }
-    } catch { tellNotStored("\(error)") }
+      if stored.knowsMore(than: ours) { goOn(from: .init(registry: stored)) }
+    } catch {
+      tellNotStored("\(error)")
+      if state.withLock({ $0.isStoreUnread }) { read(store) }
+    }
+  }
+
+  /// Reads what an earlier run stored, though nothing can be stored now, as on a full disk.
+  private func read(_ store: StateStore) {
+    var stored = StateStore.Stored()
+    do throws(StateStoreError) { stored = try store.load(under: trust, at: clocks.wall()) } catch {
+      guard case .refused(_, let proved) = error else { return }
+      stored.learned = proved
+    }
+    state.withLock { $0.isStoreUnread = false }
+    goOn(from: stored)
+  }
+
+  private func goOn(from stored: StateStore.Stored) {
+    let clock = clocks.wall()
+    _ = try? put { now in
+      let known = now.knowing(stored.learned)
+      let both = stored.registry.map { known.merged(with: $0, at: clock) } ?? known
+      return both.knowsMore(than: now) ? Change(registry: both) : nil
+    }
   }
 
   private func tellNotStored(_ reason: String) {

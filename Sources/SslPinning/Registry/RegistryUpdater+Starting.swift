@@ -137,9 +137,8 @@ extension RegistryUpdater {
   /// By either clock: one may have stood still, as in a virtual machine that was paused.
   private var isRefreshDue: Bool {
     let (now, clock) = (clocks.steady(), clocks.wall())
-    return state.withLock { state in
-      state.schedule.isDue(at: now)
-        || !state.schedule.isFresh(age: state.trusted.stamp.age(at: clock))
+    return state.withLock {
+      $0.schedule.isDue(at: now, age: $0.trusted.stamp.age(at: clock))
     }
   }
 }

@@ -23,11 +23,14 @@ extension PinEvaluation {
     let newerList = registry == nil ? Remedy.appUpdate : .refresh
     return switch outcome {
     case .matched, .clearText, .unreadableHost, .unjudged: []
-    case .unlisted, .noLivePin, .uncheckable: [newerList]
+    case .unlisted, .uncheckable: [newerList]
+    case .noLivePin: [newerList, .clock]
     case .mismatch: [newerList, .otherNetwork]
     case .denied: [.otherNetwork]
     case .clientTooOld: [.appUpdate, newerList]
     case .registryExpired: [.refresh, .clock, .appUpdate]
+    case .chainRejected(.outOfDate(_, _, mayBeEarly: true)) where registry != nil:
+      [.clock, .refresh, .otherNetwork]
     case .chainRejected(.outOfDate): [.clock, .otherNetwork]
     case .chainRejected: [.otherNetwork]
     }

@@ -231,13 +231,15 @@ extension TrustedRegistry {
           .init(source: source, last: last, since: host.since))
       }
     }
-    // A confirmation in the future was written under a fast clock. Ignore it, or every start would
-    // consider the state fresh and never refresh. (A second or two may be another process's reading of
-    // the clock, but of two format-1 lists the later one wins, and this one would win over every list
-    // fetched since.)
+    // A confirmation in the future was written under a fast clock, and one from before its statement was issued
+    // under a slow one. Ignore both: every start of a device that has no time of its own would consider the
+    // state fresh, and never refresh. (A second or two may be another process's reading of the clock, but of two
+    // format-1 lists the later one wins, and this one would win over every list fetched since.)
     let isKnown =
-      document.statement == nil
-      ? state.confirmed <= clock : RegistryStamp.isPast(state.confirmed, at: clock)
+      document.statement.map {
+        RegistryStamp.isPast(state.confirmed, at: clock)
+          && RegistryStamp.isPast($0.issued, at: state.confirmed)
+      } ?? (state.confirmed <= clock)
     let confirmed = isKnown ? min(state.confirmed, clock) : 0
     self.init(
       document: document, standing: standing, vanished: vanished, confirmed: confirmed,

@@ -90,6 +90,27 @@ struct StoredTimeTests {
   }
 
   @Test(
+    "a confirmation from before the statement was issued was written by a slow clock, and is unknown"
+  )
+  func confirmedTooEarly() throws {
+    let client = try RegistrySimulator().client()
+    let issued = try #require(client.statement?.issued)
+    for (seconds, isKnown) in [
+      (-60, true), (0, true), (3600, true), (3601, false), (400 * Self.day, false),
+    ]
+      as [(Int64, Bool)]
+    {
+      let clock = issued - seconds
+      let restored = try Self.restored(client.confirmed(at: clock), at: clock + 10)
+      #expect(restored.stamp.confirmed == (isKnown ? clock : 0), "\(seconds)")
+      #expect(restored.stamp.isStale(at: clock + 10) == !isKnown)
+    }
+    // Nothing tells in format 1.
+    let list = try format1Client().confirmed(at: 4000)
+    #expect(try Self.restored(list, at: 4000).stamp.confirmed == 4000)
+  }
+
+  @Test(
     "a list that all hosts but one left is not read anew for each of them", .timeLimit(.minutes(2)))
   func manyVanished() throws {
     var registry = RegistrySimulator()

@@ -8,7 +8,7 @@ struct RefreshScheduleTests {
     -> RefreshSchedule
   {
     var schedule = RefreshSchedule(interval: interval, at: 1000)
-    for _ in 0..<failures { schedule.failed(retryAfter: retryAfter) }
+    for _ in 0..<failures { schedule.failed(retryAfter: retryAfter, at: 1000) }
     return schedule
   }
 
@@ -49,6 +49,21 @@ struct RefreshScheduleTests {
       as [(Double?, Double)])
   func retryAfter(asked: Double?, expected: Double) {
     #expect(schedule(failures: 1, retryAfter: asked).delay(at: 1000, random: 1) == expected)
+  }
+
+  @Test("a time that the server names is kept, whatever was waited for, and however others fail")
+  func retryAfterMeanwhile() {
+    var schedule = schedule(failures: 1)
+    #expect(schedule.isDue(at: 1030))
+    // A refused connection asks, and is told to come back in ten minutes; the next one finds no network.
+    schedule.failed(retryAfter: 600, at: 1020)
+    schedule.failed(at: 1025)
+    #expect(!schedule.isDue(at: 1030) && !schedule.isDue(at: 1030, age: 86400))
+    #expect(schedule.delay(at: 1030, random: 0) == 590)
+    #expect(!schedule.isDue(at: 1619) && schedule.isDue(at: 1620))
+    schedule.failed(retryAfter: 600, at: 1700)
+    schedule.succeeded(at: 1710)
+    #expect(!schedule.isDue(at: 1710) && schedule.isDue(at: 1710, age: 3600))
   }
 
   @Test("a success ends the back-off")

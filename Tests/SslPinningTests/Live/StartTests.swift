@@ -273,4 +273,23 @@ struct StartTests {
     let next = try await client(registry)
     #expect(next.registryStatus.origin == .network && !next.registryStatus.isStale)
   }
+
+  @Test("a device whose clock begins anew with each start asks with each")
+  func clockBeginsAnew() async throws {
+    let registry = try site.registry()
+    let (issued, begin) = (site.clock.now, site.clock.now - 400 * Self.day)
+    site.clock.set(begin)
+    _ = try await client(registry)
+    try registry.publish(
+      ["localhost": [site.pin]], denied: [site.pin], at: issued + Self.day)
+    site.clock.set(begin + 30)
+    let next = try await client(registry)
+    #expect(registry.requests == 2)
+    #expect(next.registryStatus.origin == .network && !next.registryStatus.isStale)
+    // The session is judged by the statement's time: the clock says that its certificate is not valid yet.
+    #expect(try await site.refusal(next)?.rule == "denied-key")
+    registry.answer(.unreachable)
+    site.clock.set(begin + 60)
+    #expect(try await client(registry).registryStatus.isStale)
+  }
 }
