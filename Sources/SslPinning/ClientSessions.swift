@@ -22,8 +22,8 @@ extension SslPinningClient {
   ///   goes on refreshing.
   /// - Important: on Apple's systems requests may go over a connection from before a change of pins; that is told
   ///   afterwards (``PinningEvent/unjudgedReuse(_:)``). Make a new session then, or use ``data(for:timeout:)``.
-  /// - Important: `URLSession.shared`, `Data(contentsOf:)`, `data:` URLs and WebSockets are not
-  ///   pinned by any session.
+  /// - Important: `URLSession.shared`, `Data(contentsOf:)` and `data:` URLs are not pinned by any session. WebSockets are
+  ///   refused on Linux; on Apple's systems `wss` is judged as `https` is, as far as is known.
   public func createPinnedSession(
     configuration: URLSessionConfiguration = .ephemeral,
     delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil

@@ -42,8 +42,9 @@ final class RegistryUpdater: PinEvaluating {
   let store: StateStore?
   let clocks: Clocks
   let state: Locked<State>
-  /// Where the registry is stored: a disk may keep its caller waiting for ever.
-  let storage = DispatchQueue(label: "ssl-pinning.registry", qos: .utility)
+  /// Where the registry is stored: a disk may keep its caller waiting for ever. Of the caller's priority, since a start
+  /// waits for it.
+  let storage = DispatchQueue(label: "ssl-pinning.registry")
 
   /// Every verdict.
   let evaluations = Broadcast<PinEvaluation>()

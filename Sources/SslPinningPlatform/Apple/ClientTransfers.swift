@@ -34,12 +34,16 @@
       byTask.withLock { $0[task.taskIdentifier] }
     }
 
-    /// The head decides over the next hop; the answer that leads there is an answer.
+    /// The head decides over the next hop, and does so here: of a redirect that was declined some systems were seen to
+    /// tell nothing more until the task timed out (Open Radar 19860450 and 31284156).
     func urlSession(
       _ session: URLSession, task: URLSessionTask,
       willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
       completionHandler: @escaping @Sendable (URLRequest?) -> Void
-    ) { completionHandler(nil) }
+    ) {
+      _ = transfer(of: task)?.head(response)
+      completionHandler(nil)
+    }
 
     func urlSession(
       _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,

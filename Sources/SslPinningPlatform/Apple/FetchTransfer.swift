@@ -46,7 +46,7 @@
       willPerformHTTPRedirection response: HTTPURLResponse,
       newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-      let step = act(task) { $0.redirect(to: request.url) }
+      let step = act(task) { $0.redirect(to: request.url, by: HTTPAnswer(response)) }
       completionHandler(step == .goOn ? request : nil)
     }
 
@@ -54,11 +54,7 @@
       _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
       completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-      let head = (response as? HTTPURLResponse).map {
-        HTTPAnswer(
-          status: $0.statusCode, etag: $0.value(forHTTPHeaderField: "ETag"),
-          retryAfter: $0.value(forHTTPHeaderField: "Retry-After"), body: [])
-      }
+      let head = (response as? HTTPURLResponse).map { HTTPAnswer($0) }
       let step = act(dataTask) { $0.head(head, expecting: response.expectedContentLength) }
       completionHandler(step == .goOn ? .allow : .cancel)
     }
@@ -80,6 +76,15 @@
         task.cancel()
       }
       return step
+    }
+  }
+
+  extension HTTPAnswer {
+    /// The head of an answer.
+    fileprivate init(_ response: HTTPURLResponse) {
+      self.init(
+        status: response.statusCode, etag: response.value(forHTTPHeaderField: "ETag"),
+        retryAfter: response.value(forHTTPHeaderField: "Retry-After"), body: [])
     }
   }
 #endif

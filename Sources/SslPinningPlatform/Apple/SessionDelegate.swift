@@ -63,7 +63,9 @@
       in session: URLSession, of tasks: [URLSessionTask]?, _ answer: Answer
     ) {
       let asked = ChallengeRule.Challenge(challenge, at: level)
-      switch door.step(about: asked, requests: tasks?.map { $0.currentRequest?.url }) {
+      // Once: a task may be redirected meanwhile.
+      let requests = tasks?.map { $0.currentRequest?.url }
+      switch door.step(about: asked, requests: requests) {
       case .judge: judge(challenge.protectionSpace, answer)
       case .cancel: answer.give((.cancelAuthenticationChallenge, nil))
       case .leaveToSystem: answer.give((.performDefaultHandling, nil))
@@ -73,7 +75,7 @@
           self.answer(handed.value, at: level, in: session, of: $0, answer)
         }
       case .ask(let order):
-        let concerned = (tasks ?? []).filter { asked.concerns($0.currentRequest?.url) }
+        let concerned = zip(tasks ?? [], requests ?? []).filter { asked.concerns($1) }.map { $0.0 }
         ask(order, about: challenge, in: session, of: concerned, answer)
       }
     }

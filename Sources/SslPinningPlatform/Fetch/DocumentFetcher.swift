@@ -115,7 +115,7 @@ extension FetchError: CustomStringConvertible {
 /// What one transfer of ``PlatformFetch`` over a task of the platform's session has come to, and what each event
 /// means for it. Pure.
 ///
-/// - Redirects of a fetch go to `https` only, at most ``mostRedirects``; any other redirect is the answer.
+/// - Redirects of a fetch go to `https` only, at most ``mostRedirects``; any other redirect is the answer, by its head.
 /// - The body is counted as it arrives; one byte too many ends the transfer.
 struct FetchState {
   typealias Answer = Result<HTTPAnswer, FetchError>
@@ -123,8 +123,6 @@ struct FetchState {
   /// What follows an event.
   enum Step: Equatable {
     case goOn
-    /// Of a redirect: it is not followed, and what it says is the answer.
-    case stay
     /// The transfer has its answer: the task is cancelled.
     case end(Answer)
   }
@@ -145,8 +143,10 @@ struct FetchState {
   }
 
   /// A redirect leads to `target`.
-  mutating func redirect(to target: URL?) -> Step {
-    guard case .get = kind else { return .stay }
+  ///
+  /// - Parameter head: of the answer that leads there. Once a redirect was declined, some systems tell nothing more.
+  mutating func redirect(to target: URL?, by head: HTTPAnswer) -> Step {
+    guard case .get = kind else { return .end(.success(head)) }
     guard target?.scheme?.lowercased() == "https" else {
       return .end(.failure(.unreachable("a redirect to another scheme than https")))
     }

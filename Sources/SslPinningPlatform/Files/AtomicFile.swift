@@ -17,7 +17,8 @@ import Foundation
 ///   stays its owner's. On Apple platforms the file is kept out of backups.
 /// - What a process that died half-way left beside is written over by the next.
 /// - On iOS it can be read from the first unlock after a boot on, also where the app's own files cannot while the
-///   device is locked: a start in the background would else know nothing of what was stored.
+///   device is locked: a start in the background would else know nothing of what was stored. It can be written then in
+///   a directory that was made here; one of the app's keeps its own protection.
 /// - Nobody waits for a lock for ever: a process that was stopped while it held one must not keep an
 ///   app from starting.
 ///
@@ -94,7 +95,8 @@ package struct AtomicFile: Hashable, Sendable {
 
   /// Closing the descriptor, or the end of the process however it comes, gives the lock back.
   private func takeLock() throws(FileError) -> Descriptor {
-    try makeDirectory()
+    // New files take it over: the lock, and what is written beside, can be made while the device is locked.
+    if try makeDirectory(directory) { FileMarks.keepReadable(directory) }
     let lock = Descriptor(retrying { open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
     guard lock.isOpen else { throw failure(.open, lockPath) }
     FileMarks.keepReadable(lockPath)
@@ -136,21 +138,19 @@ package struct AtomicFile: Hashable, Sendable {
     if folder.isOpen { _ = retrying { fsync(folder.number) } }
   }
 
-  private func makeDirectory() throws(FileError) {
-    var missing: [String] = []
-    var folder = directory
+  /// Makes a directory, and those above it that are missing.
+  ///
+  /// - Returns: whether it was made here. One that was there, and any above, may hold files of the app's, and they would
+  ///   take a mark over without a word.
+  func makeDirectory(_ folder: String) throws(FileError) -> Bool {
+    if mkdir(folder, 0o700) == 0 { return true }
     // From the bottom up: above one's own directories stand others', where asking may be forbidden.
-    while mkdir(folder, 0o700) != 0, errno != EEXIST {
-      guard errno == ENOENT, let slash = folder.lastIndex(of: "/"), slash != folder.startIndex
-      else { throw failure(.makeDirectory) }
-      missing.append(folder)
-      folder = String(folder[..<slash])
+    if errno == ENOENT, let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
+      _ = try makeDirectory(String(folder[..<slash]))
+      if mkdir(folder, 0o700) == 0 { return true }
     }
-    for folder in missing.reversed() {
-      guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw failure(.makeDirectory) }
-      // New files take it over: the lock, and what is written beside, can be made while the device is locked.
-      FileMarks.keepReadable(folder)
-    }
+    guard errno == EEXIST else { throw failure(.makeDirectory) }
+    return false
   }
 
   private func failure(_ step: FileError.Step, _ path: String? = nil) -> FileError {

@@ -37,8 +37,14 @@ package struct TransactionFacts: Sendable {
   ) {
     self.url = url
     self.isReused = isReused
-    (self.secured, self.established, self.begun) = (secured, established, begun)
+    (self.secured, self.established) = (Self.number(secured), Self.number(established))
+    self.begun = Self.number(begun)
     hasLeft = !isCached && (begun != nil || isAnswered)
+  }
+
+  /// A date that is no number says nothing, and would end the process where ranges are made of it.
+  private static func number(_ date: Date?) -> Date? {
+    date.flatMap { $0.timeIntervalSince1970.isNaN ? nil : $0 }
   }
 }
 

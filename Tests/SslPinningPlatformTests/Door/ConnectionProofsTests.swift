@@ -51,6 +51,9 @@ struct ConnectionProofsTests {
     Row(name: "clocks that differ a little", secured: 100.9, finding: .judged),
     Row(name: "a system that names no time", secured: nil, finding: .judged),
     Row(
+      name: "times that are no numbers", secured: .nan, established: .nan, begun: .nan,
+      finding: .judged),
+    Row(
       name: "verdicts that came in another order", challenged: [200, 100], secured: 199,
       finding: .judged),
     Row(name: "a challenge in its handshake", secured: 99.9, established: 104, finding: .judged),

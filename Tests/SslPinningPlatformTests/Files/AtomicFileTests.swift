@@ -1,7 +1,8 @@
 import Foundation
-import SslPinningPlatform
 import TestSupport
 import Testing
+
+@testable import SslPinningPlatform
 
 @Suite("Files of state")
 struct AtomicFileTests {
@@ -44,6 +45,15 @@ struct AtomicFileTests {
     #expect(try mode("deep/er") == 0o700)
     #expect(try mode("deep/er/state.json") == 0o600)
     #expect(try mode("deep/er/state.json.lock") == 0o600)
+  }
+
+  // What a system lets be said of directories, their files take over: also those of the app's.
+  @Test("a directory is the file's own only if it was not there before")
+  func ownDirectory() throws {
+    let isNew = try ["a/b/c", "a/b/c", "a/b", "a/d", ""].map {
+      try file.makeDirectory(directory.path($0))
+    }
+    #expect(isNew == [true, false, false, true, false])
   }
 
   @Test("what a process that died half-way left beside is never read, and written over")
