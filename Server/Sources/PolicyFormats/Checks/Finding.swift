@@ -150,7 +150,8 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
       .backupRefused, .oneKeyOfTwo, .missingRoot, .disabled:
       .error
     case .noBackup, .duplicatePin, .unreadable, .pinExpires, .pinningEnds, .listExpires, .widened,
-      .drift, .missingHost, .mirror, .leafExpires, .reportOnly, .wholeCertificate, .bundledCertificate,
+      .drift, .missingHost, .mirror, .leafExpires, .reportOnly, .wholeCertificate,
+      .bundledCertificate,
       .clearText, .notSearched:
       .warning
     case .sharedKey, .keyReuse, .debugBuilds, .looseLiteral: .info

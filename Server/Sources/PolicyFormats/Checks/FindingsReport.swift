@@ -29,7 +29,8 @@ public enum FindingsReport: String, Hashable, Sendable, CaseIterable {
     case .github:
       return ordered.map { finding in
         let level = finding.severity == .info ? "notice" : finding.severity.rawValue
-        return "::\(level) \(Self.githubPlace(finding))title=\(Self.githubProperty(finding.rule.rawValue))::"
+        return
+          "::\(level) \(Self.githubPlace(finding))title=\(Self.githubProperty(finding.rule.rawValue))::"
           + Self.githubData(Self.sentence(finding)) + "\n"
       }.joined()
     }

@@ -271,7 +271,8 @@ struct CodeConstants: Sendable {
     case .text: return true
     case .number: return false
     case .mark:
-      return ["[", "@"].contains(next.text) || (next.text == "{" && tokens[index - 1].isMark("]"))
+      return ["[", "@"].contains(next.text)
+        || (next.text == "{" && tokens[max(0, index - 2)].isMark("]"))
     case .name:
       return [
         "listOf", "setOf", "arrayOf", "mapOf", "List", "Set", "Arrays", "Map", "new",

@@ -102,8 +102,11 @@ struct CodeSites {
   private func isWhole(_ domain: CodePair) -> Bool {
     guard case .pairs(let members) = constants.resolved(domain.value) else { return false }
     let hashes = members.filter { member in
-      if case .name(let name) = member.key { name.hasSuffix("PublicKeyHashes") }
-      else { constants.text(member.key)?.hasSuffix("PublicKeyHashes") ?? false }
+      if case .name(let name) = member.key {
+        name.hasSuffix("PublicKeyHashes")
+      } else {
+        constants.text(member.key)?.hasSuffix("PublicKeyHashes") ?? false
+      }
     }
     return hashes.allSatisfy { constants.texts($0.value) != nil }
   }

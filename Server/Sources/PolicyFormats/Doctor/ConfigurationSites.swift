@@ -118,7 +118,10 @@ enum ConfigurationSites {
         PinSite(
           file, line: nil, .registry, policy, ends: end,
           notes: broken
-            ? [Finding(.unreadable, "clients refuse it: its statement cannot be read", severity: .error)]
+            ? [
+              Finding(
+                .unreadable, "clients refuse it: its statement cannot be read", severity: .error)
+            ]
             : [])
       ]
     } catch { return [unreadable(file, "\(error)")] }
@@ -211,7 +214,8 @@ private final class AndroidSwitches: NSObject, XMLParserDelegate {
     case "trustkit-config" where attributes["enforcePinning"] == "false":
       found.append(
         note(
-          .reportOnly, "TrustKit only reports a missing pin before Android 7, and lets the server in",
+          .reportOnly,
+          "TrustKit only reports a missing pin before Android 7, and lets the server in",
           line))
     default: break
     }
@@ -237,7 +241,8 @@ private final class AndroidSwitches: NSObject, XMLParserDelegate {
     case "domain-config":
       let around = open.filter { $0.name == "domain-config" }
       if element.isPinned || around.contains(where: \.isPinned) {
-        pinned.append((element, element.clearText ?? around.reversed().compactMap(\.clearText).first))
+        pinned.append(
+          (element, element.clearText ?? around.reversed().compactMap(\.clearText).first))
       }
     default: break
     }

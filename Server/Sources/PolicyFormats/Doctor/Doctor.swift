@@ -64,7 +64,8 @@ public struct Doctor {
       file, line: line, .literal, pins: [pin],
       notes: [
         Finding(
-          .looseLiteral, "\(pin) is pinned for a host that cannot be told from here: it is not judged")
+          .looseLiteral,
+          "\(pin) is pinned for a host that cannot be told from here: it is not judged")
       ])
   }
 

@@ -13,7 +13,8 @@ public enum DoctorReport {
         .joined(separator: "  ").trimmedAtEnd
     }
     let count = places.count
-    let head = count == 1 ? "1 place that pins" : "\(count == 0 ? "no" : "\(count)") places that pin"
+    let head =
+      count == 1 ? "1 place that pins" : "\(count == 0 ? "no" : "\(count)") places that pin"
     var parts = [([head] + places.map { "  \($0)" }).joined(separator: "\n")]
     for users in AffectedUsers.allCases {
       let own = findings.filter { ($0.site?.affects ?? .everybody) == users }

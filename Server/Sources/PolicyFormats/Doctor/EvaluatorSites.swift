@@ -30,7 +30,8 @@ extension CodeSites {
     return [
       Finding(
         isDebug ? .debugBuilds : .disabled,
-        isDebug ? "in debug builds alone: \(text)" : "\(text); hint: take it out, or into #if DEBUG")
+        isDebug ? "in debug builds alone: \(text)" : "\(text); hint: take it out, or into #if DEBUG"
+      )
     ]
   }
 
@@ -96,7 +97,8 @@ extension CodeSites {
     }
     if isOff("validateHost") {
       found += disabled(
-        at: index, "names are not checked: a server of another host gets in with the same CA or key")
+        at: index, "names are not checked: a server of another host gets in with the same CA or key"
+      )
     }
     return found
   }
@@ -107,9 +109,13 @@ extension CodeSites {
     tokens.indices.compactMap { index in
       // `[AFSecurityPolicy policyWithPinningMode:AFSSLPinningModeCertificate]`, `AFSecurityPolicy(pinningMode: .certificate)`
       let text = tokens[index].text
-      let swift =
-        text == "pinningMode" && index + 3 < tokens.count && tokens[index + 1].isMark(":")
-        ? (tokens[index + 2].isMark(".") ? tokens[index + 3].text : tokens[index + 2].text) : ""
+      var swift = ""
+      if text == "pinningMode", tokens.indices.contains(index + 1), tokens[index + 1].isMark(":") {
+        var reader = CodeReader(tokens, at: index + 2)
+        if case .name(let path) = reader.value() {
+          swift = path.split(separator: ".").last.map(String.init) ?? path
+        }
+      }
       // Where the library itself declares and compares its modes nothing is chosen.
       let isChosen =
         index > 1 && tokens[index - 1].isMark(":")
@@ -146,7 +152,8 @@ extension CodeSites {
           + " shows the public certificate beside his own may"
       case ("validatesDomainName", "NO"), ("validatesDomainName", "false"),
         ("setValidatesDomainName", "NO"):
-        text = "names are not checked: whoever has a certificate of the same CA for any name gets in"
+        text =
+          "names are not checked: whoever has a certificate of the same CA for any name gets in"
       default: return nil
       }
       return site(.afNetworking, at: index, nil, disabled(at: index, text))

@@ -69,7 +69,8 @@ public struct PinSite: Hashable, Sendable {
   ) {
     self.file = file.path
     hosts = policy.patterns.map(\.description)
-    let named = hosts + policy.remarks.map(\.host)
+    // A registry of thousands stands on one line; who has more than that finds the rest by name.
+    let named = (hosts + policy.remarks.map(\.host)).prefix(200)
     lines = Dictionary(
       named.filter { !$0.isEmpty }.compactMap { host in file.line(ofHost: host).map { (host, $0) } }
     ) { first, _ in first }

@@ -52,7 +52,7 @@ struct SourceTree {
     while name.count > 1, name.hasSuffix("/") { name.removeLast() }
     if status.st_mode & S_IFMT == S_IFDIR {
       guard let entries = Self.entries(of: path) else {
-        throw .couldNotFindOut("cannot read \(path): \(Terminal.reason(errno))")
+        throw .couldNotFindOut("cannot read \(path): \(Terminal.reason(EACCES))")
       }
       visit(entries, in: path, called: name == "." ? "" : name, depth: 0)
     } else {
@@ -75,7 +75,8 @@ struct SourceTree {
         return
       }
       let path = folder + "/" + name
-      let shown = (called.isEmpty ? name : called == "/" ? "/" + name : called + "/" + name).onOneLine
+      let shown = (called.isEmpty ? name : called == "/" ? "/" + name : called + "/" + name)
+        .onOneLine
       var status = stat()
       guard lstat(path, &status) == 0 else {
         unread.append((shown, Terminal.reason(errno)))
@@ -111,7 +112,8 @@ struct SourceTree {
       return true
     }
     return name == "build"
-      && (inner.contains(where: outputs.contains) || entries.contains { $0.hasPrefix("build.gradle") })
+      && (inner.contains(where: outputs.contains)
+        || entries.contains { $0.hasPrefix("build.gradle") })
   }
 
   private mutating func read(_ path: String, called shown: String, size: Int) {
