@@ -134,13 +134,15 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
   case debugBuilds = "debug-builds"
   /// A pin whose host cannot be told.
   case looseLiteral = "pin-without-host"
+  /// A pin that stands for one which was to follow.
+  case placeholder = "placeholder-pin"
   /// A part of the sources that was not read.
   case notSearched = "not-searched"
 
   /// Those that only `doctor` finds, since a list does not show them.
   public static let ofSources: Set<CheckRule> = [
     .disabled, .reportOnly, .wholeCertificate, .bundledCertificate, .keyReuse, .clearText,
-    .debugBuilds, .looseLiteral, .notSearched,
+    .debugBuilds, .looseLiteral, .placeholder, .notSearched,
   ]
 
   /// How bad it is unless a finding says otherwise.
@@ -152,7 +154,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
     case .noBackup, .duplicatePin, .unreadable, .pinExpires, .pinningEnds, .listExpires, .widened,
       .drift, .missingHost, .mirror, .leafExpires, .reportOnly, .wholeCertificate,
       .bundledCertificate,
-      .clearText, .notSearched:
+      .clearText, .placeholder, .notSearched:
       .warning
     case .sharedKey, .keyReuse, .debugBuilds, .looseLiteral: .info
     }
@@ -193,6 +195,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
     case .clearText: "Clear text is permitted to a host that is pinned."
     case .debugBuilds: "Debug builds trust more, or pin less, than those that users have."
     case .looseLiteral: "A pin in code whose host cannot be told."
+    case .placeholder: "A pin of an example, which no server's key has."
     case .notSearched: "A part of the sources was not read."
     }
   }

@@ -51,6 +51,7 @@ public struct Doctor {
     let known = Set(sites.flatMap(\.pins))
     sites += literals.filter { !known.contains($0.pin) }.map(loose)
     sites += bundled(certificates, in: files)
+    sites.sort { ($0.file, $0.line ?? 0) < ($1.file, $1.line ?? 0) }
     return Diagnosis(
       sites: sites,
       findings: sites.flatMap(findings) + drift(sites) + unused(sites, files)
@@ -71,7 +72,18 @@ public struct Doctor {
 
   private func findings(_ site: PinSite) -> [Finding] {
     let own = site.policy.map { check.findings([$0]) + reporting($0) + reuse($0, site) } ?? []
-    return (own + site.notes).map { site.placed($0) }
+    return (own + placeholders(site) + site.notes).map { site.placed($0) }
+  }
+
+  /// Pins of one letter, as examples have them: a backup that is none, or a way in that nobody has.
+  private func placeholders(_ site: PinSite) -> [Finding] {
+    site.pins.filter { Set($0.base64.dropLast(2)).count == 1 }.map { pin in
+      let rule = site.policy?.policy.rules.first { $0.entry.pins.contains { $0.spki == pin } }
+      return Finding(
+        .placeholder, host: rule.map { "\($0.entry.pattern)" } ?? "",
+        "\(pin) is a placeholder, and no server has such a key; hint: ssl-pinning pin FILE prints the pin of a key"
+      )
+    }
   }
 
   private func reporting(_ checked: CheckedPolicy) -> [Finding] {
@@ -102,14 +114,18 @@ public struct Doctor {
   private func drift(_ sites: [PinSite]) -> [Finding] {
     // A script goes by what its author sees, and is mended without a release.
     let lists = sites.filter { $0.policy != nil && $0.affects != .developers }
+    // Of many copies of one list each is told once for a host.
+    var told: Set<[String]> = []
     return lists.indices.flatMap { index in
-      lists[(index + 1)...].flatMap { other -> [Finding] in
-        guard let first = lists[index].policy, let second = other.policy,
-          Self.overlap(first.policy, second.policy)
+      lists[..<index].flatMap { first -> [Finding] in
+        let other = lists[index]
+        guard let one = first.policy, let two = other.policy,
+          Self.overlap(one.policy, two.policy)
         else { return [] }
-        return check.findings([first, second])
-          .filter { $0.rule == .drift && isComparable($0.host, first.policy, second.policy) }
-          .map { other.placed($0, affecting: .everybody) }
+        return check.findings([one, two]).filter {
+          $0.rule == .drift && isComparable($0.host, one.policy, two.policy)
+            && told.insert([two.name, $0.host]).inserted
+        }.map { other.placed($0, affecting: .everybody) }
       }
     }
   }

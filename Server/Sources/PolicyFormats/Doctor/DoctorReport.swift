@@ -13,9 +13,11 @@ public enum DoctorReport {
         .joined(separator: "  ").trimmedAtEnd
     }
     let count = places.count
-    let head =
-      count == 1 ? "1 place that pins" : "\(count == 0 ? "no" : "\(count)") places that pin"
-    var parts = [([head] + places.map { "  \($0)" }).joined(separator: "\n")]
+    let head = count == 1 ? "1 place" : "\(count == 0 ? "no" : "\(count)") places"
+    var parts = [
+      (["\(head) with pins, or with what turns them off"] + places.map { "  \($0)" }).joined(
+        separator: "\n")
+    ]
     for users in AffectedUsers.allCases {
       let own = findings.filter { ($0.site?.affects ?? .everybody) == users }
       guard !own.isEmpty else { continue }
@@ -44,9 +46,7 @@ public enum DoctorReport {
 
   private static func row(_ site: PinSite) -> [String] {
     let place = site.line.map { "\(site.file):\($0)" } ?? site.file
-    let pins =
-      site.pins.count > 2
-      ? "\(site.pins.count) pins" : site.pins.map(\.base64).joined(separator: " ")
+    let pins = site.pins.count > 1 ? "\(site.pins.count) pins" : site.pins.first?.base64 ?? ""
     let shown = site.hosts.prefix(3).joined(separator: ", ")
     let more = site.hosts.count > 3 ? " and \(site.hosts.count - 3) more" : ""
     return [place, site.mechanism.rawValue, shown.isEmpty ? "-" : shown + more, pins]

@@ -24,6 +24,22 @@ extension CodeSites {
       affects: tokens[index].isDebug ? .developers : nil, notes: notes)
   }
 
+  /// An evaluator, and the host that it stands behind in a dictionary.
+  private func evaluator(
+    at index: Int, _ use: PinSite.CertificateUse? = nil, _ notes: [Finding] = []
+  ) -> PinSite {
+    var hosts: [String] = []
+    if index > 1, tokens[index - 1].isMark(":") {
+      let key = tokens[index - 2]
+      let host = constants.text(key.kind == .text ? .text(key.text) : .name(key.text))
+      hosts = [host].compactMap { $0?.shown }
+    }
+    let told = notes.map {
+      Finding($0.rule, host: hosts.first ?? "", $0.message, severity: $0.severity)
+    }
+    return site(.alamofire, at: index, hosts: hosts, use, told)
+  }
+
   /// What lets anybody in, or only developers if no other build has it.
   private func disabled(at index: Int, _ text: String) -> [Finding] {
     let isDebug = tokens[index].isDebug
@@ -43,18 +59,13 @@ extension CodeSites {
         let next = tokens.indices.contains(index + 1) && tokens[index + 1].isMark("(")
         switch tokens[index].text {
         case "PinnedCertificatesTrustEvaluator" where next, "pinCertificates" where next:
-          return [
-            site(.alamofire, at: index, .whole, [.wholeCertificate([])] + loose(at: index))
-          ]
+          return [evaluator(at: index, .whole, [.wholeCertificate([])] + loose(at: index))]
         case "PublicKeysTrustEvaluator" where next, "pinPublicKeys" where next:
-          return [site(.alamofire, at: index, .key, loose(at: index))]
+          return [evaluator(at: index, .key, loose(at: index))]
         case "DisabledTrustEvaluator" where next, "DisabledEvaluator" where next,
           "disableEvaluation":
-          return [
-            site(
-              .alamofire, at: index, nil,
-              disabled(at: index, "no certificate is checked at all: anybody gets in"))
-          ]
+          let text = "no certificate is checked at all: anybody gets in"
+          return [evaluator(at: index, nil, disabled(at: index, text))]
         default: return []
         }
       }
@@ -142,16 +153,16 @@ extension CodeSites {
     tokens.indices.compactMap { index in
       guard index + 2 < tokens.count, tokens[index + 1].isMark("=") || tokens[index + 1].isMark(":")
       else { return nil }
-      let value = tokens[index + 2].text
+      let value = tokens[index + 2].text.lowercased()
+      let isOn = ["yes", "true"].contains(value)
+      guard isOn || ["no", "false"].contains(value) else { return nil }
       let text: String
-      switch (tokens[index].text, value) {
-      case ("allowInvalidCertificates", "YES"), ("allowInvalidCertificates", "true"),
-        ("setAllowInvalidCertificates", "YES"):
+      switch (tokens[index].text, isOn) {
+      case ("allowInvalidCertificates", true), ("setAllowInvalidCertificates", true):
         text =
           "chains are not validated: without a pinned certificate anybody gets in, and with a pinned key whoever"
           + " shows the public certificate beside his own may"
-      case ("validatesDomainName", "NO"), ("validatesDomainName", "false"),
-        ("setValidatesDomainName", "NO"):
+      case ("validatesDomainName", false), ("setValidatesDomainName", false):
         text =
           "names are not checked: whoever has a certificate of the same CA for any name gets in"
       default: return nil

@@ -1,4 +1,6 @@
 import Foundation
+import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import TestSupport
 
@@ -9,7 +11,11 @@ enum PlantedTree {
   static let now: Int64 = 1_795_600_000
   static let day: Int64 = 86_400
 
-  static func pin(_ letter: String) -> String { CheckTests.pin(letter) }
+  /// The pin of a key by this name; `*` is a placeholder.
+  static func pin(_ name: String) -> String {
+    name == "*" ? CheckTests.pin("A") : SPKIPin(computed: Digest.sha256(Array(name.utf8))).base64
+  }
+
   private static func sha(_ letter: String) -> String { "\"sha256/\(pin(letter))\"" }
 
   /// A file, and what is to be found in it.
@@ -55,6 +61,7 @@ enum PlantedTree {
         ("duplicate-pin twice.example", "twice.example"),
         ("same-pin-leaf-and-ca both.example", "both.example"),
         ("unreadable-entry", "single.example"), ("not-pinned", "single.example"),
+        ("drift drift.example", "drift.example"),
         ("public-suffix *.co.uk", "co.uk"), ("clear-text", "NSAllowsArbitraryLoads"),
         (
           "leaf-key-reuse *.co.uk, both.example, co.uk, drift.example, single.example, twice.example, typo.example",
@@ -98,7 +105,7 @@ enum PlantedTree {
         ("pinning-ends over.example", "over.example"),
         ("report-only", "trustkit-config"), ("unreadable-entry old.example", "old.example"),
         ("not-pinned bad_host!.example", "bad_host!.example"),
-        ("drift drift.example", "drift.example"), ("clear-text clear.example", "clear.example"),
+        ("clear-text clear.example", "clear.example"),
         ("debug-builds", "debug-overrides"),
       ]),
     Planted(
@@ -125,6 +132,7 @@ enum PlantedTree {
         .add("api.wide.example", \(sha("A")), \(sha("B")))
         .add("**.wide.example", \(sha("C")), \(sha("D")))
         .add(HOST, \(sha("A")))
+        .add("example.example", \(sha("A")), \(sha("*")))
         .add("$computed.example", \(sha("A")))
         .build()
       """,
@@ -136,6 +144,7 @@ enum PlantedTree {
         ("unreadable-entry typing.example", "typing.example"),
         ("widened-host api.wide.example", "api.wide.example"),
         ("no-backup-pin const.example", "const.example"),
+        ("placeholder-pin example.example", "example.example"),
       ]),
     Planted(
       "android/lib/Old.java",
@@ -166,8 +175,10 @@ enum PlantedTree {
       """,
       [
         ("not-pinned *.alamo.example", "*.alamo.example"), ("not-pinned", "ServerTrustManager"),
-        ("whole-certificate", "*.alamo.example"), ("pinning-disabled", "keys.example"),
-        ("pinning-disabled", "names.example"), ("pinning-disabled", "open.example"),
+        ("whole-certificate *.alamo.example", "*.alamo.example"),
+        ("pinning-disabled keys.example", "keys.example"),
+        ("pinning-disabled names.example", "names.example"),
+        ("pinning-disabled open.example", "open.example"),
         ("debug-builds", "here alone"),
       ]),
     Planted(
