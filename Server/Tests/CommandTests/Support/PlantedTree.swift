@@ -324,6 +324,7 @@ enum PlantedTree {
         /* DisabledTrustEvaluator() /* nested */ .add("c.example", \(sha("C"))) */
         val pinner = CertificatePinner.Builder().add("api.example", \(sha("A")), \(sha("B"))).build()
         val other = CertificatePinner.Builder().add(hostOf(user), *pinsOf(user)).build()
+        val part = CertificatePinner.Builder().add("part.example", \(sha("C")), PinStore.second).build()
         """
       ),
       (
