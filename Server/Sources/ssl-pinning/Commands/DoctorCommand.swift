@@ -90,6 +90,7 @@ enum DoctorCommand {
         ? [try Certificate(der: file.bytes)]
         : try PEMBlock.blocks(in: file.bytes).filter { $0.label.hasSuffix("CERTIFICATE") }
           .map { try Certificate(der: $0.bytes) }
+      if found.isEmpty { throw CertificateError.noPEM(of: "CERTIFICATE") }
       guard found.count <= 8 else { return [] }
       return found.compactMap { certificate in
         guard let pin = try? SPKIPin(certificateDER: certificate.der),
