@@ -127,7 +127,7 @@ extension PinPolicy {
     )
   }
 
-  fileprivate init(_ registry: Registry, entries: [PolicyEntry], denied: Set<SPKIPin> = []) {
+  init(_ registry: Registry, entries: [PolicyEntry], denied: Set<SPKIPin> = []) {
     self.init(
       format: .registry, rules: entries.map { HostRule($0) }, overlap: .united, denied: denied,
       remarks: registry.problems.map { PolicyRemark(.unclear, "", "\($0)") } + registry.repeated)

@@ -4,7 +4,7 @@ import Testing
 
 /// The pages that are to be pasted, run as somebody pastes them: their ports are free on a machine of its own.
 @Suite(
-  "docs/first-registry.md, docs/root-keys.md and docs/own-ca.md",
+  "docs/first-registry.md, docs/root-keys.md, docs/own-ca.md and docs/doctor.md",
   .enabled("this system lets the tests make no namespaces (unshare)") {
     await PrivateMachine.isPermitted.value
   })
@@ -75,5 +75,25 @@ struct FirstRegistryTests {
     #expect(end.exitCode == 0, "\(end.stdout)\(end.stderr)")
     #expect(end.stdout.components(separatedBy: "served\n").count - 1 == 4, "\(end.stdout)")
     #expect(end.stdout.contains("next pin    "))
+  }
+
+  @Test("what doctor says of a project stands on its page")
+  func doctor() async throws {
+    let end = try await Self.run(try Self.lines(of: "doctor.md"), in: TemporaryDirectory())
+    #expect(end.exitCode == 0, "\(end.stdout)\(end.stderr)")
+    #expect(end.stdout.components(separatedBy: "exit code 1\n").count - 1 == 3, "\(end.stdout)")
+    let page = try String(
+      contentsOf: Vectors.package.appending(path: "docs/doctor.md"), encoding: .utf8)
+    let shown = page.components(separatedBy: "\n## ")[0].components(separatedBy: "\n")
+      .filter { $0.hasPrefix("    ") && $0 != "    " }.map { $0.dropFirst(4) }
+    #expect(shown.count > 8)
+    for line in shown {
+      // What is left out of a long line stands as an ellipsis.
+      let parts = line.components(separatedBy: "…")
+      #expect(
+        end.stdout.components(separatedBy: "\n").contains { said in
+          said.hasPrefix(parts[0]) && parts.dropFirst().allSatisfy { said.contains($0) }
+        }, "\(line)")
+    }
   }
 }

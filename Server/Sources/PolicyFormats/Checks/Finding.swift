@@ -12,17 +12,31 @@ public struct Finding: Hashable, Sendable {
   public let message: String
   /// How bad it is.
   public let severity: Severity
+  /// Where it stands in a tree of sources, if one was searched; ``policy`` is the file then.
+  public let site: Site?
 
   /// A finding of its rule's own severity, or of another one.
   public init(
     _ rule: CheckRule, host: String = "", policy: String = "", _ message: String,
-    severity: Severity? = nil
+    severity: Severity? = nil, site: Site? = nil
   ) {
     self.rule = rule
     self.host = host
     self.policy = policy
     self.message = message
     self.severity = severity ?? rule.severity
+    self.site = site
+  }
+
+  /// A place in a file of sources.
+  public struct Site: Hashable, Sendable {
+    /// Counted from 1; `nil` if the file has no lines.
+    public let line: Int?
+    /// Who has the trouble.
+    public let affects: AffectedUsers
+
+    /// A place.
+    public init(line: Int?, affects: AffectedUsers) { (self.line, self.affects) = (line, affects) }
   }
 
   /// How bad a finding is.
@@ -46,7 +60,19 @@ public struct Finding: Hashable, Sendable {
   }
 }
 
-/// What `check` looks for. The raw value is the name in every output, and does not change.
+/// Who is locked out, or let down, by what stands in a file.
+public enum AffectedUsers: String, Hashable, Sendable, CaseIterable {
+  /// Whoever has installed the app.
+  case everybody
+  /// Whoever has it on one of Apple's systems.
+  case apple = "ios"
+  /// Whoever has it on Android.
+  case android
+  /// Those who build it, and their scripts.
+  case developers
+}
+
+/// What `check` and `doctor` look for. The raw value is the name in every output, and does not change.
 public enum CheckRule: String, Hashable, Sendable, CaseIterable {
   /// A host that is demanded a pin of which none counts: clients refuse every server.
   case noUsablePin = "no-usable-pin"
@@ -92,17 +118,45 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
   case sharedKey = "shared-key"
   /// A root that a trust store should have and does not.
   case missingRoot = "missing-root"
+  /// Code that accepts servers which it should refuse, pins or not.
+  case disabled = "pinning-disabled"
+  /// A pin that is only reported.
+  case reportOnly = "report-only"
+  /// Whole certificates that are compared: a renewal with the same key is refused.
+  case wholeCertificate = "whole-certificate"
+  /// A certificate among the sources that ends.
+  case bundledCertificate = "bundled-certificate"
+  /// Leaf pins alone, which every renewal has to keep.
+  case keyReuse = "leaf-key-reuse"
+  /// Clear text to a host that is pinned.
+  case clearText = "clear-text"
+  /// What counts in debug builds alone.
+  case debugBuilds = "debug-builds"
+  /// A pin whose host cannot be told.
+  case looseLiteral = "pin-without-host"
+  /// A pin that stands for one which was to follow.
+  case placeholder = "placeholder-pin"
+  /// A part of the sources that was not read.
+  case notSearched = "not-searched"
+
+  /// Those that only `doctor` finds, since a list does not show them.
+  public static let ofSources: Set<CheckRule> = [
+    .disabled, .reportOnly, .wholeCertificate, .bundledCertificate, .keyReuse, .clearText,
+    .debugBuilds, .looseLiteral, .placeholder, .notSearched,
+  ]
 
   /// How bad it is unless a finding says otherwise.
   public var severity: Finding.Severity {
     switch self {
     case .noUsablePin, .leafAndCA, .notPinned, .publicSuffix, .unreachable, .untrusted, .refused,
-      .backupRefused, .oneKeyOfTwo, .missingRoot:
+      .backupRefused, .oneKeyOfTwo, .missingRoot, .disabled:
       .error
     case .noBackup, .duplicatePin, .unreadable, .pinExpires, .pinningEnds, .listExpires, .widened,
-      .drift, .missingHost, .mirror, .leafExpires:
+      .drift, .missingHost, .mirror, .leafExpires, .reportOnly, .wholeCertificate,
+      .bundledCertificate,
+      .clearText, .placeholder, .notSearched:
       .warning
-    case .sharedKey: .info
+    case .sharedKey, .keyReuse, .debugBuilds, .looseLiteral: .info
     }
   }
 
@@ -132,6 +186,17 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
       "A server has keys of two kinds, and clients that are shown the other one refuse it."
     case .sharedKey: "Endpoints share a key."
     case .missingRoot: "A trust store lacks a root that it should have."
+    case .disabled: "Code accepts servers that it should refuse: anybody may get in."
+    case .reportOnly: "A missing pin is only reported, and the server is let in."
+    case .wholeCertificate:
+      "Whole certificates are compared: each renewal locks out every installed version."
+    case .bundledCertificate: "A certificate among the sources ends."
+    case .keyReuse: "Leaf pins alone: each renewal has to keep the key."
+    case .clearText: "Clear text is permitted to a host that is pinned."
+    case .debugBuilds: "Debug builds trust more, or pin less, than those that users have."
+    case .looseLiteral: "A pin in code whose host cannot be told."
+    case .placeholder: "A pin of an example, which no server's key has."
+    case .notSearched: "A part of the sources was not read."
     }
   }
 }

@@ -29,7 +29,8 @@ public enum FindingsReport: String, Hashable, Sendable, CaseIterable {
     case .github:
       return ordered.map { finding in
         let level = finding.severity == .info ? "notice" : finding.severity.rawValue
-        return "::\(level) title=\(Self.githubProperty(finding.rule.rawValue))::"
+        return
+          "::\(level) \(Self.githubPlace(finding))title=\(Self.githubProperty(finding.rule.rawValue))::"
           + Self.githubData(Self.sentence(finding)) + "\n"
       }.joined()
     }
@@ -47,17 +48,27 @@ public enum FindingsReport: String, Hashable, Sendable, CaseIterable {
   }
 
   /// Where, and what.
-  private static func sentence(_ finding: Finding) -> String {
-    let place = [finding.policy, finding.host].filter { !$0.isEmpty }.joined(separator: ": ")
+  static func sentence(_ finding: Finding) -> String {
+    let line = finding.site?.line.map { ":\($0)" } ?? ""
+    let place = [finding.policy + line, finding.host].filter { !$0.isEmpty }.joined(separator: ": ")
     return place.isEmpty ? finding.message : "\(place): \(finding.message)"
   }
 
   private static func members(_ finding: Finding) -> JSONObject {
-    JSONObject([
+    var members = JSONObject([
       ("rule", .string(finding.rule.rawValue)), ("host", .string(finding.host)),
       ("severity", .string(finding.severity.rawValue)), ("message", .string(finding.message)),
       ("policy", .string(finding.policy)),
     ])
+    if let site = finding.site {
+      members["affects"] = .string(site.affects.rawValue)
+      members["line"] = number(site.line)
+    }
+    return members
+  }
+
+  private static func number(_ line: Int?) -> JSONValue? {
+    line.flatMap { JSONNumber(exactly: Int64($0)) }.map { .number($0) }
   }
 
   // MARK: - Formats of others
@@ -101,20 +112,21 @@ public enum FindingsReport: String, Hashable, Sendable, CaseIterable {
         "defaultConfiguration": object(["level": level(rule.severity)]),
       ])
     }
+    func place(_ finding: Finding) -> JSONValue {
+      let file = object([
+        "uri": .string(uri(finding.policy.isEmpty ? finding.host : finding.policy))
+      ])
+      guard let line = number(finding.site?.line) else {
+        return object(["artifactLocation": file])
+      }
+      return object(["artifactLocation": file, "region": object(["startLine": line])])
+    }
     let results = findings.map { finding in
       object([
         "ruleId": .string(finding.rule.rawValue), "level": level(finding.severity),
         "message": object(["text": .string(sentence(finding))]),
         // A result without a place is not shown by those who read these files.
-        "locations": .array([
-          object([
-            "physicalLocation": object([
-              "artifactLocation": object([
-                "uri": .string(uri(finding.policy.isEmpty ? finding.host : finding.policy))
-              ])
-            ])
-          ])
-        ]),
+        "locations": .array([object(["physicalLocation": place(finding)])]),
       ])
     }
     let driver = object([
@@ -136,6 +148,13 @@ public enum FindingsReport: String, Hashable, Sendable, CaseIterable {
         : "%" + String(byte >> 4, radix: 16, uppercase: true)
           + String(byte & 15, radix: 16, uppercase: true)
     }.joined()
+  }
+
+  /// Where an annotation belongs, in a tree of sources.
+  private static func githubPlace(_ finding: Finding) -> String {
+    guard let site = finding.site, !finding.policy.isEmpty else { return "" }
+    let line = site.line.map { "line=\($0)," } ?? ""
+    return "file=\(githubProperty(finding.policy)),\(line)"
   }
 
   private static func githubData(_ text: String) -> String {

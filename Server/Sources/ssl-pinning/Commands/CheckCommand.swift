@@ -14,7 +14,7 @@ enum CheckCommand {
     "--chain", "FILE", "judge this chain (PEM, the leaf first) as what the one --host shows")
   private static let backup = Flag.text(
     "--backup", "FILE", "the next certificate, CSR or public key of the one --host")
-  private static let within = Flag<Int64>(
+  static let within = Flag<Int64>(
     "--within", "DAYS", "tell what ends within so many days, such as 30d; 30 by default"
   ) { text throws(FlagValueError) in
     let digits = text.hasSuffix("d") ? String(text.dropLast()) : text
@@ -27,7 +27,7 @@ enum CheckCommand {
     "--trust-store", "FILE|system", "look for --require-root in this bundle")
   private static let requireRoot = Flag.texts(
     "--require-root", "PIN|FILE", "a root that --trust-store must have")
-  private static let form = Flag<FindingsReport>(
+  static let form = Flag<FindingsReport>(
     "--format", "FORM", FindingsReport.allCases.map(\.rawValue).joined(separator: ", ")
   ) { text throws(FlagValueError) in
     guard let form = FindingsReport(rawValue: text) else {
@@ -35,7 +35,7 @@ enum CheckCommand {
     }
     return form
   }
-  private static let failOn = Flag<Finding.Severity>(
+  static let failOn = Flag<Finding.Severity>(
     "--fail-on", "SEVERITY", "exit 1 from here on: error, warning or info; error by default"
   ) { text throws(FlagValueError) in
     guard let severity = Finding.Severity(rawValue: text) else {
@@ -43,7 +43,7 @@ enum CheckCommand {
     }
     return severity
   }
-  private static let at = Flag.unixTime("--at", "judge at this moment instead of now")
+  static let at = Flag.unixTime("--at", "judge at this moment instead of now")
 
   static let command = Command(
     "check", "find trouble with pin lists and servers before users do; for CI",
@@ -65,7 +65,8 @@ enum CheckCommand {
         + "with --backup. Patterns name no server: --host does. So are the mirrors that a --registry URL names.",
       "--trust-store with --require-root tells which roots a machine lacks, for a service that changes its root.",
       "Rules:\n"
-        + CheckRule.allCases.map { "  \($0.rawValue) (\($0.severity.rawValue)): \($0.summary)" }
+        + CheckRule.allCases.filter { !CheckRule.ofSources.contains($0) }
+        .map { "  \($0.rawValue) (\($0.severity.rawValue)): \($0.summary)" }
         .joined(separator: "\n"),
     ],
     run: run)
@@ -93,7 +94,11 @@ enum CheckCommand {
     findings += roots ?? []
     let report = (invocation[form] ?? .text).text(findings)
     try OutputFile.write(Array(report.utf8), invocation)
-    let bar = invocation[failOn] ?? .error
+    return status(of: findings, from: invocation[failOn] ?? .error)
+  }
+
+  /// - Parameter bar: the least that counts.
+  static func status(of findings: [Finding], from bar: Finding.Severity) -> ExitStatus {
     let failing = findings.filter { $0.severity >= bar }
     guard !failing.isEmpty else { return .yes }
     return failing.allSatisfy { $0.rule == .unreachable } ? .couldNotFindOut : .no
@@ -195,7 +200,7 @@ enum CheckCommand {
 }
 
 /// Asks servers for each kind of key that they may have.
-private struct EndpointEyes {
+struct EndpointEyes {
   private let probes: [(kind: CertificateKeyKind, probe: TLSProbe)]
   private let milliseconds: Int64
   private let time: Int64?
@@ -266,7 +271,7 @@ private struct EndpointEyes {
 }
 
 /// The public suffix list as the system has it.
-private struct PublicSuffixes {
+struct PublicSuffixes {
   /// - Parameter name: a DNS name in A-labels.
   func contain(_ name: String) -> Bool {
     guard let list = psl_builtin() else { return false }
@@ -277,7 +282,7 @@ private struct PublicSuffixes {
 
 extension PinPolicy {
   /// The hosts that are named exactly.
-  fileprivate var exactHosts: [HostName] {
+  var exactHosts: [HostName] {
     patterns.compactMap { pattern in
       if case .exact(let host) = pattern { host } else { nil }
     }

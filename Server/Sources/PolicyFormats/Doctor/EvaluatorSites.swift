@@ -1,0 +1,173 @@
+import SslPinningRules
+
+/// Finds pinning by certificates in the bundle: Alamofire's evaluators, AFNetworking's policies, and the switches by
+/// which either is turned off.
+///
+/// - What stands in `#if DEBUG` is for developers, and is told as that.
+extension CodeSites {
+  var evaluatorSites: [PinSite] {
+    let words = Set(tokens.lazy.filter { $0.kind == .name }.map(\.text))
+    let isAlamofire = words.contains {
+      $0.hasSuffix("TrustEvaluator") || $0.hasPrefix("ServerTrust")
+    }
+    return (isAlamofire ? alamofire : [])
+      + (words.contains { $0.hasPrefix("AFSecurityPolicy") || $0.hasPrefix("AFSSLPinningMode") }
+        ? afNetworking : []) + switches
+  }
+
+  private func site(
+    _ mechanism: PinSite.Mechanism, at index: Int, hosts: [String] = [],
+    _ use: PinSite.CertificateUse? = nil, _ notes: [Finding] = []
+  ) -> PinSite {
+    PinSite(
+      file, line: tokens[index].line, mechanism, hosts: hosts, certificates: use,
+      affects: tokens[index].isDebug ? .developers : nil, notes: notes)
+  }
+
+  /// An evaluator, and the host that it stands behind in a dictionary.
+  private func evaluator(
+    at index: Int, _ use: PinSite.CertificateUse? = nil, _ notes: [Finding] = []
+  ) -> PinSite {
+    var hosts: [String] = []
+    if index > 1, tokens[index - 1].isMark(":") {
+      let key = tokens[index - 2]
+      let host = constants.text(key.kind == .text ? .text(key.text) : .name(key.text))
+      hosts = [host].compactMap { $0?.shown }
+    }
+    let told = notes.map {
+      Finding($0.rule, host: hosts.first ?? "", $0.message, severity: $0.severity)
+    }
+    return site(.alamofire, at: index, hosts: hosts, use, told)
+  }
+
+  /// What lets anybody in, or only developers if no other build has it.
+  private func disabled(at index: Int, _ text: String) -> [Finding] {
+    let isDebug = tokens[index].isDebug
+    return [
+      Finding(
+        isDebug ? .debugBuilds : .disabled,
+        isDebug ? "in debug builds alone: \(text)" : "\(text); hint: take it out, or into #if DEBUG"
+      )
+    ]
+  }
+
+  // MARK: - Alamofire
+
+  private var alamofire: [PinSite] {
+    hostsOfManagers
+      + tokens.indices.flatMap { index -> [PinSite] in
+        let next = tokens.indices.contains(index + 1) && tokens[index + 1].isMark("(")
+        switch tokens[index].text {
+        case "PinnedCertificatesTrustEvaluator" where next, "pinCertificates" where next:
+          return [evaluator(at: index, .whole, [.wholeCertificate([])] + loose(at: index))]
+        case "PublicKeysTrustEvaluator" where next, "pinPublicKeys" where next:
+          return [evaluator(at: index, .key, loose(at: index))]
+        case "DisabledTrustEvaluator" where next, "DisabledEvaluator" where next,
+          "disableEvaluation":
+          let text = "no certificate is checked at all: anybody gets in"
+          return [evaluator(at: index, nil, disabled(at: index, text))]
+        default: return []
+        }
+      }
+  }
+
+  /// The hosts of `ServerTrustManager(evaluators:)`.
+  private var hostsOfManagers: [PinSite] {
+    (calls(of: "ServerTrustManager") + calls(of: "ServerTrustPolicyManager")).compactMap { index in
+      let arguments = arguments(ofCallAt: index)
+      let list = arguments.first { ["evaluators", "policies"].contains($0.label) }?.value
+      guard let list, case .pairs(let pairs) = constants.resolved(list) else { return nil }
+      let hosts = pairs.compactMap { constants.text($0.key) }
+      var notes = hosts.filter { $0.contains("*") }.map { host in
+        Finding(
+          .notPinned, host: host.shown,
+          "Alamofire compares hosts as they are, and knows no wildcard: no host is pinned by this line",
+          site: .init(
+            line: file.line(ofHost: host) ?? tokens[index].line, affects: file.affects))
+      }
+      if arguments.contains(where: {
+        $0.label == "allHostsMustBeEvaluated" && $0.value == .flag(false)
+      }) {
+        notes.append(
+          Finding(
+            .notPinned, "hosts that are not listed are let in with any CA", severity: .info))
+      }
+      return site(.alamofire, at: index, hosts: hosts, nil, notes)
+    }
+  }
+
+  /// What an evaluator is told to leave out.
+  private func loose(at index: Int) -> [Finding] {
+    let arguments = arguments(ofCallAt: index)
+    func isOff(_ labels: String...) -> Bool {
+      arguments.contains { labels.contains($0.label ?? "") && $0.value == .flag(false) }
+    }
+    var found: [Finding] = []
+    if isOff("performDefaultValidation", "validateCertificateChain") {
+      found += disabled(at: index, "chains and dates are not checked, pins aside")
+    }
+    if isOff("validateHost") {
+      found += disabled(
+        at: index, "names are not checked: a server of another host gets in with the same CA or key"
+      )
+    }
+    return found
+  }
+
+  // MARK: - AFNetworking
+
+  private var afNetworking: [PinSite] {
+    tokens.indices.compactMap { index in
+      // `[AFSecurityPolicy policyWithPinningMode:AFSSLPinningModeCertificate]`, `AFSecurityPolicy(pinningMode: .certificate)`
+      let text = tokens[index].text
+      var swift = ""
+      if text == "pinningMode", tokens.indices.contains(index + 1), tokens[index + 1].isMark(":") {
+        var reader = CodeReader(tokens, at: index + 2)
+        if case .name(let path) = reader.value() {
+          swift = path.split(separator: ".").last.map(String.init) ?? path
+        }
+      }
+      // Where the library itself declares and compares its modes nothing is chosen.
+      let isChosen =
+        index > 1 && tokens[index - 1].isMark(":")
+        && tokens[index - 2].text.lowercased().hasSuffix("pinningmode")
+      switch (isChosen ? text : "", swift) {
+      case ("AFSSLPinningModeCertificate", _), (_, "certificate"):
+        return site(.afNetworking, at: index, .whole, [.wholeCertificate([])])
+      case ("AFSSLPinningModePublicKey", _), (_, "publicKey"):
+        return site(.afNetworking, at: index, .key)
+      case ("AFSSLPinningModeNone", _), (_, "none"):
+        return site(
+          .afNetworking, at: index, nil,
+          [
+            Finding(
+              .notPinned, "AFSSLPinningModeNone pins nothing: any CA is enough", severity: .warning)
+          ])
+      default: return nil
+      }
+    }
+  }
+
+  /// `allowInvalidCertificates = YES` and `validatesDomainName = NO`, as a property and as a message.
+  private var switches: [PinSite] {
+    tokens.indices.compactMap { index in
+      guard index + 2 < tokens.count, tokens[index + 1].isMark("=") || tokens[index + 1].isMark(":")
+      else { return nil }
+      let value = tokens[index + 2].text.lowercased()
+      let isOn = ["yes", "true"].contains(value)
+      guard isOn || ["no", "false"].contains(value) else { return nil }
+      let text: String
+      switch (tokens[index].text, isOn) {
+      case ("allowInvalidCertificates", true), ("setAllowInvalidCertificates", true):
+        text =
+          "chains are not validated: without a pinned certificate anybody gets in, and with a pinned key whoever"
+          + " shows the public certificate beside his own may"
+      case ("validatesDomainName", false), ("setValidatesDomainName", false):
+        text =
+          "names are not checked: whoever has a certificate of the same CA for any name gets in"
+      default: return nil
+      }
+      return site(.afNetworking, at: index, nil, disabled(at: index, text))
+    }
+  }
+}

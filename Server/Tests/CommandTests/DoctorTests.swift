@@ -1,0 +1,151 @@
+import CanonicalJSON
+import Foundation
+import PolicyFormats
+import TestSupport
+import Testing
+
+@Suite("doctor")
+struct DoctorTests {
+  /// What a line of JSON says: `rule host file:line`, the file as the tree has it.
+  static func told(_ outcome: ChildProcess.Outcome, in root: String) throws -> [String] {
+    try #require(try outcome.json.arrayValue).compactMap(\.objectValue).map { finding in
+      func text(_ name: String) -> String { finding[name]?.stringValue ?? "" }
+      let line = finding["line"]?.integerValue.map { "\($0)" } ?? ""
+      let place = text("policy").replacingOccurrences(of: root, with: "") + ":" + line
+      return [text("rule"), text("host"), place].filter { !$0.isEmpty }.joined(separator: " ")
+    }
+  }
+
+  static func run(_ directory: TemporaryDirectory, _ flags: String...) async throws
+    -> ChildProcess.Outcome
+  {
+    try await Tool.run(["doctor", directory.path(), "--at", "\(PlantedTree.now)"] + flags)
+  }
+
+  @Test("finds every fault of a tree at its line, and nothing else")
+  func faulty() async throws {
+    let directory = try TemporaryDirectory()
+    let expected = try PlantedTree.writeFaulty(to: directory)
+    #expect(expected.count >= 40)
+    let outcome = try await Self.run(directory, "--format", "json")
+    let told = try Self.told(outcome, in: directory.path())
+    for fault in expected where !told.contains(fault) { Issue.record("not found: \(fault)") }
+    for fault in told where !expected.contains(fault) { Issue.record("not planted: \(fault)") }
+    #expect(outcome.exitCode == 1)
+  }
+
+  @Test("finds nothing in a tree that pins as it should, nor in what others have put there")
+  func clean() async throws {
+    let directory = try TemporaryDirectory()
+    try PlantedTree.writeClean(to: directory)
+    let aside = try TemporaryDirectory()
+    _ = try PlantedTree.writeFaulty(to: aside)
+    for folder in [
+      ".git", ".build", "Pods", "node_modules", "ios/DerivedData", "ios/AppTests",
+      "android/app/src/androidTest", "android/app/build",
+    ] {
+      try directory.write(
+        "let open = DisabledTrustEvaluator()", to: "\(folder)/intermediates/A.swift")
+    }
+    try FileManager.default.createSymbolicLink(
+      at: directory.file("ios/elsewhere"), withDestinationURL: aside.url)
+    try FileManager.default.createSymbolicLink(
+      at: directory.file("ios/Elsewhere.swift"),
+      withDestinationURL: aside.file("ios/App/Pins.swift"))
+    let outcome = try await Self.run(directory, "--format", "json", "--fail-on", "info")
+    #expect(try Self.told(outcome, in: directory.path()).isEmpty, "\(outcome.stdout)")
+    #expect(outcome.exitCode == 0)
+    #expect(outcome.stderr.contains("passed over: ") && outcome.stderr.contains("/Pods"))
+    let text = try await Self.run(directory)
+    #expect(text.stdout.contains("nothing found"))
+    #expect(text.stdout.contains("ios/Info.plist:"), "\(text.stdout)")
+    // Of a folder that somebody names, all is read.
+    let named = try await Tool.run("doctor", directory.path("Pods"))
+    #expect(named.stdout.contains("[pinning-disabled]") && named.exitCode == 1)
+  }
+
+  @Test("says whom it hits, and points at the line in each form of report")
+  func reports() async throws {
+    let directory = try TemporaryDirectory()
+    _ = try PlantedTree.writeFaulty(to: directory)
+    let text = try await Self.run(directory).stdout
+    let parts = text.components(separatedBy: "\n\n")
+    for (title, fault) in [
+      ("everybody who has installed the app", "drift.example: beside "),
+      ("everybody who has installed the app", "ca.crt: CN=Soon ends on 2026-12-15, in 20 days"),
+      ("whoever has it on iOS", "server.cer: "),
+      ("whoever has it on iOS", "single.example: one pin"),
+      ("whoever has it on Android", "over.example: network security config pins it no longer"),
+      ("whoever has it on Android", "ended on 2026-11-23"),
+      ("developers and their scripts", "curl.example: one pin"),
+      ("developers and their scripts", "in debug builds alone"),
+    ] {
+      #expect(
+        parts.contains { $0.hasPrefix(title + "\n") && $0.contains(fault) }, "\(title): \(fault)")
+    }
+    #expect(
+      parts[0].contains("android/app/src/main/java/Api.kt:4") || parts[0].contains("Api.kt:5"))
+    let file = directory.path("ios/App/Session.swift")
+    let github = try await Self.run(directory, "--format", "github").stdout
+    #expect(
+      github.contains("::error file=\(file),line=7,title=pinning-disabled::"), "\(github)")
+    let sarif = try await Self.run(directory, "--format", "sarif")
+    let results = try #require(
+      try sarif.json.objectValue?["runs"]?.arrayValue?.first?.objectValue?["results"]?.arrayValue)
+    let places = results.compactMap {
+      $0.objectValue?["locations"]?.arrayValue?.first?.objectValue?["physicalLocation"]?.objectValue
+    }
+    #expect(
+      places.contains { place in
+        place["artifactLocation"]?.objectValue?["uri"] == .string(file)
+          && place["region"]?.objectValue?["startLine"]?.integerValue == 7
+      })
+  }
+
+  @Test("asks the servers that it found with --online, and nobody without")
+  func online() async throws {
+    let directory = try TemporaryDirectory()
+    // A name that nobody can have (RFC 6761): asking fails at once.
+    try directory.write(
+      CheckTests.apple(
+        CheckTests.domain("pins.invalid", [], ca: [CheckTests.pin("A"), CheckTests.pin("B")])),
+      to: "Info.plist")
+    #expect(try await Tool.run("doctor", directory.path()).exitCode == 0)
+    let asked = try await Tool.run("doctor", directory.path(), "--online", "--timeout", "5")
+    #expect(asked.stdout.contains("pins.invalid:443: ") && asked.stdout.contains("[unreachable]"))
+    #expect(asked.exitCode == 3)
+  }
+
+  @Test("tells what it did not read, and of a path that is none")
+  func unread() async throws {
+    let directory = try TemporaryDirectory()
+    try directory.write([UInt8](repeating: 0x20, count: (4 << 20) + 1), to: "Large.swift")
+    try directory.write("no certificate", to: "a.cer")
+    let outcome = try await Self.run(directory, "--format", "json", "--fail-on", "warning")
+    #expect(
+      Set(try Self.told(outcome, in: directory.path())) == [
+        "not-searched Large.swift:", "unreadable-entry a.cer:",
+      ])
+    #expect(outcome.exitCode == 1)
+    #expect(try await Tool.run("doctor", directory.path("none")).exitCode == 3)
+    #expect(try await Tool.run("doctor").exitCode == 2)
+  }
+
+  @Test("whatever stands in a tree, it ends, and nothing moves the cursor")
+  func hostile() async throws {
+    let directory = try TemporaryDirectory()
+    let nested = String(repeating: "[", count: 100_000)
+    try directory.write("let a = \(nested)\nFixedPins(\(nested)", to: "Deep.swift")
+    try directory.write("FixedPins(\"\\(\"\\(\"\\(", to: "Open.swift")
+    try directory.write("CertificatePinner /* /* .add(\"a\", \"sha256/", to: "Comment.kt")
+    try directory.write("#if DEBUG\n#else\n#endif\n#endif\nFixedPins('", to: "Conditions.m")
+    try directory.write([0xFF, 0xFE] + Array("sha256/\u{1B}[2J".utf8), to: "Bytes.py")
+    try directory.write(
+      "let a = [kTSKPinnedDomains: [\"\u{1B}[2J\": []]]\nDisabledTrustEvaluator()",
+      to: "a\u{1B}[31m\nb.swift")
+    let outcome = try await Self.run(directory)
+    #expect(outcome.exitCode == 1, "\(outcome.stderr)")
+    #expect(!outcome.stdout.unicodeScalars.contains("\u{1B}"))
+    #expect(outcome.stdout.contains("a\\u{1B}[31m\\nb.swift:2"), "\(outcome.stdout)")
+  }
+}
