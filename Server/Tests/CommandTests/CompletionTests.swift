@@ -93,7 +93,9 @@ struct CompletionTests {
     }
   }
 
-  @Test("fish offers commands, flags and files", .enabled("no fish here") { has("fish") })
+  @Test(
+    "fish offers commands, flags and files",
+    .enabled("no fish here") { CompletionTests.has("fish") })
   func fish() async throws {
     try await withTemporaryDirectory { directory in
       try directory.write("", to: "pub.pem")
@@ -114,7 +116,7 @@ struct CompletionTests {
     }
   }
 
-  @Test("zsh offers commands and flags", .enabled("no zsh here") { has("zsh") })
+  @Test("zsh offers commands and flags", .enabled("no zsh here") { CompletionTests.has("zsh") })
   func zsh() async throws {
     try await withTemporaryDirectory { directory in
       try directory.write(try await Self.script(for: "zsh"), to: "_ssl-pinning")
@@ -150,7 +152,9 @@ struct CompletionTests {
 
   @Test(
     "there is a manual page on every command, without a warning, and with all that --help says",
-    .enabled("no man and groff here") { has("man") && has("groff") })
+    .enabled("no man and groff here") {
+      CompletionTests.has("man") && CompletionTests.has("groff")
+    })
   func manual() async throws {
     try await withTemporaryDirectory { directory in
       let made = try await Tool.run("manual", directory.path())
@@ -160,7 +164,8 @@ struct CompletionTests {
         let name = "ssl-pinning-\(command.words.joined(separator: "-"))"
         #expect(overview.contains("\(name)(1)"))
         let page = try await Self.page(name, in: directory)
-        let texts = [command.summary] + command.notes + command.flags.flatMap { [$0.usage, $0.help] }
+        let texts =
+          [command.summary] + command.notes + command.flags.flatMap { [$0.usage, $0.help] }
         for text in texts { #expect(page.contains(Self.unspaced(text)), "\(name): \(text)") }
       }
     }

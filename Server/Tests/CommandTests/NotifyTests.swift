@@ -10,7 +10,8 @@ struct NotifyTests {
   ) async throws -> Int {
     let isThere = await eventually { socket.messages.dropFirst(start).contains { $0.has(line) } }
     #expect(isThere, "\(line) in \(socket.messages)")
-    return try #require(socket.messages.indices.first { $0 >= start && socket.messages[$0].has(line) })
+    return try #require(
+      socket.messages.indices.first { $0 >= start && socket.messages[$0].has(line) })
   }
 
   @Test(

@@ -31,7 +31,7 @@ public final class NotifySocket: Sendable {
   public var messages: [String] {
     heard.withLock { heard in
       var buffer = [UInt8](repeating: 0, count: 4096)
-      while case let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT.rawValue)),
+      while case let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT)),
         count > 0
       {
         heard.append(String(decoding: buffer.prefix(count), as: UTF8.self))

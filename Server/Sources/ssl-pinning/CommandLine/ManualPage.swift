@@ -52,7 +52,8 @@ struct ManualPage {
     }
     lines += [".SH OPTIONS"]
     for flag in command.flags { lines += item(flag.usage, flag.help) }
-    lines += item("--help", "the same in short") + exitStatus + [".SH SEE ALSO", ".BR ssl\\-pinning (1)"]
+    lines +=
+      item("--help", "the same in short") + exitStatus + [".SH SEE ALSO", ".BR ssl\\-pinning (1)"]
     return ManualPage(name: name, text: lines.joined(separator: "\n") + "\n")
   }
 
@@ -80,7 +81,10 @@ struct ManualPage {
   }
 
   private static func item(_ usage: String, _ help: String) -> [String] {
-    [".TP", ".B \"\(escaped(usage).replacingOccurrences(of: "\"", with: "\\(dq"))\"", escaped(help)]
+    [
+      ".TP", ".B \"\(escaped(usage).replacingOccurrences(of: "\"", with: "\\(dq"))\"",
+      escaped(help),
+    ]
   }
 
   /// A paragraph; as it stands if its lines are indented, because then they are no running text.
