@@ -95,7 +95,7 @@ check-consumer: deps-test ## build and run an app by the README's own manifest, 
 	@scripts/consumer/plugin.py
 
 check-package: package ## as root: install the package on a Debian with a systemd of its own, in namespaces, and try it
-	@scripts/package-test.py $$(ls -t .build-release/ssl-pinning_*.deb | head -n 1)
+	@scripts/package-test.py .build-release/deb/*.deb
 
 docs: deps-test ## build the documentation into .build/docs; every warning is an error
 	$(SWIFT) build $(STRICT) --target SslPinningTesting

@@ -127,7 +127,10 @@ def pack(program):
     tree = SCRATCH / "package"
     shutil.rmtree(tree, ignore_errors=True)
     fill(tree, program)
-    package = SCRATCH / describe(tree, tree / "usr/bin/ssl-pinning")
+    place = SCRATCH / "deb"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    package = place / describe(tree, tree / "usr/bin/ssl-pinning")
     for path in tree.rglob("*"):
         if path.is_dir():
             path.chmod(0o755)

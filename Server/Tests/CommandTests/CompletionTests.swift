@@ -125,7 +125,7 @@ struct CompletionTests {
         """
         zmodload zsh/zpty
         zpty shell "PS1='$ ' zsh -f"
-        zpty -w shell "fpath=($PWD); autoload -Uz compinit; compinit -u -d $PWD/dump; LISTMAX=1000; echo be'gun'"
+        zpty -w shell "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -d $PWD/dump; LISTMAX=1000; echo be'gun'"
         zpty -r shell said '*begun*'
         zpty -w -n shell "ssl-pinning $1"$'\\t\\t'
         zpty -r shell said "*$2*" && print -r -- "$said"

@@ -197,6 +197,8 @@ package final class Monitor: Sendable {
   private func work(_ turn: ProbeSchedule.Turn, _ target: Target) async {
     var next: (ProbeSchedule.Turn, Target)? = (turn, target)
     while let (turn, target) = next, !Task.isCancelled {
+      let start = clock.uptime()
+      state.withLock { $0.asking[turn.number] = start }
       let probe = await observer.probe(target.endpoint)
       state.withLock { $0.asking[turn.number] = nil }
       guard !Task.isCancelled else { return }
@@ -211,7 +213,6 @@ package final class Monitor: Sendable {
       while let turn = state.schedule.next(at: now) {
         if let target = state.targets[turn.id] {
           state.began = now
-          state.asking[turn.number] = now
           return (turn, target)
         }
         state.schedule.remove(turn.id)

@@ -1,5 +1,7 @@
+import HTTPServing
 import RegistryCore
 import SslPinningPlatform
+import TLSTools
 
 /// The service as all that a process does: signals, and who started it.
 extension RegistryService {

@@ -244,8 +244,9 @@ extension Completions {
       end
       function __ssl_pinning_is
           set -l words (commandline -opc)
-          test (count $words) -gt (count $argv)
-          and test "$words[2..(math 1 + (count $argv))]" = "$argv"
+          set -l last (math 1 + (count $argv))
+          test (count $words) -ge $last
+          and test "$words[2..$last]" = "$argv"
       end
       \(complete) -f
       """)
