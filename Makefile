@@ -40,7 +40,7 @@ build: deps ## build for debugging
 release: deps ## build the optimised ssl-pinning into .build/release
 	$(SWIFT) build $(STRICT) -c release --product ssl-pinning
 
-package: deps ## build a Debian package that needs no Swift where it is installed
+package: deps ## build the Debian package; it needs no Swift where it is installed
 	@scripts/package.py
 
 demo: deps ## run the main job on loopback, start to end
@@ -94,7 +94,7 @@ check-consumer: deps-test ## build and run an app by the README's own manifest, 
 	$(SWIFT) build $(STRICT) --product ssl-pinning
 	@scripts/consumer/plugin.py
 
-check-package: package ## as root: install the package on a Debian with a systemd of its own, in namespaces, and try it
+check-package: package ## as root: install the package where no Swift is, under a systemd of its own, and try it
 	@scripts/package-test.py .build-release/deb/*.deb
 
 docs: deps-test ## build the documentation into .build/docs; every warning is an error

@@ -22,10 +22,9 @@ VERIFY = f"ssl-pinning verify --json --key /var/lib/ssl-pinning/tls/pub.pem {LIS
 
 # www.example.com, as the sample configuration has it, under an authority that this machine trusts.
 SITE = """
-ssl-pinning --version >/dev/null 2>&1 && exit 9
 echo 127.0.0.1 www.example.com >>/etc/hosts
-openssl req -quiet -x509 -newkey rsa:2048 -nodes -days 9 -subj '/CN=Trial CA' -keyout ca.key -out ca.pem
-openssl req -quiet -newkey rsa:2048 -nodes -subj /CN=site -keyout site.key -out site.csr
+openssl req -x509 -newkey rsa:2048 -nodes -days 9 -subj '/CN=Trial CA' -keyout ca.key -out ca.pem 2>/dev/null
+openssl req -newkey rsa:2048 -nodes -subj /CN=site -keyout site.key -out site.csr 2>/dev/null
 openssl x509 -req -days 9 -in site.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out site.pem \\
   -extfile <(echo subjectAltName=DNS:www.example.com) 2>/dev/null
 install -m 644 ca.pem /usr/local/share/ca-certificates/trial.crt
@@ -102,8 +101,8 @@ def try_alone(machine, package):
     alone = "chroot alone /usr/bin/ssl-pinning"
     version = machine.run(f"{alone} --version").stdout.strip()
     check("runs beside nothing but what it depends on", version == f"ssl-pinning {field(package, 'Version')}", version)
-    made = machine.run(f"{alone} keys generate --out /keys && {alone} pin /keys/pub.pem").stdout
-    check("makes keys there", "signingKeyBase64" in made, made)
+    made = machine.run(f"{alone} keys generate --out /keys").stdout
+    check("makes keys there", made.startswith("MII"), made)
 
 
 def try_service(machine):
@@ -111,7 +110,7 @@ def try_service(machine):
     machine.run(SITE)
     shown = machine.run("".join(blocks("From the package to a signed list"))).stdout
     check("from the package to a signed list by the lines of docs/install.md",
-          "signingKeyBase64" in shown and "www.example.com" in shown, shown)
+          "\nMII" in shown and "\nformat 1   valid\n" in shown, shown)
     pin = machine.run("ssl-pinning pin site.pem | head -n 1 | cut -d ' ' -f 1").stdout.strip()
     check("the list has the key that the site shows", pin in machine.run(VERIFY).stdout)
     state = service(machine, "ActiveState", "StatusText", "WatchdogUSec", "NotifyAccess", "MainPID", "User")
@@ -194,14 +193,14 @@ def try_life(machine):
     check("and restarts the service", after["ActiveState"] == "active" and after["MainPID"] not in ("0", before), after)
     check("which goes on with its store", statement(machine) >= version)
     machine.run("dpkg --remove ssl-pinning")
-    left = machine.run("systemctl is-active ssl-pinning; ls /usr/bin/ssl-pinning /lib/systemd/system/ssl-pinning.service; "
+    left = machine.run("set +e; systemctl is-active ssl-pinning; ls /usr/bin/ssl-pinning /lib/systemd/system/ssl-pinning.service; "
                        "ls /etc/ssl-pinning /var/lib/ssl-pinning", check=False).stdout
     check("removal stops it, and leaves configuration and state",
           left.startswith("inactive\n") and left.count("No such file") == 2 and "config.yaml" in left
           and "registry.db" in left and "tls" in left, left)
     machine.run("dpkg --install newer.deb; systemctl start ssl-pinning")
     check("installed again, it goes on", statement(machine) >= version)
-    purged = machine.run("dpkg --purge ssl-pinning; ls -d /etc/ssl-pinning /etc/systemd/system/*/ssl-pinning.service; "
+    purged = machine.run("set +e; dpkg --purge ssl-pinning; ls -d /etc/ssl-pinning /etc/systemd/system/*/ssl-pinning.service; "
                          "ls /var/lib/ssl-pinning/tls", check=False).stdout
     check("purge deletes the configuration, and keeps the keys and says so",
           purged.count("No such file") == 2 and "prv.pem" in purged and "kept /var/lib/ssl-pinning" in purged, purged)

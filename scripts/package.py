@@ -25,8 +25,7 @@ SCRATCH = ROOT / ".build-release"
 VERSION = ROOT / "Server/Sources/RegistryServer/Service/ServerVersion.swift"
 # Statically linked with Swift and Foundation, and without a path of the machine that built it.
 BUILD = ["--explicit-target-dependency-import-check", "error", "-c", "release", "--static-swift-stdlib",
-         "--disable-local-rpath", "-Xswiftc", "-no-toolchain-stdlib-rpath", "--product", "ssl-pinning",
-         "--scratch-path", str(SCRATCH)]
+         "--disable-local-rpath", "--product", "ssl-pinning", "--scratch-path", str(SCRATCH)]
 
 CONTROL = """Package: ssl-pinning
 Version: {version}
