@@ -144,6 +144,26 @@ def try_service(machine):
     print("package: the lines under \"Run it\": ok")
 
 
+def try_drop_in(machine):
+    """What the page lets the service do besides."""
+    machine.write("etc/systemd/system/ssl-pinning.service.d/trial.conf", re.search(r"```ini\n(.*?)```", PAGE, re.S)[1])
+    machine.run("""
+        cp /etc/ssl-pinning/config.yaml good.yaml
+        sed 's/^  listen: .*/  listen: 127.0.0.1:80/' good.yaml >/etc/ssl-pinning/config.yaml
+        echo 'publish: {dir: /srv/registry}' >>/etc/ssl-pinning/config.yaml
+        install -d -o ssl-pinning /srv/registry
+        systemctl daemon-reload
+        systemctl restart ssl-pinning
+    """)
+    machine.run(f"curl -fsS --retry 20 --retry-all-errors --retry-delay 1 {LIST.replace(':7500', '')} >list")
+    copy = machine.run("for i in $(seq 50); do [ ! -e registry/www.example.com.json ] || break; sleep 0.1; done; "
+                       "runuser -u nobody -- cmp list registry/www.example.com.json", check=False)
+    check("with the drop-in of docs/install.md it has port 80, and copies that anybody reads", copy.returncode == 0,
+          copy.stdout)
+    machine.run("rm -r /etc/systemd/system/ssl-pinning.service.d; cat good.yaml >/etc/ssl-pinning/config.yaml; "
+                "systemctl daemon-reload; systemctl restart ssl-pinning")
+
+
 def try_changes(machine):
     """Reloading, and a process that hangs."""
     before = service(machine, "MainPID")["MainPID"]
@@ -235,6 +255,7 @@ def main(package):
         try_alone(machine, package)
         try_service(machine)
         try_files(machine, package)
+        try_drop_in(machine)
         try_changes(machine)
         try_life(machine)
 
