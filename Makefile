@@ -18,7 +18,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test check check-fast check-apple check-linking check-consumer docs api bench-core bench-scan bench-bytes \
+.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test package check-package check check-fast check-apple check-linking check-consumer docs api bench-core bench-scan bench-bytes \
 	sanitize mutants clean
 
 help: ## list the targets
@@ -39,6 +39,9 @@ build: deps ## build for debugging
 
 release: deps ## build the optimised ssl-pinning into .build/release
 	$(SWIFT) build $(STRICT) -c release --product ssl-pinning
+
+package: deps ## build the Debian package; it needs no Swift where it is installed
+	@scripts/package.py
 
 demo: deps ## run the main job on loopback, start to end
 	$(SWIFT) build $(STRICT) --product ssl-pinning
@@ -91,6 +94,9 @@ check-consumer: deps-test ## build and run an app by the README's own manifest, 
 	$(SWIFT) build $(STRICT) --product ssl-pinning
 	@scripts/consumer/plugin.py
 
+check-package: package ## as root: install the package where no Swift is, under a systemd of its own, and try it
+	@scripts/package-test.py .build-release/deb/*.deb
+
 docs: deps-test ## build the documentation into .build/docs; every warning is an error
 	$(SWIFT) build $(STRICT) --target SslPinningTesting
 	@scripts/docs/build.py --self-test
@@ -110,4 +116,4 @@ bench-bytes: deps-test ## print how many bytes a day a client fetches, by hosts 
 	@Benchmarks/bytes.sh
 
 clean: ## remove everything that was built or installed into .build
-	rm -rf .build
+	rm -rf .build .build-release

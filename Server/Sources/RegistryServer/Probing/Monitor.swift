@@ -47,6 +47,12 @@ package final class Monitor: Sendable {
     /// Whether it sleeps, and nobody has rung.
     var isAsleep = false
     var isRunning = false
+    /// Since when it runs; of one that is about to end, which begins no probe any more, too.
+    var running: Int64 = 0
+    var isEnding = false
+    var began: Int64?
+    /// When each of the probes began that have not come back, by the number of its turn.
+    var asking: [UInt64: Int64] = [:]
   }
 
   private let observer: any EndpointProber
@@ -153,9 +159,22 @@ package final class Monitor: Sendable {
     }
   }
 
+  /// How far it is.
+  package var progress: MonitorProgress {
+    state.withLock { state in
+      MonitorProgress(
+        running: state.running, began: state.began,
+        due: state.isEnding ? nil : state.schedule.nextDue(), oldest: state.asking.values.min())
+    }
+  }
+
   /// Watches until the task is cancelled. It may run again later, but not twice at a time.
   package func run() async {
-    state.withLock { $0.isRunning = true }
+    let start = clock.uptime()
+    state.withLock { state in
+      (state.isRunning, state.isEnding) = (true, false)
+      (state.running, state.began) = (start, nil)
+    }
     await withDiscardingTaskGroup { group in
       while !Task.isCancelled {
         while let (turn, target) = takeTurn() {
@@ -163,6 +182,8 @@ package final class Monitor: Sendable {
         }
         await sleep()
       }
+      // What is under way may wait for a store that does not answer.
+      state.withLock { $0.isEnding = true }
     }
     let now = clock.uptime()
     state.withLock { state in
@@ -176,7 +197,10 @@ package final class Monitor: Sendable {
   private func work(_ turn: ProbeSchedule.Turn, _ target: Target) async {
     var next: (ProbeSchedule.Turn, Target)? = (turn, target)
     while let (turn, target) = next, !Task.isCancelled {
+      let start = clock.uptime()
+      state.withLock { $0.asking[turn.number] = start }
       let probe = await observer.probe(target.endpoint)
+      state.withLock { $0.asking[turn.number] = nil }
       guard !Task.isCancelled else { return }
       if isWatched(turn) { finish(turn, await target.decision.enter(probe)) }
       next = takeTurn()
@@ -187,7 +211,10 @@ package final class Monitor: Sendable {
     let now = clock.uptime()
     return state.withLock { state in
       while let turn = state.schedule.next(at: now) {
-        if let target = state.targets[turn.id] { return (turn, target) }
+        if let target = state.targets[turn.id] {
+          state.began = now
+          return (turn, target)
+        }
         state.schedule.remove(turn.id)
       }
       return nil

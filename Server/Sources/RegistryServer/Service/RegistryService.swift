@@ -14,7 +14,7 @@ import TLSTools
 /// Everything that an operator can get wrong fails in `init` or `start`, before the first request:
 /// the signing key, the anchors, the store, the address.
 public final class RegistryService: Sendable {
-  private let inForce: Locked<ServerConfiguration>
+  let inForce: Locked<ServerConfiguration>
   let clock: SteadyClock
   let log: ServerLog
   private let documents: PublishedDocuments
@@ -26,13 +26,13 @@ public final class RegistryService: Sendable {
   /// What apps report; `nil` where nothing is collected.
   private let reports: ReportCollector?
   let services: CoordinatorServices
-  private let duty: Replication
+  let duty: Replication
   /// What was passed in instead of probing over TLS.
   private let observer: (any EndpointProber)?
   private let tokenKey: Locked<AdminTokenKey>
   private let running = Locked<Running?>(nil)
   private let files = Locked<StaticFiles?>(nil)
-  private let reloading = Locked<Task<Void, Never>?>(nil)
+  let reloading = Locked<Task<Void, Never>?>(nil)
 
   private struct Running {
     var listeners: ServiceListeners
@@ -399,51 +399,6 @@ public final class RegistryService: Sendable {
     documents.copy(to: copies)
   }
 
-  /// Starts, runs until SIGTERM or SIGINT, and stops cleanly. A second signal ends the process at
-  /// once. A signal that comes while it starts counts too. SIGHUP reads the configuration again.
-  ///
-  /// - Parameters:
-  ///   - read: reads the configuration again; where it throws, everything stays as it was.
-  ///   - whenListening: is called once with the address, port included.
-  /// - Throws: what ``start()`` throws.
-  public func run(
-    reading read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)? = nil,
-    whenListening: (ListenAddress) -> Void = { _ in }
-  ) async throws(RegistryServiceError) {
-    DescriptorLimit.raise()
-    let signal = await listenForSignals(read)
-    // What the configuration was made of.
-    ProcessMemory.giveBack()
-    try await start()
-    if let address { whenListening(address) }
-    await stop(at: signal)
-  }
-
-  /// Waits for SIGTERM or SIGINT, then stops cleanly. A second signal ends the process at once.
-  ///
-  /// Hazard: a signal that comes between ``start()`` and this call ends the process; ``run(whenListening:)``
-  /// has no such gap.
-  /// - Parameter whenWaiting: is called once, when a signal would stop the service cleanly.
-  public func runUntilTerminated(whenWaiting: () -> Void = {}) async {
-    let signal = await listenForSignals()
-    whenWaiting()
-    await stop(at: signal)
-  }
-
-  private func listenForSignals(
-    _ read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)? = nil
-  ) async -> TerminationSignal {
-    await TerminationSignal { [self] in
-      // One after another, in the order of the signals.
-      reloading.withLock { last in
-        last = Task { [last] in
-          await last?.value
-          await readAgain(read)
-        }
-      }
-    }
-  }
-
   /// Reads the configuration again, as SIGHUP has it.
   package func readAgain(
     _ read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)?
@@ -480,12 +435,6 @@ public final class RegistryService: Sendable {
     log.event(
       .error, "configuration_refused",
       ["reason": reason, "message": "everything stays as it was"])
-  }
-
-  private func stop(at signal: TerminationSignal) async {
-    let name = await signal.wait()
-    log.event(.info, "signal", ["signal": name])
-    await stop()
   }
 
   private static func observing(

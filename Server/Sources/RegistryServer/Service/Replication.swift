@@ -10,6 +10,8 @@ final class Replication: Sendable {
     var monitor: Monitor
     /// The watching under way; `nil` while another server leads.
     var run: Task<Void, Never>?
+    /// The monitor of that, which may be the one before the last change of the plan.
+    var running: Monitor?
     var isLeading = false
     /// Whether another server is known to lead.
     var isFollowing = false
@@ -54,6 +56,9 @@ final class Replication: Sendable {
 
   /// Whether no probe is under way or due.
   var isAtRest: Bool { state.withLock(\.monitor).isAtRest }
+
+  /// How far the watching is; `nil` while this server does not watch.
+  var progress: MonitorProgress? { state.withLock(\.running)?.progress }
 
   /// Probes an endpoint now, whoever leads, until nothing waits for another probe.
   func probe(_ endpoint: WatchedEndpoint, of coordinator: DocumentCoordinator) async {
@@ -230,7 +235,7 @@ final class Replication: Sendable {
           group.addTask { await upkeep.run() }
         }
       }
-      state.run = run
+      (state.run, state.running) = (run, monitor)
       return run
     }
     await withTaskCancellationHandler {
@@ -238,7 +243,7 @@ final class Replication: Sendable {
     } onCancel: {
       run.cancel()
     }
-    state.withLock { $0.run = nil }
+    state.withLock { ($0.run, $0.running) = (nil, nil) }
   }
 }
 

@@ -4,7 +4,7 @@ import TLSTools
 
 /// What a process sets up for itself where the server is all that it does.
 public enum ServerProcess {
-  /// Raises the limit of open files, which ``RegistryService/run(reading:whenListening:)`` does too, has the
+  /// Raises the limit of open files, which ``RegistryService/run(reading:manager:whenListening:)`` does too, has the
   /// allocator keep less than it would, and the resolver ask again after a second, five times, unless the
   /// environment has `RES_OPTIONS`: by itself it waits 5 s, longer than a probe waits for it, so that one lost
   /// packet would cost a probe (resolv.conf(5)).

@@ -12,6 +12,8 @@ enum Up {
       "Says on standard output where it listens, and logs to standard error, a line for each event, as\n"
         + "the configuration has it. SIGTERM and SIGINT stop it cleanly, with exit code 0; SIGHUP reads\n"
         + "the configuration, the keys and the key sets again.",
+      "Under a service manager (NOTIFY_SOCKET) it tells when it is ready, and gives signs of life while it\n"
+        + "watches: see sd_notify(3), and docs/install.md.",
       ConfigurationHelp.keys,
     ],
     run: run)
@@ -31,8 +33,8 @@ enum Up {
     let announcements = LogWriter(to: STDOUT_FILENO) { _ in [] }
     defer { announcements.close(within: 0.1) }
     do throws(RegistryServiceError) {
-      try await RegistryService(configuration: configuration, log: log).run(reading: sources.read) {
-        address in
+      let service = try RegistryService(configuration: configuration, log: log)
+      try await service.run(reading: sources.read, manager: ServiceManager()) { address in
         let scheme = configuration.server.certificate == nil ? "http" : "https"
         announcements.append(Array("listening on \(scheme)://\(address)\n".utf8))
       }
