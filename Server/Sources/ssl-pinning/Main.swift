@@ -53,6 +53,6 @@ extension Command {
       CheckCommand.command, ExplainCommand.command, ExportCommand.command, ImportCommand.command,
       CAInit.command, CAIssue.command, CARenew.command, CARotate.command, CAConvert.command,
       KeysGenerate.command, KeysRotate.command, KeysSignSet.command, StoreCommands.adopt,
-      StoreCommands.reset, Canonicalize.command,
-    ]
+      StoreCommands.reset,
+    ] + StoreTransferCommands.all + [Canonicalize.command]
 }

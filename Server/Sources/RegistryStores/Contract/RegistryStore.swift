@@ -117,6 +117,9 @@ public struct StoredEntry: Sendable, Hashable {
   /// What was appended.
   public let bytes: [UInt8]
 
+  /// How many are read at once when all are.
+  package static let page = 500
+
   /// An entry.
   public init(number: Int64, bytes: [UInt8]) {
     self.number = number
@@ -142,6 +145,10 @@ public enum StoreError: Error, Equatable, Sendable {
   case foreign(path: String)
   /// The file does not hold what was written to it.
   case damaged(path: String, reason: String)
+  /// No backup can be written here; `reason` is the system's.
+  case cannotBackUp(path: String, reason: String)
+  /// The file is no backup that can be read.
+  case cannotReadBackup(path: String, reason: String)
   /// The text that says where the database is cannot be used; `hint` says what to write.
   case invalidDSN(reason: String, hint: String)
   /// The database could not be reached, or the connection to it broke; `reason` is the system's or
@@ -180,6 +187,10 @@ extension StoreError: CustomStringConvertible {
       "\(path) is a database of another program; hint: set storage.dsn to a file of its own"
     case .damaged(let path, let reason):
       "\(path) is damaged: \(reason); hint: put it back from a backup"
+    case .cannotBackUp(let path, let reason):
+      "cannot write \(path): \(reason); hint: another name, in a directory that is there"
+    case .cannotReadBackup(let path, let reason):
+      "\(path) is no backup that can be read: \(reason); hint: a file of store backup or store export"
     case .invalidDSN(let reason, let hint): "storage.dsn \(reason); hint: \(hint)"
     case .unreachable(let place, let reason):
       "no connection to \(place): \(reason); hint: does it run, and does storage.dsn name it?"
