@@ -125,9 +125,7 @@ public struct StoreTransfer: Sendable {
     var contents = Contents(identity: own.identity, age: own.age)
     // Those that the store's own record names as well: one that is missing was removed.
     contents.identity.records.formUnion(try await source.names().filter { !$0.hasPrefix(".") })
-    let names = contents.identity.records.sorted()
-    if let fault = try await sealed.fault(of: names) { throw .seal(fault) }
-    for name in names {
+    for name in contents.identity.records {
       guard let record = try await sealed.standing(name) else { continue }
       contents.records[name] = try Self.document(record, name)
     }
@@ -194,6 +192,8 @@ public struct StoreTransfer: Sendable {
     var records: [String: DocumentRecord] = [:]
     /// How often each document had gone back, as far as anybody can read it.
     var returns: [String: Int64] = [:]
+    /// Whether the store's own record was sealed under a key that is not here.
+    var isUnderOtherKey = false
     /// What there is beside a transfer that broke off.
     var firstOther: String?
   }
@@ -202,8 +202,11 @@ public struct StoreTransfer: Sendable {
     try await asking { () throws(StoreError) in
       var present = Present()
       present.own = try await identity(in: base)
-      if try await base.record(named: StoreIdentity.recordName) != nil {
+      if let record = try await base.record(named: StoreIdentity.recordName) {
         present.firstOther = StoreIdentity.recordName
+        let tags = SealedRecord(parsing: record.bytes)?.tags ?? []
+        present.isUnderOtherKey =
+          !tags.isEmpty && !tags.contains { tag in keys.all.contains { $0.id == tag.key } }
       }
       for name in contents.identity.records.union(files).sorted() {
         guard let record = try await base.record(named: name) else { continue }
@@ -236,6 +239,7 @@ public struct StoreTransfer: Sendable {
     case .some: return "this server saw a newer state of the store (sealed-store in tls.dir)"
     case nil: break
     }
+    if present.isUnderOtherKey { return "the store that is there is sealed under another key" }
     if let own = present.own {
       guard own.identity.id == id else { return "the store that is there is another one" }
       if let name = own.identity.records.subtracting(contents.identity.records).min() {

@@ -14,7 +14,8 @@ import SslPinningPlatform
 ///   mixture of two, and never an older version after it saw a newer one. The history entries that
 ///   come with a replacement are appended if and only if it is made.
 /// - **History is only appended to.** Entries of a record are numbered 1, 2, 3… in the order of the
-///   replacements that brought them, without a gap, and never change.
+///   replacements that brought them, without a gap, and never change. The oldest may be forgotten, never the newest:
+///   numbers go on.
 /// - **One leader.** Of all servers on one store at most one holds the leadership; a holder that dies
 ///   or loses the store is followed by another within 10 seconds. Leadership says who watches; that
 ///   nothing is lost or torn rests on compare and swap alone.
@@ -40,6 +41,9 @@ public protocol RegistryStore: Sendable {
   func history(
     of name: String, before: Int64?, limit: Int
   ) async throws(StoreError) -> [StoredEntry]
+
+  /// Forgets the oldest entries of a record's history, up to this number. The newest one stays.
+  func forgetHistory(of name: String, through number: Int64) async throws(StoreError)
 
   /// Names of records that another server may have replaced; the empty name stands for all of them
   /// (after a connection was lost). Ends when the store is closed.

@@ -127,6 +127,16 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
     }
   }
 
+  public func forgetHistory(of name: String, through number: Int64) async throws(StoreError) {
+    try await run { connection throws(StoreError) in
+      _ = try connection.change(
+        """
+        DELETE FROM history WHERE name = ?1 AND number <= ?2
+        AND number < (SELECT max(number) FROM history WHERE name = ?1)
+        """, [.text(name), .integer(number)])
+    }
+  }
+
   /// The names of all records.
   package func names() async throws(StoreError) -> [String] {
     try await run { connection throws(StoreError) in
