@@ -135,8 +135,8 @@ public final class FileSystemStore: RegistryStore {
 /// its number (64 bits, big-endian) and its bytes, and its length (32 bits). How far the file counts says the ``RecordFile``; what stands behind that was left by a
 /// process that died, and is cut off before the next is appended.
 ///
-/// Entries that are forgotten become a hole at the beginning (zeros, which no trailer is), so that the numbers and places of
-/// the others stay.
+/// Entries that are forgotten become a hole at the beginning (zeros, which no trailer is, and no room on the disk), so
+/// that the numbers and places of the others stay.
 struct HistoryFile {
   /// What a frame has beside the entry.
   static let overhead = 12
@@ -215,15 +215,21 @@ struct HistoryFile {
         end -= trailer.suffix(4).reduce(0) { $0 << 8 | Int64($1) } + Int64(Self.overhead)
         number -= 1
       }
-      guard end >= Int64(Self.overhead) else { return }
-      // First the trailer where readers are to stop, whatever becomes of what is before it.
-      try file.seek(toOffset: UInt64(end) - UInt64(Self.overhead))
-      try file.write(contentsOf: Data(count: Self.overhead))
-      try file.synchronize()
-      // Gives the room back, on file systems that can.
-      fallocate(
-        file.fileDescriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-        off_t(end) - off_t(Self.overhead))
+      guard end > 0 else { return }
+      let kept = try read(file, from: end, count: Int(length - end))
+      // Beside, so that somebody who reads goes on in the old one.
+      let beside = path + ".new"
+      let descriptor = open(
+        beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      guard descriptor >= 0 else { throw StoreError.cannotOpen(path: beside, errno: errno) }
+      let next = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+      try next.seek(toOffset: UInt64(end))
+      try next.write(contentsOf: Data(kept))
+      try next.truncate(atOffset: UInt64(length))
+      try next.synchronize()
+      guard rename(beside, path) == 0 else {
+        throw StoreError.cannotOpen(path: path, errno: errno)
+      }
     }
   }
 
@@ -245,6 +251,8 @@ struct HistoryFile {
     guard descriptor >= 0 else { throw .cannotOpen(path: path, errno: errno) }
     do {
       return try body(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true))
+    } catch let error as StoreError {
+      throw error
     } catch is Shorter {
       throw .damaged(path: path, reason: "it is shorter than the record says")
     } catch is Torn {

@@ -99,14 +99,6 @@ struct RecordDirectory {
 
   /// The newest entries before a number, newest first.
   func history(before: Int64?, limit: Int) throws(StoreError) -> [StoredEntry] {
-    do throws(StoreError) { return try entries(before: before, limit: limit) } catch {
-      // Some may have been forgotten while they were read; the second time there is nothing of them.
-      guard case .damaged = error else { throw error }
-      return try entries(before: before, limit: limit)
-    }
-  }
-
-  private func entries(before: Int64?, limit: Int) throws(StoreError) -> [StoredEntry] {
     guard let record = try read(), limit > 0 else { return [] }
     let before = before ?? .max
     var found: [StoredEntry] = []
