@@ -54,6 +54,8 @@ extension Command {
       ImportCommand.command,
       CAInit.command, CAIssue.command, CARenew.command, CARotate.command, CAConvert.command,
       KeysGenerate.command, KeysRotate.command, KeysSignSet.command, StoreCommands.adopt,
-      StoreCommands.reset, Canonicalize.command, ShellCommands.completion, ShellCommands.manual,
+      StoreCommands.reset,
+    ] + StoreTransferCommands.all + [
+      Canonicalize.command, ShellCommands.completion, ShellCommands.manual,
     ]
 }

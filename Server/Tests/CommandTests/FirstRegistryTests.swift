@@ -4,7 +4,7 @@ import Testing
 
 /// The pages that are to be pasted, run as somebody pastes them: their ports are free on a machine of its own.
 @Suite(
-  "docs/first-registry.md, docs/root-keys.md, docs/own-ca.md and docs/doctor.md",
+  "docs/first-registry.md, docs/root-keys.md, docs/own-ca.md, docs/doctor.md and docs/operations.md",
   .enabled("this system lets the tests make no namespaces (unshare)") {
     await PrivateMachine.isPermitted.value
   })
@@ -65,6 +65,18 @@ struct FirstRegistryTests {
     for line in ["key set 1 of localhost.json: online key", "key set    1", "format     2\n"] {
       #expect(end.stdout.contains(line), "\(end.stdout)")
     }
+  }
+
+  @Test("a store is backed up, lost, restored and moved, line by line, and keeps what was denied")
+  func operations() async throws {
+    let before = try Self.lines(of: "first-registry.md", before: "A rotation")
+    let blocks = try Self.lines(of: "operations.md")
+    #expect(blocks.count == 3)
+    let end = try await Self.run(before + blocks, in: TemporaryDirectory())
+    #expect(end.exitCode == 0, "\(end.stdout)\(end.stderr)")
+    #expect(end.stdout.contains("refused: it is older"))
+    #expect(end.stderr.contains("publish.dir has a newer localhost.json"), "\(end.stderr)")
+    #expect(end.stdout.components(separatedBy: "\"denied\":[").count - 1 == 2, "\(end.stdout)")
   }
 
   @Test("an authority of one's own serves, renews and rotates, and apps are served all the time")

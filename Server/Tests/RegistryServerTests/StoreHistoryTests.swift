@@ -50,6 +50,46 @@ import Testing
     }
   }
 
+  @Test("forgets the oldest, never the newest, and numbers go on", arguments: StoreKind.allCases)
+  func forgetting(_ kind: StoreKind) async throws {
+    let place = try await kind.place()
+    let store = try place.open()
+    try await store.forgetHistory(of: "a", through: 5)
+    // As above: some are in another place than the newest.
+    let large = [UInt8](repeating: 1, count: 3000)
+    for version in Int64(0)..<20 {
+      _ = try await store.replace(
+        "a", version: version, with: [1], history: [entry(version * 2 + 1).bytes, large])
+    }
+    _ = try await store.replace("b", version: 0, with: [1], history: [entry(1).bytes, large])
+    let steps: [(through: Int64, left: ClosedRange<Int64>)] = [
+      (0, 1...40), (-1, 1...40), (1, 2...40), (13, 14...40), (5, 14...40), (33, 34...40),
+      (39, 40...40), (40, 40...40), (.max, 40...40),
+    ]
+    for (through, left) in steps {
+      try await store.forgetHistory(of: "a", through: through)
+      for reader in try [store, place.open()] {
+        let found = try await reader.history(of: "a", before: nil, limit: 1000)
+        #expect(found.map(\.number) == left.reversed(), "through \(through)")
+        for one in found {
+          let isRight = one.bytes == (one.number % 2 == 1 ? entry(one.number).bytes : large)
+          #expect(isRight, "number \(one.number)")
+        }
+        let page = try await reader.history(of: "a", before: left.lowerBound + 1, limit: 5)
+        #expect(page.map(\.number) == [left.lowerBound])
+        #expect(try await reader.history(of: "a", before: left.lowerBound, limit: 5) == [])
+      }
+    }
+    for version in Int64(20)..<30 {
+      _ = try await store.replace("a", version: version, with: [1], history: [large, large])
+    }
+    try await store.forgetHistory(of: "a", through: 45)
+    let found = try await store.history(of: "a", before: nil, limit: 1000)
+    #expect(found.map(\.number) == (46...60).reversed())
+    #expect(try await store.history(of: "b", before: nil, limit: 9).map(\.number) == [2, 1])
+    #expect(try await store.record(named: "a")?.version == 30)
+  }
+
   @Test("keeps empty and large entries", arguments: StoreKind.allCases)
   func sizes(_ kind: StoreKind) async throws {
     let place = try await kind.place()

@@ -41,7 +41,7 @@ public enum ConfigurationError: Error, Equatable, Sendable {
   public func description(file: String) -> String {
     switch origin {
     case .file: "\(file): \(self)"
-    case nil, .standard, .environment, .flag: description
+    case nil, .standard, .keysFile, .environment, .flag: description
     }
   }
 }
@@ -76,6 +76,8 @@ extension ConfigurationError: CustomStringConvertible {
       )
     case .repeatedKey(let key, _, .file(let line)):
       ("\(key) stands twice", "it was first set on line \(line); keep one of them")
+    case .repeatedKey(let key, _, .keysFile(_, let line)):
+      ("\(key) stands twice", "it was first set on line \(line); keep one of them")
     case .repeatedKey(let key, _, _): ("\(key) stands twice", "keep one of them")
     case .wrongType(let key, _, let expected, let found):
       ("\(key) is \(found)", "\(expected) is expected")
@@ -93,6 +95,8 @@ public enum ConfigurationOrigin: Sendable, Hashable {
   case standard
   /// In the file, on this line, counted from 1.
   case file(line: Int)
+  /// In a file of `keys_dir`, on this line.
+  case keysFile(path: String, line: Int)
   /// In an environment variable.
   case environment(name: String)
   /// By a flag of the command line, such as `--log-level`.
@@ -109,6 +113,7 @@ extension ConfigurationOrigin: CustomStringConvertible {
     switch self {
     case .standard: "default"
     case .file(let line): "line \(line)"
+    case .keysFile(let path, let line): "\(path): line \(line)"
     case .environment(let name), .flag(let name): name
     }
   }

@@ -9,6 +9,9 @@ package enum ConfigurationReference {
       let key = "\(index == 0 ? "  - " : "    ")\(member.name): \(member.example)"
       lines.append(line(key, member.help))
     }
+    for setting in Setting.allCases where setting.section.isEmpty && setting != .keys {
+      lines.append(line("\(setting.name): \(setting.row.placeholder)", setting.row.plainHelp))
+    }
     for section in Setting.sections {
       lines.append("\(section):")
       for setting in Setting.allCases where setting.section == section {

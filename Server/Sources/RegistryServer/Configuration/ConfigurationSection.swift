@@ -8,7 +8,7 @@
 struct ConfigurationSection {
   let path: String
   let origin: ConfigurationOrigin
-  private let members: [String: ConfigurationNode]
+  private var members: [String: ConfigurationNode]
   private let replacements: [String: ConfigurationNode]
 
   /// - Parameters:
@@ -75,6 +75,15 @@ struct ConfigurationSection {
     guard let node = node(key) else { return [] }
     guard case .sequence(let elements) = node.content else { throw wrongType(key, "a list", node) }
     return elements
+  }
+
+  /// Adds elements to a list, behind its own.
+  mutating func append(
+    _ elements: [ConfigurationNode], to key: String
+  ) throws(ConfigurationError) {
+    guard !elements.isEmpty else { return }
+    members[key] = ConfigurationNode(
+      content: .sequence(try list(key) + elements), origin: node(key)?.origin ?? origin)
   }
 
   /// The error for a value of this section.
@@ -205,7 +214,7 @@ struct ConfigurationTree {
   let directory: String
   /// The directory that state is kept in by default.
   let stateDirectory: String
-  let root: ConfigurationSection
+  private(set) var root: ConfigurationSection
   private let sections: [String: ConfigurationSection]
 
   /// - Parameters:
@@ -224,6 +233,11 @@ struct ConfigurationTree {
       sections[name] = try root.section(name, known: Setting.names(in: name))
     }
     self.sections = sections
+  }
+
+  /// Adds entries to `keys`.
+  mutating func append(keys entries: [ConfigurationNode]) throws(ConfigurationError) {
+    try root.append(entries, to: Setting.keys.name)
   }
 
   /// A file in ``directory``.

@@ -69,10 +69,13 @@ public struct ConfigurationSources: Sendable {
       try checkFlags(replacements)
       throw error
     }
-    let tree = try ConfigurationTree(
+    var tree = try ConfigurationTree(
       try bytes.map(YAMLDocument.root) ?? .null(.standard), replacements: replacements,
       directory: directory,
       stateDirectory: stateDirectory)
+    if let directory = try tree.root.nonEmpty(Setting.keysDirectory.name) {
+      try tree.append(keys: try KeysDirectory.entries(in: directory))
+    }
     var configuration = try ServerConfiguration(tree)
     if Self.hasSecrets(configuration, in: tree) { configuration.secretsFile = file }
     return EffectiveConfiguration(configuration, tree: tree, file: bytes == nil ? nil : file)
@@ -97,7 +100,8 @@ public struct ConfigurationSources: Sendable {
   private func content(
     _ replacements: [String: ConfigurationNode]
   ) throws(ConfigurationError) -> [UInt8]? {
-    if !isFileRequired, replacements[Setting.keys.rawValue] != nil, isMissing { return nil }
+    let hasKeys = [Setting.keys, .keysDirectory].contains { replacements[$0.rawValue] != nil }
+    if !isFileRequired, hasKeys, isMissing { return nil }
     do throws(SmallFile.Failure) {
       return try SmallFile.read(file, limit: ServerConfiguration.maximumBytes)
     } catch {

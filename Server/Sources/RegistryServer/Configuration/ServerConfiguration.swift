@@ -26,6 +26,10 @@ public struct ServerConfiguration: Sendable, Equatable {
   public var administration: AdministrationConfiguration
   /// The pin failures that apps report.
   public var reports: ReportsConfiguration
+  /// How much is remembered of what was changed.
+  public var history = HistoryConfiguration()
+  /// A directory with files that have more of `keys`; `nil` for none.
+  public var keysDirectory: String?
   /// Where metrics and probes are served apart; `nil` where they are beside the documents.
   public var metricsListen: ListenAddress?
   /// The file that this was read from, if it has secrets in it: `server.key`, or a password in `storage.dsn`.
@@ -110,6 +114,17 @@ public struct HTTPConfiguration: Sendable, Equatable {
     self.key = key
     self.trustedProxies = trustedProxies
   }
+}
+
+/// How much of each document's history is kept.
+public struct HistoryConfiguration: Sendable, Equatable {
+  /// The most entries: 10 000. 0 sets no limit.
+  public var entries = 10_000
+  /// How old an entry may become, in milliseconds. 0 sets no limit.
+  public var age: Int64 = 0
+
+  /// The defaults of the configuration file.
+  public init() {}
 }
 
 /// What is published beside the HTTP server's own answers, and signed with what.

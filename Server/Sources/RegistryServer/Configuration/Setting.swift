@@ -7,6 +7,7 @@ import CanonicalJSON
 /// SIGHUP, the help and `docs/configuration.md` go by these.
 public enum Setting: String, Sendable, CaseIterable {
   case keys = "keys"
+  case keysDirectory = "keys_dir"
   case logFormat = "log.format"
   case logLevel = "log.level"
   case logPretty = "log.pretty"
@@ -50,6 +51,8 @@ public enum Setting: String, Sendable, CaseIterable {
   case uiRevokedTokens = "ui.revoked_tokens"
   case reportsEnabled = "reports.enabled"
   case reportsMaximumGroups = "reports.max_groups"
+  case historyKeep = "history.keep"
+  case historyKeepFor = "history.keep_for"
   case metricsListen = "metrics.listen"
 }
 

@@ -7,6 +7,11 @@ extension Setting {
     case .keys:
       SettingRow(.keys, standard: "", help: "what to watch", details: "see below")
 
+    case .keysDirectory:
+      SettingRow(
+        .of(\.keysDirectory, .text("DIR")),
+        help: "more of `keys`, in files of their own", details: "see [The file](#the-file)")
+
     case .logFormat:
       SettingRow(
         .of(\.logFormat, .choice("format")), flag: .byPath, help: "`json` or `text`")
@@ -195,6 +200,15 @@ extension Setting {
       SettingRow(
         .of(\.reports.maximumGroups, .integer(1...1_000_000)), .restart,
         help: "how many groups of like reports are kept")
+
+    case .historyKeep:
+      SettingRow(
+        .of(\.history.entries, .integer(0...1_000_000_000)),
+        help: "how many changes of each document are remembered; 0: all")
+    case .historyKeepFor:
+      SettingRow(
+        .of(\.history.age, .duration(0...3660 * day)),
+        help: "and for how long", details: "`0s`: for ever; the newest one always")
 
     case .metricsListen:
       SettingRow(

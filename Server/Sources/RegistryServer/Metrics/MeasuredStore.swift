@@ -42,6 +42,12 @@ struct MeasuredStore: RegistryStore {
     }
   }
 
+  func forgetHistory(of name: String, through number: Int64) async throws(StoreError) {
+    try await measured(.forget) { () async throws(StoreError) in
+      try await base.forgetHistory(of: name, through: number)
+    }
+  }
+
   func changes() -> AsyncStream<String> { base.changes() }
 
   func lead() async throws(StoreError) -> (any StoreLeadership)? {
@@ -72,5 +78,6 @@ enum StoreOperation: String, CaseIterable, Sendable {
   case record
   case replace
   case history
+  case forget
   case lead
 }

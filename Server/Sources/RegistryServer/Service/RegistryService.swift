@@ -84,9 +84,7 @@ public final class RegistryService: Sendable {
     }
     duty = Replication(
       MonitoringPlan(
-        coordinators: coordinators,
-        observer: try Self.observing(observer, configuration.tls, clock),
-        tls: configuration.tls),
+        coordinators, try Self.observing(observer, configuration.tls, clock), configuration),
       store: store, clock: clock, health: health, log: log, metrics: metrics,
       believesStore: { await Self.check(store, log: log) })
     let anchors = Locked(try Self.anchors(configuration))
@@ -312,8 +310,7 @@ public final class RegistryService: Sendable {
       copyDocuments(to: new.publishing.directory)
     }
     inForce.withLock { $0 = new }
-    await duty.replace(
-      MonitoringPlan(coordinators: next.coordinators, observer: next.observer, tls: new.tls))
+    await duty.replace(MonitoringPlan(next.coordinators, next.observer, new))
     warn(of: new, next.signer)
     for change in read.changes(from: old) {
       log.event(

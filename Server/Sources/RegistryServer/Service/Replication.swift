@@ -228,7 +228,8 @@ final class Replication: Sendable {
     let run = state.withLock { state in
       let (monitor, plan) = (state.monitor, state.plan)
       let upkeep = DocumentUpkeep(
-        coordinators: plan.coordinators, clock: clock, interval: plan.tls.interval)
+        coordinators: plan.coordinators, clock: clock, interval: plan.tls.interval,
+        retention: HistoryRetention(limits: plan.history, store: store))
       let run = Task {
         await withTaskGroup(of: Void.self) { group in
           group.addTask { await monitor.run() }
@@ -253,6 +254,20 @@ struct MonitoringPlan: Sendable {
   var coordinators: [DocumentCoordinator]
   var observer: any EndpointProber
   var tls: TLSConfiguration
+  var history = HistoryConfiguration()
+
+  init(coordinators: [DocumentCoordinator], observer: any EndpointProber, tls: TLSConfiguration) {
+    (self.coordinators, self.observer, self.tls) = (coordinators, observer, tls)
+  }
+
+  /// What a configuration says of these.
+  init(
+    _ coordinators: [DocumentCoordinator], _ observer: any EndpointProber,
+    _ configuration: ServerConfiguration
+  ) {
+    self.init(coordinators: coordinators, observer: observer, tls: configuration.tls)
+    history = configuration.history
+  }
 
   /// A monitor for it, of nothing yet.
   func monitor(clock: any ServerClock, health: ServiceHealth) -> Monitor {
@@ -303,13 +318,19 @@ struct DocumentUpkeep: Sendable {
   let clock: any ServerClock
   /// Milliseconds.
   let interval: Int64
+  let retention: HistoryRetention
 
   /// Goes on until the task is cancelled.
   func run() async {
+    var tidied: Int64?
     while (try? await clock.sleep(milliseconds: interval)) != nil, !Task.isCancelled {
+      let isTidyDue = tidied.map { clock.now() - $0 >= HistoryRetention.interval } ?? true
+      if isTidyDue { tidied = clock.now() }
       for coordinator in coordinators {
         guard !Task.isCancelled else { return }
         await coordinator.upkeep(at: clock.now())
+        // What fails is tried again in an hour; that the store fails is told elsewhere.
+        if isTidyDue { try? await retention.tidy(coordinator.file, at: clock.now()) }
       }
     }
   }

@@ -14,7 +14,8 @@ import SslPinningPlatform
 ///   mixture of two, and never an older version after it saw a newer one. The history entries that
 ///   come with a replacement are appended if and only if it is made.
 /// - **History is only appended to.** Entries of a record are numbered 1, 2, 3… in the order of the
-///   replacements that brought them, without a gap, and never change.
+///   replacements that brought them, without a gap, and never change. The oldest may be forgotten, never the newest:
+///   numbers go on.
 /// - **One leader.** Of all servers on one store at most one holds the leadership; a holder that dies
 ///   or loses the store is followed by another within 10 seconds. Leadership says who watches; that
 ///   nothing is lost or torn rests on compare and swap alone.
@@ -40,6 +41,9 @@ public protocol RegistryStore: Sendable {
   func history(
     of name: String, before: Int64?, limit: Int
   ) async throws(StoreError) -> [StoredEntry]
+
+  /// Forgets the oldest entries of a record's history, up to this number. The newest one stays.
+  func forgetHistory(of name: String, through number: Int64) async throws(StoreError)
 
   /// Names of records that another server may have replaced; the empty name stands for all of them
   /// (after a connection was lost). Ends when the store is closed.
@@ -117,6 +121,9 @@ public struct StoredEntry: Sendable, Hashable {
   /// What was appended.
   public let bytes: [UInt8]
 
+  /// How many are read at once when all are.
+  package static let page = 500
+
   /// An entry.
   public init(number: Int64, bytes: [UInt8]) {
     self.number = number
@@ -142,6 +149,10 @@ public enum StoreError: Error, Equatable, Sendable {
   case foreign(path: String)
   /// The file does not hold what was written to it.
   case damaged(path: String, reason: String)
+  /// No backup can be written here; `reason` is the system's.
+  case cannotBackUp(path: String, reason: String)
+  /// The file is no backup that can be read.
+  case cannotReadBackup(path: String, reason: String)
   /// The text that says where the database is cannot be used; `hint` says what to write.
   case invalidDSN(reason: String, hint: String)
   /// The database could not be reached, or the connection to it broke; `reason` is the system's or
@@ -180,6 +191,10 @@ extension StoreError: CustomStringConvertible {
       "\(path) is a database of another program; hint: set storage.dsn to a file of its own"
     case .damaged(let path, let reason):
       "\(path) is damaged: \(reason); hint: put it back from a backup"
+    case .cannotBackUp(let path, let reason):
+      "cannot write \(path): \(reason); hint: another name, in a directory that is there"
+    case .cannotReadBackup(let path, let reason):
+      "\(path) is no backup that can be read: \(reason); hint: a file of store backup or store export"
     case .invalidDSN(let reason, let hint): "storage.dsn \(reason); hint: \(hint)"
     case .unreachable(let place, let reason):
       "no connection to \(place): \(reason); hint: does it run, and does storage.dsn name it?"

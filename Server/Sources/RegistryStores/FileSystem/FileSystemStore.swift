@@ -72,6 +72,12 @@ public final class FileSystemStore: RegistryStore {
     }
   }
 
+  public func forgetHistory(of name: String, through number: Int64) async throws(StoreError) {
+    try await run(writing, name) { folder throws(StoreError) in
+      try folder.forgetHistory(through: number)
+    }
+  }
+
   public func changes() -> AsyncStream<String> {
     let stream = hub.stream()
     state.withLock { state in
@@ -128,6 +134,9 @@ public final class FileSystemStore: RegistryStore {
 /// Each entry is a frame that is read from the end: its bytes, the first 8 bytes of the SHA-256 over
 /// its number (64 bits, big-endian) and its bytes, and its length (32 bits). How far the file counts says the ``RecordFile``; what stands behind that was left by a
 /// process that died, and is cut off before the next is appended.
+///
+/// Entries that are forgotten become a hole at the beginning (zeros, which no trailer is, and no room on the disk), so
+/// that the numbers and places of the others stay.
 struct HistoryFile {
   /// What a frame has beside the entry.
   static let overhead = 12
@@ -175,8 +184,9 @@ struct HistoryFile {
     return try withFile("read", forWriting: false) { file in
       var found: [StoredEntry] = []
       var (number, end) = (count, length)
-      while number > 0, found.count < limit {
+      while number > 0, end >= Int64(Self.overhead), found.count < limit {
         let trailer = try read(file, from: end - 12, count: 12)
+        guard trailer.contains(where: { $0 != 0 }) else { break }
         let size = Int64(trailer.suffix(4).reduce(0) { $0 << 8 | UInt32($1) })
         if number < before {
           let entry = try read(file, from: end - 12 - size, count: Int(size))
@@ -187,6 +197,39 @@ struct HistoryFile {
         end -= size + Int64(Self.overhead)
       }
       return found
+    }
+  }
+
+  /// Forgets the entries up to a number.
+  ///
+  /// - Parameters:
+  ///   - count: how many entries the file has, those forgotten before included.
+  ///   - length: how many of its bytes count.
+  func forget(through last: Int64, count: Int64, length: Int64) throws(StoreError) {
+    try withFile("forget in", forWriting: true) { file in
+      var (number, end) = (count, length)
+      while number > last, end >= Int64(Self.overhead) {
+        let trailer = try read(file, from: end - 12, count: 12)
+        // Forgotten before, up to a later one.
+        guard trailer.contains(where: { $0 != 0 }) else { return }
+        end -= trailer.suffix(4).reduce(0) { $0 << 8 | Int64($1) } + Int64(Self.overhead)
+        number -= 1
+      }
+      guard end > 0 else { return }
+      let kept = try read(file, from: end, count: Int(length - end))
+      // Beside, so that somebody who reads goes on in the old one.
+      let beside = path + ".new"
+      let descriptor = open(
+        beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      guard descriptor >= 0 else { throw StoreError.cannotOpen(path: beside, errno: errno) }
+      let next = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+      try next.seek(toOffset: UInt64(end))
+      try next.write(contentsOf: Data(kept))
+      try next.truncate(atOffset: UInt64(length))
+      try next.synchronize()
+      guard rename(beside, path) == 0 else {
+        throw StoreError.cannotOpen(path: path, errno: errno)
+      }
     }
   }
 
@@ -208,6 +251,8 @@ struct HistoryFile {
     guard descriptor >= 0 else { throw .cannotOpen(path: path, errno: errno) }
     do {
       return try body(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true))
+    } catch let error as StoreError {
+      throw error
     } catch is Shorter {
       throw .damaged(path: path, reason: "it is shorter than the record says")
     } catch is Torn {

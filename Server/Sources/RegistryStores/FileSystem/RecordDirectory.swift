@@ -61,6 +61,42 @@ struct RecordDirectory {
     return try result.get()
   }
 
+  /// Forgets the oldest entries, under the lock of this record.
+  func forgetHistory(through number: Int64) throws(StoreError) {
+    guard access(path, F_OK) == 0 else { return }
+    let result: Result<Bool, StoreError>
+    do throws(FileError) {
+      result = try file.withLock { held throws(FileError) in
+        let found = decoded(try held.read(limit: RecordFile.maximumBytes))
+        let next = Result { () throws(StoreError) in
+          try found.get().flatMap { record throws(StoreError) in
+            try forgotten(through: number, of: record)
+          }
+        }
+        if case .success(let next?) = next { try held.write(next.encoded) }
+        return next.map { $0 != nil }
+      }
+    } catch { throw Self.failure(error) }
+    _ = try result.get()
+  }
+
+  /// Forgets entries in the history file.
+  ///
+  /// - Returns: the record without those that are in its own file; `nil` if there are none to forget.
+  private func forgotten(
+    through number: Int64, of record: RecordFile
+  ) throws(StoreError) -> RecordFile? {
+    let last = min(number, record.foldedCount + Int64(record.pending.count) - 1)
+    let folded = min(last, record.foldedCount)
+    guard folded > 0 || last > record.foldedCount else { return nil }
+    try older.forget(through: folded, count: record.foldedCount, length: record.foldedLength)
+    guard last > record.foldedCount else { return nil }
+    var next = record
+    next.pending.removeFirst(Int(last - record.foldedCount))
+    next.foldedCount = last
+    return next
+  }
+
   /// The newest entries before a number, newest first.
   func history(before: Int64?, limit: Int) throws(StoreError) -> [StoredEntry] {
     guard let record = try read(), limit > 0 else { return [] }

@@ -3,7 +3,7 @@
 /// Nobody else can change it, so it never tells of a change, and leads whoever asks first.
 public actor MemoryStore: RegistryStore {
   private var records: [String: StoredRecord] = [:]
-  private var entries: [String: [[UInt8]]] = [:]
+  private var entries: [String: [StoredEntry]] = [:]
   private var leader: LeadershipTerm?
   private var isClosed = false
   private let (stream, listeners) = AsyncStream<String>.makeStream()
@@ -24,7 +24,10 @@ public actor MemoryStore: RegistryStore {
     guard current == version else { return .conflict(version: current) }
     let next = try StoredRecord.number(after: version, of: name)
     records[name] = StoredRecord(version: next, bytes: bytes)
-    entries[name, default: []] += history
+    for bytes in history {
+      let number = (entries[name]?.last?.number ?? 0) + 1
+      entries[name, default: []].append(StoredEntry(number: number, bytes: bytes))
+    }
     return .replaced(version: next)
   }
 
@@ -32,10 +35,14 @@ public actor MemoryStore: RegistryStore {
     of name: String, before: Int64?, limit: Int
   ) throws(StoreError) -> [StoredEntry] {
     guard !isClosed else { throw .closed }
-    let all = entries[name] ?? []
-    let end = min(Int64(all.count), max(1, before ?? .max) - 1)
-    return all[..<Int(end)].enumerated().suffix(max(0, limit)).reversed()
-      .map { StoredEntry(number: Int64($0.offset) + 1, bytes: $0.element) }
+    return (entries[name] ?? []).filter { $0.number < before ?? .max }.suffix(max(0, limit))
+      .reversed()
+  }
+
+  public func forgetHistory(of name: String, through number: Int64) throws(StoreError) {
+    guard !isClosed else { throw .closed }
+    let newest = entries[name]?.last?.number
+    entries[name]?.removeAll { $0.number <= number && $0.number != newest }
   }
 
   public nonisolated func changes() -> AsyncStream<String> { stream }

@@ -89,6 +89,18 @@ public final class PostgresStore: RegistryStore {
     }
   }
 
+  public func forgetHistory(of name: String, through number: Int64) async throws(StoreError) {
+    try RecordName.check(name)
+    _ = try await run { connection throws(StoreError) in
+      try connection.query(
+        """
+        DELETE FROM ssl_pinning_history WHERE name = $1 AND number <= $2
+        AND number < (SELECT max(number) FROM ssl_pinning_history WHERE name = $1)
+        """, [.text(name), .integer(number)]
+      ).count
+    }
+  }
+
   public func changes() -> AsyncStream<String> {
     let stream = hub.stream()
     guard !hub.isFinished else { return stream }

@@ -80,19 +80,27 @@ public final class RedisStore: RegistryStore {
   ) async throws(StoreError) -> [StoredEntry] {
     try RecordName.check(name)
     return try await pool.run { connection throws(StoreError) in
-      let key = RedisWord(RedisKeys.history(name))
-      let count = try connection.command("LLEN", key).number ?? 0
-      // Entries are only ever added, so that these two commands see the same ones.
-      let end = min(count, max(1, before ?? .max) - 1)
-      let start = end - min(end, Int64(max(0, limit)))
-      guard start < end else { return [] }
-      let items = try connection.command("LRANGE", key, "\(start)", "\(end - 1)").items
-      return items.enumerated().reversed().map { index, item in
+      let items = try connection.run(
+        RedisScripts.history, keys: [RedisKeys.history(name), RedisKeys.forgotten(name)],
+        ["\(before ?? .max)", "\(max(0, limit))"]
+      ).items
+      guard let first = items.first?.number else { return [] }
+      return items.dropFirst().enumerated().reversed().map { index, item in
         guard case .bytes(let bytes) = item else {
-          return StoredEntry(number: start + Int64(index) + 1, bytes: [])
+          return StoredEntry(number: first + Int64(index), bytes: [])
         }
-        return StoredEntry(number: start + Int64(index) + 1, bytes: bytes)
+        return StoredEntry(number: first + Int64(index), bytes: bytes)
       }
+    }
+  }
+
+  public func forgetHistory(of name: String, through number: Int64) async throws(StoreError) {
+    try RecordName.check(name)
+    _ = try await pool.run { connection throws(StoreError) in
+      try connection.run(
+        RedisScripts.forget, keys: [RedisKeys.history(name), RedisKeys.forgotten(name)],
+        ["\(number)"]
+      ).number
     }
   }
 
@@ -132,6 +140,9 @@ struct RedisKeys {
 
   /// A list, oldest entry first.
   static func history(_ name: String) -> String { "ssl-pinning:history:{\(name)}" }
+
+  /// How many entries came before the first of the list.
+  static func forgotten(_ name: String) -> String { "ssl-pinning:forgotten:{\(name)}" }
 }
 
 /// What Redis does in one step: nobody sees a part of it, and it is kept as a whole or not at all
@@ -148,6 +159,29 @@ enum RedisScripts {
     for i = 5, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
     redis.call('PUBLISH', ARGV[3], ARGV[4])
     return new
+    """
+
+  /// Keys: history, forgotten. Arguments: the number to stop before, and how many entries.
+  ///
+  /// - Returns: the number of the first entry, and the entries, oldest first.
+  static let history = """
+    local gone = tonumber(redis.call('GET', KEYS[2]) or '0')
+    local last = math.min(gone + redis.call('LLEN', KEYS[1]), tonumber(ARGV[1]) - 1)
+    local first = math.max(gone + 1, last - tonumber(ARGV[2]) + 1)
+    if first > last then return {} end
+    local entries = redis.call('LRANGE', KEYS[1], first - gone - 1, last - gone - 1)
+    table.insert(entries, 1, first)
+    return entries
+    """
+
+  /// Keys: history, forgotten. Argument: the last number to forget.
+  static let forget = """
+    local gone = tonumber(redis.call('GET', KEYS[2]) or '0')
+    local count = math.min(tonumber(ARGV[1]) - gone, redis.call('LLEN', KEYS[1]) - 1)
+    if count < 1 then return 0 end
+    redis.call('LTRIM', KEYS[1], count, -1)
+    redis.call('SET', KEYS[2], gone + count)
+    return count
     """
 
   /// Key: leader. Arguments: token, milliseconds.

@@ -7,11 +7,28 @@ package final class SQLiteConnection {
   private var statements: [String: OpaquePointer] = [:]
   private let path: String
 
-  /// Opens a file, creating it where missing; waits up to 5 s for locks of other processes.
-  package init(path: String) throws(StoreError) {
+  /// What a file is opened for.
+  package enum Access {
+    /// To be written, and made where missing.
+    case creating
+    /// To be written or shared with writers.
+    case sharing
+    /// To be read alone.
+    case reading
+
+    fileprivate var flags: Int32 {
+      switch self {
+      case .creating: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+      case .sharing: SQLITE_OPEN_READWRITE
+      case .reading: SQLITE_OPEN_READONLY
+      }
+    }
+  }
+
+  /// Opens a file; waits up to 5 s for locks of other processes.
+  package init(path: String, for access: Access = .creating) throws(StoreError) {
     var opened: OpaquePointer?
-    let flags =
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    let flags = access.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
     let code = sqlite3_open_v2(path, &opened, flags, nil)
     guard code == SQLITE_OK, let opened else {
       let reason = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
@@ -76,6 +93,19 @@ package final class SQLiteConnection {
     } catch {
       try? execute("ROLLBACK")
       throw error
+    }
+  }
+
+  /// Copies all of it into another database, as of one moment; others write meanwhile (SQLite's online backup).
+  func copy(into other: SQLiteConnection) throws(StoreError) {
+    guard let backup = sqlite3_backup_init(other.database, "main", database, "main") else {
+      throw other.failure("backup")
+    }
+    let step = sqlite3_backup_step(backup, -1)
+    let end = sqlite3_backup_finish(backup)
+    guard step == SQLITE_DONE, end == SQLITE_OK else {
+      let code = end == SQLITE_OK ? step : end
+      throw .failed(operation: "backup of \(path)", reason: String(cString: sqlite3_errstr(code)))
     }
   }
 

@@ -17,6 +17,7 @@ import SslPinningPlatform
 /// Unchecked: what is mutable is touched on `queue` only.
 public final class SQLiteStore: RegistryStore, @unchecked Sendable {
   private let path: String
+  private let access: SQLiteConnection.Access
   private let queue = WorkQueue("registry store")
   private let hub = ChangeHub()
   private let leaderships: FileLeaderships
@@ -30,15 +31,27 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
   ///
   /// - Throws: ``StoreError/cannotOpen(path:reason:)``, ``StoreError/foreign(path:)``,
   ///   ``StoreError/newerSchema(path:found:known:)``, ``StoreError/busy``.
-  public init(path: String) throws(StoreError) {
-    let connection = try Self.connect(to: path)
-    self.path = path
+  public convenience init(path: String) throws(StoreError) { try self.init(path, for: .creating) }
+
+  /// Opens a file that ``SQLiteBackup`` wrote, to read it.
+  ///
+  /// - Throws: as the other, and ``StoreError/damaged(path:reason:)``.
+  package convenience init(backup path: String) throws(StoreError) {
+    try self.init(path, for: .reading)
+  }
+
+  private init(_ path: String, for access: SQLiteConnection.Access) throws(StoreError) {
+    let connection = try Self.connect(to: path, for: access)
+    (self.path, self.access) = (path, access)
     leaderships = FileLeaderships(path: path + ".leader")
     dataVersion = try connection.dataVersion()
     self.connection = connection
   }
 
-  private static func connect(to path: String) throws(StoreError) -> SQLiteConnection {
+  private static func connect(
+    to path: String, for access: SQLiteConnection.Access
+  ) throws(StoreError) -> SQLiteConnection {
+    guard access == .creating else { return try SQLiteBackup.open(path) }
     try prepareFile(path)
     let connection = try SQLiteConnection(path: path)
     try connection.execute("PRAGMA journal_mode=WAL")
@@ -114,6 +127,25 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
     }
   }
 
+  public func forgetHistory(of name: String, through number: Int64) async throws(StoreError) {
+    try await run { connection throws(StoreError) in
+      _ = try connection.change(
+        """
+        DELETE FROM history WHERE name = ?1 AND number <= ?2
+        AND number < (SELECT max(number) FROM history WHERE name = ?1)
+        """, [.text(name), .integer(number)])
+    }
+  }
+
+  /// The names of all records.
+  package func names() async throws(StoreError) -> [String] {
+    try await run { connection throws(StoreError) in
+      try connection.query("SELECT name FROM records ORDER BY name") { row in
+        String(decoding: row.blob(0), as: UTF8.self)
+      }
+    }
+  }
+
   public func changes() -> AsyncStream<String> {
     polling.withLock {
       if $0 == nil { $0 = queue.every(250) { [weak self] in self?.poll() } }
@@ -146,7 +178,7 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
     if let connection, !connection.hasMoved { return connection }
     // Closed first: the new one would share the old one's files beside it.
     connection = nil
-    let new = try Self.connect(to: path)
+    let new = try Self.connect(to: path, for: access)
     (dataVersion, connection) = (try new.dataVersion(), new)
     hub.tell("")
     return new

@@ -302,6 +302,10 @@ package final class SealedStore: RegistryStore {
     try await base.history(of: name, before: before, limit: limit)
   }
 
+  package func forgetHistory(of name: String, through number: Int64) async throws(StoreError) {
+    try await base.forgetHistory(of: name, through: number)
+  }
+
   package func changes() -> AsyncStream<String> { base.changes() }
 
   package var warning: String? { get async { await base.warning } }

@@ -61,6 +61,10 @@ enum ConfigCheck {
     switch origin {
     case .standard: .members(["source": .string("default")])
     case .file(let line): .members(["source": .string("file"), "line": .integer(Int64(line))])
+    case .keysFile(let path, let line):
+      .members([
+        "source": .string("file"), "file": .string(path), "line": .integer(Int64(line)),
+      ])
     case .environment(let name):
       .members(["source": .string("environment"), "name": .string(name)])
     case .flag(let name): .members(["source": .string("flag"), "name": .string(name)])
@@ -89,8 +93,11 @@ enum ConfigCheck {
   }
 
   private static func text(_ origin: ConfigurationOrigin, _ file: String?) -> String {
-    guard case .file(let line) = origin, let file else { return "\(origin)" }
-    return "\(file):\(line)"
+    switch origin {
+    case .file(let line): file.map { "\($0):\(line)" } ?? "\(origin)"
+    case .keysFile(let path, let line): "\(path):\(line)"
+    case .standard, .environment, .flag: "\(origin)"
+    }
   }
 
   /// An element of a list: a text, or the members of an entry.

@@ -8,7 +8,7 @@ import Testing
 @testable import RegistryStores
 
 /// A store that fails, or acknowledges nothing, when a test says so.
-private actor MoodyStore: RegistryStore {
+private actor MoodyStore: WholeHistoryStore {
   enum Mood { case well, fails, losesAnswers }
 
   private let base: any RegistryStore

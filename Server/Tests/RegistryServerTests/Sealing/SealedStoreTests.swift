@@ -303,7 +303,7 @@ let otherSigningKey = Result { try SigningKey.generate(bits: 2048) }
 }
 
 /// A store that has what the test says, and takes nothing.
-struct FixedStore: RegistryStore {
+struct FixedStore: WholeHistoryStore {
   let records: [String: StoredRecord]
 
   init(_ records: [String: StoredRecord]) { self.records = records }
@@ -321,7 +321,7 @@ struct FixedStore: RegistryStore {
 }
 
 /// A store that takes so many more replacements, and fails then.
-actor UnfinishedStore: RegistryStore {
+actor UnfinishedStore: WholeHistoryStore {
   private let base = MemoryStore()
   private var left = Int.max
 

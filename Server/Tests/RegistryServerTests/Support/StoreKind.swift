@@ -37,6 +37,13 @@ enum StoreKind: String, CaseIterable, Sendable {
   }
 }
 
+/// A store of a test that remembers all.
+protocol WholeHistoryStore: RegistryStore {}
+
+extension WholeHistoryStore {
+  func forgetHistory(of name: String, through number: Int64) {}
+}
+
 /// Where stores of one test are opened: one handle, or several as by several servers.
 final class StorePlace: Sendable {
   private let ground: (any Sendable)?

@@ -2,7 +2,7 @@
 @testable import RegistryStores
 
 /// A store that fails, loses its answers, or goes back to an older state, when the test says so.
-actor TroubledStore: RegistryStore {
+actor TroubledStore: WholeHistoryStore {
   /// What becomes of replacements.
   enum Trouble {
     case none

@@ -4,7 +4,7 @@ import SslPinningPlatform
 @testable import RegistryStores
 
 /// A store that fails now and then, before or after it did what it was asked for, and takes its time.
-actor UnreliableStore: RegistryStore {
+actor UnreliableStore: WholeHistoryStore {
   private let base = MemoryStore()
   private var random: SeededRandom
   private var isCalm = false

@@ -75,7 +75,8 @@ extension HistoryEntry {
     ]
   }
 
-  /// A page of a history, and where the next one begins: entries are numbered without a gap from 1.
+  /// A page of a history, and where the next one begins: entries are numbered without a gap, from 1 or from
+  /// the oldest that is still kept.
   static func page(_ entries: [(number: Int64, entry: HistoryEntry)]) -> JSONObject {
     let next = entries.last.flatMap { $0.number > 1 ? $0.number : nil }
     return [
