@@ -7,6 +7,7 @@ import SslPinningRules
 /// - A pin matches any certificate of the validated path. Subdomains are of any depth, the domain included.
 /// - The longest domain that matches decides alone. An entry inside another one takes its pins if it has none.
 /// - `expiration` is a date (UTC) from which the hosts are no longer pinned.
+/// - Pins are not held against chains that end at an anchor with `overridePins`.
 ///
 /// Source: Android's guide to the network security configuration, "Certificate pinning" and "Configuration
 /// inheritance".
@@ -28,17 +29,28 @@ enum AndroidReader {
     }
     var rules: [HostRule] = []
     var remarks: [PolicyRemark] = []
+    let anchors = root.children(named: "base-config").first?.children(named: "trust-anchors").first
     for config in root.children(named: "domain-config") {
-      read(config, inherited: nil, &rules, &remarks)
+      read(config, inherited: (nil, anchors), &rules, &remarks)
+    }
+    var seen: Set<HostName> = []
+    for host in rules.map(\.entry.pattern.base) where !seen.insert(host).inserted {
+      remarks.append(
+        .init(.unclear, "\(host)", "has two entries: Android refuses the whole file"))
     }
     return PinPolicy(format: .android, rules: rules, overlap: .mostSpecific, remarks: remarks)
   }
 
   private static func read(
-    _ config: AndroidDocument.Element, inherited: AndroidDocument.Element?,
+    _ config: AndroidDocument.Element,
+    inherited: (pins: AndroidDocument.Element?, anchors: AndroidDocument.Element?),
     _ rules: inout [HostRule], _ remarks: inout [PolicyRemark]
   ) {
-    let pinSet = config.children(named: "pin-set").first ?? inherited
+    let pinSet = config.children(named: "pin-set").first ?? inherited.pins
+    let anchors = config.children(named: "trust-anchors").first ?? inherited.anchors
+    let overriding = anchors?.children(named: "certificates").first {
+      $0.flag("overridePins")
+    }
     let names = config.children(named: "domain").map(\.text)
     let (pins, end) = pins(of: pinSet, for: names.first ?? "", &remarks)
     for domain in config.children(named: "domain") {
@@ -47,11 +59,22 @@ enum AndroidReader {
         remarks.append(.init(.unpinned, domain.text.shown, "is not pinned: \(error)"))
         continue
       }
+      guard !domain.text.hasSuffix(".") else {
+        remarks.append(.init(.unpinned, domain.text.shown, PolicyRemark.trailingDot))
+        continue
+      }
       let pattern: HostPattern =
         switch host {
-        case .name(let name) where domain.attributes["includeSubdomains"] == "true": .anyDepth(name)
+        case .name(let name) where domain.flag("includeSubdomains"): .anyDepth(name)
         default: .exact(host)
         }
+      if let overriding, !pins.isEmpty {
+        let source = overriding.attributes["src"] ?? ""
+        remarks.append(
+          .init(
+            .unpinned, domain.text.shown,
+            "is not pinned for CAs of \"\(source.shown)\", by overridePins"))
+      }
       // Without pins it takes its hosts out of a wider entry.
       rules.append(
         HostRule(
@@ -60,7 +83,7 @@ enum AndroidReader {
           unpinnedFrom: end, isExempt: pinSet == nil || pins.isEmpty))
     }
     for inner in config.children(named: "domain-config") {
-      read(inner, inherited: pinSet, &rules, &remarks)
+      read(inner, inherited: (pinSet, anchors), &rules, &remarks)
     }
   }
 
@@ -69,6 +92,9 @@ enum AndroidReader {
   ) -> ([Pin], Int64?) {
     guard let set else { return ([], nil) }
     var pins: [Pin] = []
+    if set.children(named: "pin").isEmpty, !name.isEmpty {
+      remarks.append(.init(.unpinned, name.shown, "is not pinned: its pin-set has no pin"))
+    }
     for pin in set.children(named: "pin") {
       guard pin.attributes["digest"] == "SHA-256" else {
         remarks.append(
@@ -117,6 +143,9 @@ private final class AndroidDocument: NSObject, XMLParserDelegate {
     var text: String { raw.trimmingCharacters(in: .whitespacesAndNewlines) }
 
     func children(named name: String) -> [Element] { children.filter { $0.name == name } }
+
+    /// Whether an attribute is on, as Android reads it.
+    func flag(_ name: String) -> Bool { ["true", "TRUE", "1"].contains(attributes[name]) }
   }
 
   private(set) var root: Element?

@@ -78,10 +78,21 @@ extension PinPolicy {
     default: return nil
     }
     let bytes = try PropertyListMerge.merge(value, at: path, into: infoPlist)
-    let losses = written(as: format, at: now)?.losses ?? []
+    let alone = written(as: format, at: now)
+    // Of a key that stands there twice, readers take the last one.
+    guard Self.rules(bytes, format) == alone.flatMap({ Self.rules(Array($0.text.utf8), format) })
+    else {
+      throw .malformed(
+        format, reason: "\(path.joined(separator: ".")) stands there twice, or in another spelling")
+    }
     return PolicyExport(
       text: String(decoding: bytes, as: UTF8.self),
-      losses: losses + Self.unpinned(infoPlist, bytes, format))
+      losses: (alone?.losses ?? []) + Self.unpinned(infoPlist, bytes, format))
+  }
+
+  /// What readers of a file find; `nil` if they find no place for pins.
+  private static func rules(_ file: [UInt8], _ format: PolicyFormat) -> Set<HostRule>? {
+    (try? PinPolicy(reading: file, as: format)).map { Set($0.rules) }
   }
 
   /// Hosts that a file pinned before its pins were replaced, and does not pin any more.

@@ -32,6 +32,10 @@ enum TrustKitReader {
           .init(.unpinned, domain.shown, "\(value.kind) where a dictionary belongs: not pinned"))
         continue
       }
+      guard !domain.hasSuffix(".") else {
+        remarks.append(.init(.unpinned, domain.shown, PolicyRemark.trailingDot))
+        continue
+      }
       do throws(HostNameError) {
         rules.append(rule(try HostName(domain), members, domain.shown, &remarks))
       } catch { remarks.append(.init(.unpinned, domain.shown, "is not pinned: \(error)")) }

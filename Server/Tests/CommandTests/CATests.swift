@@ -214,6 +214,52 @@ struct CATests {
     }
   }
 
+  @Test("waits for the command that has the files, and changes what is behind a link")
+  func oneByOne() async throws {
+    try await withTemporaryDirectory { directory in
+      _ = try await Self.must(directory, "ca", "init")
+      try FileManager.default.createDirectory(
+        at: directory.file("site"), withIntermediateDirectories: true)
+      _ = try await Self.must(directory, "ca", "issue", "a.example", "--out", "site")
+      try FileManager.default.createSymbolicLink(
+        at: directory.file("a.example.pem"),
+        withDestinationURL: directory.file("site/a.example.pem"))
+      let before = try Self.text(directory, "site/a.example.pem")
+      _ = try await Self.must(directory, "ca", "renew", "--same-key", "a.example.pem")
+      let renewed = try Self.text(directory, "site/a.example.pem")
+      #expect(renewed != before)
+      #expect(try Self.text(directory, "a.example.pem") == renewed)
+      _ = try await Self.must(directory, "ca", "rotate", "site/a.example.pem")
+      let held = open(directory.path("site"), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      defer { close(held) }
+      #expect(flock(held, LOCK_EX | LOCK_NB) == 0)
+      async let renewing = Self.run(directory, ["ca", "renew", "--same-key", "a.example.pem"])
+      async let switching = Self.run(directory, ["ca", "rotate", "--switch", "a.example.pem"])
+      for late in [try await renewing, try await switching] {
+        #expect(late.exitCode == 3, "\(late.stdout)")
+        #expect(late.stderr.contains("another command"))
+      }
+      #expect(try Self.text(directory, "site/a.example.pem") == renewed)
+    }
+  }
+
+  @Test("signs nothing by an authority whose own certificate, or one above it, has ended")
+  func endedAuthority() async throws {
+    try await withTemporaryDirectory { directory in
+      let now = Int64(Date().timeIntervalSince1970)
+      let root = try CertificateAuthority.makeRoot(name: "Root")
+      let middle = try root.issueIntermediate(
+        name: "Middle", validity: Validity(notBefore: now - 9000, notAfter: now - 60))
+      try FileManager.default.createDirectory(
+        at: directory.file("own-ca"), withIntermediateDirectories: true)
+      try directory.write(try middle.key.pem, to: "own-ca/ca.key")
+      try directory.write(middle.chain.map(\.pem).joined(), to: "own-ca/ca.pem")
+      let outcome = try await Self.run(directory, ["ca", "issue", "a.example"])
+      #expect(outcome.exitCode == 1, "\(outcome.stdout)")
+      #expect(!FileManager.default.fileExists(atPath: directory.path("a.example.key")))
+    }
+  }
+
   @Test(
     "writes a .p12 that openssl reads, and reads those of openssl, the old kind as well",
     arguments: [[], ["--old-p12"]])

@@ -86,11 +86,24 @@ struct CheckTests {
       </pin-set></domain-config>
       <domain-config><domain>bad_host!.example</domain><pin-set>
       <pin digest="SHA-256">\(pin("A"))</pin></pin-set></domain-config>
+      <domain-config><domain>dot.example.</domain><pin-set>
+      <pin digest="SHA-256">\(pin("A"))</pin><pin digest="SHA-256">\(pin("B"))</pin></pin-set></domain-config>
+      <domain-config><domain>void.example</domain><pin-set/></domain-config>
+      <domain-config><domain>dup.example</domain><domain>Dup.example</domain><pin-set>
+      <pin digest="SHA-256">\(pin("A"))</pin><pin digest="SHA-256">\(pin("B"))</pin></pin-set></domain-config>
+      <domain-config><trust-anchors><certificates src="user" overridePins="true"/></trust-anchors>
+      <domain>open.example</domain><pin-set>
+      <pin digest="SHA-256">\(pin("A"))</pin><pin digest="SHA-256">\(pin("B"))</pin></pin-set>
+      <domain-config><domain includeSubdomains="1">co.uk</domain></domain-config>
+      <domain-config><trust-anchors><certificates src="system"/></trust-anchors>
+      <domain>shut.example</domain></domain-config></domain-config>
       </network-security-config>
       """,
       [
         "pinning-ends soon.example", "pinning-ends over.example", "unreadable-entry old.example",
-        "not-pinned bad_host!.example",
+        "not-pinned bad_host!.example", "not-pinned dot.example.", "not-pinned void.example",
+        "unreadable-entry dup.example", "not-pinned open.example", "not-pinned co.uk",
+        "public-suffix **.co.uk",
       ]
     ),
     (
@@ -101,6 +114,8 @@ struct CheckTests {
       <string>\(pin("A"))</string><string>\(pin("B"))</string></array></dict>
       <key>single.example</key><dict><key>TSKPublicKeyHashes</key><array>
       <string>\(pin("A"))</string></array></dict>
+      <key>dot.example.</key><dict><key>TSKPublicKeyHashes</key><array>
+      <string>\(pin("A"))</string><string>\(pin("B"))</string></array></dict>
       <key>none.example</key><dict><key>TSKIncludeSubdomains</key><true/></dict>
       <key>date.example</key><dict><key>TSKExpirationDate</key><string>next year</string>
       <key>TSKPublicKeyHashes</key><array><string>\(pin("A"))</string><string>\(pin("B"))</string></array></dict>
@@ -108,7 +123,7 @@ struct CheckTests {
       """,
       [
         "no-backup-pin single.example", "unreadable-entry single.example",
-        "unreadable-entry none.example",
+        "unreadable-entry none.example", "not-pinned dot.example.",
         "no-usable-pin **.none.example", "unreadable-entry date.example",
       ]
     ),
@@ -203,6 +218,9 @@ struct CheckTests {
         ]
         pins[kind] = try SPKIPin(certificateDER: identity.leaf.der).base64
       }
+      let third = try authority.issue(names: ["localhost"], validity: validity)
+      _ = try third.write(to: directory.url, name: "third")
+      pins["third"] = try SPKIPin(certificateDER: third.leaf.der).base64
       let port = try freePort()
       let process = try ChildProcess(
         "openssl", ["s_server", "-accept", "127.0.0.1:\(port)", "-www", "-quiet"] + arguments)
@@ -249,6 +267,39 @@ struct CheckTests {
     #expect(try await rules([rsa, ecdsa, pin], "--backup", key) == ([], 0))
   }
 
+  @Test("asks each address of a server, and export pins the keys of all, of each kind")
+  func addresses() async throws {
+    let directory = try TemporaryDirectory()
+    let two = try await TwoKeys.start(in: directory, days: 90)
+    defer { two.process.send(SIGTERM) }
+    // The same name and port, at the other address, with one of the keys.
+    let other = try ChildProcess(
+      "openssl",
+      [
+        "s_server", "-accept", "[::1]:\(two.port)", "-www", "-quiet", "-cert",
+        directory.path("third.pem"), "-key", directory.path("third.key"),
+      ])
+    defer { other.send(SIGTERM) }
+    let place = "localhost:\(two.port)"
+    for _ in 0..<50 {
+      let seen = try await Tool.run("pin", "--all", place, "--ca", two.ca)
+      if seen.exitCode == 0, seen.stdout.split(separator: "\n").count == 3 { break }
+    }
+    let (rsa, ecdsa) = (try #require(two.pins["RSA"]), try #require(two.pins["ECDSA"]))
+    let third = try #require(two.pins["third"])
+    for (pins, code) in [([rsa, ecdsa], 1), ([rsa, ecdsa, third], 0)] {
+      let list = try directory.write(
+        Self.apple(Self.domain("localhost", pins)), to: "Info.plist"
+      ).path(percentEncoded: false)
+      let checked = try await Tool.run("check", list, "--host", place, "--ca", two.ca)
+      #expect(checked.exitCode == Int32(code), "\(checked.stdout)")
+      #expect(checked.stdout.contains("ECDSA key at [::1]:\(two.port), \(third)") == (code == 1))
+    }
+    let written = try await Tool.run("export", "--to", "curl", "--host", place, "--ca", two.ca)
+    #expect(written.exitCode == 0, "\(written.stderr)")
+    for pin in [rsa, ecdsa, third] { #expect(written.stdout.contains(pin)) }
+  }
+
   @Test("says which roots a trust store lacks")
   func roots() async throws {
     let directory = try TemporaryDirectory()
@@ -263,6 +314,34 @@ struct CheckTests {
     let held = try await Tool.run("check", "--trust-store", both, "--require-root", both)
     #expect(held.exitCode == 0)
     #expect(held.stdout == "nothing found\n")
+  }
+
+  @Test("a root's key is no anchor where its certificate has ended, or another root signed it")
+  func rootsOfNoUse() async throws {
+    let directory = try TemporaryDirectory()
+    let key = try PrivateKey.generate(.p256)
+    let now = Int64(Date().timeIntervalSince1970)
+    let new = try CertificateAuthority.makeRoot(name: "New", key: key)
+    let ended = try CertificateAuthority.makeRoot(
+      name: "New", key: key, validity: Validity(notBefore: now - 9000, notAfter: now - 60))
+    let old = try CertificateAuthority.makeRoot(name: "Old")
+    let cross = try old.issueIntermediate(name: "New", key: key)
+    let root = try directory.write(new.root.pem, to: "root.pem").path(percentEncoded: false)
+    for (name, store, code) in [
+      ("ended", ended.root.pem, 1), ("cross", cross.certificate.pem + old.root.pem, 1),
+      ("key", try key.publicKeyPEM, 1), ("both", cross.certificate.pem + new.root.pem, 0),
+    ] {
+      let path = try directory.write(store, to: name).path(percentEncoded: false)
+      for wanted in [root, try SPKIPin(certificateDER: new.root.der).base64] {
+        let outcome = try await Tool.run("check", "--trust-store", path, "--require-root", wanted)
+        #expect(outcome.exitCode == Int32(code), "\(name): \(outcome.stdout)")
+      }
+    }
+    // Who names an intermediate means that certificate.
+    let path = try directory.write(cross.certificate.pem, to: "cross.pem")
+      .path(percentEncoded: false)
+    let named = try await Tool.run("check", "--trust-store", path, "--require-root", path)
+    #expect(named.exitCode == 0, "\(named.stdout)")
   }
 
   @Test("takes the system's own trust store, and a root by its pin")

@@ -79,6 +79,87 @@ struct PolicyGateTests {
   }
 
   @Test(
+    "of several valid paths one that satisfies a registry is enough, for check and explain, too")
+  func paths() async throws {
+    let (key, old) = (
+      try PrivateKey.generate(.p256), try CertificateAuthority.makeRoot(name: "Old")
+    )
+    let new = try CertificateAuthority.makeRoot(name: "New", key: key)
+    let cross = try old.issueIntermediate(name: "New", key: key)
+    let identity = try new.issueIntermediate(name: "Middle").issue(names: ["localhost"])
+    func pin(_ one: Certificate) throws -> String { try SPKIPin(certificateDER: one.der).base64 }
+    let chain = try directory.write(
+      identity.certificateChainPEM + cross.certificate.pem, to: "chain.pem"
+    ).path(percentEncoded: false)
+    let ca = try directory.write(new.root.pem + old.root.pem, to: "roots.pem")
+      .path(percentEncoded: false)
+    _ = try payload([
+      Keys.entry("localhost", try pin(identity.leaf)), Keys.entry("localhost", CheckTests.pin("B")),
+    ])
+    for (root, code) in [(try pin(new.root), 0), (try pin(old.root), 0), (CheckTests.pin("C"), 1)] {
+      let statement = try directory.write(
+        "{\"hosts\": [{\"domainName\": \"localhost\", \"ca\": [\"\(root)\"], \"match\": \"all\"}]}",
+        to: "statement.json"
+      ).path(percentEncoded: false)
+      try await sign("--statement", statement)
+      let rest = ["--ca", ca, "--chain", chain] + registry
+      let explained = try await Tool.run(["explain", "localhost"] + rest)
+      #expect(explained.exitCode == Int32(code), "\(explained.stdout)")
+      #expect(explained.stdout.contains("\(root) listed") == (code == 0), "\(explained.stdout)")
+      let checked = try await Tool.run(["check", "--host", "localhost"] + rest)
+      #expect(checked.exitCode == Int32(code), "\(checked.stdout)")
+      try FileManager.default.removeItem(at: directory.file("app.json"))
+    }
+  }
+
+  @Test("a CA that ends before the certificate is told, unless another path goes on")
+  func authorityEnds() async throws {
+    let now = Int64(Date().timeIntervalSince1970)
+    let key = try PrivateKey.generate(.p256)
+    let short = try CertificateAuthority.makeRoot(
+      name: "Root", key: key, validity: Validity(notBefore: now - 3600, notAfter: now + 9 * 86_400))
+    let long = try CertificateAuthority.makeRoot(name: "Root", key: key)
+    let identity = try short.issue(names: ["localhost"])
+    let files = try identity.write(to: directory.url, name: "site")
+    let list = try payload([
+      Keys.entry("localhost", try SPKIPin(certificateDER: identity.leaf.der).base64),
+      Keys.entry("localhost", CheckTests.pin("B")),
+    ])
+    for (name, roots, told) in [
+      ("short", short.root.pem, ["ca-expires localhost:443 "]),
+      ("both", short.root.pem + long.root.pem, []),
+    ] {
+      let ca = try directory.write(roots, to: name).path(percentEncoded: false)
+      let outcome = try await Tool.run(
+        "check", list, "--host", "localhost", "--ca", ca, "--format", "json", "--chain",
+        files.certificates.path(percentEncoded: false))
+      #expect(try CheckTests.told(outcome) == Set(told), "\(name)")
+    }
+  }
+
+  @Test("no report has what a registry's URL has in its query")
+  func query() async throws {
+    _ = try payload([Keys.entry("a.example", CheckTests.pin("A"))])
+    try await sign()
+    let document = [UInt8](try Data(contentsOf: directory.file("app.json")))
+    let server = try LocalHTTPServer { _ in HTTPResponse(body: document) }
+    let url = "http://127.0.0.1:\(server.port)/app.json?token=hunter2"
+    let rest = ["--registry", url, "--key", key, "--registry-name", "app.json"]
+    let chain = try directory.write(
+      try CertificateAuthority.makeRoot(name: "Root").issue(names: ["a.example"]).leaf.pem,
+      to: "chain.pem"
+    ).path(percentEncoded: false)
+    for words in [
+      ["check", "--offline"], ["check", "--offline", "--format", "sarif"],
+      ["explain", "a.example", "--chain", chain],
+    ] {
+      let outcome = try await Tool.run(words + rest)
+      #expect(outcome.stdout.contains("127.0.0.1:\(server.port)"), "\(outcome.stderr)")
+      #expect(!(outcome.stdout + outcome.stderr).contains("hunter2"))
+    }
+  }
+
+  @Test(
     "what another format does not pin, or not any more, its clients accept, and explain says so")
   func unpinned() async throws {
     let authority = try CertificateAuthority.makeRoot(name: "Root")

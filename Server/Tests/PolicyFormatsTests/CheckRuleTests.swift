@@ -24,6 +24,19 @@ struct CheckRuleTests {
         }), backup: backup.map(Sample.pin))
   }
 
+  /// The same with other paths to one key, and a CA that ends.
+  static func endpoint(
+    _ path: String, others: String..., authorityDays: Int64? = nil
+  ) throws -> SeenEndpoint {
+    let key = SeenEndpoint.Key(
+      kind: "ECDSA", path: path.map(Sample.pin), otherPaths: others.map { $0.map(Sample.pin) },
+      complaint: nil, ends: now + 90 * day,
+      authorityEnd: authorityDays.map { .init(name: "CN=CA", time: now + $0 * day) })
+    return SeenEndpoint(
+      host: try HostName("e.example"), name: "e.example:443", keys: .success([key]),
+      backup: Sample.pin("B"))
+  }
+
   static func told(
     _ endpoints: [SeenEndpoint], under lists: [PinPolicy], within days: Int64 = 30
   ) -> [String] {
@@ -78,6 +91,16 @@ struct CheckRuleTests {
     Row(
       "its next key is under the same CA", "e.example - M", { try endpoint("LMN", backup: "C") }),
     Row(
+      "another of its paths has the CA", "e.example LB O",
+      { try endpoint("LMN", others: "LMPO", "LQ") }),
+    Row(
+      "none of its paths has the CA", "e.example LB R",
+      { try endpoint("LMN", others: "LMPO") }, "refused error", "backup-refused error"),
+    Row(
+      "a CA of its path ends soon", "e.example LB",
+      { try endpoint("LMN", authorityDays: 29) }, "ca-expires warning"),
+    Row("a CA of its path ends later", "e.example LB", { try endpoint("LMN", authorityDays: 31) }),
+    Row(
       "nobody accepts its chain", "e.example LB", { try endpoint("L", complaint: "expired") },
       "untrusted-chain error"),
     Row(
@@ -91,6 +114,36 @@ struct CheckRuleTests {
   @Test("say what clients would do with a server", arguments: rows)
   func server(row: Row) throws {
     #expect(Self.told([try row.server()], under: [try Sample.policy(row.list)]) == row.told)
+  }
+
+  @Test("go by other paths as clients do: by those of a registry, and of no other format")
+  func otherPaths() throws {
+    let server = try Self.endpoint("LMN", others: "LMPO")
+    let rules = try Sample.policy("e.example LB O").rules
+    for (format, told) in [(PolicyFormat.registry, 0), (.nsPinnedDomains, 2), (.android, 2)] {
+      let list = PinPolicy(format: format, rules: rules, overlap: .united)
+      #expect(Self.told([server], under: [list]).count == told, "\(format)")
+    }
+    let denied = PinPolicy(
+      format: .registry, rules: try Sample.policy("e.example LB").rules, overlap: .united,
+      denied: [Sample.pin("N")])
+    #expect(Self.told([server], under: [denied]).isEmpty)
+  }
+
+  @Test("say at which address a key is shown, if others show other keys")
+  func addresses() throws {
+    func key(_ path: String, _ address: String) -> SeenEndpoint.Key {
+      SeenEndpoint.Key(
+        kind: "ECDSA", path: path.map(Sample.pin), complaint: nil, ends: nil
+      ).at(address)
+    }
+    let server = SeenEndpoint(
+      host: try HostName("e.example"), name: "e.example:443",
+      keys: .success([key("LM", "192.0.2.1:443"), key("AM", "192.0.2.2:443")]))
+    let found = EndpointCheck(at: Self.now, within: 0).findings(
+      [server], under: [CheckedPolicy(name: "list", policy: try Sample.policy("e.example LB"))])
+    #expect(found.map(\.rule) == [.oneKeyOfTwo])
+    #expect(found.first?.message.contains("ECDSA key at 192.0.2.2:443") == true)
   }
 
   @Test("tell of report-only lists, denied keys, and each list by itself")

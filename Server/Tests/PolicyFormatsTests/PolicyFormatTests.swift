@@ -274,6 +274,21 @@ struct PropertyListMergeTests {
     ),
   ]
 
+  @Test(
+    "are put into no file in which readers would find others",
+    arguments: [
+      "<key>NSAppTransportSecurity</key><dict/><key>NSAppTransportSecurity</key><dict/>",
+      "<key>NSAppTransportSecurity</key><dict/><key>&#78;SAppTransportSecurity</key><dict/>",
+      "<key>NSAppTransportSecurity</key><dict><key>NSPinnedDomains</key><dict/><key>NSPinnedDomains</key><dict/></dict>",
+    ])
+  func twice(members: String) throws {
+    let file = "<plist version=\"1.0\"><dict>\(members)</dict></plist>"
+    let policy = try Sample.policy("new.example AB")
+    #expect(throws: PolicyFormatError.self) {
+      try policy.merged(into: Array(file.utf8), as: .nsPinnedDomains, at: Sample.now)
+    }
+  }
+
   @Test("are put in, and everything else stays as it was", arguments: files)
   func merge(file: (name: String, text: String)) throws {
     let before = try PropertyListReader.value(of: Array(file.text.utf8))

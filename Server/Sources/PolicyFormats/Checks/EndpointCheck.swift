@@ -9,15 +9,47 @@ public struct SeenEndpoint: Hashable, Sendable {
     public let kind: String
     /// The pins of the validated path, the leaf first; of the leaf alone if no path is valid.
     public let path: [SPKIPin]
+    /// The other valid paths. Clients of a registry try them where the first one has not the right CA.
+    public let otherPaths: [[SPKIPin]]
     /// Why no client accepts the chain, pins aside; `nil` if one does.
     public let complaint: String?
     /// Unix seconds at which the certificate ends.
     public let ends: Int64?
+    /// A CA without which no path is valid, if it ends before the certificate: its name, and Unix seconds.
+    public let authorityEnd: AuthorityEnd?
+    /// The address that shows it, if others show other keys.
+    public let address: String?
+
+    /// When a CA ends.
+    public struct AuthorityEnd: Hashable, Sendable {
+      /// Its subject.
+      public let name: String
+      /// Unix seconds.
+      public let time: Int64
+
+      /// An end.
+      public init(name: String, time: Int64) { (self.name, self.time) = (name, time) }
+    }
 
     /// A key.
-    public init(kind: String, path: [SPKIPin], complaint: String?, ends: Int64?) {
-      (self.kind, self.path, self.complaint, self.ends) = (kind, path, complaint, ends)
+    public init(
+      kind: String, path: [SPKIPin], otherPaths: [[SPKIPin]] = [], complaint: String?, ends: Int64?,
+      authorityEnd: AuthorityEnd? = nil, address: String? = nil
+    ) {
+      (self.kind, self.path, self.otherPaths) = (kind, path, otherPaths)
+      (self.complaint, self.ends, self.authorityEnd) = (complaint, ends, authorityEnd)
+      self.address = address
     }
+
+    /// The same, shown by one address of several.
+    public func at(_ address: String) -> Key {
+      Key(
+        kind: kind, path: path, otherPaths: otherPaths, complaint: complaint, ends: ends,
+        authorityEnd: authorityEnd, address: address)
+    }
+
+    /// ` at ADDRESS`, if that has to be said.
+    var place: String { address.map { " at \($0)" } ?? "" }
   }
 
   /// The host that clients ask for.
@@ -67,11 +99,27 @@ public struct EndpointCheck {
       case .success(let keys):
         return keys.compactMap { key in
           key.complaint.map {
-            Finding(.untrusted, host: endpoint.name, "the \(key.kind) certificate: \($0)")
+            Finding(
+              .untrusted, host: endpoint.name, "the \(key.kind) certificate\(key.place): \($0)")
           }
-        } + policies.flatMap { findings(endpoint, keys, under: $0) }
+        } + authorityEnds(endpoint, keys) + policies.flatMap { findings(endpoint, keys, under: $0) }
       }
     } + shared(endpoints)
+  }
+
+  /// The CAs that end while the certificate does not: renewing that with its key helps nobody.
+  private func authorityEnds(
+    _ endpoint: SeenEndpoint, _ keys: [SeenEndpoint.Key]
+  ) -> [Finding] {
+    var told: Set<SeenEndpoint.Key.AuthorityEnd> = []
+    return keys.compactMap(\.authorityEnd).filter {
+      $0.time - now < within && told.insert($0).inserted
+    }.map { end in
+      Finding(
+        .authorityEnds, host: endpoint.name,
+        "its CA \(end.name) ends in \(max(0, (end.time - now) / 86_400)) days, and every client refuses it then;"
+          + " hint: a certificate of another CA, or of the CA's next one")
+    }
   }
 
   private func findings(
@@ -85,9 +133,16 @@ public struct EndpointCheck {
       return [finding(.notPinned, "not pinned by this list", .warning)]
     }
     let judge = PathJudge(entry, denied: checked.policy.denied, host: endpoint.host, at: now)
-    func accepts(_ path: [SPKIPin]) -> Bool { judge?.accepts(path) ?? false }
+    // Clients of other formats go by the one path that their system finds.
+    let triesPaths = checked.policy.format == .registry
+    /// The path on which a key is let in, if another leaf may take the place of its own.
+    func accepted(_ key: SeenEndpoint.Key, showing leaf: SPKIPin? = nil) -> [SPKIPin]? {
+      ([key.path] + (triesPaths ? key.otherPaths : [])).first { path in
+        judge?.accepts([leaf].compactMap(\.self) + path.dropFirst(leaf == nil ? 0 : 1)) ?? false
+      }
+    }
     let severity: Finding.Severity? = entry.enforcement == .reportOnly ? .warning : nil
-    let refused = keys.filter { !accepts($0.path) }
+    let refused = keys.filter { accepted($0) == nil }
     var found: [Finding] = []
     if refused.count == keys.count, let key = refused.first {
       let text =
@@ -97,24 +152,20 @@ public struct EndpointCheck {
       found += refused.map { key in
         finding(
           .oneKeyOfTwo,
-          "clients that are shown its \(key.kind) key, \(key.path.first?.base64 ?? ""), refuse it; hint: list both",
+          "clients that are shown its \(key.kind) key\(key.place), \(key.path.first?.base64 ?? ""), refuse it; hint: list both",
           severity)
       }
     }
-    if let backup = endpoint.backup {
-      let above = keys.first?.path.dropFirst() ?? []
-      if !accepts([backup] + above) {
-        found.append(
-          finding(
-            .backupRefused, "clients refuse it with its next key, \(backup); hint: list it first",
-            severity))
-      }
+    if let backup = endpoint.backup, let key = keys.first, accepted(key, showing: backup) == nil {
+      found.append(
+        finding(
+          .backupRefused, "clients refuse it with its next key, \(backup); hint: list it first",
+          severity))
     }
-    for key in keys where accepts(key.path) {
-      guard let end = key.ends, end - now < within, !entry.letsInAnother(than: key.path, at: now)
-      else {
-        continue
-      }
+    for key in keys {
+      guard let path = accepted(key), let end = key.ends, end - now < within,
+        !entry.letsInAnother(than: path, at: now)
+      else { continue }
       let days = max(0, (end - now) / 86_400)
       found.append(
         finding(

@@ -112,7 +112,9 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
   case backupRefused = "backup-refused"
   /// A certificate that ends, and a list that lets in no other key.
   case leafExpires = "leaf-expires"
-  /// A server with an RSA and an ECDSA key of which one is let in.
+  /// A CA that ends before the certificates that need it.
+  case authorityEnds = "ca-expires"
+  /// A server with several keys, by kind or by address, of which one is let in.
   case oneKeyOfTwo = "one-key-of-two"
   /// Endpoints that share a key: whoever steals it has all of them.
   case sharedKey = "shared-key"
@@ -152,9 +154,8 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
       .backupRefused, .oneKeyOfTwo, .missingRoot, .disabled:
       .error
     case .noBackup, .duplicatePin, .unreadable, .pinExpires, .pinningEnds, .listExpires, .widened,
-      .drift, .missingHost, .mirror, .leafExpires, .reportOnly, .wholeCertificate,
-      .bundledCertificate,
-      .clearText, .placeholder, .notSearched:
+      .drift, .missingHost, .mirror, .leafExpires, .authorityEnds, .reportOnly, .wholeCertificate,
+      .bundledCertificate, .clearText, .placeholder, .notSearched:
       .warning
     case .sharedKey, .keyReuse, .debugBuilds, .looseLiteral: .info
     }
@@ -182,8 +183,9 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
     case .refused: "Clients of this list would refuse the server now."
     case .backupRefused: "Clients of this list would refuse the server with its next key."
     case .leafExpires: "A certificate ends soon, and the list lets in no other key."
+    case .authorityEnds: "A CA ends before its certificate: every client refuses the server then."
     case .oneKeyOfTwo:
-      "A server has keys of two kinds, and clients that are shown the other one refuse it."
+      "A server has several keys, by kind or by address, and clients that are shown another one refuse it."
     case .sharedKey: "Endpoints share a key."
     case .missingRoot: "A trust store lacks a root that it should have."
     case .disabled: "Code accepts servers that it should refuse: anybody may get in."

@@ -21,7 +21,8 @@ public enum TrustStoreCheck {
     roots.filter { !pins.contains($0.pin) }.map {
       Finding(
         .missingRoot, host: $0.name, policy: store,
-        "not in the trust store; hint: add the certificate and run update-ca-certificates")
+        "no valid root of this key is in the trust store; hint: add the certificate and run update-ca-certificates"
+      )
     }
   }
 }

@@ -60,7 +60,7 @@ enum CheckCommand {
       "Of each list: hosts without a pin that counts, without a backup, with one pin twice; pins, lists and pinning\n"
         + "that end; wildcards over a public suffix or over a host with its own keys; entries that nothing reads. Of\n"
         + "lists beside each other: hosts and keys in which they differ.",
-      "The servers that the lists name, or --host, are asked for each kind of key at the same time: whether clients\n"
+      "The servers that the lists name, or --host, are asked at each address for each kind of key: whether clients\n"
         + "of each list connect now, whether they still do when the certificate is renewed with another key, and\n"
         + "with --backup. Patterns name no server: --host does. So are the mirrors that a --registry URL names.",
       "--trust-store with --require-root tells which roots a machine lacks, for a service that changes its root.",
@@ -79,7 +79,7 @@ enum CheckCommand {
       invocation, at: now, evenIfOver: true, askingMirrors: !invocation[offline])
     if let signed { lists.append(signed) }
     let policies = lists.map { CheckedPolicy(name: $0.place, policy: $0.policy, ends: $0.ends) }
-    let roots = try trustStoreFindings(invocation)
+    let roots = try trustStoreFindings(invocation, at: now)
     guard roots != nil || !policies.isEmpty || invocation[host] != nil else {
       throw .usage("nothing to check; hint: POLICY, --registry, --host, or --trust-store")
     }
@@ -155,19 +155,11 @@ enum CheckCommand {
     let authorities = try TrustArguments.authorities(invocation)
     do throws(CertificateError) {
       let certificates = try Certificate.certificates(inPEM: text)
-      guard let leaf = certificates.first else {
+      guard !certificates.isEmpty else {
         throw .malformed(what: "chain", reason: "no certificate in it")
       }
       let validator = if let authorities { authorities } else { try ChainValidator.system() }
-      let evidence = validator.evidence(
-        presented: certificates.map(\.der), host: host, at: now)
-      let (pins, complaint): ([SPKIPin], String?) =
-        switch evidence.validation {
-        case .success(let chain): (chain.path, nil)
-        case .failure(let fault): (Array(evidence.presented.prefix(1)), "\(fault)")
-        }
-      let key = SeenEndpoint.Key(
-        kind: "leaf", path: pins, complaint: complaint, ends: leaf.validity?.notAfter)
+      let key = validator.key("leaf", of: certificates, host: host, at: now)
       return SeenEndpoint(host: host, name: "\(target)", keys: .success([key]), backup: backup)
     } catch { throw .no("\(path): \(error)") }
   }
@@ -175,7 +167,7 @@ enum CheckCommand {
   // MARK: - Roots
 
   private static func trustStoreFindings(
-    _ invocation: Invocation
+    _ invocation: Invocation, at now: Int64
   ) throws(CommandFailure) -> [Finding]? {
     let wanted = invocation[requireRoot] ?? []
     guard let store = invocation[trustStore] else {
@@ -186,87 +178,22 @@ enum CheckCommand {
       throw .usage("--trust-store needs the roots to look for; hint: --require-root PIN|FILE")
     }
     var roots: [TrustStoreCheck.Root] = []
+    var named: [PinnedKey] = []
     for text in wanted {
       if let pin = try? SPKIPin(parsing: text) {
         roots.append(.init(pin: pin, name: text))
       } else {
-        roots += try PinFile.pins(inFile: text).map { .init(pin: $0.pin, name: $0.subject) }
+        let keys = try PinFile.pins(inFile: text)
+        named += keys
+        roots += keys.map { .init(pin: $0.pin, name: $0.subject) }
       }
     }
     let path = store == "system" ? "/etc/ssl/certs/ca-certificates.crt" : store
-    let held = Set(try PinFile.pins(inFile: path).map(\.pin))
-    return TrustStoreCheck.findings(store: store, holds: held, wanted: roots)
-  }
-}
-
-/// Asks servers for each kind of key that they may have.
-struct EndpointEyes {
-  private let probes: [(kind: CertificateKeyKind, probe: TLSProbe)]
-  private let milliseconds: Int64
-  private let time: Int64?
-
-  init(
-    trusting anchors: ChainValidator?, seconds: Double, at time: Int64?
-  ) throws(CommandFailure) {
-    do throws(ProbeError) {
-      var probes: [(CertificateKeyKind, TLSProbe)] = []
-      for kind in CertificateKeyKind.allCases {
-        probes.append((kind, try TLSProbe(anchors: anchors, showing: kind)))
-      }
-      self.probes = probes
-    } catch { throw .couldNotFindOut("\(error)") }
-    (milliseconds, self.time) = (Int64(seconds * 1000), time)
-  }
-
-  func see(_ targets: [(target: ProbeTarget, backup: SPKIPin?)]) async -> [SeenEndpoint] {
-    await withTaskGroup(of: (Int, SeenEndpoint?).self) { group in
-      for (index, (target, backup)) in targets.enumerated() {
-        group.addTask { (index, await see(target, backup: backup)) }
-      }
-      var seen: [(Int, SeenEndpoint)] = []
-      for await (index, endpoint) in group {
-        if let endpoint { seen.append((index, endpoint)) }
-      }
-      return seen.sorted { $0.0 < $1.0 }.map(\.1)
+    // The key alone is no anchor: a root may be there in a certificate that has ended, or that another one signed.
+    let held = try PinFile.pins(inFile: path).filter { key in
+      key.isValid(at: now) && (key.isRoot || named.contains { $0.isSameCertificate(as: key) })
     }
-  }
-
-  private func see(_ target: ProbeTarget, backup: SPKIPin?) async -> SeenEndpoint? {
-    guard let host = try? HostName(target.host) else { return nil }
-    // All at once: a server that is away costs its time once.
-    let answers = await withTaskGroup(of: (Int, Result<ProbedServer, ProbeError>).self) { group in
-      for (index, (_, probe)) in probes.enumerated() {
-        group.addTask {
-          do throws(ProbeError) {
-            return (
-              index, .success(try await probe.probe(target, milliseconds: milliseconds, at: time))
-            )
-          } catch { return (index, .failure(error)) }
-        }
-      }
-      return await group.reduce(into: [Int: Result<ProbedServer, ProbeError>]()) { $0[$1.0] = $1.1 }
-    }
-    var keys: [SeenEndpoint.Key] = []
-    var failure = ""
-    for (index, (kind, _)) in probes.enumerated() {
-      switch answers[index] {
-      case .success(let server)?:
-        let path = (server.isTrusted ? server.validated : nil) ?? [server.leaf]
-        keys.append(
-          .init(
-            kind: kind.rawValue, path: path.compactMap(\.pin), complaint: server.complaint,
-            ends: server.leaf.certificate.validity?.notAfter))
-      case .failure(let error)? where failure.isEmpty:
-        // A server without a key of this kind refuses the handshake; one that is away refuses all.
-        failure = "\(error)"
-      default: break
-      }
-    }
-    let name = "\(target)"
-    guard !keys.isEmpty else {
-      return SeenEndpoint(host: host, name: name, keys: .failure(.init(failure)), backup: backup)
-    }
-    return SeenEndpoint(host: host, name: name, keys: .success(keys), backup: backup)
+    return TrustStoreCheck.findings(store: store, holds: Set(held.map(\.pin)), wanted: roots)
   }
 }
 

@@ -93,7 +93,10 @@ private struct Judgement {
     validator.evidence(presented: certificates.map(\.der), host: host, at: time)
   }
 
-  func verdict(at time: Int64) throws(PolicyError) -> PinEvaluation {
+  /// The verdict, and the evidence that it stands on.
+  func verdict(
+    at time: Int64
+  ) throws(PolicyError) -> (evaluation: PinEvaluation, evidence: ChainEvidence) {
     // The list's own clients go by one entry for this host, whatever their rule for several is.
     var entry = list.policy.entry(for: host, at: time)
     entry?.pattern = .exact(host)
@@ -102,20 +105,34 @@ private struct Judgement {
     let policy = try PinningPolicy(
       entries: [entry].compactMap { $0 }, denied: list.policy.denied,
       unlistedHosts: list.policy.format == .registry ? .refuse : .systemTrust, expires: list.ends)
-    return policy.evaluate(evidence(at: time), host: host, at: time)
+    let first = evidence(at: time)
+    guard list.policy.format == .registry else {
+      return (policy.evaluate(first, host: host, at: time), first)
+    }
+    // Clients of a registry try other paths where the first one has not the right CA.
+    var tried: [(evaluation: PinEvaluation, evidence: ChainEvidence)] = []
+    let chain = certificates.map(\.der)
+    let verdict = validator.evaluate(presented: chain, host: host, at: time) { evidence in
+      tried.append((policy.evaluate(evidence, host: host, at: time), evidence))
+      return tried[tried.endIndex - 1].evaluation
+    }
+    return tried.first { $0.evaluation == verdict } ?? (verdict, first)
   }
 
-  /// The certificates of the validated path: those that the server sent, and the anchor, which it need not send.
-  func certificates(of path: [SPKIPin]) -> [Certificate] {
+  /// The certificates of the validated path: those that the server sent, and the anchor, which it need not send; of
+  /// another path than the first, the anchor's is not known.
+  func certificates(of path: [SPKIPin]) -> [(pin: SPKIPin?, certificate: Certificate?)] {
     let anchored = validator.examine(certificates.map(\.der), at: now).path ?? []
     let known = certificates + anchored.compactMap { try? Certificate(der: $0) }
-    return path.compactMap { pin in known.first { (try? SPKIPin(certificateDER: $0.der)) == pin } }
+    return path.map { pin in
+      (pin, known.first { (try? SPKIPin(certificateDER: $0.der)) == pin })
+    }
   }
 
   /// The last moment up to now at which a date of chain or list changed the rule that decides, and which date.
   func turn(to verdict: PinEvaluation) -> (time: Int64, what: String)? {
     dates.filter { $0.time <= now }.sorted { $0.time > $1.time }.first { date in
-      (try? self.verdict(at: date.time - 1).rule) != verdict.rule
+      (try? self.verdict(at: date.time - 1).evaluation.rule) != verdict.rule
     }
   }
 
@@ -148,7 +165,7 @@ private struct Explanation {
   private let asked: String
   private let host: HostName
   private let list: NamedPolicy
-  private let path: [Certificate]
+  private let path: [(pin: SPKIPin?, certificate: Certificate?)]
   private let isValidated: Bool
   private let now: Int64
   private let since: (time: Int64, what: String)?
@@ -163,14 +180,17 @@ private struct Explanation {
       judgement = Judgement(
         host: host, list: list, certificates: certificates, validator: judge, now: now)
     } catch { throw .couldNotFindOut("\(error)") }
-    do throws(PolicyError) { verdict = try judgement.verdict(at: now) } catch {
+    let evidence: ChainEvidence
+    do throws(PolicyError) { (verdict, evidence) = try judgement.verdict(at: now) } catch {
       throw .no("\(list.place) makes no policy: \(error)")
     }
     since = judgement.turn(to: verdict)
     (self.asked, self.host, self.list, self.now) = (asked, host, list, now)
-    let pins = (try? judgement.evidence(at: now).validation.get())?.path
+    let pins = (try? evidence.validation.get())?.path
     isValidated = pins != nil
-    path = pins.map(judgement.certificates(of:)) ?? certificates
+    path =
+      pins.map(judgement.certificates(of:))
+      ?? certificates.map { (try? SPKIPin(certificateDER: $0.der), $0) }
   }
 
   var text: String {
@@ -185,10 +205,11 @@ private struct Explanation {
     let overlap = list.policy.overlap == .united ? "all of them count" : "the closest one counts"
     if matching.count > 1 { table.add(["", overlap]) }
     table.add(["chain", isValidated ? "valid, as it was validated:" : "not valid, as it was sent:"])
-    for (index, certificate) in path.enumerated() {
+    for (index, link) in path.enumerated() {
       table.add([
         "",
-        String(repeating: "  ", count: index) + (index == 0 ? "" : "└ ") + text(certificate, index),
+        String(repeating: "  ", count: index) + (index == 0 ? "" : "└ ")
+          + text(link.certificate, link.pin, index),
       ])
     }
     table.add(["verdict", verdict.decision == .accept ? "accepted" : "refused"])
@@ -217,8 +238,7 @@ private struct Explanation {
     return "\(entry.pattern): \(rule.isExempt ? "taken out" : pins)\(both)\(end)"
   }
 
-  private func text(_ certificate: Certificate, _ index: Int) -> String {
-    let pin = try? SPKIPin(certificateDER: certificate.der)
+  private func text(_ certificate: Certificate?, _ pin: SPKIPin?, _ index: Int) -> String {
     let entry = list.policy.entry(for: host, at: now)
     let pins = index == 0 ? entry?.leaf : entry?.ca
     let listed = pins?.pins.first { $0.spki == pin }
@@ -233,8 +253,8 @@ private struct Explanation {
     default: note = "not listed"
     }
     let validity =
-      certificate.validity.map { " \(dateText($0.notBefore)) to \(dateText($0.notAfter))" } ?? ""
-    return "\(certificate.subject) \(pin?.base64 ?? "(no pin)") \(note);\(validity)"
+      certificate?.validity.map { "; \(dateText($0.notBefore)) to \(dateText($0.notAfter))" } ?? ""
+    return "\(certificate?.subject ?? "an anchor") \(pin?.base64 ?? "(no pin)") \(note)\(validity)"
   }
 
   /// The rule in words, and the page of the documentation that has it.

@@ -19,7 +19,7 @@ enum ExportCommand {
     return format
   }
   private static let host = Flag.texts(
-    "--host", "HOST[:PORT]", "pin the key that this server shows now")
+    "--host", "HOST[:PORT]", "pin the keys that this server shows now, at any address")
   private static let into = Flag.text(
     "--into", "INFO.plist", "put the pins into this file's text, and change nothing else of it")
   private static let roles = Flag<PinEvaluation.PinRole>(
@@ -89,32 +89,38 @@ enum ExportCommand {
       throw .usage("one list is written at a time; hint: POLICY, --registry, or --host")
     }
     if let list = lists.first { return list.policy }
+    let eyes = try EndpointEyes(
+      trusting: try TrustArguments.authorities(invocation),
+      seconds: invocation[PolicyArguments.timeout] ?? 10)
     var rules: [HostRule] = []
-    for name in hosts { rules.append(try await shown(name, invocation)) }
+    for name in hosts { rules.append(try await shown(name, eyes)) }
     return PinPolicy(format: .registry, rules: rules, overlap: .united)
   }
 
-  /// What a live server shows.
+  /// What a live server shows. Clients that take another kind of key, or that are led to another address, must be let
+  /// in, too.
   private static func shown(
-    _ name: String, _ invocation: Invocation
+    _ name: String, _ eyes: EndpointEyes
   ) async throws(CommandFailure) -> HostRule {
-    let authorities = try TrustArguments.authorities(invocation)
-    let server: ProbedServer
-    do throws(ProbeError) {
-      server = try await TLSProbe(anchors: authorities).probe(
-        ProbeTarget(parsing: name),
-        milliseconds: Int64((invocation[PolicyArguments.timeout] ?? 10) * 1000))
-    } catch {
-      if case .invalidTarget = error { throw .usage("\(error)") }
+    let target: ProbeTarget
+    do throws(ProbeError) { target = try ProbeTarget(parsing: name) } catch {
+      throw .usage("\(error)")
+    }
+    guard let server = await eyes.see(target) else { throw .usage("\(name) is no host") }
+    let keys: [SeenEndpoint.Key]
+    do throws(SeenEndpoint.Unreachable) { keys = try server.keys.get() } catch {
       throw .couldNotFindOut("\(name): \(error)")
     }
-    guard server.isTrusted, let pin = server.leaf.pin, let host = try? HostName(server.target.host)
-    else {
-      throw .no(
-        "\(name) is not trusted, and its key may be anybody's: \(server.complaint ?? "no pin")"
-          + "; hint: --ca FILE names a CA of your own")
+    var pins: [SPKIPin] = []
+    for key in keys {
+      guard key.complaint == nil, let pin = key.path.first else {
+        throw .no(
+          "\(name) is not trusted, and its key may be anybody's: \(key.complaint ?? "no pin")"
+            + "; hint: --ca FILE names a CA of your own")
+      }
+      if !pins.contains(pin) { pins.append(pin) }
     }
-    return HostRule(PolicyEntry(.exact(host), leaf: PinSet([Pin(pin)])))
+    return HostRule(PolicyEntry(.exact(server.host), leaf: PinSet(pins.map { Pin($0) })))
   }
 }
 

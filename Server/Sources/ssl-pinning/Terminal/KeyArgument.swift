@@ -183,6 +183,20 @@ struct PinnedKey: Sendable {
     role = .request
   }
 
+  /// Whether it is of a certificate that signed itself, as far as its names tell.
+  var isRoot: Bool { certificate.map { $0.isAuthority && $0.subject == $0.issuer } ?? false }
+
+  /// Whether it is of a certificate that is valid at a time, in Unix seconds.
+  func isValid(at now: Int64) -> Bool {
+    certificate?.validity.map { ($0.notBefore...max($0.notBefore, $0.notAfter)).contains(now) }
+      ?? false
+  }
+
+  /// Whether both are of one certificate.
+  func isSameCertificate(as other: PinnedKey) -> Bool {
+    certificate != nil && certificate == other.certificate
+  }
+
   /// What stands in the certificate's subject, for people.
   var subject: String {
     guard let certificate else {

@@ -84,7 +84,7 @@ enum PolicyArguments {
         : try TrustedRegistry(accepting: bytes, under: registryTrust, at: now)
     } catch { throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)") }
     return NamedPolicy(
-      place: InputFile.name(of: place),
+      place: place.contains("://") ? Secrets.hidden(in: place) : InputFile.name(of: place),
       policy: PinPolicy(trusted), ends: trusted.statement?.expires,
       issued: trusted.statement?.issued,
       mirrorProblems: await served?.mirrorProblems(of: trusted, under: registryTrust, at: now) ?? []

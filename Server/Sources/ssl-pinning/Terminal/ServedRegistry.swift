@@ -84,8 +84,8 @@ struct ServedRegistry {
         guard copy.statement?.json != trusted.statement?.json else { continue }
         let which = copy.statement.map { "statement \($0.number.epoch).\($0.number.version)" }
         problems.append(
-          "the mirror \(mirror) has \(which ?? "a document without a statement"), and \(place) another one; hint: is it"
-            + " copied there each time?")
+          "the mirror \(mirror) has \(which ?? "a document without a statement"), and \(Secrets.hidden(in: place)) another"
+            + " one; hint: is it copied there each time?")
       } catch let error as FetchError {
         problems.append("the mirror \(mirror): \(told(error))")
       } catch {

@@ -178,7 +178,7 @@ enum CARotate {
   private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
     let path = invocation.arguments.first ?? ""
     let files = try ServerFiles.named(path)
-    let next = ServerFiles(KeyFiles.path(path, ending: ".next.pem"))
+    let next = ServerFiles(KeyFiles.path(files.certificates, ending: ".next.pem"))
     let own = try OwnAuthority(invocation)
     if invocation[switchOver] {
       try files.switchOver(to: next, by: own)
@@ -212,12 +212,18 @@ private struct ServerFiles {
 
   init(_ path: String) { certificates = path }
 
-  /// Refuses a path of which the other files cannot be told.
+  /// Refuses a path of which the other files cannot be told, and keeps other commands away from them: a renewal and
+  /// a switch at once would leave the key of the one beside the certificate of the other.
+  ///
+  /// What is behind a link is meant, with what stands beside that: servers may read it by its own name.
   static func named(_ path: String) throws(CommandFailure) -> ServerFiles {
     guard path.hasSuffix(".pem"), !path.hasSuffix("/.pem") else {
       throw .usage("\(path) is not what ca issue wrote; hint: FILE.pem")
     }
-    return ServerFiles(path)
+    let places = OutputFile.places(of: path)
+    let place = places.count > 1 ? places.last ?? path : path
+    try OutputFile.lock(beside: place)
+    return ServerFiles(place)
   }
 
   func identity() throws(CommandFailure) -> ServerIdentity {

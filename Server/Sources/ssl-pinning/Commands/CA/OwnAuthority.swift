@@ -40,9 +40,15 @@ struct OwnAuthority {
     guard let validity = authority.root.validity, validity.notAfter > Self.now else {
       throw .no("\(directory)/ca.pem has ended; hint: ca init --dir DIR makes another")
     }
+    let ends = authority.chain.compactMap { $0.validity?.notAfter }
+    guard let first = ends.min(), first > Self.now else {
+      throw .no(
+        "\(directory)/ca.pem has a certificate that has ended: nobody accepts what it signs")
+    }
     let days = invocation[CAIssue.days] ?? 90
-    if validity.notAfter < Self.now + days * 86_400 {
-      Terminal.warn(["the root ends before the certificate: \(RFC3339.text(validity.notAfter))"])
+    if first < Self.now + days * 86_400 {
+      let what = first == validity.notAfter ? "root" : "authority"
+      Terminal.warn(["the \(what) ends before the certificate: \(RFC3339.text(first))"])
     }
   }
 

@@ -1,0 +1,171 @@
+import PolicyFormats
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// Asks servers for each kind of key that they may have, at each address that clients may be led to.
+///
+/// - An address that does not answer is passed over if another one does: clients go on to that.
+struct EndpointEyes {
+  /// What one address shows to clients that take one kind of key.
+  private struct Shown {
+    let kind: CertificateKeyKind
+    let address: Endpoint
+    let key: SeenEndpoint.Key
+  }
+
+  private let probes: [(kind: CertificateKeyKind, probe: TLSProbe)]
+  private let judge: ChainValidator
+  private let milliseconds: Int64
+  private let time: Int64?
+
+  /// - Parameters:
+  ///   - seconds: for each server.
+  ///   - time: Unix seconds at which chains are judged; `nil` is now.
+  init(
+    trusting anchors: ChainValidator?, seconds: Double, at time: Int64? = nil
+  ) throws(CommandFailure) {
+    do throws(CertificateError) {
+      judge = if let anchors { anchors } else { try ChainValidator.system() }
+    } catch { throw .couldNotFindOut("\(error)") }
+    do throws(ProbeError) {
+      var probes: [(CertificateKeyKind, TLSProbe)] = []
+      for kind in CertificateKeyKind.allCases {
+        probes.append((kind, try TLSProbe(anchors: judge, showing: kind)))
+      }
+      self.probes = probes
+    } catch { throw .couldNotFindOut("\(error)") }
+    (milliseconds, self.time) = (Int64(seconds * 1000), time)
+  }
+
+  func see(_ targets: [(target: ProbeTarget, backup: SPKIPin?)]) async -> [SeenEndpoint] {
+    await withTaskGroup(of: (Int, SeenEndpoint?).self) { group in
+      for (index, (target, backup)) in targets.enumerated() {
+        group.addTask { (index, await see(target, backup: backup)) }
+      }
+      var seen: [(Int, SeenEndpoint)] = []
+      for await (index, endpoint) in group {
+        if let endpoint { seen.append((index, endpoint)) }
+      }
+      return seen.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+  }
+
+  /// - Returns: `nil` for a target that is no host.
+  func see(_ target: ProbeTarget, backup: SPKIPin? = nil) async -> SeenEndpoint? {
+    guard let host = try? HostName(target.host) else { return nil }
+    // All at once: a server that is away costs its time once.
+    let answers = await withTaskGroup(of: (Int, [Result<Shown, ProbeError>]).self) { group in
+      for index in probes.indices {
+        group.addTask { (index, await addresses(of: target, host, index)) }
+      }
+      return await group.reduce(into: [Int: [Result<Shown, ProbeError>]]()) { $0[$1.0] = $1.1 }
+    }
+    let all = probes.indices.flatMap { answers[$0] ?? [] }
+    let shown = all.compactMap { try? $0.get() }
+    guard !shown.isEmpty else {
+      // A server without a key of this kind refuses the handshake; one that is away refuses all.
+      let failure = all.compactMap { answer -> String? in
+        if case .failure(let error) = answer { "\(error)" } else { nil }
+      }.first
+      return SeenEndpoint(
+        host: host, name: "\(target)", keys: .failure(.init(failure ?? "no address")),
+        backup: backup)
+    }
+    return SeenEndpoint(
+      host: host, name: "\(target)", keys: .success(Self.distinct(shown)), backup: backup)
+  }
+
+  /// Each key once, with its address if others show other keys of its kind.
+  private static func distinct(_ shown: [Shown]) -> [SeenEndpoint.Key] {
+    CertificateKeyKind.allCases.flatMap { kind -> [SeenEndpoint.Key] in
+      let own = shown.filter { $0.kind == kind }
+      var told: Set<SeenEndpoint.Key> = []
+      let firsts = own.filter { told.insert($0.key).inserted }
+      guard firsts.count > 1 else { return firsts.map(\.key) }
+      return firsts.map { $0.key.at("\($0.address)") }
+    }
+  }
+
+  private func addresses(
+    of target: ProbeTarget, _ host: HostName, _ index: Int
+  ) async -> [Result<Shown, ProbeError>] {
+    let (kind, probe) = probes[index]
+    let findings = await probe.survey(
+      host, port: target.port, addresses: target.connectTo, from: [.direct],
+      limits: ProbeLimits(total: milliseconds), trusting: judge, cache: VerdictCache(),
+      at: [time].compactMap(\.self))
+    var results: [Result<Shown, ProbeError>] = []
+    for finding in findings {
+      if case .failure(let error) = finding.outcome {
+        results.append(.failure(error))
+        continue
+      }
+      guard let address = finding.address else { continue }
+      do throws(ProbeError) {
+        let server = try await probe.probe(
+          ProbeTarget(host: target.host, port: target.port, connectTo: [address]),
+          milliseconds: milliseconds, at: time)
+        let key = judge.key(
+          kind.rawValue, of: server.presented.map(\.certificate), host: host, at: time,
+          complaint: server.complaint)
+        results.append(.success(Shown(kind: kind, address: address, key: key)))
+      } catch { results.append(.failure(error)) }
+    }
+    return results
+  }
+}
+
+extension ChainValidator {
+  /// What clients make of the certificates that a server shows.
+  ///
+  /// - Parameter complaint: what is wrong with them, in better words than the validator's.
+  func key(
+    _ kind: String, of presented: [Certificate], host: HostName, at time: Int64?,
+    complaint: String? = nil
+  ) -> SeenEndpoint.Key {
+    let chain = presented.map(\.der)
+    let evidence = evidence(presented: chain, host: host, at: time)
+    let ends = presented.first?.validity?.notAfter
+    switch evidence.validation {
+    case .failure(let fault):
+      return SeenEndpoint.Key(
+        kind: kind, path: Array(evidence.presented.prefix(1)), complaint: complaint ?? "\(fault)",
+        ends: ends)
+    case .success(let valid):
+      return SeenEndpoint.Key(
+        kind: kind, path: valid.path,
+        otherPaths: paths(of: chain, host: host, at: time).filter { $0 != valid.path },
+        complaint: complaint, ends: ends,
+        authorityEnd: authorityEnd(of: chain, host: host, leafEnds: ends, at: time))
+    }
+  }
+
+  /// All valid paths that a client of a registry tries.
+  private func paths(of chain: [[UInt8]], host: HostName, at time: Int64?) -> [[SPKIPin]] {
+    // A CA that nobody has: no path satisfies it, and none is left out.
+    let nobody = PinSet([Pin(SPKIPin(computed: Digest.sha256(Array("nobody's CA".utf8))))])
+    guard let policy = try? PinningPolicy(entries: [PolicyEntry(.exact(host), ca: nobody)]) else {
+      return []
+    }
+    var paths: [[SPKIPin]] = []
+    _ = evaluate(presented: chain, host: host, at: time) { evidence in
+      if case .success(let valid) = evidence.validation { paths.append(valid.path) }
+      return policy.evaluate(evidence, host: host, at: TrustTime(clock: 0))
+    }
+    return paths
+  }
+
+  /// The CA that ends first, if that is before the leaf does, and no other path goes on without it.
+  private func authorityEnd(
+    of chain: [[UInt8]], host: HostName, leafEnds: Int64?, at time: Int64?
+  ) -> SeenEndpoint.Key.AuthorityEnd? {
+    let above = (examine(chain, at: time).path ?? []).dropFirst()
+      .compactMap { try? Certificate(der: $0) }
+      .compactMap { one in one.validity.map { (name: one.subject, time: $0.notAfter) } }
+    guard let first = above.min(by: { $0.time < $1.time }), let leafEnds, first.time < leafEnds,
+      !believes(chain, for: host, at: first.time + 1)
+    else { return nil }
+    return .init(name: first.name, time: first.time)
+  }
+}
