@@ -30,6 +30,7 @@ import Testing
       [.serverReadTimeout, .serverWriteTimeout], []
     ),
     ("", "server: {listen: ':1'}", [], [.serverListen]),
+    ("", "history: {keep: 5, keep_for: 1d}", [.historyKeep, .historyKeepFor], []),
     ("", "server: {trusted_proxies: [10.0.0.0/8]}", [.serverTrustedProxies], []),
     (
       "server: {certificate: a.pem, private_key: b.pem}",

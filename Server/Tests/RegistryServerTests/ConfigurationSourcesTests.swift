@@ -125,13 +125,15 @@ import Testing
       flag: "127.0.0.1:3"),
     Row(setting: .reportsEnabled, standard: "true", file: "false", environment: "true"),
     Row(setting: .reportsMaximumGroups, standard: "10000", file: "1", environment: "2"),
+    Row(setting: .historyKeep, standard: "10000", file: "0", environment: "2"),
+    Row(setting: .historyKeepFor, standard: "0s", file: "1h", environment: "2h"),
   ]
 
   @Test("the table of precedence has every setting, and every flag")
   func complete() {
     let missing = Set(Setting.allCases).subtracting(Self.rows.map(\.setting))
-    // It is the second name of another, with a test of its own.
-    #expect(missing == [.storageDumpInterval])
+    // One is the second name of another, one needs files: with tests of their own.
+    #expect(missing == [.storageDumpInterval, .keysDirectory])
     for row in Self.rows {
       #expect((row.setting.flag == nil) == row.flag.isEmpty, "\(row.setting)")
     }
