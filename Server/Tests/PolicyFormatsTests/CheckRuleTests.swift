@@ -25,7 +25,7 @@ struct CheckRuleTests {
   }
 
   /// The same with other paths to one key, and a CA that ends.
-  static func endpoint(
+  static func single(
     _ path: String, others: String..., authorityDays: Int64? = nil
   ) throws -> SeenEndpoint {
     let key = SeenEndpoint.Key(
@@ -92,14 +92,14 @@ struct CheckRuleTests {
       "its next key is under the same CA", "e.example - M", { try endpoint("LMN", backup: "C") }),
     Row(
       "another of its paths has the CA", "e.example LB O",
-      { try endpoint("LMN", others: "LMPO", "LQ") }),
+      { try single("LMN", others: "LMPO", "LQ") }),
     Row(
       "none of its paths has the CA", "e.example LB R",
-      { try endpoint("LMN", others: "LMPO") }, "refused error", "backup-refused error"),
+      { try single("LMN", others: "LMPO") }, "refused error", "backup-refused error"),
     Row(
       "a CA of its path ends soon", "e.example LB",
-      { try endpoint("LMN", authorityDays: 29) }, "ca-expires warning"),
-    Row("a CA of its path ends later", "e.example LB", { try endpoint("LMN", authorityDays: 31) }),
+      { try single("LMN", authorityDays: 29) }, "ca-expires warning"),
+    Row("a CA of its path ends later", "e.example LB", { try single("LMN", authorityDays: 31) }),
     Row(
       "nobody accepts its chain", "e.example LB", { try endpoint("L", complaint: "expired") },
       "untrusted-chain error"),
@@ -118,7 +118,7 @@ struct CheckRuleTests {
 
   @Test("go by other paths as clients do: by those of a registry, and of no other format")
   func otherPaths() throws {
-    let server = try Self.endpoint("LMN", others: "LMPO")
+    let server = try Self.single("LMN", others: "LMPO")
     let rules = try Sample.policy("e.example LB O").rules
     for (format, told) in [(PolicyFormat.registry, 0), (.nsPinnedDomains, 2), (.android, 2)] {
       let list = PinPolicy(format: format, rules: rules, overlap: .united)
