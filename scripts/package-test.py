@@ -90,13 +90,14 @@ def try_alone(machine, package):
             choices = [choice.split()[0].split(":")[0] for choice in group.split("|") if choice.strip()]
             waiting += [choice for choice in choices if choice in depends][:1]
     machine.run(f"""
-        mkdir -p alone/usr/bin alone/usr/lib alone/usr/lib64 alone/usr/sbin alone/tmp
+        mkdir -p alone/usr/bin alone/usr/lib alone/usr/lib64 alone/usr/sbin alone/dev alone/proc
         for name in bin lib lib64 sbin; do ln -s usr/$name alone/$name; done
         dpkg -L {' '.join(sorted(found))} | sort -u | while read -r path; do
           [ -d "$path" ] && [ ! -L "$path" ] || echo "$path"
         done | tar -c -T - 2>/dev/null | tar -x -C alone --keep-directory-symlink
         dpkg-deb --fsys-tarfile package.deb | tar -x -C alone --keep-directory-symlink ./usr/bin/ssl-pinning
-        echo '{{"keys": []}}' >alone/empty.json
+        mount --bind /dev alone/dev
+        mount --bind /proc alone/proc
     """)
     alone = "chroot alone /usr/bin/ssl-pinning"
     version = machine.run(f"{alone} --version").stdout.strip()

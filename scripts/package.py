@@ -7,7 +7,7 @@
 - The version stands in ServerVersion.swift, and nowhere else.
 - What the package depends on is computed from the libraries that the program is linked with (dpkg-shlibdeps).
 - Completions and manual pages are made by the program itself.
-- The same commit gives the same files: their times are that of the commit.
+- The same program and commit give the same package, byte for byte: times in it are that of the commit.
 """
 
 import gzip
