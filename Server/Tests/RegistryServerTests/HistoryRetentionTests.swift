@@ -27,7 +27,7 @@ struct HistoryRetentionTests {
       (0, 5 * 60, 25), (0, 60, 29), (0, 3600, 1), (10, 5 * 60, 25), (3, 5 * 60, 28),
       // The one that cannot be read counts as young.
       (0, 9 * 60, 21), (0, 1, 30),
-    ])
+    ] as [(Int, Int64, Int64)])
   func kept(_ entries: Int, _ seconds: Int64, first: Int64) async throws {
     let store = try await Self.store()
     var limits = HistoryConfiguration()
