@@ -121,6 +121,9 @@ import Testing
     Row(setting: .uiTokenTTL, standard: "24h", file: "1h", environment: "2h"),
     Row(setting: .uiInsecure, standard: "false", file: "true", environment: "false"),
     Row(
+      setting: .uiRevokedTokens, standard: "[]", file: "[\"q83vEjRWeJCr\"]",
+      environment: "[\"AAAAAAAAAAAA\"]"),
+    Row(
       setting: .metricsListen, standard: nil, file: "127.0.0.1:1", environment: "127.0.0.1:2",
       flag: "127.0.0.1:3"),
     Row(setting: .reportsEnabled, standard: "true", file: "false", environment: "true"),

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import RegistryCore
+import SslPinningPlatform
 import TestSupport
 import Testing
 
@@ -41,6 +42,25 @@ struct HistoryRetentionTests {
     try await retention.tidy("other.json", at: 0)
   }
 
+  /// Lets one interval pass.
+  private struct OneInterval: ServerClock {
+    let base: TestClock
+    let isOver = Locked(false)
+
+    func now() -> Int64 { base.now() }
+    func elapsed() -> Int64 { base.elapsed() }
+    func uptime() -> Int64 { base.uptime() }
+    var isSynchronized: Bool { base.isSynchronized }
+    func sleep(milliseconds: Int64) async throws {
+      if isOver.withLock({ over in
+        defer { over = true }
+        return over
+      }) {
+        throw CancellationError()
+      }
+    }
+  }
+
   @Test("is put in order by the server that leads, and what was decided stays")
   func service() async throws {
     let server = try ScriptedService(
@@ -55,18 +75,15 @@ struct HistoryRetentionTests {
     let path = "/documents/\(AdministeredService.file)/history"
     let before = try await administered.call("GET", path).json["entries"]?.arrayValue?.count ?? 0
     #expect(before > 8)
-    server.clock.advance(2 * HistoryRetention.interval)
-    let store = try server.configuration.storage.open()
-    var left: [Int64] = []
-    for _ in 0..<200 where left.count != 3 {
-      left = try await store.history(of: AdministeredService.file, before: nil, limit: 100)
-        .map(\.number)
-      // why: the server's own tasks carry it out.
-      try await Task.sleep(for: .milliseconds(20))
-    }
+    let store = server.service.store
+    await DocumentUpkeep(
+      coordinators: server.service.duty.coordinators, clock: OneInterval(base: server.clock),
+      interval: 60_000,
+      retention: HistoryRetention(limits: server.configuration.history, store: store)
+    ).run()
+    let left = try await store.history(of: AdministeredService.file, before: nil, limit: 100)
     #expect(left.count == 3)
     #expect(try ReplayedStoreTests.denied(server).count == 9)
-    await store.close()
     await server.service.stop()
   }
 }

@@ -4,27 +4,29 @@ import TestSupport
 import Testing
 
 @Suite("keys_dir") struct KeysDirectoryTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
   /// A configuration that names a directory with these files.
-  private static func sources(
-    _ files: [String: String], configuration: String? = "keys: [{fqdn: own.test}]"
-  ) throws -> (sources: ConfigurationSources, directory: TemporaryDirectory) {
-    let directory = try TemporaryDirectory()
-    for (name, text) in files { try directory.write(text, to: "keys/\(name)") }
-    let path = directory.path("keys")
+  private func sources(
+    _ files: [String: String], configuration: String? = "keys: [{fqdn: own.test}]",
+    in place: String = "one"
+  ) throws -> ConfigurationSources {
+    for (name, text) in files { try directory.write(text, to: "\(place)/keys/\(name)") }
+    let path = directory.path("\(place)/keys")
     if let configuration {
-      try directory.write("keys_dir: '\(path)'\n\(configuration)\n", to: "config.yaml")
+      try directory.write("keys_dir: '\(path)'\n\(configuration)\n", to: "\(place)/config.yaml")
     }
     let environment = configuration == nil ? ["SSL_PINNING_KEYS_DIR": path] : [:]
     let file = configuration == nil ? nil : "config.yaml"
-    return (
-      ConfigurationSources(file: file, directory: directory.path(), environment: environment),
-      directory
-    )
+    return ConfigurationSources(
+      file: file, directory: directory.path(place), environment: environment)
   }
 
   @Test("adds the entries of all its files, in the order of their names, and reads them again")
   func merged() throws {
-    let (sources, directory) = try Self.sources([
+    let sources = try sources([
       "b.yaml":
         "keys:\n  - fqdn: b.test\n  - fqdn: own.test\n    port: 8443\n    file: own.test.json\n",
       "a.json": #"{"keys": [{"fqdn": "a.test"}]}"#, "C.yml": "keys: [{fqdn: c.test}]",
@@ -36,8 +38,8 @@ import Testing
         "own.test.json", "c.test.json", "a.test.json", "b.test.json",
       ])
     #expect(read.documents.first?.endpoints.map(\.id) == ["own.test:443", "own.test:8443"])
-    try directory.write("keys: [{fqdn: d.test}]", to: "keys/d.yaml")
-    try FileManager.default.removeItem(at: directory.file("keys/b.yaml"))
+    try directory.write("keys: [{fqdn: d.test}]", to: "one/keys/d.yaml")
+    try FileManager.default.removeItem(at: directory.file("one/keys/b.yaml"))
     let again = try sources.read()
     let changes = again.changes(from: read)
     #expect(changes.map(\.setting) == [.keys] && changes.map(\.effect) == [.whileRunning])
@@ -46,9 +48,9 @@ import Testing
 
   @Test("is enough alone, named by the environment")
   func alone() throws {
-    let (sources, _) = try Self.sources(["a.yaml": "keys: [{fqdn: a.test}]"], configuration: nil)
+    let sources = try sources(["a.yaml": "keys: [{fqdn: a.test}]"], configuration: nil)
     #expect(try sources.read().documents.map(\.file) == ["a.test.json"])
-    let (none, _) = try Self.sources(["a.yaml": "keys: []"], configuration: nil)
+    let none = try self.sources(["a.yaml": "keys: []"], configuration: nil, in: "other")
     #expect(throws: ConfigurationError.self) { try none.read() }
   }
 
@@ -68,7 +70,7 @@ import Testing
       ),
     ])
   func refused(_ text: String, _ told: String) throws {
-    let (sources, _) = try Self.sources(["a.yaml": "keys: []", "b.yaml": text])
+    let sources = try sources(["a.yaml": "keys: []", "b.yaml": text])
     let error = #expect(throws: ConfigurationError.self) { try sources.read() }
     let message = try #require(error).description(file: "config.yaml")
     #expect(message.contains(told) && !message.contains("config.yaml"), "\(message)")
@@ -76,11 +78,12 @@ import Testing
 
   @Test("must be there, and is read within the size of one configuration")
   func limits() throws {
-    let (missing, directory) = try Self.sources([:])
+    let missing = try sources([:])
     let error = #expect(throws: ConfigurationError.self) { try missing.read() }
-    #expect(error == .unreadable(path: directory.path("keys"), reason: "no such file or directory"))
+    #expect(
+      error == .unreadable(path: directory.path("one/keys"), reason: "no such file or directory"))
     let half = String(repeating: " ", count: ServerConfiguration.maximumBytes / 2 + 1)
-    let (tooLarge, _) = try Self.sources(["a.yaml": half, "b.yaml": half])
+    let tooLarge = try sources(["a.yaml": half, "b.yaml": half], in: "two")
     #expect(throws: ConfigurationError.tooLarge(limit: ServerConfiguration.maximumBytes)) {
       try tooLarge.read()
     }
@@ -88,7 +91,7 @@ import Testing
     let list = { (name: String) in
       "keys:\n" + (0..<50_000).map { "  - {fqdn: \(name)\($0).test}\n" }.joined()
     }
-    let (large, _) = try Self.sources(["a.yaml": list("a"), "b.yaml": list("b")])
+    let large = try sources(["a.yaml": list("a"), "b.yaml": list("b")], in: "three")
     #expect(try large.read().documents.count == 100_001)
   }
 }

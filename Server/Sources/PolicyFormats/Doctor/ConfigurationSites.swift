@@ -195,7 +195,6 @@ private final class AndroidSwitches: NSObject, XMLParserDelegate {
     qualifiedName: String?, attributes: [String: String]
   ) {
     let line = parser.lineNumber
-    let isDebug = open.contains { $0.name == "debug-overrides" }
     switch name {
     case "pin-set":
       if let last = open.indices.last { open[last].isPinned = true }
@@ -204,13 +203,6 @@ private final class AndroidSwitches: NSObject, XMLParserDelegate {
         note(
           .debugBuilds, "debug builds trust the anchors that stand here, and check no pin for them",
           line, host: "", .developers))
-    case "certificates" where attributes["overridePins"] == "true" && !isDebug:
-      let source = attributes["src"] ?? ""
-      found.append(
-        note(
-          .disabled,
-          "overridePins: no pin is checked for chains that end at \(source.shown); hint: take it out, or into"
-            + " debug-overrides", line))
     case "trustkit-config" where attributes["enforcePinning"] == "false":
       found.append(
         note(

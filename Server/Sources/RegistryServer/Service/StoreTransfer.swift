@@ -439,7 +439,10 @@ extension StoreTransferError: CustomStringConvertible {
     case .notMarked(let reason):
       "all is written, and servers here go on refusing it: \(reason); hint: remove \(SealMark.fileName) in tls.dir, or"
         + " do this again as a user who can write there"
-    case .store(let error): error.description
+    case .store(let error):
+      error.description.contains("; hint: ")
+        ? error.description
+        : "\(error); hint: is the file whole, and may this user read and write both?"
     }
   }
 }

@@ -101,7 +101,10 @@ enum PlantedTree {
       </network-security-config>
       """,
       [
-        ("pinning-disabled", "overridePins"), ("pinning-ends soon.example", "soon.example"),
+        ("not-pinned soon.example", "soon.example"), ("not-pinned over.example", "over.example"),
+        ("not-pinned old.example", "old.example"), ("not-pinned drift.example", "drift.example"),
+        ("not-pinned clear.example", "clear.example"),
+        ("pinning-ends soon.example", "soon.example"),
         ("pinning-ends over.example", "over.example"),
         ("report-only", "trustkit-config"), ("unreadable-entry old.example", "old.example"),
         ("not-pinned bad_host!.example", "bad_host!.example"),
