@@ -34,7 +34,7 @@ package enum ConfigurationEscapes {
   /// (`_NSURLAppSSOProtocol`) before the network, and what signs in there connects without our pins. No document
   /// names it; it was seen in disassembly, by that name.
   private static func handsOver(_ type: AnyClass) -> Bool {
-    String(describing: type).contains("SSO")
+    String(describing: type).range(of: "SSO") != nil
   }
 
   /// Whether a file of code is the system's: below `/System/Library`, in a simulator's copy of it, too.
