@@ -1,12 +1,10 @@
-import CanonicalJSON
-import SslPinningPlatform
 import SslPinningRules
 
-/// What a token lets its bearer do. It is part of what is signed, so nobody widens it.
+/// What a token lets its bearer do. It is part of what is signed, so nobody can widen it.
 ///
-/// - Each route names what it needs; there is none without.
-/// - Each change is asked for again where changes are made (``permits(_:at:)``): a route that names too little
-///   changes nothing.
+/// - Each route names what it needs (``Need``); no route can be written without.
+/// - Where changes are made, the scope is checked again (``permits(_:at:)``), so a route that names too little changes
+///   nothing.
 public enum AdminScope: Sendable, Equatable {
   /// See everything, change nothing.
   case read
@@ -73,58 +71,4 @@ public enum AdminScope: Sendable, Equatable {
 
 extension AdminScope: CustomStringConvertible {
   public var description: String { text ?? "decide" }
-}
-
-/// The tokens that were used here since the server started, the newest 1 000, and which count no more: the list from
-/// which one is chosen that is to end. Nobody else knows which tokens there are: they are made without asking a server.
-final class SeenTokens: Sendable {
-  struct Use: Sendable, Equatable {
-    let administrator: Administrator
-    /// When it was last used, in Unix seconds, and from where.
-    var at: Int64
-    var peer: String
-  }
-
-  static let capacity = 1000
-
-  private let uses = Locked<[String: Use]>([:])
-  private let revoked: @Sendable () -> Set<String>
-
-  /// - Parameter revoked: the ids of tokens that count no more.
-  init(revoked: @escaping @Sendable () -> Set<String> = { [] }) { self.revoked = revoked }
-
-  func isRevoked(_ administrator: Administrator) -> Bool {
-    revoked().contains(administrator.tokenID)
-  }
-
-  func note(_ administrator: Administrator, from peer: String, at now: Int64) {
-    uses.withLock { uses in
-      uses[administrator.tokenID] = Use(administrator: administrator, at: now, peer: peer)
-      guard uses.count > Self.capacity else { return }
-      uses = uses.filter { now < $0.value.administrator.expires }
-      if uses.count > Self.capacity, let oldest = uses.min(by: { $0.value.at < $1.value.at }) {
-        uses[oldest.key] = nil
-      }
-    }
-  }
-
-  /// As administrators see them, the last used first.
-  func list() -> JSONObject {
-    let revoked = revoked()
-    let sorted = uses.withLock { Array($0) }.sorted {
-      ($1.value.at, $0.key) < ($0.value.at, $1.key)
-    }
-    return [
-      "tokens": .array(
-        sorted.map { id, use in
-          .object([
-            "id": .string(id), "name": .string(use.administrator.name),
-            "scope": .string("\(use.administrator.scope)"),
-            "issued": .integer(use.administrator.issued),
-            "expires": .integer(use.administrator.expires), "lastUsed": .integer(use.at),
-            "peer": .string(use.peer), "revoked": .bool(revoked.contains(id)),
-          ])
-        })
-    ]
-  }
 }

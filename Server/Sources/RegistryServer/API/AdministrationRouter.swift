@@ -131,14 +131,9 @@ struct AdministrationRouter: Sendable {
 
   private func administrator(of token: String) throws(AdminTokenError) -> Administrator {
     let (key, times) = (tokenKey(), times())
-    let found: Administrator
-    if let early = times.dropLast().lazy.compactMap({
-      try? key.administrator(of: token, at: $0)
-    }).first {
-      found = early
-    } else {
-      found = try key.administrator(of: token, at: times.last ?? 0)
-    }
+    let early = times.dropLast().lazy.compactMap { try? key.administrator(of: token, at: $0) }.first
+    let found =
+      if let early { early } else { try key.administrator(of: token, at: times.last ?? 0) }
     guard !tokens.isRevoked(found) else { throw .revoked }
     return found
   }
