@@ -142,7 +142,7 @@ extension ServerConfiguration {
   /// Whether tokens would cross the network in clear text.
   var isAdministrationExposed: Bool {
     administration.isEnabled && !administration.isInsecure && server.certificate == nil
-      && !listen.isLoopback
+      && !(administration.listen ?? listen).isLoopback
   }
 
   /// Why nobody may administer with the `server.key` there is; `nil` if it is long enough, or none is set. Whoever
@@ -160,6 +160,6 @@ extension ServerConfiguration {
   static let keyHint = "openssl rand -base64 32 prints a better one"
 
   static let exposureHint =
-    "set server.certificate and server.private_key, or server.listen to loopback behind a proxy that speaks"
+    "set server.certificate and server.private_key, or server.listen (or ui.listen) to loopback behind a proxy that speaks"
     + " TLS, or ui.insecure to true"
 }

@@ -19,7 +19,8 @@ import SslPinningPlatform
 struct RegistryRoutes: Sendable {
   let documents: PublishedDocuments
   let health: ServiceHealth
-  let administration: AdministrationRouter
+  /// `nil` where it has a listener of its own (``ConsoleListenerRoutes``).
+  let administration: AdministrationRouter?
   /// `nil` where there is no console.
   var console: WebConsoleRoutes?
   /// `nil` where reports are not collected.
@@ -34,12 +35,15 @@ struct RegistryRoutes: Sendable {
   private static let noSuchDocument = HTTPRefusal.response(
     404, "no such document", hint: "the files of the configuration's keys are served")
 
+  private static let storeAway = HTTPRefusal.response(
+    503, "this server waits for its store", hint: "its log and /readyz say why",
+    headers: [("Retry-After", "10")])
   private static let noSuchPart = HTTPRefusal.response(
     404, "no such part of the document", hint: "the whole document is at /api/v1/{file}")
 
   /// Every path but the administration's is read, and none is written.
   func rule(_ method: String, _ path: String) -> HTTPRouteRule {
-    if AdministrationRouter.has(path) { return administration.rule(method) }
+    if AdministrationRouter.has(path) { return administration?.rule(method) ?? .notFound }
     if reports != nil, path == ReportRoutes.path {
       return method == "POST" ? ReportRoutes.rule : .methodNotAllowed(allow: ["POST"])
     }
@@ -48,7 +52,7 @@ struct RegistryRoutes: Sendable {
 
   /// Whether a request is an administrator's: its body takes nothing from what strangers share.
   func isTrusted(_ path: String, _ headers: HTTPHeaders) -> Bool {
-    AdministrationRouter.has(path) && administration.isTrusted(headers)
+    AdministrationRouter.has(path) && administration?.isTrusted(headers) ?? false
   }
 
   /// Counts an answer that went out, whoever gave it.
@@ -70,9 +74,14 @@ struct RegistryRoutes: Sendable {
 
   /// Answers a request that the rules let through.
   func answer(_ request: HTTPRequest) -> HTTPReply {
-    if AdministrationRouter.has(request.path) { return administration.answer(request) }
+    if let administration, AdministrationRouter.has(request.path) {
+      return administration.answer(request)
+    }
     let path = request.path
-    if let reports, path == ReportRoutes.path { return reports.answer(request) }
+    if let reports, path == ReportRoutes.path {
+      // What was counted before is in the store, too.
+      return health.awaitedStore == nil ? reports.answer(request) : .now(Self.storeAway)
+    }
     if path == "/metrics", hasMetrics { return metrics.answer() }
     if path.utf8.starts(with: Self.prefix.utf8) {
       return .now(document(path.dropFirst(Self.prefix.count), request))
@@ -86,11 +95,8 @@ struct RegistryRoutes: Sendable {
         path: request.path, ifNoneMatch: request.headers["If-None-Match"]) ?? Self.noSuchPath
     }
     let report = probe.report(health.facts(of: documents))
-    switch administration.reader(of: request) {
-    case .administrator: return probe.response(report, request)
-    case .stranger: return probe.response(report.forStrangers, request)
-    case .refused(let response): return response
-    }
+    return administration?.answer(probe, report, to: request)
+      ?? probe.response(report.forStrangers, request)
   }
 
   /// Answers for a document or a part of one. Files are single components of a path, so what stands behind
@@ -99,7 +105,7 @@ struct RegistryRoutes: Sendable {
     let components = path.split(separator: "/", omittingEmptySubsequences: false)
     switch components.first.map({ documents.page(String($0)) }) ?? nil {
     case nil: return Self.noSuchDocument
-    case .waiting(let response): return response
+    case .waiting(let response): return health.awaitedStore == nil ? response : Self.storeAway
     case .document(let parts):
       guard let answer = Self.part(components.dropFirst(), of: parts, request) else {
         return Self.noSuchPart

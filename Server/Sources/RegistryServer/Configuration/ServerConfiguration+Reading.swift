@@ -36,6 +36,7 @@ extension ServerConfiguration {
     try checkCertificate(tree.section(of: .serverCertificate))
     try checkQuorum(tree.section(of: .tlsQuorum))
     try checkMetrics(tree.section(of: .metricsListen))
+    try checkConsole(tree.section(of: .uiListen))
     // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
     documents = try Self.documents(tree.root)
     try checkMirrors(tree.section(of: .publishMirrors))
@@ -86,6 +87,21 @@ extension ServerConfiguration {
         ? "\(metricsListen) is server.listen, too"
         : "\(metricsListen) and server.listen (\(listen)) cannot be had together",
       hint: "another port; without it metrics are served beside the documents")
+  }
+
+  /// Nor can two listeners share one; and one that must refuse all tokens is of no use.
+  private func checkConsole(_ section: ConfigurationSection) throws(ConfigurationError) {
+    guard let address = administration.listen else { return }
+    for (name, other) in [("server.listen", listen), ("metrics.listen", metricsListen)] {
+      guard let other, address.collides(with: other) else { continue }
+      throw section.invalid(
+        "listen", "\(address) and \(name) (\(other)) cannot be had together",
+        hint: "another port; without it the console is served beside the documents")
+    }
+    guard isAdministrationExposed else { return }
+    throw section.invalid(
+      "listen", "\(address) is not loopback, and tokens would cross the network in clear text",
+      hint: "server.certificate and server.private_key, a loopback address, or insecure: true")
   }
 
   /// Clients refuse a statement with a mirror that they cannot use.

@@ -49,6 +49,8 @@ public enum Setting: String, Sendable, CaseIterable {
   case uiTokenTTL = "ui.token_ttl"
   case uiInsecure = "ui.insecure"
   case uiRevokedTokens = "ui.revoked_tokens"
+  case uiListen = "ui.listen"
+  case uiSecondPerson = "ui.second_person"
   case reportsEnabled = "reports.enabled"
   case reportsMaximumGroups = "reports.max_groups"
   case historyKeep = "history.keep"

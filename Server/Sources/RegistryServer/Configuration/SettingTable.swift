@@ -186,12 +186,23 @@ extension Setting {
         .of(\.administration.isInsecure, .boolean), .restart,
         help: "serve them in clear text to other machines too",
         details: "without it they are refused (403) where `server.listen` is not loopback and"
-          + " there is no certificate")
+          + " there is no certificate; so is a configuration whose `ui.listen` is not")
     case .uiRevokedTokens:
       SettingRow(
         .of(\.administration.revokedTokens, .texts),
         help: "ids of tokens that count no more",
         details: "`ssl-pinning token --json` and `ssl-pinning admin tokens` have them")
+
+    case .uiListen:
+      SettingRow(
+        .of(\.administration.listen, .address), .restart,
+        help: "console and administration here, and nowhere else",
+        details: "under `server.certificate`, as `server.listen`; there, both are 404 then")
+    case .uiSecondPerson:
+      SettingRow(
+        .of(\.administration.needsSecondPerson, .boolean),
+        help: "what one person decides about keys, another one confirms",
+        details: "see [administration.md](administration.md#a-second-person)")
 
     case .reportsEnabled:
       SettingRow(

@@ -42,6 +42,12 @@ actor DocumentCoordinator {
     await carry(try await read(machine.reading(to: .open), at: now), at: now)
   }
 
+  /// Publishes the last copy while the store is awaited. Nothing goes on from it: that decides the store.
+  func serve(_ copy: PublishedDocument) {
+    finished = copy
+    publish(copy.signedCopy, says: nil)
+  }
+
   /// Takes over another configuration.
   func reconfigure(_ settings: CoordinatorSettings) async {
     self.settings = settings

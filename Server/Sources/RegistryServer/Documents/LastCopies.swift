@@ -42,6 +42,14 @@ struct LastCopies: Sendable {
     }
   }
 
+  /// The copy in `publish.dir`, if this server's keys signed all of it and no newer one was to be copied: what is served
+  /// while the store is awaited.
+  func served(_ file: String) -> PublishedDocument? {
+    guard let copy = newest(file, beside: nil) else { return nil }
+    guard let last = store?.mark.seen?.copies[file] else { return copy }
+    return copy.number.map { $0 >= last } ?? false ? copy : nil
+  }
+
   /// The newest document that can still be served while the store is not believed.
   ///
   /// - Parameter isOtherKey: whether `prv.pem` is not the key in force: then what that one signed is served.

@@ -11,10 +11,30 @@ final class ServiceHealth: Sendable {
     var refusedConfiguration: String?
     var missingFirstProbes: Int?
     var clockTrouble: String?
+    var awaitedStore: AwaitedStore?
     var isStopping = false
   }
 
+  /// A store that has not answered since the server started.
+  struct AwaitedStore: Sendable, Equatable {
+    var reason: String
+    /// In Unix seconds.
+    let since: Int64
+  }
+
   private let state = Locked(State())
+
+  /// The server waits for its store, for this reason; `nil` once it is open.
+  func awaits(store reason: String?, at now: Int64) {
+    state.withLock { state in
+      state.awaitedStore = reason.map {
+        AwaitedStore(reason: $0, since: state.awaitedStore?.since ?? now)
+      }
+    }
+  }
+
+  /// The store that the server waits for; `nil` if it is open. Until then nothing is decided or signed.
+  var awaitedStore: AwaitedStore? { state.withLock(\.awaitedStore) }
 
   /// A document could not be stored or signed.
   func report(_ file: String, _ reason: String, as kind: HealthReport.Kind = .store) {
@@ -68,7 +88,8 @@ final class ServiceHealth: Sendable {
         waitingFiles: waiting, hasDocument: hasDocument,
         missingFirstProbes: state.missingFirstProbes,
         failures: state.failures, refusedConfiguration: state.refusedConfiguration,
-        clockTrouble: state.clockTrouble, isStopping: state.isStopping)
+        clockTrouble: state.clockTrouble, awaitedStore: state.awaitedStore?.reason,
+        isStopping: state.isStopping)
     }
   }
 
@@ -93,6 +114,8 @@ struct HealthFacts: Sendable, Equatable {
   var refusedConfiguration: String?
   /// Why the server does not go by the machine's clock; `nil` if it does.
   var clockTrouble: String?
+  /// Why the store has not answered since the server started; `nil` once it did.
+  var awaitedStore: String?
   /// Whether the server is about to stop.
   var isStopping = false
 
@@ -112,14 +135,16 @@ struct HealthFacts: Sendable, Equatable {
   /// `/startupz`: whether the start is over: every document is published, or every endpoint had its
   /// first probe. An endpoint that is down does not keep a server from having started.
   var startup: HealthReport {
-    let isOver = hasProbedEverywhere || (waitingFiles.isEmpty && hasDocument)
+    let isOver =
+      awaitedStore == nil && (hasProbedEverywhere || (waitingFiles.isEmpty && hasDocument))
     guard !isOver else { return HealthReport(status: "started", isGood: true, reasons: []) }
     let probes =
       missingFirstProbes.map { "\($0) endpoints have not been probed yet" }
       ?? "watching has not begun"
     return HealthReport(
-      status: "starting", isGood: false, reasons: [probes] + waiting,
-      kinds: [.probes] + (waitingFiles.isEmpty ? [] : [.waiting]))
+      status: "starting", isGood: false, reasons: absence + [probes] + waiting,
+      kinds: [.probes] + (waitingFiles.isEmpty ? [] : [.waiting])
+        + (absence.isEmpty ? [] : [.store]))
   }
 
   /// `/readyz`: whether traffic should come here, and what is amiss either way.
@@ -129,13 +154,16 @@ struct HealthFacts: Sendable, Equatable {
   ///   documents of all others out of service, but one that was merely not probed yet should not
   ///   be answered for.
   /// - A store that fails does not make it unready: the last documents are still right.
+  /// - One that has not answered since the start does: what is published then are copies, which nobody keeps true.
   /// - One that is not believed does, by another signing key or a broken seal: nothing is decided here, so no
   ///   changed key is published, and who rolls out a wrong key is stopped by it.
   var readiness: HealthReport {
     let isComplete = waitingFiles.isEmpty || hasProbedEverywhere
     let isBelieved = !failures.values.contains { $0.kind == .key || $0.kind == .seal }
-    let isReady = hasDocument && isComplete && isBelieved && !isStopping
+    let isReady =
+      hasDocument && isComplete && isBelieved && awaitedStore == nil && !isStopping
     var reasons = isStopping ? ["the server is stopping"] : []
+    reasons += absence
     reasons += waiting
     reasons += failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.reason)" }
     reasons += refusedConfiguration.map { ["the configuration was not read again: \($0)"] } ?? []
@@ -147,6 +175,7 @@ struct HealthFacts: Sendable, Equatable {
   private var kinds: [HealthReport.Kind] {
     var kinds = Set(failures.values.map(\.kind))
     if isStopping { kinds.insert(.stopping) }
+    if awaitedStore != nil { kinds.insert(.store) }
     if !waitingFiles.isEmpty { kinds.insert(.waiting) }
     if refusedConfiguration != nil { kinds.insert(.configuration) }
     if clockTrouble != nil { kinds.insert(.clock) }
@@ -155,9 +184,16 @@ struct HealthFacts: Sendable, Equatable {
 
   private var hasProbedEverywhere: Bool { missingFirstProbes.map { $0 <= 0 } ?? false }
 
+  private var absence: [String] {
+    awaitedStore.map { ["the store has not answered since the start: \($0)"] } ?? []
+  }
+
   private var waiting: [String] {
+    let lack =
+      awaitedStore == nil
+      ? "no key of its endpoints has been seen yet" : "no copy of it can stand in for the store"
     let named = waitingFiles.prefix(Self.mostFilesNamed)
-      .map { "\($0): no key of its endpoints has been seen yet" }
+      .map { "\($0): \(lack)" }
     let more = waitingFiles.count - named.count
     return more > 0 ? named + ["\(more) more documents wait likewise"] : named
   }

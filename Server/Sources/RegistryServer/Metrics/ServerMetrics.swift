@@ -178,6 +178,12 @@ final class ServerMetrics: Sendable {
     service.clockOffset.set(Double(standing.wall - standing.time))
   }
 
+  /// Whether the server waits for its store since it started.
+  func awaitsStore(_ isAwaited: Bool) { service.storeAwaited.set(isAwaited ? 1 : 0) }
+
+  /// So many changes wait for a second person.
+  func proposals(_ count: Int) { service.proposed.set(Double(count)) }
+
   /// So many changes wait for a person.
   func pendingApprovals(_ count: Int) { service.pending.set(Double(count)) }
 

@@ -12,6 +12,13 @@ final class ServiceMetrics: Sendable {
   private let leaders = MetricFamily(
     "ssl_pinning_leader", help: "1 while this server leads those on its store, else 0"
   ) { Gauge() }
+  private let absences = MetricFamily(
+    "ssl_pinning_store_awaited",
+    help: "1 while the store has not answered since the start, else 0"
+  ) { Gauge() }
+  private let proposals = MetricFamily(
+    "ssl_pinning_proposals", help: "Changes that wait for a second person"
+  ) { Gauge() }
   private let approvals = MetricFamily(
     "ssl_pinning_pending_approvals", help: "Changes that wait for a person"
   ) { Gauge() }
@@ -95,6 +102,8 @@ final class ServiceMetrics: Sendable {
   let reportsReadable: Gauge
   let reportsSetAside: Counter
   let pending: Gauge
+  let storeAwaited: Gauge
+  let proposed: Gauge
   /// The kinds of alerts that were ever told: one that is over is told as 0.
   private let kinds = Locked<Set<String>>([])
   /// By the raw value of the path's class, so that a request looks nothing up.
@@ -106,6 +115,7 @@ final class ServiceMetrics: Sendable {
     clockBelieved.set(1)
     leader = leaders.cell()
     pending = approvals.cell()
+    (storeAwaited, proposed) = (absences.cell(), proposals.cell())
     reloadSuccess = reloads.cell()
     reloadTime = reloadTimes.cell()
     reloadSuccess.set(1)
@@ -128,8 +138,8 @@ final class ServiceMetrics: Sendable {
 
   var all: [any ExposedMetric] {
     [
-      build, start, reloads, reloadTimes, leaders, approvals, open, requests, requestDuration,
-      storeDuration, storeErrors,
+      build, start, reloads, reloadTimes, leaders, approvals, proposals, open, requests,
+      requestDuration, absences, storeDuration, storeErrors,
       reports, reportChains, reportRecord, reportGroupsDropped, readableReports,
       reportRecordsSetAside, clockBelief, clockSync, clockOffsets,
     ]

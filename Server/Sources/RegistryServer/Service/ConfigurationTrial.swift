@@ -70,7 +70,10 @@ public struct ConfigurationTrial: Sendable {
   ) throws(HTTPServerError) -> [String] {
     _ = try configuration.server.listenerIdentity()
     var warnings: [String] = []
-    for address in [configuration.listen, configuration.metricsListen].compactMap(\.self) {
+    let addresses = [
+      configuration.listen, configuration.metricsListen, configuration.administration.listen,
+    ]
+    for address in addresses.compactMap(\.self) {
       do throws(HTTPServerError) {
         close(try ListeningSocket.open(address).descriptor)
       } catch {
@@ -167,7 +170,11 @@ enum RestartTrial {
     }
     do throws(HTTPServerError) {
       _ = try new.server.listenerIdentity()
-      for (address, before) in [(new.listen, old.listen), (new.metricsListen, old.metricsListen)] {
+      let addresses = [
+        (new.listen, old.listen), (new.metricsListen, old.metricsListen),
+        (new.administration.listen, old.administration.listen),
+      ]
+      for (address, before) in addresses {
         guard let address, address != before else { continue }
         do throws(HTTPServerError) {
           close(try ListeningSocket.open(address).descriptor)

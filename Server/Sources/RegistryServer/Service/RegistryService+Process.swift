@@ -12,7 +12,7 @@ extension RegistryService {
   ///   - read: reads the configuration again; where it throws, everything stays as it was.
   ///   - manager: is told when it has started, reads its configuration again, and stops, and that it watches.
   ///   - whenListening: is called once with the address, port included.
-  /// - Throws: what ``start()`` throws.
+  /// - Throws: what ``start()`` throws, also of a store that did not answer then, and refuses now.
   public func run(
     reading read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)? = nil,
     manager: ServiceManager? = nil,
@@ -22,21 +22,38 @@ extension RegistryService {
     let signal = await listenForSignals(read, manager)
     // What the configuration was made of.
     ProcessMemory.giveBack()
+    let listening: @Sendable () -> String = { [self] in
+      address.map { "listening on \($0)" } ?? "not listening"
+    }
+    waiting.withLock {
+      $0.whenOver = { refusal in
+        if refusal == nil {
+          manager?.notify(.ready, status: listening())
+        } else {
+          signal.end("store_refused")
+        }
+      }
+    }
     try await start()
     if let address {
       whenListening(address)
-      manager?.notify(.ready, status: "listening on \(address)")
+      // Ready also while the store is away: documents are served, and a start that lasts would be ended and begun anew
+      // by the service manager. It gets its signs of life meanwhile: what is not begun is not stuck.
+      let wait = health.awaitedStore.map { ", waiting for the store: \($0.reason)" } ?? ""
+      manager?.notify(.ready, status: listening() + wait)
     }
     let beats = Task { [self] in
       guard let manager else { return }
       await manager.keepAlive(clock: clock, log: log) { fault(at: $0) }
     }
     let name = await signal.wait()
-    log.event(.info, "signal", ["signal": name])
+    let refusal = waiting.withLock { $0.refusal }
+    if refusal == nil { log.event(.info, "signal", ["signal": name]) }
     manager?.notify(.stopping)
     await stop()
     beats.cancel()
     await beats.value
+    if let refusal { throw .store(refusal) }
   }
 
   /// What the watching is stuck in.

@@ -11,11 +11,13 @@ extension RegistryService {
     _ configuration: ServerConfiguration, signer: DocumentSigner, metrics: ServerMetrics
   ) throws(RegistryServiceError) -> SealedStore {
     let keys = try sealKeys(of: signer, configuration)
-    do throws(StoreError) {
-      return SealedStore(
-        MeasuredStore(try configuration.storage.open(), metrics: metrics), keys: keys,
-        mark: mark(configuration))
-    } catch { throw .store(error) }
+    let (storage, mark) = (configuration.storage, mark(configuration))
+    var base: any RegistryStore
+    do throws(StoreError) { base = try storage.open() } catch {
+      guard error.isAbsence(wasOpen: mark.seen != nil) else { throw .store(error) }
+      base = LateStore { () throws(StoreError) in try storage.open() }
+    }
+    return SealedStore(MeasuredStore(base, metrics: metrics), keys: keys, mark: mark)
   }
 
   /// What is remembered of the store.

@@ -12,15 +12,15 @@ import TLSTools
 ///     try await service.run { print("listening on \($0)") }
 ///
 /// Everything that an operator can get wrong fails in `init` or `start`, before the first request:
-/// the signing key, the anchors, the store, the address.
+/// the signing key, the anchors, the address, a store that refuses. One that does not answer is waited for.
 public final class RegistryService: Sendable {
   let inForce: Locked<ServerConfiguration>
   let clock: SteadyClock
   let log: ServerLog
-  private let documents: PublishedDocuments
-  private let health = ServiceHealth()
+  let documents: PublishedDocuments
+  let health = ServiceHealth()
   let store: SealedStore
-  private let metrics: ServerMetrics
+  let metrics: ServerMetrics
   /// What reported chains are judged by.
   private let anchors: Locked<TrustAnchorCache?>
   /// What apps report; `nil` where nothing is collected.
@@ -33,6 +33,10 @@ public final class RegistryService: Sendable {
   private let running = Locked<Running?>(nil)
   private let files = Locked<StaticFiles?>(nil)
   let reloading = Locked<Task<Void, Never>?>(nil)
+  /// What came of waiting for the store.
+  let waiting = Locked(Waiting())
+  /// The last of what runs one after the other.
+  let turn = Locked<Task<Void, Never>?>(nil)
 
   private struct Running {
     var listeners: ServiceListeners
@@ -122,40 +126,47 @@ public final class RegistryService: Sendable {
   public func start() async throws(RegistryServiceError) {
     guard address == nil else { throw .alreadyStarted }
     let configuration = inForce.withLock { $0 }
-    do throws(StoreError) {
-      try await openStore(configuration)
-      for coordinator in duty.coordinators { try await coordinator.open(at: clock.now()) }
-      await beginTime()
-      // Each knows by now what the others deny.
-      for coordinator in duty.coordinators { await coordinator.shareDenials(at: clock.now()) }
-      for coordinator in duty.coordinators { await coordinator.checkSigning(at: clock.now()) }
-    } catch { throw .store(error) }
-    if let warning = await store.warning {
-      log.event(.warn, "storage_may_lose", ["message": warning])
+    do throws(StoreError) { try await open() } catch {
+      guard isAbsence(error) else { throw .store(error) }
+      await beginWaiting(because: error)
     }
-    copyDocuments(to: configuration.publishing.directory)
     warn(of: configuration, services.signer)
-    await tellRoots(of: duty.coordinators)
-    await reports?.open()
+    let administration = administrationSite(configuration)
+    let console = configuration.administrationRefusal == nil ? WebConsoleRoutes() : nil
+    let isApart = configuration.administration.listen != nil
     let site = RegistryRoutes(
-      documents: documents, health: health, administration: administrationSite(configuration),
-      console: configuration.administrationRefusal == nil ? WebConsoleRoutes() : nil,
+      documents: documents, health: health, administration: isApart ? nil : administration,
+      console: isApart ? nil : console,
       reports: reports.map { [metrics] in ReportRoutes($0, metrics: metrics) },
       metrics: MetricsRoute(
         metrics: metrics, coordinators: { [duty] in duty.coordinators }, clock: clock),
       hasMetrics: configuration.metricsListen == nil)
     let listeners: ServiceListeners
-    do throws(HTTPServerError) { listeners = try ServiceListeners(configuration, site) } catch {
+    do throws(HTTPServerError) {
+      listeners = try ServiceListeners(
+        configuration, site,
+        console: ConsoleListenerRoutes(
+          documents: documents, health: health, administration: administration, console: console,
+          metrics: metrics))
+    } catch {
       throw .listening(error)
     }
-    var tasks = [Task { [duty] in await duty.lead() }, Task { [duty] in await duty.follow() }]
-    if let reports { tasks.append(Task { await reports.run() }) }
-    running.withLock { $0 = Running(listeners: listeners, tasks: tasks) }
+    let isOpen = health.awaitedStore == nil
+    let work = Task { [self] in
+      if !isOpen, !(await waitForStore()) { return }
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { [duty] in await duty.lead() }
+        group.addTask { [duty] in await duty.follow() }
+        if let reports { group.addTask { await reports.run() } }
+      }
+    }
+    running.withLock { $0 = Running(listeners: listeners, tasks: [work]) }
     log.event(
       .info, "started",
       [
         "address": "\(listeners.documents.address)",
         "metrics": "\(listeners.metrics?.address ?? listeners.documents.address)",
+        "console": "\(listeners.console?.address ?? listeners.documents.address)",
         "documents": "\(configuration.documents.count)",
         "endpoints": "\(configuration.documents.reduce(0) { $0 + $1.endpoints.count })",
       ])
@@ -167,6 +178,25 @@ public final class RegistryService: Sendable {
         "message": "tokens would cross the network in clear text; documents are served; hint: "
           + ServerConfiguration.exposureHint
       ])
+  }
+
+  /// Opens the store and publishes what it has.
+  ///
+  /// - Throws: ``StoreError``. It may be called again then, and begins anew.
+  func open() async throws(StoreError) {
+    let configuration = inForce.withLock { $0 }
+    try await openStore(configuration)
+    for coordinator in duty.coordinators { try await coordinator.open(at: clock.now()) }
+    await beginTime()
+    // Each knows by now what the others deny.
+    for coordinator in duty.coordinators { await coordinator.shareDenials(at: clock.now()) }
+    for coordinator in duty.coordinators { await coordinator.checkSigning(at: clock.now()) }
+    if let warning = await store.warning {
+      log.event(.warn, "storage_may_lose", ["message": warning])
+    }
+    copyDocuments(to: configuration.publishing.directory)
+    await tellRoots(of: duty.coordinators)
+    await reports?.open()
   }
 
   /// A clock that is wrong at the start is told by what was signed before.
@@ -223,6 +253,11 @@ public final class RegistryService: Sendable {
     running.withLock { $0.map { ($0.listeners.metrics ?? $0.listeners.documents).address } }
   }
 
+  /// Where the administration is served; as ``address`` if it has no listener of its own.
+  public var consoleAddress: ListenAddress? {
+    running.withLock { $0.map { ($0.listeners.console ?? $0.listeners.documents).address } }
+  }
+
   /// The published document of a file, as every client gets it at this moment.
   public func currentDocument(_ file: String) -> PublishedDocument? { documents.document(file) }
 
@@ -235,7 +270,7 @@ public final class RegistryService: Sendable {
   /// - Returns: how many endpoints have the name.
   @discardableResult
   public func probe(_ fqdn: String) async -> Int {
-    guard let host = try? HostName(fqdn) else { return 0 }
+    guard health.awaitedStore == nil, let host = try? HostName(fqdn) else { return 0 }
     var count = 0
     for coordinator in duty.coordinators {
       for endpoint in await coordinator.endpoints where endpoint.fqdn == host {
@@ -269,6 +304,17 @@ public final class RegistryService: Sendable {
   ///
   /// - Throws: ``RegistryServiceError``; then everything stays as it was.
   public func reload(_ read: ServerConfiguration) async throws(RegistryServiceError) {
+    let result: Result<Void, RegistryServiceError> = await inTurn { [self] in
+      do throws(RegistryServiceError) { return .success(try await take(read)) } catch {
+        return .failure(error)
+      }
+    }
+    try result.get()
+  }
+
+  private func take(_ read: ServerConfiguration) async throws(RegistryServiceError) {
+    // Then all documents are read once it is open.
+    let isOpen = health.awaitedStore == nil
     let old = inForce.withLock { $0 }
     let new = read.whileRunning(over: old)
     try await RestartTrial.tryOut(read, over: old)
@@ -281,7 +327,7 @@ public final class RegistryService: Sendable {
       // What was signed by the key before is signed anew, and what could not be read by it is read.
       for coordinator in duty.coordinators {
         await coordinator.changeSigningKey()
-        await coordinator.refresh(at: clock.now())
+        if isOpen { await coordinator.refresh(at: clock.now()) }
       }
     }
     anchors.withLock { $0 = next.anchors }
@@ -295,22 +341,28 @@ public final class RegistryService: Sendable {
     let known = duty.coordinators
     documents.serve(files: new.documents.map(\.file))
     // What the store has of documents that have come.
-    for coordinator in next.coordinators where !known.contains(where: { $0 === coordinator }) {
+    for coordinator in next.coordinators
+    where isOpen && !known.contains(where: { $0 === coordinator }) {
       await coordinator.refresh(at: clock.now())
     }
-    for coordinator in next.coordinators { await coordinator.shareDenials(at: clock.now()) }
-    for coordinator in next.coordinators { await coordinator.checkSigning(at: clock.now()) }
+    for coordinator in next.coordinators where isOpen {
+      await coordinator.shareDenials(at: clock.now())
+    }
+    for coordinator in next.coordinators where isOpen {
+      await coordinator.checkSigning(at: clock.now())
+    }
     for coordinator in known where await !coordinator.state.document.isEmpty {
       if settings[coordinator.file] == nil { tellLeft(coordinator.file) }
     }
     metrics.configured(new.documents)
     await reports?.configured(ListedHosts(new.documents))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
-    if new.publishing.directory != old.publishing.directory {
+    if isOpen, new.publishing.directory != old.publishing.directory {
       copyDocuments(to: new.publishing.directory)
     }
     inForce.withLock { $0 = new }
     await duty.replace(MonitoringPlan(next.coordinators, next.observer, new))
+    if !isOpen { await publishCopies() }
     warn(of: new, next.signer)
     for change in read.changes(from: old) {
       log.event(
@@ -357,7 +409,9 @@ public final class RegistryService: Sendable {
       } else {
         let coordinator = DocumentCoordinator(
           CoordinatorSettings(document, tls: new.tls), services: services)
-        do throws(StoreError) { try await coordinator.check() } catch { throw .store(error) }
+        do throws(StoreError) {
+          if health.awaitedStore == nil { try await coordinator.check() }
+        } catch { throw .store(error) }
         coordinators.append(coordinator)
       }
     }

@@ -81,6 +81,9 @@ package final class TerminationSignal: Sendable {
     }
   }
 
+  /// Has the process end without a signal; `name` is what ``wait()`` returns.
+  package func end(_ name: String) { note(name) }
+
   private func listen(_ number: Int32, _ note: @escaping @Sendable () -> Void) async {
     let source = DispatchSource.makeSignalSource(signal: number)
     source.setEventHandler(handler: note)

@@ -1,19 +1,31 @@
 import HTTPServing
 
-/// Where a service listens: for everybody and, where that is configured, once more for metrics and probes.
+/// Where a service listens: for everybody and, where that is configured, once more for metrics and probes, and once more
+/// for the administration.
 struct ServiceListeners: Sendable {
   let documents: HTTPServer
   /// `nil` where metrics are served beside the documents.
   let metrics: HTTPServer?
-  /// What the listener for everybody shows; `nil` where it speaks clear text.
+  /// `nil` where console and administration are served beside the documents.
+  let console: HTTPServer?
+  /// What the listeners for everybody and for the administration show; `nil` where they speak clear text.
   var identity: ListenerIdentity?
 
   /// Listens from now on.
-  init(_ configuration: ServerConfiguration, _ site: RegistryRoutes) throws(HTTPServerError) {
+  init(
+    _ configuration: ServerConfiguration, _ site: RegistryRoutes, console own: ConsoleListenerRoutes
+  ) throws(HTTPServerError) {
     identity = try configuration.server.listenerIdentity()
     metrics =
       if let address = configuration.metricsListen {
         try Self.metrics(address, configuration, site)
+      } else { nil }
+    console =
+      if let address = configuration.administration.listen {
+        try HTTPServer(
+          listen: address, tls: identity, limits: configuration.server.limits,
+          proxies: configuration.server.proxies, routing: own.rule, isTrusted: own.isTrusted,
+          observer: own.count, handler: own.answer)
       } else { nil }
     documents = try HTTPServer(
       listen: configuration.listen, tls: identity, limits: configuration.server.limits,
@@ -38,16 +50,17 @@ struct ServiceListeners: Sendable {
   ) throws(HTTPServerError) {
     // From clear text to TLS or back needs a restart.
     if let new, let shown = identity, new != shown {
-      try documents.reload(new)
+      for server in [documents, console] { try server?.reload(new) }
       identity = new
     }
-    for server in [documents, metrics] { server?.change(times: configuration.limits) }
-    documents.change(proxies: configuration.proxies)
+    for server in [documents, console, metrics] { server?.change(times: configuration.limits) }
+    for server in [documents, console] { server?.change(proxies: configuration.proxies) }
   }
 
-  /// Stops both. Metrics and probes are answered a little longer than the rest.
+  /// Stops all. Metrics and probes are answered a little longer than the rest.
   func stop() async {
     await documents.stop()
+    await console?.stop()
     await metrics?.stop()
   }
 }

@@ -211,7 +211,9 @@ struct PostgresMessage {
 
   /// What it means for somebody who wanted to connect.
   func connectError(_ place: String) -> StoreError {
-    let passing = ["starting up", "shutting down", "recovery", "too many", "slots"]
+    let passing = [
+      "starting up", "shutting down", "recovery", "accepting connections", "too many", "slots",
+    ]
     let isDenial = isFromServer && !passing.contains(where: text.contains)
     return isDenial
       ? .denied(place: place, reason: text) : .unreachable(place: place, reason: text)

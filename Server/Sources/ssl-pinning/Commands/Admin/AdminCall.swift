@@ -127,7 +127,7 @@ struct AdminCall {
     guard let object = try? JSONValue(parsing: answer.body).objectValue else {
       throw .couldNotFindOut("\(base): status \(answer.status), and no answer of a registry server")
     }
-    guard (200...201).contains(answer.status) else { throw Self.refusal(answer.status, object) }
+    guard (200...202).contains(answer.status) else { throw Self.refusal(answer.status, object) }
     // Any page that answers with an object would do else, and nothing was changed.
     guard members.allSatisfy({ object[$0] != nil }) else {
       throw .couldNotFindOut("\(base): status 200, and no answer of a registry server")
@@ -163,12 +163,13 @@ struct AdminCall {
       throw .usage("the server speaks TLS, and its name is not known here; hint: pass --server")
     }
     // Every address is this machine's too.
+    let address = configuration?.administration.listen ?? server.listen
     let host =
-      switch server.listen.host {
+      switch address.host {
       case "0.0.0.0", "::": "127.0.0.1"
       case let host: host.contains(":") ? "[\(host)]" : host
       }
-    return "http://\(host):\(server.listen.port)"
+    return "http://\(host):\(address.port)"
   }
 
   private static func token(

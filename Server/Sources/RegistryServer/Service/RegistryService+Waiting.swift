@@ -1,0 +1,107 @@
+import RegistryStores
+import SslPinningPlatform
+
+/// How the service starts while its store is away.
+///
+/// - It listens, serves the last copies of `publish.dir` that can stand in (``LastCopies/served(_:)``), and says what it
+///   waits for: in the log, `/readyz`, a metric, the overview. Administration is refused with the reason.
+/// - Nothing is decided, signed, stored or copied before the store is open: what is known, and denied, is in there.
+/// - A store that answers and refuses ends the waiting, and the server, as it ends a start.
+extension RegistryService {
+  /// What came of the waiting.
+  struct Waiting: Sendable {
+    /// Why the store refused.
+    var refusal: StoreError?
+    /// Is told when it is over, and of a refusal.
+    var whenOver: (@Sendable (StoreError?) -> Void)?
+  }
+
+  /// How long the log says nothing more of a store that stays away, in milliseconds.
+  static let quietTime: Int64 = 600_000
+
+  /// The pauses between attempts, in milliseconds: twice as long each, and no longer than a leader is missed.
+  static func pause(after attempts: Int) -> Int64 { min(5000, 250 << Int64(min(attempts, 8))) }
+
+  /// Whether an error is no reason to end a start.
+  func isAbsence(_ error: StoreError) -> Bool {
+    error.isAbsence(wasOpen: store.mark.seen != nil)
+  }
+
+  /// Says that the store is away, and publishes what can stand in for it.
+  func beginWaiting(because error: StoreError) async {
+    health.awaits(store: "\(error)", at: clock.now())
+    metrics.awaitsStore(true)
+    tellAbsence(error)
+    await publishCopies()
+  }
+
+  /// Publishes the last copy of each document that has none yet.
+  func publishCopies() async {
+    for coordinator in duty.coordinators where documents.document(coordinator.file) == nil {
+      guard let copy = services.copies?.served(coordinator.file) else { continue }
+      await coordinator.serve(copy)
+    }
+  }
+
+  /// Tries until the store is open.
+  ///
+  /// - Returns: whether it is; not if the task was cancelled, or the store refuses.
+  func waitForStore() async -> Bool {
+    let began = MonotonicReading.milliseconds()
+    var (attempts, told) = (0, began)
+    while true {
+      // Not by the clock: nothing is decided by it, and a clock that is set changes nothing.
+      let pause = Self.pause(after: attempts)
+      guard (try? await Task.sleep(for: .milliseconds(pause))) != nil else { return false }
+      attempts += 1
+      guard let error = await inTurn({ [self] in await tryToOpen() }) else {
+        let seconds = (MonotonicReading.milliseconds() - began) / 1000
+        log.event(.info, "store_came", ["waited": "\(seconds) s", "attempts": "\(attempts)"])
+        waiting.withLock(\.whenOver)?(nil)
+        return true
+      }
+      health.awaits(store: "\(error)", at: clock.now())
+      guard isAbsence(error) else {
+        log.event(.error, "store_refused", ["reason": "\(error)"])
+        waiting.withLock { $0.refusal = error }
+        waiting.withLock(\.whenOver)?(error)
+        return false
+      }
+      let now = MonotonicReading.milliseconds()
+      guard now - told >= Self.quietTime else { continue }
+      told = now
+      tellAbsence(error)
+    }
+  }
+
+  private func tryToOpen() async -> StoreError? {
+    do throws(StoreError) { try await open() } catch { return error }
+    // In this order: what is asked for from now on finds it open.
+    health.awaits(store: nil, at: clock.now())
+    metrics.awaitsStore(false)
+    return nil
+  }
+
+  private func tellAbsence(_ error: StoreError) {
+    log.event(
+      .warn, "store_away",
+      [
+        "reason": "\(error)",
+        "message":
+          "the last copies in publish.dir are served, and nothing is decided or signed; it is tried again",
+      ])
+  }
+
+  /// Runs what must not run beside other such work: opening the store, and taking a configuration in force.
+  func inTurn<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value {
+    let task = turn.withLock { last in
+      let task = Task { [last] in
+        await last?.value
+        return await work()
+      }
+      last = Task { _ = await task.value }
+      return task
+    }
+    return await task.value
+  }
+}
