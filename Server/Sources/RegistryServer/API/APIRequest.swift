@@ -14,6 +14,15 @@ struct APIRequest: Sendable {
   let path: [String: String]
   let query: [(name: String, value: String)]
   let body: [UInt8]
+  /// Which route it is for.
+  var route = ""
+  /// What somebody else proposed, and the caller confirms by this.
+  var confirmed: Proposal?
+
+  /// Who decides, for the history.
+  var who: String {
+    confirmed.map { "\($0.who), confirmed by \(administrator.name)" } ?? administrator.name
+  }
 
   /// A path parameter that the route's pattern has.
   func path(_ name: String) throws(APIError) -> String {
@@ -133,8 +142,14 @@ struct APIError: Error, Equatable {
       hint: "ssl-pinning token prints one for more")
   }
 
-  /// Too many calls.
-  static func limited(_ message: String, retryAfter milliseconds: Int64) -> APIError {
+  /// The store has not answered since the start: nothing can be decided.
+  static func storeAway(_ reason: String) -> APIError {
+    var refusal = APIError(503, describing: "the server waits for its store: \(reason)")
+    refusal.retryAfter = 5
+    return refusal
+  }
+
+  /// Too many calls.  static func limited(_ message: String, retryAfter milliseconds: Int64) -> APIError {
     let seconds = max(1, (milliseconds + 999) / 1000)
     var refusal = APIError(429, message, hint: "wait \(seconds) s")
     refusal.retryAfter = seconds

@@ -25,15 +25,18 @@ struct AdministrationRouter: Sendable {
   private let times: @Sendable () -> [Int64]
   private let log: ServerLog
   private let limits: CallLimits
+  private let postponed: @Sendable () -> APIError?
 
   /// - Parameters:
   ///   - refusal: why nobody may administer now; `nil` where those with a token may.
+  ///   - postponed: why those with a token have to wait, but for a glance; `nil` where they need not.
   ///   - tokenKey: the key in force.
   ///   - tokens: is told which tokens are used, and knows which count no more.
   ///   - times: Unix times in seconds, by one of which a token must be good: more than one while the clock
   ///     is doubted.
   init(
     routes: [AdministrationRoute], refusal: @escaping @Sendable () -> APIError?,
+    postponed: @escaping @Sendable () -> APIError? = { nil },
     limits: CallLimits = CallLimits(),
     tokenKey: @escaping @Sendable () -> AdminTokenKey,
     tokens: SeenTokens = SeenTokens(),
@@ -42,6 +45,7 @@ struct AdministrationRouter: Sendable {
   ) {
     self.routes = routes
     self.refusal = refusal
+    self.postponed = postponed
     self.limits = limits
     self.tokenKey = tokenKey
     self.tokens = tokens
@@ -72,10 +76,11 @@ struct AdministrationRouter: Sendable {
       guard administrator.scope.covers(route.need) else {
         throw .outOfScope(administrator.scope)
       }
+      if !route.isServedMeanwhile, let wait = postponed() { throw wait }
     } catch { return .now(refuse(error, request, who: administrator.name)) }
     let call = APIRequest(
       administrator: administrator, peer: request.peer, path: parameters, query: request.query,
-      body: request.body)
+      body: request.body, route: route.name)
     return .later(isTrusted: true) {
       // A task of its own, which is not cancelled with the connection.
       await Task {
@@ -216,6 +221,10 @@ struct AdministrationRoute: Sendable {
   /// Below the administration's prefix, as in `/documents/{file}`; a segment in braces is a parameter.
   let pattern: String
   let answer: Work
+  /// Method and pattern.
+  var name: String { "\(method.rawValue) \(pattern)" }
+  /// Whether it is answered while the store is awaited: it needs nothing that is in there.
+  var isServedMeanwhile: Bool { ["GET /session", "GET /overview"].contains(name) }
   private let segments: [Substring]
 
   init(

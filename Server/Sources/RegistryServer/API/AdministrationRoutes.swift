@@ -11,6 +11,10 @@ struct AdministrationRoutes: Sendable {
   let isLeading: @Sendable () -> Bool
   let reports: any ReportsSource
   var tokens = SeenTokens()
+  /// What waits for a second person; `nil` if nothing ever does.
+  var proposals: ProposalBook?
+  /// Whether what one person decides about keys needs another one.
+  var needsSecondPerson: @Sendable () -> Bool = { false }
   /// The server's version, for people.
   let version: String
 
@@ -44,6 +48,9 @@ struct AdministrationRoutes: Sendable {
       AdministrationRoute(.post, "/allowances", for: .deciding, allowNamedKey),
       AdministrationRoute(.get, "/tombstones", for: .reading, tombstones),
       AdministrationRoute(.get, "/pending", for: .reading, pending),
+      AdministrationRoute(.get, "/proposals", for: .reading, listProposals),
+      AdministrationRoute(.post, "/proposals/{id}/confirm", for: .deciding, confirmProposal),
+      AdministrationRoute(.post, "/proposals/{id}/withdraw", for: .deciding, withdrawProposal),
       AdministrationRoute(.get, "/keysets", for: .reading, keySets),
       AdministrationRoute(.get, "/tokens", for: .deciding, listTokens),
       AdministrationRoute(.get, "/reports/summary", for: .reading, reportSummary),
@@ -60,9 +67,11 @@ struct AdministrationRoutes: Sendable {
     guard call.administrator.scope.permits(command, at: await host(of: command)) else {
       throw .outOfScope(call.administrator.scope)
     }
+    if let proposed = try await propose(command, call, why: why, members, warnings) {
+      return proposed
+    }
     do throws(AdministrationError) {
-      let changes = try await administration.perform(
-        command, by: call.administrator.name, why: why)
+      let changes = try await administration.perform(command, by: call.who, why: why)
       note(changes, of: command, call)
       var body = members
       body["changes"] = .array(changes.map { .object($0.shown) })
@@ -86,8 +95,9 @@ struct AdministrationRoutes: Sendable {
         .info, "administration_changed",
         fields: [
           ("what", change.event), ("file", command.file ?? ""), ("endpoint", change.endpoint),
-          ("pin", change.pin?.base64 ?? ""), ("who", call.administrator.name),
-          ("token", call.administrator.tokenID), ("peer", call.peer),
+          ("pin", change.pin?.base64 ?? ""), ("who", call.who),
+          ("token", call.administrator.tokenID), ("proposed_by", call.confirmed?.token ?? ""),
+          ("peer", call.peer),
         ].filter { !$0.1.isEmpty })
     }
   }
@@ -122,7 +132,8 @@ extension AdministrationRoutes {
     let overview = ServerOverview(
       documents: await administration.snapshots(), version: version,
       clock: administration.clock.standing, isLeader: isLeading(),
-      readiness: services.health.readiness(of: services.published))
+      readiness: services.health.readiness(of: services.published),
+      awaitedStore: services.health.awaitedStore)
     return APIResponse(body: overview.json(limit: limit))
   }
 

@@ -59,25 +59,8 @@ struct RegistryAdministration: Sendable {
   private func performEverywhere(
     _ command: AdministrationCommand, _ request: DocumentState.Request
   ) async throws(AdministrationError) -> [HistoryEntry] {
-    var (bare, under): ([String], [String]) = ([], [])
-    var areStaged = true
-    for coordinator in coordinators() {
-      var state = await coordinator.snapshot.state
-      let configured = await coordinator.settings.configuration.endpoints
-      do throws(AdministrationError) {
-        _ = try Self.apply(command, to: &state, configured, request)
-      } catch {
-        switch error {
-        case .leavesWithoutPin(let hosts, let staged):
-          bare += hosts
-          areStaged = areStaged && staged
-        case .locksOut(let hosts): under += hosts
-        default: break
-        }
-      }
-    }
-    guard bare.isEmpty else { throw .leavesWithoutPin(bare, areStaged: areStaged) }
-    guard under.isEmpty else { throw .locksOut(under) }
+    let refusal = await objections(to: command, in: coordinators(), request).refusal
+    if let refusal { throw refusal }
     var entries: [HistoryEntry] = []
     var failure: AdministrationError?
     for coordinator in coordinators() {
@@ -91,6 +74,62 @@ struct RegistryAdministration: Sendable {
       guard case .noSuchKey = failure else { throw failure }
     }
     return entries
+  }
+
+  /// What a command would do now, without doing it.
+  ///
+  /// - Returns: the hosts that it would leave without a key that their servers show, or lock out, if it is forced.
+  func rehearse(
+    _ command: AdministrationCommand, by who: String, why: String
+  ) async throws(AdministrationError) -> [String] {
+    let request = DocumentState.Request(who: who, at: clock.now(), why: why)
+    var concerned = coordinators()
+    if let file = command.file { concerned = [try coordinator(of: file)] }
+    let objections = await objections(to: command, in: concerned, request)
+    if let first = objections.errors.first, objections.errors.count == concerned.count { throw first }
+    guard case .deny(let pin, force: true) = command else {
+      if let refusal = objections.refusal { throw refusal }
+      return []
+    }
+    let unforced = await self.objections(
+      to: .deny(pin, force: false), in: concerned, request)
+    return (unforced.bare + unforced.under).sorted()
+  }
+
+  /// Why documents do not take a command.
+  private struct Objections {
+    var (bare, under): ([String], [String]) = ([], [])
+    var areStaged = true
+    var errors: [AdministrationError] = []
+
+    /// What keeps it from all documents.
+    var refusal: AdministrationError? {
+      if !bare.isEmpty { return .leavesWithoutPin(bare, areStaged: areStaged) }
+      return under.isEmpty ? nil : .locksOut(under)
+    }
+  }
+
+  private func objections(
+    to command: AdministrationCommand, in documents: [DocumentCoordinator],
+    _ request: DocumentState.Request
+  ) async -> Objections {
+    var found = Objections()
+    for coordinator in documents {
+      var state = await coordinator.snapshot.state
+      let configured = await coordinator.settings.configuration.endpoints
+      do throws(AdministrationError) {
+        _ = try Self.apply(command, to: &state, configured, request)
+      } catch {
+        switch error {
+        case .leavesWithoutPin(let hosts, let staged):
+          found.bare += hosts
+          found.areStaged = found.areStaged && staged
+        case .locksOut(let hosts): found.under += hosts
+        default: found.errors.append(error)
+        }
+      }
+    }
+    return found
   }
 
   private func perform(

@@ -110,7 +110,9 @@ struct RegistryRoutes: Sendable {
       guard let answer = Self.part(components.dropFirst(), of: parts, request) else {
         return Self.noSuchPart
       }
-      return answer.response(ifNoneMatch: request.headers["If-None-Match"])
+      return answer.response(
+        ifNoneMatch: request.headers["If-None-Match"],
+        acceptEncoding: request.headers["Accept-Encoding"])
     }
   }
 

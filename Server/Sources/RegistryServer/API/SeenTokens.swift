@@ -20,9 +20,10 @@ final class SeenTokens: Sendable {
   /// - Parameter revoked: the ids of tokens that count no more.
   init(revoked: @escaping @Sendable () -> Set<String> = { [] }) { self.revoked = revoked }
 
-  func isRevoked(_ administrator: Administrator) -> Bool {
-    revoked().contains(administrator.tokenID)
-  }
+  func isRevoked(_ administrator: Administrator) -> Bool { isRevoked(administrator.tokenID) }
+
+  /// Whether the token of this id counts no more.
+  func isRevoked(_ id: String) -> Bool { revoked().contains(id) }
 
   func note(_ administrator: Administrator, from peer: String, at now: Int64) {
     uses.withLock { uses in

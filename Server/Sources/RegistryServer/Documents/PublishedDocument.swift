@@ -135,11 +135,12 @@ final class PublishedParts: Sendable {
     }
   }
 
-  /// - Parameter before: what it is published in place of.
-  init(_ document: PublishedDocument, before: PublishedParts?) {
+  /// - Parameters:
+  ///   - whole: from ``whole(of:)``, which takes its time.
+  ///   - before: what it is published in place of.
+  init(_ document: PublishedDocument, whole: CachedAnswer, before: PublishedParts?) {
     self.document = document
-    whole = CachedAnswer(
-      document.bytes, entityTag: document.entityTag, lifetime: Self.lifetime)
+    self.whole = whole
     if let before, before.payload.digest == document.parts.digest {
       (payload, payloadBefore) = (before.payload, before.payloadBefore)
     } else {
@@ -148,6 +149,11 @@ final class PublishedParts: Sendable {
   }
 
   private static let lifetime = "public, max-age=60"
+
+  /// The finished answer for all of a document.
+  static func whole(of document: PublishedDocument) -> CachedAnswer {
+    CachedAnswer(document.bytes, entityTag: document.entityTag, lifetime: lifetime)
+  }
 
   /// The statement for a client that believes the key sets up to an epoch; `nil` where there is none to
   /// serve alone.
@@ -169,36 +175,66 @@ final class PublishedParts: Sendable {
   }
 }
 
-/// An answer that caches may keep, finished: with the body, and without for who has it.
+/// An answer that caches may keep, finished: with the body, and without for who has it; plain, and compressed for who
+/// takes that (RFC 9110 §8.4). Each has a tag of its own, since equal tags mean equal bytes.
 struct CachedAnswer: Sendable {
-  private let entityTag: String
-  private let full: HTTPResponse
-  private let unchanged: HTTPResponse
+  /// One of the two forms.
+  private struct Form {
+    let entityTag: String
+    let full: HTTPResponse
+    let unchanged: HTTPResponse
+
+    init(_ body: [UInt8], entityTag: String, lifetime: String, isCompressed: Bool) {
+      self.entityTag = entityTag
+      let cached: [(name: String, value: String)] = [
+        ("ETag", entityTag), ("Cache-Control", lifetime), ("Vary", "Accept-Encoding"),
+      ]
+      var typed: [(name: String, value: String)] = [
+        ("Content-Type", "application/json"), ("X-Content-Type-Options", "nosniff"),
+      ]
+      if isCompressed { typed.append(("Content-Encoding", "gzip")) }
+      let bytes = SharedBody(body)
+      full = HTTPResponse(status: 200, headers: cached + typed, sharing: bytes)
+      // With the body, which is not sent: the length told must be that of the document, or none
+      // (RFC 9110 §8.6).
+      unchanged = HTTPResponse(status: 304, headers: cached, sharing: bytes)
+    }
+
+    func isNamed(by ifNoneMatch: String) -> Bool {
+      EntityTag.matches(ifNoneMatch: ifNoneMatch, entityTag)
+    }
+  }
+
+  private let plain: Form
+  /// `nil` if it would save nothing.
+  private let compressed: Form?
 
   /// - Parameters:
   ///   - entityTag: a strong tag of the body.
   ///   - lifetime: the value of `Cache-Control`.
   init(_ body: [UInt8], entityTag: String, lifetime: String) {
-    self.entityTag = entityTag
-    let cached: [(name: String, value: String)] = [
-      ("ETag", entityTag), ("Cache-Control", lifetime),
-    ]
-    let typed: [(name: String, value: String)] = [
-      ("Content-Type", "application/json"), ("X-Content-Type-Options", "nosniff"),
-    ]
-    let bytes = SharedBody(body)
-    full = HTTPResponse(status: 200, headers: cached + typed, sharing: bytes)
-    // With the body, which is not sent: the length told must be that of the document, or none
-    // (RFC 9110 §8.6).
-    unchanged = HTTPResponse(status: 304, headers: cached, sharing: bytes)
+    plain = Form(body, entityTag: entityTag, lifetime: lifetime, isCompressed: false)
+    let bytes = body.count < 256 ? nil : Gzip.compressed(body)
+    compressed = bytes.flatMap { bytes in
+      bytes.count >= body.count
+        ? nil
+        : Form(
+          bytes, entityTag: entityTag.dropLast() + "-gzip\"", lifetime: lifetime,
+          isCompressed: true)
+    }
   }
 
-  /// - Parameter ifNoneMatch: the value of that header; `nil` without.
-  func response(ifNoneMatch: String?) -> HTTPResponse {
-    guard let ifNoneMatch, EntityTag.matches(ifNoneMatch: ifNoneMatch, entityTag) else {
-      return full
-    }
-    return unchanged
+  /// - Parameters:
+  ///   - ifNoneMatch: the value of that header; `nil` without.
+  ///   - acceptEncoding: likewise.
+  func response(ifNoneMatch: String?, acceptEncoding: String? = nil) -> HTTPResponse {
+    let form =
+      compressed.flatMap { AcceptHeader.quality(of: "gzip", acceptEncoding ?? "") > 0 ? $0 : nil }
+      ?? plain
+    guard let ifNoneMatch else { return form.full }
+    // Who has the document in the other form has it.
+    let forms = [form, plain, compressed].compactMap(\.self)
+    return forms.first { $0.isNamed(by: ifNoneMatch) }?.unchanged ?? form.full
   }
 }
 

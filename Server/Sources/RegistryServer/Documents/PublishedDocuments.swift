@@ -78,9 +78,11 @@ final class PublishedDocuments: Sendable {
   /// - Returns: whether its file is served; nothing is published where it is not, or no longer.
   @discardableResult
   func publish(_ document: PublishedDocument) -> Bool {
+    guard page(document.file) != nil else { return false }
+    let whole = PublishedParts.whole(of: document)
     let isServed = pages.withLock { pages in
       guard let page = pages[document.file] else { return false }
-      pages[document.file] = .document(PublishedParts(document, before: page.parts))
+      pages[document.file] = .document(PublishedParts(document, whole: whole, before: page.parts))
       return true
     }
     guard isServed else { return false }

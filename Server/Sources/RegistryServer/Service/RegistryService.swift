@@ -27,6 +27,8 @@ public final class RegistryService: Sendable {
   private let reports: ReportCollector?
   let services: CoordinatorServices
   let duty: Replication
+  /// What waits for a second person.
+  let proposals: ProposalBook
   /// What was passed in instead of probing over TLS.
   private let observer: (any EndpointProber)?
   private let tokenKey: Locked<AdminTokenKey>
@@ -86,11 +88,20 @@ public final class RegistryService: Sendable {
     let coordinators = configuration.documents.map { [services] in
       DocumentCoordinator(CoordinatorSettings($0, tls: configuration.tls), services: services)
     }
+    let inForce = Locked(configuration)
+    self.inForce = inForce
+    let proposals = ProposalBook(store: store, log: log, metrics: metrics)
+    self.proposals = proposals
     duty = Replication(
       MonitoringPlan(
         coordinators, try Self.observing(observer, configuration.tls, clock), configuration),
       store: store, clock: clock, health: health, log: log, metrics: metrics,
-      believesStore: { await Self.check(store, log: log) })
+      believesStore: {
+        if inForce.withLock(\.administration.needsSecondPerson) {
+          await proposals.tidy(at: clock.now())
+        }
+        return await Self.check(store, log: log)
+      })
     let anchors = Locked(try Self.anchors(configuration))
     self.anchors = anchors
     let known = KnownKeys(coordinators: { [duty] in duty.coordinators })
@@ -107,7 +118,6 @@ public final class RegistryService: Sendable {
             }
           }, knows: { pin, host in await known.has(pin, of: host) }),
         limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
-    inForce = Locked(configuration)
     self.observer = observer
     self.clock = clock
     self.log = log
@@ -231,12 +241,18 @@ public final class RegistryService: Sendable {
         coordinators: { [duty] in duty.coordinators }, store: store, clock: clock,
         changed: { [duty] _ in await duty.update() }),
       services: services, isLeading: { [duty] in duty.isLeading },
-      reports: reports ?? NoReports(clock: clock), tokens: tokens, version: ServerVersion.current)
+      reports: reports ?? NoReports(clock: clock), tokens: tokens, proposals: proposals,
+      needsSecondPerson: { [inForce] in
+        inForce.withLock(\.administration.needsSecondPerson)
+      }, version: ServerVersion.current)
     return AdministrationRouter(
       routes: routes.all,
       refusal: { [inForce] in
         // Whether it is on, and served in the clear, is in force until a restart.
         configuration.administrationRefusal ?? inForce.withLock { $0.shortKeyRefusal }
+      },
+      postponed: { [health] in
+        health.awaitedStore.map { .storeAway($0.reason) }
       },
       tokenKey: { [tokenKey] in tokenKey.withLock { $0 } }, tokens: tokens,
       times: { [clock] in clock.standing.times }, log: log)

@@ -9,7 +9,7 @@ import SslPinningRules
 /// - A record that is gone, and was stored before, is ``SealFault/vanished(record:)``, and no `nil`.
 /// - Only a server whose `prv.pem` is the key in force writes or leads. Another one reads no content: a second
 ///   key at work would publish documents that clients refuse. A leader that finds itself out of force resigns.
-/// - Sealed are documents and ``StoreIdentity``. The history is not: it is shown to people, and decides nothing.
+/// - Sealed are documents, ``StoreIdentity`` and ``StoredProposals``. The history is not: it is shown to people, and decides nothing.
 ///   Reports (`.reports`) are not: they are counts of what anybody may send.
 ///
 /// - The store's own record is the one seen last, or a newer one (``SealMark``). While a server runs it knows what
@@ -85,8 +85,11 @@ package final class SealedStore: RegistryStore {
 
   /// Whether a record of this name is sealed.
   static func isSealed(_ name: String) -> Bool {
-    !name.hasPrefix(".") || name == StoreIdentity.recordName
+    isListed(name) || name == StoreIdentity.recordName || name == StoredProposals.recordName
   }
+
+  /// Whether the store's own record names it, so that it cannot vanish unnoticed: documents alone.
+  private static func isListed(_ name: String) -> Bool { !name.hasPrefix(".") }
 
   // MARK: - Opening
 
@@ -211,7 +214,7 @@ package final class SealedStore: RegistryStore {
 
   package func record(named name: String) async throws(StoreError) -> StoredRecord? {
     let record = try await read(name)
-    if record != nil, Self.isSealed(name) { await list(name) }
+    if record != nil, Self.isListed(name) { await list(name) }
     return record
   }
 
@@ -243,7 +246,7 @@ package final class SealedStore: RegistryStore {
     let sealed = try seal(bytes, name, over: version)
     let outcome = try await base.replace(name, version: version, with: sealed, history: history)
     // Once it is made: a name whose record never came to be would look like one that vanished.
-    if case .replaced = outcome { await list(name) }
+    if case .replaced = outcome, Self.isListed(name) { await list(name) }
     return outcome
   }
 

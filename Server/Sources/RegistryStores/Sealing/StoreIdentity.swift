@@ -77,3 +77,9 @@ package struct StoreIdentity: Sendable, Equatable {
     return JSONValue.object(json).canonicalBytes
   }
 }
+
+/// The record of the changes that wait for a second person. One that is gone is an empty one: what it had must be
+/// proposed again.
+package enum StoredProposals {
+  package static let recordName = ".proposals"
+}

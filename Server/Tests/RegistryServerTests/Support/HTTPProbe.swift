@@ -13,6 +13,8 @@ enum HTTPProbe {
     var request = URLRequest(url: url)
     request.httpMethod = method
     request.httpBody = body.map { Data($0) }
+    // As it is: Foundation asks for gzip by itself, and hides that it got it.
+    request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
     let session = URLSession(configuration: .ephemeral)
     defer { session.finishTasksAndInvalidate() }

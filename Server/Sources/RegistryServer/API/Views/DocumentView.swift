@@ -89,6 +89,7 @@ struct ServerOverview {
   let clock: ClockStanding
   let isLeader: Bool
   let readiness: (isReady: Bool, reasons: [String])
+  var awaitedStore: ServiceHealth.AwaitedStore?
 
   /// Something that ends.
   struct Expiry {
@@ -117,6 +118,10 @@ struct ServerOverview {
     let views = documents.map(DocumentView.init)
     var alerts = views.flatMap { view in view.alerts.map { (view.document.file, $0) } }
     if let alert = clock.alert { alerts.append(("", alert)) }
+    if let store = awaitedStore {
+      let message = "the store has not answered since the start: \(store.reason)"
+      alerts.append(("", ServerAlert(kind: .storing, message: message, since: store.since)))
+    }
     alerts.sort { $0.1.since < $1.1.since }
     let expiries = expiries
     return [

@@ -1,0 +1,123 @@
+import CanonicalJSON
+import SslPinningPlatform
+import SslPinningRules
+
+/// A change that one person asked for, and that another one has to confirm (`ui.second_person`).
+///
+/// - It is the request itself, which is heard again when it is confirmed: every rule is checked as of then.
+/// - Its id is a hash of all of it, so that who confirms an id confirms what was shown under it.
+/// - ``basis`` says what the first person saw. If that is otherwise by then, nothing is done.
+/// - Another person is another token **and** another name: who has two tokens of one name is one person.
+struct Proposal: Sendable, Equatable {
+  /// Which route it is for, and what that is given.
+  var route: String
+  var path: [String: String]
+  var query: [[String]]
+  var body: String
+  /// What it is, for people: as in `deny`.
+  var what: String
+  var file: String?
+  var endpoint: String?
+  var pin: SPKIPin?
+  var why: String
+  /// What was known of the key and its hosts when it was proposed, as a hash.
+  var basis: String
+  /// Who, by which token, and when.
+  var who: String
+  var token: String
+  var at: Int64
+  var expires: Int64
+
+  /// How long it can be confirmed, in seconds.
+  static let life: Int64 = 86_400
+
+  /// Names it: 16 characters.
+  var id: String { Base64URL.encode(Digest.sha256(JSONValue.object(json).canonicalBytes).prefix(12)) }
+
+  /// Whether it is about the same as `other`, asked for by the same person.
+  func repeats(_ other: Proposal) -> Bool {
+    var same = self
+    (same.at, same.expires) = (other.at, other.expires)
+    return same == other
+  }
+
+  /// Why somebody may not confirm it; `nil` if he may.
+  func refusal(of administrator: Administrator) -> APIError? {
+    guard
+      administrator.tokenID == token
+        || administrator.name.lowercased() == who.lowercased()
+    else { return nil }
+    return APIError(
+      403, "\(who) proposed it, and another person has to confirm it",
+      hint: "a token of another name; who proposed it can take it back")
+  }
+}
+
+extension Proposal {
+  init?(_ json: JSONObject) {
+    func text(_ name: String) -> String? { json[name]?.stringValue }
+    guard let route = text("route"), let path = json["path"]?.objectValue,
+      let query = json["query"]?.arrayValue, let body = text("body"), let what = text("what"),
+      let why = text("why"), let basis = text("basis"), let who = text("who"),
+      let token = text("token"), let at = json["at"]?.integerValue,
+      let expires = json["expires"]?.integerValue
+    else { return nil }
+    var parameters: [String: String] = [:]
+    for (name, value) in path { parameters[name] = value.stringValue }
+    self.init(
+      route: route, path: parameters,
+      query: query.map { $0.arrayValue?.compactMap(\.stringValue) ?? [] }, body: body, what: what,
+      file: text("file"), endpoint: text("endpoint"),
+      pin: text("pin").flatMap { try? SPKIPin(base64: $0) }, why: why, basis: basis, who: who,
+      token: token, at: at, expires: expires)
+  }
+
+  /// As it is stored.
+  var json: JSONObject {
+    [
+      "route": .string(route), "path": .object(JSONObject(path.map { ($0, .string($1)) })),
+      "query": .array(query.map { .texts($0) }), "body": .string(body), "what": .string(what),
+      "file": .nullable(file), "endpoint": .nullable(endpoint), "pin": .nullable(pin),
+      "why": .string(why), "basis": .string(basis), "who": .string(who), "token": .string(token),
+      "at": .integer(at), "expires": .integer(expires),
+    ]
+  }
+
+  /// As administrators see it: with the request as it was made.
+  var shown: JSONValue {
+    .object([
+      "id": .string(id), "what": .string(what), "file": .nullable(file),
+      "endpoint": .nullable(endpoint), "pin": .nullable(pin), "why": .string(why),
+      "request": .string(body), "who": .string(who), "token": .string(token), "at": .integer(at),
+      "expires": .integer(expires),
+    ])
+  }
+}
+
+extension AdministrationCommand {
+  /// In a word, what it does, and whether it can put a key on a list, take one off, or end a denial: that needs a
+  /// second person, if it is asked for. To announce a key by a token that is for nothing else does not.
+  var kind: (what: String, needsSecondPerson: Bool) {
+    switch self {
+    case .add: ("add", true)
+    case .change(_, _, _, let approval, _): ("change", approval != nil)
+    case .remove: ("remove", false)
+    case .stage: ("stage", true)
+    case .approve: ("approve", true)
+    case .revoke: ("revoke", false)
+    case .deny: ("deny", true)
+    case .allow: ("allow", true)
+    }
+  }
+
+  /// The endpoint and the key that it is about.
+  var subject: (endpoint: String?, pin: SPKIPin?) {
+    switch self {
+    case .add(_, let endpoint): (endpoint.id, nil)
+    case .change(_, let id, _, _, _), .remove(_, let id): (id, nil)
+    case .stage(_, let id, let pin), .approve(_, let id, let pin), .revoke(_, let id, let pin, _):
+      (id, pin)
+    case .deny(let pin, _), .allow(let pin): (nil, pin)
+    }
+  }
+}
