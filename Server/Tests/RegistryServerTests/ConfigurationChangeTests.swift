@@ -49,6 +49,7 @@ import Testing
     ("", "publish: {mirrors: ['https://m.example/']}", [.publishMirrors], []),
     ("", "ui: {token_ttl: 1h}", [.uiTokenTTL], []),
     ("", "ui: {insecure: true}", [], [.uiInsecure]),
+    ("", "ui: {listen: '127.0.0.1:1', second_person: true}", [.uiSecondPerson], [.uiListen]),
     ("", "metrics: {listen: '127.0.0.1:1'}", [], [.metricsListen]),
     (
       "", "ui: {enabled: false}\nreports: {enabled: false, max_groups: 1}", [],

@@ -123,6 +123,8 @@ import Testing
     Row(
       setting: .uiRevokedTokens, standard: "[]", file: "[\"q83vEjRWeJCr\"]",
       environment: "[\"AAAAAAAAAAAA\"]"),
+    Row(setting: .uiListen, standard: nil, file: "127.0.0.1:1", environment: "127.0.0.1:2"),
+    Row(setting: .uiSecondPerson, standard: "false", file: "true", environment: "false"),
     Row(
       setting: .metricsListen, standard: nil, file: "127.0.0.1:1", environment: "127.0.0.1:2",
       flag: "127.0.0.1:3"),

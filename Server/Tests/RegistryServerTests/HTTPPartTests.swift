@@ -116,10 +116,9 @@ import Testing
     func parts(_ change: (inout JSONObject) -> Void = { _ in }) throws -> PublishedParts {
       var json = try document.signed(format1Key: nil, onlineKeys: [key])
       change(&json)
-      return PublishedParts(
-        PublishedDocument(
-          file: Self.file, bytes: JSONValue.object(json).canonicalBytes, document: json, signed: 1),
-        before: nil)
+      let published = PublishedDocument(
+        file: Self.file, bytes: JSONValue.object(json).canonicalBytes, document: json, signed: 1)
+      return PublishedParts(published, whole: PublishedParts.whole(of: published), before: nil)
     }
     for (epoch, count) in [(0, 3), (1, 2), (2, 1), (3, 0), (4, 0), (.max, 0), (-1, 3)]
       as [(Int64, Int)]

@@ -149,7 +149,8 @@ struct APIError: Error, Equatable {
     return refusal
   }
 
-  /// Too many calls.  static func limited(_ message: String, retryAfter milliseconds: Int64) -> APIError {
+  /// Too many calls.
+  static func limited(_ message: String, retryAfter milliseconds: Int64) -> APIError {
     let seconds = max(1, (milliseconds + 999) / 1000)
     var refusal = APIError(429, message, hint: "wait \(seconds) s")
     refusal.retryAfter = seconds

@@ -219,7 +219,7 @@ struct CachedAnswer: Sendable {
       bytes.count >= body.count
         ? nil
         : Form(
-          bytes, entityTag: entityTag.dropLast() + "-gzip\"", lifetime: lifetime,
+          bytes, entityTag: String(entityTag.dropLast()) + "-gzip\"", lifetime: lifetime,
           isCompressed: true)
     }
   }

@@ -43,6 +43,14 @@ enum KeyCare {
             + " are; hint: metrics.listen, as 127.0.0.1:9090"
         ])
     }
+    if configuration.isAdministrationExposed {
+      log.event(
+        .warn, "administration_off",
+        [
+          "message": "tokens would cross the network in clear text; documents are served; hint: "
+            + ServerConfiguration.exposureHint
+        ])
+    }
     if configuration.storage == .memory, configuration.publishing.directory == nil {
       log.event(
         .warn, "storage_forgets",

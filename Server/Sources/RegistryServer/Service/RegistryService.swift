@@ -181,13 +181,6 @@ public final class RegistryService: Sendable {
         "endpoints": "\(configuration.documents.reduce(0) { $0 + $1.endpoints.count })",
       ])
     warnIfShared(configuration)
-    guard configuration.isAdministrationExposed else { return }
-    log.event(
-      .warn, "administration_off",
-      [
-        "message": "tokens would cross the network in clear text; documents are served; hint: "
-          + ServerConfiguration.exposureHint
-      ])
   }
 
   /// Opens the store and publishes what it has.
@@ -464,44 +457,6 @@ public final class RegistryService: Sendable {
     }
     files.withLock { $0 = copies }
     documents.copy(to: copies)
-  }
-
-  /// Reads the configuration again, as SIGHUP has it.
-  package func readAgain(
-    _ read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)?
-  ) async {
-    guard let read else {
-      log.event(
-        .warn, "signal_ignored",
-        ["signal": "SIGHUP", "message": "there is no configuration to read again"])
-      return
-    }
-    let configuration: ServerConfiguration
-    do throws(ConfigurationError) { configuration = try read() } catch {
-      refuse("\(error)")
-      return
-    }
-    // What it was made of, and in the end what was in force before.
-    ProcessMemory.giveBack()
-    defer { ProcessMemory.giveBack() }
-    do throws(RegistryServiceError) { try await reload(configuration) } catch {
-      refuse("\(error)")
-      return
-    }
-    health.configuration(refused: nil)
-    var isSigned = true
-    for coordinator in duty.coordinators where await coordinator.cannotSign { isSigned = false }
-    metrics.reloaded(isInForce: true, isSigned: isSigned, at: clock.now())
-    log.event(.info, "configuration_read_again")
-  }
-
-  /// A configuration that was to be read again is no good.
-  private func refuse(_ reason: String) {
-    health.configuration(refused: reason)
-    metrics.reloaded(isInForce: false, at: clock.now())
-    log.event(
-      .error, "configuration_refused",
-      ["reason": reason, "message": "everything stays as it was"])
   }
 
   private static func observing(

@@ -98,6 +98,7 @@ enum ConsoleFiles {
     ("/console/pages.js", PackageResources.pages_js),
     ("/console/patching.js", PackageResources.patching_js),
     ("/console/pending-page.js", PackageResources.pending_page_js),
+    ("/console/proposals.js", PackageResources.proposals_js),
     ("/console/reports-page.js", PackageResources.reports_page_js),
     ("/console/routes.js", PackageResources.routes_js),
     ("/console/session.js", PackageResources.session_js),

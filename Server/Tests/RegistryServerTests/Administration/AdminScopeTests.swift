@@ -31,6 +31,7 @@ struct AdminScopeTests {
       ("DELETE", endpoint, nil), ("POST", "\(endpoint)/remove", "{}"),
       ("POST", "/documents/\(AdministeredService.file)/endpoints", #"{"fqdn":"b.example"}"#),
       ("POST", "/clock/adopt", #"{"why":"x"}"#), ("GET", "/tokens", nil),
+      ("POST", "/proposals/x/confirm", "{}"), ("POST", "/proposals/x/withdraw", "{}"),
     ]
   }()
 

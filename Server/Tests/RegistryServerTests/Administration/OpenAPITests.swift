@@ -55,7 +55,9 @@ struct OpenAPITests {
       ("changeEndpointByPost", "\(endpoint)/change", #"{"interval":"40s"}"#, 200),
       ("addEndpoint", "\(file)/endpoints", #"{"fqdn":"c.example"}"#, 201),
       ("removeEndpointByPost", "\(file)/endpoints/c.example%3A443/remove", #"{"why":"x"}"#, 200),
-      ("tombstones", "/tombstones", nil, 200),
+      ("tombstones", "/tombstones", nil, 200), ("proposals", "/proposals", nil, 200),
+      ("confirmProposal", "/proposals/none/confirm", "{}", 404),
+      ("withdrawProposal", "/proposals/none/withdraw", "{}", 404),
       ("adoptClock", "/clock/adopt", #"{"why":"x"}"#, 200),
     ]
   }()

@@ -50,6 +50,10 @@ struct HealthTests {
       facts: HealthFacts(hasDocument: true, missingFirstProbes: 0, isStopping: true),
       isStarted: true, isReady: false),
     Case(
+      name: "the store has not answered since the start",
+      facts: HealthFacts(hasDocument: true, missingFirstProbes: 0, awaitedStore: "away"),
+      isStarted: false, isReady: false),
+    Case(
       name: "nothing is configured", facts: HealthFacts(missingFirstProbes: 0), isStarted: true,
       isReady: false),
   ]

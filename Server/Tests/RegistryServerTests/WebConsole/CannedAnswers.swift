@@ -83,6 +83,19 @@ enum CannedAnswers {
         ]).objectValue ?? [:]
       ),
       (
+        "proposals",
+        [
+          "secondPerson": .bool(true),
+          "proposals": .array([
+            .object([
+              "id": text, "what": text, "file": text, "endpoint": text, "pin": text, "why": text,
+              "request": text, "who": text, "token": text, "at": .integer(1),
+              "expires": .integer(2),
+            ])
+          ]),
+        ]
+      ),
+      (
         "denials",
         [
           "denials": .array([

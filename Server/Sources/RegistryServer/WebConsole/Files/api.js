@@ -69,6 +69,7 @@ export const api = {
   history: (file, query, signal) => call("GET", `${documentPath(file)}/history`, { query, signal }),
   endpoint: (file, id, signal) => call("GET", endpointPath(file, id), { signal }),
   pending: (query, signal) => call("GET", "pending", { query, signal }),
+  proposals: (signal) => call("GET", "proposals", { signal }),
   denials: (signal) => call("GET", "denials", { signal }),
   tombstones: (signal) => call("GET", "tombstones", { signal }),
   keySets: (signal) => call("GET", "keysets", { signal }),
@@ -82,5 +83,7 @@ export const api = {
   revoke: (file, id, body) => call("POST", `${endpointPath(file, id)}/revoke`, { body: filled(body) }),
   deny: (body) => call("POST", "denials", { body: filled(body) }),
   adoptClock: (body) => call("POST", "clock/adopt", { body }),
+  confirm: (id) => call("POST", `proposals/${part(id)}/confirm`, { body: {} }),
+  withdraw: (id) => call("POST", `proposals/${part(id)}/withdraw`, { body: {} }),
   allow: (pin, why) => call("DELETE", `denials/${pathPin(pin)}`, { query: { why } }),
 };

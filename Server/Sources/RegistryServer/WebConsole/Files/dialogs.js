@@ -1,5 +1,5 @@
 import { button, element } from "./elements.js";
-import { sentence } from "./notices.js";
+import { notify, sentence } from "./notices.js";
 
 /// Asks in a dialog and does what was asked for. It closes when that worked; until then it says what is
 /// wrong and keeps what was typed. Escape closes it, and the focus goes back to where it was.
@@ -47,7 +47,9 @@ export function ask({ title, text, fields = [], verb, tone = "primary", act, don
         extra.querySelector("input")?.focus();
       } else {
         dialog.close("done");
-        done?.(answer);
+        // It is not done yet, whatever `done` would say.
+        if (answer?.proposal && answer.changes) notify("It is proposed. Another person has to confirm it, under Pending approvals.");
+        else done?.(answer);
       }
     } catch (error) {
       refuse(sentence(error), controls.find((control) => control.name === error.field));

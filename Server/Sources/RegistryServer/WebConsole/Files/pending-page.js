@@ -2,6 +2,7 @@ import { api } from "./api.js";
 import { candidateActions, candidateColumns } from "./endpoint-keys.js";
 import { chainDetails } from "./chains.js";
 import { element, link, nothing, pinText } from "./elements.js";
+import { proposalsPanel } from "./proposals.js";
 import { address, endpointAddress } from "./routes.js";
 import { pager, table } from "./tables.js";
 
@@ -13,8 +14,13 @@ export function pendingPage(parts, tools) {
     .map((column) => ({ ...column, cell: ({ candidate }) => column.cell(candidate) }));
   return {
     title: "Pending approvals",
-    load: (settings, signal) => api.pending({ offset: settings.get("offset"), limit }, signal),
+    load: async (settings, signal) => {
+      const [page, { proposals }] = await Promise.all([
+        api.pending({ offset: settings.get("offset"), limit }, signal), api.proposals(signal)]);
+      return { ...page, proposals };
+    },
     view: (page) => [
+      proposalsPanel(page.proposals, tools.refresh),
       element("p", { class: "lead" },
         "New keys that no rule lets through by itself. Apps refuse them until somebody approves; the old keys "
         + "stay published meanwhile."),

@@ -30,7 +30,7 @@ struct AdminCall {
   private let base: String
   private let token: String
   private let caller: JSONCaller
-  private let printsJSON: Bool
+  let printsJSON: Bool
 
   init(_ invocation: Invocation) throws(CommandFailure) {
     printsJSON = invocation[Self.json]

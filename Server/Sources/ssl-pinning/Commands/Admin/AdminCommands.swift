@@ -14,7 +14,7 @@ enum AdminCommands {
     "--force", "also where hosts are left without a key that their servers show")
 
   static let all =
-    AdminLists.all + keys + AdminEndpoints.all + [
+    AdminLists.all + keys + AdminProposals.all + AdminEndpoints.all + [
       Command(
         "admin adopt-clock", "say that the clock of the server's machine is right",
         flags: [requiredWhy.description] + AdminCall.flags,
@@ -93,7 +93,7 @@ enum AdminCommands {
     let answer = try await call.make(
       ["denials"], posting: .object(body), expecting: changed)
     let isNew = answer["changes"]?.arrayValue?.isEmpty == false
-    try call.say("\(answer["pin"]?.stringValue ?? "it") is denied\(isNew ? "" : " already")")
+    try call.say("\(answer["pin"]?.stringValue ?? "it") is denied\(isNew ? "" : " already")", answer)
     return .yes
   }
 
@@ -102,7 +102,7 @@ enum AdminCommands {
     let call = try AdminCall(invocation)
     let answer = try await call.make(
       ["allowances"], posting: .object(body), expecting: changed)
-    try call.say("\(answer["pin"]?.stringValue ?? "it") is denied no more")
+    try call.say("\(answer["pin"]?.stringValue ?? "it") is denied no more", answer)
     return .yes
   }
 
@@ -130,7 +130,7 @@ enum AdminCommands {
     let path = try endpointPath(invocation) + [action]
     let call = try AdminCall(invocation)
     let answer = try await call.make(path, posting: .object(body), expecting: changed)
-    try call.say(told(answer["pin"]?.stringValue ?? "the key"))
+    try call.say(told(answer["pin"]?.stringValue ?? "the key"), answer)
     return .yes
   }
 

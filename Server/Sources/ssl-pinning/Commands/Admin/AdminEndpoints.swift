@@ -61,7 +61,7 @@ enum AdminEndpoints {
     if !named.isEmpty { body["patterns"] = .array(named.map { .string($0) }) }
     let call = try AdminCall(invocation)
     let answer = try await call.make(path, posting: .object(body), expecting: ["id", "changes"])
-    try call.say("\(answer["id"]?.stringValue ?? host) is watched")
+    try call.say("\(answer["id"]?.stringValue ?? host) is watched", answer)
     return .yes
   }
 
@@ -85,7 +85,7 @@ enum AdminEndpoints {
     let answer = try await call.make(
       path + [action], posting: .object(body), expecting: ["changes", "warnings"])
     let isNew = answer["changes"]?.arrayValue?.isEmpty == false
-    try call.say("\(path.last ?? "it") \(told)\(isNew ? "" : " already")")
+    try call.say("\(path.last ?? "it") \(told)\(isNew ? "" : " already")", answer)
     return .yes
   }
 }

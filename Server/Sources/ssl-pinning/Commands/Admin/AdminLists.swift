@@ -9,10 +9,11 @@ enum AdminLists {
 
   static let all = [
     Command(
-      "admin pending", "list the keys that wait for a person", flags: AdminCall.flags,
+      "admin pending", "list the keys that wait for a person, and the changes that wait for a second one",
+      flags: AdminCall.flags,
       notes: [
         "With its issuer, how long the key has waited, when it was last seen, and by which vantage points.\n"
-          + "A key that nobody has seen for a while is perhaps gone again.",
+          + "A key that nobody has seen for a while is perhaps gone again. --json has the keys alone.",
         AdminCommands.notes,
       ], run: pending),
     Command(
@@ -55,6 +56,9 @@ enum AdminLists {
       ])
     }
     try call.say(items.isEmpty ? "no key waits" : table.text)
+    if !call.printsJSON, let proposals = await AdminProposals.waiting(call, at: now) {
+      try call.say("\n" + proposals)
+    }
     return .yes
   }
 

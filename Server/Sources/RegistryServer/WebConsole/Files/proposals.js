@@ -1,0 +1,55 @@
+import { api } from "./api.js";
+import { ask } from "./dialogs.js";
+import { button, element, pinText } from "./elements.js";
+import { moment } from "./moments.js";
+import { notify } from "./notices.js";
+import { table } from "./tables.js";
+
+/// What one person proposed and another one has to confirm; `null` if there is nothing.
+export function proposalsPanel(proposals, refresh) {
+  if (proposals.length === 0) return null;
+  return element("div", { class: "panel", "data-key": "proposals" }, table(
+    "Changes that wait for a second person",
+    [
+      { title: "What", isHead: true, cell: ({ what, file, endpoint }) => [
+        what, element("span", { class: "standing" }, [file, endpoint].filter(Boolean).join(" "))] },
+      { title: "Pin", cell: ({ pin }) => pin ? pinText(pin) : "" },
+      { title: "Proposed by", cell: ({ who }) => who },
+      { title: "When", cell: ({ at }) => moment(at) },
+      { title: "Why", cell: ({ why }) => why },
+      { title: "Actions", class: "actions", cell: (proposal) => [
+        button("Confirm", () => confirm(proposal, refresh)),
+        button("Take back", () => withdraw(proposal, refresh), { class: "quiet" })] },
+    ],
+    proposals, ({ id }) => id));
+}
+
+/// Shows the request itself: what is confirmed is what stands there.
+function story({ what, who, pin, file, endpoint, why, request }) {
+  return [
+    element("p", null, element("strong", null, who), ` wants to ${what}: `, [file, endpoint].filter(Boolean).join(" ")),
+    pin ? element("p", null, pinText(pin)) : null,
+    why ? element("p", null, `Why: ${why}`) : null,
+    request ? element("pre", null, request) : null,
+  ];
+}
+
+function confirm(proposal, refresh) {
+  ask({
+    title: "Confirm the change",
+    text: [story(proposal), element("p", null, "It is made and published at once.")],
+    verb: "Confirm",
+    act: () => api.confirm(proposal.id),
+    done: () => { notify("The change is made."); refresh(); },
+  });
+}
+
+function withdraw(proposal, refresh) {
+  ask({
+    title: "Take the proposal back",
+    text: [story(proposal), element("p", null, "Nothing is changed.")],
+    verb: "Take back",
+    act: () => api.withdraw(proposal.id),
+    done: () => { notify("The proposal is taken back."); refresh(); },
+  });
+}
