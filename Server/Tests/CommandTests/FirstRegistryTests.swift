@@ -71,12 +71,15 @@ struct FirstRegistryTests {
   func operations() async throws {
     let before = try Self.lines(of: "first-registry.md", before: "A rotation")
     let blocks = try Self.lines(of: "operations.md")
-    #expect(blocks.count == 3)
+    #expect(blocks.count == 5)
     let end = try await Self.run(before + blocks, in: TemporaryDirectory())
     #expect(end.exitCode == 0, "\(end.stdout)\(end.stderr)")
     #expect(end.stdout.contains("refused: it is older"))
     #expect(end.stderr.contains("publish.dir has a newer localhost.json"), "\(end.stderr)")
-    #expect(end.stdout.components(separatedBy: "\"denied\":[").count - 1 == 2, "\(end.stdout)")
+    #expect(end.stdout.components(separatedBy: "\"denied\":[").count - 1 == 3, "\(end.stdout)")
+    for line in ["no console at server.listen\n", "not by herself\n"] {
+      #expect(end.stdout.contains(line), "\(end.stdout)")
+    }
   }
 
   @Test("an authority of one's own serves, renews and rotates, and apps are served all the time")

@@ -87,7 +87,9 @@ struct StoreAwayTests {
     try await database.stop()
   }
 
-  @Test("without a copy, documents are answered with why, and a stop is one", arguments: DatabaseKind.allCases)
+  @Test(
+    "without a copy, documents are answered with why, and a stop is one",
+    arguments: DatabaseKind.allCases)
   func noCopies(_ kind: DatabaseKind) async throws {
     let database = try await kind.start()
     let yaml = Self.storage(database)
@@ -113,7 +115,9 @@ struct StoreAwayTests {
   /// What is wrong with the copy in `publish.dir`.
   enum Fault: CaseIterable { case older, edited, otherKey }
 
-  @Test("serves no copy that is older than the last, edited, or another key's", arguments: Fault.allCases)
+  @Test(
+    "serves no copy that is older than the last, edited, or another key's",
+    arguments: Fault.allCases)
   func badCopies(_ fault: Fault) async throws {
     let database = try await RedisServer.start()
     let yaml = Self.storage(database)
@@ -170,7 +174,8 @@ struct StoreAwayTests {
     try await database.stop()
   }
 
-  @Test("a file that cannot be opened is waited for where a store was, and a mistake where none was")
+  @Test(
+    "a file that cannot be opened is waited for where a store was, and a mistake where none was")
   func files() async throws {
     let yaml = "{type: sqlite, dsn: \"DIR/registry.db\"}"
     let first = try ScriptedService(storage: yaml, more: Self.published)
@@ -193,7 +198,11 @@ struct StoreAwayTests {
     // The same, where no store was seen.
     let other = try makeKeyDirectory()
     let wrong = try configuration(
-      "keys: [{fqdn: a.b}]\nstorage: {type: sqlite, dsn: \"\(other.path())\"}\ntls: {dir: \"\(other.path())\"}")
+      """
+      keys: [{fqdn: a.b}]
+      storage: {type: sqlite, dsn: "\(other.path())"}
+      tls: {dir: "\(other.path())"}
+      """)
     #expect(throws: RegistryServiceError.self) { try RegistryService(configuration: wrong) }
   }
 

@@ -1,11 +1,13 @@
 import CanonicalJSON
+import Foundation
 import SslPinningPlatform
 import SslPinningRules
 
 /// A change that one person asked for, and that another one has to confirm (`ui.second_person`).
 ///
 /// - It is the request itself, which is heard again when it is confirmed: every rule is checked as of then.
-/// - Its id is a hash of all of it, so that who confirms an id confirms what was shown under it.
+/// - Its id is a hash of all of it, so that who confirms an id confirms what was shown under it. In it is a text that
+///   nobody knows beforehand: else somebody could look for two proposals of one id, show one, and exchange it.
 /// - ``basis`` says what the first person saw. If that is otherwise by then, nothing is done.
 /// - Another person is another token **and** another name: who has two tokens of one name is one person.
 struct Proposal: Sendable, Equatable {
@@ -27,17 +29,21 @@ struct Proposal: Sendable, Equatable {
   var token: String
   var at: Int64
   var expires: Int64
+  var nonce = UUID().uuidString
 
   /// How long it can be confirmed, in seconds.
   static let life: Int64 = 86_400
 
-  /// Names it: 16 characters.
-  var id: String { Base64URL.encode(Digest.sha256(JSONValue.object(json).canonicalBytes).prefix(12)) }
+  /// Names it: 16 hexadecimal digits.
+  var id: String {
+    Digest.sha256(JSONValue.object(json).canonicalBytes).prefix(8)
+      .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
 
   /// Whether it is about the same as `other`, asked for by the same person.
   func repeats(_ other: Proposal) -> Bool {
     var same = self
-    (same.at, same.expires) = (other.at, other.expires)
+    (same.at, same.expires, same.nonce) = (other.at, other.expires, other.nonce)
     return same == other
   }
 
@@ -59,7 +65,7 @@ extension Proposal {
     guard let route = text("route"), let path = json["path"]?.objectValue,
       let query = json["query"]?.arrayValue, let body = text("body"), let what = text("what"),
       let why = text("why"), let basis = text("basis"), let who = text("who"),
-      let token = text("token"), let at = json["at"]?.integerValue,
+      let token = text("token"), let nonce = text("nonce"), let at = json["at"]?.integerValue,
       let expires = json["expires"]?.integerValue
     else { return nil }
     var parameters: [String: String] = [:]
@@ -69,7 +75,7 @@ extension Proposal {
       query: query.map { $0.arrayValue?.compactMap(\.stringValue) ?? [] }, body: body, what: what,
       file: text("file"), endpoint: text("endpoint"),
       pin: text("pin").flatMap { try? SPKIPin(base64: $0) }, why: why, basis: basis, who: who,
-      token: token, at: at, expires: expires)
+      token: token, at: at, expires: expires, nonce: nonce)
   }
 
   /// As it is stored.
@@ -79,7 +85,7 @@ extension Proposal {
       "query": .array(query.map { .texts($0) }), "body": .string(body), "what": .string(what),
       "file": .nullable(file), "endpoint": .nullable(endpoint), "pin": .nullable(pin),
       "why": .string(why), "basis": .string(basis), "who": .string(who), "token": .string(token),
-      "at": .integer(at), "expires": .integer(expires),
+      "at": .integer(at), "expires": .integer(expires), "nonce": .string(nonce),
     ]
   }
 

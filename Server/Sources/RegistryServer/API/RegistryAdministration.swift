@@ -86,7 +86,9 @@ struct RegistryAdministration: Sendable {
     var concerned = coordinators()
     if let file = command.file { concerned = [try coordinator(of: file)] }
     let objections = await objections(to: command, in: concerned, request)
-    if let first = objections.errors.first, objections.errors.count == concerned.count { throw first }
+    if let first = objections.errors.first, objections.errors.count == concerned.count {
+      throw first
+    }
     guard case .deny(let pin, force: true) = command else {
       if let refusal = objections.refusal { throw refusal }
       return []

@@ -221,7 +221,8 @@ import Testing
     await one.service.stop()
   }
 
-  @Test("a record that somebody wrote into the store confirms nothing, and keeps nobody from proposing")
+  @Test(
+    "a record that somebody wrote into the store confirms nothing, and keeps nobody from proposing")
   func forged() async throws {
     let yaml = "{type: sqlite, dsn: \"DIR/registry.db\"}"
     let scripted = try ScriptedService(storage: yaml, more: Self.on)
@@ -258,8 +259,8 @@ import Testing
   @Test("is off by default, and switched on and off at SIGHUP")
   func setting() async throws {
     let service = try await Self.running("")
-    #expect(
-      try await Self.call(service, as: "alice", "POST", "/denials", Self.body(pin(8))).status == 200)
+    let alone = try await Self.call(service, as: "alice", "POST", "/denials", Self.body(pin(8)))
+    #expect(alone.status == 200)
     try await service.scripted.reload(keys: "[{fqdn: www.example.com}]", more: Self.on)
     let id = try await Self.propose(service, pin(9))
     try await service.scripted.reload(keys: "[{fqdn: www.example.com}]")
@@ -274,7 +275,9 @@ import Testing
   @Test("one person cannot keep others from proposing")
   func limits() async throws {
     let service = try await Self.running()
-    for byte in 0..<UInt8(ProposalBook.mostOfOne) { _ = try await Self.propose(service, pin(byte + 20)) }
+    for byte in 0..<UInt8(ProposalBook.mostOfOne) {
+      _ = try await Self.propose(service, pin(byte + 20))
+    }
     let refused = try await Self.call(service, as: "alice", "POST", "/denials", Self.body(pin(99)))
     #expect(refused.status == 409)
     let other = try await Self.call(service, as: "bob", "POST", "/denials", Self.body(pin(99)))

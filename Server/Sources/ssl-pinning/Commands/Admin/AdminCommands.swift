@@ -93,7 +93,8 @@ enum AdminCommands {
     let answer = try await call.make(
       ["denials"], posting: .object(body), expecting: changed)
     let isNew = answer["changes"]?.arrayValue?.isEmpty == false
-    try call.say("\(answer["pin"]?.stringValue ?? "it") is denied\(isNew ? "" : " already")", answer)
+    let pin = answer["pin"]?.stringValue ?? "it"
+    try call.say("\(pin) is denied\(isNew ? "" : " already")", answer)
     return .yes
   }
 

@@ -9,7 +9,7 @@ enum AdminLists {
 
   static let all = [
     Command(
-      "admin pending", "list the keys that wait for a person, and the changes that wait for a second one",
+      "admin pending", "list what waits for a person: keys, and changes for a second one",
       flags: AdminCall.flags,
       notes: [
         "With its issuer, how long the key has waited, when it was last seen, and by which vantage points.\n"
