@@ -36,6 +36,7 @@ extension ServerConfiguration {
     try checkCertificate(tree.section(of: .serverCertificate))
     try checkQuorum(tree.section(of: .tlsQuorum))
     try checkMetrics(tree.section(of: .metricsListen))
+    try checkSigning(tree.section(of: .signingCommand))
     // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
     documents = try Self.documents(tree.root)
     try checkMirrors(tree.section(of: .publishMirrors))
@@ -52,6 +53,25 @@ extension ServerConfiguration {
       throw section.missing(
         "certificate", because: "private_key",
         hint: "name the PEM file of the certificate and its chain")
+    }
+  }
+
+  /// A command is of no use without the key that tells its signatures, and is no source of the tokens' key: whoever
+  /// may use it for a moment could make tokens for ever.
+  private func checkSigning(_ section: ConfigurationSection) throws(ConfigurationError) {
+    if publishing.signing.command.isEmpty {
+      guard publishing.signing.publicKey != nil else { return }
+      throw section.missing(
+        "command", because: "public_key", hint: "the program that signs with that key")
+    }
+    if publishing.signing.publicKey == nil {
+      throw section.missing(
+        "public_key", because: "command", hint: "name the PEM file of the key's public half")
+    }
+    if administration.isEnabled, server.key == nil {
+      throw section.invalid(
+        "command", "administrators' tokens are signed with server.key then, and there is none",
+        hint: "openssl rand -base64 32 prints one; or ui.enabled: false")
     }
   }
 

@@ -161,7 +161,8 @@ extension Setting {
     case .publishOnlineKeys:
       SettingRow(
         .of(\.publishing.onlineKeys, .texts), .restart,
-        help: "PEM files that sign statements; none: `prv.pem`")
+        help: "PEM files that sign statements; none: `prv.pem`",
+        details: "or files that name commands ([operations.md](operations.md#keys-in-hardware))")
     case .publishKeySets:
       SettingRow(
         .of(\.publishing.keySets, .text("DIR"), shown: \.keySetsDirectory), .restart,
@@ -172,6 +173,26 @@ extension Setting {
         .of(\.publishing.mirrors, .texts),
         help: "`https://host/path/`: where each document is, too",
         details: "under its own name, as statements tell clients; 8 at most")
+
+    case .signingCommand:
+      SettingRow(
+        .of(\.publishing.signing.command, .texts),
+        help: "a program and its arguments that sign in place of `prv.pem`",
+        details: "see [operations.md](operations.md#keys-in-hardware); arguments can be seen by all of the machine:"
+          + " no PIN among them")
+    case .signingPublicKey:
+      SettingRow(
+        .of(\.publishing.signing.publicKey, .text("FILE")),
+        help: "PEM: the public half of that key",
+        details: "nothing counts that it does not verify")
+    case .signingInput:
+      SettingRow(
+        .of(\.publishing.signing.input, .choice("input")),
+        help: "`message` or `digest`: what the program gets")
+    case .signingTimeout:
+      SettingRow(
+        .of(\.publishing.signing.timeout, .duration(100...60_000)),
+        help: "for one signature; then the program is killed")
 
     case .uiEnabled:
       SettingRow(
