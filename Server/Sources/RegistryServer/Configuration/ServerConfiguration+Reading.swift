@@ -34,6 +34,7 @@ extension ServerConfiguration {
     self = values.configuration
     storage = try StorageConfiguration(values.storage, tree)
     try checkCertificate(tree.section(of: .serverCertificate))
+    try checkClient(tree.section(of: .tlsClientCertificate))
     try checkQuorum(tree.section(of: .tlsQuorum))
     try checkMetrics(tree.section(of: .metricsListen))
     try checkSigning(tree.section(of: .signingCommand))
@@ -52,6 +53,20 @@ extension ServerConfiguration {
     if server.certificate == nil, server.privateKey != nil {
       throw section.missing(
         "certificate", because: "private_key",
+        hint: "name the PEM file of the certificate and its chain")
+    }
+  }
+
+  /// The same of the certificate that endpoints are shown.
+  private func checkClient(_ section: ConfigurationSection) throws(ConfigurationError) {
+    if tls.clientCertificate != nil, tls.clientKey == nil {
+      throw section.missing(
+        "client_key", because: "client_certificate",
+        hint: "name the PEM file of the certificate's key")
+    }
+    if tls.clientCertificate == nil, tls.clientKey != nil {
+      throw section.missing(
+        "client_certificate", because: "client_key",
         hint: "name the PEM file of the certificate and its chain")
     }
   }

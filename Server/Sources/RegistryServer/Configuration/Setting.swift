@@ -35,6 +35,8 @@ public enum Setting: String, Sendable, CaseIterable {
   case tlsAddresses = "tls.addresses"
   case tlsVantagePoints = "tls.vantage_points"
   case tlsAnchors = "tls.anchors"
+  case tlsClientCertificate = "tls.client_certificate"
+  case tlsClientKey = "tls.client_key"
   case tlsApproval = "tls.approval"
   case tlsGrace = "tls.grace"
   case tlsQuorum = "tls.quorum"

@@ -128,6 +128,14 @@ extension Setting {
     case .tlsAnchors:
       SettingRow(
         .of(\.tls.anchors, .text("FILE")), help: "PEM: trust only these, not the system's")
+    case .tlsClientCertificate:
+      SettingRow(
+        .of(\.tls.clientCertificate, .text("FILE")),
+        help: "PEM, with the chain: shown to endpoints that ask for one",
+        details: "see [Client certificates](#client-certificates)")
+    case .tlsClientKey:
+      SettingRow(
+        .of(\.tls.clientKey, .text("FILE")), help: "PEM: that certificate's key")
     case .tlsApproval:
       SettingRow(
         .of(\.tls.approval, .choice("approval")),

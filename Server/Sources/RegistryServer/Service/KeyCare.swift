@@ -71,7 +71,7 @@ enum KeyCare {
     let directory = configuration.tls.directory
     return ["prv.pem", "prv.old.pem", SealKeyFile.name, SealKeyFile.formerName].map { directory + "/" + $0 }
       + configuration.publishing.onlineKeys
-      + [configuration.server.privateKey].compactMap(\.self)
+      + [configuration.server.privateKey, configuration.tls.clientKey].compactMap(\.self)
       + configuration.tls.vantagePoints.compactMap { $0.security?.privateKey }
       + [configuration.secretsFile].compactMap(\.self)
   }

@@ -109,7 +109,7 @@ final class CommandKey: Sendable {
   }
 
   /// `SEQUENCE { r, s }` of two numbers of 32 bytes each (RFC 3279 section 2.2.3).
-  private static func derOfNumbers(_ numbers: [UInt8]) -> [UInt8]? {
+  static func derOfNumbers(_ numbers: [UInt8]) -> [UInt8]? {
     guard numbers.count == 64 else { return nil }
     let integers = [numbers.prefix(32), numbers.suffix(32)].flatMap { number in
       let digits = number.drop { $0 == 0 }
