@@ -23,7 +23,8 @@ struct HardwareKeyTests {
         at: folder.file("tokens"), withIntermediateDirectories: true)
       try folder.write("directories.tokendir = \(folder.path("tokens"))\n", to: "softhsm2.conf")
       try await run(
-        "softhsm2-util", ["--init-token", "--free", "--label", "registry", "--pin", "4711", "--so-pin", "1"])
+        "softhsm2-util",
+        ["--init-token", "--free", "--label", "registry", "--pin", "4711", "--so-pin", "1"])
       try await make("rsa:2048", id: "01", "shipped.pub")
       try await make("EC:prime256v1", id: "02", "online.pub")
       try file("online.json", id: "02", "online.pub", "ECDSA", ", \"input\": \"digest\"")
@@ -32,9 +33,15 @@ struct HardwareKeyTests {
 
     private func make(_ type: String, id: String, _ name: String) async throws {
       try await tool(["--keypairgen", "--key-type", type, "--id", id, "--usage-sign"])
-      try await tool(["--read-object", "--type", "pubkey", "--id", id, "-o", folder.path("key.der")])
+      try await tool([
+        "--read-object", "--type", "pubkey", "--id", id, "-o", folder.path("key.der"),
+      ])
       try await run(
-        "openssl", ["pkey", "-pubin", "-inform", "DER", "-in", folder.path("key.der"), "-out", folder.path(name)])
+        "openssl",
+        [
+          "pkey", "-pubin", "-inform", "DER", "-in", folder.path("key.der"), "-out",
+          folder.path(name),
+        ])
     }
 
     /// A file that names the command for a key.
@@ -48,7 +55,8 @@ struct HardwareKeyTests {
 
     func command(_ id: String, _ mechanism: String) -> [String] {
       [
-        "pkcs11-tool", "--module", Self.module, "--login", "--pin", "env:HSM_PIN", "--id", id, "--sign",
+        "pkcs11-tool", "--module", Self.module, "--login", "--pin", "env:HSM_PIN", "--id", id,
+        "--sign",
         "--mechanism", mechanism,
       ]
     }
@@ -119,7 +127,8 @@ struct HardwareKeyTests {
   func up() async throws {
     let stage = try GetStage()
     let token = try await Token()
-    let environment = token.environment.merging(["SSL_PINNING_SERVER_KEY": "a-key-for-the-tokens"]) { $1 }
+    let environment = token.environment.merging(["SSL_PINNING_SERVER_KEY": "a-key-for-the-tokens"])
+    { $1 }
     try Self.configure(stage, token)
     let check = ["config", "check", "--config-path", stage.directory.path()]
     let checked = try await Tool.run(check, environment: environment)
@@ -137,14 +146,16 @@ struct HardwareKeyTests {
     try await server.terminate()
     // The private key is in no file.
     for name in try FileManager.default.subpathsOfDirectory(atPath: stage.directory.path("tls")) {
-      let bytes = FileManager.default.contents(atPath: stage.directory.path("tls/\(name)")) ?? Data()
+      let bytes =
+        FileManager.default.contents(atPath: stage.directory.path("tls/\(name)")) ?? Data()
       #expect(!String(decoding: bytes, as: UTF8.self).contains("PRIVATE KEY"))
     }
 
     // An online key in the token, of which the shipped one there says that it signs.
     let rotated = try await Tool.run(
       [
-        "keys", "rotate", "--registry-name", "localhost.json", "--config-path", stage.directory.path(),
+        "keys", "rotate", "--registry-name", "localhost.json", "--config-path",
+        stage.directory.path(),
         "--online-key", token.folder.path("online.json"),
       ], environment: environment)
     #expect(rotated.exitCode == 0 && rotated.stderr.contains("publish.online_keys"), "\(rotated)")

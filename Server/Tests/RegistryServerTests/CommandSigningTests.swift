@@ -27,7 +27,9 @@ import Testing
       try does(Self.good)
     }
 
-    func does(_ line: String) throws { try folder.write("cd \(folder.path())\n\(line)\n", to: "sign.sh") }
+    func does(_ line: String) throws {
+      try folder.write("cd \(folder.path())\n\(line)\n", to: "sign.sh")
+    }
 
     func section(timeout: String = "20s") -> String {
       "signing: {command: [sh, \(folder.path("sign.sh"))], public_key: \(folder.path("key.pub")), timeout: \(timeout)}"
@@ -43,7 +45,8 @@ import Testing
     }
   }
 
-  @Test("signs what clients believe; a start that finds it broken serves that on, and forgets nothing")
+  @Test(
+    "signs what clients believe; a start that finds it broken serves that on, and forgets nothing")
   func publishes() async throws {
     let signer = try Signer()
     let first = try signer.service()
@@ -145,7 +148,9 @@ import Testing
     await server.service.stop()
   }
 
-  @Test("the same key in prv.pem and behind a command has one seal; another one is refused until it is meant")
+  @Test(
+    "the same key in prv.pem and behind a command has one seal; another one is refused until it is meant"
+  )
   func seals() async throws {
     let signer = try Signer()
     let file = try ScriptedService(storage: "{dsn: DIR/registry.db}")
@@ -169,7 +174,9 @@ import Testing
       try signer.service(sharing: file)
     }
     #expect(refusal.map { "\($0)" }?.contains("rename the file to seal.old.key") == true)
-    let (seal, former) = (file.directory.file("keys/seal.key"), file.directory.file("keys/seal.old.key"))
+    let (seal, former) = (
+      file.directory.file("keys/seal.key"), file.directory.file("keys/seal.old.key")
+    )
     try FileManager.default.moveItem(at: seal, to: former)
     let other = try signer.service(sharing: file)
     try await other.start(isLeading: false)

@@ -33,7 +33,8 @@ struct ClientCertificateTests {
     let server = try ChildProcess(
       "openssl",
       [
-        "s_server", "-accept", "\(port)", "-cert", "leaf.pem", "-key", "leaf.key", "-CAfile", "ca.pem",
+        "s_server", "-accept", "\(port)", "-cert", "leaf.pem", "-key", "leaf.key", "-CAfile",
+        "ca.pem",
         "-Verify", "1", "-verify_return_error", "-quiet",
       ] + flags.split(separator: " ").map(String.init), directory: files.url)
     #expect(await eventually { (try? RawClient(port: port)) != nil })

@@ -171,7 +171,8 @@ import Testing
     }
   }
 
-  @Test("it sees nothing of the server: neither its files nor its configuration, and no blocked signal")
+  @Test(
+    "it sees nothing of the server: neither its files nor its configuration, and no blocked signal")
   func surroundings() async throws {
     let pair = try Pair(.p256)
     setenv("SSL_PINNING_SERVER_KEY", "a secret of the server", 1)
@@ -207,7 +208,10 @@ import Testing
   /// The members of a file, and whether it is one that names a command.
   private static let files = [
     ("\"command\": [\"true\"], \"public_key\": \"KEY\"", true),
-    ("\"command\": [\"true\"], \"public_key\": \"KEY\", \"input\": \"digest\", \"timeout\": 60", true),
+    (
+      "\"command\": [\"true\"], \"public_key\": \"KEY\", \"input\": \"digest\", \"timeout\": 60",
+      true
+    ),
     ("\"command\": \"true\", \"public_key\": \"KEY\"", false),
     ("\"command\": [\"true\", 1], \"public_key\": \"KEY\"", false),
     ("\"command\": [], \"public_key\": \"KEY\"", false), ("\"command\": [\"true\"]", false),
@@ -225,7 +229,9 @@ import Testing
       "{\(members.replacing("KEY", with: pair.folder.path("key.pub")))}", to: "key.json")
     #expect((try? TrustSigningKey(named: path))?.isHeldByCommand ?? false == isOne)
     // Only where somebody named the file: one that lies among keys runs nothing.
-    #expect(throws: SigningKeyError.noKey) { try TrustSigningKey(file: pair.folder.file("key.json")) }
+    #expect(throws: SigningKeyError.noKey) {
+      try TrustSigningKey(file: pair.folder.file("key.json"))
+    }
   }
 
   @Test("a file that others can write names no command")
@@ -233,7 +239,8 @@ import Testing
     let pair = try Pair(.p256)
     let path = pair.folder.path("key.json")
     try pair.folder.write(
-      "{\"command\": [\"true\"], \"public_key\": \"\(pair.folder.path("key.pub"))\"}", to: "key.json")
+      "{\"command\": [\"true\"], \"public_key\": \"\(pair.folder.path("key.pub"))\"}",
+      to: "key.json")
     for (mode, isTaken) in [(0o600, true), (0o644, true), (0o664, false), (0o602, false)] {
       chmod(path, mode_t(mode))
       #expect(((try? TrustSigningKey(named: path)) != nil) == isTaken)

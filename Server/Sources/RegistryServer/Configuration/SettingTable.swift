@@ -170,7 +170,7 @@ extension Setting {
       SettingRow(
         .of(\.publishing.onlineKeys, .texts), .restart,
         help: "PEM files that sign statements; none: `prv.pem`",
-        details: "or files that name commands ([operations.md](operations.md#keys-in-hardware))")
+        details: "or files that name commands ([keys-in-hardware.md](keys-in-hardware.md))")
     case .publishKeySets:
       SettingRow(
         .of(\.publishing.keySets, .text("DIR"), shown: \.keySetsDirectory), .restart,
@@ -186,7 +186,8 @@ extension Setting {
       SettingRow(
         .of(\.publishing.signing.command, .texts),
         help: "a program and its arguments that sign in place of `prv.pem`",
-        details: "see [operations.md](operations.md#keys-in-hardware); arguments can be seen by all of the machine:"
+        details:
+          "see [keys-in-hardware.md](keys-in-hardware.md); arguments can be seen by all of the machine:"
           + " no PIN among them")
     case .signingPublicKey:
       SettingRow(

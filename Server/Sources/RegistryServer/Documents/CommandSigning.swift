@@ -6,7 +6,7 @@ import TLSTools
 /// A command may take seconds. Threads of the cooperative pool, which are few, would all wait for it, and nobody would
 /// be probed meanwhile.
 enum CommandSigning {
-  private static let queue = DispatchQueue(label: "signing commands")
+  static let queue = DispatchQueue(label: "signing commands")
 
   static func run<Answer: Sendable>(_ work: @escaping @Sendable () -> Answer) async -> Answer {
     await withCheckedContinuation { continuation in
@@ -24,10 +24,14 @@ extension DocumentSigner {
   /// Whether signing may take a while.
   var runsCommands: Bool { !commandKeys.isEmpty }
 
-  /// Has each command sign something that nobody publishes.
+  /// Has each command sign something that nobody publishes. Blocks the thread, also for what signs already.
   ///
   /// - Throws: ``DocumentSignerError``.
   func tryCommands() throws(DocumentSignerError) {
+    try CommandSigning.queue.sync { Result(catching: signTrial) }.get()
+  }
+
+  private func signTrial() throws(DocumentSignerError) {
     var tried: Set<[UInt8]> = []
     for key in commandKeys where tried.insert(key.publicKeyDER).inserted {
       do throws(SigningKeyError) {

@@ -69,7 +69,9 @@ enum KeyCare {
   /// The files that only their owner should be able to read, beside the online keys of `tls.dir`.
   static func privateFiles(of configuration: ServerConfiguration) -> [String] {
     let directory = configuration.tls.directory
-    return ["prv.pem", "prv.old.pem", SealKeyFile.name, SealKeyFile.formerName].map { directory + "/" + $0 }
+    return ["prv.pem", "prv.old.pem", SealKeyFile.name, SealKeyFile.formerName].map {
+      directory + "/" + $0
+    }
       + configuration.publishing.onlineKeys
       + [configuration.server.privateKey, configuration.tls.clientKey].compactMap(\.self)
       + configuration.tls.vantagePoints.compactMap { $0.security?.privateKey }

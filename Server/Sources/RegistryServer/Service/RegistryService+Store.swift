@@ -57,7 +57,8 @@ extension RegistryService {
         .info, "seal_key_not_kept",
         [
           "reason": "\(error)",
-          "message": "each start needs signing.command, which has to make the key of the store's seal",
+          "message":
+            "each start needs signing.command, which has to make the key of the store's seal",
         ])
     }
   }

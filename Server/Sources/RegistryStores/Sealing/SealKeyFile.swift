@@ -30,7 +30,8 @@ package enum SealKeyFile {
     guard kept.publicKeyDER == signingKey.publicKeyDER else {
       throw .unreadable(
         path: path,
-        reason: "it is that of the signing key \(kept.id.base64), and \(signingKey.id.base64) is configured"
+        reason:
+          "it is that of the signing key \(kept.id.base64), and \(signingKey.id.base64) is configured"
           + "; hint: if the new key is meant, rename the file to \(formerName), then ssl-pinning keys adopt"
           + " \(signingKey.id.base64)")
     }
@@ -60,11 +61,13 @@ package enum SealKeyFile {
     }
     let text = String(decoding: bytes, as: UTF8.self)
     let words = text.split(whereSeparator: \.isWhitespace).map(String.init)
-    guard text.hasPrefix(mark + " "), words.count == 6, let publicKey = StrictBase64.decode(words[4]),
+    guard text.hasPrefix(mark + " "), words.count == 6,
+      let publicKey = StrictBase64.decode(words[4]),
       let key = StrictBase64.decode(words[5]), key.count == 32
     else {
       throw .unreadable(
-        path: path, reason: "it is no seal key; hint: remove it, and the signing command makes it again")
+        path: path,
+        reason: "it is no seal key; hint: remove it, and the signing command makes it again")
     }
     return SealKey(publicKeyDER: publicKey, bytes: key)
   }

@@ -94,7 +94,8 @@ final class CommandKey: Sendable {
     }
     guard !end.output.isEmpty else { throw .silent(program: program, errors: end.errors) }
     let spellings = Self.spellings(of: end.output, publicKey.algorithm)
-    guard let signature = spellings.first(where: { publicKey.isValid(signature: $0, over: message) })
+    guard
+      let signature = spellings.first(where: { publicKey.isValid(signature: $0, over: message) })
     else { throw .wrong(program: program, bytes: end.output.count) }
     return signature
   }
@@ -200,13 +201,15 @@ enum SigningCommandFile {
       let publicKey = object["public_key"]?.stringValue,
       let input = SigningCommand.Input(rawValue: object["input"]?.stringValue ?? "message"),
       object["input"]?.stringValue != nil || object["input"] == nil,
-      let timeout = object["timeout"].map({ $0.integerValue }) ?? SigningCommand.standardTimeout / 1000,
+      let timeout = object["timeout"].map({ $0.integerValue }) ?? SigningCommand.standardTimeout
+        / 1000,
       (1...60).contains(timeout)
     else {
       throw .command(
         .file(
           path: path,
-          reason: "it names no command; hint: {\"command\": [\"PROGRAM\", …], \"public_key\": \"FILE\"}, with"
+          reason:
+            "it names no command; hint: {\"command\": [\"PROGRAM\", …], \"public_key\": \"FILE\"}, with"
             + " \"input\": \"digest\" and \"timeout\": SECONDS up to 60 if need be"))
     }
     return try TrustSigningKey(

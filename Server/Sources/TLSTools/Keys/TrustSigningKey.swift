@@ -159,7 +159,9 @@ public struct TrustSigningKey: Sendable {
     switch holder {
     case .process(let key): return try key.sign(message)
     case .command(let key):
-      do throws(SigningCommandFault) { return try key.sign(message) } catch { throw .command(error) }
+      do throws(SigningCommandFault) { return try key.sign(message) } catch {
+        throw .command(error)
+      }
     }
   }
 
@@ -194,7 +196,8 @@ public struct TrustSigningKey: Sendable {
     _ name: String, in directory: Int32, for owner: (user: uid_t, group: gid_t)?
   ) throws(SigningKeyError) {
     do throws(CertificateError) {
-      try PEMFile.create(name, mode: 0o600, bytes: try secret(for: name).pem.utf8, in: directory, for: owner)
+      try PEMFile.create(
+        name, mode: 0o600, bytes: try secret(for: name).pem.utf8, in: directory, for: owner)
     } catch { throw Self.cannotWrite(error) }
   }
 

@@ -43,7 +43,9 @@ public final class TLSProbe: Sendable {
     var loops: [ProbeLoop] = []
     do throws(ProbeError) {
       let proxies = ProxyDirectory(resolver: resolver)
-      for _ in 0..<max(1, threads) { loops.append(try Self.loop(resolver, proxies, kind, identity)) }
+      for _ in 0..<max(1, threads) {
+        loops.append(try Self.loop(resolver, proxies, kind, identity))
+      }
     } catch {
       for loop in loops { loop.send(.stop) }
       throw error
