@@ -188,6 +188,7 @@ import Testing
     #expect(names == [Self.file])
     await repair.close()
     let adopted = try signer.service(sharing: file)
+    adopted.observer.show(.accepted(pin(1)), at: Self.host)
     try await adopted.start()
     #expect(try await adopted.get("/readyz").status == 200)
     await adopted.service.stop()

@@ -127,9 +127,10 @@ struct ClientCertificateTests {
     if replay == .stripped { messages.removeAll { $0[0] == 12 } }
     let refusal: [UInt8] = [0x15, 3, 3, 0, 2, 2, 40]
     let middleman = try LocalRawServer(.sends(Self.record(messages.flatMap { $0 }) + refusal))
+    let replayed = try target(middleman.port)
     for probe in [probe, try self.probe(as: authority.issue(names: ["probe.test"]))] {
       do throws(ProbeError) {
-        let result = try await probe.probe(try target(middleman.port))
+        let result = try await probe.probe(replayed)
         Issue.record("\(result.leaf) was taken for proved")
       } catch {
         guard case .handshake = error else {

@@ -82,7 +82,7 @@ final class RawClient: @unchecked Sendable {
   /// So many bytes of the answer.
   func read(count: Int) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
-    guard recv(descriptor, &bytes, count, Int32(MSG_WAITALL.rawValue)) == count else {
+    guard recv(descriptor, &bytes, count, Int32(MSG_WAITALL)) == count else {
       throw Failure.ended
     }
     return bytes
