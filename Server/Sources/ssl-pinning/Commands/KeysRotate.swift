@@ -67,7 +67,7 @@ enum KeysRotate {
         + "--first says that there was none, or --epoch N that the one before it was the last: clients that hold\n"
         + "another set N believe nothing that is signed under this one.",
       "If signing.command signs in place of prv.pem, it is run wherever that would sign. With --online-key no\n"
-        + "key is made and none is written: the server finds it by publish.online_keys.",
+        + "key is made and none is written: the server must have it by publish.online_keys before.",
       "Old online keys stay in DIR/online: delete one when its set is no longer the newest.",
     ],
     run: run)
@@ -88,9 +88,7 @@ enum KeysRotate {
     try await checkPublished(list, path, place, invocation)
     let epoch = list.sets.count + 1
     let (online, keyName) = (place.keys + "/online", "\(name)-\(epoch).pem")
-    let given = try invocation[onlineKey].map { (path) throws(CommandFailure) in
-      try SigningKeyArgument.trustKey(path)
-    }
+    let given = try givenKey(invocation, place)
     guard given != nil || !InputFile.exists(online + "/" + keyName) else {
       throw .no(
         "\(online)/\(keyName) is there, and no key set \(epoch); hint: delete the key"
@@ -130,11 +128,23 @@ enum KeysRotate {
     let wanted = list.newest.map { KeySetReport.expectation(of: $0.keySet) } ?? ""
     Terminal.say(
       list.shortages.isEmpty
-        ? given == nil
-          ? "hint: send the server SIGHUP, and it signs under the new set"
-          : "hint: name the key in publish.online_keys and start the server anew, and it signs under the new set"
+        ? "hint: send the server SIGHUP, and it signs under the new set"
         : "hint: keys sign-set \(wanted) signs it, and no other set in its place")
     return .yes
+  }
+
+  /// The online key that is there already. A set that names one which the server does not have would stop its signing.
+  private static func givenKey(
+    _ invocation: Invocation, _ place: Place
+  ) throws(CommandFailure) -> TrustSigningKey? {
+    guard let path = invocation[onlineKey] else { return nil }
+    let known = place.configuration?.publishing.onlineKeys ?? [path]
+    guard known.contains(where: { isSame($0, path) }) else {
+      throw .no(
+        "publish.online_keys does not have \(path), and the server could sign nothing under the new set; hint: name"
+          + " it there, and start the server anew")
+    }
+    return try SigningKeyArgument.trustKey(path)
   }
 
   /// The key that apps ship.
