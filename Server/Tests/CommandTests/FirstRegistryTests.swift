@@ -4,7 +4,7 @@ import Testing
 
 /// The pages that are to be pasted, run as somebody pastes them: their ports are free on a machine of its own.
 @Suite(
-  "docs/first-registry.md, docs/root-keys.md, docs/own-ca.md, docs/doctor.md and docs/operations.md",
+  "docs/first-registry.md, docs/root-keys.md, docs/own-ca.md, docs/keys-in-hardware.md, docs/doctor.md and docs/operations.md",
   .enabled("this system lets the tests make no namespaces (unshare)") {
     await PrivateMachine.isPermitted.value
   })
@@ -90,6 +90,18 @@ struct FirstRegistryTests {
     #expect(end.exitCode == 0, "\(end.stdout)\(end.stderr)")
     #expect(end.stdout.components(separatedBy: "served\n").count - 1 == 4, "\(end.stdout)")
     #expect(end.stdout.contains("next pin    "))
+  }
+
+  @Test("the key of a registry moves into a module, line by line, and an online key is made in it")
+  func keysInHardware() async throws {
+    let before = try Self.lines(of: "first-registry.md", before: "A rotation")
+    let blocks = try Self.lines(of: "keys-in-hardware.md")
+    #expect(blocks.count == 3)
+    let end = try await Self.run(before + blocks, in: TemporaryDirectory())
+    #expect(end.exitCode == 0, "\(end.stdout)\(end.stderr)")
+    for line in ["is denied", "key set 1 of localhost.json: online key", "key set    1"] {
+      #expect(end.stdout.contains(line), "\(end.stdout)")
+    }
   }
 
   @Test("what doctor says of a project stands on its page")

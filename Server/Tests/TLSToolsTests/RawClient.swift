@@ -71,11 +71,21 @@ final class RawClient: @unchecked Sendable {
     }
   }
 
-  func send(_ text: String) throws {
-    let bytes = Array(text.utf8)
+  func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+  func send(_ bytes: [UInt8]) throws {
     guard Foundation.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
       throw Failure.socket(errno)
     }
+  }
+
+  /// So many bytes of the answer.
+  func read(count: Int) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    guard recv(descriptor, &bytes, count, Int32(MSG_WAITALL)) == count else {
+      throw Failure.ended
+    }
+    return bytes
   }
 
   /// One request on the kept connection; the answer has a Content-Length.
@@ -98,7 +108,7 @@ final class RawClient: @unchecked Sendable {
     var text = ""
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
-      let count = read(descriptor, &buffer, buffer.count)
+      let count = Foundation.read(descriptor, &buffer, buffer.count)
       if count < 0, errno != ECONNRESET { throw Failure.socket(errno) }
       guard count > 0 else {
         if suffix != nil { throw Failure.ended }

@@ -4,6 +4,7 @@
 #define CPLATFORMSHIMS_H
 #if defined(__linux__)
 #include "client_loop.h"
+#include "command_process.h"
 #include "curl_shims.h"
 #include "hello_requests.h"
 #include "kernel_clock.h"

@@ -77,6 +77,10 @@ public struct ConfigurationSources: Sendable {
       try tree.append(keys: try KeysDirectory.entries(in: directory))
     }
     var configuration = try ServerConfiguration(tree)
+    // Whoever could write it would have a program run by whoever reads it.
+    if case .file = tree.origin(of: .signingCommand), let reason = FileKeepers.refusal(of: file) {
+      throw tree.section(of: .signingCommand).invalid("command", "\(file): \(reason)")
+    }
     if Self.hasSecrets(configuration, in: tree) { configuration.secretsFile = file }
     return EffectiveConfiguration(configuration, tree: tree, file: bytes == nil ? nil : file)
   }

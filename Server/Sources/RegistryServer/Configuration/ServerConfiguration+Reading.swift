@@ -34,9 +34,11 @@ extension ServerConfiguration {
     self = values.configuration
     storage = try StorageConfiguration(values.storage, tree)
     try checkCertificate(tree.section(of: .serverCertificate))
+    try checkClient(tree.section(of: .tlsClientCertificate))
     try checkQuorum(tree.section(of: .tlsQuorum))
     try checkMetrics(tree.section(of: .metricsListen))
     try checkConsole(tree.section(of: .uiListen))
+    try checkSigning(tree.section(of: .signingCommand))
     // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
     documents = try Self.documents(tree.root)
     try checkMirrors(tree.section(of: .publishMirrors))
@@ -53,6 +55,39 @@ extension ServerConfiguration {
       throw section.missing(
         "certificate", because: "private_key",
         hint: "name the PEM file of the certificate and its chain")
+    }
+  }
+
+  /// The same of the certificate that endpoints are shown.
+  private func checkClient(_ section: ConfigurationSection) throws(ConfigurationError) {
+    if tls.clientCertificate != nil, tls.clientKey == nil {
+      throw section.missing(
+        "client_key", because: "client_certificate",
+        hint: "name the PEM file of the certificate's key")
+    }
+    if tls.clientCertificate == nil, tls.clientKey != nil {
+      throw section.missing(
+        "client_certificate", because: "client_key",
+        hint: "name the PEM file of the certificate and its chain")
+    }
+  }
+
+  /// A command is of no use without the key that tells its signatures, and is no source of the tokens' key: whoever
+  /// may use it for a moment could make tokens for ever.
+  private func checkSigning(_ section: ConfigurationSection) throws(ConfigurationError) {
+    if publishing.signing.command.isEmpty {
+      guard publishing.signing.publicKey != nil else { return }
+      throw section.missing(
+        "command", because: "public_key", hint: "the program that signs with that key")
+    }
+    if publishing.signing.publicKey == nil {
+      throw section.missing(
+        "public_key", because: "command", hint: "name the PEM file of the key's public half")
+    }
+    if administration.isEnabled, server.key == nil {
+      throw section.invalid(
+        "command", "administrators' tokens are signed with server.key then, and there is none",
+        hint: "openssl rand -base64 32 prints one; or ui.enabled: false")
     }
   }
 

@@ -134,13 +134,15 @@ public struct PublishingConfiguration: Sendable, Equatable {
   public var directory: String?
   /// Whether documents carry a statement (format 2) beside the payload.
   public var statements: Bool
-  /// The PEM files of the private keys that sign statements; none means that `prv.pem` does.
+  /// The files of the private keys that sign statements, or of commands that do; none means that `prv.pem` does.
   public var onlineKeys: [String]
   /// The directory with the key sets that root keys signed; `nil` means `keysets` in
   /// ``TLSConfiguration/directory``.
   public var keySets: String?
   /// Where else documents are served: below each of these URLs, under their own names.
   public var mirrors: [String]
+  /// What signs in place of `prv.pem`.
+  public var signing = SigningConfiguration()
 
   /// Settings; the defaults are those of the configuration file.
   public init(

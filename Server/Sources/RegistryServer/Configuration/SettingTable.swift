@@ -128,6 +128,14 @@ extension Setting {
     case .tlsAnchors:
       SettingRow(
         .of(\.tls.anchors, .text("FILE")), help: "PEM: trust only these, not the system's")
+    case .tlsClientCertificate:
+      SettingRow(
+        .of(\.tls.clientCertificate, .text("FILE")),
+        help: "PEM, with the chain: shown to endpoints that ask for one",
+        details: "see [Client certificates](#client-certificates)")
+    case .tlsClientKey:
+      SettingRow(
+        .of(\.tls.clientKey, .text("FILE")), help: "PEM: that certificate's key")
     case .tlsApproval:
       SettingRow(
         .of(\.tls.approval, .choice("approval")),
@@ -161,7 +169,8 @@ extension Setting {
     case .publishOnlineKeys:
       SettingRow(
         .of(\.publishing.onlineKeys, .texts), .restart,
-        help: "PEM files that sign statements; none: `prv.pem`")
+        help: "PEM files that sign statements; none: `prv.pem`",
+        details: "or files that name commands ([keys-in-hardware.md](keys-in-hardware.md))")
     case .publishKeySets:
       SettingRow(
         .of(\.publishing.keySets, .text("DIR"), shown: \.keySetsDirectory), .restart,
@@ -172,6 +181,27 @@ extension Setting {
         .of(\.publishing.mirrors, .texts),
         help: "`https://host/path/`: where each document is, too",
         details: "under its own name, as statements tell clients; 8 at most")
+
+    case .signingCommand:
+      SettingRow(
+        .of(\.publishing.signing.command, .texts),
+        help: "a program and its arguments that sign in place of `prv.pem`",
+        details:
+          "see [keys-in-hardware.md](keys-in-hardware.md); arguments can be seen by all of the machine:"
+          + " no PIN among them")
+    case .signingPublicKey:
+      SettingRow(
+        .of(\.publishing.signing.publicKey, .text("FILE")),
+        help: "PEM: the public half of that key",
+        details: "nothing counts that it does not verify")
+    case .signingInput:
+      SettingRow(
+        .of(\.publishing.signing.input, .choice("input")),
+        help: "`message` or `digest`: what the program gets")
+    case .signingTimeout:
+      SettingRow(
+        .of(\.publishing.signing.timeout, .duration(100...60_000)),
+        help: "for one signature; then the program is killed")
 
     case .uiEnabled:
       SettingRow(

@@ -33,6 +33,10 @@ public struct TLSConfiguration: Sendable, Equatable {
   public var massChange: MassChangeMode
   /// Which of the addresses that a name leads to are probed.
   public var addresses: AddressSelection
+  /// A PEM file with the certificate that endpoints are shown which ask for one, and its chain.
+  public var clientCertificate: String?
+  /// The PEM file with that certificate's key.
+  public var clientKey: String?
 
   /// Settings; the defaults are those of the configuration file.
   public init(

@@ -185,7 +185,7 @@ actor DocumentCoordinator {
       {
         return await handle(.read(.failure(.store("\(error)")), request), at: now)
       }
-    case .sign(let draft): return await handle(sign(draft, at: now), at: now)
+    case .sign(let draft): return await handle(await sign(draft, at: now), at: now)
     case .store(let write): return await store(write, at: now)
     case .findCopy(let doubt):
       let copy = await services.copies?.servable(file, isOtherKey: doubt.kind == .otherSigningKey)
@@ -272,7 +272,7 @@ actor DocumentCoordinator {
     return record
   }
 
-  private func sign(_ draft: DocumentDraft, at now: Int64) -> DocumentEvent {
+  private func sign(_ draft: DocumentDraft, at now: Int64) async -> DocumentEvent {
     // Meanwhile: of thousands of endpoints either takes a tenth of a second.
     parts = Task.detached {
       (
@@ -283,11 +283,28 @@ actor DocumentCoordinator {
     let ending = alertsThatEnd(signing: draft.signing != nil, after: draft.state, at: now)
     guard let signing = draft.signing else { return .signed(nil, ending: ending) }
     do throws(SigningProblem) {
-      finished = try services.signer.sign(
-        signing.content, file: file, after: draft.state, at: signing.time,
-        isUnchanged: signing.isUnchanged)
+      finished = try await sign(signing, after: draft.state)
       return .signed(finished?.signedCopy, ending: ending)
     } catch { return .failed(.signing("\(error)")) }
+  }
+
+  private func sign(
+    _ signing: DocumentDraft.Signing, after state: DocumentState
+  ) async throws(SigningProblem) -> PublishedDocument? {
+    let file = file
+    while true {
+      let signer = services.signer
+      let sign = { @Sendable () throws(SigningProblem) -> PublishedDocument? in
+        try signer.sign(
+          signing.content, file: file, after: state, at: signing.time,
+          isUnchanged: signing.isUnchanged)
+      }
+      // Without a command nothing else is to happen in between.
+      guard signer.runsCommands else { return try sign() }
+      let document = try await CommandSigning.run { Result(catching: sign) }.get()
+      // Another key may have come meanwhile.
+      if services.signer.publicKeyPEM == signer.publicKeyPEM { return document }
+    }
   }
 
   /// The alerts of the whole document that are over once a state is stored.

@@ -33,6 +33,8 @@ public struct DocumentSigner: Sendable {
   /// read by it.
   let formerKey: SigningKey?
   let statements: StatementSigner?
+  /// Where the key of the store's seal is kept, if a command holds ``key``.
+  private var sealDirectory: String?
 
   /// A signer with this key.
   ///
@@ -47,10 +49,12 @@ public struct DocumentSigner: Sendable {
   ///
   /// - Throws: ``SigningKeyError`` if a key does not add up.
   var sealKeys: SealKeys {
-    get throws(SigningKeyError) { try SealKeys(key, former: formerKey) }
+    get throws(SigningKeyError) {
+      try SealKeys(key, former: formerKey, keptIn: sealDirectory)
+    }
   }
 
-  /// Reads `prv.pem` in a directory, and `prv.old.pem` if it is there, and checks that a `pub.pem` beside it is its public half:
+  /// Reads `prv.pem` in a directory, unless a command signs, and `prv.old.pem` if it is there, and checks that a `pub.pem` beside it is its public half:
   /// clients that were given another one would refuse every document.
   ///
   /// - Throws: ``DocumentSignerError``.
@@ -59,11 +63,13 @@ public struct DocumentSigner: Sendable {
   ) throws(DocumentSignerError) {
     let files = URL(filePath: directory, directoryHint: .isDirectory)
     let privateFile = files.appending(path: "prv.pem")
-    let path = privateFile.path(percentEncoded: false)
+    let isCommand = !publishing.signing.command.isEmpty
+    let path = isCommand ? SigningConfiguration.place : privateFile.path(percentEncoded: false)
     let key: SigningKey
-    do throws(SigningKeyError) { key = try SigningKey(file: privateFile) } catch {
-      throw .signingKey(path: path, error)
-    }
+    do throws(SigningKeyError) {
+      let held = try publishing.signing.key
+      key = if let held { try SigningKey(held) } else { try SigningKey(file: privateFile) }
+    } catch { throw .signingKey(path: path, error) }
     try Self.check(files.appending(path: "pub.pem"), against: key)
     let formerFile = files.appending(path: "prv.old.pem")
     var formerKey: SigningKey?
@@ -75,7 +81,9 @@ public struct DocumentSigner: Sendable {
     self.init(
       key: key, formerKey: formerKey?.publicKeyDER == key.publicKeyDER ? nil : formerKey,
       statements: publishing.statements
-        ? try StatementSigner(directory: directory, publishing: publishing) : nil)
+        ? try StatementSigner(
+          directory: directory, publishing: publishing, key: isCommand ? key.trustKey : nil) : nil)
+    sealDirectory = isCommand ? directory : nil
   }
 
   /// Where else a document is served; nowhere that clients would hear of without statements.
@@ -95,6 +103,10 @@ public struct DocumentSigner: Sendable {
     do throws(VerificationKeyError) {
       published = try VerificationKey(bytes: (try? SmallFile.read(path, limit: 1 << 20)) ?? [])
     } catch { throw .publicKey(path: path, error) }
+    guard !key.isHeldByCommand else {
+      guard published.spkiDER == key.publicKeyDER else { throw .differentPublicKey(path: path) }
+      return
+    }
     // By a signature rather than by bytes: one key has several encodings.
     let probe = [UInt8]("does pub.pem belong to prv.pem?".utf8)
     let signature: [UInt8]

@@ -25,21 +25,28 @@ struct StatementSigner: Sendable {
 
   /// Reads the online keys.
   ///
+  /// - Parameter key: the key that apps ship, if it is not in `prv.pem`.
   /// - Throws: ``DocumentSignerError/onlineKey(path:_:)``.
   init(
-    directory: String, publishing: PublishingConfiguration
+    directory: String, publishing: PublishingConfiguration, key: TrustSigningKey? = nil
   ) throws(DocumentSignerError) {
     let base = directory.hasSuffix("/") ? directory : directory + "/"
-    var keys: [TrustSigningKey] = []
+    var keys = [key].compactMap(\.self)
     let rotated: [String]
     onlineDirectory = base + "online"
     do throws(SigningKeyError) { rotated = try Self.rotated(in: onlineDirectory) } catch {
       throw .onlineKey(path: onlineDirectory, error)
     }
-    for path in [base + "prv.pem"] + rotated + publishing.onlineKeys {
+    for path in (key == nil ? [base + "prv.pem"] : []) + rotated {
       do throws(SigningKeyError) {
         keys.append(try TrustSigningKey(file: URL(filePath: path)))
       } catch { throw .onlineKey(path: path, error) }
+    }
+    // These alone may name commands: the configuration names them, and nothing that merely lies in a directory.
+    for path in publishing.onlineKeys {
+      do throws(SigningKeyError) { keys.append(try TrustSigningKey(named: path)) } catch {
+        throw .onlineKey(path: path, error)
+      }
     }
     self.keys = keys
     self.publishing = publishing

@@ -22,6 +22,8 @@ import TLSTools
 /// - A vantage point that was silent is given a second at most for the next minute, so that what the others
 ///   prove does not wait for it; then it has its whole time again. See ``SilentRoutes``.
 /// - Own anchors replace the system's; see ``TrustAnchorCache``.
+/// - An endpoint that asks for a client certificate gets the one of `tls.client_certificate`, or none: it has proved its
+///   own key before it refuses, but for plain RSA key exchange of TLS 1.2.
 public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let probe: TLSProbe
   private let anchors: TrustAnchorCache
@@ -61,9 +63,11 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     for point in tls.vantagePoints { routes.append(try point.route()) }
     self.routes = routes
     vantages = [ProbeObservation.direct] + tls.vantagePoints.map(\.name)
+    let identity = try tls.clientIdentity
     do throws(ProbeError) {
       probe = try TLSProbe(
-        anchors: anchors.current(), resolver: resolver, threads: TLSProbe.usefulThreads)
+        anchors: anchors.current(), resolver: resolver, threads: TLSProbe.usefulThreads,
+        as: identity)
     } catch {
       throw .unusable(path: tls.anchors ?? "the TLS probe", reason: "\(error)")
     }
@@ -201,15 +205,45 @@ extension VantagePoint {
     _ security: Security
   ) throws(AnchorsError) -> ServerIdentity? {
     guard let certificate = security.certificate, let key = security.privateKey else { return nil }
+    do throws(ClientIdentityFault) {
+      return try ServerIdentity(certificateFile: certificate, keyFile: key)
+    } catch { throw .vantage(name: name, reason: error.reason) }
+  }
+}
+
+extension TLSConfiguration {
+  /// What endpoints that ask for a certificate are shown; `nil` for nothing.
+  ///
+  /// - Throws: ``AnchorsError/client(reason:)``.
+  fileprivate var clientIdentity: ServerIdentity? {
+    get throws(AnchorsError) {
+      guard let clientCertificate, let clientKey else { return nil }
+      do throws(ClientIdentityFault) {
+        return try ServerIdentity(certificateFile: clientCertificate, keyFile: clientKey)
+      } catch { throw .client(reason: error.reason) }
+    }
+  }
+}
+
+/// Why a certificate cannot be shown.
+private struct ClientIdentityFault: Error {
+  let reason: String
+}
+
+extension ServerIdentity {
+  /// A certificate with its chain, and its key.
+  fileprivate init(
+    certificateFile: String, keyFile: String
+  ) throws(ClientIdentityFault) {
     let identity: ListenerIdentity
     do throws(HTTPServerError) {
-      identity = try ListenerIdentity(certificateFile: certificate, keyFile: key)
-    } catch { throw .vantage(name: name, reason: "\(error)") }
+      identity = try ListenerIdentity(certificateFile: certificateFile, keyFile: keyFile)
+    } catch { throw ClientIdentityFault(reason: "\(error)") }
     do throws(CertificateError) {
-      return try ServerIdentity(
+      try self.init(
         certificates: Certificate.certificates(inPEM: identity.certificatePEM),
         key: PrivateKey(pem: identity.keyPEM))
-    } catch { throw .vantage(name: name, reason: "\(error)") }
+    } catch { throw ClientIdentityFault(reason: "\(error)") }
   }
 }
 
@@ -271,6 +305,8 @@ public enum AnchorsError: Error, Equatable, Sendable {
   case unusable(path: String, reason: String)
   /// A vantage point cannot be used.
   case vantage(name: String, reason: String)
+  /// The certificate for endpoints that ask for one cannot be used.
+  case client(reason: String)
 }
 
 extension AnchorsError: CustomStringConvertible {
@@ -279,6 +315,7 @@ extension AnchorsError: CustomStringConvertible {
     case .unusable(let path, let reason):
       "the anchors in \(path) cannot be used: \(reason)"
         + (reason.contains("hint:") ? "" : "; hint: tls.anchors is a PEM file")
+    case .client(let reason): "tls.client_certificate cannot be used: \(reason)"
     case .vantage(let name, let reason): "the vantage point \(name) cannot be used: \(reason)"
     }
   }

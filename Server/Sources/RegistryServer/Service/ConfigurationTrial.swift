@@ -11,6 +11,7 @@ import TLSTools
 /// vantage points, the listener's certificate and address, the store, the directory of copies.
 ///
 /// - What would keep the server from starting is thrown; what it would warn of is kept in ``warnings``.
+/// - A command that signs is run once.
 /// - Nothing is made and nothing is changed. Of a store on disk that is not there yet the place is probed; a
 ///   database is connected to, and its tables are left to the server.
 /// - An address that is in use is a warning: as a rule the server runs.
@@ -37,6 +38,7 @@ public struct ConfigurationTrial: Sendable {
     do throws(DocumentSignerError) {
       signer = try DocumentSigner(
         directory: configuration.tls.directory, publishing: configuration.publishing)
+      try signer.tryCommands()
     } catch { throw .signer(error) }
     KeyCare.warn(of: configuration, signer: signer, log)
     let states = try await StoredDocuments.states(
@@ -163,7 +165,9 @@ enum RestartTrial {
     _ new: ServerConfiguration, over old: ServerConfiguration
   ) throws(RegistryServiceError) {
     do throws(DocumentSignerError) {
-      _ = try DocumentSigner(directory: new.tls.directory, publishing: new.publishing)
+      let signer = try DocumentSigner(
+        directory: new.tls.directory, publishing: new.publishing)
+      if new.publishing.signing != old.publishing.signing { try signer.tryCommands() }
     } catch { throw .signer(error) }
     do throws(StoreError) { if new.storage != old.storage { _ = try new.storage.tryOut() } } catch {
       throw .store(error)
@@ -279,7 +283,10 @@ package enum StoredDocuments {
     }
     let signer: DocumentSigner
     do throws(DocumentSignerError) {
-      signer = try DocumentSigner(directory: configuration.tls.directory, publishing: .init())
+      var publishing = PublishingConfiguration()
+      publishing.signing = configuration.publishing.signing
+      signer = try DocumentSigner(
+        directory: configuration.tls.directory, publishing: publishing)
     } catch { throw .signer(error) }
     let (state, id) =
       try await opened(configuration, signer) { (store) throws(StoreError) in

@@ -1,4 +1,5 @@
 import Foundation
+import RegistryStores
 import TLSTools
 
 /// What an operator should mend about keys, secrets and names although the server works: told at every reading.
@@ -24,6 +25,17 @@ enum KeyCare {
       log.event(
         .warn, "private_file_exposed",
         ["file": path, "message": "others can read \(path); hint: chmod 600 \(path)"])
+    }
+    let left = configuration.tls.directory + "/prv.pem"
+    if signer.key.isHeldByCommand, access(left, F_OK) == 0 {
+      log.event(
+        .warn, "signing_key_left",
+        [
+          "file": left,
+          "message":
+            "\(left) is there, and signing.command signs: what lies on a disk can be copied; hint: if nothing else"
+            + " needs it, keep it offline and remove it here",
+        ])
     }
     if signer.key.bits < weakBits {
       log.event(
@@ -65,9 +77,11 @@ enum KeyCare {
   /// The files that only their owner should be able to read, beside the online keys of `tls.dir`.
   static func privateFiles(of configuration: ServerConfiguration) -> [String] {
     let directory = configuration.tls.directory
-    return ["prv.pem", "prv.old.pem"].map { directory + "/" + $0 }
+    return ["prv.pem", "prv.old.pem", SealKeyFile.name, SealKeyFile.formerName].map {
+      directory + "/" + $0
+    }
       + configuration.publishing.onlineKeys
-      + [configuration.server.privateKey].compactMap(\.self)
+      + [configuration.server.privateKey, configuration.tls.clientKey].compactMap(\.self)
       + configuration.tls.vantagePoints.compactMap { $0.security?.privateKey }
       + [configuration.secretsFile].compactMap(\.self)
   }

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPServing
 import RegistryCore
 import RegistryStores
@@ -8,9 +9,11 @@ import TLSTools
 extension RegistryService {
   /// Opens the store that is configured, to be sealed under the signer's keys.
   static func store(
-    _ configuration: ServerConfiguration, signer: DocumentSigner, metrics: ServerMetrics
+    _ configuration: ServerConfiguration, signer: DocumentSigner, metrics: ServerMetrics,
+    log: ServerLog
   ) throws(RegistryServiceError) -> SealedStore {
     let keys = try sealKeys(of: signer, configuration)
+    keepSealKey(keys, of: signer, configuration, log)
     let (storage, mark) = (configuration.storage, mark(configuration))
     var base: any RegistryStore
     do throws(StoreError) { base = try storage.open() } catch {
@@ -36,7 +39,29 @@ extension RegistryService {
     of signer: DocumentSigner, _ configuration: ServerConfiguration
   ) throws(RegistryServiceError) -> SealKeys {
     do throws(SigningKeyError) { return try signer.sealKeys } catch {
-      throw .signer(.signingKey(path: configuration.tls.directory + "/prv.pem", error))
+      let path =
+        signer.key.isHeldByCommand
+        ? SigningConfiguration.place : configuration.tls.directory + "/prv.pem"
+      throw .signer(.signingKey(path: path, error))
+    }
+  }
+
+  /// Keeps the key that seals the store, so that the next start needs no command for it.
+  static func keepSealKey(
+    _ keys: SealKeys, of signer: DocumentSigner, _ configuration: ServerConfiguration,
+    _ log: ServerLog
+  ) {
+    guard signer.key.isHeldByCommand else { return }
+    do throws(FileError) {
+      try SealKeyFile.keep(keys.own, in: configuration.tls.directory)
+    } catch {
+      log.event(
+        .info, "seal_key_not_kept",
+        [
+          "reason": "\(error)",
+          "message":
+            "each start needs signing.command, which has to make the key of the store's seal",
+        ])
     }
   }
 
@@ -214,6 +239,11 @@ extension AdminTokenKey {
           ])
       }
       self.init(secret: secret)
+      return
+    }
+    guard !signer.key.isHeldByCommand else {
+      // Nobody is let in: without `server.key` the administration is off.
+      self.init(secret: Secret("\(UUID())\(UUID())"))
       return
     }
     do throws(SigningKeyError) { try self.init(signingKey: signer.key) } catch {

@@ -75,7 +75,7 @@ public final class RegistryService: Sendable {
     let metrics = ServerMetrics(
       version: ServerVersion.current, started: clock.now(), droppedLines: { log.droppedLines })
     metrics.configured(configuration.documents)
-    let store = try Self.store(configuration, signer: signer, metrics: metrics)
+    let store = try Self.store(configuration, signer: signer, metrics: metrics, log: log)
     self.metrics = metrics
     documents = PublishedDocuments(files: configuration.documents.map(\.file))
     let signing = Locked(signer)
@@ -401,7 +401,9 @@ public final class RegistryService: Sendable {
     do throws(DocumentSignerError) {
       signer = try DocumentSigner(directory: new.tls.directory, publishing: new.publishing)
     } catch { throw .signer(error) }
-    let sealKeys = try Self.sealKeys(of: signer, new)
+    let sealKeys = try await CommandSigning.run {
+      Result { () throws(RegistryServiceError) in try Self.sealKeys(of: signer, new) }
+    }.get()
     do throws(StoreError) {
       if let fault = try await store.refusal(of: sealKeys) { throw StoreError.seal(fault) }
     } catch { throw .store(error) }

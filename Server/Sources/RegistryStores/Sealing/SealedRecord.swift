@@ -143,16 +143,22 @@ package struct SealKey: Sendable, Equatable {
   package let id: SPKIPin
   /// The public half of the signing key, as SubjectPublicKeyInfo in DER.
   package let publicKeyDER: [UInt8]
-  private let bytes: [UInt8]
+  let bytes: [UInt8]
 
-  /// The key that comes from a signing key.
+  /// The key that comes from a signing key. If a command holds that, it is run.
   ///
-  /// - Throws: ``SigningKeyError`` if the key does not add up.
+  /// - Throws: ``SigningKeyError`` if the key does not add up, or its command fails.
   init(_ signingKey: SigningKey) throws(SigningKeyError) {
     let domain = [UInt8]("ssl-pinning store seal v1\0prv.pem\0".utf8)
-    bytes = Digest.sha256(domain + (try signingKey.sign(domain)))
-    id = signingKey.trustKey.roleKey.id
-    publicKeyDER = signingKey.publicKeyDER
+    self.init(
+      publicKeyDER: signingKey.publicKeyDER,
+      bytes: Digest.sha256(domain + (try signingKey.sign(domain))))
+  }
+
+  /// A key that came from a signing key before (``SealKeyFile``).
+  init(publicKeyDER: [UInt8], bytes: [UInt8]) {
+    id = SPKIPin(computed: Digest.sha256(publicKeyDER))
+    (self.publicKeyDER, self.bytes) = (publicKeyDER, bytes)
   }
 
   /// The tag of a record.
@@ -183,10 +189,20 @@ package struct SealKeys: Sendable, Equatable {
 
   /// Keys of signing keys.
   ///
+  /// - Parameter directory: where ``SealKeyFile`` may have them, if commands hold those.
   /// - Throws: ``SigningKeyError``.
-  package init(_ signingKey: SigningKey, former: SigningKey? = nil) throws(SigningKeyError) {
-    own = try SealKey(signingKey)
-    self.former = try former.map { (key) throws(SigningKeyError) in try SealKey(key) }
+  package init(
+    _ signingKey: SigningKey, former: SigningKey? = nil, keptIn directory: String? = nil
+  ) throws(SigningKeyError) {
+    guard let directory else {
+      own = try SealKey(signingKey)
+      self.former = try former.map { (key) throws(SigningKeyError) in try SealKey(key) }
+      return
+    }
+    own = try SealKeyFile.own(signingKey, in: directory)
+    let before =
+      if let former { try SealKey(former) } else { try SealKeyFile.former(in: directory) }
+    self.former = before == own ? nil : before
   }
 
   /// All of them, that of `prv.pem` first.

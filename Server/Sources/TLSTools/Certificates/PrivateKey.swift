@@ -259,6 +259,8 @@ public enum SigningKeyError: Error, Equatable, Sendable {
   case malformed(String)
   /// Clients would not read the public half: a compressed point, for example.
   case unreadableByClients
+  /// A command holds the key, and did not sign.
+  case command(SigningCommandFault)
   /// The file could not be read; the reason is the system's.
   case unreadable(path: String, reason: String)
   /// The file could not be written; the reason is the system's.
@@ -286,6 +288,7 @@ extension SigningKeyError: CustomStringConvertible {
     case .malformed(let reason): "the private key cannot be used: \(reason); hint: is it cut off?"
     case .unreadableByClients:
       "clients would not read the key's public half; hint: ssl-pinning keys generate"
+    case .command(let fault): fault.description
     case .unreadable(let path, let reason): "cannot read \(path): \(reason)"
     case .cannotWrite(let path, let reason): "cannot write \(path): \(reason)"
     }

@@ -15,9 +15,11 @@ public struct SigningKey: Sendable {
   public let trustKey: TrustSigningKey
 
   /// Bits of the modulus.
-  public var bits: Int { trustKey.key.bits }
+  public var bits: Int { trustKey.bits }
   /// The public half as SubjectPublicKeyInfo in DER.
   public var publicKeyDER: [UInt8] { trustKey.publicKeyDER }
+  /// Whether a command signs: that takes a while, and may fail.
+  package var isHeldByCommand: Bool { trustKey.isHeldByCommand }
   /// The public half in PEM, `pub.pem`.
   public var publicKeyPEM: String { trustKey.publicKeyPEM }
 
@@ -35,6 +37,13 @@ public struct SigningKey: Sendable {
     try self.init { () throws(SigningKeyError) in try TrustSigningKey(file: file) }
   }
 
+  /// Reads a private key, or the command that signs with one, of a file that somebody named.
+  ///
+  /// - Throws: ``SigningKeyError``.
+  package init(text: String, named path: String) throws(SigningKeyError) {
+    try self.init { () throws(SigningKeyError) in try TrustSigningKey(text: text, named: path) }
+  }
+
   /// Makes a new key; 4096 bits take around a second.
   ///
   /// - Throws: ``SigningKeyError/tooSmall(bits:)`` and ``SigningKeyError/malformed(_:)``.
@@ -46,7 +55,7 @@ public struct SigningKey: Sendable {
   ///
   /// - Throws: ``SigningKeyError/notRSA(algorithm:)``.
   public init(_ key: TrustSigningKey) throws(SigningKeyError) {
-    guard key.algorithm == .rs512 else { throw .notRSA(algorithm: key.key.typeName) }
+    guard key.algorithm == .rs512 else { throw .notRSA(algorithm: key.typeName) }
     trustKey = key
   }
 

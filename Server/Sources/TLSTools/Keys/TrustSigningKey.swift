@@ -12,6 +12,8 @@ import SslPinningRules
 ///   usual mistake.
 /// - A key is refused, before it signs anything, if clients could not read its public half.
 /// - The secret leaves only through ``write(to:)``; no message contains any of it.
+/// - A key that a ``SigningCommand`` signs with has its secret elsewhere: it is not written, and its public half is
+///   configured.
 public struct TrustSigningKey: Sendable {
   /// What to generate.
   public enum Kind: Hashable, Sendable {
@@ -33,7 +35,20 @@ public struct TrustSigningKey: Sendable {
   /// The public half as SubjectPublicKeyInfo in DER.
   public var publicKeyDER: [UInt8] { roleKey.spki }
 
-  let key: PrivateKey
+  /// Who has the secret.
+  private enum Holder {
+    case process(PrivateKey)
+    case command(CommandKey)
+  }
+
+  private let holder: Holder
+  /// Bits of the modulus, or of the curve.
+  let bits: Int
+  /// What OpenSSL calls the type, such as `EC`.
+  let typeName: String
+
+  /// Whether a command signs: that takes a while, and may fail.
+  package var isHeldByCommand: Bool { if case .command = holder { true } else { false } }
 
   /// Reads a private key.
   ///
@@ -51,12 +66,54 @@ public struct TrustSigningKey: Sendable {
   ///
   /// - Throws: ``SigningKeyError``.
   public init(file: URL) throws(SigningKeyError) {
-    let path = file.path(percentEncoded: false)
-    let bytes: [UInt8]
-    do throws(SmallFile.Failure) { bytes = try SmallFile.read(path, limit: 1 << 20) } catch {
-      throw .unreadable(path: path, reason: "\(error)")
+    try self.init(pem: try Self.text(of: file.path(percentEncoded: false)))
+  }
+
+  private static func text(of path: String) throws(SigningKeyError) -> String {
+    do throws(SmallFile.Failure) {
+      return String(decoding: try SmallFile.read(path, limit: 1 << 20), as: UTF8.self)
+    } catch { throw .unreadable(path: path, reason: "\(error)") }
+  }
+
+  /// Reads a private key from a file that somebody named, or the command that signs with one
+  /// (``SigningCommandFile``).
+  ///
+  /// - Throws: ``SigningKeyError``.
+  package init(named path: String) throws(SigningKeyError) {
+    try self.init(text: try Self.text(of: path), named: path)
+  }
+
+  /// The same, of a file that was read.
+  package init(text: String, named path: String) throws(SigningKeyError) {
+    self =
+      SigningCommandFile.isOne(text)
+      ? try SigningCommandFile.key(in: text, at: path) : try TrustSigningKey(pem: text)
+  }
+
+  /// The key with this public half, that a command signs with. Nothing is run yet.
+  ///
+  /// - Throws: ``SigningKeyError``.
+  public init(_ command: SigningCommand, publicKey: TrustKey) throws(SigningKeyError) {
+    do throws(DocumentFault) { roleKey = try publicKey.roleKey } catch {
+      throw .unreadableByClients
     }
-    try self.init(pem: String(decoding: bytes, as: UTF8.self))
+    algorithm = publicKey.algorithm
+    publicKeyPEM = PEMBlock(label: "PUBLIC KEY", bytes: publicKey.spkiDER).text
+    bits = (try? VerificationKey(bytes: publicKey.spkiDER))?.bits ?? 256
+    typeName = ["RS512": "RSA", "ES256": "EC"][algorithm.rawValue] ?? "ED25519"
+    holder = .command(try CommandKey(command, publicKey: publicKey))
+  }
+
+  /// The same, with the public half in a file.
+  ///
+  /// - Throws: ``SigningKeyError``.
+  package init(_ command: SigningCommand, publicKeyFile path: String) throws(SigningKeyError) {
+    let text = try Self.text(of: path)
+    let publicKey: TrustKey
+    do throws(VerificationKeyError) { publicKey = try TrustKey(text) } catch {
+      throw .command(.file(path: path, reason: "\(error)"))
+    }
+    try self.init(command, publicKey: publicKey)
   }
 
   /// Makes a new key from the system's random source; RSA of 4096 bits takes around a second.
@@ -89,13 +146,24 @@ public struct TrustSigningKey: Sendable {
       roleKey = try RoleKey(
         algorithm: algorithm.rawValue, spki: spki, crypto: PlatformRegistryCrypto())
     } catch { throw .unreadableByClients }
-    self.key = key
+    (bits, typeName) = (key.bits, key.typeName)
+    holder = .process(key)
   }
 
   /// The signature over `message`, in the form that ``SignatureAlgorithm`` describes.
   ///
-  /// - Throws: ``SigningKeyError/malformed(_:)`` if the key is inconsistent.
-  public func sign(_ message: [UInt8]) throws(SigningKeyError) -> [UInt8] { try key.sign(message) }
+  /// Hazard: a command blocks the thread for as long as it may take.
+  ///
+  /// - Throws: ``SigningKeyError/malformed(_:)`` if the key is inconsistent; ``SigningKeyError/command(_:)``.
+  public func sign(_ message: [UInt8]) throws(SigningKeyError) -> [UInt8] {
+    switch holder {
+    case .process(let key): return try key.sign(message)
+    case .command(let key):
+      do throws(SigningCommandFault) { return try key.sign(message) } catch {
+        throw .command(error)
+      }
+    }
+  }
 
   /// The signature entry for a key set or a statement: the key's id and the signature over domain and
   /// canonical form.
@@ -111,7 +179,10 @@ public struct TrustSigningKey: Sendable {
   ///
   /// - Throws: ``SigningKeyError/cannotWrite(path:reason:)``.
   public func write(to file: URL) throws(SigningKeyError) {
-    do throws(CertificateError) { try key.write(to: file) } catch { throw Self.cannotWrite(error) }
+    let path = file.path(percentEncoded: false)
+    do throws(CertificateError) { try secret(for: path).write(to: file) } catch {
+      throw Self.cannotWrite(error)
+    }
   }
 
   /// The same in an open directory, for another user.
@@ -125,8 +196,16 @@ public struct TrustSigningKey: Sendable {
     _ name: String, in directory: Int32, for owner: (user: uid_t, group: gid_t)?
   ) throws(SigningKeyError) {
     do throws(CertificateError) {
-      try PEMFile.create(name, mode: 0o600, bytes: try key.pem.utf8, in: directory, for: owner)
+      try PEMFile.create(
+        name, mode: 0o600, bytes: try secret(for: name).pem.utf8, in: directory, for: owner)
     } catch { throw Self.cannotWrite(error) }
+  }
+
+  private func secret(for path: String) throws(CertificateError) -> PrivateKey {
+    guard case .process(let key) = holder else {
+      throw .file(path: path, reason: "the key is where its signing command has it")
+    }
+    return key
   }
 
   /// Writes the public half in PEM, readable by everybody. An existing file is kept.

@@ -129,12 +129,19 @@ final class ProbeEvents: Sendable {
 ///   more than 4096 bits of finite field.
 /// - Certificates are read in a library context with few algorithms (`pp_tls_library`), which halves the
 ///   cost of a handshake (ADR 9). Chains are validated outside of it.
+/// - A server that asks for a certificate gets the one that is configured, or none.
 /// - For one thread at a time.
 final class ProbeClient: TLSContext, Sendable {
   let context: OpenSSLObject
+  private let identity: LoadedIdentity?
 
-  /// - Parameter kind: the kind of key that servers must show; `nil` for whatever they choose.
-  init(showing kind: CertificateKeyKind? = nil) throws(CertificateError) {
+  /// - Parameters:
+  ///   - kind: the kind of key that servers must show; `nil` for whatever they choose.
+  ///   - identity: what this client shows to servers that ask.
+  init(
+    showing kind: CertificateKeyKind? = nil, as identity: ServerIdentity? = nil
+  ) throws(CertificateError) {
+    self.identity = if let identity { try LoadedIdentity(identity) } else { nil }
     OpenSSLErrors.clear()
     // Without that context OpenSSL uses its default one, which works the same but slower.
     guard let pointer = SSL_CTX_new_ex(pp_tls_library(), nil, TLS_client_method()) else {
@@ -149,7 +156,8 @@ final class ProbeClient: TLSContext, Sendable {
     SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
     // Otherwise OpenSSL would also verify, against an empty store and for nothing.
     SSL_CTX_set_cert_verify_callback(pointer, letThrough, nil)
-    SSL_CTX_set_client_cert_cb(pointer, noteDemand)
+    SSL_CTX_set_cert_cb(
+      pointer, noteDemand, self.identity.map { Unmanaged.passUnretained($0).toOpaque() })
     pp_tls_refuse_hello_requests(pointer)
     SSL_CTX_set_security_callback(pointer, isAffordable)
     // A server picks the key that can sign what the client takes (RFC 8446 section 4.2.3).
@@ -162,8 +170,8 @@ final class ProbeClient: TLSContext, Sendable {
 }
 
 extension OpaquePointer {
-  /// Whether a handshake up to TLS 1.2 failed only because this client had no certificate, after the server
-  /// had proved its own key.
+  /// Whether a handshake up to TLS 1.2 failed only because this client had no certificate that the server takes, after
+  /// the server had proved its own key.
   ///
   /// - The server asked for a certificate, and this client has sent its Finished: so the server's messages were
   ///   complete and its signatures valid.
@@ -178,13 +186,13 @@ extension OpaquePointer {
   }
 }
 
-/// Called when a server asks for a certificate: notes the demand and offers none.
-private func noteDemand(
-  _ session: OpaquePointer?, _: UnsafeMutablePointer<OpaquePointer?>?,
-  _: UnsafeMutablePointer<OpaquePointer?>?
-) -> Int32 {
+/// Called when a server asks for a certificate: notes the demand, and shows the one of the ``ProbeClient``, if it has one.
+private func noteDemand(_ session: OpaquePointer?, _ identity: UnsafeMutableRawPointer?) -> Int32 {
   SSL_set_ex_data(session, 0, UnsafeMutableRawPointer(bitPattern: 1))
-  return 0
+  guard let session, let identity else { return 1 }
+  // The client of the session outlives it, and has the identity.
+  _ = Unmanaged<LoadedIdentity>.fromOpaque(identity).takeUnretainedValue().use(on: session)
+  return 1
 }
 
 /// What OpenSSL asks before it uses a key or an algorithm. All are taken, as on security level 0, but a finite-field

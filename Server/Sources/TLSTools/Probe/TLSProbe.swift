@@ -31,9 +31,11 @@ public final class TLSProbe: Sendable {
   }
 
   /// As above, with another resolver and number of threads; tests pass resolvers that fail or hang.
+  ///
+  /// - Parameter identity: what is shown to servers that ask for a certificate.
   package init(
     anchors: ChainValidator?, resolver: NameResolver, threads: Int = 1,
-    showing kind: CertificateKeyKind? = nil
+    showing kind: CertificateKeyKind? = nil, as identity: ServerIdentity? = nil
   ) throws(ProbeError) {
     do throws(CertificateError) {
       self.anchors = if let anchors { anchors } else { try .system() }
@@ -41,7 +43,9 @@ public final class TLSProbe: Sendable {
     var loops: [ProbeLoop] = []
     do throws(ProbeError) {
       let proxies = ProxyDirectory(resolver: resolver)
-      for _ in 0..<max(1, threads) { loops.append(try Self.loop(resolver, proxies, kind)) }
+      for _ in 0..<max(1, threads) {
+        loops.append(try Self.loop(resolver, proxies, kind, identity))
+      }
     } catch {
       for loop in loops { loop.send(.stop) }
       throw error
@@ -126,10 +130,11 @@ public final class TLSProbe: Sendable {
   }
 
   private static func loop(
-    _ resolver: NameResolver, _ proxies: ProxyDirectory, _ kind: CertificateKeyKind?
+    _ resolver: NameResolver, _ proxies: ProxyDirectory, _ kind: CertificateKeyKind?,
+    _ identity: ServerIdentity?
   ) throws(ProbeError) -> ProbeLoop {
     let client: ProbeClient
-    do throws(CertificateError) { client = try ProbeClient(showing: kind) } catch {
+    do throws(CertificateError) { client = try ProbeClient(showing: kind, as: identity) } catch {
       throw .local(reason: error.description)
     }
     do throws(SocketError) {

@@ -28,6 +28,9 @@ enum KeysRotate {
     default: throw FlagValueError(wanted: "ed25519, p256 or rsa-3072")
     }
   }
+  private static let onlineKey = Flag.text(
+    "--online-key", "FILE",
+    "a private key that is there, or the file of a command that signs, instead of a new key")
   private static let root = Flag.texts(
     "--root", "PUB", "a root key of the new set; by default those of the set before, or prv.pem")
   private static let rootThreshold = Flag.number(
@@ -47,7 +50,7 @@ enum KeysRotate {
     flags: [
       RegistryNameArgument.flag.description, directory.description,
     ] + ServerArguments.places + [
-      algorithm.description,
+      algorithm.description, onlineKey.description,
       root.description, rootThreshold.description, signWith.description, first.description,
       epoch.description,
     ],
@@ -63,6 +66,8 @@ enum KeysRotate {
       "The next set goes on from what publish.dir and the store tell of the last one. If they cannot be asked,\n"
         + "--first says that there was none, or --epoch N that the one before it was the last: clients that hold\n"
         + "another set N believe nothing that is signed under this one.",
+      "If signing.command signs in place of prv.pem, it is run wherever that would sign. With --online-key no\n"
+        + "key is made and none is written: the server must have it by publish.online_keys before.",
       "Old online keys stay in DIR/online: delete one when its set is no longer the newest.",
     ],
     run: run)
@@ -79,19 +84,20 @@ enum KeysRotate {
     if let shortage = list.shortages.first {
       throw .no("\(path): \(shortage); hint: let keys sign-set complete it first")
     }
-    let shipped = try SigningKeyArgument.trustKey(place.keys + "/prv.pem")
+    let shipped = try shippedKey(place)
     try await checkPublished(list, path, place, invocation)
     let epoch = list.sets.count + 1
     let (online, keyName) = (place.keys + "/online", "\(name)-\(epoch).pem")
-    guard !InputFile.exists(online + "/" + keyName) else {
+    let given = try givenKey(invocation, place)
+    guard given != nil || !InputFile.exists(online + "/" + keyName) else {
       throw .no(
         "\(online)/\(keyName) is there, and no key set \(epoch); hint: delete the key"
           + " if a rotation broke off, or put the newest \(path) back")
     }
     let key: TrustSigningKey
-    do throws(SigningKeyError) { key = try .generate(invocation[algorithm] ?? .ed25519) } catch {
-      throw .couldNotFindOut("\(error)")
-    }
+    do throws(SigningKeyError) {
+      key = if let given { given } else { try .generate(invocation[algorithm] ?? .ed25519) }
+    } catch { throw .couldNotFindOut("\(error)") }
     let root = try rootRole(after: list, shipped, invocation)
     let onlineRole = try role([key.roleKey], threshold: 1)
     do throws(KeySetListError) { try list.append(root: root, online: onlineRole) } catch {
@@ -112,9 +118,10 @@ enum KeysRotate {
       }
     }
     // The key first: a chain that names a key which is nowhere would stop the server's signing.
-    let keys = try OwnedDirectory(online, like: place.keys)
+    if given == nil {
+      try OwnedDirectory(online, like: place.keys).write(key, called: keyName)
+    }
     let keySets = try OwnedDirectory(place.keySets, like: place.keys)
-    try keys.write(key, called: keyName)
     try keySets.replace(name, with: list.json.canonicalBytes + [0x0a])
     try Terminal.write(line: "key set \(epoch) of \(name): online key \(key.roleKey.id.base64)")
     for shortage in list.shortages { Terminal.say("warning: \(shortage)") }
@@ -124,6 +131,28 @@ enum KeysRotate {
         ? "hint: send the server SIGHUP, and it signs under the new set"
         : "hint: keys sign-set \(wanted) signs it, and no other set in its place")
     return .yes
+  }
+
+  /// The online key that is there already. A set that names one which the server does not have would stop its signing.
+  private static func givenKey(
+    _ invocation: Invocation, _ place: Place
+  ) throws(CommandFailure) -> TrustSigningKey? {
+    guard let path = invocation[onlineKey] else { return nil }
+    let known = place.configuration?.publishing.onlineKeys ?? [path]
+    guard known.contains(where: { isSame($0, path) }) else {
+      throw .no(
+        "publish.online_keys does not have \(path), and the server could sign nothing under the new set; hint: name"
+          + " it there, and start the server anew")
+    }
+    return try SigningKeyArgument.trustKey(path)
+  }
+
+  /// The key that apps ship.
+  private static func shippedKey(_ place: Place) throws(CommandFailure) -> TrustSigningKey {
+    do throws(SigningKeyError) {
+      if let key = try place.configuration?.publishing.signing.key { return key }
+    } catch { throw .couldNotFindOut("signing.command: \(error)") }
+    return try SigningKeyArgument.trustKey(place.keys + "/prv.pem")
   }
 
   /// Where a server keeps what belongs to a document, and what it published.

@@ -46,6 +46,9 @@ enum Up {
   static func failure(_ error: RegistryServiceError) -> CommandFailure {
     switch error {
     case .signer(.signingKey(_, .unreadable)): .couldNotFindOut("\(error)")
+    case .signer(.signingKey(_, .command(.file))): .no("\(error)")
+    // A device may be there in a moment.
+    case .signer(.signingKey(_, .command)): .couldNotFindOut("\(error)")
     // It was read, and no database can be there.
     case .signer, .store(.invalidDSN), .store(.seal): .no("\(error)")
     case .anchors, .store, .listening, .alreadyStarted: .couldNotFindOut("\(error)")

@@ -97,36 +97,38 @@ enum KeyArgument {
 
 /// Private keys that are named on the command line.
 enum SigningKeyArgument {
-  /// Reads a key that signs key sets and statements.
+  /// Reads a key that signs key sets and statements, or the file that names the command which does.
   ///
   /// - Throws: what could not be read is ``CommandFailure/couldNotFindOut(_:)``, what was read and is
   ///   no such key ``CommandFailure/no(_:)``.
   static func trustKey(_ path: String) throws(CommandFailure) -> TrustSigningKey {
-    let pem = try read(path)
+    let text = try read(path)
     do throws(SigningKeyError) {
-      return try TrustSigningKey(pem: pem)
+      return try TrustSigningKey(text: text, named: path)
     } catch { throw .no("\(path): \(error)") }
   }
 
   /// Reads the key of format 1.
   static func format1Key(_ path: String) throws(CommandFailure) -> SigningKey {
-    let pem = try read(path)
+    let text = try read(path)
     do throws(SigningKeyError) {
-      return try SigningKey(pem: pem)
+      return try SigningKey(text: text, named: path)
     } catch { throw .no("\(path): \(error)") }
   }
 
   private static func read(_ path: String) throws(CommandFailure) -> String {
-    let pem = try InputFile.read(path, limit: KeyArgument.maximumBytes)
+    let bytes = try InputFile.read(path, limit: KeyArgument.maximumBytes)
+    let text = String(decoding: bytes, as: UTF8.self)
     var status = stat()
-    if path != InputFile.standardInput, stat(path, &status) == 0,
+    // What names a command is no secret; who can write it is judged when it is read.
+    if text.contains("PRIVATE KEY"), path != InputFile.standardInput, stat(path, &status) == 0,
       status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o006 != 0
     {
       Terminal.say(
         "warning: every user of this machine may read or write the private key \(path); hint: chmod 600"
       )
     }
-    return String(decoding: pem, as: UTF8.self)
+    return text
   }
 
   /// Reads several, in order.
