@@ -27,6 +27,8 @@ public final class RegistryService: Sendable {
   private let reports: ReportCollector?
   let services: CoordinatorServices
   let duty: Replication
+  /// Who is told of what begins and what is over.
+  private let receivers: [any NotificationReceiver]
   /// What was passed in instead of probing over TLS.
   private let observer: (any EndpointProber)?
   private let tokenKey: Locked<AdminTokenKey>
@@ -104,6 +106,7 @@ public final class RegistryService: Sendable {
           }, knows: { pin, host in await known.has(pin, of: host) }),
         limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
     inForce = Locked(configuration)
+    receivers = try configuration.notify.receivers()
     self.observer = observer
     self.clock = clock
     self.log = log
@@ -137,8 +140,12 @@ public final class RegistryService: Sendable {
     warn(of: configuration, services.signer)
     await tellRoots(of: duty.coordinators)
     await reports?.open()
+    let tokens = SeenTokens { [inForce] in
+      Set(inForce.withLock { $0.administration.revokedTokens })
+    }
     let site = RegistryRoutes(
-      documents: documents, health: health, administration: administrationSite(configuration),
+      documents: documents, health: health,
+      administration: administrationSite(configuration, tokens),
       console: configuration.administrationRefusal == nil ? WebConsoleRoutes() : nil,
       reports: reports.map { [metrics] in ReportRoutes($0, metrics: metrics) },
       metrics: MetricsRoute(
@@ -150,6 +157,7 @@ public final class RegistryService: Sendable {
     }
     var tasks = [Task { [duty] in await duty.lead() }, Task { [duty] in await duty.follow() }]
     if let reports { tasks.append(Task { await reports.run() }) }
+    if let notifier = notifier(tokens) { tasks.append(Task { await notifier.run() }) }
     running.withLock { $0 = Running(listeners: listeners, tasks: tasks) }
     log.event(
       .info, "started",
@@ -167,6 +175,15 @@ public final class RegistryService: Sendable {
         "message": "tokens would cross the network in clear text; documents are served; hint: "
           + ServerConfiguration.exposureHint
       ])
+  }
+
+  private func notifier(_ tokens: SeenTokens) -> Notifier? {
+    guard !receivers.isEmpty else { return nil }
+    let survey = ConditionSurvey(
+      duty: duty, services: services, metrics: metrics, tokens: tokens, clock: clock)
+    return Notifier(receivers, clock: clock, log: log, metrics: metrics) {
+      await survey.conditions()
+    }
   }
 
   /// A clock that is wrong at the start is told by what was signed before.
@@ -192,10 +209,9 @@ public final class RegistryService: Sendable {
       ])
   }
 
-  private func administrationSite(_ configuration: ServerConfiguration) -> AdministrationRouter {
-    let tokens = SeenTokens { [inForce] in
-      Set(inForce.withLock { $0.administration.revokedTokens })
-    }
+  private func administrationSite(
+    _ configuration: ServerConfiguration, _ tokens: SeenTokens
+  ) -> AdministrationRouter {
     let routes = AdministrationRoutes(
       administration: RegistryAdministration(
         coordinators: { [duty] in duty.coordinators }, store: store, clock: clock,
