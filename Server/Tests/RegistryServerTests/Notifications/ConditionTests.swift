@@ -33,9 +33,9 @@ import Testing
     }
   }
 
-  @Test("of a certificate that ends: a week before, and as a refusal once it has", arguments: [
-    (Int64(8), [Bool]()), (6, [false]), (0, [true]), (-3, [true]),
-  ])
+  static let ends: [(Int64, [Bool])] = [(8, []), (6, [false]), (0, [true]), (-3, [true])]
+
+  @Test("of a certificate that ends: a week before, and as a refusal once it has", arguments: ends)
   func certificate(_ days: Int64, _ expected: [Bool]) {
     let now: Int64 = 1_780_000_000
     let found = Condition.ends(
