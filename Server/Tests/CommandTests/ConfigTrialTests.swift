@@ -65,6 +65,35 @@ struct ConfigTrialTests {
     #expect(try Data(contentsOf: store) == before)
   }
 
+  @Test("with --probe says which keys would be published, and what each endpoint without one shows")
+  func probe() async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let identity = try authority.issue(names: ["localhost"])
+    let server = try LocalTLSServer(identity: identity) { _ in .text("hello") }
+    let directory = try stage()
+    try directory.write(authority.root.pem, to: "ca.pem")
+    func write(_ keys: String) throws {
+      try directory.write(
+        """
+        keys: [\(keys)]
+        storage: {dsn: \(directory.path("new/registry.db"))}
+        tls: {anchors: \(directory.path("ca.pem"))}
+        """, to: "config.yaml")
+    }
+    let good = "{fqdn: localhost, port: \(server.port), address: 127.0.0.1}"
+    try write(good)
+    let outcome = try await check(directory, "--probe")
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    let pin = try SPKIPin(certificateDER: identity.leaf.der).base64
+    #expect(outcome.stdout.contains(pin), "\(outcome.stdout)")
+    try write(good + ", {fqdn: other.example, port: \(server.port), address: 127.0.0.1}")
+    let refused = try await check(directory, "--probe", "--json")
+    #expect(refused.exitCode == 1)
+    #expect(refused.stdout.contains("not believed"), "\(refused.stdout)")
+    #expect(try await check(directory, "--probe", "--offline").exitCode == 2)
+    server.stop()
+  }
+
   /// The configuration, a file to write with its text, the exit code of both, and what both say.
   static let faults: [(String, (String, String)?, Int32, String)] = [
     ("tls: {dir: DIR/nowhere}", nil, 3, "prv.pem"),

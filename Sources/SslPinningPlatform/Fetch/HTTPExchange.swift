@@ -185,13 +185,17 @@ package struct ReportPoster: Sendable {
 
   /// Posts JSON and waits for the answer, whatever it is.
   ///
-  /// - Parameter timeout: seconds for the whole exchange.
+  /// - Parameters:
+  ///   - headers: more header fields.
+  ///   - timeout: seconds for the whole exchange.
   /// - Throws: ``FetchError/unreachable(_:)``.
   package func post(
-    _ json: [UInt8], to url: RegistryURL, timeout: Double
+    _ json: [UInt8], to url: RegistryURL, headers: [(name: String, value: String)] = [],
+    timeout: Double
   ) async throws(FetchError) -> Answer {
     let exchange = HTTPExchange(
-      url: url, kind: .post(json), headers: [("Content-Type", "application/json")],
+      url: url, kind: .post(json),
+      headers: [("Content-Type", "application/json")] + headers.map { ($0.name, $0.value) },
       maximumBytes: 65_536, timeout: timeout)
     let answer = try await PlatformFetch.perform(exchange, validator: validator).get()
     return Answer(status: answer.status, retryAfter: answer.retryAfter)

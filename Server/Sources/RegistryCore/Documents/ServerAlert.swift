@@ -38,6 +38,14 @@ public struct ServerAlert: Sendable, Hashable {
     case sealBroken = "seal-broken"
     /// The store was lost, and the document goes on from its copy in `publish.dir`; for a day.
     case storeLost = "store-lost"
+
+    /// Whether it tells of a moment. One that comes again begins it anew.
+    var isOfMoment: Bool {
+      switch self {
+      case .unannouncedKey, .keyWithdrawn, .tooManyKeys, .massChange, .storeLost: true
+      default: false
+      }
+    }
   }
 
   /// The kinds of alerts of the whole document that are over once something is stored. That a newer key set cannot be
@@ -51,13 +59,7 @@ public struct ServerAlert: Sendable, Hashable {
   /// For how many seconds alerts stand that tell of a moment.
   static let day: Int64 = 86_400
 
-  /// Whether it tells of a moment. One that comes again begins it anew.
-  var isOfMoment: Bool {
-    switch kind {
-    case .unannouncedKey, .keyWithdrawn, .tooManyKeys, .massChange, .storeLost: true
-    default: false
-    }
-  }
+  private var isOfMoment: Bool { kind.isOfMoment }
 
   /// Whether it told of a moment that is long over.
   func isOver(at now: Int64) -> Bool { isOfMoment && now - since > Self.day }

@@ -107,6 +107,15 @@ public struct SeenCertificate: Sendable, Hashable {
 }
 
 extension ProbeResult {
+  /// The leaf certificates that it proved, each once.
+  package var leaves: [SeenCertificate] {
+    var seen: Set<SeenCertificate> = []
+    return observations.compactMap { observation in
+      guard case .accepted(let chain) = observation.outcome else { return nil }
+      return seen.insert(chain.leaf).inserted ? chain.leaf : nil
+    }
+  }
+
   /// When each accepted chain is valid as a whole, in Unix seconds; an unknown end counts as never.
   package var validities: [(from: Int64, to: Int64)] {
     observations.compactMap { observation in

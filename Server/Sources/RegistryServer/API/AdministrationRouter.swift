@@ -188,8 +188,10 @@ struct AdministrationRouter: Sendable {
       untold = count
     }
     let path = String(decoding: request.path.utf8.prefix(Self.longestLoggedPath), as: UTF8.self)
+    // A console that is open reads every few seconds: as many lines would hide the others.
+    let isReading = request.method == "GET" && status < 400
     log.event(
-      [401, 403, 429].contains(status) ? .warn : .info, "admin_request",
+      [401, 403, 429].contains(status) ? .warn : isReading ? .debug : .info, "admin_request",
       fields: [
         ("who", who), ("method", request.method), ("path", path), ("status", "\(status)"),
         ("peer", request.peer),

@@ -98,18 +98,22 @@ struct MetricsRoute: Sendable {
 
   private func make() async -> [UInt8] {
     var alerts: [String: Int] = [:]
+    var refusing: [String: Int] = [:]
     var held = 0
     for coordinator in coordinators() {
       let snapshot = await coordinator.snapshot
       let state = snapshot.state
-      for alert in state.alerts.values.joined() { alerts[alert.kind.rawValue, default: 0] += 1 }
+      for condition in Condition.alerts(of: state, snapshot.lastProbes, in: snapshot.file) {
+        alerts[condition.kind.name, default: 0] += 1
+        if condition.isRefusing { refusing[condition.kind.name, default: 0] += 1 }
+      }
       // Of others nothing can be approved.
       held += snapshot.endpoints.reduce(0) { $0 + (state.keysByEndpoint[$1.id]?.held.count ?? 0) }
     }
     let standing = clock.standing
     if standing.doubtedSince != nil { alerts[ServerAlert.Kind.clock.rawValue] = 1 }
     metrics.clock(standing)
-    metrics.alerts(alerts)
+    metrics.alerts(alerts, refusing: refusing)
     metrics.pendingApprovals(held)
     return metrics.exposition(at: standing.time)
   }

@@ -36,6 +36,12 @@ final class SeenTokens: Sendable {
     }
   }
 
+  /// Those that still count, by id.
+  var current: [String: Use] {
+    let revoked = revoked()
+    return uses.withLock { $0 }.filter { !revoked.contains($0.key) }
+  }
+
   /// As administrators see them, the last used first.
   func list() -> JSONObject {
     let revoked = revoked()

@@ -64,8 +64,14 @@ extension ConfigurationError: CustomStringConvertible {
     switch self {
     case .unreadable(_, let reason): (reason, nil)
     case .tooLarge: ("too large", nil)
-    case .notYAML(_, let reason): ("not YAML: \(reason)", nil)
-    case .notJSON(_, let reason): ("not JSON: \(reason)", "write a list, as in [\"…\"]")
+    case .notYAML(_, let reason):
+      (
+        "not YAML: \(reason)",
+        // libyaml's words for a tab where a line begins.
+        reason.contains("cannot start any token") ? "YAML is indented by blanks, not by tabs" : nil
+      )
+    case .notJSON(_, let reason):
+      ("not JSON: \(reason)", "write a list, as in [{\"fqdn\": \"www.example.com\"}] or [\"…\"]")
     case .unknownKey(let key, _, let similar):
       ("unknown key \(key)", similar.map { "did you mean \($0)?" })
     case .unknownVariable(_, let similar):

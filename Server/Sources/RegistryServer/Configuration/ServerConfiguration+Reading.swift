@@ -1,5 +1,6 @@
 import Foundation
 import HTTPServing
+import SslPinningPlatform
 import SslPinningRules
 
 extension ServerConfiguration {
@@ -39,6 +40,7 @@ extension ServerConfiguration {
     try checkMetrics(tree.section(of: .metricsListen))
     try checkConsole(tree.section(of: .uiListen))
     try checkSigning(tree.section(of: .signingCommand))
+    try checkNotify(tree.section(of: .notifyWebhook))
     // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
     documents = try Self.documents(tree.root)
     try checkMirrors(tree.section(of: .publishMirrors))
@@ -137,6 +139,26 @@ extension ServerConfiguration {
     throw section.invalid(
       "listen", "\(address) is not loopback, and tokens would cross the network in clear text",
       hint: "server.certificate and server.private_key, a loopback address, or insecure: true")
+  }
+
+  /// What is told names keys and hosts: in clear text it stays on this machine. A short secret can be guessed from
+  /// one message.
+  private func checkNotify(_ section: ConfigurationSection) throws(ConfigurationError) {
+    if let webhook = notify.webhook {
+      do throws(RegistryURL.Fault) { _ = try RegistryURL(webhook.revealed) } catch {
+        throw section.invalid(
+          "webhook", error == .clearText ? "it is clear text to another machine" : "it is no URL",
+          hint: "write https://host/path; http:// is for this machine")
+      }
+    } else if notify.secret != nil || notify.anchors != nil {
+      throw section.missing("webhook", hint: "write https://host/path, or leave the others out")
+    }
+    guard let secret = notify.secret, secret.revealed.utf8.count < AdminTokenKey.leastSecret else {
+      return
+    }
+    throw section.invalid(
+      "secret", "it has less than \(AdminTokenKey.leastSecret) bytes and can be guessed",
+      hint: "openssl rand -base64 32 prints a better one")
   }
 
   /// Clients refuse a statement with a mirror that they cannot use.

@@ -28,6 +28,8 @@ public struct ServerConfiguration: Sendable, Equatable {
   public var reports: ReportsConfiguration
   /// How much is remembered of what was changed.
   public var history = HistoryConfiguration()
+  /// Who is told of what begins and what is over.
+  public var notify = NotifyConfiguration()
   /// A directory with files that have more of `keys`; `nil` for none.
   public var keysDirectory: String?
   /// Where metrics and probes are served apart; `nil` where they are beside the documents.
@@ -122,6 +124,19 @@ public struct HistoryConfiguration: Sendable, Equatable {
   public var entries = 10_000
   /// How old an entry may become, in milliseconds. 0 sets no limit.
   public var age: Int64 = 0
+
+  /// The defaults of the configuration file.
+  public init() {}
+}
+
+/// Who is told of what begins and what is over.
+public struct NotifyConfiguration: Sendable, Equatable {
+  /// The URL that is posted to; often a secret itself. `nil` for nobody.
+  public var webhook: Secret?
+  /// What messages are signed with.
+  public var secret: Secret?
+  /// A PEM file with the only anchors of the webhook's chain; `nil` means the system's.
+  public var anchors: String?
 
   /// The defaults of the configuration file.
   public init() {}

@@ -62,6 +62,9 @@ public enum Setting: String, Sendable, CaseIterable {
   case historyKeep = "history.keep"
   case historyKeepFor = "history.keep_for"
   case metricsListen = "metrics.listen"
+  case notifyWebhook = "notify.webhook"
+  case notifySecret = "notify.secret"
+  case notifyAnchors = "notify.ca"
 }
 
 extension Setting {

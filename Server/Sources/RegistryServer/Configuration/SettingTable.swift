@@ -256,6 +256,20 @@ extension Setting {
         .of(\.metricsListen, .address), .restart, flag: .byPath,
         help: "metrics and probes here, and metrics nowhere else",
         details: "in clear text; the probes are at both, here with all names")
+
+    case .notifyWebhook:
+      SettingRow(
+        .of(\.notify.webhook, .secret), .restart,
+        help: "a URL that is told of what begins and what is over",
+        details: "https, or http to this machine; see [notifications.md](notifications.md)")
+    case .notifySecret:
+      SettingRow(
+        .of(\.notify.secret, .secret), .restart,
+        help: "signs what the webhook gets", details: "16 bytes or more")
+    case .notifyAnchors:
+      SettingRow(
+        .of(\.notify.anchors, .text("FILE")), .restart,
+        help: "PEM: trust only these for the webhook, not the system's")
     }
   }
 }

@@ -193,9 +193,12 @@ final class VantageMetrics: Sendable {
     help: "Probes of one address from one vantage point that showed no key that can be believed",
     labels: ["vantage", "cause"], limit: 10_000
   ) { Counter() }
-  private let silent = Locked<Set<String>>([])
+  private let silent = Locked<[String: String]>([:])
 
   var all: [any ExposedMetric] { [up, failures] }
+
+  /// The vantage points that do not answer, and why.
+  var silences: [String: String] { silent.withLock { $0 } }
 
   /// Ends the series of vantage points that are configured no more.
   func configured(_ vantages: [String]) {
@@ -203,7 +206,7 @@ final class VantageMetrics: Sendable {
     up.keep(only: vantages.map { [$0] })
     failures.keep(
       only: ([ProbeObservation.direct] + vantages).flatMap { name in causes.map { [name, $0] } })
-    silent.withLock { $0.formIntersection(vantages) }
+    silent.withLock { $0 = $0.filter { vantages.contains($0.key) } }
   }
 
   /// Enters a probe.
@@ -221,7 +224,8 @@ final class VantageMetrics: Sendable {
       up.cell(observation.vantage).set(reason == .answers ? 1 : 0)
       let isNew = silent.withLock { silent in
         reason == .answers
-          ? silent.remove(observation.vantage) != nil : silent.insert(observation.vantage).inserted
+          ? silent.removeValue(forKey: observation.vantage) != nil
+          : silent.updateValue(reason.text ?? "", forKey: observation.vantage) == nil
       }
       guard isNew else { continue }
       changes.append(Change(vantage: observation.vantage, reason: reason.text))
@@ -232,7 +236,7 @@ final class VantageMetrics: Sendable {
   /// Forgets what probes showed: another server probes now.
   func forgetProbes() {
     up.keep(only: [])
-    silent.withLock { $0 = [] }
+    silent.withLock { $0 = [:] }
   }
 }
 
@@ -274,15 +278,6 @@ extension ProbeResult {
     }
     if leaves.isEmpty { return refusal ?? silence ?? .other }
     return refusal == nil ? nil : .disagreement
-  }
-
-  /// The leaf certificates that it proved, each once.
-  var leaves: [SeenCertificate] {
-    var seen: Set<SeenCertificate> = []
-    return observations.compactMap { observation in
-      guard case .accepted(let chain) = observation.outcome else { return nil }
-      return seen.insert(chain.leaf).inserted ? chain.leaf : nil
-    }
   }
 }
 

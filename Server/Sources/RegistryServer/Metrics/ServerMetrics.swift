@@ -188,7 +188,11 @@ final class ServerMetrics: Sendable {
   func pendingApprovals(_ count: Int) { service.pending.set(Double(count)) }
 
   /// The alerts that are open, by kind; kinds that were told before and are not in it have none.
-  func alerts(_ counts: [String: Int]) { service.alerts(counts) }
+  ///
+  /// - Parameter refusing: those of them by which apps are refused now.
+  func alerts(_ counts: [String: Int], refusing: [String: Int] = [:]) {
+    service.alerts(counts, refusing: refusing)
+  }
 }
 
 extension Counter {

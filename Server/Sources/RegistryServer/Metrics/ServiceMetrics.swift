@@ -25,6 +25,10 @@ final class ServiceMetrics: Sendable {
   private let open = MetricFamily(
     "ssl_pinning_alerts", help: "Open alerts of this server", labels: ["kind"], limit: 100
   ) { Gauge() }
+  private let refusing = MetricFamily(
+    "ssl_pinning_refusing", help: "Open alerts by which pinned apps are refused now",
+    labels: ["kind"], limit: 100
+  ) { Gauge() }
   private let requests = CodeCounters("ssl_pinning_http_requests_total", help: "Answered requests")
   private let requestDuration = MetricFamily(
     "ssl_pinning_http_request_duration_seconds",
@@ -69,6 +73,16 @@ final class ServiceMetrics: Sendable {
     "ssl_pinning_reports_set_aside_total",
     help: "Records of the failure reports that nothing could read"
   ) { Counter() }
+
+  private let notifications = MetricFamily(
+    "ssl_pinning_notifications_total",
+    help: "Deliveries of notifications by receiver, and changes that were given up",
+    labels: ["receiver", "outcome"]
+  ) { Counter() }
+  private let waitingNotifications = MetricFamily(
+    "ssl_pinning_notifications_waiting", help: "Changes that a receiver has not taken yet",
+    labels: ["receiver"]
+  ) { Gauge() }
 
   private let reloads = MetricFamily(
     "ssl_pinning_configuration_reload_success",
@@ -138,10 +152,11 @@ final class ServiceMetrics: Sendable {
 
   var all: [any ExposedMetric] {
     [
-      build, start, reloads, reloadTimes, leaders, approvals, proposals, open, requests,
+      build, start, reloads, reloadTimes, leaders, approvals, proposals, open, refusing, requests,
       requestDuration, absences, storeDuration, storeErrors,
       reports, reportChains, reportRecord, reportGroupsDropped, readableReports,
-      reportRecordsSetAside, clockBelief, clockSync, clockOffsets,
+      reportRecordsSetAside, clockBelief, clockSync, clockOffsets, notifications,
+      waitingNotifications,
     ]
   }
 
@@ -157,14 +172,27 @@ final class ServiceMetrics: Sendable {
 
   func reported(_ outcome: ReportOutcome) { reports.cell(outcome.rawValue).increment() }
 
+  /// How many reported chains led to an authority.
+  var verifiedReports: UInt64 { reportChains.cell(ChainStanding.verified.rawValue).value }
+
   func reported(chain: ChainStanding) { reportChains.cell(chain.rawValue).increment() }
 
-  func alerts(_ counts: [String: Int]) {
+  /// A receiver took a delivery or did not, and so many changes wait for it.
+  func notified(_ receiver: String, _ outcome: NotificationOutcome, count: Int = 1, waiting: Int) {
+    for outcome in NotificationOutcome.allCases { _ = notifications.cell(receiver, outcome.rawValue) }
+    notifications.cell(receiver, outcome.rawValue).increment(by: UInt64(count))
+    waitingNotifications.cell(receiver).set(Double(waiting))
+  }
+
+  func alerts(_ counts: [String: Int], refusing counted: [String: Int]) {
     let all = kinds.withLock { kinds in
       kinds.formUnion(counts.keys)
       return kinds
     }
-    for kind in all { open.cell(kind).set(Double(counts[kind] ?? 0)) }
+    for kind in all {
+      open.cell(kind).set(Double(counts[kind] ?? 0))
+      refusing.cell(kind).set(Double(counted[kind] ?? 0))
+    }
   }
 }
 
@@ -276,6 +304,16 @@ enum ChainStanding: String, Sendable, CaseIterable, Comparable {
     case .verified: 2
     }
   }
+}
+
+/// What became of notifications; the label `outcome`.
+enum NotificationOutcome: String, CaseIterable, Sendable {
+  /// A delivery was taken.
+  case delivered
+  /// A delivery was not taken, and is tried again.
+  case failed
+  /// A change was given up.
+  case lost
 }
 
 /// What became of a failure report that was sent here; the label `outcome`.

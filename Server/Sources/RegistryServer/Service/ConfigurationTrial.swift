@@ -48,6 +48,7 @@ public struct ConfigurationTrial: Sendable {
       throw .anchors(error)
     }
     _ = try AdminTokenKey(configuration, signer: signer, log: log)
+    _ = try configuration.notify.receivers()
     var warnings: [String] = []
     do throws(HTTPServerError) {
       warnings += try Self.tryListener(of: configuration)

@@ -29,6 +29,8 @@ public final class RegistryService: Sendable {
   let duty: Replication
   /// What waits for a second person.
   let proposals: ProposalBook
+  /// Who is told of what begins and what is over.
+  private let receivers: [any NotificationReceiver]
   /// What was passed in instead of probing over TLS.
   private let observer: (any EndpointProber)?
   private let tokenKey: Locked<AdminTokenKey>
@@ -118,6 +120,7 @@ public final class RegistryService: Sendable {
             }
           }, knows: { pin, host in await known.has(pin, of: host) }),
         limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
+    receivers = try configuration.notify.receivers()
     self.observer = observer
     self.clock = clock
     self.log = log
@@ -141,7 +144,10 @@ public final class RegistryService: Sendable {
       await beginWaiting(because: error)
     }
     warn(of: configuration, services.signer)
-    let administration = administrationSite(configuration)
+    let tokens = SeenTokens { [inForce] in
+      Set(inForce.withLock { $0.administration.revokedTokens })
+    }
+    let administration = administrationSite(configuration, tokens)
     let console = configuration.administrationRefusal == nil ? WebConsoleRoutes() : nil
     let isApart = configuration.administration.listen != nil
     let site = RegistryRoutes(
@@ -170,7 +176,10 @@ public final class RegistryService: Sendable {
         if let reports { group.addTask { await reports.run() } }
       }
     }
-    running.withLock { $0 = Running(listeners: listeners, tasks: [work]) }
+    // Also while the store is awaited: that is told.
+    let telling = notifier(tokens).map { notifier in Task { await notifier.run() } }
+    let tasks = [work] + (telling.map { [$0] } ?? [])
+    running.withLock { $0 = Running(listeners: listeners, tasks: tasks) }
     log.event(
       .info, "started",
       [
@@ -202,6 +211,15 @@ public final class RegistryService: Sendable {
     await reports?.open()
   }
 
+  private func notifier(_ tokens: SeenTokens) -> Notifier? {
+    guard !receivers.isEmpty else { return nil }
+    let survey = ConditionSurvey(
+      duty: duty, services: services, metrics: metrics, tokens: tokens, clock: clock)
+    return Notifier(receivers, clock: clock, log: log, metrics: metrics) {
+      await survey.conditions()
+    }
+  }
+
   /// A clock that is wrong at the start is told by what was signed before.
   private func beginTime() async {
     var newest: Int64?
@@ -225,10 +243,9 @@ public final class RegistryService: Sendable {
       ])
   }
 
-  private func administrationSite(_ configuration: ServerConfiguration) -> AdministrationRouter {
-    let tokens = SeenTokens { [inForce] in
-      Set(inForce.withLock { $0.administration.revokedTokens })
-    }
+  private func administrationSite(
+    _ configuration: ServerConfiguration, _ tokens: SeenTokens
+  ) -> AdministrationRouter {
     let routes = AdministrationRoutes(
       administration: RegistryAdministration(
         coordinators: { [duty] in duty.coordinators }, store: store, clock: clock,

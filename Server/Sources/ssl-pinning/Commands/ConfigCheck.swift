@@ -7,20 +7,26 @@ enum ConfigCheck {
   private static let json = Flag("--json", "one line of JSON instead: file, settings, warnings")
   private static let offline = Flag(
     "--offline", "read the configuration alone: open no key, no anchors, no store, no port")
+  private static let probe = Flag(
+    "--probe", "and probe every endpoint once: the keys that would be published")
 
   static let command = Command(
     "config check", "check the registry server's configuration, and print what is in effect",
-    flags: ServerArguments.descriptions + [offline.description, json.description],
+    flags: ServerArguments.descriptions + [offline.description, probe.description, json.description],
     notes: [
       "Reads what up reads, with the same flags, and starts nothing. Secrets are printed as ***. Then it\n"
         + "opens what up would open: keys, key sets, anchors, the listener's certificate and address, the\n"
         + "store; what up would refuse is refused with the same words. Nothing is made and nothing changed.\n"
         + "Run it as the user that up runs as. --offline leaves that out, for a machine that is another one.",
+      "--probe exits 1 if an endpoint proves no key. A server starts all the same, and publishes the others.",
       ConfigurationHelp.keys,
     ],
     run: run)
 
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    guard !(invocation[offline] && invocation[probe]) else {
+      throw .usage("--offline probes nothing; hint: leave out --probe")
+    }
     let effective = try ServerArguments.configuration(ServerArguments.sources(invocation))
     var warnings = effective.warnings
     var failure: CommandFailure?
@@ -31,20 +37,46 @@ enum ConfigCheck {
         ).warnings
       } catch { failure = Up.failure(error) }
     }
+    var findings: [ProbeTrial.Finding]?
+    if failure == nil, invocation[probe] {
+      do throws(RegistryServiceError) {
+        findings = try await ProbeTrial(effective.configuration).findings
+      } catch { failure = Up.failure(error) }
+    }
     if invocation[json] {
-      try Terminal.write(document(effective, warnings))
+      try Terminal.write(document(effective, warnings, findings))
     } else {
       try Terminal.write(line: table(effective))
+      if let findings { try Terminal.write(line: table(findings)) }
     }
     for warning in warnings { Terminal.say("warning: \(warning)") }
     if let failure { throw failure }
-    return .yes
+    return findings?.allSatisfy(\.isProved) == false ? .no : .yes
+  }
+
+  private static func table(_ findings: [ProbeTrial.Finding]) -> String {
+    var table = TextTable(header: ["endpoint", "key", "issuer"])
+    for finding in findings {
+      for key in finding.keys { table.add([finding.endpoint, key.pin, key.issuer]) }
+      for trouble in finding.troubles { table.add([finding.endpoint, "none", trouble]) }
+    }
+    return table.text
+  }
+
+  private static func json(_ finding: ProbeTrial.Finding) -> JSONValue {
+    .members([
+      "file": .string(finding.file), "endpoint": .string(finding.endpoint),
+      "keys": .array(
+        finding.keys.map { .members(["pin": .string($0.pin), "issuer": .string($0.issuer)]) }),
+      "troubles": .array(finding.troubles.map(JSONValue.string)),
+    ])
   }
 
   private static func document(
-    _ effective: EffectiveConfiguration, _ warnings: [String]
+    _ effective: EffectiveConfiguration, _ warnings: [String],
+    _ findings: [ProbeTrial.Finding]?
   ) -> JSONValue {
-    .members([
+    var document: JSONObject = [
       "file": .optional(effective.file),
       "settings": .array(
         effective.values.map { value in
@@ -54,7 +86,9 @@ enum ConfigCheck {
           ])
         }),
       "warnings": .array(warnings.map(JSONValue.string)),
-    ])
+    ]
+    document["endpoints"] = findings.map { .array($0.map(json)) }
+    return .object(document)
   }
 
   private static func origin(_ origin: ConfigurationOrigin) -> JSONValue {

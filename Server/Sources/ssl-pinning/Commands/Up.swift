@@ -51,7 +51,7 @@ enum Up {
     case .signer(.signingKey(_, .command)): .couldNotFindOut("\(error)")
     // It was read, and no database can be there.
     case .signer, .store(.invalidDSN), .store(.seal): .no("\(error)")
-    case .anchors, .store, .listening, .alreadyStarted: .couldNotFindOut("\(error)")
+    case .anchors, .receiver, .store, .listening, .alreadyStarted: .couldNotFindOut("\(error)")
     }
   }
 }

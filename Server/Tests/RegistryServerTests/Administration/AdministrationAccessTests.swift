@@ -241,7 +241,7 @@ struct AdministrationAccessTests {
     }
     #expect(
       seen == [
-        "carol GET /api/v1/admin/overview 200 127.0.0.1 info",
+        "carol GET /api/v1/admin/overview 200 127.0.0.1 debug",
         "carol GET /api/v1/admin/overview 400 127.0.0.1 info",
         "carol GET /api/v1/admin/nothing 404 127.0.0.1 info",
         " GET /api/v1/admin/overview 401 127.0.0.1 warn",

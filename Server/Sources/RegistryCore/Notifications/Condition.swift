@@ -1,0 +1,169 @@
+import SslPinningRules
+
+/// Something that people should hear of when it begins, and again when it is over.
+///
+/// A value, derived anew from what is known. What has the same ``identity`` is the same condition, to every server on
+/// a store and after every restart, as far as what it is about is stored.
+package struct Condition: Sendable, Hashable {
+  /// What it is. Alerts of documents are named as everywhere.
+  package enum Kind: Sendable, Hashable {
+    case alert(ServerAlert.Kind)
+    /// A vantage point does not answer.
+    case vantageSilent
+    /// The store takes nothing, or cannot be read.
+    case storeAway
+    /// A document was not signed for more than ``Condition/signedWithin``, though it is signed daily.
+    case documentLate
+    /// The certificate that an endpoint shows ends within ``Condition/certificateNotice``, or has ended.
+    case certificateEnds
+    /// A document's key set ends within ``Condition/keySetNotice``.
+    case keySetEnds
+    /// An administrator's token that is in use ends within ``Condition/tokenNotice``.
+    case tokenEnds
+    /// Apps report refusals of chains that an authority issued, and more than they did.
+    case refusalsRise
+
+    /// Its name in notifications.
+    package var name: String {
+      switch self {
+      case .alert(let kind): kind.rawValue
+      case .vantageSilent: "vantage-silent"
+      case .storeAway: "store-away"
+      case .documentLate: "document-late"
+      case .certificateEnds: "certificate-ends"
+      case .keySetEnds: "key-set-ends"
+      case .tokenEnds: "token-ends"
+      case .refusalsRise: "refusals-rise"
+      }
+    }
+
+    /// All that there are, in the order of the documentation.
+    package static let all: [Kind] =
+      ServerAlert.Kind.allCases.map { .alert($0) } + [
+        .vantageSilent, .storeAway, .documentLate, .certificateEnds, .keySetEnds, .tokenEnds,
+        .refusalsRise,
+      ]
+  }
+
+  package var kind: Kind
+  /// The document; empty if it is about none.
+  package var file: String
+  /// What in it: an endpoint's id, a vantage point, a token's id; empty if it is about the whole.
+  package var subject: String
+  package var pin: SPKIPin?
+  /// Since when, in Unix seconds.
+  package var since: Int64
+  /// What is known, for people.
+  package var message: String
+  /// Whether pinned apps are refused by it now, which decides about waking somebody.
+  package var isRefusing: Bool
+
+  package init(
+    _ kind: Kind, file: String = "", subject: String = "", pin: SPKIPin? = nil, since: Int64,
+    message: String, isRefusing: Bool = false
+  ) {
+    (self.kind, self.file, self.subject, self.pin) = (kind, file, subject, pin)
+    (self.since, self.message, self.isRefusing) = (since, message, isRefusing)
+  }
+
+  /// What tells it from every other.
+  ///
+  /// An alert of a moment that comes again is another one. Of all else the time is no part: the clock of the server
+  /// that leads next may differ.
+  package var identity: String {
+    var parts = [kind.name, file, subject, pin?.base64 ?? ""]
+    if case .alert(let kind) = kind, kind.isOfMoment { parts.append("\(since)") }
+    return parts.joined(separator: "\u{1f}")
+  }
+
+  /// Whether only the server that leads tells it; others tell what they see for themselves.
+  package var isOfLeader: Bool {
+    switch kind {
+    case .alert(.clock), .storeAway, .tokenEnds, .refusalsRise: false
+    default: true
+    }
+  }
+
+  /// Seconds: `document-late` is told if a document is older.
+  package static let signedWithin: Int64 = 36 * 3600
+  /// Seconds before a certificate's end.
+  package static let certificateNotice: Int64 = 7 * 86_400
+  /// Seconds before a key set's end: root keys are offline, and getting at them takes time.
+  package static let keySetNotice: Int64 = 30 * 86_400
+  /// Seconds before a token's end.
+  package static let tokenNotice: Int64 = 7 * 86_400
+}
+
+extension Condition {
+  /// The conditions that a document's alerts amount to.
+  ///
+  /// - Parameters:
+  ///   - state: what is known of the document.
+  ///   - probes: what each endpoint showed last, by its id.
+  package static func alerts(
+    of state: DocumentState, _ probes: [String: LastProbe], in file: String
+  ) -> [Condition] {
+    state.alerts.values.joined().map { alert in
+      Condition(
+        .alert(alert.kind), file: file, subject: alert.endpoint, pin: alert.pin,
+        since: alert.since, message: alert.message,
+        isRefusing: isRefusing(alert, probes[alert.endpoint]))
+    }
+  }
+
+  /// Whether apps are refused while this alert stands.
+  ///
+  /// - A key that is held refuses those that meet it, for as long as the endpoint shows it.
+  /// - A chain that proves nothing, and a denied key, refuse everybody there.
+  private static func isRefusing(_ alert: ServerAlert, _ last: LastProbe?) -> Bool {
+    switch alert.kind {
+    case .chainRefused, .deniedKeySeen: true
+    case .keyHeld:
+      // Not probed since the start: it was shown when the alert was stored.
+      last.map { last in last.probe.leaves.contains { $0.pin == alert.pin } } ?? true
+    default: false
+    }
+  }
+
+  /// What ends soon at a document: its key set, and the certificates that its endpoints show.
+  package static func ends(
+    of state: DocumentState, _ probes: [String: LastProbe], keySetEnd: Int64?, in file: String,
+    at now: Int64
+  ) -> [Condition] {
+    var found: [Condition] = []
+    if !state.document.isEmpty, now - state.signed > signedWithin {
+      found.append(
+        Condition(
+          .documentLate, file: file, since: state.signed,
+          message: "it was last signed \(span(now - state.signed)) ago, and is signed daily;"
+            + " clients go on with what they have until it expires"))
+    }
+    if let end = keySetEnd, end - now < keySetNotice {
+      found.append(
+        Condition(
+          .keySetEnds, file: file, since: end - keySetNotice,
+          message: "its key set \(ending(end, now)), and clients take nothing new after that;"
+            + " hint: ssl-pinning keys rotate makes the next one"))
+    }
+    for (id, last) in probes {
+      let ends = last.probe.leaves.compactMap(\.expiry)
+      guard let end = ends.min(), end - now < certificateNotice else { continue }
+      found.append(
+        Condition(
+          .certificateEnds, file: file, subject: id, since: end - certificateNotice,
+          message: "the certificate that it shows \(ending(end, now)); it was not renewed",
+          isRefusing: end <= now))
+    }
+    return found
+  }
+
+  /// In how many hours or days something ends, or that it has.
+  package static func ending(_ end: Int64, _ now: Int64) -> String {
+    end > now ? "ends in \(span(end - now))" : "ended \(span(now - end)) ago"
+  }
+
+  private static func span(_ seconds: Int64) -> String {
+    if seconds >= 2 * 86_400 { return "\(seconds / 86_400) days" }
+    return seconds >= 7200 ? "\(seconds / 3600) hours" : "\(seconds / 60) minutes"
+  }
+}

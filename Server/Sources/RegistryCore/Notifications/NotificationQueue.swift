@@ -1,0 +1,110 @@
+/// What is to be told to one receiver, and in which order.
+///
+/// - A condition is told when it begins and when it is over, and in between only if apps come to be refused by it.
+/// - In the order in which it happened: one delivery at a time, with all that waits, so that a burst is one delivery.
+/// - At least once: a delivery that failed is tried again, after ever longer pauses, ``mostTries`` times. Then it is
+///   given up, and counted. Whoever receives can tell a repetition by ``ConditionChange/id``.
+/// - Bounded: of more than ``capacity`` that wait, the oldest give way.
+package struct NotificationQueue: Sendable {
+  /// How many wait at most.
+  static let capacity = 1000
+  /// How many one delivery has at most.
+  static let mostAtOnce = 100
+  /// How often a delivery is tried: for some eight hours.
+  package static let mostTries = 60
+  /// Milliseconds between the first two tries; doubled each time, up to ``longestPause``.
+  static let firstPause: Int64 = 1000
+  static let longestPause: Int64 = 600_000
+
+  /// In the order in which they came.
+  private var waiting: [ConditionChange] = []
+  /// How many of those are being delivered; they are the first.
+  private var underWay = 0
+  private var tries = 0
+  /// Not before, in milliseconds of a clock that is never set.
+  private var due: Int64 = .min
+  /// What was told, or waits to be, as begun and not over, by its identity.
+  private var open: [String: Condition] = [:]
+  /// How many were given up, for want of room or after all tries.
+  package private(set) var lost = 0
+
+  /// Nothing was told.
+  package init() {}
+
+  /// How many wait, those under way included.
+  package var count: Int { waiting.count }
+
+  /// Takes down what holds now.
+  ///
+  /// - Parameters:
+  ///   - conditions: all that do.
+  ///   - now: Unix seconds.
+  package mutating func observe(_ conditions: [Condition], at now: Int64) {
+    let current = Dictionary(conditions.map { ($0.identity, $0) }) { first, _ in first }
+    for (identity, condition) in open.sorted(by: { $0.key < $1.key }) where current[identity] == nil {
+      open[identity] = nil
+      append(ConditionChange(.over, condition, at: now))
+    }
+    for (identity, condition) in current.sorted(by: { $0.key < $1.key }) {
+      let known = open.updateValue(condition, forKey: identity)
+      guard known == nil || condition.isRefusing && known?.isRefusing == false else { continue }
+      append(ConditionChange(.begun, condition, at: now))
+    }
+  }
+
+  /// Forgets what was told, without telling that it is over: another server tells it from now on.
+  package mutating func forget(where isTheirs: (Condition) -> Bool) {
+    open = open.filter { !isTheirs($0.value) }
+  }
+
+  private mutating func append(_ change: ConditionChange) {
+    if waiting.count == Self.capacity {
+      waiting.remove(at: underWay)
+      lost += 1
+    }
+    waiting.append(change)
+  }
+
+  /// What is to be delivered now; empty if nothing is, or a delivery is under way. Otherwise
+  /// ``finished(isDelivered:retryAfter:ticks:)`` says how it went.
+  package mutating func take(ticks: Int64) -> [ConditionChange] {
+    guard underWay == 0, due <= ticks, !waiting.isEmpty else { return [] }
+    underWay = min(waiting.count, Self.mostAtOnce)
+    tries += 1
+    return Array(waiting.prefix(underWay))
+  }
+
+  /// What was taken is delivered, or could not be.
+  ///
+  /// - Parameter retryAfter: seconds that the receiver wants to be left alone for.
+  package mutating func finished(isDelivered: Bool, retryAfter: Int64? = nil, ticks: Int64) {
+    let isOver = isDelivered || tries >= Self.mostTries
+    if isOver {
+      if !isDelivered { lost += underWay }
+      waiting.removeFirst(underWay)
+      (tries, due) = (0, .min)
+    } else {
+      let pause = max(
+        Self.firstPause << Int64(min(tries - 1, 20)), min(retryAfter ?? 0, 86_400) * 1000)
+      due = ticks + min(pause, Self.longestPause)
+    }
+    underWay = 0
+  }
+}
+
+/// That a condition begins, or is over.
+package struct ConditionChange: Sendable, Hashable {
+  package enum Phase: String, Sendable {
+    case begun
+    case over
+  }
+
+  package var phase: Phase
+  package var condition: Condition
+  /// When that was seen, in Unix seconds.
+  package var at: Int64
+
+  package init(_ phase: Phase, _ condition: Condition, at: Int64) {
+    (self.phase, self.condition, self.at) = (phase, condition, at)
+  }
+}

@@ -1,0 +1,106 @@
+import RegistryCore
+import SslPinningRules
+
+/// Finds out what holds, out of all that this server knows.
+///
+/// - What probes show is told by the server that leads. Another one knows it, too, and would tell it twice.
+/// - What each server sees for itself, as a store that does not answer it, is told by each.
+actor ConditionSurvey {
+  private let duty: Replication
+  private let services: CoordinatorServices
+  private let metrics: ServerMetrics
+  private let tokens: SeenTokens
+  private let clock: SteadyClock
+  private var trend = RefusalTrend()
+  private var reported: UInt64 = 0
+  /// What ends soon: found once a minute, because it walks all endpoints.
+  private var ends: (made: Int64, conditions: [Condition])?
+
+  init(
+    duty: Replication, services: CoordinatorServices, metrics: ServerMetrics, tokens: SeenTokens,
+    clock: SteadyClock
+  ) {
+    (self.duty, self.services, self.metrics) = (duty, services, metrics)
+    (self.tokens, self.clock) = (tokens, clock)
+  }
+
+  /// What holds now; ``Found/ofLeader`` is `nil` while another server leads.
+  struct Found: Sendable {
+    var ofLeader: [Condition]?
+    var ofServer: [Condition]
+    var at: Int64
+  }
+
+  func conditions() async -> Found {
+    let now = clock.now()
+    return Found(
+      ofLeader: duty.isLeading ? await ofDocuments(at: now) : nil, ofServer: ofServer(at: now),
+      at: now)
+  }
+
+  private func ofDocuments(at now: Int64) async -> [Condition] {
+    let isDue = ends.map { now < $0.made || now - $0.made >= 60 } ?? true
+    var (found, ending): ([Condition], [Condition]) = ([], [])
+    for coordinator in duty.coordinators {
+      let snapshot = await coordinator.snapshot
+      found += Condition.alerts(of: snapshot.state, snapshot.lastProbes, in: snapshot.file)
+      guard isDue else { continue }
+      ending += Condition.ends(
+        of: snapshot.state, snapshot.lastProbes, keySetEnd: snapshot.published?.keySetExpires,
+        in: snapshot.file, at: now)
+    }
+    if isDue { ends = (now, ending) }
+    let silent = metrics.vantages.silences.map { vantage, reason in
+      Condition(
+        .vantageSilent, subject: vantage, since: now,
+        message: "it confirms nothing meanwhile: \(reason)")
+    }
+    return found + (ends?.conditions ?? []) + silent
+  }
+
+  private func ofServer(at now: Int64) -> [Condition] {
+    var found: [Condition] = []
+    if let since = clock.standing.doubtedSince {
+      found.append(
+        Condition(
+          .alert(.clock), since: since,
+          message: "the machine's clock jumped, and the server goes on by its last time"
+            + " and what passed since"))
+    }
+    if let store = services.health.awaitedStore {
+      found.append(
+        Condition(
+          .storeAway, since: store.since,
+          message: "it has not answered since the start, and nothing is decided: \(store.reason)"))
+    }
+    let verified = metrics.service.verifiedReports
+    trend.count(Int(clamping: verified - min(reported, verified)), at: now)
+    reported = verified
+    if let since = trend.risingSince {
+      found.append(
+        Condition(
+          .refusalsRise, since: since,
+          message: "apps reported \(trend.recent(at: now)) refused connections within half an hour"
+            + " whose certificates an authority issued",
+          isRefusing: true))
+    }
+    return found + tokens.ending(at: now)
+  }
+}
+
+extension SeenTokens {
+  /// Tokens that were made to last, were used here, and end soon: a job that renews with one will fail.
+  func ending(at now: Int64) -> [Condition] {
+    current.compactMap { id, use in
+      let administrator = use.administrator
+      let isLasting =
+        administrator.expires - administrator.issued >= 2 * Condition.tokenNotice
+      guard isLasting, administrator.expires - now < Condition.tokenNotice,
+        administrator.expires > now - Condition.tokenNotice
+      else { return nil }
+      return Condition(
+        .tokenEnds, subject: id, since: administrator.expires - Condition.tokenNotice,
+        message: "the token of \(administrator.name) \(Condition.ending(administrator.expires, now))")
+    }
+  }
+}

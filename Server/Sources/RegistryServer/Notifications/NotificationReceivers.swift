@@ -1,0 +1,77 @@
+import Foundation
+import RegistryCore
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// Whoever is told.
+protocol NotificationReceiver: Sendable {
+  /// Its name in logs and metrics.
+  var name: String { get }
+  /// Hands it a message. Bounded in time.
+  func deliver(_ message: NotificationMessage, at now: Int64) async -> DeliveryOutcome
+}
+
+/// What came of a delivery.
+enum DeliveryOutcome: Sendable, Equatable {
+  case delivered
+  /// Not delivered, and why. `retryAfter`: seconds that the receiver wants to be left alone for.
+  case failed(reason: String, retryAfter: Int64? = nil)
+}
+
+/// `notify.webhook`: a POST of the message, over https, or in clear text to this machine.
+///
+/// - The receiver's chain and name are checked, by the system's anchors or those of `notify.ca`. Redirects are not
+///   followed: what is told, is told to the receiver that was named.
+/// - Every answer but 2xx counts as not delivered.
+struct WebhookReceiver: NotificationReceiver {
+  let name = "webhook"
+  private let url: RegistryURL
+  private let secret: Secret?
+  private let poster: ReportPoster
+
+  /// Seconds that a delivery may take.
+  static let timeout = 10.0
+
+  /// - Parameters:
+  ///   - secret: signs each message.
+  ///   - anchors: a PEM file with the only anchors of the receiver's chain; `nil` means the system's.
+  /// - Throws: ``RegistryServiceError/receiver(setting:reason:)`` if the anchors cannot be used.
+  init(_ url: RegistryURL, secret: Secret?, anchors: String?) throws(RegistryServiceError) {
+    (self.url, self.secret) = (url, secret)
+    do {
+      let trust: TrustMode =
+        try anchors.map { .anchors(try CertificateFile.read(URL(filePath: $0))) } ?? .system
+      poster = try ReportPoster(trust: trust)
+    } catch {
+      throw .receiver(setting: anchors == nil ? "notify.webhook" : "notify.ca", reason: "\(error)")
+    }
+  }
+
+  func deliver(_ message: NotificationMessage, at now: Int64) async -> DeliveryOutcome {
+    do {
+      let headers = try secret.map { try message.signature(by: $0, at: now) } ?? []
+      let answer = try await poster.post(
+        message.bytes, to: url, headers: headers, timeout: Self.timeout)
+      guard !(200..<300).contains(answer.status) else { return .delivered }
+      return .failed(
+        reason: "it answered \(answer.status)", retryAfter: answer.retryAfter.flatMap { Int64($0) })
+    } catch {
+      return .failed(reason: "\(error)")
+    }
+  }
+}
+
+extension NotifyConfiguration {
+  /// Those that are configured.
+  ///
+  /// - Throws: ``RegistryServiceError/receiver(setting:reason:)``.
+  func receivers() throws(RegistryServiceError) -> [any NotificationReceiver] {
+    var receivers: [any NotificationReceiver] = []
+    // The URL was checked when the configuration was read.
+    if let webhook, let url = try? RegistryURL(webhook.revealed) {
+      receivers.append(try WebhookReceiver(url, secret: secret, anchors: anchors))
+    }
+    return receivers
+  }
+}

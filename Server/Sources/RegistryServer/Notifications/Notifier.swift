@@ -1,0 +1,114 @@
+import Foundation
+import RegistryCore
+import SslPinningPlatform
+
+/// Tells receivers what begins and what is over: looks once a second, and delivers what changed.
+///
+/// - A receiver that hangs or refuses delays no other one, and nothing else of the server.
+/// - When another server comes to lead, this one forgets what it told of the documents; the other one tells what
+///   stands, under the same ids.
+actor Notifier {
+  private struct Line {
+    let receiver: any NotificationReceiver
+    var queue = NotificationQueue()
+    /// How many were lost when that was counted last.
+    var lost = 0
+    var isFailing = false
+  }
+
+  private var lines: [Line]
+  private let survey: @Sendable () async -> ConditionSurvey.Found
+  private let clock: any ServerClock
+  private let ticks: @Sendable () -> Int64
+  private let server: String
+  private let log: ServerLog
+  private let metrics: ServerMetrics
+  /// Whether this server led when it looked last.
+  private var hasLed = false
+
+  /// - Parameters:
+  ///   - survey: what holds now.
+  ///   - ticks: milliseconds of a clock that is never set.
+  ///   - server: the name of this machine.
+  init(
+    _ receivers: [any NotificationReceiver], clock: any ServerClock, log: ServerLog,
+    metrics: ServerMetrics, server: String = ProcessInfo.processInfo.hostName,
+    ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds,
+    survey: @escaping @Sendable () async -> ConditionSurvey.Found
+  ) {
+    lines = receivers.map { Line(receiver: $0) }
+    (self.clock, self.log, self.metrics) = (clock, log, metrics)
+    (self.server, self.ticks, self.survey) = (server, ticks, survey)
+  }
+
+  /// Goes on until the task is cancelled.
+  func run() async {
+    while !Task.isCancelled {
+      await look()
+      // Not by the clock: nothing is decided by it, and a clock that is set changes nothing.
+      do { try await Task.sleep(for: .seconds(1)) } catch { return }
+    }
+  }
+
+  /// Takes down what holds, and begins what deliveries are due.
+  func look() async {
+    let found = await survey()
+    let isLeading = found.ofLeader != nil
+    for index in lines.indices {
+      if hasLed, !isLeading { lines[index].queue.forget { $0.isOfLeader } }
+      lines[index].queue.observe((found.ofLeader ?? []) + found.ofServer, at: found.at)
+      deliver(index, at: found.at)
+    }
+    hasLed = isLeading
+  }
+
+  private func deliver(_ index: Int, at now: Int64) {
+    let changes = lines[index].queue.take(ticks: ticks())
+    tellLost(index)
+    guard !changes.isEmpty else { return }
+    let (receiver, server) = (lines[index].receiver, server)
+    Task { [clock] in
+      let message = NotificationMessage(changes, from: server, at: now)
+      let outcome = await receiver.deliver(message, at: clock.now())
+      self.finished(index, outcome)
+    }
+  }
+
+  private func finished(_ index: Int, _ outcome: DeliveryOutcome) {
+    let name = lines[index].receiver.name
+    switch outcome {
+    case .delivered:
+      lines[index].queue.finished(isDelivered: true, ticks: ticks())
+      metrics.service.notified(name, .delivered, waiting: lines[index].queue.count)
+      if lines[index].isFailing { log.event(.info, "notifications_delivered", ["receiver": name]) }
+      lines[index].isFailing = false
+    case .failed(let reason, let retryAfter):
+      lines[index].queue.finished(isDelivered: false, retryAfter: retryAfter, ticks: ticks())
+      metrics.service.notified(name, .failed, waiting: lines[index].queue.count)
+      if !lines[index].isFailing {
+        log.event(
+          .warn, "notifications_not_delivered",
+          [
+            "receiver": name, "reason": reason, "waiting": "\(lines[index].queue.count)",
+            "message": "it is tried again",
+          ])
+      }
+      lines[index].isFailing = true
+    }
+    tellLost(index)
+  }
+
+  private func tellLost(_ index: Int) {
+    let (name, queue) = (lines[index].receiver.name, lines[index].queue)
+    let new = queue.lost - lines[index].lost
+    guard new > 0 else { return }
+    lines[index].lost = queue.lost
+    metrics.service.notified(name, .lost, count: new, waiting: queue.count)
+    log.event(
+      .error, "notifications_lost",
+      [
+        "receiver": name, "count": "\(new)",
+        "message": "the receiver did not take them in time; the console has what stands",
+      ])
+  }
+}

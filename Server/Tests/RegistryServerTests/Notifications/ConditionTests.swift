@@ -1,0 +1,87 @@
+import Testing
+
+@testable import RegistryCore
+
+@Suite("What people are told") struct ConditionTests {
+  private static func state(_ kind: ServerAlert.Kind) -> DocumentState {
+    var state = DocumentState()
+    state.alerts["e:443"] = [
+      ServerAlert(kind: kind, endpoint: "e:443", pin: pin(2), message: "m", since: 5)
+    ]
+    return state
+  }
+
+  private static func probe(_ shown: UInt8, notAfter: Int64 = 0) -> [String: LastProbe] {
+    let leaf = SeenCertificate(pin: pin(shown), notAfter: notAfter)
+    let probe = ProbeResult(observations: [
+      ProbeObservation(outcome: .accepted(SeenChain(leaf: leaf)))
+    ])
+    return ["e:443": LastProbe(at: 5, probe: probe, failures: 0)]
+  }
+
+  @Test("are refused now by a held key that is shown, a denied one, and a chain that proves nothing")
+  func refusing() {
+    for kind in ServerAlert.Kind.allCases {
+      let isShown = Condition.alerts(of: Self.state(kind), Self.probe(2), in: "f")
+      let isGone = Condition.alerts(of: Self.state(kind), Self.probe(1), in: "f")
+      let isUnknown = Condition.alerts(of: Self.state(kind), [:], in: "f")
+      #expect(
+        isShown.map(\.isRefusing) == [[.keyHeld, .deniedKeySeen, .chainRefused].contains(kind)],
+        "\(kind)")
+      #expect(isGone.map(\.isRefusing) == [[.deniedKeySeen, .chainRefused].contains(kind)])
+      #expect(isUnknown.map(\.isRefusing) == isShown.map(\.isRefusing))
+    }
+  }
+
+  static let ends: [(Int64, [Bool])] = [(8, []), (6, [false]), (0, [true]), (-3, [true])]
+
+  @Test("of a certificate that ends: a week before, and as a refusal once it has", arguments: ends)
+  func certificate(_ days: Int64, _ expected: [Bool]) {
+    let now: Int64 = 1_780_000_000
+    let found = Condition.ends(
+      of: DocumentState(), Self.probe(1, notAfter: now + days * 86_400), keySetEnd: nil, in: "f",
+      at: now)
+    #expect(found.map(\.isRefusing) == expected)
+    #expect(found.allSatisfy { $0.kind == .certificateEnds && $0.subject == "e:443" })
+  }
+
+  @Test("of a key set that ends, and of a document that is signed late")
+  func documents() {
+    let now: Int64 = 1_780_000_000
+    var state = DocumentState()
+    (state.document, state.signed) = ([1], now - 36 * 3600)
+    func kinds(_ end: Int64?) -> [String] {
+      Condition.ends(of: state, [:], keySetEnd: end, in: "f", at: now).map(\.kind.name)
+    }
+    #expect(kinds(now + 31 * 86_400) == [])
+    #expect(kinds(now + 29 * 86_400) == ["key-set-ends"])
+    state.signed -= 1
+    #expect(kinds(nil) == ["document-late"])
+    state.document = []
+    #expect(kinds(nil) == [])
+  }
+
+  @Test("of refusals that rise: more than a few, more than usual, and over once they are few again")
+  func trend() {
+    /// Whether they rise after so many reports in each window in turn.
+    func rises(_ counts: [Int]) -> [Bool] {
+      var trend = RefusalTrend()
+      return counts.indices.map { window in
+        trend.count(counts[window], at: 900_000 + Int64(window) * 900)
+        return trend.risingSince != nil
+      }
+    }
+    #expect(rises([20, 0]) == [false, false])
+    #expect(rises([21, 0, 0]) == [true, true, false])
+    #expect(rises([21, 11, 0, 10, 1]) == [true, true, true, false, false])
+    // What a fleet reports every day is no rise, and three times as much is.
+    let day = [Int](repeating: 30, count: 97)
+    #expect(rises(day).last == false)
+    #expect(rises(day + [30, 30, 200]).suffix(3) == [false, false, true])
+  }
+
+  @Test("every kind has a name of its own")
+  func names() {
+    #expect(Set(Condition.Kind.all.map(\.name)).count == Condition.Kind.all.count)
+  }
+}

@@ -1,0 +1,132 @@
+import RegistryCore
+import Testing
+
+@Suite("A queue of notifications") struct NotificationQueueTests {
+  private static func condition(
+    _ endpoint: String, isRefusing: Bool = false, kind: ServerAlert.Kind = .keyHeld
+  ) -> Condition {
+    Condition(
+      .alert(kind), file: "a.json", subject: endpoint, pin: pin(1), since: 10, message: "m",
+      isRefusing: isRefusing)
+  }
+
+  /// What is taken and delivered, as in `begun a`.
+  private static func deliver(_ queue: inout NotificationQueue, ticks: Int64 = 0) -> [String] {
+    let taken = queue.take(ticks: ticks)
+    queue.finished(isDelivered: true, ticks: ticks)
+    return taken.map { "\($0.phase) \($0.condition.subject)" }
+  }
+
+  @Test("tells a condition when it begins, and when it is over, once each")
+  func once() {
+    var queue = NotificationQueue()
+    queue.observe([Self.condition("a")], at: 1)
+    queue.observe([Self.condition("a")], at: 2)
+    #expect(Self.deliver(&queue) == ["begun a"])
+    queue.observe([Self.condition("a")], at: 3)
+    #expect(Self.deliver(&queue) == [])
+    queue.observe([], at: 4)
+    queue.observe([], at: 5)
+    #expect(Self.deliver(&queue) == ["over a"])
+  }
+
+  @Test("tells again if apps come to be refused by it, and not if they no longer are")
+  func refusing() {
+    var queue = NotificationQueue()
+    queue.observe([Self.condition("a")], at: 1)
+    #expect(Self.deliver(&queue) == ["begun a"])
+    queue.observe([Self.condition("a", isRefusing: true)], at: 2)
+    #expect(Self.deliver(&queue) == ["begun a"])
+    queue.observe([Self.condition("a")], at: 3)
+    #expect(Self.deliver(&queue) == [])
+  }
+
+  @Test("delivers in order, a burst at once, and one delivery at a time")
+  func order() {
+    var queue = NotificationQueue()
+    queue.observe([Self.condition("b"), Self.condition("a")], at: 1)
+    queue.observe([Self.condition("b")], at: 2)
+    let first = queue.take(ticks: 0)
+    #expect(first.map { "\($0.phase) \($0.condition.subject)" } == ["begun a", "begun b", "over a"])
+    queue.observe([], at: 3)
+    #expect(queue.take(ticks: 0).isEmpty)
+    queue.finished(isDelivered: true, ticks: 0)
+    #expect(Self.deliver(&queue) == ["over b"])
+    #expect(queue.count == 0)
+  }
+
+  @Test("tries again after ever longer pauses, the same and in the same order, and gives up in the end")
+  func retries() {
+    var queue = NotificationQueue()
+    queue.observe([Self.condition("a")], at: 1)
+    var ticks: Int64 = 0
+    var pauses: [Int64] = []
+    let first = queue.take(ticks: ticks)
+    while true {
+      queue.finished(isDelivered: false, ticks: ticks)
+      guard queue.count > 0 else { break }
+      let failed = ticks
+      var again = queue.take(ticks: ticks)
+      while again.isEmpty {
+        ticks += 1000
+        again = queue.take(ticks: ticks)
+      }
+      #expect(again == first)
+      pauses.append(ticks - failed)
+    }
+    #expect(pauses.count == NotificationQueue.mostTries - 1)
+    #expect(pauses.starts(with: [1000, 2000, 4000]))
+    #expect(pauses.max() == 600_000)
+    #expect(queue.lost == 1)
+    queue.observe([Self.condition("a"), Self.condition("b")], at: 9)
+    #expect(Self.deliver(&queue, ticks: ticks) == ["begun b"])
+  }
+
+  static let wishes: [(Int64, Int64)] = [(30, 30_000), (0, 1000), (-5, 1000), (.max, 600_000)]
+
+  @Test("leaves a receiver alone for as long as it asks, within bounds", arguments: wishes)
+  func retryAfter(_ seconds: Int64, _ pause: Int64) {
+    var queue = NotificationQueue()
+    queue.observe([Self.condition("a")], at: 1)
+    _ = queue.take(ticks: 0)
+    queue.finished(isDelivered: false, retryAfter: seconds, ticks: 0)
+    #expect(queue.take(ticks: pause - 1).isEmpty)
+    #expect(queue.take(ticks: pause).count == 1)
+  }
+
+  @Test("keeps no more than its capacity, drops the oldest, and says how many")
+  func capacity() {
+    var queue = NotificationQueue()
+    queue.observe((0..<1005).map { Self.condition("\(10_000 + $0)") }, at: 1)
+    #expect(queue.count == 1000)
+    #expect(queue.lost == 5)
+    #expect(queue.take(ticks: 0).first?.condition.subject == "10005")
+    queue.observe([Self.condition("new")], at: 2)
+    // What is under way is not dropped, but delivered.
+    queue.finished(isDelivered: true, ticks: 0)
+    #expect(queue.take(ticks: 0).first?.condition.subject != "10005")
+  }
+
+  @Test("does not say that something is over when another server comes to tell it")
+  func forgetting() {
+    var queue = NotificationQueue()
+    let own = Condition(.tokenEnds, subject: "t", since: 1, message: "m")
+    queue.observe([Self.condition("a"), own], at: 1)
+    #expect(Self.deliver(&queue).count == 2)
+    queue.forget { $0.isOfLeader }
+    queue.observe([own], at: 2)
+    #expect(queue.count == 0)
+    queue.observe([], at: 3)
+    #expect(Self.deliver(&queue) == ["over t"])
+  }
+
+  @Test("is the same on every server and after a restart, but for a moment that comes again")
+  func identity() {
+    var (a, b) = (Self.condition("a"), Self.condition("a"))
+    (b.since, b.message, b.isRefusing) = (99, "other", true)
+    #expect(a.identity == b.identity)
+    a.kind = .alert(.unannouncedKey)
+    b.kind = .alert(.unannouncedKey)
+    #expect(a.identity != b.identity)
+  }
+}

@@ -1,0 +1,176 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import TLSTools
+import TestSupport
+import Testing
+
+@testable import HTTPServing
+@testable import RegistryServer
+
+@Suite("The webhook is told") struct NotifierTests {
+  private static let host = "www.example.com"
+
+  /// A service with one endpoint that shows key 1, and then key 2 under an approval that a person must give.
+  private static func service(
+    _ receiver: Receiver, sharing other: ScriptedService? = nil, storage: String = "{type: memory}"
+  ) throws -> ScriptedService {
+    let service = try ScriptedService(
+      keys: "[{fqdn: www.example.com, approval: manual}]", storage: storage,
+      more: "notify: {webhook: \"\(receiver.url)\", secret: \(Receiver.secret)}", sharing: other)
+    service.observer.show(.accepted(pin(1)), at: host)
+    return service
+  }
+
+  @Test("when a key is held that apps meet, and when a person has decided; signed, and once each")
+  func heldKey() async throws {
+    let receiver = try Receiver()
+    let server = try await AdministeredService.running(
+      more: "notify: {webhook: \"\(receiver.url)\", secret: \(Receiver.secret)}")
+    try await server.call("PATCH", AdministeredService.endpoint, #"{"approval":"manual"}"#)
+    await server.show(pin(2))
+    #expect(await eventually { receiver.changes.contains { $0.text == "begun key-held" } })
+    let held = try #require(receiver.changes.first { $0.text == "begun key-held" })
+    #expect(held.json["severity"] == "critical")
+    #expect(held.json["pin"] == .string(pin(2).base64))
+    #expect(held.json["subject"] == "www.example.com:443")
+    #expect(held.json["file"] == .string(AdministeredService.file))
+    try await server.call(
+      "POST", "\(AdministeredService.endpoint)/approve", #"{"pin":"\#(pin(2).base64)"}"#)
+    #expect(await eventually { receiver.changes.contains { $0.text == "over key-held" } })
+    #expect(receiver.changes.filter { $0.text.hasSuffix("key-held") }.map(\.text) == [
+      "begun key-held", "over key-held",
+    ])
+    #expect(receiver.unsigned == 0)
+    await server.stop()
+    await receiver.stop()
+  }
+
+  @Test("again what it did not take, in the same order, and the log says so once")
+  func failure() async throws {
+    let receiver = try Receiver(failing: 2)
+    let server = try Self.service(receiver)
+    try await server.start()
+    await server.service.probe(Self.host)
+    server.observer.show(.accepted(pin(2)), at: Self.host)
+    for _ in 0..<3 { await server.service.probe(Self.host) }
+    #expect(await eventually { receiver.changes.contains { $0.text == "begun key-held" } })
+    #expect(await eventually { !server.log.events("notifications_delivered").isEmpty })
+    #expect(server.log.events("notifications_not_delivered").count == 1)
+    #expect(receiver.refused == 2)
+    await server.service.stop()
+    await receiver.stop()
+  }
+
+  @Test("by the server that leads alone; the next one tells what stands, under the same id")
+  func replicas() async throws {
+    let receiver = try Receiver()
+    let storage = "{type: sqlite, dsn: DIR/registry.db}"
+    let leader = try Self.service(receiver, storage: storage)
+    try await leader.start()
+    await leader.service.probe(Self.host)
+    leader.observer.show(.accepted(pin(2)), at: Self.host)
+    for _ in 0..<3 { await leader.service.probe(Self.host) }
+    #expect(await eventually { receiver.changes.contains { $0.text == "begun key-held" } })
+    let follower = try Self.service(receiver, sharing: leader, storage: storage)
+    follower.observer.show(.accepted(pin(2)), at: Self.host)
+    try await follower.start(isLeading: false)
+    // Two looks of the follower, which told nothing.
+    try await Task.sleep(for: .milliseconds(2500))  // why: its looks are real seconds apart.
+    #expect(receiver.changes.filter { $0.text == "begun key-held" }.count == 1)
+    await leader.service.stop()
+    #expect(await eventually { receiver.changes.filter { $0.text == "begun key-held" }.count == 2 })
+    #expect(Set(receiver.changes.filter { $0.text == "begun key-held" }.map(\.id)).count == 1)
+    #expect(!receiver.changes.contains { $0.text == "over key-held" })
+    await follower.service.stop()
+    await receiver.stop()
+  }
+
+  @Test(
+    "by nobody whose configuration would tell everybody",
+    arguments: [
+      ("webhook: \"http://198.51.100.7/\"", "clear text"), ("webhook: \"nothing\"", "no URL"),
+      ("secret: 0123456789abcdef0123", "webhook"),
+      ("webhook: \"https://example.com/\", secret: short", "guessed"),
+    ])
+  func refusedConfigurations(_ yaml: String, _ reason: String) {
+    let error = #expect(throws: ConfigurationError.self) {
+      try configuration("keys: [{fqdn: a.example}]\nnotify: {\(yaml)}")
+    }
+    #expect(error.map { "\($0)" }?.contains(reason) == true, "\(String(describing: error))")
+  }
+
+  @Test("and nobody sees its URL and secret in what the configuration comes to")
+  func masked() throws {
+    let read = try configuration(
+      "keys: [{fqdn: a.example}]\n"
+        + "notify: {webhook: \"https://example.com/T0KEN\", secret: 0123456789abcdef}")
+    let effective = Setting.allCases.compactMap { read.value(of: $0, isMasked: true) }
+    let text = JSONValue.array(effective).canonicalBytes
+    let shown = String(decoding: text, as: UTF8.self)
+    #expect(!shown.contains("T0KEN") && !shown.contains("0123456789abcdef"))
+    #expect(shown.contains(Secret.mask))
+  }
+}
+
+/// A receiver on loopback that keeps what it is told.
+private final class Receiver: Sendable {
+  struct Change: Sendable {
+    let json: JSONObject
+    var id: String { json["id"]?.stringValue ?? "" }
+    var text: String {
+      "\(json["phase"]?.stringValue ?? "") \(json["kind"]?.stringValue ?? "")"
+    }
+  }
+
+  private struct State {
+    var changes: [Change] = []
+    var unsigned = 0
+    var refused = 0
+    var failing: Int
+  }
+
+  static let secret = "0123456789abcdef0123456789abcdef"
+
+  private let state: Locked<State>
+  private let server: HTTPServer
+
+  /// - Parameter failing: how many deliveries it refuses first.
+  init(failing: Int = 0) throws {
+    let state = Locked(State(failing: failing))
+    self.state = state
+    server = try HTTPServer(
+      listen: try #require(ListenAddress("127.0.0.1:0")), tls: nil, limits: HTTPLimits(),
+      routing: { _, _ in .body(limit: 1 << 20) },
+      handler: { request in
+        state.withLock { state in
+          guard state.failing == 0 else {
+            state.failing -= 1
+            state.refused += 1
+            return .now(HTTPResponse(status: 503, headers: [], body: []))
+          }
+          if !Self.isSigned(request) { state.unsigned += 1 }
+          let json = (try? JSONValue(parsing: request.body))?.objectValue
+          for change in json?["changes"]?.arrayValue ?? [] {
+            if let change = change.objectValue { state.changes.append(Change(json: change)) }
+          }
+          return .now(HTTPResponse(status: 204, headers: [], body: []))
+        }
+      })
+  }
+
+  /// As a receiver checks it by the documentation alone.
+  private static func isSigned(_ request: HTTPRequest) -> Bool {
+    let time = request.headers["x-sslpinning-timestamp"] ?? ""
+    let tag = try? MessageAuthentication.tag(
+      over: Array("\(time).".utf8) + request.body, key: Array(secret.utf8))
+    let hex = (tag ?? []).map { String(format: "%02x", $0) }.joined()
+    return request.headers["x-sslpinning-signature"] == "sha256=\(hex)" && Int64(time) != nil
+  }
+
+  var url: String { "http://\(server.address)/hook" }
+  var changes: [Change] { state.withLock(\.changes) }
+  var unsigned: Int { state.withLock(\.unsigned) }
+  var refused: Int { state.withLock(\.refused) }
+  func stop() async { await server.stop() }
+}
