@@ -170,11 +170,6 @@ static void disarm(CURL *h) {
   curl_easy_setopt(h, CURLOPT_PREREQDATA, NULL);
 }
 
-// What a verdict left with its judge, in case that the transfer would be parked.
-static void forget(struct session *s, enum verdict verdict, uint64_t id) {
-  if (verdict == TO_REFRESH) s->options.ended(s->options.context, id);
-}
-
 static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
@@ -188,6 +183,7 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
     transfer_count++;
   }
   uint64_t last_id = t ? t->id : 0;
+  bool was_pending = t && pp_was_pending(t);
   if (t) {
     if (t->parked) s->parked_count--;
     t->id = next_id++;
@@ -198,7 +194,7 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   if (!s) return REAL(curl_multi_add_handle)(multi, easy);
   if (!is_adopted) return CURLM_BAD_HANDLE;
   if (!t) return CURLM_OUT_OF_MEMORY;
-  forget(s, t->verdict, last_id);
+  if (was_pending) s->options.ended(s->options.context, last_id, NULL);
   pp_read_url(t);
   if (!arm(t, false)) return CURLM_OUT_OF_MEMORY;
   struct pp_handle *handle = pp_handle_of(easy);
@@ -241,7 +237,7 @@ static CURLMcode HOOKED(curl_multi_remove_handle)(CURLM *multi, CURL *easy) {
   pthread_mutex_unlock(&lock);
   if (!t) return result;
   if (idle) unwatch(s, easy);
-  forget(s, t->verdict, t->id);
+  if (pp_was_pending(t)) s->options.ended(s->options.context, t->id, NULL);
   disarm(easy);
   curl_slist_free_all(t->addresses);
   free(t);
@@ -335,6 +331,11 @@ static CURLMsg *HOOKED(curl_multi_info_read)(CURLM *multi, int *left) {
     bool again = (t->verdict == TO_RETRY && t->attempt == 0) ||
                  (t->verdict == TO_REFRESH && !t->refreshed);
     if (again && park(s, t)) continue;
+    if (pp_was_pending(t) && t->verdict != REFUSED) {
+      char message[PP_MESSAGE_SIZE] = "";
+      s->options.ended(s->options.context, t->id, message);
+      if (message[0]) pp_note(t, PP_REFUSE, message);
+    }
     if (t->verdict == UNDECIDED) {
       // Not ours: what libcurl wrote into our buffer goes where it would have gone.
       snprintf(refusal_text, sizeof refusal_text, "%s", t->error);

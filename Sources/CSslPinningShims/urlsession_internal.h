@@ -59,6 +59,11 @@ struct transfer {
   struct transfer *next;
 };
 
+// Whether a refusal of it waits for another verdict, or did.
+static inline bool pp_was_pending(const struct transfer *t) {
+  return t->verdict == TO_REFRESH || t->refreshed;
+}
+
 // One multi handle of ours. `references`: one for the list, one for each connection.
 //
 // Foundation is never shown libcurl's handle but the mask: zeroes, in which no libcurl sees a handle of

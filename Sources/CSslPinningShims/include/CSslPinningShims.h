@@ -6,7 +6,7 @@
 #include "client_loop.h"
 #include "command_process.h"
 #include "curl_shims.h"
-#include "hello_requests.h"
+#include "endless_tls.h"
 #include "kernel_clock.h"
 #include "localhost_names.h"
 #include "quiet_tls.h"

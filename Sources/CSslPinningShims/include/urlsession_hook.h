@@ -56,8 +56,9 @@ typedef struct {
   pp_decision (*confirm)(void *context, const pp_transfer *transfer, void *proof, char *message);
   // The transfer is parked; somebody calls `pp_session_resume` for it, once or more often.
   void (*parked)(void *context, uint64_t session, const pp_transfer *transfer);
-  // A transfer for which PP_REFRESH was said is gone, parked or not.
-  void (*ended)(void *context, uint64_t transfer);
+  // A transfer for which PP_REFRESH was said has failed, or is gone, parked or not. `message`, which may be
+  // NULL, becomes the refusal that it ends with: one that no other verdict followed, and that still stands.
+  void (*ended)(void *context, uint64_t transfer, char *message);
   // The cookies that a request to this URL carries by itself, as a field's value, to be freed with
   // free(); NULL: none. Asked where a redirect has left the first origin.
   char *(*cookies)(void *context, const char *url);

@@ -14,11 +14,11 @@
     let transport: PinnedTransport
     private let longestWait: Double
     private let cookieStorage: HTTPCookieStorage?
-    /// What transfers that are about to be parked were refused for.
-    private let parkedFor = Locked<[UInt64: PinEvaluation]>([:])
+    /// What transfers were refused for that have no other verdict yet.
+    private let pending = Locked<[UInt64: PendingRefusal]>([:])
 
-    /// How many verdicts wait for their transfer to be parked: for tests of its book-keeping.
-    var waitingCount: Int { parkedFor.withLock(\.count) }
+    /// How many refusals wait for another verdict: for tests of its book-keeping.
+    var waitingCount: Int { pending.withLock(\.count) }
 
     init(
       transport: PinnedTransport, requestTimeout: Double, cookieStorage: HTTPCookieStorage? = nil
@@ -57,16 +57,20 @@
       let evaluation = verdict.evaluation
       let facts = ConnectionFacts(port: Int(transfer.port), certificates: verdict.presented)
       if evaluation.decision == .accept {
+        pending.withLock { _ = $0.removeValue(forKey: transfer.id) }
         transport.judge.record(evaluation, of: facts)
         let proof = JudgedConnection(
           spelling: transfer.host, host: host, presented: verdict.presented, accepted: generation)
         return (PP_ACCEPT, proof, "")
       }
       if !transfer.refreshed, transport.judge.requestRefresh(after: evaluation) {
-        parkedFor.withLock { $0[transfer.id] = evaluation }
+        pending.withLock {
+          $0[transfer.id] = PendingRefusal(evaluation: evaluation, host: host, connection: facts)
+        }
         // The text is for the case that the transfer cannot be parked.
         return (PP_REFRESH, nil, transport.refusals.note(evaluation))
       }
+      pending.withLock { _ = $0.removeValue(forKey: transfer.id) }
       let (decision, text) = refuse(evaluation, facts)
       return (decision, nil, text)
     }
@@ -106,7 +110,7 @@
     /// Resumes the parked transfer once newer pins are in force, at the latest after
     /// ``PinnedTransport/longestRefresh``.
     func parked(session: UInt64, transfer: UInt64) {
-      guard let refusal = parkedFor.withLock({ $0.removeValue(forKey: transfer) }) else {
+      guard let refusal = pending.withLock({ $0[transfer]?.evaluation }) else {
         pp_session_resume(session, transfer)
         return
       }
@@ -120,9 +124,13 @@
       }
     }
 
-    /// A transfer that was to be parked is gone, and what it was refused for with it.
-    func ended(transfer: UInt64) {
-      parkedFor.withLock { _ = $0.removeValue(forKey: transfer) }
+    /// A transfer has failed, or is gone.
+    ///
+    /// - Returns: the text of the refusal that it had and that no other verdict followed, if that stands.
+    func ended(transfer: UInt64) -> String? {
+      let refusal = pending.withLock { $0.removeValue(forKey: transfer) }
+      return refusal?.end(by: transport.validator, judge: transport.judge)
+        .map(transport.refusals.note)
     }
 
     /// The cookies that the session's storage has for a URL, as a field's value: a redirected request
@@ -216,11 +224,12 @@
         hook(context).parked(session: session, transfer: transfer.pointee.id)
       }
 
-    private static let ended: @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void = {
-      context, transfer in
-      guard let context else { return }
-      hook(context).ended(transfer: transfer)
-    }
+    private static let ended:
+      @convention(c) (UnsafeMutableRawPointer?, UInt64, UnsafeMutablePointer<CChar>?) -> Void = {
+        context, transfer, message in
+        guard let context, let text = hook(context).ended(transfer: transfer) else { return }
+        write(text, to: message)
+      }
 
     private static let cookies:
       @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?)

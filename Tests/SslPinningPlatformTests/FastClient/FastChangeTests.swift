@@ -96,6 +96,7 @@ struct FastChangeTests {
       #expect(
         await site.transport.end(of: request)
           == (isServed ? .served(200, "GET 0") : .failed(.networkConnectionLost)))
+      #expect(site.judge.recorded.contains { $0.rule == "leaf-pin" } == !isServed)
       #expect(await eventually { site.judge.refreshes.count == (isServed ? 1 : 2) })
     }
   }
@@ -122,6 +123,41 @@ struct FastChangeTests {
     site.judge.onRefresh { _ in _ = await eventually { isOver.withLock { $0 } } }
     let request = URLRequest(try site.url(), timeout: byRequest ? 1 : 60)
     #expect(await site.transport.end(of: request) == .refused("leaf-pin"))
+  }
+
+  @Test(
+    "ends with the first verdict if the other connection fails, unless newer pins have the key",
+    arguments: [false, true])
+  func hungUp(isPinned: Bool) async throws {
+    let site = try PinnedSite()
+    let next = try site.rogueIdentity()
+    try site.server.replaceIdentity(next)
+    site.judge.onRefresh { [server = site.server] judge in
+      if isPinned { try? judge.pin(["**.localhost": next]) }
+      server.stop()
+    }
+    #expect(
+      await site.transport.end(of: try site.url())
+        == (isPinned ? .failed(.cannotConnectToHost) : .refused("leaf-pin")))
+    #expect(site.judge.recorded.map(\.rule) == (isPinned ? [] : ["leaf-pin"]))
+  }
+
+  @Test(
+    "is told if the request's time is over first, or if it is cancelled", arguments: [1.0, nil])
+  func late(seconds: Double?) async throws {
+    let isOver = Locked(false)
+    defer { isOver.withLock { $0 = true } }
+    let site = try PinnedSite()
+    try site.server.replaceIdentity(site.rogueIdentity())
+    site.judge.onRefresh { _ in _ = await eventually { isOver.withLock { $0 } } }
+    let request = URLRequest(url: try site.url())
+    let task = Task { await site.transport.end(of: request, within: seconds) }
+    if seconds == nil {
+      #expect(await eventually { !site.judge.refreshes.isEmpty })
+      task.cancel()
+    }
+    #expect(await task.value == (seconds == nil ? .failed(.cancelled) : .refused("leaf-pin")))
+    #expect(site.judge.recorded.map(\.rule) == ["leaf-pin"])
   }
 
   @Test("can be waited for by sixty-four requests; a cancelled one waits no longer")

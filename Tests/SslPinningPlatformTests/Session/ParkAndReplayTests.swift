@@ -103,7 +103,23 @@ struct ParkAndReplayTests {
     #expect(await site.refusal(of: try site.url(), over: site.session())?.rule == "leaf-pin")
   }
 
-  @Test("can be cancelled while parked, and leaves the session usable")
+  @Test(
+    "ends with the first verdict if the other connection fails, unless newer pins have the key",
+    arguments: [false, true])
+  func hungUp(isPinned: Bool) async throws {
+    let site = try PinnedSite()
+    let next = try site.rogueIdentity()
+    try site.server.replaceIdentity(next)
+    site.judge.onRefresh { [server = site.server] judge in
+      if isPinned { try? judge.pin(["localhost": next]) }
+      server.stop()
+    }
+    let refusal = await site.refusal(of: try site.url(), over: site.session())
+    #expect(refusal?.rule == (isPinned ? nil : "leaf-pin"))
+    #expect(site.judge.recorded.map(\.rule) == (isPinned ? [] : ["leaf-pin"]))
+  }
+
+  @Test("can be cancelled while parked, is told all the same, and leaves the session usable")
   func cancelled() async throws {
     let site = try PinnedSite()
     let next = try site.rogueIdentity()
@@ -118,11 +134,12 @@ struct ParkAndReplayTests {
     #expect(await eventually { !site.judge.refreshes.isEmpty })
     task.cancel()
     await #expect(throws: (any Error).self) { try await task.value }
+    #expect(await eventually { site.judge.recorded.map(\.rule) == ["leaf-pin"] })
     try site.judge.pin(["localhost": next])
     _ = try await session.data(from: url)
   }
 
-  @Test("times out while parked as any request does")
+  @Test("times out while parked as any request does, and is told all the same")
   func timeout() async throws {
     let isOver = Locked(false)
     defer { isOver.withLock { $0 = true } }
@@ -140,6 +157,7 @@ struct ParkAndReplayTests {
       #expect((error as? URLError)?.code == .timedOut)
       #expect(site.transport.refusal(for: error) == nil)
     }
+    #expect(await eventually { site.judge.recorded.map(\.rule) == ["leaf-pin"] })
   }
 
   @Test("survives a session that is invalidated while requests are parked")

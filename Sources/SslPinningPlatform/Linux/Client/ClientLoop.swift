@@ -314,9 +314,10 @@
       case .refresh(let evaluation):
         guard request.mayStartAnew else {
           // It may have arrived over the connection that died. The next request finds newer pins.
+          finish(request, throwing: TransferFailure.lostConnection(request))
           let judge = judge
           Task { await judge.refresh(after: evaluation) }
-          return finish(request, throwing: TransferFailure.lostConnection(request))
+          return
         }
         request.wasRefreshed = true
         return park(request, after: evaluation)
@@ -398,9 +399,11 @@
       case .parked: parked.removeAll { $0 === request }
       case .made, .active: break
       }
+      // Before its handle is given back, which knows whether anything of it left.
+      let end = verdicts.end(of: request, failing: error)
       leave(request)
       if case .feed(let feed) = request.body { feed.close() }
-      request.fail(error)
+      request.fail(end)
     }
 
     private func sweepIfDue() {

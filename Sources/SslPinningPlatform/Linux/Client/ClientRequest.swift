@@ -42,6 +42,8 @@
     var phase = Phase.made
     var isCancelled = false
     var verdict = Verdict.undecided
+    /// What it was refused for, until there is another verdict.
+    var pending: PendingRefusal?
     var slot: TransferSlot?
     /// Where in the loop's list it stands.
     var index = 0

@@ -27,6 +27,7 @@
       let evaluation = verdict.evaluation
       let facts = ConnectionFacts(port: target.url.port ?? 443, certificates: verdict.presented)
       if evaluation.decision == .accept {
+        request.pending = nil
         judge.record(evaluation, of: facts)
         return JudgedConnection(
           spelling: target.spelling, host: target.host, presented: verdict.presented,
@@ -34,6 +35,8 @@
       }
       if !request.wasRefreshed, judge.requestRefresh(after: evaluation) {
         request.verdict = .refresh(evaluation)
+        request.pending = PendingRefusal(
+          evaluation: evaluation, host: target.host, connection: facts)
       } else {
         refuse(request, evaluation, facts)
       }
@@ -86,8 +89,18 @@
     private func refuse(
       _ request: ClientRequest, _ evaluation: PinEvaluation, _ facts: ConnectionFacts
     ) {
+      request.pending = nil
       judge.record(evaluation, of: facts)
       request.verdict = .refused(evaluation)
+    }
+
+    /// What a request ends with that fails with `error`: with the refusal that no other verdict followed, if that
+    /// stands; not a cancelled one, nor one that may have arrived.
+    func end(of request: ClientRequest, failing error: any Error) -> any Error {
+      guard let refusal = request.pending?.end(by: validator, judge: judge) else { return error }
+      request.pending = nil
+      let isCancelled = (error as? URLError)?.code == .cancelled
+      return isCancelled || !request.mayStartAnew ? error : refusal
     }
 
     // MARK: The C side: unwraps pointers and decides nothing.

@@ -1,6 +1,6 @@
-// See hello_requests.h.
+// See endless_tls.h.
 #if defined(__linux__)
-#include "hello_requests.h"
+#include "endless_tls.h"
 
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
@@ -17,5 +17,8 @@ static void hear(int is_sent, int version, int type, const void *bytes, size_t c
   if (ended) SSL_set0_rbio(ssl, ended);
 }
 
-void pp_tls_refuse_hello_requests(SSL_CTX *context) { SSL_CTX_set_msg_callback(context, hear); }
+void pp_tls_refuse_endless(SSL_CTX *context) {
+  SSL_CTX_set_msg_callback(context, hear);
+  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
+}
 #endif
