@@ -2,7 +2,7 @@
 #if defined(__linux__)
 #include "curl_shims.h"
 
-#include "hello_requests.h"
+#include "endless_handshakes.h"
 #include "localhost_names.h"
 #include "quiet_tls.h"
 
@@ -20,7 +20,7 @@ static CURLcode use_trust(CURL *easy, void *tls_context, void *argument) {
   // Wins over whatever libcurl puts into the context's own store.
   if (!SSL_CTX_set1_verify_cert_store(context, trust->store) || !pp_tls_quiet(context))
     return CURLE_OUT_OF_MEMORY;
-  pp_tls_refuse_hello_requests(context);
+  pp_tls_refuse_endless_handshakes(context);
   SSL_CTX_set_cert_verify_callback(context, verify, argument);
   return CURLE_OK;
 }

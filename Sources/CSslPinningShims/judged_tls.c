@@ -1,7 +1,7 @@
 #if defined(__linux__)
 #include "judged_tls.h"
 
-#include "hello_requests.h"
+#include "endless_handshakes.h"
 #include "quiet_tls.h"
 
 #include <pthread.h>
@@ -35,7 +35,7 @@ CURLcode pp_judged_prepare(SSL_CTX *context, X509_STORE *store, pp_verify_callba
       !pp_tls_quiet(context))
     return CURLE_OUT_OF_MEMORY;
   SSL_CTX_set_info_callback(context, hear);
-  pp_tls_refuse_hello_requests(context);
+  pp_tls_refuse_endless_handshakes(context);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(context, verify, argument);
   // A renegotiation could change the peer after the verdict; a resumption skips the verdict.

@@ -5,7 +5,7 @@
 #if defined(__linux__)
 #include "client_loop.h"
 #include "curl_shims.h"
-#include "hello_requests.h"
+#include "endless_handshakes.h"
 #include "kernel_clock.h"
 #include "localhost_names.h"
 #include "quiet_tls.h"

@@ -125,8 +125,8 @@ final class ProbeEvents: Sendable {
 ///
 /// - It accepts every handshake, also with bad certificates, old versions and weak keys, because a probe is to
 ///   report them; `ChainValidator` judges the chain afterwards. No application data is ever sent.
-/// - It takes part in nothing that would keep its thread: no endless handshake (`hello_requests.h`), no key exchange over
-///   more than 4096 bits of finite field.
+/// - It takes part in nothing that would keep its thread: no endless handshake (`endless_handshakes.h`), no key exchange
+///   over more than 4096 bits of finite field.
 /// - Certificates are read in a library context with few algorithms (`pp_tls_library`), which halves the
 ///   cost of a handshake (ADR 9). Chains are validated outside of it.
 /// - For one thread at a time.
@@ -150,7 +150,7 @@ final class ProbeClient: TLSContext, Sendable {
     // Otherwise OpenSSL would also verify, against an empty store and for nothing.
     SSL_CTX_set_cert_verify_callback(pointer, letThrough, nil)
     SSL_CTX_set_client_cert_cb(pointer, noteDemand)
-    pp_tls_refuse_hello_requests(pointer)
+    pp_tls_refuse_endless_handshakes(pointer)
     SSL_CTX_set_security_callback(pointer, isAffordable)
     // A server picks the key that can sign what the client takes (RFC 8446 section 4.2.3).
     guard let kind else { return }
