@@ -9,7 +9,7 @@ import SslPinningRules
 public enum AdminScope: Sendable, Equatable {
   /// See everything, change nothing.
   case read
-  /// Announce keys for these hosts and those below them, and nothing else: not even see what there is. Whoever does so
+  /// Announce keys at the endpoints of these hosts, and nothing else: not even see what there is. Whoever does so
   /// proves to have the key, by a certificate request.
   case stage(hosts: [HostName])
   /// Everything.
@@ -42,7 +42,7 @@ public enum AdminScope: Sendable, Equatable {
 
   /// Why its bearer may not make a change; `nil` if it may.
   ///
-  /// A key counts for all hosts of its endpoint, whichever it is announced for. So all must be of this scope.
+  /// A key counts for all hosts of its endpoint, so all must be of this scope, or below one that is.
   /// - Parameter endpoint: the one that it is about; `nil` where there is none.
   func refusal(of command: AdministrationCommand, at endpoint: WatchedEndpoint?) -> APIError? {
     switch (self, command) {
