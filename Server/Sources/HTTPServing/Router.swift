@@ -198,7 +198,7 @@ public struct HTTPLimits: Sendable, Hashable {
   public init() {}
 }
 
-/// Limits how often each address may do something: a token bucket per address.
+/// Limits how often each caller may do something: a token bucket per address, or whatever names one.
 ///
 /// - A value without a clock: the time comes with each question, in milliseconds of any clock that
 ///   only goes forward. A clock that goes back gives nobody a token.

@@ -250,6 +250,10 @@ import Testing
     ("keys: [{fqdn: a.b}]\ntls: {dump_interval: 0s}", "not within 1ms to 24h"),
     ("keys: [{fqdn: a.b}]\ntls: {timeout: [1s]}", "tls.timeout is a list; hint: a duration"),
     ("keys: [{fqdn: a.b}]\ntls: {confirmations: 0}", "not within 1 to 100"),
+    (
+      "keys: [{fqdn: a.b}]\nui: {revoked_tokens: [q83vEjRWeJCr, alice]}",
+      "ui.revoked_tokens: element 2 is no id of a token"
+    ),
     ("keys: [{fqdn: a.b}]\nlog: {levle: info}", "unknown key log.levle; hint: did you mean level?"),
     ("keys: [{fqdn: a.b}]\nlog: {level: loud}", "no such level: \"loud\"; hint: debug, info"),
     ("keys: [{fqdn: a.b}]\nlog: {format: xml}", "no such format: \"xml\"; hint: json, text"),
@@ -270,5 +274,18 @@ import Testing
   func refuses(_ yaml: String, _ message: String) throws {
     let error = #expect(throws: ConfigurationError.self) { try configuration(yaml) }
     #expect(error?.description.contains(message) == true, "\(error?.description ?? "")")
+  }
+
+  @Test("a token in place of its id is refused, and not shown")
+  func wholeToken() throws {
+    let configuration = try configuration(
+      "keys: [{fqdn: a.b}]\nserver: {key: a text of the operator's own}")
+    let token = try AdminTokenIssuer(configuration).token(for: "alice", at: 0, ttl: 60)
+    let error = #expect(throws: ConfigurationError.self) {
+      try RegistryServerTests.configuration(
+        "keys: [{fqdn: a.b}]\nui: {revoked_tokens: [\(token)]}")
+    }
+    #expect(error?.description.contains("is no id of a token") == true)
+    #expect(error?.description.contains(token) == false)
   }
 }

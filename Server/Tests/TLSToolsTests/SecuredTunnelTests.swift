@@ -126,6 +126,20 @@ struct SecuredTunnelTests {
     #expect(try await isUntrusted(look(port: endless.port, trust)))
   }
 
+  @Test("a proxy that changes its key without end is not listened to")
+  func keyUpdates() async throws {
+    let endless = try LocalTLSServer(identity: proxyIdentity) { _ in
+      HTTPResponse(delivery: .keyUpdates(20_000))
+    }
+    let trust = try ProxyTrust(pins: [pin(proxyIdentity)], anchors: nil, identity: nil)
+    let finding = try await look(port: endless.port, trust)
+    guard case .failure(.proxy(.closed)) = finding.outcome else {
+      Issue.record("\(finding.outcome)")
+      return
+    }
+    #expect(finding.blame == .proxy)
+  }
+
   @Test("a proxy that cannot reach the server is well; one that answers nothing may wait for it")
   func blame() async throws {
     let nowhere = try InterceptingProxy.tunnelling(showing: proxyIdentity) { _, _ in nil }

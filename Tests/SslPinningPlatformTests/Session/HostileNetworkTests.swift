@@ -130,6 +130,17 @@ struct HostileNetworkTests {
     #expect(error?.code != .timedOut)
   }
 
+  @Test("keeps no thread by changing its key without end")
+  func keyUpdates() async throws {
+    let site = try PinnedSite { _ in HTTPResponse(delivery: .keyUpdates(20_000)) }
+    var request = URLRequest(url: try site.url())
+    request.timeoutInterval = 10
+    let error = await #expect(throws: URLError.self) {
+      try await site.session().data(for: request)
+    }
+    #expect(error?.code != .timedOut)
+  }
+
   @Test("sends no byte to whoever answers with something else than a handshake")
   func garbage() async throws {
     let site = try PinnedSite()

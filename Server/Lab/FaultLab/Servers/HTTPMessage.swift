@@ -1,3 +1,4 @@
+import CSslPinningOpenSSL
 import TLSTools
 
 /// One header field of a request or an answer.
@@ -57,6 +58,8 @@ public struct HTTPResponse: Sendable {
     case torn
     /// Nothing; the connection ends.
     case hangUp
+    /// So many changes of the sender's key (RFC 8446 section 4.6.3), which only TLS 1.3 has, and no answer.
+    case keyUpdates(Int)
   }
 
   public var status: Int
@@ -105,6 +108,14 @@ struct ResponseWriter {
   ) throws(SocketError) -> Bool {
     switch response.delivery {
     case .hangUp: return false
+    case .keyUpdates(let count):
+      for _ in 0..<count {
+        guard let session = stream.session,
+          SSL_key_update(session, SSL_KEY_UPDATE_NOT_REQUESTED) == 1
+        else { return false }
+        try stream.handshake(until: .after(milliseconds: 60_000))
+      }
+      return true
     case .verbatim:
       try write(response.body)
       return false

@@ -79,12 +79,17 @@ extension DocumentState {
   }
 
   /// Publishes a key ahead of its use.
+  ///
+  /// - Parameter limit: how many announced keys that nobody has seen the endpoint may have by then; `nil` for any number.
   package mutating func stage(
-    _ pin: SPKIPin, at id: String, _ request: Request
+    _ pin: SPKIPin, at id: String, atMost limit: Int? = nil, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
-    guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
+    let denied = deniedPins
+    guard !denied.contains(pin) else { throw .keyDenied(pin) }
     var endpointKeys = keysByEndpoint[id] ?? EndpointKeys()
     guard !endpointKeys.keys.contains(where: { $0.pin == pin }) else { throw .keyExists(pin) }
+    let announced = endpointKeys.keys.count { $0.staged != nil && !denied.contains($0.pin) }
+    if let limit, announced >= limit { throw .tooManyAnnounced(id, announced) }
     endpointKeys.stage(
       pin, KnownKey.Staging(at: request.at, by: request.who, note: request.why))
     keysByEndpoint[id] = endpointKeys
@@ -232,6 +237,8 @@ public enum AdministrationError: Error, Equatable, Sendable {
   case keyExists(SPKIPin)
   /// The key is denied.
   case keyDenied(SPKIPin)
+  /// The endpoint has so many announced keys already that no probe has seen, as many as whoever asks may leave there.
+  case tooManyAnnounced(String, Int)
   /// Hosts would be left without a key that their servers show; `force` does it all the same. Whether
   /// each of them has a staged key, which no probe has seen its server show yet.
   case leavesWithoutPin([String], areStaged: Bool = false)
@@ -257,6 +264,9 @@ extension AdministrationError: CustomStringConvertible {
     case .noSuchKey(let pin, let state?): "no \(state.rawValue) key \(pin.base64)"
     case .keyExists(let pin): "\(pin.base64) is published already"
     case .keyDenied(let pin): "\(pin.base64) is denied; hint: allow it first"
+    case .tooManyAnnounced(let id, let count):
+      "\(id) has \(count) announced keys that its servers have not shown"
+        + "; hint: have those revoked that are not used, or this one announced by somebody with a token for everything"
     case .leavesWithoutPin(let hosts, let areStaged):
       "no key that these hosts' servers show would be left: \(hosts.joined(separator: ", "))"
         + (areStaged

@@ -7,9 +7,8 @@ import SslPinningRules
 /// - Whoever has no token learns nothing, not even which paths there are.
 /// - The token stands in the Authorization header, and nothing else is probed: no cookie, so another
 ///   site's page cannot have a browser act here (cross-site request forgery).
-/// - Calls are limited for each address. Those without a good token have a limit of their own and a
-///   stricter one, so that behind a proxy, where all have one address, nobody else's failures keep an
-///   administrator out.
+/// - Calls are limited for each token, so that nobody who may only read keeps others from deciding, and those without a
+///   good one for each address: behind a proxy, where all have one, nobody's failures keep an administrator out.
 /// - Every call that is heard is one event in the log. Of refused strangers only some are, with the number
 ///   of the others: else whoever likes writes the log. What the HTTP server refuses by itself (a body that is
 ///   too large, a malformed head) is not heard here.
@@ -93,12 +92,13 @@ struct AdministrationRouter: Sendable {
     }
   }
 
-  /// Whether the header of a request has a good token. Counts and logs nothing.
+  /// Whether the header of a request has a good token, and one whose bearer has anything to send. Counts and logs
+  /// nothing.
   func isTrusted(_ headers: HTTPHeaders) -> Bool {
     guard refusal() == nil, let token = Self.token(in: headers["Authorization"]) else {
       return false
     }
-    return (try? administrator(of: token)) != nil
+    return (try? administrator(of: token))?.scope.covers(.staging) == true
   }
 
   /// Who asks for a page that tells administrators more than others.
@@ -129,7 +129,7 @@ struct AdministrationRouter: Sendable {
     do throws(AdminTokenError) {
       administrator = try self.administrator(of: token)
     } catch { throw limits.refusalOfFailure(by: request.peer) ?? APIError(error) }
-    if let refusal = limits.refusalOfCall(by: request.peer) { throw refusal }
+    if let refusal = limits.refusalOfCall(with: administrator.tokenID) { throw refusal }
     tokens.note(administrator, from: request.peer, at: times().last ?? 0)
     return administrator
   }
@@ -253,7 +253,7 @@ struct AdministrationRoute: Sendable {
   }
 }
 
-/// How often each address may call.
+/// How often each token, and each address without, may call.
 final class CallLimits: Sendable {
   private let calls: Locked<RateLimiter>
   private let failures: Locked<RateLimiter>
@@ -285,8 +285,8 @@ final class CallLimits: Sendable {
   }
 
   /// Counts a call with a good token.
-  func refusalOfCall(by peer: String) -> APIError? {
-    refusal(calls, peer, "too many calls from this address")
+  func refusalOfCall(with tokenID: String) -> APIError? {
+    refusal(calls, tokenID, "too many calls with this token")
   }
 
   /// Counts a call without.
@@ -310,10 +310,10 @@ final class CallLimits: Sendable {
   }
 
   private func refusal(
-    _ limiter: Locked<RateLimiter>, _ peer: String, _ message: String
+    _ limiter: Locked<RateLimiter>, _ caller: String, _ message: String
   ) -> APIError? {
     let now = ticks()
-    switch limiter.withLock({ $0.ask(peer, at: now) }) {
+    switch limiter.withLock({ $0.ask(caller, at: now) }) {
     case .allowed: return nil
     case .limited(let milliseconds): return .limited(message, retryAfter: milliseconds)
     }

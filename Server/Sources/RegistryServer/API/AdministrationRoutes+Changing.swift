@@ -72,7 +72,9 @@ extension AdministrationRoutes {
     let document = try await snapshot(call)
     let host = document.endpoints.first { $0.id == id }?.fqdn
     return try await perform(
-      .stage(file: try call.path("file"), id: id, key.pin), call,
+      .stage(
+        file: try call.path("file"), id: id, key.pin,
+        atMost: call.administrator.scope.announcedLimit), call,
       why: try body.reason("note") ?? "", ["pin": .string(key.pin.base64)],
       warnings: (host.map(key.warnings) ?? [])
         + document.deniedAbove(id, at: administration.clock.now()).map {

@@ -64,9 +64,8 @@ struct AdministrationRoutes: Sendable {
     _ command: AdministrationCommand, _ call: APIRequest, why: String,
     status: UInt32 = 200, _ members: JSONObject = [:], warnings: [String] = []
   ) async throws(APIError) -> APIResponse {
-    guard call.administrator.scope.permits(command, at: await host(of: command)) else {
-      throw .outOfScope(call.administrator.scope)
-    }
+    let endpoint = await endpoint(of: command)
+    if let refusal = call.administrator.scope.refusal(of: command, at: endpoint) { throw refusal }
     if let proposed = try await propose(command, call, why: why, members, warnings) {
       return proposed
     }
@@ -80,10 +79,10 @@ struct AdministrationRoutes: Sendable {
     } catch { throw APIError(error) }
   }
 
-  /// The name of the endpoint that a key is staged at.
-  private func host(of command: AdministrationCommand) async -> HostName? {
-    guard case .stage(let file, let id, _) = command else { return nil }
-    return try? await administration.snapshot(of: file).endpoints.first { $0.id == id }?.fqdn
+  /// The endpoint that a key is staged at.
+  private func endpoint(of command: AdministrationCommand) async -> WatchedEndpoint? {
+    guard case .stage(let file, let id, _, _) = command else { return nil }
+    return try? await administration.snapshot(of: file).endpoints.first { $0.id == id }
   }
 
   /// The log has who changed what, from where: the history is in the store, which somebody may put back.

@@ -159,9 +159,9 @@ struct RegistryAdministration: Sendable {
       return state.change(
         id, interval: interval, approval: approval, isPaused: isPaused, request)
     case .remove(_, let id): return try state.remove(id, configured: configured, request)
-    case .stage(_, let id, let pin):
+    case .stage(_, let id, let pin, let limit):
       try require(id)
-      return try state.stage(pin, at: id, request)
+      return try state.stage(pin, at: id, atMost: limit, request)
     case .approve(_, let id, let pin):
       try require(id)
       return try state.approve(pin, at: id, request)
@@ -190,8 +190,8 @@ enum AdministrationCommand: Sendable {
   case change(file: String, id: String, interval: Int64?, approval: ApprovalMode?, isPaused: Bool?)
   /// Take an endpoint out.
   case remove(file: String, id: String)
-  /// Publish a key ahead of its use.
-  case stage(file: String, id: String, SPKIPin)
+  /// Publish a key ahead of its use, unless so many that nobody has seen yet are there.
+  case stage(file: String, id: String, SPKIPin, atMost: Int?)
   /// Publish a key that is held.
   case approve(file: String, id: String, SPKIPin)
   /// Publish a key no more.
@@ -213,7 +213,7 @@ enum AdministrationCommand: Sendable {
   var file: String? {
     switch self {
     case .add(let file, _), .change(let file, _, _, _, _), .remove(let file, _),
-      .stage(let file, _, _), .approve(let file, _, _), .revoke(let file, _, _, _):
+      .stage(let file, _, _, _), .approve(let file, _, _), .revoke(let file, _, _, _):
       file
     case .deny, .allow: nil
     }

@@ -219,7 +219,7 @@ extension Setting {
           + " there is no certificate; so is a configuration whose `ui.listen` is not")
     case .uiRevokedTokens:
       SettingRow(
-        .of(\.administration.revokedTokens, .texts),
+        .of(\.administration.revokedTokens, .tokenIDs),
         help: "ids of tokens that count no more",
         details: "`ssl-pinning token --json` and `ssl-pinning admin tokens` have them")
 

@@ -97,6 +97,60 @@ struct AdminScopeTests {
     await service.stop()
   }
 
+  @Test("a key counts for all hosts of its endpoint: whoever announces one is for all of them")
+  func hostsOfAnEndpoint() async throws {
+    let service = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com, domainName: '*.example.com'}]")
+    let stage = AdministeredService.endpoint + "/stage"
+    let csr = try await Self.request()
+    func answer(_ hosts: String...) async throws -> AdministeredService.Answer {
+      let scope = AdminScope.stage(hosts: hosts.map { HostName.literal($0) })
+      return try await service.call(
+        "POST", stage, csr, headers: Self.header(try service.token(scope: scope)))
+    }
+    let refused = try await answer("www.example.com")
+    #expect(refused.status == 403 && refused.error?.contains("*.example.com, too") == true)
+    #expect(try await answer("example.com").status == 403)
+    #expect(try await service.published()["*.example.com"] == [pin(1)])
+    #expect(try await answer("www.example.com", "example.com").status == 200)
+    await service.stop()
+  }
+
+  @Test("no more keys wait at an endpoint than a fleet shows; whoever decides announces any number")
+  func announcedKeys() async throws {
+    let service = try await AdministeredService.running()
+    let csr = try await Self.request()
+    let headers = Self.header(
+      try service.token(scope: .stage(hosts: [.literal("www.example.com")])))
+    func decide(_ what: String, _ number: UInt8) async throws -> Int {
+      try await service.call(
+        "POST", "\(AdministeredService.endpoint)/\(what)", #"{"pin":"\#(pin(number).base64)"}"#
+      ).status
+    }
+    for number in UInt8(2)...18 { #expect(try await decide("stage", number) == 200) }
+    #expect(try await decide("revoke", 2) == 200)
+    let stage = AdministeredService.endpoint + "/stage"
+    let full = try await service.call("POST", stage, csr, headers: headers)
+    #expect(full.status == 409 && full.error?.contains("16 announced keys") == true)
+    // One that is seen waits no more.
+    await service.show(pin(3))
+    #expect(try await service.call("POST", stage, csr, headers: headers).status == 200)
+    await service.stop()
+  }
+
+  @Test("however often somebody reads, others decide")
+  func calls() async throws {
+    let service = try await AdministeredService.running()
+    let headers = Self.header(try service.token(scope: .read))
+    var status = 200
+    for _ in 0..<400 where status == 200 {
+      status = try await service.call("GET", "/session", headers: headers).status
+    }
+    #expect(status == 429)
+    #expect(try await service.call("GET", "/session").status == 200)
+    await service.stop()
+  }
+
   @Test("one token is ended by its id, and the others count on")
   func revoked() async throws {
     let service = try await AdministeredService.running()

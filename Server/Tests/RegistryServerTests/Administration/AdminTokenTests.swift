@@ -6,6 +6,7 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import HTTPServing
 @testable import RegistryServer
 
 @Suite("Tokens of administrators")
@@ -218,6 +219,22 @@ struct AdminTokenTests {
     let many = (0..<60).map { HostName.literal("host-\($0).example") }
     #expect(throws: AdminTokenError.scope) {
       try AdminToken(name: "alice", issued: 0, expires: 1, scope: .stage(hosts: many))
+    }
+  }
+
+  @Test("what readers send takes from what strangers share: they have nothing to send")
+  func trust() throws {
+    let router = AdministrationRouter(
+      routes: [], refusal: { nil }, tokenKey: { Self.key }, times: { [Self.now] },
+      log: LogCollector().log)
+    let scopes: [(AdminScope, Bool)] = [
+      (.read, false), (.stage(hosts: [.literal("a.example")]), true), (.decide, true),
+    ]
+    for (scope, isTrusted) in scopes {
+      let text = try Self.key.text(
+        of: AdminToken(name: "a", issued: Self.now, expires: Self.now + 1, scope: scope))
+      let headers = HTTPHeaders([("Authorization", "Bearer \(text)")])
+      #expect(router.isTrusted(headers) == isTrusted, "\(scope)")
     }
   }
 
