@@ -8,13 +8,13 @@ import Testing
 /// A registry server over the stage's site, on a port that it has again after a restart.
 private final class AnnounceStage: @unchecked Sendable {
   let stage: GetStage
-  private let port: Int
+  private let port: UInt16
   private var server: ChildProcess?
   let next: ServerIdentity
 
   init() async throws {
     stage = try GetStage()
-    port = try await Ports.free()
+    port = try freePort()
     next = try stage.authority.issue(names: ["localhost"])
     try stage.directory.write(try next.key.pem, to: "next.key")
     let keys = stage.directory.path("tls")
