@@ -46,6 +46,7 @@ extension Command {
   static let all: [Command] =
     [
       Up.command, ConfigCheck.command, TokenCommand.command,
+      AnnounceCommand.command,
     ] + AdminCommands.all + [
       Get.command,
       PinCommand.command,

@@ -71,6 +71,7 @@ enum ConsoleFiles {
     ("/console/alerts.js", PackageResources.alerts_js),
     ("/console/api.js", PackageResources.api_js),
     ("/console/badges.js", PackageResources.badges_js),
+    ("/console/bulk-dialogs.js", PackageResources.bulk_dialogs_js),
     ("/console/chains.js", PackageResources.chains_js),
     ("/console/charts.js", PackageResources.charts_js),
     ("/console/clock-panel.js", PackageResources.clock_panel_js),

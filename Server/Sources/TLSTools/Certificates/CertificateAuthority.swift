@@ -131,6 +131,23 @@ public struct CertificateRequest: Sendable, Hashable {
     }
   }
 
+  /// A request with an empty subject, which proves that its maker has the key and asks for nothing.
+  public static func pem(signedBy key: PrivateKey) throws(CertificateError) -> String {
+    OpenSSLErrors.clear()
+    guard let request = X509_REQ_new() else {
+      throw .openSSL(operation: "a request", reason: OpenSSLErrors.drain())
+    }
+    defer { X509_REQ_free(request) }
+    let bio = try MemoryBIO()
+    // Ed25519 has a digest of its own.
+    let digest = key.typeName == "ED25519" ? nil : EVP_sha256()
+    guard X509_REQ_set_pubkey(request, key.handle.pointer) == 1,
+      X509_REQ_sign(request, key.handle.pointer, digest) > 0,
+      PEM_write_bio_X509_REQ(bio.pointer, request) == 1
+    else { throw .openSSL(operation: "signing a request", reason: OpenSSLErrors.drain()) }
+    return bio.text
+  }
+
   /// Whether bytes have the fields of a request, whatever its signature, so that errors can speak of a
   /// request. A certificate does not pass: it has a SEQUENCE in place of the attributes, `[0]`.
   public static func hasForm(of der: [UInt8]) -> Bool {

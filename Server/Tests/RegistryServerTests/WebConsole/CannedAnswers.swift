@@ -78,9 +78,13 @@ enum CannedAnswers {
       ("documents/\(name)/history", ["entries": .array([.object(entry)]), "next": .null]),
       (
         "pending",
-        page([
-          .object(["file": text, "endpoint": text, "candidate": .object(candidate)])
-        ]).objectValue ?? [:]
+        page(
+          [true, false].map {
+            .object([
+              "file": text, "endpoint": text, "candidate": .object(candidate), "isShown": .bool($0),
+            ])
+          }
+        ).objectValue ?? [:]
       ),
       (
         "proposals",
@@ -153,7 +157,10 @@ enum CannedAnswers {
       "clock": .object([
         "believed": .bool(false), "wall": .integer(1), "synchronized": .bool(false),
       ]),
-      "documents": .array([.object(document)]), "alertsTotal": .integer(1),
+      "documents": .array([.object(document)]),
+      "refusing": .object([
+        "total": .integer(6), "since": .integer(1), "endpoints": .array([.object(alert)]),
+      ]), "alertsTotal": .integer(1),
       "alerts": .array([.object(alert)]), "expiriesTotal": .integer(1),
       "expiries": .array([
         .object([

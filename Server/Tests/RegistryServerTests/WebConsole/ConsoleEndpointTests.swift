@@ -190,6 +190,13 @@ extension ConsoleTests {
       try await page.wait(for: "30s", in: "[data-key=section-how-it-is-watched]")
 
       try await page.press("Take out")
+      try await page.fill("Why", with: "switched off")
+      try await page.press("Take out", in: "dialog")
+      try await page.wait(for: "is missing.", in: "dialog .fault")
+      try await page.fill("Type www.example.com:443 to confirm", with: "www.example.com")
+      try await page.press("Take out", in: "dialog")
+      try await page.wait(for: "Type www.example.com:443 to confirm.", in: "dialog .fault")
+      try await page.fill("Type www.example.com:443 to confirm", with: "www.example.com:443")
       try await page.press("Take out", in: "dialog")
       try await page.waitForHeading("example.json")
       try await page.wait(for: "www.example.com:443", in: "[data-key=section-taken-out]")

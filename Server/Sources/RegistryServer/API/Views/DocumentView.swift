@@ -124,6 +124,7 @@ struct ServerOverview {
     }
     alerts.sort { $0.1.since < $1.1.since }
     let expiries = expiries
+    let refusing = refusing
     return [
       "version": .string(version), "time": .integer(clock.time), "leader": .bool(isLeader),
       "readiness": .object([
@@ -134,11 +135,30 @@ struct ServerOverview {
         "synchronized": .bool(clock.isSynchronized),
       ]),
       "documents": .array(views.map { .object($0.summary) }),
+      "refusing": .object([
+        "total": .count(refusing.count), "since": .nullable(refusing.first?.since),
+        "endpoints": .array(
+          refusing.prefix(limit).map { condition in
+            .object([
+              "file": .string(condition.file), "endpoint": .string(condition.subject),
+              "kind": .string(condition.kind.name), "pin": .nullable(condition.pin),
+              "since": .integer(condition.since), "message": .string(condition.message),
+            ])
+          }),
+      ]),
       "alertsTotal": .count(alerts.count),
       "alerts": .array(alerts.prefix(limit).map { $0.1.shown(in: $0.0) }),
       "expiriesTotal": .count(expiries.count),
       "expiries": .array(expiries.prefix(limit).map(\.json)),
     ]
+  }
+
+  /// Where pinned apps are refused now, and by what, the oldest first.
+  private var refusing: [Condition] {
+    documents.flatMap { document in
+      Condition.alerts(of: document.state, document.lastProbes, in: document.file)
+        .filter(\.isRefusing)
+    }.sorted { ($0.since, $0.file, $0.subject) < ($1.since, $1.file, $1.subject) }
   }
 
   /// What ends, the next first.

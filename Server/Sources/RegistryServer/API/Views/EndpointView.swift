@@ -22,7 +22,10 @@ struct EndpointView {
   private var isPaused: Bool { document.state.isPaused(id) }
 
   var health: EndpointHealth {
-    EndpointHealth(alerts: alerts, hasKeys: !endpointKeys.keys.isEmpty, isPaused: isPaused)
+    EndpointHealth(
+      alerts: alerts, hasKeys: !endpointKeys.keys.isEmpty, isPaused: isPaused,
+      showsHeldKey: document.lastProbes[id]?.probe.leaves
+        .contains { endpointKeys.held[$0.pin] != nil } ?? false)
   }
 
   /// Whether its id or one of its patterns contains a text in lower case.
@@ -95,13 +98,17 @@ enum EndpointHealth: String, Sendable, CaseIterable {
   case attention
   /// It could not be asked three times in a row, or what it shows proves nothing.
   case failing
+  /// It shows a key that is held: apps are refused.
+  case refusing
   /// It shows a denied key.
   case alarm
 
-  init(alerts: [ServerAlert], hasKeys: Bool, isPaused: Bool) {
+  init(alerts: [ServerAlert], hasKeys: Bool, isPaused: Bool, showsHeldKey: Bool) {
     let kinds = Set(alerts.map(\.kind))
     if kinds.contains(.deniedKeySeen) {
       self = .alarm
+    } else if showsHeldKey {
+      self = .refusing
     } else if !kinds.isDisjoint(with: [.chainRefused, .unreachable, .signing, .storing]) {
       self = .failing
     } else if !kinds.isEmpty {

@@ -144,9 +144,12 @@ struct DecisionLists {
   /// The held keys, those that wait longest first.
   func pending(_ range: PageRange) -> JSONObject {
     var list: [(file: String, id: String, CandidateKey)] = []
+    var shown: [String: Set<SPKIPin>] = [:]
     for document in documents {
       for endpoint in document.endpoints {
         let id = endpoint.id
+        let place = "\(document.file) \(id)"
+        shown[place] = document.lastProbes[id].map { Set($0.probe.leaves.map(\.pin)) }
         for candidate in document.state.keysByEndpoint[id]?.held.values.map({ $0 }) ?? [] {
           list.append((document.file, id, candidate))
         }
@@ -156,6 +159,7 @@ struct DecisionLists {
     return range.page(of: list) { file, id, candidate in
       .object([
         "file": .string(file), "endpoint": .string(id), "candidate": candidate.shown,
+        "isShown": shown["\(file) \(id)"].map { .bool($0.contains(candidate.chain.leaf.pin)) } ?? .null,
       ])
     }
   }

@@ -3,7 +3,7 @@ import { element } from "./elements.js";
 // What each state is called and how serious it is. The word says it; colour and shape only help.
 const states = {
   ok: ["good", "OK"], paused: ["calm", "Paused"], pending: ["calm", "No key yet"],
-  attention: ["care", "Attention"], failing: ["bad", "Failing"], alarm: ["bad", "Alarm"],
+  attention: ["care", "Attention"], failing: ["bad", "Failing"], refusing: ["bad", "Apps refused"], alarm: ["bad", "Alarm"],
   active: ["good", "Active"], staged: ["news", "Staged"], retiring: ["calm", "Retiring"],
   held: ["care", "Held"], observed: ["news", "Observed"], denied: ["bad", "Denied"],
   accepted: ["good", "Accepted"], refused: ["bad", "Refused"], unreachable: ["bad", "Unreachable"],
@@ -17,6 +17,11 @@ const states = {
 export function stateBadge(state) {
   const [tone, text] = states[state] ?? ["calm", state];
   return badge(text, tone);
+}
+
+/// The same state, beside something that is worse.
+export function calmBadge(state) {
+  return badge(states[state]?.[1] ?? state, "calm");
 }
 
 /// A word with a tone: good, news, calm, care or bad.

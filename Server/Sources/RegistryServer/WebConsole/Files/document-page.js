@@ -1,6 +1,6 @@
 import { alertList } from "./alerts.js";
 import { api } from "./api.js";
-import { expiryBadge, stateBadge } from "./badges.js";
+import { badge, expiryBadge, stateBadge } from "./badges.js";
 import { countsText, versionText } from "./documents-table.js";
 import { addEndpoint } from "./endpoint-dialogs.js";
 import { button, element, facts, link, nothing, section } from "./elements.js";
@@ -13,7 +13,7 @@ import { takenOut } from "./tombstones.js";
 const limit = 50;
 const pause = 250;
 const healths = [
-  ["", "All"], ["alarm", "Alarm"], ["failing", "Failing"], ["attention", "Attention"],
+  ["", "All"], ["alarm", "Alarm"], ["refusing", "Apps refused"], ["failing", "Failing"], ["attention", "Attention"],
   ["pending", "No key yet"], ["paused", "Paused"], ["ok", "OK"],
 ];
 
@@ -99,13 +99,15 @@ function endpoints(file, { items }) {
       { title: "Health", cell: ({ health }) => stateBadge(health) },
       { title: "Keys", cell: ({ counts }) => countsText(counts) },
       { title: "Certificate expires", cell: ({ certificateExpires: at }) => (at === null ? "–" : [moment(at), " ", expiryBadge(at - now())]) },
-      { title: "Last probe", cell: ({ lastProbe }) => probeText(lastProbe) },
+      { title: "Last probe", cell: ({ lastProbe, health }) => probeText(lastProbe, health) },
       { title: "Interval", cell: ({ interval }) => interval },
     ],
     items, ({ id }) => id);
 }
 
-function probeText(probe) {
+function probeText(probe, health) {
   if (probe === null) return "–";
-  return [stateBadge(probe.outcome), " ", moment(probe.at)];
+  // The chain was accepted; the key in it is on no list.
+  const outcome = health === "refusing" && probe.outcome === "accepted" ? badge("Key not listed", "bad") : stateBadge(probe.outcome);
+  return [outcome, " ", moment(probe.at)];
 }

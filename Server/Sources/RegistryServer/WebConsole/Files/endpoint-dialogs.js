@@ -1,6 +1,7 @@
 import { api } from "./api.js";
 import { ask, choice, field, line, reason } from "./dialogs.js";
 import { element } from "./elements.js";
+import { confirmation, confirmed } from "./forced.js";
 import { notify } from "./notices.js";
 import { documentAddress, endpointAddress } from "./routes.js";
 
@@ -74,10 +75,10 @@ export function removeEndpoint(file, id) {
     text: element("p", null, element("strong", null, id),
       " is watched no more and its keys are published no more. Apps are told that they may forget its "
       + "hosts. It stays out, even if the configuration names it, until somebody brings it back."),
-    fields: [reason(false)],
+    fields: [reason(true), confirmation(id)],
     verb: "Take out",
     tone: "danger",
-    act: ({ why }) => api.removeEndpoint(file, id, why),
+    act: confirmed(id, ({ why }) => api.removeEndpoint(file, id, why)),
     done: () => { notify(`${id} is taken out.`); location.hash = documentAddress(file); },
   });
 }

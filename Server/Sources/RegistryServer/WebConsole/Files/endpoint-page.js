@@ -38,7 +38,9 @@ export function endpointPage([file, id], tools) {
         : [
           element("p", null, "Probed ", moment(endpoint.probe.at), endpoint.probe.failures === 0
             ? "." : `; ${endpoint.probe.failures} in a row came to nothing.`),
-          probeTable(endpoint.probe.observations)]),
+          probeTable(
+            endpoint.probe.observations,
+            endpoint.keys.filter(({ denied }) => !denied).map(({ pin }) => pin))]),
       section("How it is watched", null, about(endpoint)),
       section("History", null, history.view()),
     ],

@@ -26,6 +26,21 @@ export function guarded(attempt, verb) {
   };
 }
 
+/// A field in which somebody types a name, so that nothing of weight is done by a slip.
+export function confirmation(name) {
+  return line(`Type ${name} to confirm`, "confirmation", { required: true, spellcheck: "false" });
+}
+
+/// Does it only if that name was typed.
+export function confirmed(name, act) {
+  return ({ confirmation: typed, ...values }) => {
+    if (typed === name) return act(values);
+    const error = new ApiError(-1, `type ${name} to confirm`);
+    error.field = "confirmation";
+    throw error;
+  };
+}
+
 function question(hosts) {
   return [
     element(
@@ -35,6 +50,6 @@ function question(hosts) {
         + "Apps that pin would be locked out of:"),
       element("ul", null, hosts.map((host) => element("li", null, element("code", null, host)))),
       element("p", null, "Stage the next key first, or force it.")),
-    line(`Type ${hosts[0]} to confirm`, "confirmation", { required: true, spellcheck: "false" }),
+    confirmation(hosts[0]),
   ];
 }

@@ -2,6 +2,7 @@ import { api } from "./api.js";
 import { ask, reason } from "./dialogs.js";
 import { element, pinText } from "./elements.js";
 import { guarded } from "./forced.js";
+import { moment } from "./moments.js";
 import { notify } from "./notices.js";
 
 /// Asks before a held key is published.
@@ -13,6 +14,9 @@ export function approveKey(file, id, candidate, refresh) {
       element("p", null, "Apps will trust ", element("strong", null, id), " with this key:"),
       element("p", null, pinText(candidate.pin)),
       leaf ? element("p", null, `Shown as ${leaf.subject}, issued by ${leaf.issuer}.`) : null,
+      candidate.reasons.length === 0 ? null : element("p", null,
+        `It waits because ${candidate.reasons.map(({ explanation }) => explanation).join("; and because ")}.`),
+      element("p", null, "Last seen ", moment(candidate.lastSeen), ` from ${candidate.vantages.join(", ") || "nowhere"}.`),
       element("p", null, "Approve it only if whoever runs the server confirms it, by another way than the server itself."),
     ],
     fields: [reason(false)],

@@ -5,7 +5,7 @@ import { span } from "./times.js";
 const mostOfAKind = 3;
 
 /// What somebody should do now, the urgent first: each a sentence and where to do it.
-export function nextActions({ alerts, expiries, documents, time, leader }) {
+export function nextActions({ alerts, expiries, documents, time, leader, refusing }) {
   const actions = [];
   const held = documents.reduce((total, document) => total + document.counts.held, 0);
   const ofKind = (kind) => alerts.filter((alert) => alert.kind === kind);
@@ -47,7 +47,8 @@ export function nextActions({ alerts, expiries, documents, time, leader }) {
       endpointAddress(alert.file, alert.endpoint), "See where");
   }
   if (held > 0) {
-    add("care", `${held === 1 ? "A new key waits" : `${held} new keys wait`} for a decision. Approve or deny.`, "#/pending", "Decide");
+    const isUrgent = refusing.endpoints.some(({ kind }) => kind === "key-held");
+    add(isUrgent ? "bad" : "care", `${held === 1 ? "A new key waits" : `${held} new keys wait`} for a decision. Approve or deny.`, "#/pending", "Decide");
   }
   for (const alert of few(ofKind("unannounced-key"))) {
     add("care", `${alert.endpoint} has a key that nobody announced. Deny it if nobody renewed the certificate.`,

@@ -1,11 +1,12 @@
 import { alertGroups } from "./alerts.js";
 import { api } from "./api.js";
-import { stateBadge } from "./badges.js";
+import { badge, calmBadge, stateBadge } from "./badges.js";
 import { clockPanel } from "./clock-panel.js";
 import { documentsTable } from "./documents-table.js";
 import { element, link, nothing, section } from "./elements.js";
 import { moment } from "./moments.js";
 import { nextActions } from "./next-actions.js";
+import { endpointAddress } from "./routes.js";
 import { timeline } from "./timeline.js";
 
 /// The server and all documents at a glance.
@@ -15,6 +16,7 @@ export function overviewPage(parts, tools) {
     title: "Overview",
     load: (settings, signal) => api.overview(signal),
     view: (data) => [
+      refusingPanel(data.refusing),
       healthPanel(data),
       clockPanel(data, tools.refresh),
       actionsPanel(data),
@@ -25,7 +27,25 @@ export function overviewPage(parts, tools) {
   };
 }
 
-function healthPanel({ readiness, leader, version, time, documents, alertsTotal }) {
+const mostNamed = 5;
+
+/// What nobody may miss: where apps are refused at this moment, since when, and what ends it.
+function refusingPanel({ total, since, endpoints }) {
+  if (total === 0) return null;
+  const held = endpoints.filter(({ kind }) => kind === "key-held").length;
+  return element(
+    "section", { class: "panel bad", role: "alert", "aria-labelledby": "section-refusing", "data-key": "refusing" },
+    element("h2", { id: "section-refusing" }, badge("Apps are refused now", "bad")),
+    element("p", null, element("strong", null, `${plural(total, "endpoint")}`), ", since ", moment(since), "."),
+    element("ul", null, endpoints.slice(0, mostNamed).map(({ file, endpoint, message }) => element(
+      "li", { "data-key": `${file} ${endpoint}` }, link(endpoint, endpointAddress(file, endpoint)), `: ${message}`))),
+    total <= mostNamed ? null : element("p", null, `and ${(total - mostNamed).toLocaleString("en")} more.`),
+    held === 0 ? null : element("p", null, link("Decide about the keys that are held", "#/pending")));
+}
+
+function healthPanel({ readiness, leader, version, time, documents, alertsTotal, refusing }) {
+  // Beside an outage nothing is said in green.
+  const state = (name) => (refusing.total > 0 ? calmBadge(name) : stateBadge(name));
   const sum = (count) => documents.reduce((total, document) => total + count(document), 0);
   const tile = (label, value, detail) => element(
     "div", { class: "tile", "data-key": label },
@@ -35,8 +55,8 @@ function healthPanel({ readiness, leader, version, time, documents, alertsTotal 
     element("h2", { id: "section-health" }, "Health"),
     element(
       "dl", { class: "tiles" },
-      tile("This server", stateBadge(readiness.ready ? "ready" : "not-ready"), element("span", null, `version ${version}`)),
-      tile("Role", stateBadge(leader ? "leader" : "follower"),
+      tile("This server", readiness.ready ? state("ready") : stateBadge("not-ready"), element("span", null, `version ${version}`)),
+      tile("Role", state(leader ? "leader" : "follower"),
         element("span", null, leader ? "it watches and signs" : "another server watches and signs")),
       tile("Endpoints", sum((document) => document.endpoints).toLocaleString("en"),
         element("span", null, `in ${plural(documents.length, "document")}`)),

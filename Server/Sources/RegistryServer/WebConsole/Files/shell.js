@@ -12,6 +12,8 @@ import { now } from "./times.js";
 // elements below the heading.
 
 const interval = 15_000;
+/// From when on a server that does not answer is told, in milliseconds.
+const patience = 3000;
 const main = () => document.getElementById("content");
 
 export class Shell {
@@ -71,16 +73,20 @@ export class Shell {
     const { page } = this;
     const loading = this.loading = new AbortController();
     if (page === null) return;
+    const slow = setTimeout(() => this.doubt("The server has not answered for 3 s."), patience);
     try {
       const [data] = await Promise.all([page.load(page.settings, loading.signal), this.countPending(loading.signal)]);
       if (loading.signal.aborted) return;
       Object.assign(page, { data, isShown: true });
       this.show(page, page.view(data));
       this.loadedAt = now();
+      main().classList.remove("stale");
       reportTrouble(null);
     } catch (error) {
       if (error.name === "AbortError" || loading.signal.aborted) return;
       this.fail(page, error);
+    } finally {
+      clearTimeout(slow);
     }
     this.timer = setTimeout(() => this.tick(), interval);
   }
@@ -110,12 +116,19 @@ export class Shell {
     if (error.status === 401 || error.status === 403) return this.onSessionEnd(sentence(error));
     if (error.status === undefined) console.error(error);
     if (page.isShown && error.status !== 404) {
-      reportTrouble(`${sentence(error)} What you see may be out of date.`);
+      this.doubt(sentence(error));
       return;
     }
     this.show(page, [element(
       "div", { class: "panel", role: "alert", "data-key": "failure" },
       element("p", null, sentence(error)), button("Try again", () => this.refresh()))]);
+  }
+
+  /// Says what is wrong, and that what is shown is of before.
+  doubt(words) {
+    const isShown = this.page?.isShown === true;
+    main().classList.toggle("stale", isShown);
+    reportTrouble(isShown ? `${words} What you see may be out of date.` : words);
   }
 
   async countPending(signal) {

@@ -1,0 +1,230 @@
+import CanonicalJSON
+import Foundation
+import RegistryServer
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// `announce`: a key is on every list that apps get before a server shows it, and then a command puts it in use.
+///
+/// - The order is the point: the key is staged, each list is fetched and verified as an app does it, and only if all of
+///   them have the key the command runs.
+/// - What is begun is written down first, and forgotten when the command has ended with 0. So a step that fails is tried
+///   again, in the same call or by `--resume`, also after the machine was down.
+/// - The command runs once; again only if the machine dies in the moment in which it has ended.
+enum AnnounceCommand {
+  private static let file = Flag.text("--file", "NAME", "the document that the endpoint is in")
+  private static let endpoint = Flag.text(
+    "--endpoint", "HOST[:PORT]", "that will show the key; port 443 by default")
+  private static let lists = Flag<[String]>.texts(
+    "--list", "URL", "a list that apps get; its mirrors are looked at as well")
+  private static let then = Flag.text(
+    "--then", "COMMAND", "run this by /bin/sh once all of them have the key, such as a reload")
+  private static let settle = Flag.seconds(
+    "--settle", "wait so long between the last list and the command; 0 by default")
+  private static let patience = Flag.seconds(
+    "--patience", "exit with 3 after this, and leave the rest to --resume; 600 by default")
+  private static let state = Flag.text(
+    "--state", "DIR", "what is begun is kept here; else announce, where the server keeps its state")
+  private static let resume = Flag("--resume", "go on with all that was begun, and nothing else")
+
+  static let command = Command(
+    "announce", "have a key on the lists before it is used, then run a command",
+    argument: Argument(
+      placeholder: "FILE",
+      help: "the key: a private key, a CSR, a certificate or a public key, in PEM",
+      count: .optional),
+    flags: [
+      file.description, endpoint.description, lists.description, then.description,
+      settle.description, patience.description, state.description, resume.description,
+      AdminCommands.why.description,
+    ] + RegistryTrustArguments.flags + AdminCall.flags,
+    notes: [
+      "Of a private key, a request that it signs is sent, never the key: so a token of scope stage will do\n"
+        + "(token --scope stage --host HOST). Files are read again by --resume, so they must stay.",
+      "Exit code 0: the command ran, and ended with 0. 1: the server refuses the key. 3: not yet; what was\n"
+        + "begun goes on with announce --resume, which a timer should call every few minutes.",
+    ],
+    run: run)
+
+  private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let folder =
+      invocation[state] ?? StorageConfiguration.dataDirectory() + "/announce"
+    guard invocation[resume] else {
+      let job = try AnnouncementJob(invocation.arguments, folder, CommandLine.arguments)
+      try job.write()
+      return try await carryOut(job, invocation)
+    }
+    guard invocation.arguments.isEmpty else {
+      throw .usage("--resume takes no key; hint: it goes on with all that was begun")
+    }
+    var status = ExitStatus.yes
+    for job in try AnnouncementJob.all(in: folder) {
+      do throws(CommandFailure) {
+        status = status.worse(try await carryOut(job, try job.invocation()))
+      } catch {
+        Terminal.say("\(job.key): \(error.message)")
+        status = status.worse(error.status)
+      }
+    }
+    return status
+  }
+
+  private static func carryOut(
+    _ job: AnnouncementJob, _ invocation: Invocation
+  ) async throws(CommandFailure) -> ExitStatus {
+    // Two at once would run the command twice.
+    guard let lock = job.lock() else {
+      throw .couldNotFindOut("\(job.key) is being announced already; hint: once that has ended")
+    }
+    defer { close(lock) }
+    let key = try AnnouncedKey(file: job.key)
+    let places = invocation[lists] ?? []
+    guard !places.isEmpty else {
+      job.remove()
+      throw .usage("missing --list URL; hint: the URL that apps have, once for each")
+    }
+    let call = try AdminCall(invocation)
+    var state = AnnouncementProgress()
+    let deadline = ContinuousClock.now + .seconds(invocation[patience] ?? 600)
+    while true {
+      let finding: AnnouncementProgress.Finding
+      switch state.next {
+      case .look: finding = await look(for: key.pin, places, invocation)
+      case .stage:
+        do throws(CommandFailure) {
+          _ = try await call.make(
+            try path(invocation), posting: .object(key.body(why: invocation[AdminCommands.why])),
+            expecting: AdminCommands.changed)
+          finding = .staged
+        } catch {
+          // Staged already, by a call before, or in use: the lists tell. All else is the server's last word.
+          guard case .no(let reason) = error else {
+            finding = .failed(error.message)
+            break
+          }
+          guard state.mayBeKnown(reason) else {
+            job.remove()
+            throw error
+          }
+          finding = .staged
+        }
+      case .settle:
+        try? await Task.sleep(for: .seconds(invocation[settle] ?? 0))
+        finding = .settled
+      case .run:
+        finding = await execute(invocation[then])
+      case .done:
+        job.remove()
+        try call.say("\(key.pin.base64) is on \(places.count == 1 ? "the list" : "all lists")")
+        return .yes
+      }
+      if let told = state.enter(finding) { Terminal.say(told) }
+      guard let pause = state.pause else { continue }
+      guard ContinuousClock.now + .seconds(pause) < deadline else {
+        throw .couldNotFindOut("\(state.trouble); hint: announce --resume goes on")
+      }
+      try? await Task.sleep(for: .seconds(pause))
+    }
+  }
+
+  private static func path(_ invocation: Invocation) throws(CommandFailure) -> [String] {
+    var id = try invocation.require(endpoint)
+    if id.hasSuffix("]") || !id.contains(":") { id += ":443" }
+    return ["documents", try invocation.require(file), "endpoints", id, "stage"]
+  }
+
+  /// Whether every list, and every mirror that a list names, has the key for the endpoint's host.
+  private static func look(
+    for pin: SPKIPin, _ places: [String], _ invocation: Invocation
+  ) async -> AnnouncementProgress.Finding {
+    var (waiting, seen) = (places, Set<String>())
+    do {
+      let id = try invocation.require(endpoint)
+      // An IPv6 address stands in brackets, and has colons.
+      let name = id.hasPrefix("[") ? id.prefix { $0 != "]" } + "]" : id.prefix { $0 != ":" }
+      guard let host = try? HostName(String(name)) else {
+        return .failed("--endpoint \(id) has no host")
+      }
+      let trust = try TrustArguments.read(invocation)
+      while let place = waiting.popLast() {
+        guard seen.insert(place).inserted else { continue }
+        let served = try ServedRegistry(place, trust: trust, timeout: 20)
+        let bytes = try await served.document()
+        let shipped = try RegistryTrustArguments(invocation, place: place)
+        let trusted = try TrustedRegistry(
+          accepting: bytes, under: try shipped.trust(for: bytes),
+          at: Int64(Date().timeIntervalSince1970))
+        let isListed = trusted.registry.keys.contains { entry in
+          entry.pattern.matches(host) && (try? entry.pin.get()) == pin
+        }
+        guard isListed, trusted.statement?.denied.contains(pin) != true else {
+          return .missing(at: place)
+        }
+        waiting += trusted.statement?.mirrors.map { "\($0)" } ?? []
+      }
+      return .listed
+    } catch let failure as CommandFailure {
+      return .failed(failure.message)
+    } catch {
+      return .failed("\(error)")
+    }
+  }
+
+  private static func execute(_ command: String?) async -> AnnouncementProgress.Finding {
+    guard let command else { return .ran(0) }
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = ["-c", command]
+    process.standardInput = FileHandle.nullDevice
+    do { try process.run() } catch { return .failed("cannot run /bin/sh: \(error)") }
+    return await withCheckedContinuation { continuation in
+      Thread {
+        process.waitUntilExit()
+        continuation.resume(returning: .ran(process.terminationStatus))
+      }.start()
+    }
+  }
+}
+
+/// The key that is announced, as the server is told of it.
+private struct AnnouncedKey {
+  let pin: SPKIPin
+  private let member: String
+  private let text: String
+
+  init(file path: String) throws(CommandFailure) {
+    let pem = String(decoding: try InputFile.read(path, limit: 1 << 20), as: UTF8.self)
+    do {
+      if pem.contains("PRIVATE KEY-----") {
+        let key = try PrivateKey(pem: pem)
+        (member, text) = ("csr", try CertificateRequest.pem(signedBy: key))
+        pin = try SPKIPin(subjectPublicKeyInfoDER: try key.publicKeyDER)
+        return
+      }
+      guard let block = try PEMBlock.blocks(in: [UInt8](pem.utf8)).first else {
+        throw CommandFailure.usage("\(path) is not PEM; hint: a key, a CSR or a certificate")
+      }
+      text = block.text
+      switch block.label {
+      case "CERTIFICATE":
+        (member, pin) = ("certificate", try SPKIPin(certificateDER: block.bytes))
+      case "PUBLIC KEY":
+        (member, pin) = ("key", try SPKIPin(subjectPublicKeyInfoDER: block.bytes))
+      case "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST":
+        let request = try CertificateRequest(der: block.bytes)
+        (member, pin) = ("csr", try SPKIPin(subjectPublicKeyInfoDER: request.publicKeyDER))
+      case let label:
+        throw CommandFailure.usage("\(path) holds a \(label); hint: a key, a CSR or a certificate")
+      }
+    } catch let failure as CommandFailure {
+      throw failure
+    } catch { throw .no("\(path): \(error)") }
+  }
+
+  func body(why: String?) -> JSONObject {
+    var body: JSONObject = [member: .string(text)]
+    body["note"] = why.map { .string($0) }
+    return body
+  }
+}

@@ -1,0 +1,157 @@
+import FaultLab
+import Foundation
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+/// A registry server over the stage's site, on a port that it has again after a restart.
+private final class AnnounceStage: @unchecked Sendable {
+  let stage: GetStage
+  private let port: UInt16
+  private var server: ChildProcess?
+  let next: ServerIdentity
+
+  init() async throws {
+    stage = try GetStage()
+    port = try freePort()
+    next = try stage.authority.issue(names: ["localhost"])
+    try stage.directory.write(try next.key.pem, to: "next.key")
+    let keys = stage.directory.path("tls")
+    _ = try await Tool.run("keys", "generate", "--out", keys, "--algorithm", "rsa-2048")
+    try stage.directory.write(
+      """
+      keys: [{fqdn: localhost, file: all.json, port: \(stage.server.port), address: 127.0.0.1}]
+      server: {listen: "127.0.0.1:\(port)"}
+      storage: {dsn: \(stage.directory.path("registry.db"))}
+      tls: {dir: \(keys), anchors: \(stage.directory.path("ca.pem"))}
+      """, to: "config.yaml")
+    try await startServer()
+    try await Tool.run(
+      [
+        "token", "--scope", "stage", "--host", "localhost", "--config-path",
+        stage.directory.path(),
+      ]
+    ).stdout.write(toFile: stage.directory.path("token"), atomically: true, encoding: .utf8)
+  }
+
+  func startServer() async throws {
+    let server = try Tool.start(["up", "--config-path", stage.directory.path()])
+    self.server = server
+    try await server.waitForOutput(containing: "listening on ")
+    for _ in 0..<600 where try await !document().contains(try stage.pin) {
+      // why: the server looks at its endpoint in its own time, in another process.
+      try await Task.sleep(nanoseconds: 50_000_000)
+    }
+  }
+
+  func stopServer() async throws { _ = try await server?.terminate(seconds: 30) }
+
+  var list: String { "http://127.0.0.1:\(port)/api/v1/all.json" }
+
+  func document() async throws -> String {
+    try await ChildProcess.run("curl", ["-s", "--noproxy", "*", list]).stdout
+  }
+
+  var pin: String { get throws { try SPKIPin(certificateDER: next.leaf.der).base64 } }
+
+  func announce(_ arguments: String..., patience: Int = 60) async throws -> ChildProcess.Outcome {
+    try await Tool.run(
+      [
+        "announce", stage.directory.path("next.key"), "--file", "all.json", "--endpoint",
+        "localhost:\(stage.server.port) at 127.0.0.1", "--list", list, "--key",
+        stage.directory.path("tls/pub.pem"), "--server", "http://127.0.0.1:\(port)",
+        "--token-file", stage.directory.path("token"), "--state", stage.directory.path("jobs"),
+        "--patience", "\(patience)",
+      ] + arguments)
+  }
+
+  func resume() async throws -> ChildProcess.Outcome {
+    try await Tool.run("announce", "--resume", "--state", stage.directory.path("jobs"))
+  }
+
+  /// The lines of a file that the command writes to.
+  func lines(_ name: String) -> Int {
+    let text = try? String(contentsOfFile: stage.directory.path(name), encoding: .utf8)
+    return text?.split(separator: "\n").count ?? 0
+  }
+
+  var jobs: [String] {
+    let names = try? FileManager.default.contentsOfDirectory(atPath: stage.directory.path("jobs"))
+    return (names ?? []).filter { $0.hasSuffix(".json") }
+  }
+}
+
+@Suite("announce", .timeLimit(.minutes(3)))
+struct AnnounceTests {
+  @Test("a key is on the list before the command runs, by a token that may do nothing else, and once")
+  func announced() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    #expect(try await !stage.document().contains(try stage.pin))
+    // The command itself looks at what apps get by then.
+    let command = "curl -s --noproxy '*' \(stage.list) | grep -F '\(try stage.pin)' >> \(marker)"
+    let outcome = try await stage.announce("--then", command)
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    #expect(stage.lines("done") == 1)
+    #expect(stage.jobs.isEmpty)
+    // A second call finds all done, and has its own command run.
+    #expect(try await stage.announce("--then", "echo again >> \(marker)").exitCode == 0)
+    #expect(stage.lines("done") == 2)
+    #expect(try await stage.resume().exitCode == 0)
+    #expect(stage.lines("done") == 2)
+    try await stage.stopServer()
+  }
+
+  @Test("a registry that is away is waited for: nothing runs, and what was begun goes on later")
+  func away() async throws {
+    let stage = try await AnnounceStage()
+    try await stage.stopServer()
+    let marker = stage.stage.directory.path("done")
+    let early = try await stage.announce("--then", "echo ran >> \(marker)", patience: 1)
+    #expect(early.exitCode == 3, "\(early.stderr)")
+    #expect(early.speaksProperly && early.stderr.contains("announce --resume"))
+    #expect(stage.lines("done") == 0 && stage.jobs.count == 1)
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(stage.lines("done") == 0)
+    try await stage.startServer()
+    let later = try await stage.resume()
+    #expect(later.exitCode == 0, "\(later.stderr)")
+    #expect(stage.lines("done") == 1 && stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
+  @Test("a command that fails runs again until it ends with 0")
+  func failingCommand() async throws {
+    let stage = try await AnnounceStage()
+    let (marker, go) = (stage.stage.directory.path("tries"), stage.stage.directory.path("go"))
+    let command = "echo try >> \(marker); test -e \(go)"
+    let early = try await stage.announce("--then", command, patience: 1)
+    #expect(early.exitCode == 3 && early.stderr.contains("ended with 1"), "\(early.stderr)")
+    let tries = stage.lines("tries")
+    #expect(tries >= 1)
+    try stage.stage.directory.write("", to: "go")
+    #expect(try await stage.resume().exitCode == 0)
+    #expect(stage.lines("tries") == tries + 1)
+    try await stage.stopServer()
+  }
+
+  @Test("what the server refuses for good is said at once, and nothing is left to go on with")
+  func refused() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    let other = try await stage.announce("--then", "echo ran >> \(marker)", "--why", "")
+    #expect(other.exitCode == 2)
+    let elsewhere = try await Tool.run(
+      [
+        "announce", stage.stage.directory.path("next.key"), "--file", "none.json", "--endpoint",
+        "localhost", "--list", stage.list, "--key", stage.stage.directory.path("tls/pub.pem"),
+        "--server", String(stage.list.dropLast("/api/v1/all.json".count)), "--token-file",
+        stage.stage.directory.path("token"), "--state", stage.stage.directory.path("jobs"),
+        "--then", "echo ran >> \(marker)",
+      ])
+    #expect(elsewhere.exitCode == 1, "\(elsewhere.stderr)")
+    #expect(stage.lines("done") == 0 && stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+}

@@ -1,0 +1,79 @@
+import RegistryServer
+import TestSupport
+import Testing
+
+extension ConsoleTests {
+  @Suite("In an outage")
+  struct Outage {
+    private static let hosts = ["a.example.com", "b.example.com", "c.example.com", "d.example.com"]
+
+    /// Four endpoints, of which so many show keys under a CA that is new for them.
+    private static func stage(held: Int) async throws -> ConsoleStage {
+      let keys = hosts.map { "{fqdn: \($0), file: all.json}" }.joined(separator: ", ")
+      let stage = try ConsoleStage(keys: "[\(keys)]")
+      for (index, host) in hosts.enumerated() { stage.prepare(pin(UInt8(index + 1)), at: host) }
+      try await stage.start()
+      for (index, host) in hosts.prefix(held).enumerated() {
+        await stage.show(pin(UInt8(index + 101)), at: host, issuer: 0xcb)
+      }
+      return stage
+    }
+
+    @Test("says first where apps are refused, since when and why, and nothing beside it in green")
+    func refused() async throws {
+      let stage = try await Self.stage(held: 3)
+      let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
+      try await page.wait(for: "Apps are refused now", in: "[data-key=refusing]")
+      let panel = try await page.text("[data-key=refusing]")
+      #expect(panel.contains("3 endpoints") && panel.contains("a.example.com:443"))
+      #expect(panel.contains("its CA is neither known here"))
+      #expect(try await page.count("main .badge.good") == 0)
+      #expect(
+        try await page.browser.run("return document.querySelector('main').children[1].dataset.key")
+          == "refusing")
+      for (name, width) in [("outage", Int64(1280)), ("outage-narrow", 390)] {
+        try await page.browser.setSize(width: width, height: 800)
+        #expect(try await page.textsOfLowContrast() == [])
+        try await page.photograph(name, width: width)
+      }
+      try await page.go(to: "#/document/all.json", heading: "all.json")
+      #expect(try await page.rows(ofTable: "Endpoints").first?[1] == "Apps refused")
+      #expect(try await page.rows(ofTable: "Endpoints").first?[4].hasPrefix("Key not listed") == true)
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
+    @Test("is quiet where a held key is no longer shown, and says so beside the key")
+    func gone() async throws {
+      let stage = try await Self.stage(held: 1)
+      await stage.show(pin(1), at: "a.example.com")
+      let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
+      try await page.wait(for: "Leader", in: "[data-key=health]")
+      #expect(try await page.count("[data-key=refusing]") == 0)
+      try await page.go(to: "#/pending", heading: "Pending approvals")
+      #expect(try await page.text("[data-key=list]").contains("No longer shown"))
+      await stage.stop()
+    }
+
+    @Test("is over with one decision about all keys of a CA, whose name has to be typed")
+    func bulk() async throws {
+      let stage = try await Self.stage(held: 3)
+      let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
+      try await page.go(to: "#/pending", heading: "Pending approvals")
+      #expect(try await page.rows(ofTable: "Keys that came").first?.prefix(2) == ["CN=Authority 203", "3"])
+      try await page.press("Approve all of CN=Authority 203")
+      try await page.fill("Why", with: "our new CA")
+      try await page.fill("Type CN=Authority 203 to confirm", with: "CN=Authority 20")
+      try await page.press("Approve all", in: "dialog")
+      try await page.wait(for: "Type CN=Authority 203 to confirm.", in: "dialog .fault")
+      #expect(try await stage.get("pending").contains("\"total\":3"))
+      try await page.fill("Type CN=Authority 203 to confirm", with: "CN=Authority 203")
+      try await page.press("Approve all", in: "dialog")
+      try await page.wait(for: "3 keys are approved.", in: "#notice")
+      try await page.wait(for: "No key waits for a decision.")
+      #expect(try await stage.get("overview").contains("\"refusing\":{\"endpoints\":[],"))
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+  }
+}
