@@ -139,6 +139,9 @@ struct StoreAwayTests {
       try Data(newer.replacing(pin(1).base64, with: pin(3).base64).utf8).write(to: place)
     case .otherKey:
       let key = try otherSigningKey.get()
+      for name in ["prv.pem", "pub.pem"] {
+        try FileManager.default.removeItem(at: first.directory.file(name))
+      }
       try key.write(to: first.directory.file("prv.pem"))
       try key.writePublicKey(to: first.directory.file("pub.pem"))
     }
@@ -157,12 +160,23 @@ struct StoreAwayTests {
       with: "wrong")
     try await database.stop()
     let server = try ScriptedService(storage: "{type: redis, dsn: \"\(wrong)\"}")
+    let socket = try NotifySocket(server.directory.path("notify"))
+    let manager = ServiceManager(environment: ["NOTIFY_SOCKET": socket.name])
     let service = server.service
     let run = Task { () async -> String in
-      do throws(RegistryServiceError) { try await service.run() } catch { return "\(error)" }
+      do throws(RegistryServiceError) { try await service.run(manager: manager) } catch {
+        return "\(error)"
+      }
       return ""
     }
     #expect(await eventually { server.log.events("store_away").count == 1 })
+    // Ready: else a start that lasts is ended, and begun anew.
+    #expect(
+      await eventually {
+        socket.messages.contains {
+          $0.hasPrefix("READY=1\nSTATUS=listening on ") && $0.contains("waiting for the store: ")
+        }
+      })
     try await database.launch()
     let said = await run.value
     #expect(said.contains("refuses: wrong user or password"), "\(said)")
