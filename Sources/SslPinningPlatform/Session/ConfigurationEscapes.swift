@@ -31,8 +31,9 @@ package enum ConfigurationEscapes {
   }
 
   /// Whether a class hands requests to another app: on managed devices the system asks one for single sign-on
-  /// (`_NSURLAppSSOProtocol`) before the network, and what signs in there connects without our pins. No document
-  /// names it; it was seen in disassembly, by that name.
+  /// (`_NSURLAppSSOProtocol`) before the network, and what signs in there connects without our pins. Where a list
+  /// lacks it, it is asked after the system's own for `https`, so about none. No document names it; both were seen
+  /// in disassembly.
   private static func handsOver(_ type: AnyClass) -> Bool {
     String(describing: type).range(of: "SSO") != nil
   }

@@ -39,7 +39,7 @@ package struct TransactionFacts: Sendable {
     self.isReused = isReused
     (self.secured, self.established) = (Self.number(secured), Self.number(established))
     self.begun = Self.number(begun)
-    hasLeft = !isCached && (begun != nil || isAnswered)
+    hasLeft = !isCached && (self.begun != nil || isAnswered)
   }
 
   /// A date that is no number says nothing, and would end the process where ranges are made of it.
@@ -61,9 +61,9 @@ package struct TransactionFacts: Sendable {
 ///   a handshake is accepted again, and the session's connections are to be given up, so that there is one.
 /// - Not seen: a resumption in whose handshake, or within a second of it, another connection to the host is challenged
 ///   (whoever answers can draw his handshake out); the requests of a resumed connection whose first one has not ended,
-///   if the host was accepted before; and a connection of another host that carries a request (HTTP/2) to a host that
-///   was accepted before. The last does not happen on the client's own sessions: they have one host each
-///   (``RouteTable``).
+///   if the host was accepted before; one of whose handshake the system names no time; and a connection of another host
+///   that carries a request (HTTP/2) to a host that was accepted before. The last does not happen on the client's own
+///   sessions: they have one host each (``RouteTable``).
 package struct ConnectionProofs: Sendable {
   /// What a request shows.
   package enum Finding: Sendable {

@@ -99,6 +99,9 @@ struct ConnectionProofsTests {
       name: "nothing left: its handshake was refused", url: "https://b.example/", begun: nil,
       isAnswered: false, finding: .judged),
     Row(
+      name: "the same, and times that are no numbers", url: "https://b.example/", isReused: true,
+      secured: .nan, established: .nan, begun: .nan, isAnswered: false, finding: .judged),
+    Row(
       name: "a cache answered", url: "https://b.example/", isCached: true, finding: .judged),
     Row(
       name: "a host that is no name", url: "https://a..example/",

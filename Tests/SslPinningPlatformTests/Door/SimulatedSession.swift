@@ -156,7 +156,10 @@ final class SimulatedSession {
     while let next = url, let host = next.host, let scheme = next.scheme {
       guard !isTaken(next, kind) else { return .stopped }
       guard ["https", "wss"].contains(scheme) else { return .clear }
-      guard let facts = try await request(next, host) else { return .stopped }
+      guard let facts = try await request(next, host) else {
+        answered.append(nothingLeft(next))
+        return .stopped
+      }
       answered.append(facts)
       guard let location = process.servers[host]?.location else { break }
       url = URL(string: location)
@@ -206,6 +209,13 @@ final class SimulatedSession {
       url: url, isReused: isReused, secured: Date(timeIntervalSince1970: secured),
       established: Date(timeIntervalSince1970: secured + 0.5),
       begun: Date(timeIntervalSince1970: process.now + 1))
+  }
+
+  /// What a system says of a request that had no connection: all times unset, which may be no numbers.
+  private func nothingLeft(_ url: URL) -> TransactionFacts {
+    let unset = Date(timeIntervalSince1970: .nan)
+    return TransactionFacts(
+      url: url, isReused: true, secured: unset, established: unset, begun: unset, isAnswered: false)
   }
 
   private func isAccepted(
