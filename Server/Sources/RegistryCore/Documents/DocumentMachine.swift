@@ -116,7 +116,9 @@ package struct DocumentMachine: Sendable {
     case .signingChecked(let trouble):
       signingChecked = now
       return doubt == nil ? state.note(trouble, at: now) : []
-    case .leading(let told): history.lead(after: told)
+    case .leading(let told):
+      history.lead(after: told)
+      followEndpoints(isAnew: true)  // The last leader may have had another configuration.
     }
     return []
   }
@@ -158,10 +160,8 @@ extension DocumentMachine {
     for entry in told { history.append(entry) }
     if isNews { owe(.changes) }
     if events.contains(where: \.changesDocument) { mustSign = true }
-    if mustSign
-      || endpointKeys.isWorthStoring(
-        over: record.state.keysByEndpoint[id] ?? EndpointKeys(), at: now, rule: settings.rule)
-    {
+    let stored = record.state.keysByEndpoint[id] ?? EndpointKeys()
+    if mustSign || endpointKeys.isWorthStoring(over: stored, at: now, rule: settings.rule) {
       owe(.changes)
     }
     return (entered, [.probed(events, endpoint: id)])
@@ -178,8 +178,9 @@ extension DocumentMachine {
   private mutating func followEndpoints(isAnew: Bool) {
     watched.follow(state, configured: settings.endpoints)
     let hasLeftovers = state.forgetLeftovers(watched.list)
-    let stored = isAnew ? record.keys(listedIn: state.document) : nil
-    guard state.inheritKeys(watched.list, &listed, stored) || hasLeftovers else { return }
+    let stored = record.keys(listedIn: state.document)
+    let isHeir = state.inheritKeys(watched.list, &listed, stored, isAnew: isAnew)
+    guard isHeir || hasLeftovers else { return }
     watched.follow(state, configured: settings.endpoints)
     owe(.changes)
     mustSign = true

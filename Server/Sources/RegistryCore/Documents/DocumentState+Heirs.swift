@@ -2,113 +2,85 @@ import SslPinningRules
 
 /// Whose keys are listed for a host once another endpoint speaks for it.
 ///
-/// - A configuration that moves a host to another endpoint takes no key from its list at once: not the one in use,
-///   and none that was announced. Otherwise what the endpoint shows next would be a first sight.
+/// - No configuration takes a key from the list of a host that an endpoint speaks for: not the one in use, and none that
+///   was announced. Otherwise clients are refused, and what the endpoint shows next would be a first sight. It does not
+///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
+///   one, lost one of several, or was listed by a wildcard and is named now.
+/// - With a key come the CAs known beside it, and a person's `approval: manual`: of two settings the stricter counts.
+/// - An endpoint keeps what it showed for other hosts: until it is probed, nobody knows what it shows now. It begins anew
+///   if its keys went along with their hosts, and none of those that it speaks for now is listed.
+/// - A wildcard over hosts that are listed takes the CAs of their keys, and no key: it would count for other hosts, too.
 /// - What left the list of a host does not come back with an endpoint of before: a key may have been withdrawn or
 ///   revoked meanwhile.
 extension DocumentState {
-  /// Gives keys that are listed for a host to the endpoints that speak for it now: its port, its address or its name is
-  /// another one, or it changed places with another host.
+  /// Gives what is listed for a host and what nobody who speaks for it has to those that do.
   ///
   /// - Parameters:
   ///   - listed: what was listed when this was last asked.
-  ///   - stored: the keys that were published when the document was signed, if others may be in force since.
-  /// - Returns: whether there was any.
+  ///   - stored: the keys that were published when the document was signed, if they are known.
+  ///   - isAnew: whether others may be in force than then.
+  /// - Returns: whether anything changed.
   mutating func inheritKeys(
     _ inForce: [WatchedEndpoint], _ listed: inout ListedKeys,
-    _ stored: [String: EndpointKeys]? = nil
+    _ stored: [String: EndpointKeys]? = nil, isAnew: Bool = true
   ) -> Bool {
-    let before = keysByEndpoint
-    if let stored { forgetUnlisted(inForce, &listed, stored) }
-    inheritFromLeft(inForce, &listed)
-    if stored != nil { inheritMoved(inForce, &listed) }
-    return keysByEndpoint != before
+    guard isAnew || mayInherit(inForce) else { return false }
+    let before = (keysByEndpoint, overrides)
+    listed.follow(document)
+    if let stored { forgetUnlisted(inForce, listed, stored) }
+    let heirs = Heirs(of: self, inForce, listed, stored ?? [:])
+    for inheritance in heirs.lost { take(inheritance, heirs) }
+    inheritApproval(heirs)
+    return (keysByEndpoint, overrides) != before
   }
 
-  /// Gives the keys of endpoints that left the configuration to those that speak for their hosts now, as far as they are
-  /// listed for these.
-  ///
-  /// - An endpoint inherits while it is new, and when it comes back: what left was seen no earlier than it, with a key
-  ///   that it lacks. One that comes back has nothing of before that is not listed.
-  /// - A new one waits for a person, too, if the other did.
-  private mutating func inheritFromLeft(
-    _ inForce: [WatchedEndpoint], _ listed: inout ListedKeys
-  ) {
+  /// Whether an endpoint that left may have a key that one in force lacks, since this one is new or was not seen later,
+  /// or a person's word that holds for it.
+  private func mayInherit(_ inForce: [WatchedEndpoint]) -> Bool {
     let ids = Set(inForce.map(\.id))
+    if overrides.contains(where: { $1.approval == .manual && !ids.contains($0) }) { return true }
     let left = keysByEndpoint.filter { id, endpointKeys in
       !ids.contains(id) && tombstones[id] == nil && !endpointKeys.keys.isEmpty
-    }.sorted { $0.key < $1.key }
-    guard let newest = left.map(\.value.lastSeen).max() else { return }
-    let heirs = inForce.filter { endpoint in
+    }
+    guard let newest = left.map(\.value.lastSeen).max() else { return false }
+    return inForce.contains { endpoint in
       keysByEndpoint[endpoint.id].map { $0.isUnseen || $0.lastSeen <= newest } ?? true
     }
-    guard !heirs.isEmpty else { return }
-    listed.follow(document)
-    for endpoint in heirs {
-      let pins = listed.pins(of: endpoint.patterns)
-      let own = keysByEndpoint[endpoint.id] ?? EndpointKeys()
-      for (id, former) in left where own.isUnseen || former.lastSeen >= own.lastSeen {
-        let keys = former.keys.filter { pins.contains($0.pin) }
-        // One that was seen and has them all already never left.
-        let isNews = keys.contains { key in !own.keys.contains { $0.pin == key.pin } }
-        guard !keys.isEmpty, own.isUnseen || isNews else { continue }
-        if !own.isUnseen { keysByEndpoint[endpoint.id]?.keys.removeAll { !pins.contains($0.pin) } }
-        give(keys, of: id, former, to: endpoint.id, isNew: own.isUnseen)
-      }
+  }
+
+  private mutating func take(_ inheritance: Heirs.Inheritance, _ heirs: Heirs) {
+    let heir = inheritance.endpoint.id
+    for id in heirs.holders(of: inheritance) {
+      guard let former = heirs.former[id] else { continue }
+      let keys = inheritance.isOfCAs ? [] : former.keys.filter { $0.pin == inheritance.pin }
+      keysByEndpoint[heir] = (keysByEndpoint[heir] ?? EndpointKeys()).merging(
+        EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
+      if heirs.newcomers.contains(id) { keysByEndpoint[id]?.letGo(of: [inheritance.pin]) }
+      if overrides[id]?.approval == .manual { wait(for: heir) }
     }
   }
 
-  /// Gives the keys that a host is about to lose to the endpoints that speak for it now, if they are of endpoints that
-  /// speak for other hosts now, and for which they are not listed.
-  ///
-  /// - What it showed itself stays beside them: until it is probed, nobody knows which of both it shows now.
-  /// - The other one keeps them as well, unless none of its hosts was listed: then it is new.
-  private mutating func inheritMoved(
-    _ inForce: [WatchedEndpoint], _ listed: inout ListedKeys
-  ) {
-    let before = keysByEndpoint
-    listed.follow(document)
-    var moved: [SPKIPin: [String]] = [:]
-    var current: [HostPattern: Set<SPKIPin>] = [:]
-    var newcomers: Set<String> = []
-    for endpoint in inForce {
-      let own = Set(before[endpoint.id]?.keys.map(\.pin) ?? [])
-      for pattern in endpoint.patterns { current[pattern, default: []].formUnion(own) }
-      let pins = listed.pins(of: endpoint.patterns)
-      if pins.isEmpty { newcomers.insert(endpoint.id) }
-      for pin in own.subtracting(pins) { moved[pin, default: []].append(endpoint.id) }
-    }
-    guard !moved.isEmpty else { return }
-    for endpoint in inForce {
-      let lost = endpoint.patterns.reduce(into: Set<SPKIPin>()) {
-        $0.formUnion(listed.pins(of: [$1]).subtracting(current[$1] ?? []))
-      }
-      for pin in lost.sorted() {
-        for id in moved[pin] ?? [] {
-          guard let former = before[id] else { continue }
-          give(
-            former.keys.filter { $0.pin == pin }, of: id, former, to: endpoint.id, isNew: true)
-          if newcomers.contains(id) { keysByEndpoint[id]?.letGo(of: [pin]) }
-        }
-      }
+  /// Has those that speak for the hosts of an endpoint that left wait for a person, if it did: also if it left no key
+  /// that they lack.
+  private mutating func inheritApproval(_ heirs: Heirs) {
+    let ids = Set(heirs.inForce.map(\.id))
+    for (id, override) in overrides where override.approval == .manual && !ids.contains(id) {
+      let next = heirs.inForce.filter { heirs.spoke(id, for: $0) }
+      for endpoint in next { wait(for: endpoint.id) }
+      // They go by what people say of them from now on.
+      if !next.isEmpty { overrides[id]?.approval = nil }
     }
   }
 
-  private mutating func give(
-    _ keys: [KnownKey], of id: String, _ former: EndpointKeys, to heir: String, isNew: Bool
-  ) {
-    keysByEndpoint[heir] = (keysByEndpoint[heir] ?? EndpointKeys()).merging(
-      EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
-    guard isNew, overrides[id]?.approval == .manual else { return }
-    overrides[heir, default: Override()].approval = .manual
+  private mutating func wait(for id: String) {
+    overrides[id, default: Override()].approval = .manual
   }
 
   /// Forgets keys of endpoints that come back beside others that speak for their hosts now: those that were in force when
   /// the document was signed are listed in it.
   private mutating func forgetUnlisted(
-    _ inForce: [WatchedEndpoint], _ listed: inout ListedKeys, _ stored: [String: EndpointKeys]
+    _ inForce: [WatchedEndpoint], _ listed: ListedKeys, _ stored: [String: EndpointKeys]
   ) {
-    listed.follow(document)
     let known = listed.all.union(deniedPins)
     for endpoint in inForce where !listed.pins(of: endpoint.patterns).isEmpty {
       let gone = Set(stored[endpoint.id]?.keys.map(\.pin) ?? []).subtracting(known)
@@ -119,7 +91,91 @@ extension DocumentState {
   }
 }
 
+/// Who inherits what of whom.
+private struct Heirs {
+  /// What an endpoint is to have.
+  struct Inheritance {
+    var endpoint: WatchedEndpoint
+    var pin: SPKIPin
+    /// Whether the CAs known beside the key are all that it is to have.
+    var isOfCAs = false
+  }
+
+  let inForce: [WatchedEndpoint]
+  /// The keys as they were.
+  let former: [String: EndpointKeys]
+  private(set) var lost: [Inheritance] = []
+  /// Those in force that speak for no host that is listed.
+  private(set) var newcomers: Set<String> = []
+  private let listed: ListedKeys
+  private let stored: [String: EndpointKeys]
+  private let denied: Set<SPKIPin>
+  private var holders: [SPKIPin: [String]] = [:]
+
+  init(
+    of state: DocumentState, _ inForce: [WatchedEndpoint], _ listed: ListedKeys,
+    _ stored: [String: EndpointKeys]
+  ) {
+    (self.inForce, self.listed, self.stored) = (inForce, listed, stored)
+    former = state.keysByEndpoint.filter { state.tombstones[$0.key] == nil }
+    denied = state.deniedPins
+    var current = ListedKeys()
+    for endpoint in inForce {
+      for key in former[endpoint.id]?.keys ?? [] { current.insert(key.pin, endpoint.patterns) }
+    }
+    for endpoint in inForce {
+      if endpoint.patterns.allSatisfy({ listed.pins(for: $0).isEmpty }) {
+        newcomers.insert(endpoint.id)
+      }
+      let pins = endpoint.patterns.reduce(into: Set<SPKIPin>()) {
+        $0.formUnion(listed.pins(for: $1).subtracting(current.pins(covering: $1)))
+      }
+      lost += pins.sorted().map { Inheritance(endpoint: endpoint, pin: $0) }
+    }
+    addWildcards(beside: current)
+    guard !lost.isEmpty else { return }
+    let pins = Set(lost.map(\.pin))
+    for (id, endpointKeys) in former.sorted(by: { $0.key < $1.key }) {
+      for key in endpointKeys.keys where pins.contains(key.pin) {
+        holders[key.pin, default: []].append(id)
+      }
+    }
+  }
+
+  /// Enters new wildcards over hosts that are listed and that nobody else speaks for now.
+  private mutating func addWildcards(beside current: ListedKeys) {
+    let wildcards = inForce.filter {
+      newcomers.contains($0.id) && former[$0.id]?.keys.isEmpty ?? true
+    }
+    guard !wildcards.isEmpty else { return }
+    let below = listed.byCoveringPattern(beside: current)
+    for endpoint in wildcards {
+      let pins = endpoint.patterns.reduce(into: Set<SPKIPin>()) { $0.formUnion(below[$1] ?? []) }
+      lost += pins.sorted().map { Inheritance(endpoint: endpoint, pin: $0, isOfCAs: true) }
+    }
+  }
+
+  /// Whom a key is inherited from: those that spoke for the host if there are any, since the CAs of others that have the
+  /// key are not known for it. If the heir lost it since the document was signed, nobody who had it then.
+  func holders(of inheritance: Inheritance) -> [String] {
+    let pin = inheritance.pin
+    let isLost = stored[inheritance.endpoint.id]?.has(pin) ?? false
+    let all = (holders[pin] ?? []).filter { !isLost || stored[$0]?.has(pin) != true }
+    let own = all.filter { spoke($0, for: inheritance.endpoint) }
+    return own.isEmpty ? all : own
+  }
+
+  /// Whether an endpoint spoke for hosts that another one speaks for: all keys that it had are listed for one of them.
+  func spoke(_ id: String, for endpoint: WatchedEndpoint) -> Bool {
+    let pins = Set((stored[id] ?? former[id])?.keys.map(\.pin) ?? []).subtracting(denied)
+    guard !pins.isEmpty else { return false }
+    return endpoint.patterns.contains { pins.isSubset(of: listed.pins(for: $0)) }
+  }
+}
+
 extension EndpointKeys {
+  fileprivate func has(_ pin: SPKIPin) -> Bool { keys.contains { $0.pin == pin } }
+
   /// Forgets keys, and with the last of them what else is known: the CAs are those of other hosts, or of before.
   fileprivate mutating func letGo(of pins: Set<SPKIPin>) {
     keys.removeAll { pins.contains($0.pin) }
@@ -140,10 +196,34 @@ struct ListedKeys: Sendable {
       .mapValues { Set($0.map(\.pin)) }
   }
 
+  mutating func insert(_ pin: SPKIPin, _ patterns: [HostPattern]) {
+    for pattern in patterns { pins[pattern, default: []].insert(pin) }
+  }
+
   /// For whatever host.
   var all: Set<SPKIPin> { pins.values.reduce(into: []) { $0.formUnion($1) } }
 
+  /// By these patterns themselves.
   func pins(of patterns: [HostPattern]) -> Set<SPKIPin> {
     patterns.reduce(into: []) { $0.formUnion(pins[$1] ?? []) }
+  }
+
+  /// For all hosts of a pattern: by itself or, if it is not listed, by wildcards.
+  func pins(for pattern: HostPattern) -> Set<SPKIPin> {
+    pins[pattern] ?? pins(covering: pattern)
+  }
+
+  /// For all hosts of a pattern, by whatever pattern.
+  func pins(covering pattern: HostPattern) -> Set<SPKIPin> { pins(of: pattern.covering) }
+
+  /// What is listed for some hosts of a pattern and for none in another list, by that pattern.
+  func byCoveringPattern(beside other: ListedKeys) -> [HostPattern: Set<SPKIPin>] {
+    var covered: [HostPattern: Set<SPKIPin>] = [:]
+    for (pattern, own) in pins {
+      let left = own.subtracting(other.pins[pattern] ?? [])
+      guard !left.isEmpty else { continue }
+      for wider in pattern.covering.dropFirst() { covered[wider, default: []].formUnion(left) }
+    }
+    return covered
   }
 }

@@ -74,6 +74,25 @@ package struct PatternIndex: Sendable {
 }
 
 extension HostPattern {
+  /// The patterns that speak of all hosts that this one speaks of, itself first.
+  var covering: [HostPattern] {
+    var found = [self]
+    var ancestor: DNSName?
+    switch self {
+    case .exact(.address): return found
+    case .exact(.name(let name)):
+      if let parent = name.parent { found.append(.oneMoreLabel(parent)) }
+      ancestor = name
+    case .oneMoreLabel(let name): ancestor = name
+    case .anyDepth(let name): ancestor = name.parent
+    }
+    while let name = ancestor {
+      found.append(.anyDepth(name))
+      ancestor = name.parent
+    }
+    return found
+  }
+
   /// Whether there is a host that both patterns speak of: their pins are then one list to a client.
   func overlaps(_ other: HostPattern) -> Bool {
     switch (self, other) {

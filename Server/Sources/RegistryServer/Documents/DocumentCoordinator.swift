@@ -98,6 +98,7 @@ actor DocumentCoordinator {
 
   /// What this server does before it watches: takes over what the last leader stored, and told.
   func lead(at now: Int64) async {
+    await refresh(at: now)
     if let page = try? await services.store.history(of: file, before: nil, limit: 200) {
       await handle(.leading(after: HistoryEntry.read(page)), at: now)
     }

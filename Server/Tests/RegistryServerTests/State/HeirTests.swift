@@ -7,10 +7,11 @@ import Testing
   private static let begin = MachineBench.begin
   private let bench = MachineBench()
 
-  /// One port of a gateway, which speaks for a host.
-  private func endpoint(_ port: UInt16, _ host: String) -> WatchedEndpoint {
+  /// One port of a gateway, which speaks for hosts.
+  private func endpoint(_ port: UInt16, _ hosts: String...) -> WatchedEndpoint {
     WatchedEndpoint(
-      fqdn: HostName.literal("gate.test"), port: port, patterns: [.exact(HostName.literal(host))])
+      fqdn: HostName.literal("gate.test"), port: port,
+      patterns: hosts.compactMap { try? HostPattern($0) })
   }
 
   private func show(
@@ -24,7 +25,7 @@ import Testing
 
   private func listed(_ host: String, by server: MachineServer) -> [SPKIPin] {
     DocumentEntry.listed(in: server.published?.bytes ?? [])
-      .filter { $0.pattern == .exact(HostName.literal(host)) }.map(\.pin)
+      .filter { "\($0.pattern)" == host }.map(\.pin)
   }
 
   private func perform(_ server: MachineServer, at now: Int64, _ change: @escaping DocumentChange) {
@@ -148,5 +149,135 @@ import Testing
     show(1, under: 101, at: new, server, now + 62)
     show(3, under: 101, at: new, server, now + 63)
     #expect(listed("x.test", by: server) == [pin(1), pin(3)])
+  }
+
+  @Test(
+    "leaves an endpoint that it shared: it keeps its keys and their CA, and none of a neighbour's",
+    arguments: [false, true])
+  func splits(isRestart: Bool) {
+    let now = Self.begin
+    let (shared, neighbour) = (endpoint(1, "x.test", "y.test"), endpoint(3, "z.test"))
+    let after = [endpoint(1, "x.test"), endpoint(2, "y.test"), neighbour]
+    var server = start([neighbour, shared], at: now)
+    // One key at both, as of a certificate for all of them, but not under one CA.
+    show(1, under: 101, at: shared, server, now)
+    show(1, under: 103, at: neighbour, server, now)
+    show(4, under: 103, at: neighbour, server, now)
+    server = configure(server, after, isRestart: isRestart, at: now + 60)
+    #expect(listed("x.test", by: server) == [pin(1)])
+    #expect(listed("y.test", by: server) == [pin(1)])
+    show(66, under: 200, at: after[1], server, now + 61)
+    show(67, under: 103, at: after[1], server, now + 62)
+    #expect(listed("y.test", by: server) == [pin(1)])
+    show(2, under: 101, at: after[1], server, now + 63)
+    #expect(listed("y.test", by: server) == [pin(1), pin(2)])
+    #expect(listed("x.test", by: server) == [pin(1)])
+  }
+
+  @Test(
+    "joins another one, whichever was probed last: its keys stay listed",
+    arguments: [false, true], [0, 1])
+  func joins(isRestart: Bool, last: Int) {
+    let now = Self.begin
+    let before = [endpoint(1, "x.test"), endpoint(2, "y.test")]
+    var server = start(before, at: now)
+    show(2 - UInt8(last), under: 101, at: before[1 - last], server, now)
+    show(1 + UInt8(last), under: 101, at: before[last], server, now + 5)
+    let shared = endpoint(1, "x.test", "y.test")
+    server = configure(server, [shared], isRestart: isRestart, at: now + 60)
+    #expect(Set(listed("y.test", by: server)) == [pin(1), pin(2)])
+  }
+
+  @Test(
+    "loses one of two endpoints, whichever was probed last: the key of either stays listed",
+    arguments: [false, true], [0, 1])
+  func leaves(isRestart: Bool, last: Int) {
+    let now = Self.begin
+    let before = [endpoint(1, "x.test"), endpoint(2, "x.test")]
+    var server = start(before, at: now)
+    show(2 - UInt8(last), under: 101, at: before[1 - last], server, now)
+    show(1 + UInt8(last), under: 101, at: before[last], server, now + 5)
+    server = configure(server, [before[0]], isRestart: isRestart, at: now + 60)
+    #expect(Set(listed("x.test", by: server)) == [pin(1), pin(2)])
+    show(1, under: 101, at: before[0], server, now + 61)
+    server = configure(server, before, isRestart: isRestart, at: now + 62)
+    #expect(Set(listed("x.test", by: server)) == [pin(1), pin(2)])
+  }
+
+  @Test(
+    "comes back, and waits for a person if somebody said so meanwhile: also if no key is another one",
+    arguments: [false, true], [UInt8(1), 2])
+  func waits(isRestart: Bool, key: UInt8) {
+    let now = Self.begin
+    let (former, new) = (endpoint(1, "x.test"), endpoint(2, "x.test"))
+    var server = start([former], at: now)
+    show(1, under: 101, at: former, server, now)
+    server = configure(server, [new], isRestart: isRestart, at: now + 60)
+    show(key, under: 101, at: new, server, now + 61)
+    let request = DocumentState.Request(who: "ada", at: now + 62, why: "")
+    func set(_ approval: ApprovalMode, at endpoint: WatchedEndpoint) {
+      perform(server, at: now + 62) { state, _ in
+        state.change(
+          endpoint.id, interval: nil, approval: approval, isPaused: nil, request)
+      }
+    }
+    set(.manual, at: new)
+    server = configure(server, [former], isRestart: isRestart, at: now + 63)
+    #expect(server.machine.endpoints.map(\.approval) == [.manual])
+    show(3, under: 101, at: former, server, now + 64)
+    #expect(!listed("x.test", by: server).contains(pin(3)))
+    // What was said before of an endpoint that left does not count any more.
+    set(.automatic, at: former)
+    server = configure(server, [former], isRestart: isRestart, at: now + 65)
+    #expect(server.machine.endpoints.map(\.approval) == [.automatic])
+  }
+
+  @Test(
+    "was listed by a wildcard and is named now: its keys stay, and another CA's wait",
+    arguments: [false, true])
+  func narrows(isRestart: Bool) {
+    let now = Self.begin
+    let (wide, narrow) = (endpoint(1, "*.x.test"), endpoint(2, "a.x.test"))
+    var server = start([wide], at: now)
+    show(1, under: 101, at: wide, server, now)
+    server = configure(server, [narrow], isRestart: isRestart, at: now + 60)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+    show(66, under: 200, at: narrow, server, now + 61)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+  }
+
+  @Test(
+    "is spoken for by a wildcard now: that has its CAs, and not its keys", arguments: [false, true])
+  func widens(isRestart: Bool) {
+    let now = Self.begin
+    let (narrow, wide) = (endpoint(1, "a.x.test"), endpoint(2, "*.x.test"))
+    let other = endpoint(3, "b.test")
+    var server = start([narrow, other], at: now)
+    show(1, under: 101, at: narrow, server, now)
+    show(9, under: 109, at: other, server, now)
+    server = configure(server, [wide, other], isRestart: isRestart, at: now + 60)
+    show(66, under: 200, at: wide, server, now + 61)
+    #expect(listed("*.x.test", by: server).isEmpty)
+    show(2, under: 101, at: wide, server, now + 62)
+    #expect(listed("*.x.test", by: server) == [pin(2)])
+  }
+
+  @Test("keeps the newest key if a server with another configuration leads")
+  func leads() {
+    let now = Self.begin
+    let shared = endpoint(1, "x.test", "y.test")
+    let (first, second) = (start([shared], at: now), MachineServer(bench, endpoints: [shared]))
+    show(1, under: 101, at: shared, first, now)
+    second.isFollowing = true
+    second.rest(at: now)
+    second.configure([endpoint(1, "x.test"), endpoint(2, "y.test")], at: now + 60)
+    second.refresh()
+    second.rest(at: now + 60)
+    show(2, under: 101, at: shared, first, now + 61)
+    second.refresh()
+    second.rest(at: now + 62)
+    second.lead(at: now + 63)
+    second.rest(at: now + 63)
+    #expect(listed("y.test", by: second) == [pin(1), pin(2)])
   }
 }

@@ -54,22 +54,23 @@ struct MovedEndpointTests {
       keys: [KnownKey(pin: pin(3), firstSeen: 15, lastSeen: 20)], authorities: [pin(101): 20])
     state.publish([moved, b])
     var listed = ListedKeys()
-    let isTaken = state.inheritKeys([a, b], &listed)
+    let isTaken = state.inheritKeys([a, b], &listed, state.keysByEndpoint)
     #expect(isTaken)
     #expect(state.keysByEndpoint[a.id]?.keys.map(\.pin) == [pin(3)])
     #expect(state.keysByEndpoint[a.id]?.authorities == [pin(101): 20])
-    let isTakenAgain = state.inheritKeys([a, b], &listed)
+    let stored = state.keysByEndpoint
+    let isTakenAgain = state.inheritKeys([a, b], &listed, stored)
     #expect(!isTakenAgain)
     // What it shows since counts, and what it lost since does not come back.
     state.keysByEndpoint[a.id] = EndpointKeys(
       keys: [KnownKey(pin: pin(4), firstSeen: 30, lastSeen: 30)])
-    let isOld = state.inheritKeys([a, b], &listed)
+    let isOld = state.inheritKeys([a, b], &listed, stored)
     #expect(!isOld)
     // Nor if another one has left since, of which there is nothing to take over.
     let other = WatchedEndpoint(fqdn: a.fqdn, port: 9443)
     state.keysByEndpoint[other.id] = EndpointKeys(
       keys: [KnownKey(pin: pin(4), firstSeen: 30, lastSeen: 40)])
-    let isStillOld = state.inheritKeys([a, b], &listed)
+    let isStillOld = state.inheritKeys([a, b], &listed, stored)
     #expect(!isStillOld)
   }
 

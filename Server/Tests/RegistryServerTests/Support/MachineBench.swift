@@ -198,6 +198,13 @@ final class MachineServer {
 
   func refresh() { tasks.append([.refresh]) }
 
+  /// Leads from now on.
+  func lead(at now: Int64) {
+    isFollowing = false
+    tasks.append(machine.handle(.leading(after: []), at: now).map(Step.effect))
+    upkeep()
+  }
+
   func changeKey(at now: Int64) { _ = machine.handle(.signingKeyChanged, at: now) }
 
   func configureAgain(at now: Int64) { _ = machine.handle(.configured(settings), at: now) }
