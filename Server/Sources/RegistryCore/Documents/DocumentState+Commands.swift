@@ -85,6 +85,10 @@ extension DocumentState {
     guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
     var endpointKeys = keysByEndpoint[id] ?? EndpointKeys()
     guard !endpointKeys.keys.contains(where: { $0.pin == pin }) else { throw .keyExists(pin) }
+    // Whoever may announce keys of one host must not fill the document of all until clients refuse it.
+    guard endpointKeys.keys.count(where: { $0.staged != nil }) < EndpointKeys.maximumStaged else {
+      throw .tooManyStaged(id)
+    }
     endpointKeys.stage(
       pin, KnownKey.Staging(at: request.at, by: request.who, note: request.why))
     keysByEndpoint[id] = endpointKeys
@@ -230,6 +234,8 @@ public enum AdministrationError: Error, Equatable, Sendable {
   case noSuchKey(SPKIPin, KeyState?)
   /// The key is published for the endpoint already.
   case keyExists(SPKIPin)
+  /// The endpoint has as many announced keys that nobody has seen as it may have.
+  case tooManyStaged(String)
   /// The key is denied.
   case keyDenied(SPKIPin)
   /// Hosts would be left without a key that their servers show; `force` does it all the same. Whether
@@ -256,6 +262,9 @@ extension AdministrationError: CustomStringConvertible {
     case .noSuchKey(let pin, nil): "no key \(pin.base64)"
     case .noSuchKey(let pin, let state?): "no \(state.rawValue) key \(pin.base64)"
     case .keyExists(let pin): "\(pin.base64) is published already"
+    case .tooManyStaged(let id):
+      "\(id) has \(EndpointKeys.maximumStaged) announced keys that its servers have not shown yet; hint: revoke those that"
+        + " are not coming"
     case .keyDenied(let pin): "\(pin.base64) is denied; hint: allow it first"
     case .leavesWithoutPin(let hosts, let areStaged):
       "no key that these hosts' servers show would be left: \(hosts.joined(separator: ", "))"

@@ -102,7 +102,7 @@ struct APIError: Error, Equatable {
   init(_ error: AdministrationError) {
     switch error {
     case .noSuchDocument, .noSuchEndpoint, .noSuchKey: self.init(404, describing: error)
-    case .endpointExists, .keyExists, .keyDenied, .wouldBeEmpty:
+    case .endpointExists, .keyExists, .tooManyStaged, .keyDenied, .wouldBeEmpty:
       self.init(409, describing: error)
     case .leavesWithoutPin(let hosts, _), .locksOut(let hosts):
       self.init(409, describing: error)

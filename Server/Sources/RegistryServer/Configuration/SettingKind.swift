@@ -102,6 +102,30 @@ extension SettingKind where Value == [String] {
   }
 }
 
+extension SettingKind where Value == [String] {
+  /// A list of ids of tokens. What is none would end no token: a token itself, whose bearer would go on and which would be
+  /// shown to whoever reads the log, least of all.
+  static var tokenIDs: SettingKind {
+    SettingKind(
+      placeholder: "[]", isList: true,
+      read: { (section, key) throws(ConfigurationError) in
+        let texts = try section.strings(key)
+        for (index, text) in (texts ?? []).enumerated() where !TokenID.isOne(text) {
+          let isToken = text.contains { $0 == "." }
+          throw section.invalid(
+            "\(key)[\(index)]",
+            isToken ? "this is no id, but a token itself" : "this is no id of a token",
+            hint: isToken
+              ? "its id is \(TokenID.of(text))"
+              : "12 characters, as ssl-pinning token --json and ssl-pinning admin tokens print them"
+          )
+        }
+        return texts
+      },
+      show: { .array($0.map(JSONValue.string)) })
+  }
+}
+
 extension SettingKind where Value == Secret {
   /// A text that is not shown. A bare number is one, too.
   static var secret: SettingKind {

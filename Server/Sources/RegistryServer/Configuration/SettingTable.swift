@@ -189,7 +189,7 @@ extension Setting {
           + " there is no certificate")
     case .uiRevokedTokens:
       SettingRow(
-        .of(\.administration.revokedTokens, .texts),
+        .of(\.administration.revokedTokens, .tokenIDs),
         help: "ids of tokens that count no more",
         details: "`ssl-pinning token --json` and `ssl-pinning admin tokens` have them")
 
