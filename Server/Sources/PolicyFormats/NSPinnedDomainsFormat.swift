@@ -10,6 +10,30 @@ enum NSPinnedDomainsReader {
     return domains
   }
 
+  /// What is told of a list that stands where Apple's systems do not look.
+  static let misplaced = PolicyRemark(
+    .unpinned, "",
+    "NSPinnedDomains stands where Apple's systems do not look, and pins nothing; hint: NSAppTransportSecurity has it"
+  )
+
+  /// Whether the list of an Info.plist stands in another place than `NSAppTransportSecurity`.
+  ///
+  /// - Parameter isInfoPlist: whether the file is known to be one; else a list alone is a part of one.
+  static func isMisplaced(
+    in root: [String: PropertyListValue], isInfoPlist: Bool = false
+  ) -> Bool {
+    let name = "NSPinnedDomains"
+    let security = root["NSAppTransportSecurity"]
+    if case .dictionary(let members)? = security, members[name] != nil { return false }
+    guard root[name] != nil, security == nil else {
+      return PropertyListValue.dictionary(root).hasMember(name)
+    }
+    return isInfoPlist
+      || root.keys.contains {
+        $0 != name && $0 != "NSExceptionDomains" && !$0.hasPrefix("NSAllows")
+      }
+  }
+
   static func policy(
     of root: [String: PropertyListValue]
   ) throws(PolicyFormatError) -> PinPolicy {
@@ -19,7 +43,8 @@ enum NSPinnedDomainsReader {
     let read = NSPinnedDomains(domains: domains)
     return PinPolicy(
       format: .nsPinnedDomains, rules: read.entries.map { HostRule($0) }, overlap: .united,
-      remarks: read.problems.map { PolicyRemark($0.fault.kind, "", "\($0)") }
+      remarks: (isMisplaced(in: root) ? [misplaced] : [])
+        + read.problems.map { PolicyRemark($0.fault.kind, "", "\($0)") }
         + domains.repeatedPins.map { PolicyRemark(.duplicate, $0, "has the same pin twice") })
   }
 }
@@ -40,6 +65,18 @@ extension [String: PropertyListValue] {
   /// By the bytes of the keys: a dictionary has no order, and what is told must not change from run to run.
   var inOrder: [(key: String, value: PropertyListValue)] {
     sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+  }
+}
+
+extension PropertyListValue {
+  /// Whether a dictionary has a member of this name, however deep. The reader bounds the depth.
+  fileprivate func hasMember(_ name: String) -> Bool {
+    switch self {
+    case .dictionary(let members):
+      members[name] != nil || members.values.contains { $0.hasMember(name) }
+    case .array(let values): values.contains { $0.hasMember(name) }
+    default: false
+    }
   }
 }
 

@@ -18,6 +18,22 @@ enum TrustKitReader {
     return root.trustKit("PinnedDomains") == nil ? nil : root
   }
 
+  /// What is told of a list that stands where TrustKit does not look.
+  static let misplaced = PolicyRemark(
+    .unpinned, "",
+    "TSKPinnedDomains stands where TrustKit does not look in an Info.plist, and pins nothing; hint: TSKConfiguration has"
+      + " it")
+
+  /// Whether the list stands at the root of an Info.plist: of one alone the app's code makes a configuration.
+  ///
+  /// - Parameter isInfoPlist: whether the file is known to be one.
+  static func isMisplaced(
+    in root: [String: PropertyListValue], isInfoPlist: Bool = false
+  ) -> Bool {
+    root.trustKit("Configuration") == nil && root.trustKit("PinnedDomains") != nil
+      && (isInfoPlist || root.keys.contains { !$0.hasPrefix("TSK") && !$0.hasPrefix("k") })
+  }
+
   static func policy(
     of root: [String: PropertyListValue]
   ) throws(PolicyFormatError) -> PinPolicy {
@@ -25,7 +41,7 @@ enum TrustKitReader {
       case .dictionary(let domains)? = configuration.trustKit("PinnedDomains")
     else { throw .noPins(.trustKit, wanted: "TSKConfiguration.TSKPinnedDomains") }
     var rules: [HostRule] = []
-    var remarks: [PolicyRemark] = []
+    var remarks = isMisplaced(in: root) ? [misplaced] : []
     for (domain, value) in domains.inOrder {
       guard case .dictionary(let members) = value else {
         remarks.append(

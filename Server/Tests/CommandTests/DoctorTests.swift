@@ -102,6 +102,62 @@ struct DoctorTests {
       })
   }
 
+  @Test("tells of lists that stand where nobody looks, and finds a manifest's list as XML has it")
+  func misplaced() async throws {
+    let directory = try TemporaryDirectory()
+    func domains(_ name: String, _ inner: String) -> String {
+      "<key>\(name)</key><dict>\n\(inner)\n</dict>"
+    }
+    let both = [CheckTests.pin("A"), CheckTests.pin("B")]
+    let list = domains("NSPinnedDomains", CheckTests.domain("api.example", [], ca: both))
+    let kit = domains(
+      "TSKPinnedDomains",
+      "<key>kit.example</key><dict><key>TSKPublicKeyHashes</key><array>"
+        + both.map { "<string>\($0)</string>" }.joined() + "</array></dict>")
+    let security = domains(
+      "NSAppTransportSecurity", "<key>NSAllowsLocalNetworking</key><true/>")
+    for (folder, text) in [
+      ("root", list), ("beside", security + list),
+      ("exception", domains("NSAppTransportSecurity", domains("NSExceptionDomains", list))),
+      ("kit", "<key>CFBundleName</key><string>a</string>" + kit),
+    ] {
+      try directory.write(
+        "<plist version=\"1.0\"><dict>\(text)</dict></plist>", to: "\(folder)/Info.plist")
+    }
+    let config = """
+      <network-security-config><domain-config><domain>api.example</domain><pin-set>
+      <pin digest="SHA-256">\(both[0])</pin><pin digest="SHA-256">\(both[1])</pin></pin-set></domain-config>
+      </network-security-config>
+      """
+    for name in ["used", "forgotten"] { try directory.write(config, to: "res/xml/\(name).xml") }
+    try directory.write(
+      """
+      <manifest xmlns:android="http://schemas.android.com/apk/res/android">
+      <!-- <application android:networkSecurityConfig="@xml/forgotten"/> -->
+      <application android:networkSecurityConfig = '@xml/used'/></manifest>
+      """, to: "AndroidManifest.xml")
+    let outcome = try await Self.run(directory, "--format", "json")
+    let told = try Self.told(outcome, in: directory.path()).sorted()
+    #expect(
+      told == [
+        "not-pinned beside/Info.plist:1", "not-pinned exception/Info.plist:1",
+        "not-pinned kit/Info.plist:1", "not-pinned res/xml/forgotten.xml:1",
+        "not-pinned root/Info.plist:1",
+      ])
+    #expect(outcome.exitCode == 1)
+    // Without the name of an Info.plist, by what else is in it; a list alone is a part of one.
+    for (text, code) in [
+      (list, Int32(0)), ("<key>CFBundleName</key><string>a</string>" + list, 1), (kit, 0),
+      ("<key>CFBundleName</key><string>a</string>" + kit, 1),
+    ] {
+      let path = try directory.write(
+        "<plist version=\"1.0\"><dict>\(text)</dict></plist>", to: "list.plist"
+      ).path(percentEncoded: false)
+      let checked = try await Tool.run("check", path, "--offline")
+      #expect(checked.exitCode == code, "\(checked.stdout)")
+    }
+  }
+
   @Test("asks the servers that it found with --online, and nobody without")
   func online() async throws {
     let directory = try TemporaryDirectory()
@@ -137,6 +193,17 @@ struct DoctorTests {
     let nested = String(repeating: "[", count: 100_000)
     try directory.write("let a = \(nested)\nFixedPins(\(nested)", to: "Deep.swift")
     try directory.write("FixedPins(\"\\(\"\\(\"\\(", to: "Open.swift")
+    let cast = String(repeating: "[x as ", count: 50_000)
+    try directory.write("DisabledTrustEvaluator()\nlet a = [\"\" as \(cast)", to: "Cast.swift")
+    // What is read again for each call or sign takes hours.
+    for (name, text) in [
+      ("Signs.swift", "#"), ("Calls.kt", "add("), ("Spaced.m", "# "),
+      ("Equals.swift", "a=[b="), ("Keys.m", "@{kTSKPinnedDomains:"),
+    ] {
+      try directory.write(
+        "CertificatePinner TrustEvaluator " + String(repeating: text, count: 200_000 / text.count),
+        to: name)
+    }
     try directory.write("CertificatePinner /* /* .add(\"a\", \"sha256/", to: "Comment.kt")
     try directory.write("#if DEBUG\n#else\n#endif\n#endif\nFixedPins('", to: "Conditions.m")
     try directory.write([0xFF, 0xFE] + Array("sha256/\u{1B}[2J".utf8), to: "Bytes.py")

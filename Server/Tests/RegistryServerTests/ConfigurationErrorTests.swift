@@ -141,6 +141,14 @@ import Testing
     ),
     ("keys: [{fqdn: a.b}]\nlog: {pretty: yes}", "log.pretty is a string; hint: true or false"),
     ("keys: [{fqdn: a.b}]\nui: {enabled: 2}", "ui.enabled is a number; hint: true or false"),
+    (
+      "keys: [{fqdn: a.b}]\nui: {revoked_tokens: [AAAAAAAAAAAA, abc]}",
+      "ui.revoked_tokens[1]: this is no id of a token; hint: 12 characters"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nui: {revoked_tokens: [a.b.c]}",
+      "ui.revoked_tokens[0]: this is no id, but a token itself; hint: its id is hF4wRIgJ4ryJ"
+    ),
     ("keys: [{fqdn: a.b}]\nui: {token_ttl: 0s}", "ui.token_ttl: 0s is not within 1s"),
     ("keys: [{fqdn: a.b}]\nreports: {max_groups: 0}", "reports.max_groups: 0 is not within 1 to"),
     ("keys: [{fqdn: a.b}]\npublish: {statements: {}}", "publish.statements is a mapping"),

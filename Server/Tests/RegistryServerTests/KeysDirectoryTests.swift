@@ -30,7 +30,7 @@ import Testing
       "b.yaml":
         "keys:\n  - fqdn: b.test\n  - fqdn: own.test\n    port: 8443\n    file: own.test.json\n",
       "a.json": #"{"keys": [{"fqdn": "a.test"}]}"#, "C.yml": "keys: [{fqdn: c.test}]",
-      "empty.yaml": "", ".hidden.yaml": "no: [", "README.md": "no: [",
+      "empty.yaml": "keys: []", ".hidden.yaml": "no: [", "README.md": "no: [",
     ])
     let read = try sources.read()
     #expect(
@@ -62,6 +62,8 @@ import Testing
       ("keys: [{fqdn: a.test}]\ntls: {dir: /}\n", "b.yaml: line 2: unknown key tls"),
       ("keys:\n  - fqdn: [\n", "keys_dir: not YAML"),
       ("keys: 7\n", "b.yaml: line 1: keys is a number"),
+      ("", "b.yaml: line 1: keys is missing"), ("# later\n", "b.yaml: line 1: keys is missing"),
+      ("keys:\n", "b.yaml: line 1: keys is missing"),
       ("- fqdn: a.test\n", "b.yaml: line 1: the configuration is a list"),
       ("\nkeys:\n  - fqdn: own.test\n", "b.yaml: line 3: keys[1].fqdn: own.test of own.test:443"),
       (
@@ -82,7 +84,8 @@ import Testing
     let error = #expect(throws: ConfigurationError.self) { try missing.read() }
     #expect(
       error == .unreadable(path: directory.path("one/keys"), reason: "no such file or directory"))
-    let half = String(repeating: " ", count: ServerConfiguration.maximumBytes / 2 + 1)
+    let half =
+      "keys: []" + String(repeating: " ", count: ServerConfiguration.maximumBytes / 2 + 1)
     let tooLarge = try sources(["a.yaml": half, "b.yaml": half], in: "two")
     #expect(throws: ConfigurationError.tooLarge(limit: ServerConfiguration.maximumBytes)) {
       try tooLarge.read()

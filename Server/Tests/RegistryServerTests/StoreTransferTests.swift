@@ -11,18 +11,18 @@ import Testing
 /// `store backup`, `restore`, `export` and `import`, on the stores themselves.
 @Suite("A store that is copied into a file and back", .timeLimit(.minutes(4)))
 struct StoreTransferTests {
-  private static let file = ReplayedStoreTests.file
-  private static let host = ReplayedStoreTests.host
-  private static let copies = "publish: {dir: 'DIR/public'}"
+  static let file = ReplayedStoreTests.file
+  static let host = ReplayedStoreTests.host
+  static let copies = "publish: {dir: 'DIR/public'}"
 
-  private static func deny(_ key: SPKIPin, _ server: ScriptedService) async throws {
+  static func deny(_ key: SPKIPin, _ server: ScriptedService) async throws {
     let answer = try await AdministeredService(scripted: server).call(
       "POST", "/denials", #"{"pin": "\#(key.base64)", "why": "leaked", "force": true}"#)
     try #require(answer.status < 300)
   }
 
   /// A service that watches, with a decision of each kind.
-  private static func stage(
+  static func stage(
     _ kind: StoreKind, more: String = ""
   ) async throws -> (server: ScriptedService, base: any RegistryStore, ground: Any?) {
     let (server, base, _, ground) = try await SealedServiceTests.stage(kind, more: more)
@@ -40,7 +40,7 @@ struct StoreTransferTests {
   }
 
   /// A service that goes by the same keys over another store.
-  private static func next(
+  static func next(
     _ yaml: String, after server: ScriptedService, more: String = ""
   ) throws -> ScriptedService {
     let next = try ScriptedService(storage: yaml, more: more, sharing: server)
@@ -49,7 +49,7 @@ struct StoreTransferTests {
     return next
   }
 
-  private static func backUp(
+  static func backUp(
     _ server: ScriptedService, to name: String
   ) async throws -> StoreTransfer.Summary {
     let transfer = try StoreTransfer(server.configuration, mustExist: true)
@@ -59,7 +59,7 @@ struct StoreTransferTests {
   }
 
   @discardableResult
-  private static func restore(
+  static func restore(
     _ server: ScriptedService, from name: String, mustBeEmpty: Bool = false,
     isOlderMeant: Bool = false
   ) async throws -> StoreTransfer.Summary {

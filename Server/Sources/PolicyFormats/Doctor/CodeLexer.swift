@@ -13,6 +13,8 @@ struct CodeToken: Hashable, Sendable {
   let isDebug: Bool
   /// Whether a text has parts that are known at run time alone.
   var isDynamic = false
+  /// For a bracket that opens, the place of the token that closes it, or the end.
+  var end: Int?
 
   func isMark(_ character: String) -> Bool { kind == .mark && text == character }
 }
@@ -33,6 +35,7 @@ struct CodeLexer {
   static func tokens(of file: SourceFile) -> [CodeToken] {
     var lexer = CodeLexer(file)
     lexer.run()
+    lexer.matchBrackets()
     return lexer.tokens
   }
 
@@ -77,6 +80,20 @@ struct CodeLexer {
       } else {
         add(.mark, String(decoding: [byte], as: UTF8.self))
         at += 1
+      }
+    }
+  }
+
+  /// Notes where each bracket ends: calls stand in calls, and nobody is to go through the inner ones again for each.
+  private mutating func matchBrackets() {
+    var open: [Int] = []
+    for place in tokens.indices where tokens[place].kind == .mark {
+      switch tokens[place].text {
+      case "(", "[", "{":
+        tokens[place].end = tokens.endIndex
+        open.append(place)
+      case ")", "]", "}": if let start = open.popLast() { tokens[start].end = place }
+      default: break
       }
     }
   }
@@ -129,9 +146,10 @@ struct CodeLexer {
       at += pounds
       return readText(pounds: pounds)
     }
-    let end = bytes[at...].firstIndex(of: 0x0A) ?? bytes.endIndex
-    let words = String(decoding: bytes[(at + 1)..<end], as: UTF8.self)
-      .split(separator: " ", maxSplits: 1).map(String.init)
+    // As much as a condition has: a line may be as long as the file, and have many signs.
+    let words = String(
+      decoding: bytes[(at + 1)...].prefix(256).prefix { $0 != 0x0A }, as: UTF8.self
+    ).split(separator: " ", maxSplits: 1).map(String.init)
     let condition = words.count > 1 ? words[1] : ""
     switch words.first?.filter(\.isLetter) {
     case "if", "ifdef", "ifndef":
@@ -143,10 +161,10 @@ struct CodeLexer {
     case "endif": _ = conditions.popLast()
     default:
       add(.mark, "#")
-      at += 1
+      at += max(1, pounds)
       return
     }
-    at = end
+    at = bytes[at...].firstIndex(of: 0x0A) ?? bytes.endIndex
   }
 
   private static func builds(

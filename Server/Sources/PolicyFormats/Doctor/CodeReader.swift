@@ -63,7 +63,7 @@ struct CodeReader {
         }
       } else if token.kind == .name, token.text == "as" {
         at += 1
-        skipType()
+        skipType(depth)
       } else if token.isMark("."), case .text = value {
         // A method of a literal.
         return .other
@@ -202,15 +202,11 @@ struct CodeReader {
 
   /// Goes to the next comma or bracket that closes.
   private mutating func skipToSeparator() {
-    var depth = 0
     while let token {
       if token.kind == .mark {
         switch token.text {
-        case "(", "[", "{": depth += 1
-        case ")", "]", "}":
-          if depth == 0 { return }
-          depth -= 1
-        case ",", ";": if depth == 0 { return }
+        case "(", "[", "{": at = token.end ?? at
+        case ")", "]", "}", ",", ";": return
         default: break
         }
       }
@@ -218,10 +214,10 @@ struct CodeReader {
     }
   }
 
-  private mutating func skipType() {
+  private mutating func skipType(_ depth: Int) {
     _ = take("?") || take("!")
     if isNext("[") {
-      _ = collection("[", "]", 0)
+      _ = collection("[", "]", depth + 1)
     } else if token?.kind == .name {
       at += 1
       while take(".") { at += 1 }

@@ -208,13 +208,13 @@ struct CodeSites {
 
   /// `SslPinningConfig(endpointUrl: …)`: the pins come from its registry.
   private var registryClients: [PinSite] {
-    calls(of: "SslPinningConfig").map { index in
+    let reporting = tokens.indices.first { place in
+      tokens[place].text == "enforcement" && place + 3 < tokens.count
+        && tokens[place + 1].isMark("=") && tokens[place + 3].text == "reportOnly"
+    }
+    return calls(of: "SslPinningConfig").map { index in
       let url = arguments(ofCallAt: index).first { $0.label == "endpointUrl" }?.value
       let host = constants.text(url).flatMap { URLComponents(string: $0)?.host }
-      let reporting = tokens.indices.first { place in
-        tokens[place].text == "enforcement" && place + 3 < tokens.count
-          && tokens[place + 1].isMark("=") && tokens[place + 3].text == "reportOnly"
-      }
       let notes = reporting.map { place in
         let isDebug = tokens[place].isDebug
         return Finding(

@@ -25,19 +25,47 @@ enum ConfigurationSites {
     ]
     return formats.compactMap { format, mechanism, word in
       guard SourceFile.holds(file.bytes, Array(word.utf8)) else { return nil }
+      let misplaced = misplaced(file, format)
       do throws(PolicyFormatError) {
         let policy = try PinPolicy(reading: file.bytes, as: format)
+        let isTold = misplaced.map { policy.remarks.contains($0) } ?? true
         return PinSite(
           file, line: nil, mechanism, policy,
-          notes: mechanism == .nsPinnedDomains ? clearText(file) : [])
+          notes: (isTold ? [] : [misplaced].compactMap { $0 }.map { note($0, file, word) })
+            + (mechanism == .nsPinnedDomains ? clearText(file) : []))
       } catch {
-        // The word stands there, and for something else.
-        if case .noPins = error { return nil }
+        if case .noPins = error {
+          // Else the word stands there, and for something else.
+          return misplaced.map {
+            PinSite(file, line: file.line(of: word), mechanism, notes: [note($0, file, word)])
+          }
+        }
         return PinSite(
           file, line: file.line(of: word), mechanism,
           notes: [Finding(.unreadable, "nothing is pinned by it: \(error)", severity: .error)])
       }
     }
+  }
+
+  /// What is to be told of a list that stands where nobody looks; `nil` if it does not.
+  private static func misplaced(_ file: SourceFile, _ format: PolicyFormat) -> PolicyRemark? {
+    guard case .dictionary(let root)? = try? PropertyListReader.value(of: file.bytes) else {
+      return nil
+    }
+    let isInfoPlist = file.path.hasSuffix("Info.plist")
+    switch format {
+    case .nsPinnedDomains:
+      return NSPinnedDomainsReader.isMisplaced(in: root, isInfoPlist: isInfoPlist)
+        ? NSPinnedDomainsReader.misplaced : nil
+    default:
+      return TrustKitReader.isMisplaced(in: root, isInfoPlist: isInfoPlist)
+        ? TrustKitReader.misplaced : nil
+    }
+  }
+
+  private static func note(_ remark: PolicyRemark, _ file: SourceFile, _ word: String) -> Finding {
+    Finding(
+      .notPinned, remark.text, site: .init(line: file.line(of: word), affects: file.affects))
   }
 
   /// App Transport Security turned off beside pins.
@@ -77,12 +105,13 @@ enum ConfigurationSites {
   /// The names of network security configurations that a manifest refers to; `nil` if it is no manifest.
   static func configurations(ofManifest file: SourceFile) -> Set<String>? {
     guard file.kind == .xml, file.path.hasSuffix("AndroidManifest.xml") else { return nil }
-    let parts = file.text.components(separatedBy: "networkSecurityConfig=").dropFirst()
-    return Set(
-      parts.compactMap { part in
-        let value = part.dropFirst().prefix { $0 != "\"" && $0 != "'" }
-        return value.hasPrefix("@xml/") ? String(value.dropFirst("@xml/".count)) : nil
-      })
+    let reader = ManifestReader()
+    let parser = XMLParser(data: Data(file.bytes))
+    parser.delegate = reader
+    parser.shouldResolveExternalEntities = false
+    _ = parser.parse()
+    // One that cannot be read as far as that says nothing of any list.
+    return reader.hasApplication ? reader.names : nil
   }
 
   // MARK: - Registries
@@ -131,6 +160,22 @@ enum ConfigurationSites {
     PinSite(
       file, line: file.line(of: "\"domainName\""), .registry,
       notes: [Finding(.unreadable, "clients refuse it: \(reason)", severity: .error)])
+  }
+}
+
+/// The network security configurations that a manifest names.
+private final class ManifestReader: NSObject, XMLParserDelegate {
+  private(set) var names: Set<String> = []
+  private(set) var hasApplication = false
+
+  func parser(
+    _ parser: XMLParser, didStartElement name: String, namespaceURI: String?,
+    qualifiedName: String?, attributes: [String: String]
+  ) {
+    if name == "application" { hasApplication = true }
+    for (key, value) in attributes where key.hasSuffix("networkSecurityConfig") {
+      if value.hasPrefix("@xml/") { names.insert(String(value.dropFirst("@xml/".count))) }
+    }
   }
 }
 

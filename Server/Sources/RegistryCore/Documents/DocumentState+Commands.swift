@@ -80,16 +80,17 @@ extension DocumentState {
 
   /// Publishes a key ahead of its use.
   ///
-  /// - Parameter limit: how many announced keys that nobody has seen the endpoint may have by then; `nil` for any number.
+  /// - Parameter limit: how many announced keys that nobody has seen the endpoint may have by then.
   package mutating func stage(
-    _ pin: SPKIPin, at id: String, atMost limit: Int? = nil, _ request: Request
+    _ pin: SPKIPin, at id: String, atMost limit: Int = EndpointKeys.maximumStaged, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     let denied = deniedPins
     guard !denied.contains(pin) else { throw .keyDenied(pin) }
     var endpointKeys = keysByEndpoint[id] ?? EndpointKeys()
     guard !endpointKeys.keys.contains(where: { $0.pin == pin }) else { throw .keyExists(pin) }
+    // Whoever may announce keys of one host must not fill the document of all until clients refuse it.
     let announced = endpointKeys.keys.count { $0.staged != nil && !denied.contains($0.pin) }
-    if let limit, announced >= limit { throw .tooManyAnnounced(id, announced) }
+    guard announced < limit else { throw .tooManyAnnounced(id, announced) }
     endpointKeys.stage(
       pin, KnownKey.Staging(at: request.at, by: request.who, note: request.why))
     keysByEndpoint[id] = endpointKeys

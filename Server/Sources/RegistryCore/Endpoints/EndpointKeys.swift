@@ -52,6 +52,8 @@ public struct EndpointKeys: Sendable, Hashable {
   /// How many keys can wait at once: more than a fleet shows mid-rotation, and few enough that a server
   /// which shows a new key each time cannot fill memory.
   public static let maximumCandidates = 16
+  /// The most keys that are announced and that nobody has seen.
+  package static let maximumStaged = 64
   /// How many probes a held key gets in quick succession.
   static let probesWhileHeld = 12
   /// For how many seconds a key that is held for a mass change may turn out to be one of few changes.

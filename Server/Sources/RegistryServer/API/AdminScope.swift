@@ -35,9 +35,9 @@ public enum AdminScope: Sendable, Equatable {
   /// may wait there unannounced. Without a limit, whoever stole one would make the document larger than clients take.
   static let mostAnnounced = EndpointKeys.maximumCandidates
 
-  /// ``mostAnnounced`` where it counts.
-  var announcedLimit: Int? {
-    if case .stage = self { Self.mostAnnounced } else { nil }
+  /// How many announced keys may wait at an endpoint when its bearer announces another.
+  var announcedLimit: Int {
+    if case .stage = self { Self.mostAnnounced } else { EndpointKeys.maximumStaged }
   }
 
   /// Why its bearer may not make a change; `nil` if it may.

@@ -73,9 +73,7 @@ struct AdminToken: Sendable, Equatable {
   }
 
   /// Names a token: a token has one spelling alone, so nobody has it under another name.
-  static func id(of text: String) -> String {
-    Base64URL.encode(Digest.sha256([UInt8](text.utf8)).prefix(9))
-  }
+  static func id(of text: String) -> String { TokenID.of(text) }
 
   static func isName(_ name: String) -> Bool {
     (1...64).contains(name.utf8.count)

@@ -121,7 +121,8 @@ extension AdministrationCommand {
     switch self {
     case .add(_, let endpoint): (endpoint.id, nil)
     case .change(_, let id, _, _, _), .remove(_, let id): (id, nil)
-    case .stage(_, let id, let pin), .approve(_, let id, let pin), .revoke(_, let id, let pin, _):
+    case .stage(_, let id, let pin, _), .approve(_, let id, let pin),
+      .revoke(_, let id, let pin, _):
       (id, pin)
     case .deny(let pin, _), .allow(let pin): (nil, pin)
     }

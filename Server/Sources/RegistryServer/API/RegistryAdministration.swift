@@ -191,7 +191,7 @@ enum AdministrationCommand: Sendable {
   /// Take an endpoint out.
   case remove(file: String, id: String)
   /// Publish a key ahead of its use, unless so many that nobody has seen yet are there.
-  case stage(file: String, id: String, SPKIPin, atMost: Int?)
+  case stage(file: String, id: String, SPKIPin, atMost: Int)
   /// Publish a key that is held.
   case approve(file: String, id: String, SPKIPin)
   /// Publish a key no more.

@@ -4,7 +4,7 @@ import TLSTools
 /// `keys_dir`: entries of `keys` in files of their own, such as one for each team.
 ///
 /// - Files whose names end in `.yaml`, `.yml` or `.json` and begin with no dot, in the order of their names' bytes. Each
-///   is a mapping with `keys`, and with nothing else: no file of a team sets what is the server's.
+///   is a mapping with `keys`, and with nothing else: no file of a team sets what is the server's, and none is empty.
 /// - Their entries come behind those of the configuration, and are judged with them as if they stood in it.
 /// - All or nothing: a file that is no good is an error of the configuration. Left out, its hosts would leave the list.
 /// - Together they may be as large as a configuration.
@@ -38,6 +38,10 @@ enum KeysDirectory {
       room -= bytes.count
       let section = try ConfigurationSection(
         try root(of: bytes, path), path: "", known: [Setting.keys.name])
+      // An empty file may be one that somebody is writing.
+      guard section.node(Setting.keys.name) != nil else {
+        throw section.missing(Setting.keys.name, hint: "keys: [] is a list without entries")
+      }
       entries += try section.list(Setting.keys.name)
     }
     return entries

@@ -100,37 +100,29 @@ extension SettingKind where Value == [String] {
       read: { (section, key) throws(ConfigurationError) in try section.strings(key) },
       show: { .array($0.map(JSONValue.string)) })
   }
+}
 
-  /// A list of tokens' ids. Whoever writes a name, or the token itself, would think that it counts no more; and what
-  /// stands here is logged.
+extension SettingKind where Value == [String] {
+  /// A list of ids of tokens. What is none would end no token: a token itself, whose bearer would go on and which would be
+  /// shown to whoever reads the log, least of all.
   static var tokenIDs: SettingKind {
     SettingKind(
       placeholder: "[]", isList: true,
       read: { (section, key) throws(ConfigurationError) in
-        let ids = try section.strings(key)
-        if let index = ids?.firstIndex(where: { !isTokenID($0) }) {
+        let texts = try section.strings(key)
+        for (index, text) in (texts ?? []).enumerated() where !TokenID.isOne(text) {
+          let isToken = text.contains { $0 == "." }
           throw section.invalid(
-            key, "element \(index + 1) is no id of a token, which has 12 characters",
-            hint:
-              "ssl-pinning token --json prints it with the token, and ssl-pinning admin tokens of those in use"
+            "\(key)[\(index)]",
+            isToken ? "this is no id, but a token itself" : "this is no id of a token",
+            hint: isToken
+              ? "its id is \(TokenID.of(text))"
+              : "12 characters, as ssl-pinning token --json and ssl-pinning admin tokens print them"
           )
         }
-        return ids
+        return texts
       },
       show: { .array($0.map(JSONValue.string)) })
-  }
-
-  /// Whether a text is 9 bytes in base64url.
-  private static func isTokenID(_ text: String) -> Bool {
-    text.utf8.count == 12
-      && text.utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-          true
-        default: false
-        }
-      }
   }
 }
 

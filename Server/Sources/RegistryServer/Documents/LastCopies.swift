@@ -8,6 +8,9 @@ import TLSTools
 
 /// The documents that were published last, as they can be had without believing the store: the copies in
 /// `publish.dir`, and what unbelieved records have in them. Each was signed by a key of this registry.
+///
+/// - A key set that is missing here, as after `tls.dir` came from an old archive, makes no copy a stranger's: it counts if
+///   clients that know the sets here would follow it. Otherwise its denials would end, and its epoch be gone back behind.
 struct LastCopies: Sendable {
   /// The store; `nil` if it is not to be asked.
   let store: SealedStore?
@@ -65,12 +68,16 @@ struct LastCopies: Sendable {
     return found.max { $1.isNewer(than: $0) }
   }
 
-  private func copied(_ file: String) -> PublishedDocument? {
+  /// The copy in `publish.dir`, if this server's `prv.pem` signed its payload, whoever signed the rest.
+  func copied(_ file: String) -> PublishedDocument? {
     guard let directory,
       let bytes = try? SmallFile.read(directory + "/" + file, limit: 64 << 20)
     else { return nil }
     return Self.document(bytes, file, signedBy: signer().publicKeyPEM)
   }
+
+  /// Whether keys of this registry signed all of a copy.
+  func isVouched(_ copy: PublishedDocument) -> Bool { Self.isVouched(copy, by: signer()) }
 
   private func stored(_ file: String, signedBy publicKeyPEM: String) async -> PublishedDocument? {
     guard let content = await store?.unverified(file),
@@ -102,8 +109,8 @@ struct LastCopies: Sendable {
       bytes: bytes, signed: signed ?? Self.signed(envelope.document), members: envelope.document)
   }
 
-  /// Whether one of the online keys here signed the statement of a document whose payload is good, and that
-  /// statement speaks of this payload. A document of format 1 has none.
+  /// Whether one of the online keys here signed the statement of a document whose payload is good, or those of a key set
+  /// that follows the sets here, and that statement speaks of this payload. A document of format 1 has none.
   static func isVouched(_ document: PublishedDocument, by signer: DocumentSigner) -> Bool {
     guard let json = (try? JSONValue(parsing: document.bytes))?.objectValue else { return false }
     guard let statement = json["statement"] else { return signer.statements == nil }
@@ -116,10 +123,11 @@ struct LastCopies: Sendable {
         json["statementSignatures"], "statementSignatures")
     else { return false }
     let message = DocumentSignature.Domain.statement.bytes(over: object)
-    return (signer.statements?.keys ?? []).contains { key in
+    guard let statements = signer.statements else { return false }
+    return statements.keys.contains { key in
       (try? KeyRole(keys: [key.roleKey], threshold: 1))?.isMet(by: signatures, over: message)
         ?? false
-    }
+    } || statements.isBelieved(document.file, under: json["keySets"], signatures, over: message)
   }
 
   /// When a document was signed, in Unix seconds, by what it says itself.

@@ -143,6 +143,27 @@ struct StatementSigner: Sendable {
     return list
   }
 
+  /// Whether clients that know the key sets here believe a statement under these ones, which are the same or go on from
+  /// them. Where none is here, `prv.pem` must have signed the first one.
+  ///
+  /// - Parameters:
+  ///   - keySets: `keySets` as the document has them.
+  ///   - signatures: those of its statement.
+  ///   - message: what they are over.
+  func isBelieved(
+    _ file: String, under keySets: JSONValue?, _ signatures: [DocumentSignature],
+    over message: [UInt8]
+  ) -> Bool {
+    guard let list = keySets.flatMap({ try? KeySetList($0) }), list.registry == file,
+      list.shortages.isEmpty, let first = list.sets.first, let newest = list.newest?.keySet,
+      let own = try? completeKeySets(of: file) ?? [], own.count <= list.sets.count,
+      zip(own, list.sets).allSatisfy({ $0.keySet.signedBytes == $1.keySet.signedBytes }),
+      let shipped = try? KeyRole(keys: keys.prefix(1).map(\.roleKey), threshold: 1),
+      !own.isEmpty || !first.signers(of: shipped).isEmpty
+    else { return false }
+    return newest.online.isMet(by: signatures, over: message)
+  }
+
   /// The keys here that sign statements under the newest set.
   ///
   /// Those that it asks for besides sign, too, where clients count them that know as much as this program.

@@ -250,10 +250,9 @@ public struct StoreTransfer: Sendable {
       if let there = present.records[name], there.isNewer(than: record) {
         return "the store has a newer record of \(name)"
       }
-      if let copy = copies.newest(name, beside: nil)?.signedCopy,
-        copy.isNewer(than: record.state.signedCopy)
-      {
+      if let copy = copies.copied(name), copy.signedCopy.isNewer(than: record.state.signedCopy) {
         return "publish.dir has a newer \(name)"
+          + (copies.isVouched(copy) ? "" : ", under other keys than those in tls.dir")
       }
       if let last = seen?.copies[name], record.state.number.map({ $0 < last }) ?? true {
         return "this server published a newer \(name) (sealed-store in tls.dir)"

@@ -77,8 +77,13 @@ package final class SQLiteBackup: Sendable {
 
   /// A connection to a backup, if the file is one, and whole.
   static func open(_ path: String) throws(StoreError) -> SQLiteConnection {
-    guard access(path, R_OK) == 0 else {
+    var status = stat()
+    guard access(path, R_OK) == 0, stat(path, &status) == 0 else {
       throw .cannotReadBackup(path: path, reason: reason(errno))
+    }
+    // A pipe would be waited on for ever.
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw .cannotReadBackup(path: path, reason: "it is no file")
     }
     let connection = try SQLiteConnection(path: path, for: .reading)
     try SQLiteSchema.check(connection, path: path)

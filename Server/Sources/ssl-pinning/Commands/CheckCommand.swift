@@ -91,6 +91,13 @@ enum CheckCommand {
     findings += (signed?.mirrorProblems ?? []).map {
       Finding(.mirror, policy: signed?.place ?? "", $0)
     }
+    if let (epoch, end) = signed?.keySetEnd, end - now < seconds {
+      findings.append(
+        Finding(
+          .listExpires, policy: signed?.place ?? "",
+          "clients take no newer list from \(dateText(end)) on, under key set \(epoch); hint: keys rotate makes the next"
+            + " set for a server, keys sign-set by hand", severity: end <= now ? .error : nil))
+    }
     findings += roots ?? []
     let report = (invocation[form] ?? .text).text(findings)
     try OutputFile.write(Array(report.utf8), invocation)

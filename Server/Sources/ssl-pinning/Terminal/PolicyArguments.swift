@@ -12,6 +12,8 @@ struct NamedPolicy {
   var ends: Int64?
   /// Unix seconds at which it was signed; `nil` if it does not say.
   var issued: Int64?
+  /// Its key set, and Unix seconds from which clients take no newer list under it; `nil` if that has no end.
+  var keySetEnd: (epoch: Int64, time: Int64)?
   /// What clients would find at its mirrors; empty unless they were asked.
   var mirrorProblems: [String] = []
 }
@@ -87,6 +89,7 @@ enum PolicyArguments {
       place: place.contains("://") ? Secrets.hidden(in: place) : InputFile.name(of: place),
       policy: PinPolicy(trusted), ends: trusted.statement?.expires,
       issued: trusted.statement?.issued,
+      keySetEnd: trusted.keySetExpires.map { (trusted.keySetEpoch, $0) },
       mirrorProblems: await served?.mirrorProblems(of: trusted, under: registryTrust, at: now) ?? []
     )
   }

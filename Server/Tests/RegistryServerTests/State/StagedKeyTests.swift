@@ -56,6 +56,26 @@ import Testing
         == [.waiting(pin(3), probes: 1, needed: 3)])
   }
 
+  @Test("is one of so many: whoever may announce keys of a host fills no document with them")
+  func bounded() throws {
+    let request = DocumentState.Request(who: "renewal", at: 5, why: "")
+    var state = DocumentState()
+    state.keysByEndpoint["a:443"] = EndpointKeys(
+      keys: [KnownKey(pin: pin(255), firstSeen: 0, lastSeen: 0)])
+    for byte in 0..<UInt8(EndpointKeys.maximumStaged) {
+      _ = try state.stage(pin(byte), at: "a:443", request)
+    }
+    let full = state
+    #expect(throws: AdministrationError.tooManyAnnounced("a:443", EndpointKeys.maximumStaged)) {
+      try state.stage(pin(200), at: "a:443", request)
+    }
+    #expect(state == full)
+    // Another endpoint's wait for themselves, and what is seen waits no more.
+    _ = try state.stage(pin(200), at: "b:443", request)
+    _ = state.keysByEndpoint["a:443"]?.enter(.accepted(pin(0)), at: 10, rule: Self.rule)
+    _ = try state.stage(pin(200), at: "a:443", request)
+  }
+
   @Test("says nothing of a CA: alone on the list, another key waits for a person")
   func vouchesForNoCA() {
     var bench = LedgerBench()
