@@ -168,6 +168,33 @@ struct LabProxyTests {
     #expect(connections.map { $0["outcome"] } == [.string("clear-text")])
   }
 
+  @Test("a handshake that fails for want of a cipher in common says nothing of the client")
+  func ownAlert() async throws {
+    let desk = try await Desk("--must-refuse", Self.host)
+    _ = try await ChildProcess.run(
+      "openssl",
+      [
+        "s_client", "-proxy", "127.0.0.1:\(desk.port)", "-connect", "\(Self.host):443", "-tls1_2",
+        "-cipher", "AES128-SHA",
+      ])
+    let (code, connections, _) = try await desk.end()
+    #expect(code == 3)
+    #expect(connections.map { $0["outcome"] } == [.string("unclear")])
+  }
+
+  @Test("the commands of docs/lab.md are understood")
+  func documented() throws {
+    let page = try String(
+      contentsOf: Vectors.package.appending(path: "docs/lab.md"), encoding: .utf8)
+    let commands = page.split(separator: "\n").filter { $0.contains("ssl-pinning-lab lab proxy") }
+      .compactMap { $0.split(separator: "#").first?.split(separator: " ").dropFirst(3) }
+    #expect(commands.count == 5)
+    for words in commands {
+      let arguments = words.map { $0.filter { $0 != "'" } }
+      #expect(throws: Never.self, "\(arguments)") { _ = try ProxyOptions(arguments) }
+    }
+  }
+
   @Test("cuts connections off, which says nothing of the client")
   func interrupted() async throws {
     let desk = try await Desk("--mode", "interrupt", "--must-refuse", Self.host)

@@ -1,8 +1,19 @@
 // The picture of a host: a line for each key, a column for each change. What is listed is a band, what is shown a mark.
 
-import { drawing, fateWord, fates, moment } from "./elements.js";
+import { drawing, element, fateWord, fates, moment } from "./elements.js";
 
 const [label, row, head] = [112, 30, 24];
+
+/// What the signs mean, once for all pictures.
+export function legend() {
+  const one = (drawn, words) => element("li", null, drawing("svg", { width: 22, height: 22, "aria-hidden": "true" }, drawn), words);
+  return element(
+    "ul", { class: "legend", "aria-label": "Signs in the pictures" },
+    one(drawing("rect", { class: "listed", x: 1, y: 5, width: 20, height: 12, rx: 5 }), "listed"),
+    one(mark(false, 11, 11), "shown by the server"), one(mark(true, 11, 11), "shown by an attacker"),
+    Object.entries(fates).filter(([fate]) => fate !== "failed")
+      .map(([fate, { word }]) => one(sign(fate, true, 11, 11), word)));
+}
 
 /// Draws the newest columns that have room.
 export function picture(host, columns, names, width) {
@@ -64,7 +75,7 @@ function mark(isAttacked, x, y) {
 }
 
 const signs = {
-  served: "M -5 0 l 4 4 l 7 -8", protected: "M -5 0 l 4 4 l 7 -8", refused: "M -4 -4 l 8 8 M 4 -4 l -8 8",
+  served: "M -5 0 l 4 4 l 7 -8", protected: "M 0 -6 l 5 2 v 3.5 c 0 3 -2.5 5 -5 6 c -2.5 -1 -5 -3 -5 -6 v -3.5 z", refused: "M -4 -4 l 8 8 M 4 -4 l -8 8",
   read: "M 0 -5 l 0 6 M 0 4.5 l 0 0.5", failed: "M -4 0 l 8 0",
 };
 

@@ -1,7 +1,7 @@
 // Asks for the state, shows it, and hands orders in. Nothing is decided here.
 
 import { badge, element, fateWord, fates, moment } from "./elements.js";
-import { picture } from "./picture.js";
+import { legend, picture } from "./picture.js";
 
 const pause = 600;
 const find = (id) => document.getElementById(id);
@@ -122,7 +122,7 @@ function hosts() {
   const now = JSON.stringify([state.hosts, state.history, state.names, width]);
   if (now === drawn) return;
   drawn = now;
-  if (find("hosts").childElementCount === 0) find("hosts").append(...state.hosts.map(hostCard));
+  if (find("hosts").childElementCount === 0) find("hosts").append(...state.hosts.map(hostCard), legend());
   for (const host of state.hosts) fillHost(document.querySelector(`[data-card="${host.host}"]`), host);
 }
 
