@@ -90,9 +90,13 @@ var targets: [Target] = [
       resources: resources, packageAccess: packageAccess, swiftSettings: strict)
   }
 
-  func program(_ name: String, in folder: String, _ dependencies: [Target.Dependency]) -> Target {
+  func program(
+    _ name: String, in folder: String, _ dependencies: [Target.Dependency],
+    resources: [Resource]? = nil
+  ) -> Target {
     .executableTarget(
-      name: name, dependencies: dependencies, path: "\(folder)/\(name)", swiftSettings: strict)
+      name: name, dependencies: dependencies, path: "\(folder)/\(name)", resources: resources,
+      swiftSettings: strict)
   }
 
   func tests(_ name: String, in folder: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -146,7 +150,8 @@ var targets: [Target] = [
       sdk + [
         "SslPinning", "TLSTools", "HTTPServing", "RegistryCore", "RegistryStores", "RegistryServer",
         "FaultLab", "TestSupport",
-      ]),
+      ],
+      resources: [.embedInCode("Playground/Files")]),
 
     // `make bench-scan`: a round of probes beside a peer. `make bench-bytes`: what a day costs a client.
     program(
@@ -180,7 +185,9 @@ var targets: [Target] = [
       ]),
     tests(
       "LabTests", in: "Server/Tests",
-      ["RegistryCore", "RegistryServer", "SslPinning", "TLSTools", "FaultLab", "ssl-pinning-lab"]),
+      sdk + [
+        "RegistryCore", "RegistryServer", "SslPinning", "TLSTools", "FaultLab", "ssl-pinning-lab",
+      ]),
   ]
 #endif
 

@@ -16,6 +16,8 @@ enum Main {
       lab up [SCENARIO…]        put servers into them, and leave them up
       lab run [--client 'COMMAND {url}']… [SCENARIO…]
                                 drive clients through them: who is locked out, who lets an attacker in
+      lab proxy [--listen ADDRESS:PORT] [--mode MODE] [--host PATTERN]… [--must-refuse PATTERN]… [--for TIME]
+                                step between a device's apps and their servers: who lets the attacker in
       drill kill                prove that what a store acknowledged survives kill -9
       drill replicas            prove that replicas on one database go on, whatever fails
 

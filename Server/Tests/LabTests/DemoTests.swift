@@ -62,6 +62,22 @@ struct DemoTests {
     }
   }
 
+  @Test("serves the playground beside its proofs, and leaves nothing of it behind")
+  func playground() async throws {
+    try await withTemporaryDirectory { directory in
+      let demo = try Self.start(["demo"], in: directory)
+      try await demo.waitForOutput(containing: "# the playground:", seconds: 120)
+      try await demo.waitForOutput(containing: "/\n\n")
+      let line = try #require(
+        demo.stdout.split(separator: "\n").last { $0.hasPrefix("  http://127") })
+      let answer = try await ChildProcess.run(
+        "curl", ["-sS", "--noproxy", "*", line.trimmingCharacters(in: .whitespaces)])
+      #expect(answer.stdout.contains("<title>Pinning playground</title>"), "\(answer.stderr)")
+      #expect(try await demo.terminate(seconds: 60).exitCode == 0)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path()).isEmpty)
+    }
+  }
+
   /// The demo, with `directory` as the machine's temporary one.
   private static func start(
     _ arguments: [String], in directory: TemporaryDirectory

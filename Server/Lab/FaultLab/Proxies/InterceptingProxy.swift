@@ -181,12 +181,18 @@ final class UnverifiedTLSClient: TLSContext, Sendable {
   }
 
   /// Runs the handshake, asking for `serverName` unless that is an address (RFC 6066 section 3).
+  ///
+  /// - Parameter protocols: for ALPN, each with its length in front; empty: HTTP/1.1.
   func secure(
-    _ stream: ByteStream, serverName: String, until deadline: Deadline
+    _ stream: ByteStream, serverName: String, offering protocols: [UInt8] = [],
+    until deadline: Deadline
   ) throws(SocketError) {
     try stream.startTLS(self) { session in
       SSL_set_connect_state(session)
       session.requestServerName(serverName)
+      if !protocols.isEmpty {
+        SSL_set_alpn_protos(session, protocols, UInt32(clamping: protocols.count))
+      }
     }
     try stream.handshake(until: deadline)
   }

@@ -156,7 +156,7 @@ final class ProxyCore: Sendable {
   }
 
   /// `host:port` or `[v6]:port` (RFC 9110 section 9.3.6).
-  private static func target(_ text: String) -> (host: String, port: UInt16)? {
+  static func target(_ text: String) -> (host: String, port: UInt16)? {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
     else { return nil }
     var host = text[..<colon]

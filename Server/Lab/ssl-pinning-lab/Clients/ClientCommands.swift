@@ -2,7 +2,7 @@ import FaultLab
 import Foundation
 import SslPinning
 
-/// `lab list`, `lab up`, `lab run`: the scenarios for any client.
+/// `lab list`, `lab up`, `lab run`: the scenarios for any client; `lab proxy` is for clients of one's own.
 enum ClientCommands {
   static func run(_ arguments: [String], say: @escaping @Sendable (String) -> Void) async -> Int32 {
     switch arguments.first {
@@ -13,8 +13,9 @@ enum ClientCommands {
       return 0
     case "up": return await up(Array(arguments.dropFirst()), say: say)
     case "run": return await drive(Array(arguments.dropFirst()), say: say)
+    case "proxy": return await ProxyCommand.run(Array(arguments.dropFirst()), say: say)
     default:
-      Main.complain("lab needs list, up or run")
+      Main.complain("lab needs list, up, run or proxy")
       return 2
     }
   }

@@ -99,11 +99,32 @@ enum DemoCommand {
     let holds = await Demo.run(say: say) { stage in
       guard staysUp else { return }
       let tool = try? SslPinningTool.path()
+      let isOver = Locked(false)
+      var playground: Task<Void, Never>?
       await stage.directory.untilTerminated {
         for line in Demo.hints(for: stage, tool: tool) { say(line) }
+        playground = play(in: stage.directory.url, until: isOver, say: say)
       }
+      isOver.withLock { $0 = true }
+      await playground?.value
     }
     return holds ? 0 : 1
+  }
+
+  /// Serves the playground, a stage of its own beside the demo's.
+  private static func play(
+    in place: URL, until isOver: Locked<Bool>, say: @escaping @Sendable (String) -> Void
+  ) -> Task<Void, Never> {
+    Task {
+      do {
+        try await Playground.run(in: place, until: isOver) { url in
+          say(
+            "  # the playground: two sessions, and everything that can happen to them; open it in a browser"
+          )
+          say("  \(url)\n")
+        }
+      } catch { say("  # the playground could not be set up: \(error)") }
+    }
   }
 }
 
@@ -155,6 +176,9 @@ final class DemoDirectory: Sendable {
       whenWaiting()
     }
   }
+
+  /// Ends the wait, as a signal would.
+  func finish() { state.withLock { $0.waiting.take()?.resume() } }
 
   /// Removes the directory and its contents. Repeats while the demo is still writing, because a new file
   /// stops a removal half-way.

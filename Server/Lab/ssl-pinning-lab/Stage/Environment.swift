@@ -18,7 +18,8 @@ final class Environment: Sendable {
   /// The key of the root above ``authority``.
   let rootKey: PrivateKey
 
-  init() throws {
+  /// - Parameter place: where its directory is made.
+  init(in place: URL = FileManager.default.temporaryDirectory) throws {
     rootKey = try .generate(.p256)
     authority = try CertificateAuthority.makeRoot(
       name: "Drill root", key: rootKey,
@@ -26,7 +27,7 @@ final class Environment: Sendable {
     ).issueIntermediate(
       name: "Drill intermediate", validity: Self.validity(timeline.world, from: -1825, to: 1825))
     registry = try DrillRegistry(timeline)
-    directory = FileManager.default.temporaryDirectory
+    directory = place
       .appending(path: "drill-\(UUID().uuidString)", directoryHint: .isDirectory)
   }
 

@@ -1,95 +1,9 @@
-import CanonicalJSON
-import Foundation
 import TestSupport
 
 extension ConsolePage {
-  /// The texts on the page whose contrast with what is behind them is below 4.5 (WCAG 2.2 §1.4.3),
-  /// computed from the colours in force.
-  func textsOfLowContrast() async throws -> [String] {
-    let found = try await browser.run(
-      """
-      const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
-      const rgba = (color) => {
-        const parts = numbers(color);
-        const scale = color.startsWith("color(") ? 255 : 1;
-        return [...parts.slice(0, 3).map((part) => part * scale), parts[3] ?? 1];
-      };
-      const over = ([r, g, b, a], below) => [
-        ...[r, g, b].map((part, index) => part * a + below[index] * (1 - a)), 1];
-      const behind = (node) => {
-        const layers = [];
-        for (let at = node; at; at = at.parentElement) {
-          layers.push(rgba(getComputedStyle(at).backgroundColor));
-          if (layers.at(-1)[3] === 1) break;
-        }
-        return layers.reverse().reduce((below, layer) => over(layer, below), [255, 255, 255, 1]);
-      };
-      const luminance = (color) => {
-        const [r, g, b] = color.slice(0, 3).map((part) => part / 255)
-          .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
-      const poor = new Set();
-      let judged = 0;
-      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-      while (walker.nextNode()) {
-        const text = walker.currentNode.nodeValue.trim();
-        const holder = walker.currentNode.parentElement;
-        if (text === "" || !holder.checkVisibility() || holder.closest("option, title")) continue;
-        const style = getComputedStyle(holder);
-        const ground = behind(holder);
-        const color = over(rgba(holder.closest("svg") ? style.fill : style.color), ground);
-        const [light, dark] = [luminance(color), luminance(ground)].sort((a, b) => b - a);
-        const contrast = (light + 0.05) / (dark + 0.05);
-        judged += 1;
-        if (contrast < 4.5) poor.add(`${contrast.toFixed(2)}: ${text.slice(0, 60)}`);
-      }
-      return judged === 0 ? ["no text at all"] : [...poor];
-      """)
-    return (found.arrayValue ?? []).compactMap(\.stringValue)
-  }
+  /// See ``Browser/textsOfLowContrast()``.
+  func textsOfLowContrast() async throws -> [String] { try await browser.textsOfLowContrast() }
 
-  /// What can be used, or groups what is on the page, and has no name for assistive technology; and
-  /// tables that are none to it, however they are laid out.
-  func unnamedControls() async throws -> [String] {
-    let tree = try await browser.sendToDevTools("Accessibility.getFullAXTree", [:])
-    var found: [String] = []
-    var counts: [String: Int] = [:]
-    for node in tree.objectValue?["nodes"]?.arrayValue ?? [] {
-      guard let node = node.objectValue, node["ignored"]?.boolValue != true else { continue }
-      let role = node["role"]?.objectValue?["value"]?.stringValue ?? ""
-      let name = node["name"]?.objectValue?["value"]?.stringValue ?? ""
-      counts[role, default: 0] += 1
-      guard Self.namedRoles.contains(role) || Self.isFocusable(node) else { continue }
-      if name.trimmingCharacters(in: .whitespaces).isEmpty { found.append("a \(role)") }
-    }
-    for (selector, role) in Self.keptRoles {
-      let shown = try await browser.run(
-        """
-        return document.querySelector("dialog:modal") ? 0
-          : [...document.querySelectorAll(arguments[0])].filter((it) => it.checkVisibility()).length
-        """, [.string(selector)])
-      let expected = Int(shown.integerValue ?? 0)
-      if counts[role, default: 0] < expected {
-        found.append("\(counts[role, default: 0]) of \(expected) are a \(role)")
-      }
-    }
-    return counts["button", default: 0] == 0 ? ["no button at all"] : found
-  }
-
-  private static let namedRoles: Set<String> = [
-    "link", "button", "combobox", "textbox", "searchbox", "radio", "dialog", "table", "image",
-    "navigation", "region", "columnheader", "rowheader", "DisclosureTriangle",
-  ]
-  private static let keptRoles = [
-    ("table", "table"), ("tbody td", "cell"), ("thead th", "columnheader"),
-    ("tbody th", "rowheader"),
-  ]
-
-  private static func isFocusable(_ node: JSONObject) -> Bool {
-    (node["properties"]?.arrayValue ?? []).contains { property in
-      property.objectValue?["name"]?.stringValue == "focusable"
-        && property.objectValue?["value"]?.objectValue?["value"]?.boolValue == true
-    }
-  }
+  /// See ``Browser/unnamedControls()``.
+  func unnamedControls() async throws -> [String] { try await browser.unnamedControls() }
 }
