@@ -86,7 +86,8 @@ struct AnnouncementJob {
     key = file
     words = Array(line.dropFirst())
     // A key that is announced again takes the place of what was begun for it.
-    let name = Base64URL.encode(Digest.sha256("\(directory)\u{0}\(file)".utf8).prefix(12))
+    let name = Digest.sha256("\(directory)\u{0}\(file)".utf8).prefix(12)
+      .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     path = folder + "/\(name).json"
   }
 
