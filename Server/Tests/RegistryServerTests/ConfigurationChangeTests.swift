@@ -24,6 +24,15 @@ import Testing
       "", "tls: {vantage_points: [{name: x, proxy: 'http://localhost:1'}]}", [.tlsVantagePoints],
       []
     ),
+    (
+      "", "tls: {client_certificate: a.pem, client_key: b.pem}",
+      [.tlsClientCertificate, .tlsClientKey], []
+    ),
+    (
+      "server: {key: hush}",
+      "server: {key: hush}\nsigning: {command: [a], public_key: b, input: digest, timeout: 1s}",
+      [.signingCommand, .signingPublicKey, .signingInput, .signingTimeout], []
+    ),
     ("storage: {dump_interval: 5s}", "tls: {dump_interval: 5s}", [], []),
     (
       "", "server: {read_timeout: 1s, write_timeout: 1s}",

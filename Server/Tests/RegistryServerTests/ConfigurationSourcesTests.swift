@@ -97,6 +97,12 @@ import Testing
       setting: .tlsVantagePoints, standard: "[]", file: point("x"), environment: point("y"),
       shown: [point("x"): shownPoint("x"), point("y"): shownPoint("y")]),
     Row(setting: .tlsAnchors, standard: nil, file: "a.pem", environment: "b.pem"),
+    Row(
+      setting: .tlsClientCertificate, standard: nil, file: "a.pem", environment: "b.pem",
+      beside: "client_key: k.pem"),
+    Row(
+      setting: .tlsClientKey, standard: nil, file: "a.pem", environment: "b.pem",
+      beside: "client_certificate: c.pem"),
     Row(setting: .tlsApproval, standard: "auto", file: "manual", environment: "auto"),
     Row(
       setting: .tlsGrace, standard: "168h", file: "1d", environment: "2h", shown: ["1d": "24h"]),
@@ -117,6 +123,15 @@ import Testing
     Row(
       setting: .publishMirrors, standard: "[]", file: "[\"https://a.example/\"]",
       environment: "[\"https://b.example/x\"]"),
+    // A command goes with the key that tokens are signed with, in a section of its own.
+    Row(
+      setting: .signingCommand, standard: nil, file: "[\"a\"]", environment: "[\"b\"]",
+      beside: "public_key: k.pub}\nserver: {key: hush"),
+    Row(
+      setting: .signingPublicKey, standard: nil, file: "a.pub", environment: "b.pub",
+      beside: "command: [a]}\nserver: {key: hush"),
+    Row(setting: .signingInput, standard: "message", file: "digest", environment: "message"),
+    Row(setting: .signingTimeout, standard: "10s", file: "1s", environment: "2s"),
     Row(setting: .uiEnabled, standard: "true", file: "false", environment: "true"),
     Row(setting: .uiTokenTTL, standard: "24h", file: "1h", environment: "2h"),
     Row(setting: .uiInsecure, standard: "false", file: "true", environment: "false"),
@@ -157,7 +172,10 @@ import Testing
             file: file.path(percentEncoded: false), environment: environment,
             flags: byFlag ? [row.setting: row.flag] : [:])
           let isNeeded =
-            [.keys, .serverCertificate, .serverPrivateKey].contains(row.setting)
+            [
+              .keys, .serverCertificate, .serverPrivateKey, .tlsClientCertificate, .tlsClientKey,
+              .signingCommand, .signingPublicKey,
+            ].contains(row.setting)
           guard !isNeeded || inFile || inEnvironment else {
             #expect(throws: ConfigurationError.self) { try sources.read() }
             continue
