@@ -27,7 +27,8 @@ final class Environment: Sendable {
     ).issueIntermediate(
       name: "Drill intermediate", validity: Self.validity(timeline.world, from: -1825, to: 1825))
     registry = try DrillRegistry(timeline)
-    directory = place
+    directory =
+      place
       .appending(path: "drill-\(UUID().uuidString)", directoryHint: .isDirectory)
   }
 
