@@ -72,7 +72,10 @@ enum KeyCare {
     return ["prv.pem", "prv.old.pem", SealKeyFile.name, SealKeyFile.formerName].map {
       directory + "/" + $0
     }
-      + configuration.publishing.onlineKeys
+      // What names a command is no secret.
+      + configuration.publishing.onlineKeys.filter {
+        (try? TrustSigningKey(named: $0))?.isHeldByCommand != true
+      }
       + [configuration.server.privateKey, configuration.tls.clientKey].compactMap(\.self)
       + configuration.tls.vantagePoints.compactMap { $0.security?.privateKey }
       + [configuration.secretsFile].compactMap(\.self)
