@@ -233,7 +233,7 @@ import Testing
   ]
 
   @Test("a configuration that could not sign is refused", arguments: mistakes)
-  func mistakes(section: String, reason: String) throws {
+  func refused(section: String, reason: String) throws {
     let error = #expect(throws: ConfigurationError.self) {
       try configuration("keys: [{fqdn: a.b}]\n\(section)")
     }

@@ -77,10 +77,14 @@ enum KeyCare {
   /// The files that only their owner should be able to read, beside the online keys of `tls.dir`.
   static func privateFiles(of configuration: ServerConfiguration) -> [String] {
     let directory = configuration.tls.directory
+    // What names a command is no secret.
+    let online = configuration.publishing.onlineKeys.filter { path in
+      (try? TrustSigningKey(named: path))?.isHeldByCommand != true
+    }
     return ["prv.pem", "prv.old.pem", SealKeyFile.name, SealKeyFile.formerName].map {
       directory + "/" + $0
     }
-      + configuration.publishing.onlineKeys
+      + online
       + [configuration.server.privateKey, configuration.tls.clientKey].compactMap(\.self)
       + configuration.tls.vantagePoints.compactMap { $0.security?.privateKey }
       + [configuration.secretsFile].compactMap(\.self)
