@@ -32,7 +32,9 @@ final class HandshakeWatch: Sendable {
   var seen: Seen { state.withLock { $0 } }
 
   func hello(_ name: String?) {
-    state.withLock { ($0.hasHello, $0.serverName) = (true, name) }
+    // What is no name may be anything, and is printed.
+    let printable = name.map { (try? HostName($0)) == nil ? "?" : $0 }
+    state.withLock { ($0.hasHello, $0.serverName) = (true, printable) }
   }
 
   fileprivate func note(_ alert: Int32, isReceived: Bool) {
