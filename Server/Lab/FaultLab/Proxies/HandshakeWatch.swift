@@ -1,5 +1,6 @@
 import CSslPinningOpenSSL
 import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 
 /// What a client says in a handshake besides its keys: the name that it asks for, and the alert by which it refuses.
