@@ -6,11 +6,24 @@
 #include "localhost_names.h"
 #include "quiet_tls.h"
 
+#include <stdlib.h>
+#include <strings.h>
+
 #include <openssl/ssl.h>
 
 static int verify(X509_STORE_CTX *store_context, void *argument) {
   const pp_fetch_trust *trust = argument;
   return trust->is_valid(store_context, trust->context) ? 1 : 0;
+}
+
+// Whether requests may go through a proxy that is spoken to over TLS.
+static int has_secure_proxy(void) {
+  static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *value = getenv(names[i]);
+    if (value && strncasecmp(value, "https:", 6) == 0) return 1;
+  }
+  return 0;
 }
 
 static CURLcode use_trust(CURL *easy, void *tls_context, void *argument) {
@@ -21,6 +34,10 @@ static CURLcode use_trust(CURL *easy, void *tls_context, void *argument) {
   if (!SSL_CTX_set1_verify_cert_store(context, trust->store) || !pp_tls_quiet(context))
     return CURLE_OUT_OF_MEMORY;
   pp_tls_refuse_endless(context);
+  // One buffer of many messages would be read as one. And what a TLS proxy's record still has is on no socket: libcurl
+  // would wait for more of it.
+  SSL_CTX_set_read_ahead(context, 0);
+  if (has_secure_proxy()) SSL_CTX_set_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_cert_verify_callback(context, verify, argument);
   return CURLE_OK;
 }

@@ -36,6 +36,7 @@ CURLcode pp_judged_prepare(SSL_CTX *context, X509_STORE *store, pp_verify_callba
     return CURLE_OUT_OF_MEMORY;
   SSL_CTX_set_info_callback(context, hear);
   pp_tls_refuse_endless(context);
+  SSL_CTX_set_read_ahead(context, 0);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(context, verify, argument);
   // A renegotiation could change the peer after the verdict; a resumption skips the verdict.

@@ -214,6 +214,18 @@ struct LabProxyTests {
         desk.directory.path("got"),
       ])
     #expect(answer.exitCode == 0, "\(answer.stderr)")
+    // As a device asks whose proxy is set already.
+    let place = "http://127.0.0.1:\(desk.port)"
+    let asked = try await ChildProcess.run(
+      "curl",
+      [
+        "-sS", "--fail", "--noproxy", "", "--proxy", place, place + "/ca.cer", "-o",
+        desk.directory.path("again"),
+      ])
+    #expect(asked.exitCode == 0, "\(asked.stderr)")
+    #expect(
+      try Data(contentsOf: desk.directory.file("again"))
+        == Data(contentsOf: desk.directory.file("got")))
     let pem = try String(contentsOf: desk.directory.file("ca/ca.pem"), encoding: .utf8)
     let root = try #require(try Certificate.certificates(inPEM: pem).first)
     #expect(try Data(contentsOf: desk.directory.file("got")) == Data(root.der))

@@ -1,5 +1,6 @@
 import CSslPinningOpenSSL
 import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 
 /// What a client says in a handshake besides its keys: the name that it asks for, and the alert by which it refuses.
@@ -32,7 +33,9 @@ final class HandshakeWatch: Sendable {
   var seen: Seen { state.withLock { $0 } }
 
   func hello(_ name: String?) {
-    state.withLock { ($0.hasHello, $0.serverName) = (true, name) }
+    // What is no name may be anything, and is printed.
+    let printable = name.map { (try? HostName($0)) == nil ? "?" : $0 }
+    state.withLock { ($0.hasHello, $0.serverName) = (true, printable) }
   }
 
   fileprivate func note(_ alert: Int32, isReceived: Bool) {

@@ -261,7 +261,7 @@ extension DocumentMachine {
   ) -> [DocumentEffect] {
     let theirs = read.state
     history.reconcile(with: told, theirs: theirs, base: record.state)
-    let united = state.merging(theirs, base: record.state)
+    let united = state.uniting(theirs, base: record.state)
     record.advance(to: read)
     let isLacking = !united.hasDecisions(of: theirs)
     goOn(as: united, owing: isLacking ? .restoring : .nothing)
@@ -432,7 +432,7 @@ extension DocumentMachine {
     guard attempt.change != nil else { return effects + end() }
     // With what probes showed while it was written. A newer record that was read meanwhile may lack a denial: after the
     // store went back, another server can overwrite this write without having seen it.
-    var next = state.merging(record.state, base: attempt.base)
+    var next = state.uniting(record.state, base: attempt.base)
     let isLacking = next.uniteDenials(with: attempt.state)
     goOn(as: next, owing: isLacking ? .restoring : .nothing)
     return effects + [.shareDenials] + end(.success(attempt.changed))

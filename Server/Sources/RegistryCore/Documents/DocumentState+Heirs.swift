@@ -2,6 +2,7 @@ import SslPinningRules
 
 /// Whose keys are listed for a host once another endpoint speaks for it.
 ///
+/// - A host that is listed by its own name keeps what is listed by that name, and nothing by a wildcard that left.
 /// - No configuration takes a key from the list of a host that an endpoint speaks for: not the one in use, and none that
 ///   was announced. Otherwise clients are refused, and what the endpoint shows next would be a first sight. It does not
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another

@@ -23,6 +23,18 @@ extension DocumentState {
     return merged
   }
 
+  /// The same where an endpoint may have inherited a person's `approval: manual` here meanwhile, which is nobody's
+  /// command and in no record yet. What somebody decided since `base` counts all the same.
+  package func uniting(_ theirs: DocumentState, base: DocumentState) -> DocumentState {
+    var united = merging(theirs, base: base)
+    for (id, override) in overrides
+    where override.approval == .manual && base.overrides[id]?.approval != .manual
+      && united.overrides[id]?.approval == base.overrides[id]?.approval
+      && united.tombstones[id] == nil
+    { united.overrides[id, default: Override()].approval = .manual }
+    return united
+  }
+
   /// Those that began here come, those that ended here go.
   private mutating func mergeAlerts(of id: String, _ own: [ServerAlert], base: [ServerAlert]) {
     func has(_ alerts: [ServerAlert], _ alert: ServerAlert) -> Bool {

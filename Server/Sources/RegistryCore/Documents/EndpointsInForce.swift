@@ -41,7 +41,7 @@ struct EndpointsInForce: Sendable {
   mutating func note(_ probe: ProbeResult, of id: String, hasFailed: Bool, at now: Int64) -> Int {
     let failures = hasFailed ? (lastProbes[id]?.failures ?? 0) + 1 : 0
     awaited.remove(id)
-    lastProbes[id] = LastProbe(at: now, probe: probe, failures: failures)
+    lastProbes[id] = LastProbe(at: now, probe: probe, failures: failures, after: lastProbes[id])
     return failures
   }
 
@@ -103,9 +103,14 @@ public struct LastProbe: Sendable, Hashable {
   public var probe: ProbeResult
   /// How many probes in a row came to nothing, this one included.
   public var failures: Int
+  /// The leaves that the last probe proved which proved any: one that fails says nothing of them.
+  package var leaves: [SeenCertificate]
 
   /// A probe.
-  public init(at: Int64, probe: ProbeResult, failures: Int) {
+  ///
+  /// - Parameter last: the one before.
+  public init(at: Int64, probe: ProbeResult, failures: Int, after last: LastProbe? = nil) {
     (self.at, self.probe, self.failures) = (at, probe, failures)
+    leaves = probe.leaves.isEmpty ? last?.leaves ?? [] : probe.leaves
   }
 }

@@ -10,7 +10,7 @@ package struct Condition: Sendable, Hashable {
     case alert(ServerAlert.Kind)
     /// A vantage point does not answer.
     case vantageSilent
-    /// The store takes nothing, or cannot be read.
+    /// The store has not answered since the start.
     case storeAway
     /// A document was not signed for more than ``Condition/signedWithin``, though it is signed daily.
     case documentLate
@@ -79,7 +79,10 @@ package struct Condition: Sendable, Hashable {
   /// Whether only the server that leads tells it; others tell what they see for themselves.
   package var isOfLeader: Bool {
     switch kind {
-    case .alert(.clock), .storeAway, .tokenEnds, .refusalsRise: false
+    // Nobody leads on a store that does not answer, or is not believed.
+    case .alert(.clock), .alert(.storing), .alert(.sealBroken), .alert(.otherSigningKey), .storeAway,
+      .tokenEnds, .refusalsRise:
+      false
     default: true
     }
   }
@@ -120,7 +123,7 @@ extension Condition {
     case .chainRefused, .deniedKeySeen: true
     case .keyHeld:
       // Not probed since the start: it was shown when the alert was stored.
-      last.map { last in last.probe.leaves.contains { $0.pin == alert.pin } } ?? true
+      last.map { last in last.leaves.contains { $0.pin == alert.pin } } ?? true
     default: false
     }
   }
@@ -146,7 +149,7 @@ extension Condition {
             + " hint: ssl-pinning keys rotate makes the next one"))
     }
     for (id, last) in probes {
-      let ends = last.probe.leaves.compactMap(\.expiry)
+      let ends = last.leaves.compactMap(\.expiry)
       guard let end = ends.min(), end - now < certificateNotice else { continue }
       found.append(
         Condition(

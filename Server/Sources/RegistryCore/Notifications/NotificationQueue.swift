@@ -3,7 +3,7 @@
 /// - A condition is told when it begins and when it is over, and in between only if apps come to be refused by it.
 /// - In the order in which it happened: one delivery at a time, with all that waits, so that a burst is one delivery.
 /// - At least once: a delivery that failed is tried again, after ever longer pauses, ``mostTries`` times. Then it is
-///   given up, and counted. Whoever receives can tell a repetition by ``ConditionChange/id``.
+///   given up, and counted. Whoever receives can tell a repetition by the id and ``ConditionChange/at``.
 /// - Bounded: of more than ``capacity`` that wait, the oldest give way.
 package struct NotificationQueue: Sendable {
   /// How many wait at most.

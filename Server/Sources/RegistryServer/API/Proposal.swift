@@ -101,7 +101,7 @@ extension Proposal {
 }
 
 extension AdministrationCommand {
-  /// In a word, what it does, and whether it can put a key on a list, take one off, or end a denial: that needs a
+  /// In a word, what it does, and whether it can put a key on a list, deny one, or end a denial: that needs a
   /// second person, if it is asked for. To announce a key by a token that is for nothing else does not.
   var kind: (what: String, needsSecondPerson: Bool) {
     switch self {

@@ -206,7 +206,7 @@ public struct AdministrationConfiguration: Sendable, Equatable {
   public var revokedTokens: [String]
   /// Where they are served apart; `nil` where they are beside the documents.
   public var listen: ListenAddress?
-  /// Whether what puts a key on a list, or takes one off, needs a second person.
+  /// Whether what puts a key on a list, denies one or ends a denial needs a second person.
   public var needsSecondPerson = false
 
   /// Settings; the defaults are those of the configuration file.

@@ -99,9 +99,9 @@ actor DocumentCoordinator {
   /// What this server does before it watches: takes over what the last leader stored, and told.
   func lead(at now: Int64) async {
     await refresh(at: now)
-    if let page = try? await services.store.history(of: file, before: nil, limit: 200) {
-      await handle(.leading(after: HistoryEntry.read(page)), at: now)
-    }
+    // Without the history entries may be told twice; the endpoints are to be followed all the same.
+    let page = try? await services.store.history(of: file, before: nil, limit: 200)
+    await handle(.leading(after: page.map { HistoryEntry.read($0) } ?? []), at: now)
     await upkeep(at: now)
   }
 

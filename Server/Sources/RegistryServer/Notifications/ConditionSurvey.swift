@@ -4,7 +4,7 @@ import SslPinningRules
 /// Finds out what holds, out of all that this server knows.
 ///
 /// - What probes show is told by the server that leads. Another one knows it, too, and would tell it twice.
-/// - What each server sees for itself, as a store that does not answer it, is told by each.
+/// - What each server sees for itself, as a store that does not answer it or is not believed, is told by each.
 actor ConditionSurvey {
   private let duty: Replication
   private let services: CoordinatorServices
@@ -33,9 +33,11 @@ actor ConditionSurvey {
 
   func conditions() async -> Found {
     let now = clock.now()
+    let isLeading = duty.isLeading
+    let found = await ofDocuments(at: now)
     return Found(
-      ofLeader: duty.isLeading ? await ofDocuments(at: now) : nil, ofServer: ofServer(at: now),
-      at: now)
+      ofLeader: isLeading ? found.filter(\.isOfLeader) : nil,
+      ofServer: found.filter { !$0.isOfLeader } + ofServer(at: now), at: now)
   }
 
   private func ofDocuments(at now: Int64) async -> [Condition] {
@@ -45,8 +47,9 @@ actor ConditionSurvey {
       let snapshot = await coordinator.snapshot
       found += Condition.alerts(of: snapshot.state, snapshot.lastProbes, in: snapshot.file)
       guard isDue else { continue }
+      let watched = Set(snapshot.endpoints.map(\.id).filter { !snapshot.state.isPaused($0) })
       ending += Condition.ends(
-        of: snapshot.state, snapshot.lastProbes, keySetEnd: snapshot.published?.keySetExpires,
+        of: snapshot.state, snapshot.lastProbes.filter { watched.contains($0.key) }, keySetEnd: snapshot.published?.keySetExpires,
         in: snapshot.file, at: now)
     }
     if isDue { ends = (now, ending) }

@@ -40,7 +40,8 @@ struct NotificationMessage: Sendable {
 }
 
 extension ConditionChange {
-  /// The same for a repetition, on every server and after a restart; another one for every other change.
+  /// The same for a repetition, on every server and after a restart, and where the condition begins again or comes to
+  /// refuse apps.
   var id: String {
     Base64URL.encode(Digest.sha256(condition.identity.utf8).prefix(15))
       + (phase == .over ? ".over" : "")

@@ -11,13 +11,15 @@ import TLSTools
 ///   them have the key the command runs.
 /// - What is begun is written down first, and forgotten when the command has ended with 0. So a step that fails is tried
 ///   again, in the same call or by `--resume`, also after the machine was down.
-/// - The command runs once; again only if the machine dies in the moment in which it has ended.
+/// - The command runs until it has ended with 0, and again if this program dies while it runs. It must bear that.
 enum AnnounceCommand {
   private static let file = Flag.text("--file", "NAME", "the document that the endpoint is in")
   private static let endpoint = Flag.text(
     "--endpoint", "HOST[:PORT]", "that will show the key; port 443 by default")
   private static let lists = Flag<[String]>.texts(
     "--list", "URL", "a list that apps get; its mirrors are looked at as well")
+  private static let hosts = Flag<[String]>.texts(
+    "--host", "NAME", "a host that apps call, if it is not that of --endpoint")
   private static let then = Flag.text(
     "--then", "COMMAND", "run this by /bin/sh once all of them have the key, such as a reload")
   private static let settle = Flag.seconds(
@@ -35,25 +37,26 @@ enum AnnounceCommand {
       help: "the key: a private key, a CSR, a certificate or a public key, in PEM",
       count: .optional),
     flags: [
-      file.description, endpoint.description, lists.description, then.description,
-      settle.description, patience.description, state.description, resume.description,
+      file.description, endpoint.description, lists.description, hosts.description,
+      then.description, settle.description, patience.description, state.description, resume.description,
       AdminCommands.why.description,
     ] + RegistryTrustArguments.flags + AdminCall.flags,
     notes: [
       "Of a private key, a request that it signs is sent, never the key: so a token of scope stage will do\n"
         + "(token --scope stage --host HOST). Files are read again by --resume, so they must stay.",
-      "Exit code 0: the command ran, and ended with 0. 1: the server refuses the key. 3: not yet; what was\n"
-        + "begun goes on with announce --resume, which a timer should call every few minutes.",
+      "Exit code 0: the command ran, and ended with 0. 1: the server refuses the key, or the token. 3: not\n"
+        + "yet. What was begun goes on with announce --resume, which a timer should call every few minutes.\n"
+        + "The command has no time-out: one that hangs keeps all that wait.",
     ],
     run: run)
 
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
-    let folder =
-      invocation[state] ?? StorageConfiguration.dataDirectory() + "/announce"
+    let folder = URL(
+      filePath: invocation[state] ?? StorageConfiguration.dataDirectory() + "/announce"
+    ).standardizedFileURL.path(percentEncoded: false)
     guard invocation[resume] else {
       let job = try AnnouncementJob(invocation.arguments, folder, CommandLine.arguments)
-      try job.write()
-      return try await carryOut(job, invocation)
+      return try await carryOut(job, invocation, isNew: true)
     }
     guard invocation.arguments.isEmpty else {
       throw .usage("--resume takes no key; hint: it goes on with all that was begun")
@@ -71,20 +74,24 @@ enum AnnounceCommand {
   }
 
   private static func carryOut(
-    _ job: AnnouncementJob, _ invocation: Invocation
+    _ job: AnnouncementJob, _ invocation: Invocation, isNew: Bool = false
   ) async throws(CommandFailure) -> ExitStatus {
     // Two at once would run the command twice.
     guard let lock = job.lock() else {
       throw .couldNotFindOut("\(job.key) is being announced already; hint: once that has ended")
     }
     defer { close(lock) }
-    let key = try AnnouncedKey(file: job.key)
+    // It ended meanwhile.
+    guard isNew || job.isThere else { return .yes }
+    var key = try AnnouncedKey(file: job.key)
     let places = invocation[lists] ?? []
     guard !places.isEmpty else {
-      job.remove()
       throw .usage("missing --list URL; hint: the URL that apps have, once for each")
     }
+    let path = try path(invocation)
     let call = try AdminCall(invocation)
+    // Only now: nothing is begun that can never go on.
+    if isNew { try job.write() }
     var state = AnnouncementProgress()
     let deadline = ContinuousClock.now + .seconds(invocation[patience] ?? 600)
     while true {
@@ -93,9 +100,14 @@ enum AnnounceCommand {
       case .look: finding = await look(for: key.pin, places, invocation)
       case .stage:
         do throws(CommandFailure) {
-          _ = try await call.make(
-            try path(invocation), posting: .object(key.body(why: invocation[AdminCommands.why])),
+          let answer = try await call.make(
+            path, posting: .object(key.body(why: invocation[AdminCommands.why])),
             expecting: AdminCommands.changed)
+          if let id = answer["proposal"]?.objectValue?["id"]?.stringValue {
+            Terminal.say(
+              "proposed: another person confirms it by ssl-pinning admin confirm \(id); hint: a token of"
+                + " scope stage needs none")
+          }
           finding = .staged
         } catch {
           // Staged already, by a call before, or in use: the lists tell. All else is the server's last word.
@@ -104,7 +116,8 @@ enum AnnounceCommand {
             break
           }
           guard state.mayBeKnown(reason) else {
-            job.remove()
+            // A token can be replaced, and keys revoked: until then --resume says so again.
+            if reason.contains("is denied") { job.remove() }
             throw error
           }
           finding = .staged
@@ -113,6 +126,12 @@ enum AnnounceCommand {
         try? await Task.sleep(for: .seconds(invocation[settle] ?? 0))
         finding = .settled
       case .run:
+        // Whoever renews writes over the file, and what is used must be what the lists have.
+        let current = try AnnouncedKey(file: job.key)
+        guard current.pin == key.pin else {
+          (key, state) = (current, AnnouncementProgress())
+          continue
+        }
         finding = await execute(invocation[then])
       case .done:
         job.remove()
@@ -138,30 +157,36 @@ enum AnnounceCommand {
   private static func look(
     for pin: SPKIPin, _ places: [String], _ invocation: Invocation
   ) async -> AnnouncementProgress.Finding {
-    var (waiting, seen) = (places, Set<String>())
+    // A mirror has another URL, and the same registry.
+    var waiting = places.map { (place: $0, list: $0) }
+    var seen: Set<String> = []
     do {
       let id = try invocation.require(endpoint)
       // An IPv6 address stands in brackets, and has colons.
       let name = id.hasPrefix("[") ? id.prefix { $0 != "]" } + "]" : id.prefix { $0 != ":" }
-      guard let host = try? HostName(String(name)) else {
-        return .failed("--endpoint \(id) has no host")
-      }
+      let names = try (invocation[hosts] ?? [String(name)]).map { try HostName($0) }
       let trust = try TrustArguments.read(invocation)
-      while let place = waiting.popLast() {
+      while let (place, list) = waiting.popLast() {
         guard seen.insert(place).inserted else { continue }
         let served = try ServedRegistry(place, trust: trust, timeout: 20)
         let bytes = try await served.document()
-        let shipped = try RegistryTrustArguments(invocation, place: place)
+        let shipped = try RegistryTrustArguments(invocation, place: list)
         let trusted = try TrustedRegistry(
           accepting: bytes, under: try shipped.trust(for: bytes),
           at: Int64(Date().timeIntervalSince1970))
-        let isListed = trusted.registry.keys.contains { entry in
-          entry.pattern.matches(host) && (try? entry.pin.get()) == pin
+        let isListed = names.allSatisfy { host in
+          trusted.registry.keys.contains { entry in
+            entry.pattern.matches(host) && (try? entry.pin.get()) == pin
+          }
         }
         guard isListed, trusted.statement?.denied.contains(pin) != true else {
           return .missing(at: place)
         }
-        waiting += trusted.statement?.mirrors.map { "\($0)" } ?? []
+        // Clients ask for the statement first.
+        if let problem = await served.statementProblem(of: bytes, trusted) {
+          return .failed(problem)
+        }
+        waiting += trusted.statement?.mirrors.map { ("\($0)", list) } ?? []
       }
       return .listed
     } catch let failure as CommandFailure {

@@ -25,6 +25,7 @@ struct AnnouncementProgress {
   /// Why it is not over.
   private(set) var trouble = "nothing was tried yet"
   private var isStaged = false
+  private var isSettled = false
   private var failures = 0
 
   /// The longest pause, in seconds.
@@ -36,11 +37,11 @@ struct AnnouncementProgress {
   mutating func enter(_ finding: Finding) -> String? {
     pause = nil
     switch (next, finding) {
-    case (.look, .listed): next = .settle
+    case (.look, .listed): next = isSettled ? .run : .settle
     case (.look, .missing) where !isStaged: next = .stage
     case (.look, .missing(let place)): return wait("\(place) does not have the key yet")
     case (.stage, .staged): (isStaged, next, failures) = (true, .look, 0)
-    case (.settle, .settled): next = .run
+    case (.settle, .settled): (isSettled, next) = (true, .look)
     case (.run, .ran(0)): next = .done
     case (.run, .ran(let code)):
       // What was listed then may be taken back by the next attempt.
@@ -79,7 +80,7 @@ struct AnnouncementJob {
   ///   - folder: where it is kept.
   ///   - line: the whole command line.
   init(_ arguments: [String], _ folder: String, _ line: [String]) throws(CommandFailure) {
-    guard let file = arguments.first else {
+    guard let file = arguments.first, file != InputFile.standardInput else {
       throw .usage("missing FILE: the key; hint: or --resume, to go on with what was begun")
     }
     directory = FileManager.default.currentDirectoryPath
@@ -116,10 +117,9 @@ struct AnnouncementJob {
     return jobs
   }
 
+  var isThere: Bool { InputFile.exists(path) }
+
   func write() throws(CommandFailure) {
-    let folder = (path as NSString).deletingLastPathComponent
-    try? FileManager.default.createDirectory(
-      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let json: JSONObject = [
       "directory": .string(directory), "key": .string(key),
       "words": .array(words.map { .string($0) }),
@@ -131,7 +131,11 @@ struct AnnouncementJob {
 
   /// Keeps others from the same announcement until it is closed; `nil` if somebody has it.
   func lock() -> Int32? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let folder = (path as NSString).deletingLastPathComponent
+    try? FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    // Beside it: the file itself is another one once it was written again.
+    let descriptor = open(path + ".lock", O_RDONLY | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return nil }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       close(descriptor)

@@ -116,7 +116,7 @@ struct AdminScopeTests {
     await service.stop()
   }
 
-  @Test("no more keys wait at an endpoint than a fleet shows; whoever decides announces any number")
+  @Test("no more keys wait at an endpoint than a fleet shows; whoever decides announces more")
   func announcedKeys() async throws {
     let service = try await AdministeredService.running()
     let csr = try await Self.request()
@@ -135,6 +135,10 @@ struct AdminScopeTests {
     // One that is seen waits no more.
     await service.show(pin(3))
     #expect(try await service.call("POST", stage, csr, headers: headers).status == 200)
+    // The endpoint's bound is everybody's: clients refuse a document that is too large.
+    var number = UInt8(19)
+    while number < 100, try await decide("stage", number) == 200 { number += 1 }
+    #expect(number - 19 == 64 - 16)
     await service.stop()
   }
 

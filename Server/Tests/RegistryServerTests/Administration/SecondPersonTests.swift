@@ -97,9 +97,13 @@ import Testing
     await service.stop()
   }
 
-  @Test("what puts a key on a list, takes one off or ends a denial needs one; the rest does not")
+  @Test("what puts a key on a list, denies one or ends a denial needs one; the rest does not")
   func kinds() async throws {
-    let service = try await Self.running()
+    let service = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com}, {fqdn: api.example.com, file: www.example.com.json}]",
+      more: Self.on)
+    // Published beside pin(1): its CA is known.
+    await service.show(pin(2))
     let file = "/documents/\(AdministeredService.file)"
     let calls: [(String, String, String?, Int)] = [
       ("POST", "\(Self.endpoint)/stage", Self.body(pin(5)).replacing("why", with: "note"), 202),
@@ -108,7 +112,8 @@ import Testing
       ("POST", "/denials", Self.body(pin(9)), 202),
       ("PATCH", Self.endpoint, #"{"interval":"30s"}"#, 200),
       ("PATCH", Self.endpoint, #"{"paused":true}"#, 200),
-      ("POST", "\(Self.endpoint)/revoke", Self.body(pin(1), #","force":true"#), 409),
+      ("POST", "\(Self.endpoint)/revoke", Self.body(pin(1)), 200),
+      ("DELETE", "\(file)/endpoints/api.example.com%3A443?why=x", nil, 200),
     ]
     for (method, path, body, status) in calls {
       let answer = try await Self.call(service, as: "alice", method, path, body)
@@ -119,7 +124,7 @@ import Testing
     let wrong = try await Self.call(
       service, as: "alice", "POST", "\(Self.endpoint)/approve", Self.body(pin(7)))
     #expect(wrong.status == 404)
-    let bare = try await Self.call(service, as: "alice", "POST", "/denials", Self.body(pin(1)))
+    let bare = try await Self.call(service, as: "alice", "POST", "/denials", Self.body(pin(2)))
     #expect(bare.status == 409 && bare.json["hosts"] != nil)
     #expect(try await Self.waiting(service).count == count)
     await service.stop()

@@ -45,6 +45,22 @@ import Testing
     #expect(found.allSatisfy { $0.kind == .certificateEnds && $0.subject == "e:443" })
   }
 
+  @Test("of what an endpoint proved last, whatever a probe that failed shows after it")
+  func failedProbes() {
+    let shown = Self.probe(2)["e:443"]
+    let failed = LastProbe(
+      at: 6, probe: .refused(reason: "expired", presented: pin(2)), failures: 1, after: shown)
+    let still = Condition.alerts(of: Self.state(.keyHeld), ["e:443": failed], in: "f")
+    #expect(still.map(\.isRefusing) == [true])
+    let now: Int64 = 1_780_000_000
+    let ended = LastProbe(
+      at: now, probe: .unreachable(reason: "down"), failures: 9,
+      after: Self.probe(1, notAfter: now - 5)["e:443"])
+    let found = Condition.ends(
+      of: DocumentState(), ["e:443": ended], keySetEnd: nil, in: "f", at: now)
+    #expect(found.map(\.isRefusing) == [true])
+  }
+
   @Test("of a key set that ends, and of a document that is signed late")
   func documents() {
     let now: Int64 = 1_780_000_000

@@ -13,7 +13,7 @@ import Testing
 
   /// A service with one endpoint that shows key 1, and then key 2 under an approval that a person must give.
   private static func service(
-    _ receiver: Receiver, sharing other: ScriptedService? = nil, storage: String = "{type: memory}"
+    _ receiver: Receiver, storage: String = "{type: memory}", sharing other: ScriptedService? = nil
   ) throws -> ScriptedService {
     let service = try ScriptedService(
       keys: "[{fqdn: www.example.com, approval: manual}]", storage: storage,
@@ -72,7 +72,7 @@ import Testing
     leader.observer.show(.accepted(pin(2)), at: Self.host)
     for _ in 0..<3 { await leader.service.probe(Self.host) }
     #expect(await eventually { receiver.changes.contains { $0.text == "begun key-held" } })
-    let follower = try Self.service(receiver, sharing: leader, storage: storage)
+    let follower = try Self.service(receiver, storage: storage, sharing: leader)
     follower.observer.show(.accepted(pin(2)), at: Self.host)
     try await follower.start(isLeading: false)
     // Two looks of the follower, which told nothing.
@@ -83,6 +83,27 @@ import Testing
     #expect(Set(receiver.changes.filter { $0.text == "begun key-held" }.map(\.id)).count == 1)
     #expect(!receiver.changes.contains { $0.text == "over key-held" })
     await follower.service.stop()
+    await receiver.stop()
+  }
+
+  @Test("of a store that goes by another signing key, though nobody leads then")
+  func notBelieved() async throws {
+    let receiver = try Receiver()
+    let storage = "{type: sqlite, dsn: DIR/registry.db}"
+    let first = try Self.service(receiver, storage: storage)
+    try await first.start()
+    await first.service.probe(Self.host)
+    await first.service.stop()
+    let key = try SigningKey.generate(bits: 2048)
+    for name in ["prv.pem", "pub.pem"] {
+      try FileManager.default.removeItem(at: first.directory.file(name))
+    }
+    try key.write(to: first.directory.file("prv.pem"))
+    try key.writePublicKey(to: first.directory.file("pub.pem"))
+    let second = try Self.service(receiver, storage: storage, sharing: first)
+    try await second.service.start()
+    #expect(await eventually { receiver.changes.contains { $0.text == "begun other-signing-key" } })
+    await second.service.stop()
     await receiver.stop()
   }
 

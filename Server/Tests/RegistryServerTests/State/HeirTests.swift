@@ -98,6 +98,24 @@ import Testing
     #expect(listed("z.test", by: server) == [pin(3)])
   }
 
+  @Test("inherits a person's approval also while another change is being stored")
+  func whileWriting() throws {
+    let before = endpoint(1, "x.test")
+    var base = DocumentState()
+    base.overrides[before.id] = .init(approval: .manual)
+    let other = endpoint(2, "x.test").id
+    var own = base
+    own.overrides[other] = .init(approval: .manual)
+    #expect(own.uniting(base, base: base).overrides[other]?.approval == .manual)
+    // What somebody decided about it meanwhile counts.
+    var decided = base
+    decided.overrides[other] = .init(approval: .auto)
+    #expect(own.uniting(decided, base: base).overrides[other]?.approval == .auto)
+    var out = base
+    out.tombstones[other] = .init(at: 1, by: "ada", why: "")
+    #expect(own.uniting(out, base: base).overrides[other] == nil)
+  }
+
   @Test(
     "has its former endpoint back beside the new one: what left the list meanwhile stays away",
     arguments: [false, true], [false, true])

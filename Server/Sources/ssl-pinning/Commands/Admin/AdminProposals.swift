@@ -49,12 +49,14 @@ enum AdminProposals {
     let proposals = answer["proposals"]?.arrayValue?.compactMap(\.objectValue) ?? []
     guard !proposals.isEmpty else { return nil }
     var table = TextTable(
-      header: ["PROPOSAL", "WHAT", "FILE", "ENDPOINT", "PIN", "BY", "WAITS", "WHY"])
+      header: ["PROPOSAL", "WHAT", "FILE", "ENDPOINT", "PIN", "BY", "WAITS", "WHY", "REQUEST"])
     for proposal in proposals {
       func text(_ name: String) -> String { proposal[name]?.stringValue ?? "" }
       table.add([
         text("id"), text("what"), text("file"), text("endpoint"), text("pin"), text("who"),
         AdminLists.span(proposal["at"], to: now), text("why"),
+        // Who confirms it confirms all of it. A certificate request is long, and its key is the pin.
+        text("what") == "stage" ? "" : text("request"),
       ])
     }
     return table.text
