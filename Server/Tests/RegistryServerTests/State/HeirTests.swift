@@ -109,8 +109,8 @@ import Testing
     #expect(own.uniting(base, base: base).overrides[other]?.approval == .manual)
     // What somebody decided about it meanwhile counts.
     var decided = base
-    decided.overrides[other] = .init(approval: .auto)
-    #expect(own.uniting(decided, base: base).overrides[other]?.approval == .auto)
+    decided.overrides[other] = .init(approval: .automatic)
+    #expect(own.uniting(decided, base: base).overrides[other]?.approval == .automatic)
     var out = base
     out.tombstones[other] = .init(at: 1, by: "ada", why: "")
     #expect(own.uniting(out, base: base).overrides[other] == nil)
