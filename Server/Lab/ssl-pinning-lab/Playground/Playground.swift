@@ -53,6 +53,7 @@ actor Playground {
   private var bytesRead: [PlaygroundSession: Int] = [:]
   private var refreshed: Int64
   private var orders: [PlaygroundOrder] = []
+  private var isOver = false
   private var worker: Task<Void, Never>?
 
   /// So many orders wait; more are dropped.
@@ -80,8 +81,11 @@ actor Playground {
     await carryOut(PlaygroundOrder(.send))
   }
 
-  /// Ends what it started.
-  func end() {
+  /// Ends what it started, once the order that is being carried out is done: a session that is over must not be asked.
+  func end() async {
+    isOver = true
+    orders = Array(orders.prefix(1))
+    await worker?.value
     clients.end()
     impostor?.stop()
     for host in hosts { host.attacker?.stop() }
@@ -91,7 +95,7 @@ actor Playground {
 
   /// Puts an order behind those that wait.
   func take(_ order: PlaygroundOrder) {
-    guard orders.count < Self.patience else { return }
+    guard !isOver, orders.count < Self.patience else { return }
     orders.append(order)
     guard worker == nil else { return }
     worker = Task {
