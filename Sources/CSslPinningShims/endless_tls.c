@@ -2,8 +2,28 @@
 #if defined(__linux__)
 #include "endless_tls.h"
 
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
+
+// A handshake has a dozen messages, and some servers cut their certificates into records of 512 bytes. A thousand cost
+// some ten milliseconds.
+enum { most_within_a_second = 1000 };
+
+// What a connection has had: the second, and how much in it. Its place is that of a pointer, so it is one number.
+static int heard_index = -1;
+static pthread_once_t index_once = PTHREAD_ONCE_INIT;
+
+static void make_index(void) { heard_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL); }
+
+static void end(SSL *ssl) {
+  // A callback cannot fail. So nothing more is received: the rest of a record, and then the end.
+  BIO *ended = BIO_new(BIO_s_null());
+  if (ended) SSL_set0_rbio(ssl, ended);
+}
 
 static void hear(int is_sent, int version, int type, const void *bytes, size_t count, SSL *ssl,
                  void *argument) {
@@ -12,13 +32,40 @@ static void hear(int is_sent, int version, int type, const void *bytes, size_t c
       *(const unsigned char *)bytes != SSL3_MT_HELLO_REQUEST)
     return;
   if (SSL_is_init_finished(ssl) || SSL_get_state(ssl) == TLS_ST_CR_HELLO_REQ) return;
-  // A callback cannot fail. So nothing more is received: the rest of a record, and then the end.
-  BIO *ended = BIO_new(BIO_s_null());
-  if (ended) SSL_set0_rbio(ssl, ended);
+  end(ssl);
 }
 
 void pp_tls_refuse_endless(SSL_CTX *context) {
   SSL_CTX_set_msg_callback(context, hear);
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
+}
+
+// Of a record up to TLS 1.2 its header says what it has, of a later one its end does: there the header is always the
+// same.
+static int is_payload(int type, const void *bytes) {
+  if (type != SSL3_RT_HEADER && type != SSL3_RT_INNER_CONTENT_TYPE)
+    return type != SSL3_RT_HANDSHAKE;
+  return *(const unsigned char *)bytes == SSL3_RT_APPLICATION_DATA;
+}
+
+static int is_too_much(SSL *ssl) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  uint32_t second = (uint32_t)now.tv_sec & 0xffff;
+  uint32_t heard = (uint32_t)(uintptr_t)SSL_get_ex_data(ssl, heard_index);
+  heard = heard >> 16 == second ? heard + 1 : second << 16 | 1;
+  SSL_set_ex_data(ssl, heard_index, (void *)(uintptr_t)heard);
+  return (heard & 0xffff) > most_within_a_second;
+}
+
+static void hear_and_count(int is_sent, int version, int type, const void *bytes, size_t count,
+                           SSL *ssl, void *argument) {
+  hear(is_sent, version, type, bytes, count, ssl, argument);
+  if (!is_sent && count > 0 && !is_payload(type, bytes) && is_too_much(ssl)) end(ssl);
+}
+
+void pp_tls_refuse_floods(SSL_CTX *context) {
+  pthread_once(&index_once, make_index);
+  SSL_CTX_set_msg_callback(context, heard_index >= 0 ? hear_and_count : hear);
 }
 #endif

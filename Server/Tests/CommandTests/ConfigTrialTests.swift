@@ -100,19 +100,29 @@ struct ConfigTrialTests {
     ("", ("tls/prv.pem", "no key"), 1, "prv.pem"),
     ("tls: {anchors: DIR/ca.pem}", nil, 3, "ca.pem"),
     ("tls: {anchors: DIR/ca.pem}", ("ca.pem", "no certificate"), 3, "ca.pem"),
-    ("storage: {type: redis, dsn: 'rediss://127.0.0.1:1'}", nil, 3, "no connection to 127.0.0.1:1"),
     (
       "storage: {type: redis, dsn: 'rediss://127.0.0.1:1?ca=DIR/ca.pem'}",
       ("ca.pem", "no certificate"), 1, "ca.pem cannot be used"
     ),
-    (
-      "storage: {type: redis, dsn: 'redis://127.0.0.1:1/0'}", nil, 3, "no connection to 127.0.0.1:1"
-    ),
-    ("storage: {type: postgres, dsn: 'postgres://127.0.0.1:1/x'}", nil, 3, "no connection to "),
     ("storage: {type: sqlite, dsn: DIR/store.db}", ("store.db", "no database"), 3, "store.db"),
     ("storage: {type: sqlite, dsn: DIR/config.yaml/store.db}", nil, 3, "config.yaml"),
     ("storage: {type: fs, dump_dir: DIR/config.yaml/docs}", nil, 3, "config.yaml"),
   ]
+
+  @Test(
+    "tells of a database that is away, which up waits for",
+    arguments: [
+      "redis, dsn: 'rediss://127.0.0.1:1'", "redis, dsn: 'redis://127.0.0.1:1/0'",
+      "postgres, dsn: 'postgres://127.0.0.1:1/x'",
+    ])
+  func away(storage: String) async throws {
+    let directory = try stage("storage: {type: \(storage)}")
+    let checked = try await check(directory)
+    #expect(checked.exitCode == 3, "\(checked.stderr)")
+    #expect(checked.stderr.contains("no connection to 127.0.0.1"), "\(checked.stderr)")
+    let started = try await start(directory)
+    #expect(started.exitCode == 0 && started.stderr.contains("store_away"), "\(started.stderr)")
+  }
 
   @Test("refuses what up refuses, in the same way", arguments: faults)
   func refused(

@@ -137,11 +137,11 @@ struct DoctorTests {
       <application android:networkSecurityConfig = '@xml/used'/></manifest>
       """, to: "AndroidManifest.xml")
     let outcome = try await Self.run(directory, "--format", "json")
-    let told = try Self.told(outcome, in: directory.path()).sorted()
+    let told = try Self.told(outcome, in: directory.path()).filter { $0.hasPrefix("not-pinned") }
     #expect(
-      told == [
-        "not-pinned beside/Info.plist:1", "not-pinned exception/Info.plist:1",
-        "not-pinned kit/Info.plist:1", "not-pinned res/xml/forgotten.xml:1",
+      told.sorted() == [
+        "not-pinned beside/Info.plist:3", "not-pinned exception/Info.plist:3",
+        "not-pinned kit/Info.plist:2", "not-pinned res/xml/forgotten.xml:1",
         "not-pinned root/Info.plist:1",
       ])
     #expect(outcome.exitCode == 1)

@@ -24,7 +24,7 @@ struct HardwareKeyTests {
       try folder.write("directories.tokendir = \(folder.path("tokens"))\n", to: "softhsm2.conf")
       try await run(
         "softhsm2-util",
-        ["--init-token", "--free", "--label", "registry", "--pin", "4711", "--so-pin", "1"])
+        ["--init-token", "--free", "--label", "registry", "--pin", "4711", "--so-pin", "4712"])
       try await make("rsa:2048", id: "01", "shipped.pub")
       try await make("EC:prime256v1", id: "02", "online.pub")
       try file("online.json", id: "02", "online.pub", "ECDSA", ", \"input\": \"digest\"")

@@ -61,6 +61,10 @@ import Testing
     ("", "ui: {listen: '127.0.0.1:1', second_person: true}", [.uiSecondPerson], [.uiListen]),
     ("", "metrics: {listen: '127.0.0.1:1'}", [], [.metricsListen]),
     (
+      "", "notify: {webhook: 'https://a.example/', secret: a secret of 16 bytes, ca: a.pem}", [],
+      [.notifyWebhook, .notifySecret, .notifyAnchors]
+    ),
+    (
       "", "ui: {enabled: false}\nreports: {enabled: false, max_groups: 1}", [],
       [.uiEnabled, .reportsEnabled, .reportsMaximumGroups]
     ),

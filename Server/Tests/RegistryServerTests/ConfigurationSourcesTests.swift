@@ -20,6 +20,7 @@ import Testing
     var testDescription: String { setting.rawValue }
   }
 
+  private static let hook = "webhook: 'https://a.example/'"
   private static let postgres = "type: postgres, dsn: 'postgres://127.0.0.1/d'"
   private static let pinned =
     "[{\"fqdn\": \"HOST\", \"domainName\": \"HOST\", \"file\": \"f.json\"}]"
@@ -147,6 +148,16 @@ import Testing
     Row(setting: .reportsMaximumGroups, standard: "10000", file: "1", environment: "2"),
     Row(setting: .historyKeep, standard: "10000", file: "0", environment: "2"),
     Row(setting: .historyKeepFor, standard: "0s", file: "1h", environment: "2h"),
+    Row(
+      setting: .notifyWebhook, standard: nil, file: "https://a.example/",
+      environment: "https://b.example/",
+      shown: ["https://a.example/": "***", "https://b.example/": "***"]),
+    Row(
+      setting: .notifySecret, standard: nil, file: "a secret of 16 bytes",
+      environment: "another of 16 bytes",
+      shown: ["a secret of 16 bytes": "***", "another of 16 bytes": "***"], beside: hook),
+    Row(
+      setting: .notifyAnchors, standard: nil, file: "a.pem", environment: "b.pem", beside: hook),
   ]
 
   @Test("the table of precedence has every setting, and every flag")

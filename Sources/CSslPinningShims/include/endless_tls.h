@@ -15,4 +15,9 @@
 // read-ahead. This is the context's message callback from then on.
 void pp_tls_refuse_endless(SSL_CTX *context);
 
+// The same for a connection that another TLS connection runs inside of: what a record still has is on no socket, so
+// SSL_read has to read on there. It fails instead once the server sent more within a second than any handshake has:
+// messages of it, and records with something else than application data.
+void pp_tls_refuse_floods(SSL_CTX *context);
+
 #endif

@@ -54,7 +54,9 @@ struct EndpointsInForce: Sendable {
     _ settings: DocumentSettings, isMassChange: Bool
   ) -> DecisionContext {
     var context = DecisionContext()
-    context.approval = endpoint.approval ?? settings.approval
+    // What was said of it since whoever probes was told of it counts at once.
+    context.approval =
+      state.overrides[endpoint.id]?.approval ?? endpoint.approval ?? settings.approval
     context.vantages = settings.vantages
     context.quorum = settings.quorum
     context.isUnion = endpoint.isUnion

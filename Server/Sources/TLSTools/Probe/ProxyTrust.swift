@@ -34,7 +34,7 @@ package final class ProxyTrust: TLSContext, Sendable {
     SSL_CTX_ctrl(pointer, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
     // Checked after the handshake instead, so that a refusal has a precise reason.
     SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
-    pp_tls_refuse_endless(pointer)
+    pp_tls_refuse_floods(pointer)
   }
 
   /// Sets a connection up as this proxy's client.

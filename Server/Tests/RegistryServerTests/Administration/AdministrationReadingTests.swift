@@ -131,7 +131,7 @@ struct AdministrationReadingTests {
     #expect(answer["probe", "observations", "0", "presented"] == .string(pin(2).base64))
     #expect(answer["probe", "observations", "0", "chain"]?.arrayValue?.count == 2)
     #expect(answer["alertList", "0", "kind"] == "key-held")
-    #expect(answer["health"] == "attention" && answer["worstKeyState"] == "held")
+    #expect(answer["health"] == "refusing" && answer["worstKeyState"] == "held")
     #expect(answer["counts", "retiring"] == 1 && answer["counts", "held"] == 1)
     await service.stop()
   }
