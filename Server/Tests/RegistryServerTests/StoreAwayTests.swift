@@ -81,7 +81,12 @@ struct StoreAwayTests {
     #expect(pins[Self.host] == [pin(1), pin(2)] && pins["api.example.com"] == [pin(2)])
     #expect(try await people.call("POST", "/denials", denial).status == 200)
     #expect(second.log.events("store_away").count == 1)
-    let after = String(decoding: try await second.get("/metrics").body, as: UTF8.self)
+    var after = ""
+    for _ in 0..<600 where !after.contains("ssl_pinning_store_awaited 0\n") {
+      after = String(decoding: try await second.get("/metrics").body, as: UTF8.self)
+      // why: the page is made at most once a second.
+      try await Task.sleep(for: .milliseconds(50))
+    }
     #expect(after.contains("ssl_pinning_store_awaited 0\n"))
     await second.service.stop()
     try await database.stop()
