@@ -91,7 +91,8 @@ private final class AnnounceStage: @unchecked Sendable {
 
 @Suite("announce", .timeLimit(.minutes(3)))
 struct AnnounceTests {
-  @Test("a key is on the list before the command runs, by a token that may do nothing else, and once")
+  @Test(
+    "a key is on the list before the command runs, by a token that may do nothing else, and once")
   func announced() async throws {
     let stage = try await AnnounceStage()
     let marker = stage.stage.directory.path("done")

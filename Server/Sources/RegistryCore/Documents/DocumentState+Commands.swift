@@ -82,7 +82,8 @@ extension DocumentState {
   ///
   /// - Parameter limit: how many announced keys that nobody has seen the endpoint may have by then.
   package mutating func stage(
-    _ pin: SPKIPin, at id: String, atMost limit: Int = EndpointKeys.maximumStaged, _ request: Request
+    _ pin: SPKIPin, at id: String, atMost limit: Int = EndpointKeys.maximumStaged,
+    _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     let denied = deniedPins
     guard !denied.contains(pin) else { throw .keyDenied(pin) }

@@ -80,7 +80,8 @@ package struct Condition: Sendable, Hashable {
   package var isOfLeader: Bool {
     switch kind {
     // Nobody leads on a store that does not answer, or is not believed.
-    case .alert(.clock), .alert(.storing), .alert(.sealBroken), .alert(.otherSigningKey), .storeAway,
+    case .alert(.clock), .alert(.storing), .alert(.sealBroken), .alert(.otherSigningKey),
+      .storeAway,
       .tokenEnds, .refusalsRise:
       false
     default: true

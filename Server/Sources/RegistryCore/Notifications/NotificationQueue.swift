@@ -41,7 +41,8 @@ package struct NotificationQueue: Sendable {
   ///   - now: Unix seconds.
   package mutating func observe(_ conditions: [Condition], at now: Int64) {
     let current = Dictionary(conditions.map { ($0.identity, $0) }) { first, _ in first }
-    for (identity, condition) in open.sorted(by: { $0.key < $1.key }) where current[identity] == nil {
+    for (identity, condition) in open.sorted(by: { $0.key < $1.key }) where current[identity] == nil
+    {
       open[identity] = nil
       append(ConditionChange(.over, condition, at: now))
     }

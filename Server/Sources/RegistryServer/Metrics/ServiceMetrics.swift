@@ -179,7 +179,9 @@ final class ServiceMetrics: Sendable {
 
   /// A receiver took a delivery or did not, and so many changes wait for it.
   func notified(_ receiver: String, _ outcome: NotificationOutcome, count: Int = 1, waiting: Int) {
-    for outcome in NotificationOutcome.allCases { _ = notifications.cell(receiver, outcome.rawValue) }
+    for outcome in NotificationOutcome.allCases {
+      _ = notifications.cell(receiver, outcome.rawValue)
+    }
     notifications.cell(receiver, outcome.rawValue).increment(by: UInt64(count))
     waitingNotifications.cell(receiver).set(Double(waiting))
   }

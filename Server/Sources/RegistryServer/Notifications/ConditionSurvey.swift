@@ -49,7 +49,8 @@ actor ConditionSurvey {
       guard isDue else { continue }
       let watched = Set(snapshot.endpoints.map(\.id).filter { !snapshot.state.isPaused($0) })
       ending += Condition.ends(
-        of: snapshot.state, snapshot.lastProbes.filter { watched.contains($0.key) }, keySetEnd: snapshot.published?.keySetExpires,
+        of: snapshot.state, snapshot.lastProbes.filter { watched.contains($0.key) },
+        keySetEnd: snapshot.published?.keySetExpires,
         in: snapshot.file, at: now)
     }
     if isDue { ends = (now, ending) }
@@ -103,7 +104,8 @@ extension SeenTokens {
       else { return nil }
       return Condition(
         .tokenEnds, subject: id, since: administrator.expires - Condition.tokenNotice,
-        message: "the token of \(administrator.name) \(Condition.ending(administrator.expires, now))")
+        message:
+          "the token of \(administrator.name) \(Condition.ending(administrator.expires, now))")
     }
   }
 }

@@ -38,7 +38,8 @@ enum AnnounceCommand {
       count: .optional),
     flags: [
       file.description, endpoint.description, lists.description, hosts.description,
-      then.description, settle.description, patience.description, state.description, resume.description,
+      then.description, settle.description, patience.description, state.description,
+      resume.description,
       AdminCommands.why.description,
     ] + RegistryTrustArguments.flags + AdminCall.flags,
     notes: [
@@ -83,7 +84,7 @@ enum AnnounceCommand {
     defer { close(lock) }
     // It ended meanwhile.
     guard isNew || job.isThere else { return .yes }
-    var key = try AnnouncedKey(file: job.key)
+    var key = try AnnouncementKey(file: job.key)
     let places = invocation[lists] ?? []
     guard !places.isEmpty else {
       throw .usage("missing --list URL; hint: the URL that apps have, once for each")
@@ -127,7 +128,7 @@ enum AnnounceCommand {
         finding = .settled
       case .run:
         // Whoever renews writes over the file, and what is used must be what the lists have.
-        let current = try AnnouncedKey(file: job.key)
+        let current = try AnnouncementKey(file: job.key)
         guard current.pin == key.pin else {
           (key, state) = (current, AnnouncementProgress())
           continue
@@ -213,7 +214,7 @@ enum AnnounceCommand {
 }
 
 /// The key that is announced, as the server is told of it.
-private struct AnnouncedKey {
+private struct AnnouncementKey {
   let pin: SPKIPin
   private let member: String
   private let text: String

@@ -12,7 +12,9 @@ enum ConfigCheck {
 
   static let command = Command(
     "config check", "check the registry server's configuration, and print what is in effect",
-    flags: ServerArguments.descriptions + [offline.description, probe.description, json.description],
+    flags: ServerArguments.descriptions + [
+      offline.description, probe.description, json.description,
+    ],
     notes: [
       "Reads what up reads, with the same flags, and starts nothing. Secrets are printed as ***. Then it\n"
         + "opens what up would open: keys, key sets, anchors, the listener's certificate and address, the\n"

@@ -19,7 +19,8 @@ import Testing
     return ["e:443": LastProbe(at: 5, probe: probe, failures: 0)]
   }
 
-  @Test("are refused now by a held key that is shown, a denied one, and a chain that proves nothing")
+  @Test(
+    "are refused now by a held key that is shown, a denied one, and a chain that proves nothing")
   func refusing() {
     for kind in ServerAlert.Kind.allCases {
       let isShown = Condition.alerts(of: Self.state(kind), Self.probe(2), in: "f")

@@ -47,7 +47,8 @@ import Testing
     queue.observe([Self.condition("b"), Self.condition("a")], at: 1)
     queue.observe([Self.condition("b")], at: 2)
     let first = queue.take(ticks: 0)
-    #expect(first.map { "\($0.phase) \($0.condition.subject)" } == ["begun a", "begun b", "over a"])
+    #expect(
+      first.map { "\($0.phase) \($0.condition.subject)" } == ["begun a", "begun b", "over a"])
     queue.observe([], at: 3)
     #expect(queue.take(ticks: 0).isEmpty)
     queue.finished(isDelivered: true, ticks: 0)
@@ -55,7 +56,8 @@ import Testing
     #expect(queue.count == 0)
   }
 
-  @Test("tries again after ever longer pauses, the same and in the same order, and gives up in the end")
+  @Test(
+    "tries again after ever longer pauses, the same and in the same order, and gives up in the end")
   func retries() {
     var queue = NotificationQueue()
     queue.observe([Self.condition("a")], at: 1)

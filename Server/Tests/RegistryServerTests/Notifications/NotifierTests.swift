@@ -38,9 +38,10 @@ import Testing
     try await server.call(
       "POST", "\(AdministeredService.endpoint)/approve", #"{"pin":"\#(pin(2).base64)"}"#)
     #expect(await eventually { receiver.changes.contains { $0.text == "over key-held" } })
-    #expect(receiver.changes.filter { $0.text.hasSuffix("key-held") }.map(\.text) == [
-      "begun key-held", "over key-held",
-    ])
+    #expect(
+      receiver.changes.filter { $0.text.hasSuffix("key-held") }.map(\.text) == [
+        "begun key-held", "over key-held",
+      ])
     #expect(receiver.unsigned == 0)
     await server.stop()
     await receiver.stop()

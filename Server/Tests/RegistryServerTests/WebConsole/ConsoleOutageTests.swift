@@ -38,7 +38,8 @@ extension ConsoleTests {
       }
       try await page.go(to: "#/document/all.json", heading: "all.json")
       #expect(try await page.rows(ofTable: "Endpoints").first?[1] == "Apps refused")
-      #expect(try await page.rows(ofTable: "Endpoints").first?[4].hasPrefix("Key not listed") == true)
+      #expect(
+        try await page.rows(ofTable: "Endpoints").first?[4].hasPrefix("Key not listed") == true)
       #expect(try await page.troubles() == [])
       await stage.stop()
     }
@@ -60,7 +61,10 @@ extension ConsoleTests {
       let stage = try await Self.stage(held: 3)
       let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
       try await page.go(to: "#/pending", heading: "Pending approvals")
-      #expect(try await page.rows(ofTable: "Keys that came").first?.prefix(2) == ["CN=Authority 203", "3"])
+      #expect(
+        try await page.rows(ofTable: "Keys that came").first?.prefix(2) == [
+          "CN=Authority 203", "3",
+        ])
       try await page.press("Approve all of CN=Authority 203")
       try await page.fill("Why", with: "our new CA")
       try await page.fill("Type CN=Authority 203 to confirm", with: "CN=Authority 20")

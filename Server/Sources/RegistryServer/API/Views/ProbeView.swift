@@ -159,7 +159,8 @@ struct DecisionLists {
     return range.page(of: list) { file, id, candidate in
       .object([
         "file": .string(file), "endpoint": .string(id), "candidate": candidate.shown,
-        "isShown": shown["\(file) \(id)"].map { .bool($0.contains(candidate.chain.leaf.pin)) } ?? .null,
+        "isShown": shown["\(file) \(id)"].map { .bool($0.contains(candidate.chain.leaf.pin)) }
+          ?? .null,
       ])
     }
   }
