@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A registry server over the stage's site, on a port that it has again after a restart.
-private final class AnnounceStage: @unchecked Sendable {
+private final class AnnounceStage {
   let stage: GetStage
   private let port: UInt16
   private var server: ChildProcess?
@@ -39,7 +39,8 @@ private final class AnnounceStage: @unchecked Sendable {
     let server = try Tool.start(["up", "--config-path", stage.directory.path()])
     self.server = server
     try await server.waitForOutput(containing: "listening on ")
-    for _ in 0..<600 where try await !document().contains(try stage.pin) {
+    for _ in 0..<600 {
+      if try await document().contains(try stage.pin) { break }
       // why: the server looks at its endpoint in its own time, in another process.
       try await Task.sleep(nanoseconds: 50_000_000)
     }
