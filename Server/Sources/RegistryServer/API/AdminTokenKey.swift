@@ -18,7 +18,7 @@ struct AdminTokenKey: Sendable {
   private let bytes: [UInt8]
 
   /// With fewer bytes of `server.key` nobody is let in.
-  static let leastSecret = 16
+  static let leastSecret = Secret.leastBytes
   /// How far another machine's clock may be ahead, in seconds.
   static let leeway: Int64 = 60
 

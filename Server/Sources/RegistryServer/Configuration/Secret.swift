@@ -5,6 +5,9 @@ public struct Secret: Sendable, Hashable {
   /// The text.
   public let revealed: String
 
+  /// How many bytes it needs so that nobody finds it by trying, who has one text that it signed.
+  static let leastBytes = 16
+
   /// A secret.
   public init(_ text: String) { revealed = text }
 }

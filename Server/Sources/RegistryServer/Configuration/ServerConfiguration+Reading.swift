@@ -153,11 +153,11 @@ extension ServerConfiguration {
     } else if notify.secret != nil || notify.anchors != nil {
       throw section.missing("webhook", hint: "write https://host/path, or leave the others out")
     }
-    guard let secret = notify.secret, secret.revealed.utf8.count < AdminTokenKey.leastSecret else {
+    guard let secret = notify.secret, secret.revealed.utf8.count < Secret.leastBytes else {
       return
     }
     throw section.invalid(
-      "secret", "it has less than \(AdminTokenKey.leastSecret) bytes and can be guessed",
+      "secret", "it has less than \(Secret.leastBytes) bytes and can be guessed",
       hint: "openssl rand -base64 32 prints a better one")
   }
 

@@ -36,15 +36,16 @@ struct WebhookReceiver: NotificationReceiver {
   /// - Parameters:
   ///   - secret: signs each message.
   ///   - anchors: a PEM file with the only anchors of the receiver's chain; `nil` means the system's.
-  /// - Throws: ``RegistryServiceError/receiver(setting:reason:)`` if the anchors cannot be used.
-  init(_ url: RegistryURL, secret: Secret?, anchors: String?) throws(RegistryServiceError) {
+  /// - Throws: ``ReceiverError`` if the anchors cannot be used.
+  init(_ url: RegistryURL, secret: Secret?, anchors: String?) throws(ReceiverError) {
     (self.url, self.secret) = (url, secret)
     do {
       let trust: TrustMode =
         try anchors.map { .anchors(try CertificateFile.read(URL(filePath: $0))) } ?? .system
       poster = try ReportPoster(trust: trust)
     } catch {
-      throw .receiver(setting: anchors == nil ? "notify.webhook" : "notify.ca", reason: "\(error)")
+      throw ReceiverError(
+        setting: anchors == nil ? "notify.webhook" : "notify.ca", reason: "\(error)")
     }
   }
 
@@ -65,13 +66,28 @@ struct WebhookReceiver: NotificationReceiver {
 extension NotifyConfiguration {
   /// Those that are configured.
   ///
-  /// - Throws: ``RegistryServiceError/receiver(setting:reason:)``.
-  func receivers() throws(RegistryServiceError) -> [any NotificationReceiver] {
+  /// - Throws: ``ReceiverError``.
+  func receivers() throws(ReceiverError) -> [any NotificationReceiver] {
     var receivers: [any NotificationReceiver] = []
     // The URL was checked when the configuration was read.
     if let webhook, let url = try? RegistryURL(webhook.revealed) {
       receivers.append(try WebhookReceiver(url, secret: secret, anchors: anchors))
     }
     return receivers
+  }
+}
+
+/// Somebody who is to be told cannot be.
+public struct ReceiverError: Error, Equatable, Sendable {
+  /// The setting that cannot be used.
+  public let setting: String
+  /// Why, in words.
+  public let reason: String
+}
+
+extension ReceiverError: CustomStringConvertible {
+  public var description: String {
+    "\(setting) cannot be used: \(reason)"
+      + (reason.contains("hint:") ? "" : "; hint: a file of certificates in PEM")
   }
 }

@@ -17,7 +17,7 @@ actor Notifier {
   }
 
   private var lines: [Line]
-  private let survey: @Sendable () async -> ConditionSurvey.Found
+  private let survey: @Sendable () async -> FoundConditions
   private let clock: any ServerClock
   private let ticks: @Sendable () -> Int64
   private let server: String
@@ -34,7 +34,7 @@ actor Notifier {
     _ receivers: [any NotificationReceiver], clock: any ServerClock, log: ServerLog,
     metrics: ServerMetrics, server: String = ProcessInfo.processInfo.hostName,
     ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds,
-    survey: @escaping @Sendable () async -> ConditionSurvey.Found
+    survey: @escaping @Sendable () async -> FoundConditions
   ) {
     lines = receivers.map { Line(receiver: $0) }
     (self.clock, self.log, self.metrics) = (clock, log, metrics)
@@ -111,4 +111,13 @@ actor Notifier {
         "message": "the receiver did not take them in time; the console has what stands",
       ])
   }
+}
+
+/// What holds at one moment, in Unix seconds.
+struct FoundConditions: Sendable {
+  /// What the server that leads tells; `nil` while another one does.
+  var ofLeader: [Condition]?
+  /// What each server tells.
+  var ofServer: [Condition]
+  var at: Int64
 }

@@ -48,7 +48,9 @@ public struct ConfigurationTrial: Sendable {
       throw .anchors(error)
     }
     _ = try AdminTokenKey(configuration, signer: signer, log: log)
-    _ = try configuration.notify.receivers()
+    do throws(ReceiverError) { _ = try configuration.notify.receivers() } catch {
+      throw .receiver(error)
+    }
     var warnings: [String] = []
     do throws(HTTPServerError) {
       warnings += try Self.tryListener(of: configuration)

@@ -200,8 +200,8 @@ public enum RegistryServiceError: Error, Sendable {
   case signer(DocumentSignerError)
   /// The anchors that endpoints are to be judged by.
   case anchors(AnchorsError)
-  /// Nobody can be told: what this setting names cannot be used.
-  case receiver(setting: String, reason: String)
+  /// Somebody who is to be told cannot be.
+  case receiver(ReceiverError)
   /// The store.
   case store(StoreError)
   /// The address.
@@ -215,9 +215,7 @@ extension RegistryServiceError: CustomStringConvertible {
     switch self {
     case .signer(let error): error.description
     case .anchors(let error): error.description
-    case .receiver(let setting, let reason):
-      "\(setting) cannot be used: \(reason)"
-        + (reason.contains("hint:") ? "" : "; hint: a file of certificates in PEM")
+    case .receiver(let error): error.description
     case .store(let error): error.description
     case .listening(let error): error.description
     case .alreadyStarted: "the server was started before"

@@ -120,7 +120,9 @@ public final class RegistryService: Sendable {
             }
           }, knows: { pin, host in await known.has(pin, of: host) }),
         limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
-    receivers = try configuration.notify.receivers()
+    do throws(ReceiverError) { receivers = try configuration.notify.receivers() } catch {
+      throw .receiver(error)
+    }
     self.observer = observer
     self.clock = clock
     self.log = log

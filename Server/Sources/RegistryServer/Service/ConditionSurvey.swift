@@ -24,18 +24,12 @@ actor ConditionSurvey {
     (self.tokens, self.clock) = (tokens, clock)
   }
 
-  /// What holds now; ``Found/ofLeader`` is `nil` while another server leads.
-  struct Found: Sendable {
-    var ofLeader: [Condition]?
-    var ofServer: [Condition]
-    var at: Int64
-  }
-
-  func conditions() async -> Found {
+  /// What holds now.
+  func conditions() async -> FoundConditions {
     let now = clock.now()
     let isLeading = duty.isLeading
     let found = await ofDocuments(at: now)
-    return Found(
+    return FoundConditions(
       ofLeader: isLeading ? found.filter(\.isOfLeader) : nil,
       ofServer: found.filter { !$0.isOfLeader } + ofServer(at: now), at: now)
   }
