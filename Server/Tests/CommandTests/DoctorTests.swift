@@ -198,7 +198,7 @@ struct DoctorTests {
     // What is read again for each call or sign takes hours.
     for (name, text) in [
       ("Signs.swift", "#"), ("Calls.kt", "add("), ("Spaced.m", "# "),
-      ("Equals.swift", "a=[b="),
+      ("Equals.swift", "a=[b="), ("Keys.m", "@{kTSKPinnedDomains:"),
     ] {
       try directory.write(
         "CertificatePinner TrustEvaluator " + String(repeating: text, count: 50_000 / text.count),

@@ -106,15 +106,18 @@ import Testing
 
     try signer.does(Signer.good)
     var pins: [SPKIPin]? = []
-    for _ in 0..<600 where pins?.count != 2 {
+    var isTold = true
+    for _ in 0..<600 where pins?.count != 2 || isTold {
       await server.service.probe(Self.host)
       pins = try await server.pins(in: Self.file)[Self.host]
+      // A busy machine may let a good command run out of its second, too: the next probe signs again.
+      isTold = String(decoding: try await server.get("/metrics").body, as: UTF8.self)
+        .contains("ssl_pinning_alerts{kind=\"signing\"} 1")
       // why: the command is left alone for a while by the clock of the machine
       try await Task.sleep(for: .milliseconds(20))
     }
     #expect(pins == [pin(1), pin(2)])
-    let mended = String(decoding: try await server.get("/metrics").body, as: UTF8.self)
-    #expect(!mended.contains("ssl_pinning_alerts{kind=\"signing\"} 1"))
+    #expect(!isTold)
     await server.service.stop()
   }
 

@@ -179,7 +179,10 @@ struct CodeReader {
   }
 
   private mutating func collection(_ open: String, _ close: String, _ depth: Int) -> CodeValue {
-    guard depth < Self.maximumDepth, take(open) else { return .other }
+    // One that is never closed is no code, and what follows it would be read again for each.
+    guard depth < Self.maximumDepth, let end = token?.end, end < tokens.endIndex, take(open) else {
+      return .other
+    }
     var values: [CodeValue] = []
     var pairs: [CodePair] = []
     while token != nil, !take(close) {

@@ -119,7 +119,7 @@ extension Condition {
   ///
   /// - A key that is held refuses those that meet it, for as long as the endpoint shows it.
   /// - A chain that proves nothing, and a denied key, refuse everybody there.
-  private static func isRefusing(_ alert: ServerAlert, _ last: LastProbe?) -> Bool {
+  package static func isRefusing(_ alert: ServerAlert, _ last: LastProbe?) -> Bool {
     switch alert.kind {
     case .chainRefused, .deniedKeySeen: true
     case .keyHeld:

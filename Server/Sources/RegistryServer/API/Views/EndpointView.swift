@@ -24,8 +24,9 @@ struct EndpointView {
   var health: EndpointHealth {
     EndpointHealth(
       alerts: alerts, hasKeys: !endpointKeys.keys.isEmpty, isPaused: isPaused,
-      showsHeldKey: document.lastProbes[id]?.probe.leaves
-        .contains { endpointKeys.held[$0.pin] != nil } ?? false)
+      showsHeldKey: alerts.contains {
+        $0.kind == .keyHeld && Condition.isRefusing($0, document.lastProbes[id])
+      })
   }
 
   /// Whether its id or one of its patterns contains a text in lower case.

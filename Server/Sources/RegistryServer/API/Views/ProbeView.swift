@@ -149,7 +149,7 @@ struct DecisionLists {
       for endpoint in document.endpoints {
         let id = endpoint.id
         let place = "\(document.file) \(id)"
-        shown[place] = document.lastProbes[id].map { Set($0.probe.leaves.map(\.pin)) }
+        shown[place] = document.lastProbes[id].map { Set($0.leaves.map(\.pin)) }
         for candidate in document.state.keysByEndpoint[id]?.held.values.map({ $0 }) ?? [] {
           list.append((document.file, id, candidate))
         }
