@@ -12,7 +12,7 @@ export function legend() {
     one(drawing("rect", { class: "listed", x: 1, y: 5, width: 20, height: 12, rx: 5 }), "listed"),
     one(mark(false, 11, 11), "shown by the server"), one(mark(true, 11, 11), "shown by an attacker"),
     Object.entries(fates).filter(([fate]) => fate !== "failed")
-      .map(([fate, { word }]) => one(sign(fate, true, 11, 11), word)));
+      .map(([fate, { word }]) => one(sign(fate, true, 11, 11), fate === "protected" ? "attacker or unlisted host refused" : word)));
 }
 
 /// Draws the newest columns that have room.
