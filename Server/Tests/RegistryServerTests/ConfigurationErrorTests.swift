@@ -278,6 +278,34 @@ import Testing
     ("{\"\u{0}\": 1}", "not YAML"),
   ]
 
+  @Test(
+    "all that is wrong is told at once: keys that no section knows, else values, else what goes not together"
+  )
+  func several() {
+    func lines(_ yaml: String) -> [String] {
+      do throws(ConfigurationError) {
+        _ = try ServerConfiguration(yaml: Array(yaml.utf8))
+        return []
+      } catch { return error.description(file: "c.yaml").split(separator: "\n").map(String.init) }
+    }
+    #expect(
+      lines("keys: [{fqdn: a.b}]\nserver: {listn: x}\ntls: {dump: 1s, dir: a, dir: b}") == [
+        "c.yaml: line 2: unknown key server.listn; hint: did you mean listen?",
+        "c.yaml: line 3: unknown key tls.dump",
+        "c.yaml: line 3: tls.dir stands twice; hint: it was first set on line 3; keep one of them",
+      ])
+    #expect(
+      lines("server: {listen: nowhere}\nkeys:\n- fqdn: 12\n- {fqdn: a.b}\n- {fqdn: c.d, prt: 1}")
+        .map { $0.prefix(25) } == [
+          "c.yaml: line 1: server.li", "c.yaml: line 3: keys[0].f", "c.yaml: line 5: unknown k",
+        ])
+    #expect(
+      lines("keys: [{fqdn: a.b}]\nserver: {certificate: a}\ntls: {quorum: 9}").count == 2)
+    #expect(lines("keys: [{fqdn: a.b}]\nserver: {listen: nowhere}").count == 1)
+    let many = lines("keys:\n" + String(repeating: "- {fqdn: 12}\n", count: 1000))
+    #expect(many.count == 21 && many.last == "and 980 more")
+  }
+
   @Test("refuses with the line, the cause and a hint", arguments: refused)
   func refuses(_ yaml: String, _ message: String) throws {
     let error = #expect(throws: ConfigurationError.self) { try configuration(yaml) }

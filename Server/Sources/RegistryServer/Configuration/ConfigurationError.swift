@@ -24,6 +24,8 @@ public enum ConfigurationError: Error, Equatable, Sendable {
   case missing(key: String, at: ConfigurationOrigin, hint: String)
   /// A value of the right kind that cannot be used.
   case invalid(key: String, at: ConfigurationOrigin, reason: String, hint: String?)
+  /// Two or more of the others: whoever writes a configuration reads all of them at once.
+  case several([ConfigurationError])
 
   /// Where the offence is; `nil` where it is the file as a whole.
   public var origin: ConfigurationOrigin? {
@@ -34,11 +36,15 @@ public enum ConfigurationError: Error, Equatable, Sendable {
     case .unknownKey(_, let origin, _), .repeatedKey(_, let origin, _),
       .wrongType(_, let origin, _, _), .missing(_, let origin, _), .invalid(_, let origin, _, _):
       origin
+    case .several(let all): all.first?.origin
     }
   }
 
   /// The description, with the name of the file before the line.
   public func description(file: String) -> String {
+    if case .several(let all) = self {
+      return Self.lines(all) { $0.description(file: file) }
+    }
     switch origin {
     case .file: "\(file): \(self)"
     case nil, .standard, .keysFile, .environment, .flag: description
@@ -51,6 +57,7 @@ extension ConfigurationError: CustomStringConvertible {
     switch self {
     case .unreadable(let path, let reason): return "cannot read \(path): \(reason)"
     case .tooLarge(let limit): return "the configuration is larger than \(limit) bytes"
+    case .several(let all): return Self.lines(all, \.description)
     case .notYAML, .notJSON, .unknownKey, .unknownVariable, .repeatedKey, .wrongType, .missing,
       .invalid:
       break
@@ -60,10 +67,20 @@ extension ConfigurationError: CustomStringConvertible {
     return place + cause + (hint.map { "; hint: \($0)" } ?? "")
   }
 
+  /// A template that is wrong once is wrong in thousands of entries.
+  private static func lines(
+    _ errors: [ConfigurationError], _ line: (ConfigurationError) -> String
+  ) -> String {
+    let most = 20
+    let more = errors.count > most ? ["and \(errors.count - most) more"] : []
+    return (errors.prefix(most).map(line) + more).joined(separator: "\n")
+  }
+
   private var parts: (cause: String, hint: String?) {
     switch self {
     case .unreadable(_, let reason): (reason, nil)
     case .tooLarge: ("too large", nil)
+    case .several(let all): (Self.lines(all, \.description), nil)
     case .notYAML(_, let reason):
       (
         "not YAML: \(reason)",
@@ -94,6 +111,34 @@ extension ConfigurationError: CustomStringConvertible {
 }
 
 extension ConfigurationError: ExplainedError {}
+
+/// What is wrong with a configuration, gathered while it is read.
+struct ConfigurationFindings {
+  private var errors: [ConfigurationError] = []
+
+  var isEmpty: Bool { errors.isEmpty }
+
+  /// What `read` comes to; `nil` where it throws, which is kept.
+  @discardableResult
+  mutating func gather<Value>(
+    _ read: () throws(ConfigurationError) -> Value
+  ) -> Value? {
+    do throws(ConfigurationError) { return try read() } catch {
+      add(error)
+      return nil
+    }
+  }
+
+  mutating func add(_ error: ConfigurationError) {
+    if case .several(let all) = error { errors += all } else { errors.append(error) }
+  }
+
+  /// - Throws: what was gathered.
+  func end() throws(ConfigurationError) {
+    guard let first = errors.first else { return }
+    throw errors.count == 1 ? first : .several(errors)
+  }
+}
 
 /// Where a value of the configuration was set.
 public enum ConfigurationOrigin: Sendable, Hashable {

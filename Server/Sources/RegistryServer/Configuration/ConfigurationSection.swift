@@ -21,20 +21,25 @@ struct ConfigurationSection {
     self.path = path
     self.replacements = replacements
     origin = node.origin
+    var findings = ConfigurationFindings()
     var members: [String: ConfigurationNode] = [:]
     var origins: [String: ConfigurationOrigin] = [:]
     for member in try Self.members(of: node, path: path) {
       let full = path.isEmpty ? member.key : "\(path).\(member.key)"
       guard let name = known.first(where: { Spelling.isSame($0, member.key) }) else {
-        throw .unknownKey(
-          key: full, at: member.origin, similar: Spelling.nearest(to: member.key, among: known))
+        findings.add(
+          .unknownKey(
+            key: full, at: member.origin, similar: Spelling.nearest(to: member.key, among: known)))
+        continue
       }
       if let first = origins[name] {
-        throw .repeatedKey(key: full, at: member.origin, first: first)
+        findings.add(.repeatedKey(key: full, at: member.origin, first: first))
+        continue
       }
       origins[name] = member.origin
       members[name] = member.value
     }
+    try findings.end()
     for name in known {
       if let node = replacements[path.isEmpty ? name : "\(path).\(name)"] { members[name] = node }
     }
@@ -229,9 +234,13 @@ struct ConfigurationTree {
     root = try ConfigurationSection(
       node, path: "", known: Setting.names(in: "") + Setting.sections, replacements: replacements)
     var sections: [String: ConfigurationSection] = [:]
+    var findings = ConfigurationFindings()
     for name in Setting.sections {
-      sections[name] = try root.section(name, known: Setting.names(in: name))
+      sections[name] = findings.gather { () throws(ConfigurationError) in
+        try root.section(name, known: Setting.names(in: name))
+      }
     }
+    try findings.end()
     self.sections = sections
   }
 

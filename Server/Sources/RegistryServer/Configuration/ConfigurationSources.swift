@@ -129,9 +129,12 @@ public struct ConfigurationSources: Sendable {
         try ConfigurationTree(
           .null(.standard), replacements: replacements, stateDirectory: stateDirectory))
     } catch {
-      switch error {
-      case .wrongType, .invalid: if case .flag = error.origin { throw error }
-      default: break
+      let all = if case .several(let all) = error { all } else { [error] }
+      for error in all {
+        switch error {
+        case .wrongType, .invalid: if case .flag = error.origin { throw error }
+        default: break
+        }
       }
     }
   }

@@ -46,31 +46,35 @@ extension ServerConfiguration {
     // Where each stands: thousands of entries are usual, and a search for each would take minutes.
     var places: [String: Int] = [:]
     var endpoints: [String: [String: Int]] = [:]
+    var findings = ConfigurationFindings()
     for (index, node) in entries.enumerated() {
-      let entry = try ConfigurationSection(
-        node, path: "keys[\(index)]", known: entryKeys)
-      let endpoint = try endpoint(entry)
-      let file = try file(entry, endpoint)
-      guard let place = places[file] else {
-        places[file] = documents.count
-        endpoints[file] = [endpoint.id: 0]
-        documents.append(DocumentConfiguration(file: file, endpoints: [endpoint]))
-        continue
+      findings.gather { () throws(ConfigurationError) in
+        let entry = try ConfigurationSection(
+          node, path: "keys[\(index)]", known: entryKeys)
+        let endpoint = try endpoint(entry)
+        let file = try file(entry, endpoint)
+        guard let place = places[file] else {
+          places[file] = documents.count
+          endpoints[file] = [endpoint.id: 0]
+          documents.append(DocumentConfiguration(file: file, endpoints: [endpoint]))
+          return
+        }
+        guard let same = endpoints[file]?[endpoint.id] else {
+          endpoints[file]?[endpoint.id] = documents[place].endpoints.count
+          documents[place].endpoints.append(endpoint)
+          return
+        }
+        let known = documents[place].endpoints[same].patterns
+        if let repeated = endpoint.patterns.first(where: known.contains) {
+          throw entry.invalid(
+            "fqdn", "\(repeated) of \(endpoint.id) stands twice in \(file)",
+            hint: "remove one of the two entries")
+        }
+        documents[place].endpoints[same].patterns += endpoint.patterns
+        try unite(&documents[place].endpoints[same], with: endpoint, entry)
       }
-      guard let same = endpoints[file]?[endpoint.id] else {
-        endpoints[file]?[endpoint.id] = documents[place].endpoints.count
-        documents[place].endpoints.append(endpoint)
-        continue
-      }
-      let known = documents[place].endpoints[same].patterns
-      if let repeated = endpoint.patterns.first(where: known.contains) {
-        throw entry.invalid(
-          "fqdn", "\(repeated) of \(endpoint.id) stands twice in \(file)",
-          hint: "remove one of the two entries")
-      }
-      documents[place].endpoints[same].patterns += endpoint.patterns
-      try unite(&documents[place].endpoints[same], with: endpoint, entry)
     }
+    try findings.end()
     return documents
   }
 

@@ -29,22 +29,44 @@ extension ServerConfiguration {
   init(_ tree: ConfigurationTree) throws(ConfigurationError) {
     var values = SettingValues()
     values.tls.directory = tree.path(of: "tls")
+    var findings = ConfigurationFindings()
     for setting in Setting.allCases {
-      try setting.row.field.read(tree.section(of: setting), setting.name, &values)
+      findings.gather { () throws(ConfigurationError) in
+        try setting.row.field.read(tree.section(of: setting), setting.name, &values)
+      }
     }
+    var documents: [DocumentConfiguration] = []
+    // Without any entry, a mistake elsewhere is worth telling first: `keys` is all that must be given.
+    let hasKeys = tree.root.node(Setting.keys.name) != nil
+    findings.gather { () throws(ConfigurationError) in
+      if hasKeys { documents = try Self.documents(tree.root) }
+    }
+    // Whether values go with each other is judged of values that are good by themselves.
+    try findings.end()
     self = values.configuration
-    storage = try StorageConfiguration(values.storage, tree)
-    try checkCertificate(tree.section(of: .serverCertificate))
-    try checkClient(tree.section(of: .tlsClientCertificate))
-    try checkQuorum(tree.section(of: .tlsQuorum))
-    try checkMetrics(tree.section(of: .metricsListen))
-    try checkConsole(tree.section(of: .uiListen))
-    try checkSigning(tree.section(of: .signingCommand))
-    try checkNotify(tree.section(of: .notifyWebhook))
-    // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
-    documents = try Self.documents(tree.root)
-    try checkMirrors(tree.section(of: .publishMirrors))
-    try checkCopies(tree.section(of: .publishDirectory))
+    self.documents = documents
+    findings.gather { () throws(ConfigurationError) in
+      storage = try StorageConfiguration(values.storage, tree)
+    }
+    for (check, setting) in Self.checks {
+      findings.gather { () throws(ConfigurationError) in try check(self)(tree.section(of: setting))
+      }
+    }
+    try findings.end()
+    if !hasKeys { self.documents = try Self.documents(tree.root) }
+  }
+
+  private typealias Check = (ServerConfiguration) -> (ConfigurationSection)
+    throws(ConfigurationError) -> Void
+
+  /// What values must be to each other, and a setting of the section that tells of it.
+  private static var checks: [(Check, Setting)] {
+    [
+      (checkCertificate, .serverCertificate), (checkClient, .tlsClientCertificate),
+      (checkQuorum, .tlsQuorum), (checkMetrics, .metricsListen), (checkConsole, .uiListen),
+      (checkSigning, .signingCommand), (checkNotify, .notifyWebhook),
+      (checkMirrors, .publishMirrors), (checkCopies, .publishDirectory),
+    ]
   }
 
   /// A certificate is of no use without its key, nor a key without its certificate.
