@@ -43,6 +43,7 @@ extension ServerConfiguration {
     try checkNotify(tree.section(of: .notifyWebhook))
     // Last: it is the only part that must be given, and a mistake elsewhere is worth telling first.
     documents = try Self.documents(tree.root)
+    try checkTerms(tree.section(of: .publishStatements))
     try checkMirrors(tree.section(of: .publishMirrors))
     try checkCopies(tree.section(of: .publishDirectory))
   }
