@@ -76,7 +76,8 @@ extension DocumentState {
       throw .noSuchEndpoint(id, known: inForce.map(\.id))
     }
     let before = endpoints(configured: configured).first { $0.id == id }?.terms
-    guard before != terms else { return [] }
+    guard before.map({ $0.asksTheSame(as: terms) && $0.enforcement == terms.enforcement }) != true
+    else { return [] }
     if !force {
       if let conflict = HostTerms.conflict(among: inForce, with: id) {
         throw .termsDiffer(conflict.one, conflict.other)
