@@ -50,7 +50,7 @@ public struct HostTerms: Sendable, Hashable {
   package var demanded: Set<SPKIPin> { match == .all ? ca.pins : [] }
 
   /// Whether both let the same servers in. Whether that is enforced does not matter.
-  func asksTheSame(as other: HostTerms) -> Bool {
+  package func asksTheSame(as other: HostTerms) -> Bool {
     (ca.pins, match) == (other.ca.pins, other.match)
   }
 
