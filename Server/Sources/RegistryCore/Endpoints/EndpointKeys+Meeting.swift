@@ -61,13 +61,15 @@ extension EndpointKeys {
     _ rule: ConfirmationRule, _ context: DecisionContext
   ) -> [CandidateKey.HoldReason] {
     var reasons: [CandidateKey.HoldReason] = []
+    // What the first key's own place shows beside it is as good as that one.
     let isVouchedFor =
-      candidate.voices(among: context.vantages, probes: isFirst ? 1 : rule.probes) >= context.quorum
+      isBesideFirst && !context.isListed
+      || candidate.voices(among: context.vantages, probes: isFirst ? 1 : rule.probes) >= context.quorum
     let witnesses = candidate.witnesses(
       among: context.vantages, at: now, window: rule.window)
     let others = Self.answering(probe, context).subtracting(witnesses)
     if context.isOutvoted(by: others, against: witnesses) { reasons.append(.vantagePoints) }
-    if !isBesideFirst || context.isListed, !isKnown(candidate.chain, context), !isVouchedFor { reasons.append(.newIssuer) }
+    if !isKnown(candidate.chain, context), !isVouchedFor { reasons.append(.newIssuer) }
     if !isFirst {
       // Undecided for a few probes, while other endpoints are probed; then decided for good. Lasting longer
       // than the detector remembers makes a key no more trustworthy.
