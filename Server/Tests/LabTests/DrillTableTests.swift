@@ -26,6 +26,8 @@ struct DrillTableTests {
     "restarted in the middle of a rotation", "another one takes over",
     "processes killed in the middle of a rotation",
     "all endpoints rotate at once, seen from one place",
+    "a CA is enough, in a burst, with a held key, and without a registry",
+    "a CA is needed beside the key",
   ]
 
   private static let attacks = [
@@ -44,6 +46,8 @@ struct DrillTableTests {
     "unknown CA between server and endpoint", "trusted CA between server and endpoint",
     "man in the middle of everything", "rollback", "freeze", "withdrawn online key",
     "commands without a token",
+    "certificate of a CA that is enough, and of one that is not",
+    "stolen key under a CA that is not asked for",
   ]
 
   @Test("names every scenario that must be in it, as a change or as an attack")

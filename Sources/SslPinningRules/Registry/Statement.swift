@@ -199,7 +199,8 @@ public struct HostSettings: Hashable, Sendable {
 
   private static let baseMembers: Set = ["domainName", "ca", "match", "enforce"]
 
-  var json: JSONValue {
+  /// As a statement has it.
+  package var json: JSONValue {
     .object([
       "domainName": .string(pattern.description), "ca": .array(ca.map { .string($0.base64) }),
       "match": .string(match == .any ? "any" : "all"), "enforce": .bool(enforces),

@@ -7,6 +7,8 @@ package struct DocumentContent: Sendable, Equatable {
   package var denied: [SPKIPin] = []
   package var removed: [HostPattern] = []
   package var mirrors: [RegistryMirror] = []
+  /// What the statement says of hosts besides their keys.
+  package var hosts: [HostSettings] = []
 
   /// What a state amounts to.
   package init(
@@ -15,6 +17,7 @@ package struct DocumentContent: Sendable, Equatable {
     entries = DocumentEntry.entries(of: endpoints, state: state)
     denied = state.denied.map(\.pin)
     removed = state.removed
+    hosts = HostTerms.settings(of: endpoints, listed: Set(entries.map(\.pattern)))
     self.mirrors = mirrors
   }
 
@@ -32,10 +35,11 @@ package struct DocumentContent: Sendable, Equatable {
       zip(keys, entries).allSatisfy({ $0 == $1.json(expires: expires) })
     else { return false }
     guard let statement = document["statement"]?.objectValue else {
-      return denied.isEmpty && removed.isEmpty && mirrors.isEmpty
+      return denied.isEmpty && removed.isEmpty && mirrors.isEmpty && hosts.isEmpty
     }
     return statement["denied"]?.arrayValue == denied.map { .string($0.base64) }
       && statement["removed"]?.arrayValue == removed.map { .string($0.description) }
+      && statement["hosts"]?.arrayValue == hosts.map(\.json)
       && statement["mirrors"]?.arrayValue ?? [] == mirrors.map { .string($0.description) }
   }
 }

@@ -247,6 +247,11 @@ public enum AdministrationError: Error, Equatable, Sendable {
   /// The key stands above a published one in the last validated path of a place of these hosts, so that clients would
   /// refuse every connection there; `force` does it all the same.
   case locksOut([String])
+  /// The servers of these hosts show paths with none of the CAs that clients would ask for; `force` does it all the same.
+  case lacksCA([String])
+  /// Two endpoints speak of one host, and clients would ask for other CAs, or another match, than either does; `force`
+  /// does it all the same.
+  case termsDiffer(String, String)
   /// The document would be left without an entry.
   case wouldBeEmpty
   /// The store did not take it; whether it was made is to be read again.
@@ -278,6 +283,12 @@ extension AdministrationError: CustomStringConvertible {
     case .locksOut(let hosts):
       "the key stands above the leaf in the paths of these hosts, and clients would refuse every connection there:"
         + " \(hosts.joined(separator: ", ")); hint: move their servers to another CA first, or force it"
+    case .lacksCA(let hosts):
+      "the servers of these hosts show paths with none of these CAs, and clients would refuse every connection there:"
+        + " \(hosts.joined(separator: ", ")); hint: name the CAs that issue their certificates, or force it"
+    case .termsDiffer(let one, let other):
+      "\(one) and \(other) speak of the same host, and clients take the CAs of both and the stricter match"
+        + "; hint: give both the same CAs and match, the first of them by force"
     case .wouldBeEmpty: "the document would be empty; hint: add another endpoint first"
     case .notStored(let reason): "the change is not stored: \(reason)"
     }

@@ -100,7 +100,7 @@ extension DocumentState {
     }
     added = try record.list("added", WatchedEndpoint.init)
     for (id, value) in try record.members("overrides") {
-      overrides[id] = Override(try StateReader(value, "overrides"))
+      overrides[id] = try Override(try StateReader(value, "overrides"))
     }
     for (id, value) in try record.members("tombstones") {
       tombstones[id] = try Tombstone(try StateReader(value, "tombstones"))

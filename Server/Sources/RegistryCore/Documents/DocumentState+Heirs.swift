@@ -7,7 +7,8 @@ import SslPinningRules
 ///   was announced. Otherwise clients are refused, and what the endpoint shows next would be a first sight. It does not
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
 ///   one, lost one of several, or was listed by a wildcard and is named now.
-/// - With a key come the CAs known beside it, and a person's `approval: manual`: of two settings the stricter counts.
+/// - With a key come the CAs known beside it, and a person's `approval: manual`: of two settings the stricter counts. So
+///   do the terms that a person set, if the configuration has none for the heir.
 /// - An endpoint keeps what it showed for other hosts: until it is probed, nobody knows what it shows now. It begins anew
 ///   if its keys went along with their hosts, and none of those that it speaks for now is listed.
 /// - A wildcard over hosts that are listed takes the CAs of their keys, and no key: it would count for other hosts, too.
@@ -32,6 +33,7 @@ extension DocumentState {
     let heirs = Heirs(of: self, inForce, listed, stored ?? [:])
     for inheritance in heirs.lost { take(inheritance, heirs) }
     inheritApproval(heirs)
+    inheritTerms(heirs)
     return (keysByEndpoint, overrides) != before
   }
 
@@ -39,7 +41,10 @@ extension DocumentState {
   /// or a person's word that holds for it.
   private func mayInherit(_ inForce: [WatchedEndpoint]) -> Bool {
     let ids = Set(inForce.map(\.id))
-    if overrides.contains(where: { $1.approval == .manual && !ids.contains($0) }) { return true }
+    if overrides.contains(where: { ($1.approval == .manual || $1.terms != nil) && !ids.contains($0) })
+    {
+      return true
+    }
     let left = keysByEndpoint.filter { id, endpointKeys in
       !ids.contains(id) && tombstones[id] == nil && !endpointKeys.keys.isEmpty
     }
@@ -70,6 +75,18 @@ extension DocumentState {
       for endpoint in next { wait(for: endpoint.id) }
       // They go by what people say of them from now on.
       if !next.isEmpty { overrides[id]?.approval = nil }
+    }
+  }
+
+  private mutating func inheritTerms(_ heirs: Heirs) {
+    let ids = Set(heirs.inForce.map(\.id))
+    for (id, override) in overrides where !ids.contains(id) {
+      guard let terms = override.terms else { continue }
+      let next = heirs.inForce.filter { heirs.spoke(id, for: $0) }
+      for endpoint in next where endpoint.terms.isStandard {
+        overrides[endpoint.id, default: Override()].terms = terms
+      }
+      if !next.isEmpty { overrides[id]?.terms = nil }
     }
   }
 

@@ -44,6 +44,7 @@ extension DocumentState {
     if isAnswered {
       let shown = events.compactMap(Self.deniedKey)
       settle(endpoint) { $0.kind == .deniedKeySeen && !($0.pin.map(shown.contains) ?? false) }
+      settle(endpoint) { $0.kind == .caMissing && !$0.isRaised(by: events) }
     }
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
     let held = keysByEndpoint[endpoint]?.held ?? [:]
@@ -131,6 +132,7 @@ extension DocumentState {
       switch event {
       case .deniedKeySeen, .deniedAuthoritySeen:
         alert.kind == .deniedKeySeen && alert.pin == event.pin
+      case .caMissing: alert.kind == .caMissing && alert.pin == event.pin
       case .tooManyCandidates: alert.kind == .tooManyKeys
       default: false
       }
@@ -188,10 +190,18 @@ extension DocumentState {
     case .tooManyCandidates: kind = .tooManyKeys
     case .deniedKeySeen(let key), .deniedAuthoritySeen(let key):
       (kind, pin) = (.deniedKeySeen, key)
+    case .caMissing(let key): (kind, pin) = (.caMissing, key)
     case .unreachable where failures >= Self.failuresBeforeAlert: kind = .unreachable
     default: return
     }
     raise(
       ServerAlert(kind: kind, endpoint: endpoint, pin: pin, message: "\(event)", since: now))
+  }
+}
+
+extension ServerAlert {
+  /// Whether one of these events says that a CA is missing above its key.
+  fileprivate func isRaised(by events: [KeyEvent]) -> Bool {
+    events.contains { if case .caMissing(let key) = $0 { key == pin } else { false } }
   }
 }

@@ -25,6 +25,7 @@ package struct DocumentState: Sendable, Equatable {
   package struct Override: Sendable, Equatable {
     var interval: Int64?
     var approval: ApprovalMode?
+    var terms: HostTerms?
     package var isPaused = false
 
     var isEmpty: Bool { self == Override() }
@@ -69,6 +70,7 @@ package struct DocumentState: Sendable, Equatable {
         var changed = endpoint
         changed.interval = override.interval ?? endpoint.interval
         changed.approval = override.approval ?? endpoint.approval
+        changed.terms = override.terms ?? endpoint.terms
         return changed
       }
   }
@@ -149,10 +151,12 @@ extension DocumentState.Override {
     if let interval { json["interval"] = .integer(interval) }
     if let approval { json["approval"] = .string(approval.rawValue) }
     if isPaused { json["paused"] = .bool(true) }
+    json["terms"] = terms?.json
     return .object(json)
   }
 
-  init(_ reader: StateReader) {
+  init(_ reader: StateReader) throws(StateFault) {
+    terms = try HostTerms(in: reader)
     interval = reader.object["interval"]?.integerValue
     approval = reader.object["approval"]?.stringValue.flatMap(ApprovalMode.init(rawValue:))
     isPaused = reader.object["paused"] == .bool(true)
@@ -189,6 +193,7 @@ extension WatchedEndpoint {
     if let address { json["address"] = .string(address.description) }
     if let interval { json["interval"] = .integer(interval) }
     if let approval { json["approval"] = .string(approval.rawValue) }
+    if !terms.isStandard { json["terms"] = terms.json }
     return .object(json)
   }
 
@@ -209,6 +214,7 @@ extension WatchedEndpoint {
     self.init(
       fqdn: fqdn, port: port, address: address, patterns: patterns,
       interval: reader.object["interval"]?.integerValue,
-      approval: reader.object["approval"]?.stringValue.flatMap(ApprovalMode.init(rawValue:)))
+      approval: reader.object["approval"]?.stringValue.flatMap(ApprovalMode.init(rawValue:)),
+      terms: try HostTerms(in: reader) ?? .standard)
   }
 }

@@ -60,8 +60,10 @@ struct EndpointsInForce: Sendable {
     context.vantages = settings.vantages
     context.quorum = settings.quorum
     context.isUnion = endpoint.isUnion
-    context.issuers = settings.issuers.union(endpoint.issuers.pins)
+    // Apps accept any key under a CA that vouches alone, so a person's word for it would protect nothing.
+    context.issuers = settings.issuers.union(endpoint.issuers.pins).union(endpoint.terms.vouching)
     context.denied = state.deniedPins
+    context.demanded = endpoint.terms.demanded
     context.isMassChange = settings.holdsMassChanges && isMassChange
     let isUnseen = state.keysByEndpoint[endpoint.id]?.isUnseen ?? true
     context.isListed = isUnseen && listed.overlaps(endpoint.id, endpoint.patterns)

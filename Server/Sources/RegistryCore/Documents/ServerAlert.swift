@@ -23,6 +23,8 @@ public struct ServerAlert: Sendable, Hashable {
     case massChange = "mass-change"
     /// An endpoint shows a key that is denied.
     case deniedKeySeen = "denied-key-seen"
+    /// An endpoint shows a path with none of the CAs that clients ask for.
+    case caMissing = "ca-missing"
     /// An endpoint with published keys is no longer configured; clients keep its last pins.
     case leftConfiguration = "left-configuration"
     /// The newest document could not be signed, or soon no other can be.

@@ -106,6 +106,12 @@ package struct ObservedKey {
 
   var places: Set<Place> { Set(observed.map(\.place)) }
 
+  /// Its places, whatever kind of key was asked for there.
+  var points: Set<Place> { Set(observed.map(\.place.ofAnyType)) }
+
+  /// Whether it was shown only where its kind was asked for.
+  var isAskedFor: Bool { observed.allSatisfy { $0.place != $0.place.ofAnyType } }
+
   /// The keys above it, by place.
   var paths: [Place: [SPKIPin]] {
     Dictionary(observed.map { ($0.place, $0.chain.above) }, uniquingKeysWith: { $1 })
@@ -176,6 +182,8 @@ public struct DecisionContext: Sendable {
   public var isUnion = false
   /// The CAs that the operator named in the configuration, by their keys.
   public var issuers: Set<SPKIPin> = []
+  /// The CAs of which clients ask for one above a listed key; empty if they ask for none.
+  public var demanded: Set<SPKIPin> = []
   /// Keys that are never published.
   public var denied: Set<SPKIPin> = []
   /// Whether too many endpoints changed at once, if that is a reason to hold a key.

@@ -3,9 +3,12 @@ import SslPinningRules
 /// Keys that are not published yet.
 extension EndpointKeys {
   /// Counts a probe that shows a new key, and decides about the key.
+  ///
+  /// - Parameter isBesideFirst: whether it is of another kind than the endpoint's first key, which the probe showed at the
+  ///   same place.
   mutating func meet(
     _ sighting: ObservedKey, in probe: [ObservedKey], _ now: Int64, _ rule: ConfirmationRule,
-    _ context: DecisionContext
+    _ context: DecisionContext, isBesideFirst: Bool = false
   ) -> [KeyEvent] {
     let pin = sighting.pin
     var events: [KeyEvent] = []
@@ -19,12 +22,12 @@ extension EndpointKeys {
     var candidate = candidates[pin] ?? CandidateKey(firstSeen: now, chain: sighting.chain)
     candidate.enter(sighting, at: now, window: rule.window)
     let joinsList = context.isListed && !context.listedPins.contains(pin)
-    let isFirst = keys.isEmpty && !joinsList
+    let isFirst = (keys.isEmpty || isBesideFirst) && !joinsList
     let needed = isFirst ? 1 : rule.probes
     let before = candidate.reasons
     candidate.reasons =
       candidate.probes < needed
-      ? [] : reasons(against: candidate, isFirst, probe, now, rule, context)
+      ? [] : reasons(against: candidate, isFirst, isBesideFirst, probe, now, rule, context)
     candidates[pin] = candidate
     if candidate.probes < needed {
       return events + [.waiting(pin, probes: candidate.probes, needed: needed)]
@@ -54,12 +57,14 @@ extension EndpointKeys {
   }
 
   private func reasons(
-    against candidate: CandidateKey, _ isFirst: Bool, _ probe: [ObservedKey], _ now: Int64,
+    against candidate: CandidateKey, _ isFirst: Bool, _ isBesideFirst: Bool, _ probe: [ObservedKey], _ now: Int64,
     _ rule: ConfirmationRule, _ context: DecisionContext
   ) -> [CandidateKey.HoldReason] {
     var reasons: [CandidateKey.HoldReason] = []
+    // What the first key's own place shows beside it is as good as that one.
     let isVouchedFor =
-      candidate.voices(among: context.vantages, probes: isFirst ? 1 : rule.probes) >= context.quorum
+      isBesideFirst && !context.isListed
+      || candidate.voices(among: context.vantages, probes: isFirst ? 1 : rule.probes) >= context.quorum
     let witnesses = candidate.witnesses(
       among: context.vantages, at: now, window: rule.window)
     let others = Self.answering(probe, context).subtracting(witnesses)

@@ -3,7 +3,8 @@ import SslPinningRules
 /// What is known about one endpoint, and every decision about which keys are published for it.
 ///
 /// - The first key is published after one probe with a valid chain and the right name: with nothing
-///   published yet there is no list that it could break into. If other endpoints have keys for the
+///   published yet there is no list that it could break into. So are the other kinds of key that the same probe shows at
+///   the same place: whoever stands there has the first already. If other endpoints have keys for the
 ///   same hosts there is one, and a first key that none of them has counts as changed: also if a key was announced
 ///   here, which says nothing of a CA.
 /// - A *changed* key is published beside the old ones only after the configured number of probes each
@@ -87,6 +88,8 @@ public struct EndpointKeys: Sendable, Hashable {
     var events = dropLapsedCandidates(now, rule)
     var shown: Set<SPKIPin> = []
     var outvoted: Set<SPKIPin> = []
+    let isNew = keys.isEmpty && authorities.isEmpty
+    var first: Set<Place> = []
     for sighting in sightings {
       if context.denied.contains(sighting.pin) {
         candidates[sighting.pin] = nil
@@ -101,7 +104,11 @@ public struct EndpointKeys: Sendable, Hashable {
         learn(sighting.paths.values, now)
         shown.insert(sighting.pin)
       } else if let usable = sighting.without(context.denied) {
-        events += meet(usable, in: sightings, now, rule, context)
+        let met = meet(
+          usable, in: sightings, now, rule, context,
+          isBesideFirst: isNew && usable.isAskedFor && !usable.points.isDisjoint(with: first))
+        if met.contains(.published(usable.pin, isFirst: true)) { first.formUnion(usable.points) }
+        events += met
       } else {
         candidates[sighting.pin] = nil
       }
@@ -117,7 +124,7 @@ public struct EndpointKeys: Sendable, Hashable {
     events +=
       Self.refusals(in: probe) + withdrawPassing(beside: shown, now)
       + retire(now, rule, denied: context.denied)
-    return events + deniedAbove(sightings, at: now, context)
+    return events + lackingCA(sightings, context) + deniedAbove(sightings, at: now, context)
   }
 
   /// Whether a key waits for more probes, so that the next one should come soon. A few more probes may also

@@ -15,6 +15,8 @@ public enum KeyEvent: Sendable, Hashable {
   /// The endpoint's validated path has a denied key above the leaf, or had one at a place that is silent now:
   /// clients refuse every connection there.
   case deniedAuthoritySeen(SPKIPin)
+  /// The endpoint shows the key under none of the CAs that clients ask for: they refuse every connection there.
+  case caMissing(SPKIPin)
   /// A waiting key was not seen again in time and is forgotten.
   case lapsed(SPKIPin)
   /// A new key is not counted, or no longer, because too many others wait.
@@ -39,6 +41,7 @@ public enum KeyEvent: Sendable, Hashable {
     case .held: "key_held"
     case .activated: "key_activated"
     case .deniedKeySeen, .deniedAuthoritySeen: "denied_key_seen"
+    case .caMissing: "ca_missing"
     case .lapsed: "key_lapsed"
     case .tooManyCandidates: "key_ignored"
     case .retired: "key_retired"
@@ -69,7 +72,7 @@ public enum KeyEvent: Sendable, Hashable {
   package var isHistoric: Bool {
     switch self {
     case .published, .held, .activated, .retired, .withdrawn, .undecided, .lapsed, .deniedKeySeen,
-      .deniedAuthoritySeen, .tooManyCandidates:
+      .deniedAuthoritySeen, .caMissing, .tooManyCandidates:
       true
     case .waiting(_, let probes, _): probes == 1
     case .refused, .unreachable: false
@@ -82,7 +85,7 @@ public enum KeyEvent: Sendable, Hashable {
     case .published(let pin, _), .waiting(let pin, _, _), .held(let pin, _), .lapsed(let pin),
       .retired(let pin), .withdrawn(let pin), .undecided(let pin), .tooManyCandidates(let pin),
       .activated(let pin),
-      .deniedKeySeen(let pin), .deniedAuthoritySeen(let pin):
+      .deniedKeySeen(let pin), .deniedAuthoritySeen(let pin), .caMissing(let pin):
       pin
     case .refused(_, let presented): presented
     case .unreachable: nil
@@ -103,6 +106,8 @@ extension KeyEvent: CustomStringConvertible {
     case .deniedKeySeen: "the endpoint shows a key that is denied; it is not published"
     case .deniedAuthoritySeen:
       "a denied key stands above the endpoint's key in its path: clients refuse every connection there"
+    case .caMissing:
+      "none of the CAs in ca stands above the endpoint's key, and with match all clients refuse every connection there"
     case .lapsed: "a new key was not seen often enough and is forgotten"
     case .tooManyCandidates:
       "too many new keys wait at once; this one is not counted: an endpoint that shows so many may be in the"

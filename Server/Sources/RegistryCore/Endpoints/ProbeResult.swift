@@ -29,6 +29,8 @@ public struct ProbeObservation: Sendable, Hashable {
   public var vantage: String
   /// The address that was dialled, with its port; empty if a proxy resolved the name, or there was none.
   public var address: String
+  /// The kind of key that was asked for, as `rsa`; empty if the endpoint chose.
+  public var keyType = ""
   /// The result.
   public var outcome: Outcome
   /// Why it was not accepted, in a word, for metrics; `nil` if that is not known.
@@ -224,22 +226,30 @@ struct ProbeCoverage {
 
 extension ProbeObservation {
   /// Where the observation was made.
-  var place: Place { Place(vantage: vantage, address: address) }
+  var place: Place { Place(vantage: vantage, address: address, keyType: keyType) }
 
   /// Whether the chain was valid and the name was right.
   var isAccepted: Bool { if case .accepted = outcome { true } else { false } }
 }
 
-/// A place where a key can be seen: one address of an endpoint, probed from one vantage point.
+/// A place where a key can be seen: one address of an endpoint, probed from one vantage point, perhaps for one kind of
+/// key.
 public struct Place: Sendable, Hashable, Comparable {
   /// The vantage point's name; ``ProbeObservation/direct`` for this server itself.
   public let vantage: String
-  /// The address with its port; empty if a proxy looked the name up.
+  /// The address with its port, empty if a proxy looked the name up; then, behind a space, the kind of key that was asked
+  /// for, if the endpoint did not choose: a key of one kind is gone only if a probe that asks for that kind misses it.
   public let address: String
 
   /// A place.
-  public init(vantage: String, address: String) {
-    (self.vantage, self.address) = (vantage, address)
+  public init(vantage: String, address: String, keyType: String = "") {
+    self.vantage = vantage
+    self.address = keyType.isEmpty ? address : "\(address) \(keyType)"
+  }
+
+  /// The same where the endpoint chooses its kind of key.
+  var ofAnyType: Place {
+    Place(vantage: vantage, address: String(address.prefix { $0 != " " }))
   }
 
   /// Stands for the places of a path if no record, or only an older one, says where it was seen.

@@ -19,6 +19,8 @@ public struct WatchedEndpoint: Sendable, Hashable {
   public var isUnion: Bool
   /// CAs, by their keys, under which a new key of this endpoint needs no approval.
   public var issuers: NamedIssuers
+  /// What clients ask of its hosts besides a listed key.
+  public var terms: HostTerms
   /// Identifies an endpoint of a document in state and in logs: `www.example.com:443`, with
   /// ` at 127.0.0.1` if an address is set.
   public private(set) var id = ""
@@ -30,7 +32,7 @@ public struct WatchedEndpoint: Sendable, Hashable {
   public init(
     fqdn: HostName, port: UInt16 = 443, address: IPAddress? = nil, patterns: [HostPattern]? = nil,
     interval: Int64? = nil, approval: ApprovalMode? = nil, isUnion: Bool = false,
-    issuers: NamedIssuers = .none
+    issuers: NamedIssuers = .none, terms: HostTerms = .standard
   ) {
     self.fqdn = fqdn
     self.port = port
@@ -39,6 +41,7 @@ public struct WatchedEndpoint: Sendable, Hashable {
     self.approval = approval
     self.isUnion = isUnion
     self.issuers = issuers
+    self.terms = terms
     self.patterns = patterns ?? Self.standardPatterns(for: fqdn)
     // Stored, because every probe needs it and building it is comparatively slow.
     id = Self.id(of: self)

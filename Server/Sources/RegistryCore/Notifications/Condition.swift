@@ -104,24 +104,28 @@ extension Condition {
   /// - Parameters:
   ///   - state: what is known of the document.
   ///   - probes: what each endpoint showed last, by its id.
+  ///   - terms: those of endpoints, by their ids.
   package static func alerts(
-    of state: DocumentState, _ probes: [String: LastProbe], in file: String
+    of state: DocumentState, _ probes: [String: LastProbe], in file: String,
+    under terms: [String: HostTerms] = [:]
   ) -> [Condition] {
     state.alerts.values.joined().map { alert in
       Condition(
         .alert(alert.kind), file: file, subject: alert.endpoint, pin: alert.pin,
         since: alert.since, message: alert.message,
-        isRefusing: isRefusing(alert, probes[alert.endpoint]))
+        isRefusing: isRefusing(alert, probes[alert.endpoint])
+          && !state.isVouched(for: alert, by: terms[alert.endpoint]))
     }
   }
 
   /// Whether apps are refused while this alert stands.
   ///
-  /// - A key that is held refuses those that meet it, for as long as the endpoint shows it.
-  /// - A chain that proves nothing, and a denied key, refuse everybody there.
+  /// - A key that is held refuses those that meet it, for as long as the endpoint shows it, unless a CA above it is enough
+  ///   (``DocumentState/isVouched(for:by:)``).
+  /// - A chain that proves nothing, a denied key, and a path without a CA that is asked for refuse everybody there.
   package static func isRefusing(_ alert: ServerAlert, _ last: LastProbe?) -> Bool {
     switch alert.kind {
-    case .chainRefused, .deniedKeySeen: true
+    case .chainRefused, .deniedKeySeen, .caMissing: true
     case .keyHeld:
       // Not probed since the start: it was shown when the alert was stored.
       last.map { last in last.leaves.contains { $0.pin == alert.pin } } ?? true

@@ -111,9 +111,9 @@ struct APIError: Error, Equatable {
   init(_ error: AdministrationError) {
     switch error {
     case .noSuchDocument, .noSuchEndpoint, .noSuchKey: self.init(404, describing: error)
-    case .endpointExists, .keyExists, .keyDenied, .tooManyAnnounced, .wouldBeEmpty:
+    case .endpointExists, .keyExists, .keyDenied, .tooManyAnnounced, .wouldBeEmpty, .termsDiffer:
       self.init(409, describing: error)
-    case .leavesWithoutPin(let hosts, _), .locksOut(let hosts):
+    case .leavesWithoutPin(let hosts, _), .locksOut(let hosts), .lacksCA(let hosts):
       self.init(409, describing: error)
       self.hosts = hosts
     case .notStored:

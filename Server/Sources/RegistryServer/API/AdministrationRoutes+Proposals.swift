@@ -73,6 +73,10 @@ extension AdministrationRoutes {
       facts += candidate?.chain.path.map(\.pin.base64) ?? []
       facts += candidate?.reasons.map(\.rawValue) ?? []
       facts += ["published"] + (keys?.keys.map(\.pin.base64).sorted() ?? [])
+    case .setTerms(let file, let id, let terms, _):
+      let endpoints = documents.first { $0.file == file }?.endpoints
+      facts += ["\(terms)"]
+      facts += endpoints?.first { $0.id == id }.map { ["\($0.terms)"] } ?? []
     case .allow(let pin):
       let denials = documents.flatMap { $0.state.denied }.filter { $0.pin == pin }
       facts += Set(denials.map { "\($0.at) \($0.by) \($0.why)" }).sorted()

@@ -103,7 +103,7 @@ struct MetricsRoute: Sendable {
     for coordinator in coordinators() {
       let snapshot = await coordinator.snapshot
       let state = snapshot.state
-      for condition in Condition.alerts(of: state, snapshot.lastProbes, in: snapshot.file) {
+      for condition in snapshot.alertConditions {
         alerts[condition.kind.name, default: 0] += 1
         if condition.isRefusing { refusing[condition.kind.name, default: 0] += 1 }
       }

@@ -107,6 +107,7 @@ extension AdministrationCommand {
     switch self {
     case .add: ("add", true)
     case .change(_, _, _, let approval, _): ("change", approval != nil)
+    case .setTerms: ("set-terms", true)
     case .remove: ("remove", false)
     case .stage: ("stage", true)
     case .approve: ("approve", true)
@@ -120,7 +121,7 @@ extension AdministrationCommand {
   var subject: (endpoint: String?, pin: SPKIPin?) {
     switch self {
     case .add(_, let endpoint): (endpoint.id, nil)
-    case .change(_, let id, _, _, _), .remove(_, let id): (id, nil)
+    case .change(_, let id, _, _, _), .setTerms(_, let id, _, _), .remove(_, let id): (id, nil)
     case .stage(_, let id, let pin, _), .approve(_, let id, let pin),
       .revoke(_, let id, let pin, _):
       (id, pin)

@@ -158,6 +158,8 @@ struct RegistryAdministration: Sendable {
       try require(id)
       return state.change(
         id, interval: interval, approval: approval, isPaused: isPaused, request)
+    case .setTerms(_, let id, let terms, let force):
+      return try state.setTerms(terms, of: id, configured: configured, force: force, request)
     case .remove(_, let id): return try state.remove(id, configured: configured, request)
     case .stage(_, let id, let pin, let limit):
       try require(id)
@@ -188,6 +190,8 @@ enum AdministrationCommand: Sendable {
   case add(file: String, WatchedEndpoint)
   /// Change how an endpoint is watched; `nil` leaves a setting as it is.
   case change(file: String, id: String, interval: Int64?, approval: ApprovalMode?, isPaused: Bool?)
+  /// Have clients ask for other terms at an endpoint's hosts.
+  case setTerms(file: String, id: String, HostTerms, force: Bool)
   /// Take an endpoint out.
   case remove(file: String, id: String)
   /// Publish a key ahead of its use, unless so many that nobody has seen yet are there.
@@ -204,7 +208,7 @@ enum AdministrationCommand: Sendable {
   /// Whether other endpoints are watched afterwards, or otherwise.
   var changesWatching: Bool {
     switch self {
-    case .add, .change, .remove: true
+    case .add, .change, .setTerms, .remove: true
     case .stage, .approve, .revoke, .deny, .allow: false
     }
   }
@@ -213,6 +217,7 @@ enum AdministrationCommand: Sendable {
   var file: String? {
     switch self {
     case .add(let file, _), .change(let file, _, _, _, _), .remove(let file, _),
+      .setTerms(let file, _, _, _),
       .stage(let file, _, _, _), .approve(let file, _, _), .revoke(let file, _, _, _):
       file
     case .deny, .allow: nil

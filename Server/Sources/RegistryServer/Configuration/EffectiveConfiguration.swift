@@ -45,7 +45,8 @@ public struct EffectiveConfiguration: Sendable {
         elements: setting == .keys ? Self.elements(of: configuration.documents, tree) : [])
     }
     let issuers =
-      [configuration.tls.issuers] + configuration.documents.flatMap { $0.endpoints.map(\.issuers) }
+      [configuration.tls.issuers]
+      + configuration.documents.flatMap { $0.endpoints.flatMap { [$0.issuers, $0.terms.ca] } }
     warnings = Self.warnings(tree) + Set(issuers.flatMap(\.doubts)).sorted()
   }
 

@@ -95,6 +95,11 @@ extension ServerConfiguration {
         "fqdn", "\(endpoint.id) has another union or other issuers above",
         hint: "write them alike in each of its entries")
     }
+    guard endpoint.terms == other.terms else {
+      throw entry.invalid(
+        "fqdn", "\(endpoint.id) has another ca, match or enforce above",
+        hint: "write them alike in each of its entries")
+    }
     endpoint.interval = endpoint.interval ?? other.interval
     endpoint.approval = endpoint.approval ?? other.approval
   }
@@ -130,6 +135,9 @@ extension ServerConfiguration {
     ("approval", "auto", "for this one, else tls.approval"),
     ("union", "false", "true: it shows each region a key of its own"),
     ("issuers", "[]", "as in tls, for this one"),
+    ("ca", "[]", "CAs that count for its hosts: pins, or PEM files"),
+    ("match", "all", "any: a listed key or such a CA is enough"),
+    ("enforce", "app", "on: refuses in apps that only report, too; for good"),
   ]
 
   private static let entryKeys = entryMembers.map(\.name)
@@ -163,7 +171,8 @@ extension ServerConfiguration {
       fqdn: fqdn, port: UInt16(clamping: port), address: address, patterns: patterns,
       interval: try entry.duration("interval", in: 1...day),
       approval: try entry.choice("approval", of: ApprovalMode.self, called: "approval"),
-      isUnion: try entry.boolean("union") ?? false, issuers: try NamedIssuers(entry))
+      isUnion: try entry.boolean("union") ?? false, issuers: try NamedIssuers(entry),
+      terms: try HostTerms(entry))
   }
 
   private static func file(
@@ -207,6 +216,11 @@ extension WatchedEndpoint {
       if !issuers.entries.isEmpty {
         entry["issuers"] = .array(issuers.entries.map(JSONValue.string))
       }
+      if !terms.ca.entries.isEmpty {
+        entry["ca"] = .array(terms.ca.entries.map(JSONValue.string))
+      }
+      if terms.match != .all { entry["match"] = .string(terms.match.rawValue) }
+      if terms.enforcement != .app { entry["enforce"] = .string(terms.enforcement.rawValue) }
       return .object(entry)
     }
   }

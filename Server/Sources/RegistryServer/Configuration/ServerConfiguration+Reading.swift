@@ -65,7 +65,8 @@ extension ServerConfiguration {
       (checkCertificate, .serverCertificate), (checkClient, .tlsClientCertificate),
       (checkQuorum, .tlsQuorum), (checkMetrics, .metricsListen), (checkConsole, .uiListen),
       (checkSigning, .signingCommand), (checkNotify, .notifyWebhook),
-      (checkMirrors, .publishMirrors), (checkCopies, .publishDirectory),
+      (checkTerms, .publishStatements), (checkMirrors, .publishMirrors),
+      (checkCopies, .publishDirectory),
     ]
   }
 

@@ -33,6 +33,7 @@ public enum Setting: String, Sendable, CaseIterable {
   case tlsConfirmations = "tls.confirmations"
   case tlsConfirmationInterval = "tls.confirmation_interval"
   case tlsAddresses = "tls.addresses"
+  case tlsKeyTypes = "tls.key_types"
   case tlsVantagePoints = "tls.vantage_points"
   case tlsAnchors = "tls.anchors"
   case tlsClientCertificate = "tls.client_certificate"

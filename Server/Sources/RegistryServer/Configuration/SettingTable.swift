@@ -120,6 +120,11 @@ extension Setting {
       SettingRow(
         .of(\.tls.addresses, .choice("selection")),
         help: "of an endpoint's name: `all` or `first`")
+    case .tlsKeyTypes:
+      SettingRow(
+        .of(\.tls.keyTypes, .keyTypes),
+        help: "`ecdsa`, `rsa`, `eddsa`: asked for beside the key that an endpoint chooses",
+        details: "see [Kinds of keys](#kinds-of-keys)")
     case .tlsVantagePoints:
       SettingRow(
         .of(\.tls.vantagePoints, .vantagePoints),

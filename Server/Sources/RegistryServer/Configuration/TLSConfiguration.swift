@@ -1,4 +1,5 @@
 import RegistryCore
+import TLSTools
 
 /// The signing key, and how endpoints are probed. Durations are milliseconds.
 public struct TLSConfiguration: Sendable, Equatable {
@@ -33,6 +34,9 @@ public struct TLSConfiguration: Sendable, Equatable {
   public var massChange: MassChangeMode
   /// Which of the addresses that a name leads to are probed.
   public var addresses: AddressSelection
+  /// The kinds of key that are asked for beside the one that an endpoint chooses: ECDSA and RSA. Where it has none of a
+  /// kind, that costs a connection and no signature.
+  public var keyTypes: [CertificateKeyKind]
   /// A PEM file with the certificate that endpoints are shown which ask for one, and its chain.
   public var clientCertificate: String?
   /// The PEM file with that certificate's key.
@@ -45,8 +49,9 @@ public struct TLSConfiguration: Sendable, Equatable {
     confirmationInterval: Int64 = 2000, anchors: String? = nil, grace: Int64 = 7 * 86_400_000,
     approval: ApprovalMode = .automatic, vantagePoints: [VantagePoint] = [],
     quorum: Int? = nil, issuers: NamedIssuers = .none, massChange: MassChangeMode = .alert,
-    addresses: AddressSelection = .all
+    addresses: AddressSelection = .all, keyTypes: [CertificateKeyKind] = [.ecdsa, .rsa]
   ) {
+    self.keyTypes = keyTypes
     self.addresses = addresses
     self.quorum = quorum
     self.issuers = issuers

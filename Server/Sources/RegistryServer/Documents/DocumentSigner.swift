@@ -140,12 +140,12 @@ public struct DocumentSigner: Sendable {
       onlineKeys = try statements.onlineKeys(for: keySets, at: now)
       document.keySets = keySets.map(\.json)
       let number = Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
-      var hosts: [HostSettings] = []
+      var hosts = content.hosts
       if number.epoch != state.number?.epoch {
         let carried = CarriedHosts(
           from: last, beside: content, expires: now + Self.horizon)
         document.payload["keys"] = .array(keys + carried.entries)
-        hosts = carried.settings
+        hosts += carried.settings
       }
       document.terms = RegistryDocument.Terms(
         number: number, issued: now, expires: now + Self.horizon, hosts: hosts,

@@ -25,6 +25,13 @@ struct DocumentSnapshot: Sendable {
     return picked
   }
 
+  /// What its alerts amount to.
+  var alertConditions: [Condition] {
+    let terms = endpoints.filter { !$0.terms.vouching.isEmpty }.map { ($0.id, $0.terms) }
+    return Condition.alerts(
+      of: state, lastProbes, in: file, under: Dictionary(terms, uniquingKeysWith: { $1 }))
+  }
+
   /// The denied keys that stand above the keys of an endpoint.
   func deniedAbove(_ id: String, at now: Int64) -> [SPKIPin] {
     let paths = state.keysByEndpoint[id]?.pathsInUse(at: now) ?? []

@@ -134,7 +134,7 @@ extension KeyEvent {
   var level: LogLevel {
     switch self {
     case .published(_, isFirst: true), .retired, .activated: .info
-    case .published, .held, .deniedKeySeen, .deniedAuthoritySeen, .waiting, .lapsed,
+    case .published, .held, .deniedKeySeen, .deniedAuthoritySeen, .caMissing, .waiting, .lapsed,
       .tooManyCandidates, .refused,
       .unreachable, .withdrawn, .undecided:
       .warn

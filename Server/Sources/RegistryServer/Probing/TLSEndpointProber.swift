@@ -19,6 +19,8 @@ import TLSTools
 /// - Where the resolver does not answer in time, the addresses of the last ten minutes are probed. What
 ///   they show proves that a known key is still in use, and never a new one: a probe that confirms has
 ///   looked the name up itself.
+/// - Every place is asked for the kinds of key of `tls.key_types` as well. Where a kind was never proved, no answer of it
+///   counts: it has no such key. Where one was, a refused handshake means that it is gone, and silence nothing.
 /// - A vantage point that was silent is given a second at most for the next minute, so that what the others
 ///   prove does not wait for it; then it has its whole time again. See ``SilentRoutes``.
 /// - Own anchors replace the system's; see ``TrustAnchorCache``.
@@ -37,6 +39,9 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let silent = Locked(SilentRoutes())
   /// The keys that an endpoint showed from here when its name was last looked up.
   private let shown = Locked<[String: Set<SPKIPin>]>([:])
+  private let keyTypes: [CertificateKeyKind]
+  /// Where an endpoint has proved a key of a kind that it was asked for.
+  private let kindsProved = Locked<[String: Set<AskedPlace>]>([:])
 
   /// An observer with the anchors, the vantage points and the time-out of a configuration.
   ///
@@ -63,6 +68,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     for point in tls.vantagePoints { routes.append(try point.route()) }
     self.routes = routes
     vantages = [ProbeObservation.direct] + tls.vantagePoints.map(\.name)
+    keyTypes = tls.keyTypes
     let identity = try tls.clientIdentity
     do throws(ProbeError) {
       probe = try TLSProbe(
@@ -83,14 +89,15 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     let addresses = endpoint.address.map {
       [Endpoint(address: $0.description, port: endpoint.port)]
     }
-    let findings = await probe.survey(
+    let surveyed = await probe.survey(
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
-      hurried: hurried, limits: limits, trusting: anchors.current(), cache: cache,
+      asking: keyTypes, hurried: hurried, limits: limits, trusting: anchors.current(), cache: cache,
       at: judgingTimes())
+    let findings = heed(surveyed, at: endpoint)
     let known = note(findings, at: endpoint)
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
     silent.withLock { silent in
-      for finding in findings where finding.route != 0 {
+      for finding in findings where finding.route != 0 && finding.keyType == nil {
         let outcome = ProbeObservation.Outcome(finding.outcome)
         let cause = Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere)
         silent.note(
@@ -108,6 +115,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
           vantage: vantages[finding.route], address: finding.address?.description ?? "",
           outcome: outcome, cause: Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere))
         observation.isRemembered = finding.isRemembered && finding.route == 0
+        observation.keyType = finding.keyType?.word ?? ""
         return observation
       })
   }
@@ -132,6 +140,44 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     case (.unreachable, .success): .dns
     case (_, .success(.untrusted(_, _, let isChainGood))): isChainGood ? .name : .chain
     case (_, .success(.trusted)): .chain
+    }
+  }
+
+  /// A place that was asked for a kind of key.
+  private struct AskedPlace: Hashable {
+    let route: Int
+    let address: Endpoint?
+    let kind: CertificateKeyKind
+
+    init?(_ finding: ProbeFinding) {
+      guard let kind = finding.keyType else { return nil }
+      (route, address, self.kind) = (finding.route, finding.address, kind)
+    }
+  }
+
+  /// Leaves out what came of asking places for kinds of key that they do not have, or that they had shown already.
+  private func heed(_ findings: [ProbeFinding], at endpoint: WatchedEndpoint) -> [ProbeFinding] {
+    kindsProved.withLock { proved in
+      let before = proved[endpoint.id] ?? []
+      var now: Set<AskedPlace> = []
+      let heeded = findings.filter { finding in
+        guard let place = AskedPlace(finding) else { return true }
+        switch finding.outcome {
+        case .success(.trusted):
+          let isAnother = !findings.contains {
+            $0.keyType == nil && ($0.route, $0.address) == (finding.route, finding.address)
+              && $0.leafPins == finding.leafPins
+          }
+          if isAnother { now.insert(place) }
+          return isAnother
+        case .failure(.handshake): return false
+        case .success(.untrusted), .failure:
+          if before.contains(place) { now.insert(place) }
+          return before.contains(place)
+        }
+      }
+      proved[endpoint.id] = now.isEmpty ? nil : now
+      return heeded
     }
   }
 

@@ -39,7 +39,7 @@ actor ConditionSurvey {
     var (found, ending): ([Condition], [Condition]) = ([], [])
     for coordinator in duty.coordinators {
       let snapshot = await coordinator.snapshot
-      found += Condition.alerts(of: snapshot.state, snapshot.lastProbes, in: snapshot.file)
+      found += snapshot.alertConditions
       guard isDue else { continue }
       let watched = Set(snapshot.endpoints.map(\.id).filter { !snapshot.state.isPaused($0) })
       ending += Condition.ends(

@@ -107,6 +107,7 @@ enum ConsoleFiles {
     ("/console/sign-in.js", PackageResources.sign_in_js),
     ("/console/staging.js", PackageResources.staging_js),
     ("/console/tables.js", PackageResources.tables_js),
+    ("/console/terms-dialogs.js", PackageResources.terms_dialogs_js),
     ("/console/theme-switch.js", PackageResources.theme_switch_js),
     ("/console/theme.js", PackageResources.theme_js),
     ("/console/timeline.js", PackageResources.timeline_js),

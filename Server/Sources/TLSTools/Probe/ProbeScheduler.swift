@@ -10,6 +10,8 @@ final class ProbeScheduler {
     let route: Int
     let place: Int
     let address: Endpoint?
+    /// The kind of key that was asked for; `nil` if the server chooses.
+    let kind: CertificateKeyKind?
   }
 
   /// When to check something again even if no event came.
@@ -176,7 +178,8 @@ final class ProbeScheduler {
   }
 
   private func open(
-    _ candidates: [Endpoint], for work: ProbeJob, on route: Int, place: Int, address: Endpoint?
+    _ candidates: [Endpoint], for work: ProbeJob, on route: Int, place: Int, address: Endpoint?,
+    asking kind: CertificateKeyKind? = nil
   ) {
     let job = work.job
     lastSerial += 1
@@ -187,10 +190,12 @@ final class ProbeScheduler {
       } else { nil }
     let session = ProbeSession(
       ProbeSession.Plan(
-        host: job.host, tunnel: tunnel, limits: job.limits, deadline: job.deadline(of: route)),
+        host: job.host, tunnel: tunnel, limits: job.limits, deadline: job.deadline(of: route),
+        kind: kind),
       candidates: candidates, client: client, signal: events.signal,
       watch: { [events] in events.watch($0, token: serial) })
-    let open = Open(session: session, job: job.id, route: route, place: place, address: address)
+    let open = Open(
+      session: session, job: job.id, route: route, place: place, address: address, kind: kind)
     work.sessions.insert(serial)
     connections[serial] = open
     note(session.start(), of: serial, open)
@@ -198,6 +203,7 @@ final class ProbeScheduler {
 
   private func note(_ progress: ProbeSession.Progress, of serial: UInt64, _ open: Open) {
     guard let work = works[open.job] else { return }
+    var next: (Endpoint, kinds: [CertificateKeyKind])?
     switch progress {
     case .waits:
       // One alarm at a time, unless an earlier one is needed: most connections end before theirs.
@@ -209,15 +215,35 @@ final class ProbeScheduler {
     case .failed(let error):
       work.note(
         error, on: open.route, place: open.place, at: open.address,
-        blame: open.session.blame(for: error))
+        blame: open.session.blame(for: error), asking: open.kind)
     case .shook(let session, let endpoint):
       work.judge(
-        session, on: open.route, place: open.place, at: endpoint, isTunnel: open.address == nil)
+        session, on: open.route, place: open.place, at: endpoint, isTunnel: open.address == nil,
+        asking: open.kind)
+      if open.kind == nil {
+        let shown = CertificateKeyKind(shownIn: session)
+        next = (endpoint, work.job.kinds.filter { $0 != shown })
+      }
     }
     open.session.close()
     connections[serial] = nil
     work.sessions.remove(serial)
+    if let (endpoint, kinds) = next { ask(for: kinds, at: endpoint, of: open, work) }
     finish(work)
+  }
+
+  /// Asks where a server has just shown a key for other kinds of key.
+  private func ask(
+    for kinds: [CertificateKeyKind], at endpoint: Endpoint, of answered: Open, _ work: ProbeJob
+  ) {
+    let wasDialling = work.isDialling
+    work.isDialling = true
+    for kind in kinds {
+      open(
+        [endpoint], for: work, on: answered.route, place: answered.place,
+        address: answered.address, asking: kind)
+    }
+    work.isDialling = wasDialling
   }
 
   private func fail(_ work: ProbeJob, _ error: ProbeError, on route: Int) {
@@ -273,6 +299,8 @@ final class ProbeJob {
   /// Whether more connections are about to be opened.
   var isDialling = false
   private var findings: [Int: [ProbeFinding?]] = [:]
+  /// What came of asking for another kind of key, by route, each with the number of its place.
+  private var others: [Int: [(place: Int, finding: ProbeFinding)]] = [:]
   private var result: Result<ProbedServer, ProbeError>?
 
   init(_ job: ProbeRequest) { self.job = job }
@@ -286,20 +314,22 @@ final class ProbeJob {
 
   /// Enters a failure.
   func note(
-    _ error: ProbeError, on route: Int, place: Int, at address: Endpoint?, blame: ProbeBlame
+    _ error: ProbeError, on route: Int, place: Int, at address: Endpoint?, blame: ProbeBlame,
+    asking kind: CertificateKeyKind? = nil
   ) {
     switch job.purpose {
     case .one: result = .failure(error)
     case .survey:
       var finding = ProbeFinding(route: route, address: address, outcome: .failure(error))
-      finding.blame = blame
+      (finding.blame, finding.keyType) = (blame, kind)
       enter(finding, place: place)
     }
   }
 
   /// Judges a finished handshake.
   func judge(
-    _ session: OpaquePointer, on route: Int, place: Int, at endpoint: Endpoint, isTunnel: Bool
+    _ session: OpaquePointer, on route: Int, place: Int, at endpoint: Endpoint, isTunnel: Bool,
+    asking kind: CertificateKeyKind? = nil
   ) {
     switch job.purpose {
     case .one(let target, let validator, let time, _):
@@ -312,9 +342,10 @@ final class ProbeJob {
       do throws(ProbeError) {
         outcome = .success(try reader.read(session))
       } catch { outcome = .failure(error) }
-      enter(
-        ProbeFinding(route: route, address: isTunnel ? nil : endpoint, outcome: outcome),
-        place: place)
+      var finding = ProbeFinding(
+        route: route, address: isTunnel ? nil : endpoint, outcome: outcome)
+      finding.keyType = kind
+      enter(finding, place: place)
     }
   }
 
@@ -327,7 +358,7 @@ final class ProbeJob {
         routes.indices.flatMap { route in
           (findings[route] ?? []).map { finding in
             finding ?? ProbeFinding(route: route, address: nil, outcome: .failure(.cancelled))
-          }
+          } + (others[route] ?? []).sorted { $0.place < $1.place }.map(\.finding)
         })
     }
   }
@@ -336,6 +367,10 @@ final class ProbeJob {
     guard findings[finding.route]?.indices.contains(place) == true else { return }
     var finding = finding
     finding.isRemembered = remembered.contains(finding.route)
+    guard finding.keyType == nil else {
+      others[finding.route, default: []].append((place, finding))
+      return
+    }
     findings[finding.route]?[place] = finding
   }
 }

@@ -24,6 +24,8 @@ final class ProbeSession {
     let limits: ProbeLimits
     /// For the whole connection.
     let deadline: Deadline
+    /// The kind of key that is asked for; `nil` for whatever the server chooses.
+    var kind: CertificateKeyKind?
   }
 
   /// The result of one step.
@@ -214,12 +216,17 @@ final class ProbeSession {
 
   private func startTLS(_ stream: ByteStream) -> Progress {
     begin(.handshaking, limit: plan.limits.handshake)
+    var isRestricted = true
     do throws(SocketError) {
       try stream.startTLS(client, holdingBack: true) { session in
         SSL_set_connect_state(session)
         session.requestServerName(plan.host)
+        if let kind = plan.kind { isRestricted = kind.restrict(session) }
       }
     } catch { return .failed(.local(reason: error.description)) }
+    guard isRestricted else {
+      return .failed(.local(reason: "choosing signatures: \(OpenSSLErrors.drain())"))
+    }
     return shakeHands(stream)
   }
 

@@ -66,6 +66,30 @@ public enum CertificateKeyKind: String, Sendable, Hashable, CaseIterable {
   }
 }
 
+extension CertificateKeyKind {
+  /// The kind of key that a server showed; `nil` for one that is none of these.
+  init?(shownIn session: OpaquePointer) {
+    guard let certificate = SSL_get0_peer_certificate(session),
+      let key = X509_get0_pubkey(certificate)
+    else { return nil }
+    switch EVP_PKEY_get_base_id(key) {
+    case EVP_PKEY_EC: self = .ecdsa
+    case EVP_PKEY_RSA, EVP_PKEY_RSA_PSS: self = .rsa
+    case EVP_PKEY_ED25519, EVP_PKEY_ED448: self = .eddsa
+    default: return nil
+    }
+  }
+
+  /// Has a session take nothing but keys of this kind. A server picks the key that can sign what the client takes
+  /// (RFC 8446 section 4.2.3).
+  ///
+  /// - Returns: whether OpenSSL takes the list.
+  func restrict(_ session: OpaquePointer) -> Bool {
+    var names = Array(signatureAlgorithms.utf8CString)
+    return SSL_ctrl(session, SSL_CTRL_SET_SIGALGS_LIST, 0, &names) == 1
+  }
+}
+
 /// From where a server is probed.
 package enum ProbeRoute: Sendable, Hashable {
   /// From this machine, at every address of the server.
@@ -103,6 +127,8 @@ struct ProbeRequest: Sendable {
   let purpose: Purpose
   /// The routes that get one second at most, because they were silent a moment ago.
   var hurried: Set<Int> = []
+  /// What is asked for as well, at each place that finished a handshake.
+  var kinds: [CertificateKeyKind] = []
 
   /// The deadline of a route that begins now.
   func deadline(of route: Int) -> Deadline {

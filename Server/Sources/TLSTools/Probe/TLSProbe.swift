@@ -87,18 +87,22 @@ public final class TLSProbe: Sendable {
   ///
   /// - Parameters:
   ///   - addresses: where to connect instead of looking the name up; a proxy is then asked for the first.
+  ///   - kinds: what each place that finished a handshake is asked for as well, unless it showed a key of that kind. Those
+  ///     are findings of their own, which fail where the server has no such key.
   ///   - hurried: the routes that get one second at most.
   ///   - cache: the process's verdicts on chains; shared by all probes.
   ///   - times: a chain must be valid at one of these Unix times; empty means now, by the machine's clock.
-  /// - Returns: the findings in the order of the routes and, on one route, of its addresses.
+  /// - Returns: the findings in the order of the routes and, on one route, of its addresses; then those of other kinds.
   package func survey(
     _ host: HostName, port: UInt16, addresses: [Endpoint] = [], from routes: [ProbeRoute],
-    hurried: Set<Int> = [], limits: ProbeLimits, trusting anchors: ChainValidator,
+    asking kinds: [CertificateKeyKind] = [], hurried: Set<Int> = [], limits: ProbeLimits,
+    trusting anchors: ChainValidator,
     cache: VerdictCache, at times: [Int64] = []
   ) async -> [ProbeFinding] {
     let reader = ChainReader(host: host, validator: anchors, cache: cache, times: times)
     return await run(
-      host: host.description, port: port, addresses: addresses, limits: limits, hurried: hurried
+      host: host.description, port: port, addresses: addresses, limits: limits, hurried: hurried,
+      kinds: kinds
     ) { continuation in
       .survey(routes, reader) { continuation.resume(returning: $0) }
     }
@@ -106,7 +110,7 @@ public final class TLSProbe: Sendable {
 
   private func run<Outcome: Sendable>(
     host: String, port: UInt16, addresses: [Endpoint], limits: ProbeLimits,
-    hurried: Set<Int> = [],
+    hurried: Set<Int> = [], kinds: [CertificateKeyKind] = [],
     _ purpose: @Sendable (CheckedContinuation<Outcome, Never>) -> ProbeRequest.Purpose
   ) async -> Outcome {
     let deadline = Deadline.after(milliseconds: limits.total)
@@ -119,7 +123,7 @@ public final class TLSProbe: Sendable {
       await withCheckedContinuation { continuation in
         let job = ProbeRequest(
           id: id, host: host, port: port, addresses: addresses, limits: limits, deadline: deadline,
-          purpose: purpose(continuation), hurried: hurried)
+          purpose: purpose(continuation), hurried: hurried, kinds: kinds)
         loop.send(.begin(job))
         // The cancellation handler may have run before there was a job to cancel.
         if Task.isCancelled { loop.send(.cancel(id)) }

@@ -50,6 +50,7 @@ struct OpenAPITests {
       ("allowKey", "/denials/" + String(repeating: "A", count: 43), nil, 200),
       ("allowNamedKey", "/allowances", key(4) + "}", 200),
       ("changeEndpoint", endpoint, #"{"interval":"30s"}"#, 200),
+      ("setTerms", "\(endpoint)/terms", #"{"enforce":"on","why":"x"}"#, 200),
       ("addEndpoint", "\(file)/endpoints", #"{"fqdn":"b.example"}"#, 201),
       ("removeEndpoint", "\(file)/endpoints/b.example%3A443", nil, 200),
       ("changeEndpointByPost", "\(endpoint)/change", #"{"interval":"40s"}"#, 200),

@@ -27,9 +27,12 @@ import Testing
       let isGone = Condition.alerts(of: Self.state(kind), Self.probe(1), in: "f")
       let isUnknown = Condition.alerts(of: Self.state(kind), [:], in: "f")
       #expect(
-        isShown.map(\.isRefusing) == [[.keyHeld, .deniedKeySeen, .chainRefused].contains(kind)],
+        isShown.map(\.isRefusing) == [
+          [.keyHeld, .deniedKeySeen, .chainRefused, .caMissing].contains(kind)
+        ],
         "\(kind)")
-      #expect(isGone.map(\.isRefusing) == [[.deniedKeySeen, .chainRefused].contains(kind)])
+      #expect(
+        isGone.map(\.isRefusing) == [[.deniedKeySeen, .chainRefused, .caMissing].contains(kind)])
       #expect(isUnknown.map(\.isRefusing) == isShown.map(\.isRefusing))
     }
   }

@@ -21,14 +21,15 @@ struct TLSEndpointProberTests {
   /// An observer that believes these authorities and resolves by the given table alone.
   private func observer(
     _ vantagePoints: [VantagePoint] = [], trusting others: [CertificateAuthority] = [],
-    timeout: Int64 = 60_000, addresses: AddressSelection = .all, names: [String: [String]] = [:]
+    timeout: Int64 = 60_000, addresses: AddressSelection = .all,
+    keyTypes: [CertificateKeyKind] = [], names: [String: [String]] = [:]
   ) throws -> TLSEndpointProber {
     let anchors = ([authority] + others).map(\.root.pem).joined()
     let file = try directory.write(anchors, to: "\(UUID()).pem")
     return try TLSEndpointProber(
       TLSConfiguration(
         timeout: timeout, anchors: file.path(percentEncoded: false), vantagePoints: vantagePoints,
-        addresses: addresses),
+        addresses: addresses, keyTypes: keyTypes),
       resolver: NameResolver { host, port in
         guard let addresses = names[host] else {
           return .failure(.init(reason: "Name or service not known"))

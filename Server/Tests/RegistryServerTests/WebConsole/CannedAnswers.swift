@@ -38,7 +38,7 @@ enum CannedAnswers {
       "staged": .object(["at": .integer(1), "by": text, "note": text]),
     ]
     let observation: JSONObject = [
-      "vantage": text, "address": text, "outcome": text, "reason": text, "presented": text,
+      "vantage": text, "address": text, "keyType": text, "outcome": text, "reason": text, "presented": text,
       "chain": .array([.object(certificate)]),
     ]
     let summary: JSONObject = [
@@ -57,6 +57,7 @@ enum CannedAnswers {
       "at": .integer(1), "failures": .integer(0),
       "observations": .array([.object(observation)]),
     ])
+    endpoint["terms"] = .object(["ca": .array([text]), "match": text, "enforce": text])
     endpoint["alertList"] = .array([.object(alert)])
     var detail = document
     detail["defaults"] = .object([

@@ -156,8 +156,7 @@ struct ServerOverview {
   /// Where pinned apps are refused now, and by what, the oldest first.
   private var refusing: [Condition] {
     documents.flatMap { document in
-      Condition.alerts(of: document.state, document.lastProbes, in: document.file)
-        .filter(\.isRefusing)
+      document.alertConditions.filter(\.isRefusing)
     }.sorted { ($0.since, $0.file, $0.subject) < ($1.since, $1.file, $1.subject) }
   }
 

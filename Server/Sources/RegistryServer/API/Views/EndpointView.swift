@@ -25,7 +25,9 @@ struct EndpointView {
     EndpointHealth(
       alerts: alerts, hasKeys: !endpointKeys.keys.isEmpty, isPaused: isPaused,
       showsHeldKey: alerts.contains {
-        $0.kind == .keyHeld && Condition.isRefusing($0, document.lastProbes[id])
+        [.keyHeld, .caMissing].contains($0.kind)
+          && Condition.isRefusing($0, document.lastProbes[id])
+          && !document.state.isVouched(for: $0, by: endpoint.terms)
       })
   }
 
@@ -65,6 +67,7 @@ struct EndpointView {
       ($0.firstSeen, $0.chain.leaf.pin) < ($1.firstSeen, $1.chain.leaf.pin)
     }
     var json = summary
+    json["terms"] = endpoint.terms.shown
     json["keys"] = .array(
       endpointKeys.keys.map {
         $0.shown(grace: document.settings.rule.grace, isDenied: denied.contains($0.pin))
@@ -99,7 +102,7 @@ enum EndpointHealth: String, Sendable, CaseIterable {
   case attention
   /// It could not be asked three times in a row, or what it shows proves nothing.
   case failing
-  /// It shows a key that is held: apps are refused.
+  /// It shows a key that is held, or a path without a CA that apps ask for: they are refused.
   case refusing
   /// It shows a denied key.
   case alarm

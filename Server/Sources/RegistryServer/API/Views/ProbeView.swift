@@ -30,7 +30,8 @@ extension ProbeObservation {
     var chain: [SeenCertificate] = []
     if case .accepted(let seen) = outcome { chain = seen.path }
     return .object([
-      "vantage": .string(vantage), "address": .string(address), "outcome": .string(outcome.word),
+      "vantage": .string(vantage), "address": .string(address),
+      "keyType": .nullable(keyType.isEmpty ? nil : keyType), "outcome": .string(outcome.word),
       "reason": .nullable(outcome.reason), "presented": .nullable(outcome.presented),
       "chain": .array(chain.map(\.shown)),
     ])

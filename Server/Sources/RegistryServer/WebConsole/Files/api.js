@@ -77,6 +77,7 @@ export const api = {
 
   addEndpoint: (file, body) => call("POST", `${documentPath(file)}/endpoints`, { body: filled(body) }),
   changeEndpoint: (file, id, body) => call("PATCH", endpointPath(file, id), { body: filled(body) }),
+  changeTerms: (file, id, body) => call("POST", `${endpointPath(file, id)}/terms`, { body: filled(body) }),
   removeEndpoint: (file, id, why) => call("DELETE", endpointPath(file, id), { query: { why } }),
   stage: (file, id, body) => call("POST", `${endpointPath(file, id)}/stage`, { body: filled(body) }),
   approve: (file, id, body) => call("POST", `${endpointPath(file, id)}/approve`, { body: filled(body) }),

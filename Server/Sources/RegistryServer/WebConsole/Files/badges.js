@@ -33,6 +33,7 @@ export function badge(text, tone) {
 export const alertKinds = {
   "denied-key-seen": ["bad", "A denied key is shown"],
   "chain-refused": ["bad", "Chain not believed"],
+  "ca-missing": ["bad", "No CA that apps ask for"],
   unreachable: ["bad", "Not reachable"],
   "other-signing-key": ["bad", "Another signing key"],
   "seal-broken": ["bad", "Broken seal"],

@@ -9,6 +9,7 @@ import { HistorySearch } from "./history-search.js";
 import { fullMoment, moment } from "./moments.js";
 import { documentAddress } from "./routes.js";
 import { stageKey } from "./staging.js";
+import { changeCAs, changeEnforcement, termsFacts } from "./terms-dialogs.js";
 
 /// All that is known of one endpoint, and what can be done about it.
 export function endpointPage([file, id], tools) {
@@ -40,7 +41,8 @@ export function endpointPage([file, id], tools) {
             ? "." : `; ${endpoint.probe.failures} in a row came to nothing.`),
           probeTable(
             endpoint.probe.observations,
-            endpoint.keys.filter(({ denied }) => !denied).map(({ pin }) => pin))]),
+            endpoint.keys.filter(({ denied }) => !denied).map(({ pin }) => pin),
+            endpoint.terms.match === "any" ? endpoint.terms.ca : [])]),
       section("How it is watched", null, about(endpoint)),
       section("History", null, history.view()),
     ],
@@ -52,6 +54,8 @@ function actions(file, endpoint, refresh) {
     "div", { class: "buttons", role: "group", "aria-label": "Actions", "data-key": "actions" },
     button("Stage a key…", () => stageKey(file, endpoint.id, refresh), { class: "primary" }),
     button("Change…", () => changeEndpoint(file, endpoint, refresh)),
+    button("CAs…", () => changeCAs(file, endpoint, refresh)),
+    button(endpoint.terms.enforce === "on" ? "Enforce no more…" : "Enforce (irreversible)…", () => changeEnforcement(file, endpoint, refresh)),
     button(endpoint.paused ? "Resume…" : "Pause…", () => pauseEndpoint(file, endpoint, refresh)),
     button("Take out…", () => removeEndpoint(file, endpoint.id), { class: "danger-quiet" }));
 }
@@ -64,6 +68,7 @@ function about(endpoint) {
     ["Published for", element("ul", { class: "plain" }, endpoint.patterns.map((pattern) => element("li", null, pattern)))],
     ["Interval", endpoint.interval],
     ["New keys", endpoint.approval === "manual" ? "a person decides" : "the rules decide"],
+    ...termsFacts(endpoint),
     ["From", endpoint.source === "added" ? "an administrator added it" : "the configuration"],
     ["Certificate expires", endpoint.certificateExpires && fullMoment(endpoint.certificateExpires)],
   ]);

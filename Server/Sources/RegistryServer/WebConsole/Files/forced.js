@@ -6,7 +6,9 @@ import { ApiError } from "./api.js";
 ///
 /// `attempt(values, force)` is called without force first. Where the server objects and names hosts, the
 /// dialog lists them and asks; only then it is called with force.
-export function guarded(attempt, verb) {
+///
+/// `words`: why the server objects and what to do instead, if that is no key that would be missing.
+export function guarded(attempt, verb, words = bareWords) {
   let hosts = null;
   return async (values) => {
     if (hosts !== null) {
@@ -21,7 +23,7 @@ export function guarded(attempt, verb) {
     try { return await attempt(values, false); } catch (error) {
       if (error.status !== 409 || error.hosts.length === 0) throw error;
       hosts = error.hosts;
-      return { ask: question(hosts), verb, tone: "danger" };
+      return { ask: question(hosts, words(hosts)), verb, tone: "danger" };
     }
   };
 }
@@ -41,15 +43,18 @@ export function confirmed(name, act) {
   };
 }
 
-function question(hosts) {
+const bareWords = (hosts) => ({
+  why: `no key that ${hosts.length === 1 ? "this host's" : "these hosts'"} servers show would be left. Apps that pin would be locked out of:`,
+  instead: "Stage the next key first, or force it.",
+});
+
+function question(hosts, { why, instead }) {
   return [
     element(
       "div", { class: "warning", role: "alert" },
-      element("p", null, element("strong", null, "The server refused: "),
-        `no key that ${hosts.length === 1 ? "this host's" : "these hosts'"} servers show would be left. `
-        + "Apps that pin would be locked out of:"),
+      element("p", null, element("strong", null, "The server refused: "), why),
       element("ul", null, hosts.map((host) => element("li", null, element("code", null, host)))),
-      element("p", null, "Stage the next key first, or force it.")),
+      element("p", null, instead)),
     confirmation(hosts[0]),
   ];
 }

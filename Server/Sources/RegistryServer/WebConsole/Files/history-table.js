@@ -10,6 +10,7 @@ const names = {
   key_withdrawn: "Key withdrawn", key_undecided: "Key may be gone", key_ignored: "Too many new keys",
   key_staged: "Key staged", key_approved: "Key approved", key_revoked: "Key revoked", key_denied: "Key denied",
   key_allowed: "Key allowed again", endpoint_added: "Endpoint added", endpoint_changed: "Endpoint changed",
+  terms_changed: "Terms changed", ca_missing: "No CA that apps ask for",
   endpoint_paused: "Endpoint paused", endpoint_resumed: "Endpoint resumed", endpoint_removed: "Endpoint taken out",
 };
 

@@ -27,6 +27,10 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
     add("bad", `${alert.endpoint} shows a chain that proves nothing. Repair its certificate.`,
       endpointAddress(alert.file, alert.endpoint), "See why");
   }
+  for (const alert of few(ofKind("ca-missing"))) {
+    add("bad", `${alert.endpoint} shows a path with none of the CAs that apps ask for. Name its CA, or let one of the two be enough.`,
+      endpointAddress(alert.file, alert.endpoint), "Look at the endpoint");
+  }
   for (const alert of few([...ofKind("signing"), ...ofKind("storing")])) {
     add("bad", `${alert.file} is not renewed: ${alert.message}.`, documentAddress(alert.file), "Look at the document");
   }

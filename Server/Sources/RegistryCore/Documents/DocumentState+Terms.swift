@@ -1,0 +1,104 @@
+import SslPinningRules
+
+extension HostTerms {
+  /// The settings of a statement, one for each listed pattern that has terms, in the order of the endpoints.
+  ///
+  /// - Each pattern once, or clients would refuse the whole statement.
+  /// - None for a host without a listed key: clients take a pattern in a statement for listed. They would refuse one
+  ///   that nobody pins, and accept any key of a CA where a key and a CA are asked for.
+  static func settings(
+    of endpoints: [WatchedEndpoint], listed: Set<HostPattern>
+  ) -> [HostSettings] {
+    guard endpoints.contains(where: { !$0.terms.isStandard }) else { return [] }
+    var patterns: [HostPattern] = []
+    var terms: [HostPattern: HostTerms] = [:]
+    for endpoint in endpoints {
+      for pattern in endpoint.patterns where listed.contains(pattern) {
+        if let known = terms[pattern] {
+          terms[pattern] = known.united(with: endpoint.terms)
+        } else {
+          patterns.append(pattern)
+          terms[pattern] = endpoint.terms
+        }
+      }
+    }
+    return patterns.compactMap { pattern in
+      guard let own = terms[pattern], !own.isStandard else { return nil }
+      return HostSettings(
+        pattern, ca: own.ca.pins.sorted(), match: own.match == .any ? .any : .all,
+        enforces: own.enforcement == .on)
+    }
+  }
+
+  /// Two endpoints that speak of one host and ask for other CAs, or combine them otherwise: clients take the CAs of both
+  /// and the stricter match, which can refuse the servers of either.
+  ///
+  /// - Parameter id: only pairs with this endpoint; `nil` for any.
+  package static func conflict(
+    among endpoints: [WatchedEndpoint], with id: String? = nil
+  ) -> (one: String, other: String)? {
+    let asking = endpoints.filter { !$0.terms.ca.pins.isEmpty }
+    guard !asking.isEmpty else { return nil }
+    var index = PatternIndex()
+    var terms: [String: HostTerms] = [:]
+    for endpoint in endpoints {
+      index.insert(endpoint.id, endpoint.patterns)
+      terms[endpoint.id] = endpoint.terms
+    }
+    for one in asking {
+      var found: String?
+      let isMet = index.overlaps(one.id, one.patterns) { other in
+        guard id == nil || id == one.id || id == other,
+          terms[other]?.asksTheSame(as: one.terms) == false
+        else { return false }
+        found = other
+        return true
+      }
+      if isMet, let found { return (one.id, found) }
+    }
+    return nil
+  }
+}
+
+extension DocumentState {
+  /// Has clients ask for other terms.
+  ///
+  /// - Returns: nothing if they do already.
+  /// - Throws: ``AdministrationError/termsDiffer(_:_:)`` and ``AdministrationError/lacksCA(_:)`` unless forced.
+  package mutating func setTerms(
+    _ terms: HostTerms, of id: String, configured: [WatchedEndpoint], force: Bool,
+    _ request: Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    var next = self
+    next.overrides[id, default: Override()].terms = terms
+    let inForce = next.endpoints(configured: configured)
+    guard let endpoint = inForce.first(where: { $0.id == id }) else {
+      throw .noSuchEndpoint(id, known: inForce.map(\.id))
+    }
+    let before = endpoints(configured: configured).first { $0.id == id }?.terms
+    guard before.map({ $0.asksTheSame(as: terms) && $0.enforcement == terms.enforcement }) != true
+    else { return [] }
+    if !force {
+      if let conflict = HostTerms.conflict(among: inForce, with: id) {
+        throw .termsDiffer(conflict.one, conflict.other)
+      }
+      let usable = terms.demanded.subtracting(deniedPins)
+      let paths = keysByEndpoint[id]?.pathsInUse(at: request.at, but: deniedPins) ?? []
+      guard terms.demanded.isEmpty || paths.allSatisfy({ !usable.isDisjoint(with: $0) }) else {
+        throw .lacksCA(endpoint.patterns.map(\.description))
+      }
+    }
+    self = next
+    var entry = request.entry("terms_changed", id)
+    entry.why = "\(terms)" + (entry.why.isEmpty ? "" : ": \(entry.why)")
+    return [entry]
+  }
+
+  /// Whether apps accept a held key all the same, by a CA above it.
+  package func isVouched(for alert: ServerAlert, by terms: HostTerms?) -> Bool {
+    guard alert.kind == .keyHeld, let terms, let pin = alert.pin,
+      let held = keysByEndpoint[alert.endpoint]?.candidates[pin]
+    else { return false }
+    return !terms.vouching.subtracting(deniedPins).isDisjoint(with: held.chain.above)
+  }
+}

@@ -1,0 +1,200 @@
+import FaultLab
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@testable import RegistryCore
+@testable import RegistryServer
+
+@Suite("The kinds of key that an endpoint has") struct KeyTypeTests {
+  private let authority: CertificateAuthority
+  private let (elliptic, rsa): (ServerIdentity, ServerIdentity)
+  private let directory: TemporaryDirectory
+
+  init() throws {
+    authority = try .makeRoot(name: "Kinds Root")
+    elliptic = try authority.issue(names: ["a.test"], key: .generate(.p256))
+    rsa = try authority.issue(names: ["a.test"], key: .generate(.rsa(bits: 2048)))
+    directory = try TemporaryDirectory()
+  }
+
+  /// nginx with one certificate, and perhaps another one.
+  private func nginx(
+    _ first: ServerIdentity, _ second: ServerIdentity? = nil, port: UInt16? = nil,
+    address: String = "127.0.0.1", protocols: String = "TLSv1.2 TLSv1.3"
+  ) async throws -> Nginx {
+    var site = Nginx.Site(first, protocols: protocols, address: address, port: port)
+    guard let second else { return try await Nginx.start(site) }
+    site.directives += "\nssl_certificate second.pem;\nssl_certificate_key second.key;"
+    return try await Nginx.start(
+      site, files: ["second.pem": second.certificateChainPEM, "second.key": try second.key.pem])
+  }
+
+  private func prober(
+    _ kinds: [CertificateKeyKind] = [.ecdsa, .rsa], through proxy: InterceptingProxy? = nil,
+    addresses: [String] = ["127.0.0.1"]
+  ) throws -> TLSEndpointProber {
+    let file = try directory.write(authority.root.pem, to: "\(UUID()).pem")
+    let points = proxy.map { [VantagePoint(name: "oslo", host: "127.0.0.1", port: $0.port)] } ?? []
+    return try TLSEndpointProber(
+      TLSConfiguration(
+        timeout: 30_000, anchors: file.path(percentEncoded: false), vantagePoints: points,
+        keyTypes: kinds),
+      resolver: NameResolver { _, port in
+        .success(addresses.map { TLSTools.Endpoint(address: $0, port: port) })
+      })
+  }
+
+  private func endpoint(_ port: UInt16) throws -> WatchedEndpoint {
+    WatchedEndpoint(fqdn: try HostName("a.test"), port: port)
+  }
+
+  private func pin(_ identity: ServerIdentity) throws -> SPKIPin {
+    try SPKIPin(certificateDER: identity.leaf.der)
+  }
+
+  /// Where each key was seen, and what was asked for there.
+  private func seen(_ probe: ProbeResult) throws -> [SPKIPin: Set<String>] {
+    var seen: [SPKIPin: Set<String>] = [:]
+    for observation in probe.observations {
+      guard case .accepted(let chain) = observation.outcome else {
+        seen[RegistryServerTests.pin(0), default: []].insert("\(observation.outcome)")
+        continue
+      }
+      seen[chain.leaf.pin, default: []].insert("\(observation.vantage) \(observation.keyType)")
+    }
+    return seen
+  }
+
+  @Test(
+    "are both seen at nginx with two certificates, from here and from a vantage point",
+    arguments: ["TLSv1.3", "TLSv1.2"])
+  func both(_ version: String) async throws {
+    let nginx = try await nginx(elliptic, rsa, protocols: version)
+    let proxy = try InterceptingProxy.tunnelling { _, _ in .loopback(nginx.port) }
+    let probe = try await prober(through: proxy).probe(endpoint(nginx.port))
+    let seen = try seen(probe)
+    #expect(Set(seen.keys) == Set([try pin(elliptic), try pin(rsa)]))
+    // nginx chooses one of the two, the same for all.
+    let chosen = try #require(seen.first { $0.value.contains("direct ") })
+    #expect(chosen.value == ["direct ", "oslo "])
+    let word = chosen.key == (try pin(rsa)) ? "ecdsa" : "rsa"
+    #expect(seen.first { $0.key != chosen.key }?.value == ["direct \(word)", "oslo \(word)"])
+    // Without being asked for, one of them is never met.
+    #expect(try await prober([]).probe(endpoint(nginx.port)).leaves.count == 1)
+    try await nginx.stop()
+  }
+
+  @Test("are one if there is one: what it lacks is no failure")
+  func one() async throws {
+    for identity in [elliptic, rsa] {
+      let nginx = try await nginx(identity)
+      let probe = try await prober().probe(endpoint(nginx.port))
+      #expect(try seen(probe) == [try pin(identity): ["direct "]])
+      try await nginx.stop()
+    }
+  }
+
+  @Test("are gone when it refuses them, and nobody knows while it is silent")
+  func gone() async throws {
+    let port = try freePort()
+    let two = try await nginx(elliptic, rsa, port: port)
+    let prober = try prober()
+    let first = try await prober.probe(endpoint(port))
+    let asked = try #require(first.observations.first { !$0.keyType.isEmpty })
+    guard case .accepted(let chain) = asked.outcome else {
+      Issue.record("\(first)")
+      return
+    }
+    try await two.stop()
+    let single = try await nginx(
+      chain.leaf.pin == (try pin(rsa)) ? elliptic : rsa, port: port)
+    #expect(try await prober.probe(endpoint(port)).observations.count == 1)
+    try await single.stop()
+
+    var keys = EndpointKeys()
+    var context = DecisionContext()
+    context.vantages = [ProbeObservation.direct]
+    let rule = ConfirmationRule()
+    _ = keys.enter(first, at: 1_780_000_000, rule: rule, context: context)
+    func missed(_ outcome: ProbeObservation.Outcome?) -> Int {
+      var probe = first
+      probe.observations.removeAll { !$0.keyType.isEmpty }
+      if let outcome {
+        var observation = asked
+        observation.outcome = outcome
+        probe.observations.append(observation)
+      }
+      var keys = keys
+      _ = keys.enter(probe, at: 1_780_000_060, rule: rule, context: context)
+      return keys.keys.count { $0.missedSince != nil && $0.unaskedSince == nil }
+    }
+    #expect(missed(asked.outcome) == 0)
+    #expect(missed(.unreachable(reason: "timed out")) == 0)
+    #expect(missed(nil) == 1)
+  }
+
+  @Test("are all published with the first one, if its place shows them, and confirmed where another does")
+  func firstSight() throws {
+    func probe(_ seen: [(key: UInt8, address: String, type: String)]) -> ProbeResult {
+      ProbeResult(
+        observations: seen.map { key, address, type in
+          var observation = ProbeObservation(
+            address: address,
+            outcome: .accepted(
+              SeenChain(
+                leaf: SeenCertificate(pin: RegistryServerTests.pin(key)),
+                above: [SeenCertificate(pin: RegistryServerTests.pin(100 + key))])))
+          observation.keyType = type
+          return observation
+        })
+    }
+    func published(_ seen: [(key: UInt8, address: String, type: String)]) -> [KeyEvent] {
+      var keys = EndpointKeys()
+      return keys.enter(probe(seen), at: 1_780_000_000, rule: ConfirmationRule())
+        .filter { if case .published = $0 { true } else { false } }
+    }
+    let (one, two) = (RegistryServerTests.pin(1), RegistryServerTests.pin(2))
+    #expect(
+      published([(1, "a", ""), (2, "a", "rsa")]) == [
+        .published(one, isFirst: true), .published(two, isFirst: true),
+      ])
+    for other in [(2, "b", "rsa"), (2, "b", ""), (2, "a", "")] as [(UInt8, String, String)] {
+      #expect(published([(1, "a", ""), other]) == [.published(one, isFirst: true)])
+    }
+    // Beside a listed key every other one is confirmed: who passes one kind on may answer for the other himself.
+    var keys = EndpointKeys()
+    _ = keys.enter(probe([(1, "a", "")]), at: 1_780_000_000, rule: ConfirmationRule())
+    let events = keys.enter(
+      probe([(1, "a", ""), (2, "a", "rsa")]), at: 1_780_000_060, rule: ConfirmationRule())
+    #expect(events == [.waiting(two, probes: 1, needed: 3)])
+  }
+
+  @Test("and of each region are listed together under union: true, and told otherwise")
+  func regions() async throws {
+    let abroad = try authority.issue(names: ["a.test"], key: .generate(.p256))
+    let here = try await nginx(elliptic, rsa)
+    let there = try await nginx(abroad)
+    let proxy = try InterceptingProxy.tunnelling { _, _ in .loopback(there.port) }
+    let probe = try await prober(through: proxy).probe(endpoint(here.port))
+    for isUnion in [true, false] {
+      var keys = EndpointKeys()
+      var context = DecisionContext()
+      (context.vantages, context.isUnion) = ([ProbeObservation.direct, "oslo"], isUnion)
+      var events: [KeyEvent] = []
+      for step in 0..<4 {
+        events += keys.enter(
+          probe, at: 1_780_000_000 + Int64(step) * 2, rule: ConfirmationRule(), context: context)
+      }
+      let all = Set([try pin(elliptic), try pin(rsa), try pin(abroad)])
+      #expect(Set(keys.keys.map(\.pin)) == (isUnion ? all : []))
+      let held = events.compactMap { if case .held(let key, _) = $0 { key } else { nil } }
+      #expect(Set(held) == (isUnion ? [] : all))
+    }
+    try await here.stop()
+    try await there.stop()
+  }
+}

@@ -1,0 +1,184 @@
+import SslPinningRules
+import Testing
+
+@testable import RegistryCore
+@testable import RegistryServer
+
+@Suite("What apps ask for beside a key") struct HostTermsTests {
+  private static let now: Int64 = 1_780_000_000
+  private static let request = DocumentState.Request(who: "ada", at: now, why: "because")
+
+  private static func terms(
+    _ match: HostTerms.Match = .all, _ cas: UInt8..., enforced: Bool = false
+  ) -> HostTerms {
+    HostTerms(
+      ca: NamedIssuers(pins: Set(cas.map { pin($0) })), match: match,
+      enforcement: enforced ? .on : .app)
+  }
+
+  private static func endpoint(
+    _ fqdn: String, _ patterns: [String], _ terms: HostTerms = .standard
+  ) throws -> WatchedEndpoint {
+    WatchedEndpoint(
+      fqdn: try HostName(fqdn), patterns: try patterns.map { try HostPattern($0) }, terms: terms)
+  }
+
+  /// A state in which an endpoint shows `pin(1)` under `pin(100)`.
+  private static func state(_ endpoints: WatchedEndpoint...) -> DocumentState {
+    var state = DocumentState()
+    for endpoint in endpoints {
+      var bench = LedgerBench()
+      bench.now = now - 60
+      bench.see([(LedgerBench.here, "a", .key(1))])
+      state.keysByEndpoint[endpoint.id] = bench.endpointKeys
+    }
+    return state
+  }
+
+  @Test("stand in a statement once for each pattern, the stricter of two, and for no host without a key")
+  func settings() throws {
+    let (a, both) = (try HostPattern("a.test"), try HostPattern("both.test"))
+    let endpoints = [
+      try Self.endpoint("a.test", ["a.test", "both.test"], Self.terms(.any, 101, 100)),
+      try Self.endpoint("b.test", ["both.test", "b.test"], Self.terms(enforced: true)),
+      try Self.endpoint("c.test", ["c.test"], Self.terms(.any, 102)),
+    ]
+    let listed = Set([a, both, try HostPattern("b.test")])
+    #expect(
+      HostTerms.settings(of: endpoints, listed: listed) == [
+        HostSettings(a, ca: [pin(100), pin(101)], match: .any),
+        HostSettings(both, ca: [pin(100), pin(101)], enforces: true),
+        HostSettings(try HostPattern("b.test"), enforces: true),
+      ])
+    #expect(
+      HostTerms.settings(of: [try Self.endpoint("a.test", ["a.test"])], listed: listed).isEmpty)
+  }
+
+  @Test(
+    "of two endpoints for one host must let the same servers in",
+    arguments: [
+      ("b.test", terms(.any, 100), false), ("b.test", .standard, false),
+      ("a.test", .standard, true), ("*.test", terms(.all, 100), true),
+      ("**.test", terms(.any, 100, 101), true), ("*.test", terms(.any, 100, enforced: true), false),
+    ] as [(String, HostTerms, Bool)])
+  func conflicts(_ pattern: String, _ terms: HostTerms, _ isConflict: Bool) throws {
+    let one = try Self.endpoint("one.test", ["a.test"], Self.terms(.any, 100))
+    let other = try Self.endpoint("other.test", [pattern], terms)
+    for list in [[one, other], [other, one]] {
+      #expect((HostTerms.conflict(among: list) != nil) == isConflict)
+      #expect((HostTerms.conflict(among: list, with: other.id) != nil) == isConflict)
+      #expect(HostTerms.conflict(among: list, with: "third.test:443") == nil)
+    }
+  }
+
+  @Test("are not set to a CA that no server shows, but by force, and survive a restart")
+  func locksOut() throws {
+    let endpoint = try Self.endpoint("a.test", ["a.test"])
+    var state = Self.state(endpoint)
+    func set(_ terms: HostTerms, force: Bool = false) throws(AdministrationError) -> [HistoryEntry] {
+      try state.setTerms(
+        terms, of: endpoint.id, configured: [endpoint], force: force, Self.request)
+    }
+    #expect(throws: AdministrationError.lacksCA(["a.test"])) { try set(Self.terms(.all, 101)) }
+    #expect(state.overrides.isEmpty)
+    let entries = try set(Self.terms(.all, 100, 101, enforced: true))
+    #expect(entries.map(\.event) == ["terms_changed"])
+    #expect(entries.first?.why.hasPrefix("match all, ca ") == true)
+    #expect(entries.first?.why.hasSuffix("enforce on: because") == true)
+    #expect(try set(Self.terms(.all, 100, 101, enforced: true)).isEmpty)
+    let read = try DocumentState(decoding: state.encoded, file: "a.json")
+    #expect(
+      read.endpoints(configured: [endpoint]).map(\.terms) == [
+        Self.terms(.all, 100, 101, enforced: true)
+      ])
+    // With one enough, no path can be missing anything.
+    _ = try set(Self.terms(.any, 101))
+    _ = try set(Self.terms(.all, 101), force: true)
+    // A denied CA is none.
+    _ = try set(.standard)
+    _ = try state.deny(pin(100), configured: [endpoint], force: true, Self.request)
+    #expect(throws: AdministrationError.lacksCA(["a.test"])) { try set(Self.terms(.all, 100)) }
+  }
+
+  @Test("of an endpoint that was added are kept with it")
+  func added() throws {
+    var state = DocumentState()
+    let endpoint = try Self.endpoint("a.test", ["a.test"], Self.terms(.any, 100, 101))
+    _ = try state.add(endpoint, configured: [], Self.request)
+    let read = try DocumentState(decoding: state.encoded, file: "a.json")
+    #expect(read.endpoints(configured: []) == [endpoint])
+  }
+
+  @Test("that a person set go along with the hosts, unless the configuration has others for them")
+  func moved() throws {
+    for (configured, expected) in [
+      (HostTerms.standard, Self.terms(.all, 100)), (Self.terms(.any, 100), Self.terms(.any, 100)),
+    ] {
+      let before = try Self.endpoint("a.test", ["a.test"])
+      var state = Self.state(before)
+      _ = try state.setTerms(
+        Self.terms(.all, 100), of: before.id, configured: [before], force: false, Self.request)
+      state.publish([before])
+      var after = before
+      after.port = 8443
+      after.terms = configured
+      var listed = ListedKeys()
+      _ = state.inheritKeys(state.endpoints(configured: [after]), &listed)
+      #expect(state.endpoints(configured: [after]).map(\.terms) == [expected])
+    }
+  }
+
+  @Test("are told as broken while a listed key is shown somewhere without a CA that is asked for")
+  func missing() throws {
+    var bench = LedgerBench()
+    bench.see([(LedgerBench.here, "a", .key(1)), (LedgerBench.here, "b", .key(1))])
+    bench.context.demanded = [pin(100)]
+    func events(_ view: LedgerBench.View) -> [KeyEvent] {
+      let before = bench.events.count
+      bench.see(view)
+      return bench.events[before...].filter { $0.name == "ca_missing" }
+    }
+    let good: LedgerBench.View = [
+      (LedgerBench.here, "a", .key(1)), (LedgerBench.here, "b", .key(1)),
+    ]
+    let bad: LedgerBench.View = [
+      (LedgerBench.here, "a", .key(1)), (LedgerBench.here, "b", .key(1, under: 102)),
+    ]
+    #expect(events(good).isEmpty)
+    #expect(events(bad) == [.caMissing(pin(1))])
+    // A key that nobody listed says it by itself.
+    #expect(events([(LedgerBench.here, "a", .key(2, under: 102))]).isEmpty)
+
+    var state = DocumentState()
+    func note(_ events: [KeyEvent]) -> [ServerAlert.Kind] {
+      _ = state.noteAlerts(of: events, at: "a.test:443", failures: 0, now: Self.now)
+      return (state.alerts["a.test:443"] ?? []).map(\.kind)
+    }
+    #expect(note([.caMissing(pin(1))]) == [.caMissing])
+    #expect(state.isTold(.caMissing(pin(1)), at: "a.test:443"))
+    #expect(note([.unreachable(reason: "down")]) == [.caMissing])
+    #expect(note([]).isEmpty)
+  }
+
+  @Test("have a held key refuse nobody where a CA above it is enough, and it is not denied")
+  func held() throws {
+    var bench = LedgerBench()
+    bench.see([(LedgerBench.here, "a", .key(1))])
+    bench.context.approval = .manual
+    bench.see([(LedgerBench.here, "a", .key(2))], 4)
+    var state = DocumentState()
+    state.keysByEndpoint["a.test:443"] = bench.endpointKeys
+    let alert = ServerAlert(
+      kind: .keyHeld, endpoint: "a.test:443", pin: pin(2), message: "", since: Self.now)
+    state.raise(alert)
+    func refuses(_ terms: HostTerms) -> [Bool] {
+      Condition.alerts(of: state, [:], in: "f", under: ["a.test:443": terms]).map(\.isRefusing)
+    }
+    #expect(refuses(.standard) == [true])
+    #expect(refuses(Self.terms(.all, 100)) == [true])
+    #expect(refuses(Self.terms(.any, 101)) == [true])
+    #expect(refuses(Self.terms(.any, 100)) == [false])
+    state.denied = [.init(pin: pin(100), at: 0, by: "", why: "")]
+    #expect(refuses(Self.terms(.any, 100)) == [true])
+  }
+}
