@@ -1,10 +1,11 @@
 import HTTPServing
+import RegistryCore
 import SslPinningRules
 
 /// A host and a port that a vantage point may be asked for.
 package struct VantageTarget: Hashable, Sendable {
-  let host: HostName
-  let port: UInt16
+  package let host: HostName
+  package let port: UInt16
 
   /// Reads `HOST`, `HOST:PORT`, `[V6]:PORT` or a bare IPv6 address; `nil` if the text is none. There are no wildcards.
   ///
@@ -28,7 +29,11 @@ package struct VantageTarget: Hashable, Sendable {
     (self.host, self.port) = (host, port)
   }
 
-  init(host: HostName, port: UInt16) { (self.host, self.port) = (host, port) }
+  /// What a vantage point is asked for by whoever watches an endpoint.
+  package init(of endpoint: WatchedEndpoint) {
+    host = endpoint.address.map(HostName.address) ?? endpoint.fqdn
+    port = endpoint.port
+  }
 }
 
 extension VantageTarget: CustomStringConvertible {
@@ -48,6 +53,9 @@ extension VantageTarget: CustomStringConvertible {
 package struct VantageRules: Sendable, Equatable {
   let targets: Set<VantageTarget>
   let networks: [AddressNetwork]
+
+  /// How many hosts and ports there are.
+  package var count: Int { targets.count }
 
   /// - Parameter networks: that may be dialled though they are not of the open internet.
   package init(targets: Set<VantageTarget>, networks: [AddressNetwork] = []) {

@@ -29,8 +29,10 @@ package final class VantageServer: Sendable {
     package var life: Int64 = 60_000
     /// In each direction of a tunnel.
     package var bytes = 262_144
-    /// Tunnels to one endpoint at once; one more comes every 0.2 s.
+    /// Tunnels to one endpoint at once.
     package var dials = 60
+    /// In which one more may be opened.
+    package var dialInterval: Int64 = 200
 
     package init() {}
   }
@@ -63,7 +65,7 @@ package final class VantageServer: Sendable {
     (self.rules, self.limits) = (Locked(rules), limits)
     (self.resolver, self.log) = (resolver, log)
     crowd = Locked(VantageCrowd(tunnels: limits.tunnels, strangers: limits.strangers))
-    dials = Locked(RateLimiter(burst: limits.dials, interval: 200))
+    dials = Locked(RateLimiter(burst: limits.dials, interval: limits.dialInterval))
     do throws(CertificateError) {
       admission = try ProxyAdmission(showing: identity, to: clients)
     } catch { throw .identity(reason: "\(error)") }
@@ -146,9 +148,9 @@ package final class VantageServer: Sendable {
     let isIn = crowd.withLock { $0.prove(number, at: MonotonicReading.milliseconds()) }
     var target: VantageTarget?
     do throws(TunnelRefusal) {
-      guard isIn else { throw .tooOften }
       let asked = try request(stream)
       target = asked
+      guard isIn else { throw .tooOften }
       let server = try open(asked)
       try answer(stream, Array("HTTP/1.1 200 OK\r\n\r\n".utf8))
       var relay = Relay(
@@ -159,7 +161,7 @@ package final class VantageServer: Sendable {
       tell(
         "vantage_tunnel_refused", about: "\(error) \(target.map { "\($0)" } ?? client)",
         [
-            ("client", client), ("target", target.map { "\($0)" } ?? ""),
+          ("client", client), ("target", target.map { "\($0)" } ?? ""),
           ("status", "\(error.rawValue)"),
         ])
       try stream.write(error.answer, until: .after(milliseconds: limits.patience))
