@@ -1,6 +1,5 @@
 import FaultLab
 import Foundation
-import HTTPServing
 import RegistryServer
 import SslPinning
 import SslPinningPlatform
@@ -85,17 +84,15 @@ enum LiveVantageRows {
   ) throws -> Point {
     let identity = try ServerIdentity.selfSigned(names: ["vantage"])
     let led = Locked(site.server.port)
-    guard let host = VantageTarget("\(site.host):443"), let listen = ListenAddress("127.0.0.1:0")
-    else { throw Inconclusive("the site has no name") }
     var limits = VantageServer.Limits()
     // Ten minutes of probes pass within seconds.
     limits.dials = 100_000
     let server = try VantageServer(
-      listen: listen, showing: identity, to: [client.pin],
-      rules: VantageRules(targets: [host], networks: [AddressNetwork("127.0.0.0/8")]),
+      on: "127.0.0.1:0", showing: identity, to: [client.pin],
+      rules: VantageRules(hosts: ["\(site.host):443"], networks: ["127.0.0.0/8"]),
       limits: limits,
       resolver: NameResolver { _, _ in .success([.loopback(led.withLock { $0 })]) }, log: .silent)
-    let way = try SwitchableRelay(to: .loopback(server.address.port))
+    let way = try SwitchableRelay(to: .loopback(server.port))
     let entry = VantagePoint(
       name: name, host: "127.0.0.1", port: way.port,
       security: .init(

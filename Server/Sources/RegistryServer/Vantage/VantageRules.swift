@@ -62,6 +62,29 @@ package struct VantageRules: Sendable, Equatable {
     (self.targets, self.networks) = (targets, networks)
   }
 
+  /// Reads hosts and networks as people write them.
+  package init(hosts: [String], networks: [String]) throws(VantageError) {
+    var targets: Set<VantageTarget> = []
+    for text in hosts {
+      guard let target = VantageTarget(text) else {
+        throw .invalid(
+          "\"\(text)\" is no host; hint: www.example.com or www.example.com:8443, and no wildcard")
+      }
+      targets.insert(target)
+    }
+    guard !targets.isEmpty else {
+      throw .invalid("there is no host to be asked for; hint: --host www.example.com:443")
+    }
+    var named: [AddressNetwork] = []
+    for text in networks {
+      do throws(AddressNetwork.Fault) { named.append(try AddressNetwork(text)) } catch {
+        throw .invalid(
+          "the network \"\(text)\" \(error.reason); hint: such as 10.1.0.0/16 or fd00:1::/32")
+      }
+    }
+    self.init(targets: targets, networks: named)
+  }
+
   /// Whether an address that was found for an enrolled host may be dialled.
   func permits(_ address: IPAddress) -> Bool {
     let bytes = address.bytes
@@ -89,4 +112,14 @@ package struct VantageRules: Sendable, Equatable {
     // IETF protocols with Teredo and ORCHID, documentation twice, 6to4.
     "2001::/23", "2001:db8::/32", "3fff::/20", "2002::/16",
   ].compactMap { try? AddressNetwork($0) }
+}
+
+extension AddressNetwork.Fault {
+  fileprivate var reason: String {
+    switch self {
+    case .unreadable: "cannot be read"
+    case .insideOf(let network): "has bits behind its prefix: it is inside of \(network)"
+    case .everything: "is too wide"
+    }
+  }
 }

@@ -54,11 +54,12 @@ package final class VantageServer: Sendable {
   /// Listens from now on, until ``stop()``.
   ///
   /// - Parameters:
+  ///   - text: where to listen, such as `:8443`.
   ///   - identity: what clients know it by: they have the pin of its key.
   ///   - clients: the pins of the registry servers' keys.
   ///   - resolver: what names lead to.
   package init(
-    listen: ListenAddress, showing identity: ServerIdentity, to clients: Set<SPKIPin>,
+    on text: String, showing identity: ServerIdentity, to clients: Set<SPKIPin>,
     rules: VantageRules, limits: Limits = Limits(), resolver: NameResolver = NameResolver(),
     log: ServerLog
   ) throws(VantageError) {
@@ -72,12 +73,19 @@ package final class VantageServer: Sendable {
     do throws(SocketError) { stopSignal = try EventSignal() } catch {
       throw .listening(reason: "\(error)")
     }
+    guard let listen = ListenAddress(text) else {
+      throw .invalid(
+        "\"\(text)\" is no address with a port; hint: :8443, 192.0.2.7:8443 or [2001:db8::7]:8443")
+    }
     do throws(HTTPServerError) {
       let (descriptor, address) = try ListeningSocket.open(listen)
       (listener, self.address) = (Socket(owning: descriptor), address)
     } catch { throw .listening(reason: Self.reason(error)) }
     threads.start("vantage") { [self] in accept() }
   }
+
+  /// The port at which it listens.
+  package var port: UInt16 { address.port }
 
   /// What may be asked for from now on.
   package func change(_ rules: VantageRules) { self.rules.withLock { $0 = rules } }
@@ -224,6 +232,8 @@ package final class VantageServer: Sendable {
 
 /// Why a vantage point does not run.
 package enum VantageError: Error, Equatable {
+  /// What it was told cannot be.
+  case invalid(String)
   case identity(reason: String)
   case listening(reason: String)
 }
@@ -232,7 +242,7 @@ extension VantageError: CustomStringConvertible {
   package var description: String {
     switch self {
     case .identity(let reason): "the vantage point's key cannot be used: \(reason)"
-    case .listening(let reason): reason
+    case .listening(let reason), .invalid(let reason): reason
     }
   }
 }

@@ -41,11 +41,9 @@ final class VantageBench: Sendable {
     adjust(&limits)
     let texts = enrolled ?? ["\(Self.host):\(site.port)"]
     server = try VantageServer(
-      listen: #require(ListenAddress("127.0.0.1:0")), showing: identity,
+      on: "127.0.0.1:0", showing: identity,
       to: [SPKIPin(certificateDER: client.leaf.der)],
-      rules: VantageRules(
-        targets: Set(try texts.map { try #require(VantageTarget($0)) }),
-        networks: try networks.map { try AddressNetwork($0) }),
+      rules: VantageRules(hosts: texts, networks: networks),
       limits: limits,
       resolver: NameResolver { [lookups, leads] host, _ in
         lookups.withLock { $0.append(host) }

@@ -1,5 +1,4 @@
 import Foundation
-import HTTPServing
 import RegistryServer
 import SslPinningPlatform
 import SslPinningRules
@@ -9,14 +8,8 @@ import TLSTools
 enum VantageServe {
   private static let directory = Flag.text(
     "--dir", "DIR", "where its key is, made at the first start; vantage by default")
-  private static let listen = Flag<ListenAddress>(
-    "--listen", "ADDRESS:PORT", "listen here; :8443, every address, by default"
-  ) { text throws(FlagValueError) in
-    guard let address = ListenAddress(text) else {
-      throw FlagValueError(wanted: "an address and a port, such as :8443 or 192.0.2.7:8443")
-    }
-    return address
-  }
+  private static let listen = Flag.text(
+    "--listen", "ADDRESS:PORT", "listen here; :8443, every address, by default")
   private static let clients = Flag.texts(
     "--client", "PIN", "the key of a registry server that is let in")
   private static let hosts = Flag.texts(
@@ -53,13 +46,15 @@ enum VantageServe {
     let server: VantageServer
     do throws(VantageError) {
       server = try VantageServer(
-        listen: invocation[listen] ?? ListenAddress(":8443") ?? .standard, showing: identity,
-        to: pins, rules: rules, log: log)
-    } catch { throw .couldNotFindOut("\(error)") }
+        on: invocation[listen] ?? ":8443", showing: identity, to: pins, rules: rules, log: log)
+    } catch {
+      if case .invalid = error { throw .usage("\(error)") }
+      throw .couldNotFindOut("\(error)")
+    }
     let signal = await TerminationSignal { readAgain(invocation, server, log) }
     try Terminal.write(line: "listening on https://\(server.address)")
     try Terminal.write(
-      line: "ssl-pinning vantage join https://HOST:\(server.address.port) --name NAME --pin \(pin)")
+      line: "ssl-pinning vantage join https://HOST:\(server.port) --name NAME --pin \(pin)")
     log.event(
       .info, "vantage_started",
       ["address": "\(server.address)", "pin": "\(pin)", "hosts": "\(rules.count)"])
@@ -104,32 +99,9 @@ enum VantageServe {
         .split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
         .filter { !$0.isEmpty && !$0.hasPrefix("#") }
     }
-    var targets: Set<VantageTarget> = []
-    for text in texts {
-      guard let target = VantageTarget(text) else {
-        throw .usage(
-          "\"\(text)\" is no host; hint: www.example.com or www.example.com:8443, and no wildcard")
-      }
-      targets.insert(target)
-    }
-    guard !targets.isEmpty else {
-      throw .usage("without --host there is nothing to be asked for; hint: www.example.com:443")
-    }
-    var named: [AddressNetwork] = []
-    for text in invocation[networks] ?? [] {
-      do throws(AddressNetwork.Fault) { named.append(try AddressNetwork(text)) } catch {
-        throw .usage("--network \(text) \(reason(error)); hint: such as 10.1.0.0/16 or fd00:1::/32")
-      }
-    }
-    return VantageRules(targets: targets, networks: named)
-  }
-
-  private static func reason(_ fault: AddressNetwork.Fault) -> String {
-    switch fault {
-    case .unreadable: "is no network"
-    case .insideOf(let network): "is inside of \(network)"
-    case .everything: "is too wide"
-    }
+    do throws(VantageError) {
+      return try VantageRules(hosts: texts, networks: invocation[networks] ?? [])
+    } catch { throw .usage("\(error)") }
   }
 }
 
