@@ -58,7 +58,8 @@ enum VantageServe {
     log.event(
       .info, "vantage_started",
       ["address": "\(server.address)", "pin": "\(pin)", "hosts": "\(rules.count)"])
-    log.event(.info, "vantage_stopped", ["signal": await signal.wait()])
+    let name = await signal.wait()
+    log.event(.info, "vantage_stopped", ["signal": name])
     server.stop()
     return .yes
   }
@@ -127,8 +128,9 @@ enum VantageKey {
     let identity: ServerIdentity
     let secret: String
     do throws(CertificateError) {
+      let used = if let key { key } else { try PrivateKey.generate(.p256) }
       identity = try ServerIdentity.selfSigned(
-        names: [name], key: key ?? .generate(.p256), validity: .daysFromNow(36_500))
+        names: [name], key: used, validity: .daysFromNow(36_500))
       secret = try identity.keyPEM
     } catch { throw .couldNotFindOut("\(error)") }
     var new = NewFiles()
