@@ -68,12 +68,12 @@ enum Table {
     + LiveRotationRows.all + LiveRegistryRows.all + LiveOutageRows.all + LiveMishapRows.all
     + LiveClockRows.all
     + LiveCrowdRows.changes + LiveMomentRows.changes + LiveNameRows.all
-    + LiveStoreRows.changes + LiveTermsRows.changes
+    + LiveStoreRows.changes + LiveTermsRows.changes + LiveVantageRows.changes
   static let attacks =
     MiddlemanRows.all + TimeRows.attacks + ClearTextRows.all + RegistryAttackRows.all
     + TamperingRows.all
     + BodyRows.all + RoadRows.attacks
     + ServerRows.attacks + LiveAttackRows.all + LiveForgeryRows.all
     + LiveCrowdRows.attacks + LiveMomentRows.attacks + LiveStoreRows.attacks
-    + LiveTermsRows.attacks
+    + LiveTermsRows.attacks + LiveVantageRows.attacks
 }

@@ -14,7 +14,7 @@ package enum ClientAddress {
 
   /// What counts as one caller: an IPv6 client has at least a /64 to itself. What is no address counts
   /// as it is written.
-  static func bucket(_ text: String) -> [UInt8] {
+  package static func bucket(_ text: String) -> [UInt8] {
     guard let bytes = bytes(text) else { return Array(text.utf8) }
     return Array(bytes.prefix(bytes.count == 16 ? 8 : 4))
   }
@@ -140,7 +140,7 @@ public struct AddressNetwork: Hashable, Sendable {
   }
 
   /// Whether an address of 4 or 16 bytes is in it.
-  func contains(_ bytes: [UInt8]) -> Bool {
+  package func contains(_ bytes: [UInt8]) -> Bool {
     bytes.count == address.bytes.count && masked(bytes) == address.bytes
   }
 

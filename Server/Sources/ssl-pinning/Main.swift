@@ -46,7 +46,7 @@ extension Command {
   static let all: [Command] =
     [
       Up.command, ConfigCheck.command, TokenCommand.command,
-      AnnounceCommand.command,
+      AnnounceCommand.command, VantageJoin.command, VantageServe.command,
     ] + AdminCommands.all + [
       Get.command,
       PinCommand.command,

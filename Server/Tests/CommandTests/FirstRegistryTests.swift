@@ -4,7 +4,7 @@ import Testing
 
 /// The pages that are to be pasted, run as somebody pastes them: their ports are free on a machine of its own.
 @Suite(
-  "docs/first-registry.md, docs/root-keys.md, docs/own-ca.md, docs/keys-in-hardware.md, docs/doctor.md and docs/operations.md",
+  "docs/first-registry.md, docs/root-keys.md, docs/own-ca.md, docs/keys-in-hardware.md, docs/doctor.md, docs/vantage.md and docs/operations.md",
   .enabled("this system lets the tests make no namespaces (unshare)") {
     await PrivateMachine.isPermitted.value
   })
@@ -102,6 +102,23 @@ struct FirstRegistryTests {
     for line in ["is denied", "key set 1 of localhost.json: online key", "key set    1"] {
       #expect(end.stdout.contains(line), "\(end.stdout)")
     }
+  }
+
+  @Test("three vantage points join a registry, line by line, and a key of a new CA needs no person")
+  func vantagePoints() async throws {
+    let blocks = try Self.lines(of: "vantage.md")
+    #expect(blocks.count == 5)
+    let end = try await Self.run(blocks, in: TemporaryDirectory())
+    #expect(end.exitCode == 0, "\(end.stdout)\(end.stderr)")
+    for line in [
+      "  --host localhost:8443", "listening on https://127.0.0.1:7603",
+      "{\"reasons\":[],\"status\":\"ready\"}",
+      "ssl_pinning_vantage_up{vantage=\"fra\"} 0", "ssl_pinning_vantage_up{vantage=\"osl\"} 1",
+      "ssl_pinning_vantage_up{vantage=\"syd\"} 1",
+    ] {
+      #expect(end.stdout.contains(line), "\(line): \(end.stdout)\(end.stderr)")
+    }
+    #expect(end.stderr.components(separatedBy: "1 of 1 endpoints").count - 1 == 3, "\(end.stderr)")
   }
 
   @Test("what doctor says of a project stands on its page")

@@ -97,6 +97,18 @@ public struct HTTPResponse: Sendable {
   }
 }
 
+extension ByteStream {
+  /// Changes the own key of TLS 1.3 so many times in a row: nobody needs more than a few in a lifetime.
+  package func updateKeys(_ count: Int) throws(SocketError) {
+    for _ in 0..<count {
+      guard let session, SSL_key_update(session, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 else {
+        throw .closed(reason: OpenSSLErrors.drain())
+      }
+      try handshake(until: .after(milliseconds: 60_000))
+    }
+  }
+}
+
 /// Writes one answer as its `delivery` says.
 struct ResponseWriter {
   let stream: ByteStream
@@ -109,12 +121,7 @@ struct ResponseWriter {
     switch response.delivery {
     case .hangUp: return false
     case .keyUpdates(let count):
-      for _ in 0..<count {
-        guard let session = stream.session,
-          SSL_key_update(session, SSL_KEY_UPDATE_NOT_REQUESTED) == 1
-        else { return false }
-        try stream.handshake(until: .after(milliseconds: 60_000))
-      }
+      try stream.updateKeys(count)
       return true
     case .verbatim:
       try write(response.body)

@@ -39,7 +39,7 @@ final class LiveRegistry: Sendable {
   ///
   /// - Parameters:
   ///   - authorities: CAs that the server trusts besides the stage's.
-  ///   - vantagePoints: the ports of proxies through which it also probes.
+  ///   - vantagePoints: the proxies through which it also probes.
   ///   - massChange: what it does if most sites change at once.
   ///   - isCopying: whether it copies the document to `publish.dir`.
   ///   - clockWrongBy: seconds by which its clock is wrong from its first start on.
@@ -48,8 +48,9 @@ final class LiveRegistry: Sendable {
   static func run(
     _ stage: Environment, watching sites: [Site],
     believing authorities: [CertificateAuthority] = [],
-    vantagePoints: [UInt16] = [], massChange: MassChangeMode = .alert, isCopying: Bool = false,
-    clockWrongBy: Int64 = 0, silentNames: Int = 0, time: VirtualTime = VirtualTime(),
+    vantagePoints: [VantagePoint] = [], massChange: MassChangeMode = .alert,
+    isCopying: Bool = false, clockWrongBy: Int64 = 0, silentNames: Int = 0,
+    time: VirtualTime = VirtualTime(),
     _ body: (LiveRegistry) async throws -> Void
   ) async throws {
     let registry = try await LiveRegistry(
@@ -75,7 +76,8 @@ final class LiveRegistry: Sendable {
 
   private init(
     _ stage: Environment, _ sites: [Site], _ authorities: [CertificateAuthority],
-    _ vantagePoints: [UInt16], _ massChange: MassChangeMode, _ silentNames: Int, _ time: VirtualTime
+    _ vantagePoints: [VantagePoint], _ massChange: MassChangeMode, _ silentNames: Int,
+    _ time: VirtualTime
   ) async throws {
     self.stage = stage
     self.time = time
@@ -91,9 +93,7 @@ final class LiveRegistry: Sendable {
       directory: keys.directory.path(percentEncoded: false),
       timeout: silentNames > 0 ? Self.shortTimeout : TLSConfiguration().timeout,
       anchors: anchors.path(percentEncoded: false),
-      vantagePoints: vantagePoints.enumerated().map {
-        VantagePoint(name: "vantage\($0)", host: "127.0.0.1", port: $1)
-      }, massChange: massChange)
+      vantagePoints: vantagePoints, massChange: massChange)
     configuration = Locked(
       ServerConfiguration(
         documents: try Self.documents(sites) + Self.silent(silentNames),

@@ -16,18 +16,23 @@ struct LiveScene: Sendable {
   /// - Parameters:
   ///   - sites: the watched sites; the first is the scene's own.
   ///   - believing: CAs that the server and the app trust besides the stage's.
-  ///   - vantagePoints: proxies through which the server also probes.
+  ///   - vantagePoints: proxies in clear text through which the server also probes.
+  ///   - watching: other vantage points.
   ///   - massChange: what it does if most sites change at once.
   ///   - isCopying: whether the server copies the document to `publish.dir`.
   ///   - clockWrongBy: seconds by which its clock is wrong from its first start on.
   static func run(
     on stage: Environment, sites: [Site], believing authorities: [CertificateAuthority] = [],
-    vantagePoints: [InterceptingProxy] = [], massChange: MassChangeMode = .alert,
-    isCopying: Bool = false, clockWrongBy: Int64 = 0, _ body: (LiveScene) async throws -> Void
+    vantagePoints: [InterceptingProxy] = [], watching others: [VantagePoint] = [],
+    massChange: MassChangeMode = .alert, isCopying: Bool = false, clockWrongBy: Int64 = 0,
+    _ body: (LiveScene) async throws -> Void
   ) async throws {
     guard let site = sites.first else { throw Inconclusive("nothing is watched") }
+    let points = vantagePoints.enumerated().map {
+      VantagePoint(name: "vantage\($0)", host: "127.0.0.1", port: $1.port)
+    }
     try await LiveRegistry.run(
-      stage, watching: sites, believing: authorities, vantagePoints: vantagePoints.map(\.port),
+      stage, watching: sites, believing: authorities, vantagePoints: points + others,
       massChange: massChange, isCopying: isCopying, clockWrongBy: clockWrongBy
     ) { registry in
       let app = try await registry.startApp { $0.trust = stage.trust(authorities) }

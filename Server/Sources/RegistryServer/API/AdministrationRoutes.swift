@@ -133,7 +133,8 @@ extension AdministrationRoutes {
       documents: await administration.snapshots(), version: version,
       clock: administration.clock.standing, isLeader: isLeading(),
       readiness: services.health.readiness(of: services.published),
-      awaitedStore: services.health.awaitedStore)
+      awaitedStore: services.health.awaitedStore,
+      silences: services.metrics?.vantages.silences ?? [:])
     return APIResponse(body: overview.json(limit: limit))
   }
 

@@ -167,6 +167,10 @@ extension ServerConfiguration {
   /// What is told names keys and hosts: in clear text it stays on this machine. A short secret can be guessed from
   /// one message.
   private func checkNotify(_ section: ConfigurationSection) throws(ConfigurationError) {
+    guard notify.command.first?.isEmpty != true else {
+      throw section.invalid(
+        "command", "it names no program", hint: "the first word of the list is the program")
+    }
     if let webhook = notify.webhook {
       do throws(RegistryURL.Fault) { _ = try RegistryURL(webhook.revealed) } catch {
         throw section.invalid(

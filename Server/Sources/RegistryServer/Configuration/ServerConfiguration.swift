@@ -137,6 +137,8 @@ public struct NotifyConfiguration: Sendable, Equatable {
   public var secret: Secret?
   /// A PEM file with the only anchors of the webhook's chain; `nil` means the system's.
   public var anchors: String?
+  /// A program and its arguments that each message is given to; empty for none. There is no shell.
+  public var command: [String] = []
 
   /// The defaults of the configuration file.
   public init() {}

@@ -66,6 +66,7 @@ public enum Setting: String, Sendable, CaseIterable {
   case notifyWebhook = "notify.webhook"
   case notifySecret = "notify.secret"
   case notifyAnchors = "notify.ca"
+  case notifyCommand = "notify.command"
 }
 
 extension Setting {

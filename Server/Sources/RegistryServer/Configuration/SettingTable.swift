@@ -275,6 +275,11 @@ extension Setting {
       SettingRow(
         .of(\.notify.anchors, .text("FILE")), .restart,
         help: "PEM: trust only these for the webhook, not the system's")
+    case .notifyCommand:
+      SettingRow(
+        .of(\.notify.command, .texts), .restart,
+        help: "a program and its arguments that get the same on standard input",
+        details: "no shell; see [notifications.md](notifications.md#a-command)")
     }
   }
 }

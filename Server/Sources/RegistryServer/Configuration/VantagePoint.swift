@@ -154,7 +154,7 @@ extension VantagePoint {
 
 extension VantagePoint {
   /// The entry of `tls.vantage_points` that means it.
-  var entry: JSONValue {
+  package var entry: JSONValue {
     let authority = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
     let scheme = security == nil ? "http" : "https"
     var members: JSONObject = [

@@ -22,7 +22,7 @@ struct CoordinatedEndpoint: ProbeReceiver {
 
   private func tellOfVantages(_ probe: ProbeResult) {
     let log = coordinator.services.log
-    for change in coordinator.services.metrics?.vantages.probed(probe) ?? [] {
+    for change in coordinator.services.metrics?.vantages.probed(probe, at: clock.now()) ?? [] {
       if let reason = change.reason {
         log.event(.warn, "vantage_silent", ["vantage": change.vantage, "reason": reason])
       } else {

@@ -193,12 +193,19 @@ final class VantageMetrics: Sendable {
     help: "Probes of one address from one vantage point that showed no key that can be believed",
     labels: ["vantage", "cause"], limit: 10_000
   ) { Counter() }
-  private let silent = Locked<[String: String]>([:])
+  /// A vantage point that does not answer.
+  struct Silence: Sendable {
+    var reason: String
+    /// In Unix seconds.
+    let since: Int64
+  }
+
+  private let silent = Locked<[String: Silence]>([:])
 
   var all: [any ExposedMetric] { [up, failures] }
 
-  /// The vantage points that do not answer, and why.
-  var silences: [String: String] { silent.withLock { $0 } }
+  /// The vantage points that do not answer.
+  var silences: [String: Silence] { silent.withLock { $0 } }
 
   /// Ends the series of vantage points that are configured no more.
   func configured(_ vantages: [String]) {
@@ -212,7 +219,7 @@ final class VantageMetrics: Sendable {
   /// Enters a probe.
   ///
   /// - Returns: the vantage points of which something else is known now.
-  func probed(_ probe: ProbeResult) -> [Change] {
+  func probed(_ probe: ProbeResult, at now: Int64) -> [Change] {
     var changes: [Change] = []
     for observation in probe.observations {
       if let cause = observation.failureCause {
@@ -225,12 +232,21 @@ final class VantageMetrics: Sendable {
       let isNew = silent.withLock { silent in
         reason == .answers
           ? silent.removeValue(forKey: observation.vantage) != nil
-          : silent.updateValue(reason.text ?? "", forKey: observation.vantage) == nil
+          : note(reason.text ?? "", of: observation.vantage, in: &silent, at: now)
       }
       guard isNew else { continue }
       changes.append(Change(vantage: observation.vantage, reason: reason.text))
     }
     return changes
+  }
+
+  /// - Returns: whether it is news.
+  private func note(
+    _ reason: String, of vantage: String, in silent: inout [String: Silence], at now: Int64
+  ) -> Bool {
+    let before = silent[vantage]
+    silent[vantage] = Silence(reason: reason, since: before?.since ?? now)
+    return before == nil
   }
 
   /// Forgets what probes showed: another server probes now.

@@ -63,6 +63,57 @@ struct WebhookReceiver: NotificationReceiver {
   }
 }
 
+/// `notify.command`: a program that gets the message on standard input.
+///
+/// - No shell, none of this process's descriptors, and nothing of the server's own configuration in its environment
+///   (``ProgramRun``).
+/// - It has 10 s; whatever it started is gone afterwards. What it writes counts for nothing, but the
+///   beginning of standard error is logged if it fails.
+/// - An end with 0 is a delivery, every other one is none.
+struct CommandReceiver: NotificationReceiver {
+  let name = "command"
+  private let arguments: [String]
+  private let timeout: Int64
+
+  /// - Parameter timeout: milliseconds that the program may take.
+  init(_ arguments: [String], timeout: Int64 = 10_000) {
+    (self.arguments, self.timeout) = (arguments, timeout)
+  }
+
+  func deliver(_ message: NotificationMessage, at now: Int64) async -> DeliveryOutcome {
+    // On a thread of its own: waiting for a program is nothing for those that tasks share.
+    await withCheckedContinuation { continuation in
+      BackgroundThread.start("notify.command") {
+        continuation.resume(returning: run(message.bytes))
+      }
+    }
+  }
+
+  private func run(_ input: [UInt8]) -> DeliveryOutcome {
+    do throws(ProgramRun.Fault) {
+      let end = try ProgramRun.run(
+        arguments, input: input, milliseconds: timeout, output: nil)
+      guard let failure = end.failure else { return .delivered }
+      return .failed(reason: "the command \(failure)\(said(end.errors))")
+    } catch {
+      switch error {
+      case .notStarted(let reason):
+        return .failed(
+          reason:
+            "the command did not start: \(reason); hint: a program by its path, and no shell line")
+      case .late(let errors):
+        return .failed(
+          reason: "the command did not end within \(timeout) ms\(said(errors))")
+      case .tooMuch: return .failed(reason: "the command wrote too much")
+      }
+    }
+  }
+
+  private func said(_ errors: String) -> String {
+    errors.isEmpty ? "" : ", and said \"\(errors)\""
+  }
+}
+
 extension NotifyConfiguration {
   /// Those that are configured.
   ///
@@ -73,6 +124,7 @@ extension NotifyConfiguration {
     if let webhook, let url = try? RegistryURL(webhook.revealed) {
       receivers.append(try WebhookReceiver(url, secret: secret, anchors: anchors))
     }
+    if !command.isEmpty { receivers.append(CommandReceiver(command)) }
     return receivers
   }
 }
@@ -91,3 +143,5 @@ extension ReceiverError: CustomStringConvertible {
       + (reason.contains("hint:") ? "" : "; hint: a file of certificates in PEM")
   }
 }
+
+extension ReceiverError: ExplainedError {}

@@ -48,10 +48,10 @@ actor ConditionSurvey {
         in: snapshot.file, at: now)
     }
     if isDue { ends = (now, ending) }
-    let silent = metrics.vantages.silences.map { vantage, reason in
+    let silent = metrics.vantages.silences.map { vantage, silence in
       Condition(
-        .vantageSilent, subject: vantage, since: now,
-        message: "it confirms nothing meanwhile: \(reason)")
+        .vantageSilent, subject: vantage, since: silence.since,
+        message: "it confirms nothing meanwhile: \(silence.reason)")
     }
     return found + (ends?.conditions ?? []) + silent
   }

@@ -8,17 +8,26 @@ import Foundation
 /// - It has until its deadline. Whatever it started in its process group is killed then, and also when it ends before:
 ///   nothing of it goes on.
 /// - What it writes is bounded: too much on standard output ends it, and of standard error the beginning is kept.
-enum ProgramRun {
+package enum ProgramRun {
   /// What came of it.
-  struct End {
+  package struct End {
     let output: [UInt8]
     /// The beginning of standard error, in one line that can be printed.
-    let errors: String
+    package let errors: String
     /// How it ended, in words; `nil`: with 0.
-    let failure: String?
+    package let failure: String?
   }
 
-  private static let mostOutput = 16_384
+  /// Why it did not come to its own end.
+  package enum Fault: Error, Equatable {
+    /// It could not be started; the reason is the system's.
+    case notStarted(reason: String)
+    /// Its time was up, and it was killed.
+    case late(errors: String)
+    /// It wrote more than it may on standard output.
+    case tooMuch(limit: Int)
+  }
+
   private static let mostErrors = 4096
   /// How much of standard error is told.
   private static let toldErrors = 200
@@ -31,15 +40,14 @@ enum ProgramRun {
   /// - Parameters:
   ///   - arguments: the program, found in PATH unless it has a slash, and what it is called with.
   ///   - milliseconds: how long it may take.
-  /// - Throws: ``SigningCommandFault`` if it did not start, did not end, or wrote too much.
-  static func run(
-    _ arguments: [String], input: [UInt8], milliseconds: Int64
-  ) throws(SigningCommandFault) -> End {
-    let program = arguments.first ?? ""
+  ///   - limit: the most that it may write on standard output; `nil`: as much as it likes, and nobody reads it.
+  package static func run(
+    _ arguments: [String], input: [UInt8], milliseconds: Int64, output limit: Int?
+  ) throws(Fault) -> End {
     let deadline = Deadline.after(milliseconds: milliseconds)
     let started: Started
     do throws(POSIXCode) { started = try start(arguments, input) } catch {
-      throw .notStarted(program: program, reason: error.reason)
+      throw .notStarted(reason: error.reason)
     }
     var (output, errors) = (Drain(started.output), Drain(started.errors))
     defer {
@@ -47,24 +55,21 @@ enum ProgramRun {
       close(started.errors)
     }
     var hasEnded = false
-    while !hasEnded, !deadline.hasPassed, output.bytes.count <= mostOutput {
+    let most = limit ?? .max
+    while !hasEnded, !deadline.hasPassed, output.bytes.count <= most {
       var descriptors = [output.descriptor, errors.descriptor].map {
         pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
       }
       poll(&descriptors, nfds_t(descriptors.count), Int32(min(beat, deadline.millisecondsLeft)))
       // Before the pipes are read: what it wrote before its end is in them by then.
       hasEnded = pp_command_has_ended(started.process) != 0
-      output.read(keeping: mostOutput + 1)
+      output.read(keeping: limit.map { $0 + 1 } ?? 0)
       errors.read(keeping: mostErrors)
     }
     let status = finish(started.process)
     let told = line(errors.bytes)
-    guard output.bytes.count <= mostOutput else {
-      throw .tooMuch(program: program, limit: mostOutput)
-    }
-    guard hasEnded else {
-      throw .late(program: program, milliseconds: milliseconds, errors: told)
-    }
+    guard output.bytes.count <= most else { throw .tooMuch(limit: most) }
+    guard hasEnded else { throw .late(errors: told) }
     return End(output: output.bytes, errors: told, failure: failure(status))
   }
 

@@ -47,6 +47,9 @@ final class CommandKey: Sendable {
   /// Held while the command runs. The last failure, and until when nothing is run because of it.
   private let turn = Locked<Rest?>(nil)
 
+  /// No signature is so long.
+  private static let mostOutput = 16_384
+
   private struct Rest {
     let until: Deadline
     let after: SigningCommandFault
@@ -88,7 +91,18 @@ final class CommandKey: Sendable {
       case (.digest, .es256): Digest.sha256(message)
       }
     let program = command.arguments.first ?? ""
-    let end = try ProgramRun.run(command.arguments, input: input, milliseconds: command.timeout)
+    let end: ProgramRun.End
+    do throws(ProgramRun.Fault) {
+      end = try ProgramRun.run(
+        command.arguments, input: input, milliseconds: command.timeout, output: Self.mostOutput)
+    } catch {
+      switch error {
+      case .notStarted(let reason): throw .notStarted(program: program, reason: reason)
+      case .late(let errors):
+        throw .late(program: program, milliseconds: command.timeout, errors: errors)
+      case .tooMuch(let limit): throw .tooMuch(program: program, limit: limit)
+      }
+    }
     if let failure = end.failure {
       throw .failed(program: program, how: failure, errors: end.errors)
     }

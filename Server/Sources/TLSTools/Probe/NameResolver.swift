@@ -45,6 +45,17 @@ package final class NameResolver: Sendable {
       lines.withLock { $0.ask(LookupQueues.Name(host: host, port: port), question) })
   }
 
+  /// Looks a name up and waits for the answer; empty without one by the deadline. Blocks its thread.
+  package func addresses(of host: String, port: UInt16, until deadline: Deadline) -> [Endpoint] {
+    let (found, done) = (Locked<[Endpoint]>([]), DispatchSemaphore(value: 0))
+    resolve(host, port: port, until: deadline) { result in
+      if case .success(let addresses) = result { found.withLock { $0 = addresses } }
+      done.signal()
+    }
+    _ = done.wait(timeout: .now() + .milliseconds(Int(deadline.pollTimeout)))
+    return found.withLock { $0 }
+  }
+
   /// Calls `tell`, on a lookup's thread, when a name without known addresses resolves after the caller has given
   /// up. After a start with many silent names, a good name may wait for its turn longer than a probe waits for it.
   package func whenFoundLate(_ tell: @escaping @Sendable (_ host: String) -> Void) {

@@ -78,6 +78,8 @@ extension ProbeError.ProxyFault: CustomStringConvertible {
     switch self {
     case .refused(status: 407):
       "the proxy answered 407; hint: it must let this server in by address"
+    case .refused(status: 403):
+      "the proxy answered 403; hint: it has to know this host and port (ssl-pinning vantage --host)"
     case .refused(let status): "the proxy answered \(status)"
     case .notHTTP(let beginning): "the proxy does not speak HTTP/1: it answered '\(beginning)'"
     case .tooLong: "the proxy's answer has no end"

@@ -87,8 +87,9 @@ final class ProbeSession {
     guard plan.tunnel != nil else { return .server }
     switch (phase, error) {
     case (.handshaking, _), (_, .local), (_, .cancelled): return .server
-    // A proxy that answers 5xx works, but cannot reach the server.
-    case (.asking, .proxy(.refused(status: 500...))): return .server
+    // A proxy that answers 5xx works, but cannot reach the server; one that answers 403 may not ask it.
+    case (.asking, .proxy(.refused(status: 500...))), (.asking, .proxy(.refused(status: 403))):
+      return .server
     case (.asking, .timeout): return .proxyOrServer
     case (.connecting, _), (.securing, _), (.asking, _): return .proxy
     }

@@ -6,11 +6,14 @@ import Foundation
 ///   not read stops the other from sending, and neither can block the other direction.
 /// - The end of one side is passed on; the other direction goes on (half-closed connections), unless
 ///   `client` decides.
+/// - It may be bounded in time, and in what each side sends.
 package struct Relay {
   private struct Direction {
     let from: ByteStream
     let to: ByteStream
     let tap: ([UInt8]) -> Void
+    /// How much may still be read.
+    var room: Int
     var buffer: [UInt8] = []
     var sent = 0
     var hasEnded = false
@@ -18,8 +21,8 @@ package struct Relay {
     /// What the last attempt waits for.
     var waitsOn: (stream: ByteStream, events: Int16)?
 
-    init(from: ByteStream, to: ByteStream, tap: @escaping ([UInt8]) -> Void) {
-      (self.from, self.to, self.tap) = (from, to, tap)
+    init(from: ByteStream, to: ByteStream, most: Int, tap: @escaping ([UInt8]) -> Void) {
+      (self.from, self.to, self.room, self.tap) = (from, to, most, tap)
     }
   }
 
@@ -27,6 +30,7 @@ package struct Relay {
   private let stop: EventSignal
   private let isSuspended: () -> Bool
   private let endsWithClient: Bool
+  private let end: Deadline
   /// How long both sides may be silent.
   private static let idleMilliseconds: Int64 = 300_000
 
@@ -34,15 +38,19 @@ package struct Relay {
   ///   - tap: sees what `client` sends, before `server` does.
   ///   - isSuspended: whether to carry nothing for now, without closing anything.
   ///   - endsWithClient: whether all ends once `client` has ended and what it sent is out.
+  ///   - end: when it ends by itself.
+  ///   - most: how many bytes each side may send.
   package init(
     client: ByteStream, server: ByteStream, stop: EventSignal,
     tap: @escaping ([UInt8]) -> Void = { _ in }, isSuspended: @escaping () -> Bool = { false },
-    endsWithClient: Bool = false
+    endsWithClient: Bool = false, until end: Deadline = .after(milliseconds: .max),
+    most: Int = .max
   ) {
     directions = [
-      Direction(from: client, to: server, tap: tap),
-      Direction(from: server, to: client, tap: { _ in }),
+      Direction(from: client, to: server, most: most, tap: tap),
+      Direction(from: server, to: client, most: most, tap: { _ in }),
     ]
+    self.end = end
     self.stop = stop
     self.isSuspended = isSuspended
     self.endsWithClient = endsWithClient
@@ -51,6 +59,8 @@ package struct Relay {
   package mutating func run() throws(SocketError) {
     while directions.contains(where: { !$0.isFinished }) {
       if endsWithClient, directions[0].isFinished { return }
+      // A side that never rests must not keep the loop from its end.
+      if end.hasPassed { throw .timeout }
       while isSuspended() { guard stop.sleep(milliseconds: 20) else { throw .stopped } }
       var hasMoved = false
       for index in directions.indices where !directions[index].isFinished {
@@ -80,7 +90,10 @@ package struct Relay {
     }
     direction.sent = 0
     switch attempt {
-    case .moved: direction.tap(direction.buffer)
+    case .moved(let count):
+      guard count <= direction.room else { throw .closed(reason: "a side sent too much") }
+      direction.room -= count
+      direction.tap(direction.buffer)
     case .ended: direction.hasEnded = true
     case .wait(let events):
       direction.waitsOn = (direction.from, events)
@@ -110,7 +123,7 @@ package struct Relay {
       pollfd(fd: $0.stream.socket.descriptor, events: $0.events, revents: 0)
     }
     watched.append(pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0))
-    let deadline = Deadline.after(milliseconds: Self.idleMilliseconds)
+    let deadline = min(end, .after(milliseconds: Self.idleMilliseconds))
     while true {
       let ready = poll(&watched, nfds_t(watched.count), deadline.pollTimeout)
       if stop.isRaised { throw .stopped }

@@ -12,7 +12,7 @@ package final class Socket: @unchecked Sendable {
   /// The descriptor, for the thread that reads and writes.
   package let descriptor: Int32
 
-  init(owning descriptor: Int32) { self.descriptor = descriptor }
+  package init(owning descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { close() }
 
@@ -50,18 +50,25 @@ package final class Socket: @unchecked Sendable {
     guard Foundation.listen(socket.descriptor, 512) == 0 else {
       throw .system(operation: "listen on \(endpoint)", code: errno)
     }
-    var bound = sockaddr_storage()
-    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    let local: SocketAddress? = withUnsafeMutablePointer(to: &bound) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        getsockname(socket.descriptor, $0, &length) == 0
-          ? SocketAddress($0, length: length) : nil
-      }
-    }
-    guard let local = local?.endpoint else {
+    guard let local = socket.endpoint(by: { getsockname($0, $1, $2) }) else {
       throw .system(operation: "getsockname", code: errno)
     }
     return (socket, local)
+  }
+
+  /// The other side of the connection; `nil` once it has gone.
+  package var peer: Endpoint? { endpoint(by: { getpeername($0, $1, $2) }) }
+
+  private func endpoint(
+    by ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+  ) -> Endpoint? {
+    var found = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return withUnsafeMutablePointer(to: &found) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        ask(descriptor, $0, &length) == 0 ? SocketAddress($0, length: length)?.endpoint : nil
+      }
+    }
   }
 
   /// The next connection, or nil when none waits.

@@ -92,7 +92,8 @@ extension Completions {
           return
         fi
         command=${COMP_WORDS[at]}
-        if [[ ' \(groups.joined(separator: " ")) ' == *" $command "* ]]; then
+        # A flag follows the command of that name, if there is one.
+        if [[ ' \(groups.joined(separator: " ")) ' == *" $command "* && ${COMP_WORDS[at + 1]} != -* ]]; then
           if ((at + 1 == COMP_CWORD)); then
             case $command in
       """)
@@ -164,7 +165,9 @@ extension Completions {
       lines.append(
         """
             \(word))
-              if (( CURRENT == 3 )); then
+              if [[ $words[3] == -* ]]; then
+                :
+              elif (( CURRENT == 3 )); then
                 offered=(\(zshWords(group(word))))
                 _describe command offered
                 return

@@ -21,7 +21,8 @@ struct VantageMetricsTests {
 
   private func probed(_ cause: ProbeFailureCause?) -> [VantageMetrics.Change] {
     metrics.vantages.probed(
-      ProbeResult(observations: [observation("direct", nil), observation("oslo", cause)]))
+      ProbeResult(observations: [observation("direct", nil), observation("oslo", cause)]),
+      at: Self.now)
   }
 
   private var isUp: Double? {
@@ -101,5 +102,31 @@ struct VantageMetricsTests {
     }
     #expect(try #require(page.samples["process_cpu_seconds_total"]) >= 0)
     #expect(page.types["process_cpu_seconds_total"] == "counter")
+  }
+}
+
+@Suite("A vantage point that is silent is an alert of the overview") struct VantageOverviewTests {
+  @Test("with its reason and since when, and none once it answers")
+  func silence() async throws {
+    let service = try await AdministeredService.running()
+    func overview(_ cause: ProbeFailureCause?) async throws -> AdministeredService.Answer {
+      let seen = ProbeObservation.Outcome.accepted(SeenChain(leaf: SeenCertificate(pin: pin(1))))
+      service.scripted.observer.show(
+        ProbeResult(observations: [
+          ProbeObservation(vantage: ProbeObservation.direct, outcome: seen),
+          ProbeObservation(
+            vantage: "oslo", outcome: cause == nil ? seen : .unreachable(reason: "it ended"),
+            cause: cause),
+        ]), at: "www.example.com")
+      await service.scripted.service.probe("www.example.com")
+      return try await service.call("GET", "/overview")
+    }
+    let silent = try await overview(.vantage)
+    #expect(silent["alertsTotal"] == 1)
+    #expect(silent["alerts", "0", "file"] == "")
+    #expect(
+      silent["alerts", "0", "message"] == "the vantage point oslo confirms nothing: it ended")
+    #expect(try await overview(nil)["alertsTotal"] == 0)
+    await service.stop()
   }
 }

@@ -90,6 +90,8 @@ struct ServerOverview {
   let isLeader: Bool
   let readiness: (isReady: Bool, reasons: [String])
   var awaitedStore: ServiceHealth.AwaitedStore?
+  /// The vantage points that do not answer.
+  var silences: [String: VantageMetrics.Silence] = [:]
 
   /// Something that ends.
   struct Expiry {
@@ -121,6 +123,10 @@ struct ServerOverview {
     if let store = awaitedStore {
       let message = "the store has not answered since the start: \(store.reason)"
       alerts.append(("", ServerAlert(kind: .storing, message: message, since: store.since)))
+    }
+    for (vantage, silence) in silences {
+      let message = "the vantage point \(vantage) confirms nothing: \(silence.reason)"
+      alerts.append(("", ServerAlert(kind: .unreachable, message: message, since: silence.since)))
     }
     alerts.sort { $0.1.since < $1.1.since }
     let expiries = expiries

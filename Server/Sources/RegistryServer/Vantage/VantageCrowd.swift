@@ -1,0 +1,71 @@
+import HTTPServing
+import SslPinningPlatform
+import TLSTools
+
+/// Who is connected to a vantage point, and who has to go. Pure, but for the sockets that it names.
+///
+/// - Strangers, who have not proved themselves yet, never take the place of a client: they have places of their own. If
+///   those are taken, the oldest stranger of the address with the most of them gives way to the next one.
+/// - An address may begin so many handshakes a second, which is what they cost. One that a client proved itself from is
+///   not limited for an hour.
+struct VantageCrowd {
+  private struct Guest {
+    let address: [UInt8]
+    let socket: Socket
+    var isProven = false
+    var isLeaving = false
+  }
+
+  private static let memory: Int64 = 3_600_000
+  private static let mostKnown = 256
+
+  private let tunnels: Int
+  private let strangers: Int
+  private var guests: [Int: Guest] = [:]
+  private var handshakes = RateLimiter(burst: 300, interval: 100)
+  /// Until when an address counts as a client's, in milliseconds.
+  private var known: [[UInt8]: Int64] = [:]
+
+  init(tunnels: Int, strangers: Int) { (self.tunnels, self.strangers) = (tunnels, strangers) }
+
+  /// Takes a new connection in.
+  ///
+  /// - Returns: false if there is no place for it.
+  mutating func enter(_ number: Int, _ socket: Socket, from address: String, at now: Int64) -> Bool
+  {
+    let bucket = ClientAddress.bucket(address)
+    if known[bucket].map({ $0 < now }) ?? true {
+      guard handshakes.ask(address, at: now) == .allowed else { return false }
+    }
+    // Those that were sent away are still here until their threads have ended.
+    guard guests.count < tunnels + 2 * strangers else { return false }
+    let waiting = guests.filter { !$0.value.isProven && !$0.value.isLeaving }
+    if waiting.count >= strangers { sendAway(oneOf: waiting) }
+    guests[number] = Guest(address: bucket, socket: socket)
+    return true
+  }
+
+  private mutating func sendAway(oneOf waiting: [Int: Guest]) {
+    let crowds = Dictionary(grouping: waiting.keys) { waiting[$0]?.address ?? [] }
+    guard let oldest = crowds.values.max(by: { $0.count < $1.count })?.min() else { return }
+    guests[oldest]?.isLeaving = true
+    guests[oldest]?.socket.shutdown()
+  }
+
+  /// Notes that a connection is a client's.
+  ///
+  /// - Returns: false if clients have all their places taken.
+  mutating func prove(_ number: Int, at now: Int64) -> Bool {
+    guard let guest = guests[number] else { return false }
+    if known.count >= Self.mostKnown { known = known.filter { $0.value >= now } }
+    if known.count < Self.mostKnown { known[guest.address] = now + Self.memory }
+    guard guests.values.count(where: \.isProven) < tunnels else { return false }
+    guests[number]?.isProven = true
+    return true
+  }
+
+  mutating func leave(_ number: Int) { guests[number] = nil }
+
+  /// Ends all connections.
+  func endAll() { for guest in guests.values { guest.socket.shutdown() } }
+}

@@ -1,0 +1,255 @@
+import FaultLab
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TestSupport
+import Testing
+
+@testable import HTTPServing
+@testable import RegistryServer
+@testable import TLSTools
+
+@Suite(
+  "A vantage point opens tunnels for its clients, and for nobody else", .timeLimit(.minutes(3)))
+struct VantageServerTests {
+  @Test("a registry sees an enrolled endpoint through it, at an address of the lookup made for it")
+  func seen() async throws {
+    let bench = try VantageBench()
+    for _ in 0..<5 { #expect(try await bench.sees(bench.probe())) }
+    #expect(bench.lookups.withLock { $0 } == Array(repeating: VantageBench.host, count: 5))
+  }
+
+  @Test("what is enrolled later is asked for, and what no longer is, is not")
+  func changed() async throws {
+    let bench = try VantageBench(enrolled: ["other.test:443"])
+    let refused = try await bench.probe()
+    // The point is well: only this endpoint cannot be seen from there.
+    #expect(refused.outcome == .failure(.proxy(.refused(status: 403))))
+    #expect(refused.blame == .server)
+    let target = try #require(VantageTarget(bench.target))
+    bench.server.change(
+      VantageRules(targets: [target], networks: [try AddressNetwork("127.0.0.0/8")]))
+    #expect(try await bench.sees(bench.probe()))
+  }
+
+  @Test("what is not enrolled is neither looked up nor dialled")
+  func notEnrolled() async throws {
+    let bench = try VantageBench()
+    let port = bench.site.port
+    for target in [
+      "other.test:\(port)", "www.site.test:\(port)", "site.test.:1", "site.test:\(port &+ 1)",
+      "127.0.0.1:\(port)", "[::1]:\(port)", "[::ffff:127.0.0.1]:\(port)", "localhost:\(port)",
+      "169.254.169.254:80",
+    ] {
+      #expect(try await bench.status(of: VantageBench.request(target)) == 403, "\(target)")
+    }
+    #expect(bench.lookups.withLock { $0 }.isEmpty)
+    #expect(bench.site.counts.connections == 0)
+  }
+
+  @Test(
+    "a name that leads into a private network is not dialled, nor one that comes to lead there",
+    arguments: [
+      [Endpoint(address: "127.0.0.1", port: 0)], [Endpoint(address: "10.0.0.1", port: 0)],
+      [Endpoint(address: "::1", port: 0)], [Endpoint(address: "::ffff:127.0.0.1", port: 0)],
+      [
+        Endpoint(address: "64:ff9b::7f00:1", port: 0),
+        Endpoint(address: "169.254.169.254", port: 0),
+      ],
+    ])
+  func rebinding(_ addresses: [Endpoint]) async throws {
+    let bench = try VantageBench(networks: [])
+    bench.lead(
+      to: addresses.map { Endpoint(address: $0.address, port: bench.site.port) })
+    #expect(try await bench.status(of: VantageBench.request(bench.target)) == 502)
+    #expect(bench.lookups.withLock(\.count) == 1)
+    #expect(bench.site.counts.connections == 0)
+  }
+
+  @Test("of several addresses those that are not permitted are passed over")
+  func mixed() async throws {
+    let bench = try VantageBench()
+    bench.lead(
+      to: [Endpoint(address: "10.0.0.1", port: bench.site.port), .loopback(bench.site.port)])
+    #expect(try await bench.sees(bench.probe()))
+  }
+
+  @Test("an enrolled address is dialled as it is, if its network is named")
+  func literal() async throws {
+    let closed = try VantageBench(networks: [], enrolled: ["127.0.0.1:1"])
+    #expect(try await closed.status(of: VantageBench.request("127.0.0.1:1")) == 502)
+    #expect(closed.lookups.withLock { $0 }.isEmpty)
+  }
+
+  @Test("a client without a key, or with another, gets no word: not even that a host is unknown")
+  func noProof() async throws {
+    let bench = try VantageBench()
+    let strange = try ServerIdentity.selfSigned(names: ["client"])
+    for identity in [nil, strange] {
+      let connection = try await bench.connect(as: identity)
+      let status = try await offTheCooperativePool {
+        connection.status(of: VantageBench.request(bench.target))
+      }
+      #expect(status == nil)
+    }
+    #expect(bench.lookups.withLock { $0 }.isEmpty)
+    // The client's certificate under another key is no proof either: OpenSSL would not even load it, so the chain is
+    // the client's and the leaf is not.
+    let chained = ServerIdentity(
+      leaf: strange.leaf, intermediates: [bench.client.leaf], key: strange.key)
+    let connection = try await bench.connect(as: chained)
+    #expect(
+      try await offTheCooperativePool {
+        connection.status(of: VantageBench.request(bench.target))
+      } == nil)
+    #expect(try await bench.sees(bench.probe()))
+  }
+
+  @Test("bytes before the proof are no request")
+  func clearText() async throws {
+    let bench = try VantageBench()
+    for bytes in [
+      Array(VantageBench.request(bench.target).utf8), [0x16, 3, 3, 0, 4, 0, 0, 0, 0],
+      [UInt8](repeating: 0, count: 4096),
+    ] {
+      let connection = try RawConnection(bench.server.address)
+      connection.send(bytes)
+      let answer = try #require(try await connection.readToEnd())
+      #expect(!answer.contains("HTTP"))
+    }
+    #expect(bench.lookups.withLock { $0 }.isEmpty)
+    #expect(try await bench.sees(bench.probe()))
+  }
+
+  @Test("what follows a request goes nowhere, and no second request is read")
+  func smuggling() async throws {
+    let bench = try VantageBench()
+    let request = VantageBench.request(bench.target)
+    for bytes in [
+      request + request, request + "GET / HTTP/1.1\r\n\r\n", request + "\u{16}\u{3}\u{1}",
+      "GET / HTTP/1.1\r\nHost: x\r\n\r\n" + request,
+      "CONNECT \(bench.target) HTTP/1.1\r\nHost: \(bench.target)\r\nContent-Length: 9\r\n\r\n",
+    ] {
+      let status = try await bench.status(of: bytes)
+      #expect(status == 400 || status == 405, "\(bytes)")
+    }
+    #expect(bench.site.counts.connections == 0)
+  }
+}
+
+@Suite(
+  "A vantage point outlives whoever wants to keep it from its clients", .timeLimit(.minutes(3)))
+struct VantageFloodTests {
+  @Test("connections that say nothing, and half a handshake, end by themselves")
+  func halfOpen() async throws {
+    let bench = try VantageBench { $0.patience = 3000 }
+    let silent = try RawConnection(bench.server.address)
+    let half = try RawConnection(bench.server.address)
+    half.send([0x16, 3, 1, 2, 0, 1])
+    // As if a hello of 16 MB were on its way.
+    let endless = try RawConnection(bench.server.address)
+    endless.send([0x16, 3, 1, 0x40, 0, 1, 0xff, 0xff, 0xff] + [UInt8](repeating: 7, count: 16_380))
+    for connection in [silent, half, endless] {
+      #expect(try await connection.readToEnd() != nil)
+    }
+    let mute = try await bench.connect(as: bench.client)
+    #expect(try await offTheCooperativePool { mute.status() } == 400)
+    #expect(try await bench.sees(bench.probe()))
+  }
+
+  @Test("a request that drips, and one without end, end as well")
+  func headers() async throws {
+    let bench = try VantageBench { $0.patience = 3000 }
+    let dripping = try await bench.connect(as: bench.client)
+    let status = try await offTheCooperativePool {
+      // Each byte would renew a time-out for silence.
+      for byte in Array(
+        "CONNECT \(bench.target) HTTP/1.1\r\nX: \(String(repeating: "x", count: 70))".utf8)
+      {
+        guard (try? dripping.send([byte])) != nil else { break }
+        usleep(40_000)  // why: the peer's patience is real time
+      }
+      return dripping.status()
+    }
+    #expect(status == nil || status == 400)
+    let flood = "CONNECT \(bench.target) HTTP/1.1\r\n" + String(repeating: "a: b\r\n", count: 9000)
+    let answer = try await bench.status(of: flood)
+    #expect(answer == nil || answer == 431)
+    #expect(bench.lookups.withLock { $0 }.isEmpty)
+    #expect(try await bench.sees(bench.probe()))
+  }
+
+  @Test("strangers keep no client out, however many connections they hold")
+  func crowd() async throws {
+    let bench = try VantageBench { ($0.strangers, $0.patience) = (8, 20_000) }
+    let idle = try (0..<40).map { _ in try RawConnection(bench.server.address) }
+    for _ in 0..<3 { #expect(try await bench.sees(bench.probe())) }
+    withExtendedLifetime(idle) {}
+  }
+
+  @Test("one tunnel more than there may be is refused as the point's fault, until one ends")
+  func tunnels() async throws {
+    let bench = try VantageBench { $0.tunnels = 2 }
+    var open: [VantageClient] = []
+    for _ in 0..<2 {
+      let client = try await bench.connect(as: bench.client)
+      let status = try await offTheCooperativePool {
+        client.status(of: VantageBench.request(bench.target))
+      }
+      #expect(status == 200)
+      open.append(client)
+    }
+    let refused = try await bench.probe()
+    #expect(refused.outcome == .failure(.proxy(.refused(status: 429))))
+    #expect(refused.blame == .proxy)
+    open = []
+    var isSeen = false
+    for _ in 0..<50 where !isSeen { isSeen = try await bench.sees(bench.probe()) }
+    #expect(isSeen)
+  }
+
+  @Test("an endpoint is dialled so often and not more, and others are dialled meanwhile")
+  func dials() async throws {
+    let bench = try VantageBench(enrolled: ["site.test:1", "other.test:1"]) {
+      ($0.dials, $0.dialInterval) = (3, 600_000)
+    }
+    bench.lead(to: [.loopback(1)])
+    var statuses: [Int?] = []
+    for _ in 0..<5 {
+      statuses.append(try await bench.status(of: VantageBench.request("site.test:1")))
+    }
+    #expect(statuses == [502, 502, 502, 429, 429])
+    #expect(try await bench.status(of: VantageBench.request("other.test:1")) == 502)
+  }
+
+  @Test(
+    "a tunnel carries a handshake, and ends before it carries much more", arguments: [true, false])
+  func bounded(inBytes: Bool) async throws {
+    let bench = try VantageBench {
+      if inBytes { $0.bytes = 20_000 } else { $0.life = 700 }
+    }
+    let silent = try LocalRawServer(.silent)
+    bench.lead(to: [.loopback(silent.port)])
+    let client = try await bench.connect(as: bench.client)
+    let isCut = try await offTheCooperativePool {
+      #expect(client.status(of: VantageBench.request(bench.target)) == 200)
+      if inBytes {
+        for _ in 0..<4 { try? client.send([UInt8](repeating: 1, count: 8192)) }
+      }
+      return client.read().isEmpty
+    }
+    #expect(isCut)
+  }
+
+  @Test("clients that change their keys without end are ended")
+  func floods() async throws {
+    let bench = try VantageBench { $0.patience = 120_000 }
+    let client = try await bench.connect(as: bench.client)
+    let status = try await offTheCooperativePool {
+      client.updateKeys(50_000)
+      return client.status(of: VantageBench.request(bench.target))
+    }
+    #expect(status == nil || status == 400)
+    #expect(try await bench.sees(bench.probe()))
+  }
+}
