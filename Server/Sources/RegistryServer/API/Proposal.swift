@@ -113,6 +113,8 @@ extension AdministrationCommand {
     case .revoke: ("revoke", false)
     case .deny: ("deny", true)
     case .allow: ("allow", true)
+    case .decide(let decision):
+      (decision.verdict == .approve ? "approve \(decision.keys.count) keys" : "deny \(decision.keys.count) keys", true)
     }
   }
 
@@ -125,6 +127,7 @@ extension AdministrationCommand {
       .revoke(_, let id, let pin, _):
       (id, pin)
     case .deny(let pin, _), .allow(let pin): (nil, pin)
+    case .decide: (nil, nil)
     }
   }
 }

@@ -1,6 +1,21 @@
 import RegistryCore
 import SslPinningRules
 
+/// What holds of a document, as metrics and notifications ask for it: without a copy of all that is known.
+struct DocumentStanding: Sendable {
+  var conditions: [Condition]
+  /// How many keys wait for a person. Of endpoints that are not in force nothing can be approved.
+  var held: Int
+
+  init(_ machine: DocumentMachine, in file: String) {
+    conditions = Condition.alerts(
+      of: machine.state.markingWhoLeft(Set(machine.endpoints.map(\.id))), machine.lastProbes, in: file)
+    held = machine.endpoints.reduce(0) {
+      $0 + (machine.state.keysByEndpoint[$1.id]?.held.count ?? 0)
+    }
+  }
+}
+
 /// All that is known of a document at one moment, to be shown.
 struct DocumentSnapshot: Sendable {
   let file: String
