@@ -145,7 +145,6 @@ final class ServiceMetrics: Sendable {
     reportsReadable = readableReports.cell()
     reportsSetAside = reportRecordsSetAside.cell()
     reportsReadable.set(1)
-    reports([:])
     for standing in ChainStanding.allCases { _ = reportChains.cell(standing.rawValue) }
     requestCells = PathClass.allCases.map { [requestDuration] in requestDuration.cell($0.label) }
     build.cell(version).set(1)
@@ -155,6 +154,7 @@ final class ServiceMetrics: Sendable {
       _ = storeErrors.cell(operation.rawValue)
     }
     for outcome in ReportOutcome.allCases { _ = reports.cell(outcome.rawValue) }
+    reports([:])
   }
 
   var all: [any ExposedMetric] {

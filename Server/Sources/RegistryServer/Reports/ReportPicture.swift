@@ -116,13 +116,14 @@ struct ReportPicture: Sendable {
   }
 
   private mutating func note(_ group: ReportGroup, of pin: SPKIPin) {
-    if let index = met[pin]?.firstIndex(where: { $0.host == group.key.host }) {
-      met[pin]?[index].hours.merge(group.hours)
-      met[pin]?[index].last = max(met[pin]?[index].last ?? 0, group.last)
+    var all = met[pin] ?? []
+    if let index = all.firstIndex(where: { $0.host == group.key.host }) {
+      all[index].hours.merge(group.hours)
+      all[index].last = max(all[index].last, group.last)
     } else {
-      met[pin, default: []].append(
-        Met(host: group.key.host, hours: group.hours, last: group.last))
+      all.append(Met(host: group.key.host, hours: group.hours, last: group.last))
     }
+    met[pin] = all
   }
 
   private mutating func note(interception group: ReportGroup, of pin: SPKIPin, _ count: Int64) {
