@@ -23,7 +23,9 @@ package struct HeldDecision: Sendable, Hashable {
   package let verdict: Verdict
   package let keys: [HeldKey]
 
-  package init(_ verdict: Verdict, _ keys: [HeldKey]) { (self.verdict, self.keys) = (verdict, keys) }
+  package init(_ verdict: Verdict, _ keys: [HeldKey]) {
+    (self.verdict, self.keys) = (verdict, keys)
+  }
 
   /// Whether it changes a document of this name.
   package func concerns(_ file: String) -> Bool {

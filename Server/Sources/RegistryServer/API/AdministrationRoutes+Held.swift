@@ -63,8 +63,7 @@ extension AdministrationRoutes {
   ) async throws(APIError) -> APIResponse {
     let command = AdministrationCommand.decide(decision)
     if let refusal = call.administrator.scope.refusal(of: command, at: nil) { throw refusal }
-    let count: JSONObject = ["keys": .count(decision.keys.count), "documents": .array([])]
-    if let proposed = try await propose(command, call, why: why, count, []) { return proposed }
+    if let proposed = try await propose(command, call, why: why, [:], []) { return proposed }
     let outcomes: [RegistryAdministration.DocumentOutcome]
     do throws(AdministrationError) {
       outcomes = try await administration.decide(decision, by: call.who, why: why)

@@ -114,7 +114,7 @@ extension AdministrationCommand {
     case .deny: ("deny", true)
     case .allow: ("allow", true)
     case .decide(let decision):
-      (decision.verdict == .approve ? "approve \(decision.keys.count) keys" : "deny \(decision.keys.count) keys", true)
+      (decision.verdict == .approve ? "approve-all" : "deny-all", true)
     }
   }
 

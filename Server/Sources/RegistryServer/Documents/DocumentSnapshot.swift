@@ -9,7 +9,8 @@ struct DocumentStanding: Sendable {
 
   init(_ machine: DocumentMachine, in file: String) {
     conditions = Condition.alerts(
-      of: machine.state.markingWhoLeft(Set(machine.endpoints.map(\.id))), machine.lastProbes, in: file)
+      of: machine.state.markingWhoLeft(Set(machine.endpoints.map(\.id))), machine.lastProbes,
+      in: file)
     held = machine.endpoints.reduce(0) {
       $0 + (machine.state.keysByEndpoint[$1.id]?.held.count ?? 0)
     }

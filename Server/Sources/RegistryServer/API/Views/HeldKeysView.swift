@@ -70,7 +70,8 @@ struct HeldKeysView {
     return range.page(of: sorted) { _, item in
       .object([
         "file": .string(item.file), "endpoint": .string(item.id),
-        "candidate": item.candidate.shown(met: item.met), "isShown": item.isShown.map { .bool($0) } ?? .null,
+        "candidate": item.candidate.shown(met: item.met),
+        "isShown": item.isShown.map { .bool($0) } ?? .null,
       ])
     }
   }
