@@ -109,6 +109,14 @@ extension HostTerms {
   }
 }
 
+extension [WatchedEndpoint] {
+  /// The terms under which a CA is enough, by the endpoints' ids.
+  package var vouchingTerms: [String: HostTerms] {
+    Dictionary(
+      filter { !$0.terms.vouching.isEmpty }.map { ($0.id, $0.terms) }, uniquingKeysWith: { $1 })
+  }
+}
+
 extension EndpointKeys {
   /// The published keys that are shown somewhere under none of the CAs that clients ask for: they refuse every connection
   /// there.

@@ -22,6 +22,8 @@ package struct Condition: Sendable, Hashable {
     case tokenEnds
     /// Apps report refusals of chains that an authority issued, and more than they did.
     case refusalsRise
+    /// Apps report a chain that an authority issued for a host, and no probe saw its key.
+    case interception
 
     /// Its name in notifications.
     package var name: String {
@@ -34,6 +36,7 @@ package struct Condition: Sendable, Hashable {
       case .keySetEnds: "key-set-ends"
       case .tokenEnds: "token-ends"
       case .refusalsRise: "refusals-rise"
+      case .interception: "interception"
       }
     }
 
@@ -41,7 +44,7 @@ package struct Condition: Sendable, Hashable {
     package static let all: [Kind] =
       ServerAlert.Kind.allCases.map { .alert($0) } + [
         .vantageSilent, .storeAway, .documentLate, .certificateEnds, .keySetEnds, .tokenEnds,
-        .refusalsRise,
+        .refusalsRise, .interception,
       ]
   }
 

@@ -66,13 +66,15 @@ extension AdministrationRoutes {
   private func basis(of command: AdministrationCommand, _ hosts: [String]) async -> String {
     var facts = hosts
     let documents = await administration.snapshots()
-    switch command {
-    case .approve(let file, let id, let pin):
+    func evidence(_ file: String, _ id: String, _ pin: SPKIPin) -> [String] {
       let keys = documents.first { $0.file == file }?.state.keysByEndpoint[id]
       let candidate = keys?.candidates[pin]
-      facts += candidate?.chain.path.map(\.pin.base64) ?? []
-      facts += candidate?.reasons.map(\.rawValue) ?? []
-      facts += ["published"] + (keys?.keys.map(\.pin.base64).sorted() ?? [])
+      return (candidate?.chain.path.map(\.pin.base64) ?? [])
+        + (candidate?.reasons.map(\.rawValue) ?? [])
+        + ["published"] + (keys?.keys.map(\.pin.base64).sorted() ?? [])
+    }
+    switch command {
+    case .approve(let file, let id, let pin): facts += evidence(file, id, pin)
     case .setTerms(let file, let id, let terms, _):
       let endpoints = documents.first { $0.file == file }?.endpoints
       facts += ["\(terms)"]
@@ -80,6 +82,11 @@ extension AdministrationRoutes {
     case .allow(let pin):
       let denials = documents.flatMap { $0.state.denied }.filter { $0.pin == pin }
       facts += Set(denials.map { "\($0.at) \($0.by) \($0.why)" }).sorted()
+    case .decide(let decision):
+      for key in decision.keys {
+        facts.append("\(key.file) \(key.endpoint) \(key.pin.base64)")
+        facts += evidence(key.file, key.endpoint, key.pin)
+      }
     default: break
     }
     return Base64URL.encode(Digest.sha256(JSONValue.texts(facts).canonicalBytes))

@@ -49,6 +49,10 @@ struct AdministrationRoutes: Sendable {
       AdministrationRoute(.post, "/allowances", for: .deciding, allowNamedKey),
       AdministrationRoute(.get, "/tombstones", for: .reading, tombstones),
       AdministrationRoute(.get, "/pending", for: .reading, pending),
+      AdministrationRoute(.get, "/pending/groups", for: .reading, pendingGroups),
+      AdministrationRoute(.post, "/pending/decide", for: .deciding, decideHeld),
+      AdministrationRoute(.get, "/endpoints", for: .reading, searchEndpoints),
+      AdministrationRoute(.get, "/endings", for: .reading, listEndings),
       AdministrationRoute(.get, "/proposals", for: .reading, listProposals),
       AdministrationRoute(.post, "/proposals/{id}/confirm", for: .deciding, confirmProposal),
       AdministrationRoute(.post, "/proposals/{id}/withdraw", for: .deciding, withdrawProposal),
@@ -87,7 +91,7 @@ struct AdministrationRoutes: Sendable {
   }
 
   /// The log has who changed what, from where: the history is in the store, which somebody may put back.
-  private func note(
+  func note(
     _ changes: [HistoryEntry], of command: AdministrationCommand, _ call: APIRequest
   ) {
     for change in changes {
@@ -103,7 +107,7 @@ struct AdministrationRoutes: Sendable {
   }
 
   /// Whoever reads the copies would go on with the document before.
-  private func copyFailures(of file: String?) async -> [String] {
+  func copyFailures(of file: String?) async -> [String] {
     await services.published.finishCopies()
     let files = file.map { [$0] } ?? administration.coordinators().map(\.file)
     return files.compactMap { file in
@@ -135,7 +139,11 @@ extension AdministrationRoutes {
       readiness: services.health.readiness(of: services.published),
       awaitedStore: services.health.awaitedStore,
       silences: services.metrics?.vantages.silences ?? [:])
-    return APIResponse(body: overview.json(limit: limit))
+    var body = overview.json(limit: limit)
+    body["reports"] =
+      overview.awaitedStore == nil
+      ? await reports.picture().shown(isCollecting: reports.isCollecting) : .null
+    return APIResponse(body: body)
   }
 
   func session(
@@ -170,12 +178,10 @@ extension AdministrationRoutes {
   func document(
     _ call: APIRequest
   ) async throws(APIError) -> APIResponse {
-    let query = try call.query(["offset", "limit", "q", "health"])
-    let range = try query.page()
-    let text = try query.text("q", atMost: 253)
-    let health = try query.choice("health", EndpointHealth.self)
+    let query = try call.query(["offset", "limit"] + EndpointQuery.names)
+    let (range, endpoints) = (try query.page(), try EndpointQuery(query))
     let view = DocumentView(try await snapshot(call))
-    return APIResponse(body: view.detail(range, text: text, health: health))
+    return APIResponse(body: view.detail(range, endpoints))
   }
 
   func endpoint(
@@ -186,18 +192,19 @@ extension AdministrationRoutes {
     guard let view = DocumentView(try await snapshot(call)).endpoint(id) else {
       throw APIError(.noSuchEndpoint(id))
     }
-    return APIResponse(body: view.detail)
+    return APIResponse(body: view.detail(await reports.picture()))
   }
 
   func history(
     _ call: APIRequest
   ) async throws(APIError) -> APIResponse {
-    let query = try call.query(["before", "limit"])
+    let query = try call.query(["before", "limit", "endpoint"])
     let (before, limit) = (try query.number("before", from: 1), try query.limit())
-    let file = try call.path("file")
+    let (file, endpoint) = (try call.path("file"), try query.text("endpoint", atMost: 400))
     do throws(AdministrationError) {
-      let entries = try await administration.history(of: file, before: before, limit: limit)
-      return APIResponse(body: HistoryEntry.page(entries))
+      let page = try await administration.history(
+        of: file, before: before, limit: limit, about: endpoint)
+      return APIResponse(body: HistoryEntry.page(page.entries, next: page.next))
     } catch { throw APIError(error) }
   }
 
@@ -215,14 +222,6 @@ extension AdministrationRoutes {
     _ = try call.query([])
     let lists = DecisionLists(documents: await administration.snapshots())
     return APIResponse(body: lists.tombstones)
-  }
-
-  func pending(
-    _ call: APIRequest
-  ) async throws(APIError) -> APIResponse {
-    let range = try call.query(["offset", "limit"]).page()
-    let lists = DecisionLists(documents: await administration.snapshots())
-    return APIResponse(body: lists.pending(range))
   }
 
   func keySets(

@@ -40,6 +40,7 @@ struct MetricsRoute: Sendable {
   private let coordinators: @Sendable () -> [DocumentCoordinator]
   private let clock: SteadyClock
   private let ticks: @Sendable () -> Int64
+  private let reports: (any ReportsSource)?
   private let pages = Locked(Pages())
 
   /// The most pages in memory, those that are still being sent included. With the default time-outs, and if
@@ -61,11 +62,13 @@ struct MetricsRoute: Sendable {
   /// - Parameter ticks: milliseconds of a clock that is never set.
   init(
     metrics: ServerMetrics, coordinators: @escaping @Sendable () -> [DocumentCoordinator],
-    clock: SteadyClock, ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
+    clock: SteadyClock, reports: (any ReportsSource)? = nil,
+    ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
   ) {
     (self.metrics, self.coordinators, self.clock, self.ticks) = (
       metrics, coordinators, clock, ticks
     )
+    self.reports = reports
   }
 
   func answer() -> HTTPReply { .later { await page().value } }
@@ -101,20 +104,19 @@ struct MetricsRoute: Sendable {
     var refusing: [String: Int] = [:]
     var held = 0
     for coordinator in coordinators() {
-      let snapshot = await coordinator.snapshot
-      let state = snapshot.state
-      for condition in snapshot.alertConditions {
+      let standing = await coordinator.standing
+      for condition in standing.conditions {
         alerts[condition.kind.name, default: 0] += 1
         if condition.isRefusing { refusing[condition.kind.name, default: 0] += 1 }
       }
-      // Of others nothing can be approved.
-      held += snapshot.endpoints.reduce(0) { $0 + (state.keysByEndpoint[$1.id]?.held.count ?? 0) }
+      held += standing.held
     }
     let standing = clock.standing
     if standing.doubtedSince != nil { alerts[ServerAlert.Kind.clock.rawValue] = 1 }
     metrics.clock(standing)
     metrics.alerts(alerts, refusing: refusing)
     metrics.pendingApprovals(held)
+    if let picture = await reports?.picture() { metrics.service.reports(picture.reports) }
     return metrics.exposition(at: standing.time)
   }
 }

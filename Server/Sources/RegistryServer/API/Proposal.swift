@@ -114,6 +114,8 @@ extension AdministrationCommand {
     case .revoke: ("revoke", false)
     case .deny: ("deny", true)
     case .allow: ("allow", true)
+    case .decide(let decision):
+      (decision.verdict == .approve ? "approve-all" : "deny-all", true)
     }
   }
 
@@ -126,6 +128,7 @@ extension AdministrationCommand {
       .revoke(_, let id, let pin, _):
       (id, pin)
     case .deny(let pin, _), .allow(let pin): (nil, pin)
+    case .decide: (nil, nil)
     }
   }
 }

@@ -24,20 +24,41 @@ struct RegistryAdministration: Sendable {
     try await coordinator(of: file).snapshot
   }
 
-  /// The newest entries of a document's history, newest first.
+  /// The newest entries of a document's history, newest first, and before which number the next page begins.
   ///
-  /// - Parameter before: only entries with a smaller number.
+  /// - Parameters:
+  ///   - before: only entries with a smaller number.
+  ///   - endpoint: only those about this endpoint, or about a key everywhere; looked for in so many entries as
+  ///     ``mostSearched``, so a page may be shorter than asked for and not the last.
   func history(
-    of file: String, before: Int64?, limit: Int
-  ) async throws(AdministrationError) -> [(number: Int64, entry: HistoryEntry)] {
+    of file: String, before: Int64?, limit: Int, about endpoint: String? = nil
+  ) async throws(AdministrationError) -> (
+    entries: [(number: Int64, entry: HistoryEntry)], next: Int64?
+  ) {
     _ = try coordinator(of: file)
+    var (found, before, searched) = ([(number: Int64, entry: HistoryEntry)](), before, 0)
     do throws(StoreError) {
-      return try await store.history(of: file, before: before, limit: limit).compactMap { stored in
-        (try? JSONValue(parsing: stored.bytes)).flatMap(HistoryEntry.init)
-          .map { (stored.number, $0) }
+      while true {
+        let size = endpoint == nil ? limit : Self.searchedAtOnce
+        let page = try await store.history(of: file, before: before, limit: size)
+        searched += page.count
+        for stored in page {
+          before = stored.number
+          let entry = (try? JSONValue(parsing: stored.bytes)).flatMap(HistoryEntry.init)
+          guard let entry, entry.isAbout(endpoint) else { continue }
+          found.append((stored.number, entry))
+          if found.count == limit { break }
+        }
+        let isOver = page.isEmpty || before == 1
+        guard endpoint != nil, !isOver, found.count < limit, searched < Self.mostSearched else {
+          return (found, isOver ? nil : before)
+        }
       }
     } catch { throw .notStored("\(error)") }
   }
+
+  private static let searchedAtOnce = 1000
+  private static let mostSearched = 5000
 
   /// Makes a change. On return it is stored and published.
   ///
@@ -89,17 +110,16 @@ struct RegistryAdministration: Sendable {
     if let first = objections.errors.first, objections.errors.count == concerned.count {
       throw first
     }
-    guard case .deny(let pin, force: true) = command else {
+    guard let mild = command.unforced else {
       if let refusal = objections.refusal { throw refusal }
       return []
     }
-    let unforced = await self.objections(
-      to: .deny(pin, force: false), in: concerned, request)
+    let unforced = await self.objections(to: mild, in: concerned, request)
     return (unforced.bare + unforced.under).sorted()
   }
 
   /// Why documents do not take a command.
-  private struct Objections {
+  struct Objections {
     var (bare, under): ([String], [String]) = ([], [])
     var areStaged = true
     var errors: [AdministrationError] = []
@@ -111,7 +131,7 @@ struct RegistryAdministration: Sendable {
     }
   }
 
-  private func objections(
+  func objections(
     to command: AdministrationCommand, in documents: [DocumentCoordinator],
     _ request: DocumentState.Request
   ) async -> Objections {
@@ -120,7 +140,7 @@ struct RegistryAdministration: Sendable {
       var state = await coordinator.snapshot.state
       let configured = await coordinator.settings.configuration.endpoints
       do throws(AdministrationError) {
-        _ = try Self.apply(command, to: &state, configured, request)
+        _ = try Self.apply(command, to: &state, of: coordinator.file, configured, request)
       } catch {
         switch error {
         case .leavesWithoutPin(let hosts, let staged):
@@ -134,17 +154,19 @@ struct RegistryAdministration: Sendable {
     return found
   }
 
-  private func perform(
+  func perform(
     _ command: AdministrationCommand, by coordinator: DocumentCoordinator,
     _ request: DocumentState.Request
   ) async throws(AdministrationError) -> [HistoryEntry] {
-    try await coordinator.perform(at: request.at) { state, configured throws(AdministrationError) in
-      try Self.apply(command, to: &state, configured, request)
+    let file = coordinator.file
+    return try await coordinator.perform(at: request.at) {
+      state, configured throws(AdministrationError) in
+      try Self.apply(command, to: &state, of: file, configured, request)
     }
   }
 
   private static func apply(
-    _ command: AdministrationCommand, to state: inout DocumentState,
+    _ command: AdministrationCommand, to state: inout DocumentState, of file: String,
     _ configured: [WatchedEndpoint], _ request: DocumentState.Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     func require(_ id: String) throws(AdministrationError) {
@@ -173,6 +195,8 @@ struct RegistryAdministration: Sendable {
     case .deny(let pin, let force):
       return try state.deny(pin, configured: configured, force: force, request)
     case .allow(let pin): return try state.allow(pin, request)
+    case .decide(let decision):
+      return try state.decide(decision, in: file, configured: configured, request)
     }
   }
 
@@ -204,12 +228,14 @@ enum AdministrationCommand: Sendable {
   case deny(SPKIPin, force: Bool)
   /// Deny a key no more.
   case allow(SPKIPin)
+  /// Decide about many held keys at once.
+  case decide(HeldDecision)
 
   /// Whether other endpoints are watched afterwards, or otherwise.
   var changesWatching: Bool {
     switch self {
     case .add, .change, .setTerms, .remove: true
-    case .stage, .approve, .revoke, .deny, .allow: false
+    case .stage, .approve, .revoke, .deny, .allow, .decide: false
     }
   }
 
@@ -220,7 +246,17 @@ enum AdministrationCommand: Sendable {
       .setTerms(let file, _, _, _),
       .stage(let file, _, _, _), .approve(let file, _, _), .revoke(let file, _, _, _):
       file
-    case .deny, .allow: nil
+    case .deny, .allow, .decide: nil
+    }
+  }
+
+  /// What a forced denial would be without force; `nil` for all else.
+  var unforced: AdministrationCommand? {
+    switch self {
+    case .deny(let pin, force: true): .deny(pin, force: false)
+    case .decide(let decision) where decision.verdict == .deny(force: true):
+      .decide(HeldDecision(.deny(force: false), decision.keys))
+    default: nil
     }
   }
 }
@@ -232,6 +268,9 @@ protocol ReportsSource: Sendable {
 
   /// What was counted so far.
   func summary() async -> ReportSummary
+
+  /// The last day's reports told apart, a few seconds old at most.
+  func picture() async -> ReportPicture
 }
 
 extension ReportCollector: ReportsSource {
@@ -245,4 +284,6 @@ struct NoReports: ReportsSource {
   var isCollecting: Bool { false }
 
   func summary() async -> ReportSummary { ReportSummary(of: ReportLedger(), at: clock.now()) }
+
+  func picture() async -> ReportPicture { await summary().picture }
 }

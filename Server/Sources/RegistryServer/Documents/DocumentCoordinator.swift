@@ -14,7 +14,10 @@ actor DocumentCoordinator {
   nonisolated let services: CoordinatorServices
 
   private(set) var settings: CoordinatorSettings
-  private var machine: DocumentMachine
+  private var machine: DocumentMachine { didSet { changes &+= 1 } }
+  /// Counts whatever may have changed the machine.
+  private var changes: UInt64 = 0
+  private var lastStanding: (changes: UInt64, standing: DocumentStanding)?
   /// Whoever waits for the write under way to end.
   private var waiting: [CheckedContinuation<Void, Never>] = []
   /// What of the next record does not depend on what is signed, being put into words.
@@ -357,6 +360,14 @@ actor DocumentCoordinator {
       file: file, settings: settings, state: state.markingWhoLeft(Set(endpoints.map(\.id))),
       endpoints: endpoints, lastProbes: machine.lastProbes,
       published: services.published.document(file))
+  }
+
+  /// What is asked for every second: found anew only if something happened since.
+  var standing: DocumentStanding {
+    if let lastStanding, lastStanding.changes == changes { return lastStanding.standing }
+    let standing = DocumentStanding(machine, in: file)
+    lastStanding = (changes, standing)
+    return standing
   }
 
   /// Whether nothing new can be signed, as far as ``checkSigning(at:)`` found out.

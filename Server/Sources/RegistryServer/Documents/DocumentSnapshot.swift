@@ -1,6 +1,22 @@
 import RegistryCore
 import SslPinningRules
 
+/// What holds of a document, as metrics and notifications ask for it: without a copy of all that is known.
+struct DocumentStanding: Sendable {
+  var conditions: [Condition]
+  /// How many keys wait for a person. Of endpoints that are not in force nothing can be approved.
+  var held: Int
+
+  init(_ machine: DocumentMachine, in file: String) {
+    conditions = Condition.alerts(
+      of: machine.state.markingWhoLeft(Set(machine.endpoints.map(\.id))), machine.lastProbes,
+      in: file, under: machine.endpoints.vouchingTerms)
+    held = machine.endpoints.reduce(0) {
+      $0 + (machine.state.keysByEndpoint[$1.id]?.held.count ?? 0)
+    }
+  }
+}
+
 /// All that is known of a document at one moment, to be shown.
 struct DocumentSnapshot: Sendable {
   let file: String
@@ -27,9 +43,7 @@ struct DocumentSnapshot: Sendable {
 
   /// What its alerts amount to.
   var alertConditions: [Condition] {
-    let terms = endpoints.filter { !$0.terms.vouching.isEmpty }.map { ($0.id, $0.terms) }
-    return Condition.alerts(
-      of: state, lastProbes, in: file, under: Dictionary(terms, uniquingKeysWith: { $1 }))
+    Condition.alerts(of: state, lastProbes, in: file, under: endpoints.vouchingTerms)
   }
 
   /// The denied keys that stand above the keys of an endpoint.

@@ -1,4 +1,5 @@
 import Foundation
+import RegistryCore
 import SslPinningPlatform
 
 /// What the server itself did: requests, store, reports, leadership.
@@ -58,6 +59,11 @@ final class ServiceMetrics: Sendable {
     help: "Counted failure reports about listed hosts, by what the reported chain is worth",
     labels: ["chain"]
   ) { Counter() }
+  private let reportClasses = MetricFamily(
+    "ssl_pinning_reports_by_class",
+    help: "Failure reports of the last day about listed hosts, by what they amount to",
+    labels: ["class"]
+  ) { Gauge() }
   private let reportRecord = MetricFamily(
     "ssl_pinning_reports_record_bytes", help: "Bytes of the record of the failure reports"
   ) { Gauge() }
@@ -148,13 +154,14 @@ final class ServiceMetrics: Sendable {
       _ = storeErrors.cell(operation.rawValue)
     }
     for outcome in ReportOutcome.allCases { _ = reports.cell(outcome.rawValue) }
+    reports([:])
   }
 
   var all: [any ExposedMetric] {
     [
       build, start, reloads, reloadTimes, leaders, approvals, proposals, open, refusing, requests,
       requestDuration, absences, storeDuration, storeErrors,
-      reports, reportChains, reportRecord, reportGroupsDropped, readableReports,
+      reports, reportChains, reportClasses, reportRecord, reportGroupsDropped, readableReports,
       reportRecordsSetAside, clockBelief, clockSync, clockOffsets, notifications,
       waitingNotifications,
     ]
@@ -171,6 +178,13 @@ final class ServiceMetrics: Sendable {
   }
 
   func reported(_ outcome: ReportOutcome) { reports.cell(outcome.rawValue).increment() }
+
+  /// The reports of the last day, told apart.
+  func reports(_ counts: [ReportClass: Int64]) {
+    for kind in ReportClass.allCases {
+      reportClasses.cell(kind.rawValue).set(Double(counts[kind] ?? 0))
+    }
+  }
 
   /// How many reported chains led to an authority.
   var verifiedReports: UInt64 { reportChains.cell(ChainStanding.verified.rawValue).value }

@@ -12,6 +12,8 @@ struct CollectedReport: Sendable, Equatable {
   var chain: PresentedChain
   /// What the chain is worth; found out after reading.
   var standing = ChainStanding.unverified
+  /// Whether the leaf's key was on the host's list when the report came; found out after reading.
+  var wasListed = false
   /// The app's identifier, version and platform, cleaned; empty in reports as of RFC 7469.
   var app = ""
   var version = ""
@@ -54,7 +56,7 @@ struct CollectedReport: Sendable, Equatable {
     let members = ReportMembers(object: object)
     guard let hostname = try members.text("hostname") else { throw .missing(member: "hostname") }
     do throws(HostNameError) { host = try HostName(hostname) } catch { throw .badHost(error) }
-    chain = try Self.chain(members)
+    chain = try Self.chain(members, of: host)
     app = try members.cleaned("app-bundle-id")
     version = try members.cleaned("app-version")
     platform = try members.cleaned("app-platform")
@@ -69,12 +71,14 @@ struct CollectedReport: Sendable, Equatable {
 
   /// What was served counts; TrustKit names it `validated`, whatever it is. A report of our own clients
   /// may have pins and no certificates.
-  private static func chain(_ members: ReportMembers) throws(ReportRefusal) -> PresentedChain {
+  private static func chain(
+    _ members: ReportMembers, of host: HostName
+  ) throws(ReportRefusal) -> PresentedChain {
     var isSaid = false
     for name in ["served-certificate-chain", "validated-certificate-chain"] {
       guard let texts = try members.texts(name) else { continue }
       isSaid = true
-      if !texts.isEmpty { return try PresentedChain(pem: texts, member: name) }
+      if !texts.isEmpty { return try PresentedChain(pem: texts, member: name, of: host) }
     }
     guard isSaid else { throw .missing(member: "validated-certificate-chain") }
     guard let text = try members.texts("presented-pins")?.first else {

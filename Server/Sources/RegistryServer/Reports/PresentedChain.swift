@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools
@@ -14,6 +15,10 @@ struct PresentedChain: Sendable, Hashable {
   /// The leaf's subject and issuer, cleaned; empty where they cannot be read.
   var subject = ""
   var issuer = ""
+  /// Whether the leaf names itself as its issuer.
+  var isSelfIssued = false
+  /// Whether the leaf's subjectAltName covers the report's host; `nil` where the report holds no certificate.
+  var namesHost: Bool?
 
   /// The most certificates of a chain, as in our own reports.
   static let mostCertificates = 10
@@ -21,10 +26,10 @@ struct PresentedChain: Sendable, Hashable {
   /// A chain of which at most the leaf's key is known.
   init(leafPin: SPKIPin?) { self.leafPin = leafPin }
 
-  /// A chain as a report holds it: a PEM text for each certificate, the leaf first.
+  /// A chain as a report about a host holds it: a PEM text for each certificate, the leaf first.
   ///
   /// - Throws: ``ReportRefusal``; what is no certificate is refused, not counted.
-  init(pem texts: [String], member: String) throws(ReportRefusal) {
+  init(pem texts: [String], member: String, of host: HostName) throws(ReportRefusal) {
     guard texts.count <= Self.mostCertificates else {
       throw .tooMany(member: member, limit: Self.mostCertificates)
     }
@@ -40,8 +45,10 @@ struct PresentedChain: Sendable, Hashable {
       leafPin = pin
       // The names are for people: a certificate whose pin can be read counts without them.
       if let certificate = try? Certificate(der: der) {
-        subject = ReportText.cleaned(certificate.subject)
-        issuer = ReportText.cleaned(certificate.issuer)
+        let (subject, issuer) = (certificate.subject, certificate.issuer)
+        (self.subject, self.issuer) = (ReportText.cleaned(subject), ReportText.cleaned(issuer))
+        isSelfIssued = subject == issuer
+        namesHost = certificate.isFor(host)
       }
     }
     digest =
@@ -66,63 +73,18 @@ struct PresentedChain: Sendable, Hashable {
 struct ReportedChainJudge: Sendable {
   /// Whether the server's anchors believe certificates for a host.
   let believes: @Sendable (_ certificates: [[UInt8]], _ host: HostName) -> Bool
-  /// Whether this server knows a key of a host.
-  let knows: @Sendable (SPKIPin, _ host: HostName) async -> Bool
+  /// What this server knows of keys.
+  let knowledge: @Sendable () async -> KeyKnowledge
 
   /// Whether the report's chain is verified. Takes as long as validating it does.
   func verifies(_ report: CollectedReport) -> Bool {
     !report.chain.certificates.isEmpty && believes(report.chain.certificates, report.host)
   }
 
-  /// Whether the report's leaf has a key that this server knows.
-  func hasSeen(_ report: CollectedReport) async -> Bool {
-    guard let pin = report.chain.leafPin else { return false }
-    return await knows(pin, report.host)
-  }
-}
-
-/// The keys of all endpoints: those that are published and those that probes have shown. Gathered every few
-/// seconds at most, since reports come as often as strangers like.
-final class KnownKeys: Sendable {
-  private let coordinators: @Sendable () -> [DocumentCoordinator]
-  private let ticks: @Sendable () -> Int64
-  private let newest = Locked<(made: Int64, keys: Task<[SPKIPin: [HostPattern]], Never>)?>(nil)
-
-  /// How long what was gathered is good, in milliseconds.
-  static let freshness: Int64 = 5000
-
-  /// - Parameter ticks: milliseconds of a clock that is never set.
-  init(
-    coordinators: @escaping @Sendable () -> [DocumentCoordinator],
-    ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
-  ) {
-    (self.coordinators, self.ticks) = (coordinators, ticks)
-  }
-
-  /// Whether a key is an endpoint's whose patterns match the host.
-  func has(_ pin: SPKIPin, of host: HostName) async -> Bool {
-    let now = ticks()
-    let keys = newest.withLock { newest in
-      if let newest, now - newest.made < Self.freshness { return newest.keys }
-      let keys = Task { await gathered() }
-      newest = (now, keys)
-      return keys
-    }
-    return await keys.value[pin]?.contains { $0.matches(host) } ?? false
-  }
-
-  private func gathered() async -> [SPKIPin: [HostPattern]] {
-    var found: [SPKIPin: [HostPattern]] = [:]
-    for coordinator in coordinators() {
-      let snapshot = await coordinator.snapshot
-      for endpoint in snapshot.endpoints {
-        guard let endpointKeys = snapshot.state.keysByEndpoint[endpoint.id] else { continue }
-        for pin in endpointKeys.keys.map(\.pin) + Array(endpointKeys.candidates.keys) {
-          found[pin, default: []] += endpoint.patterns
-        }
-      }
-    }
-    return found
+  /// Where the leaf's key stands for the report's host.
+  func place(of report: CollectedReport) async -> KeyPlace {
+    guard let pin = report.chain.leafPin else { return .nowhere }
+    return await knowledge().place(of: pin, for: report.host)
   }
 }
 

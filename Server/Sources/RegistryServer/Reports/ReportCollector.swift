@@ -52,6 +52,9 @@ actor ReportCollector {
   private var isStale = true
   private var lastRead: Int64?
   private var isReadable = true
+  private var picture: ReportPicture?
+  /// The store being read for the next picture.
+  private var rereading: Task<Void, Never>?
   /// Counted since the last write.
   private var pending: ReportLedger
   /// On its way to the store, under a number.
@@ -93,7 +96,9 @@ actor ReportCollector {
   nonisolated func take(_ body: [UInt8]) async -> ReportAnswer {
     do throws(ReportRefusal) {
       var report = try await read(body)
-      if report.standing != .verified, let judge, await judge.hasSeen(report) {
+      let place = await judge?.place(of: report) ?? .nowhere
+      if case .listed = place { report.wasListed = true }
+      if report.standing != .verified, report.wasListed || place == .waiting {
         report.standing = .seen
       }
       report.chain.certificates = []
@@ -124,13 +129,37 @@ actor ReportCollector {
   /// What was counted by all servers on the store, as far as it is known here.
   func summary() async -> ReportSummary {
     let now = clock.now()
-    let isFresh = lastRead.map { (0..<Self.freshness).contains(now - $0) } ?? false
-    if !isFresh, sending == nil { await reload() }
+    if !isFresh(at: now), sending == nil { await reload() }
+    return await known(at: now)
+  }
+
+  /// The last day's reports told apart: made anew if the last one is older than ``freshness``, of what is known here.
+  /// Never waits for the store: metrics are asked for while it is away.
+  func picture() async -> ReportPicture {
+    let now = clock.now()
+    if let picture, (0..<Self.freshness).contains(now - picture.time) { return picture }
+    if !isFresh(at: now), sending == nil, rereading == nil {
+      rereading = Task {
+        await reload()
+        rereading = nil
+      }
+    }
+    let made = await known(at: now).picture
+    picture = made
+    return made
+  }
+
+  private func isFresh(at now: Int64) -> Bool {
+    lastRead.map { (0..<Self.freshness).contains(now - $0) } ?? false
+  }
+
+  private func known(at now: Int64) async -> ReportSummary {
     var endpointKeys = base.endpointKeys
     if let sending { endpointKeys.merge(sending.endpointKeys) }
     endpointKeys.merge(pending)
     endpointKeys.tidy(at: now)
-    return ReportSummary(of: endpointKeys, at: now)
+    return ReportSummary(
+      of: endpointKeys, at: now, known: await judge?.knowledge() ?? KeyKnowledge())
   }
 
   /// Writes whenever there is something to write, until the task is cancelled. What is unwritten then is

@@ -32,6 +32,11 @@ struct ReportGroup: Sendable, Equatable {
   var platform: String
   var rule: String
   var isEnforced: Bool?
+  /// Whether the leaf's key was on the host's list when the newest report came.
+  var wasListed: Bool
+  /// What the chain says of itself; see ``PresentedChain``.
+  let isSelfIssued: Bool
+  let namesHost: Bool?
   /// How many reports came, and how many failures they stand for.
   var reports: Int64 = 0
   var failures: Int64 = 0
@@ -50,6 +55,9 @@ struct ReportGroup: Sendable, Equatable {
     platform = report.platform
     rule = report.rule
     isEnforced = report.isEnforced
+    wasListed = report.wasListed
+    isSelfIssued = report.chain.isSelfIssued
+    namesHost = report.chain.namesHost
     first = now
     last = now
   }
@@ -61,6 +69,7 @@ struct ReportGroup: Sendable, Equatable {
       platform = report.platform
       rule = report.rule
       isEnforced = report.isEnforced
+      wasListed = report.wasListed
     }
     reports = ReportCount.sum(reports, news.reports)
     failures = ReportCount.sum(failures, news.failures)
@@ -78,6 +87,7 @@ struct ReportGroup: Sendable, Equatable {
       platform = other.platform
       rule = other.rule
       isEnforced = other.isEnforced
+      wasListed = other.wasListed
     }
     reports = ReportCount.sum(reports, other.reports)
     failures = ReportCount.sum(failures, other.failures)
@@ -106,7 +116,7 @@ struct ReportGroup: Sendable, Equatable {
     ) {
       $0 + $1.utf8.reduce(0) { $0 + ($1 == UInt8(ascii: "\"") || $1 == UInt8(ascii: "\\") ? 2 : 1) }
     }
-    return 600 + texts + 28 * (hours.cells.count + days.cells.count)
+    return 660 + texts + 28 * (hours.cells.count + days.cells.count)
   }
 }
 
@@ -136,6 +146,9 @@ extension ReportGroup {
     var object = told
     object["hours"] = hours.json
     object["days"] = days.json
+    if wasListed { object["wasListed"] = .bool(true) }
+    if isSelfIssued { object["selfIssued"] = .bool(true) }
+    object["namesHost"] = namesHost.map { .bool($0) }
     return object
   }
 
@@ -169,6 +182,9 @@ extension ReportGroup {
     report.rule = text("rule")
     report.result = object["result"]?.integerValue
     report.isEnforced = object["enforced"]?.boolValue
+    report.wasListed = object["wasListed"]?.boolValue ?? false
+    report.chain.isSelfIssued = object["selfIssued"]?.boolValue ?? false
+    report.chain.namesHost = object["namesHost"]?.boolValue
     self.init(report, at: last)
     self.first = first
     self.reports = reports

@@ -1,4 +1,5 @@
 import CanonicalJSON
+import RegistryCore
 import SslPinningRules
 
 /// Reports summed up for charts: by host, by presented chain, by app version, over time.
@@ -18,16 +19,32 @@ struct ReportSummary: Sendable {
 
   /// The most elements of each list.
   static let mostElements = 100
+  /// The most lines of app versions.
+  static let mostVersions = 8
   /// How far back anything is kept, in seconds.
   static let reach: Int64 = 30 * 86_400
 
-  private let endpointKeys: ReportLedger
-  private let now: Int64
+  let endpointKeys: ReportLedger
+  let now: Int64
+  private let sorter: ReportSorter
 
   /// A summary of a endpointKeys as it is at `now`.
-  init(of endpointKeys: ReportLedger, at now: Int64) {
+  ///
+  /// - Parameter known: what is known of keys, by which reports are told apart.
+  init(of endpointKeys: ReportLedger, at now: Int64, known: KeyKnowledge = KeyKnowledge()) {
     self.endpointKeys = endpointKeys
     self.now = now
+    sorter = ReportSorter(endpointKeys.listed.groups.values, known)
+  }
+
+  /// What a group of reports about a listed host amounts to.
+  func verdict(of group: ReportGroup) -> ReportVerdict { sorter.verdict(of: group) }
+
+  private func told(_ group: ReportGroup) -> JSONObject {
+    let verdict = verdict(of: group)
+    var told = group.told
+    (told["class"], told["why"]) = (.string(verdict.kind.rawValue), .string(verdict.why))
+    return told
   }
 
   /// The sums of the reports that came from `since` to before `until`; both are brought within what is
@@ -51,14 +68,16 @@ struct ReportSummary: Sendable {
         steps),
       "hosts": sums(groups) { ["host": .string("\($0.key.host)")] },
       "chains": sums(groups) {
-        $0.told.only(["leafPin", "chain", "subject", "issuer", "standing"])
+        told($0).only(["leafPin", "chain", "subject", "issuer", "standing", "class", "why"])
       },
+      "classes": sums(groups) { told($0).only(["class"]) },
       "standings": sums(groups) { $0.told.only(["standing"]) },
       "apps": sums(groups) { $0.told.only(["app", "version", "platform"]) },
+      "versions": versions(groups, since: since, until: until, steps),
       "results": sums(groups) { $0.told.only(["result", "rule"]) },
       "groups": .array(
         groups.sorted { $0.group.last > $1.group.last }.prefix(Self.mostElements)
-          .map { .object($0.group.told) }),
+          .map { .object(told($0.group)) }),
       "dropped": dropped(endpointKeys.listed),
       "unlisted": unlisted(since: since, until: until, host: host),
     ]
@@ -87,6 +106,23 @@ struct ReportSummary: Sendable {
       sums.add(counted.reports, of: counted.group, under: name(counted.group))
     }
     return sums.json(most: most)
+  }
+
+  /// The app versions that reported most, each with its line over time.
+  private func versions(
+    _ groups: [Counted], since: Int64, until: Int64, _ steps: Bucket
+  ) -> JSONValue {
+    let byVersion = Dictionary(grouping: groups) { [$0.group.key.app, $0.group.key.version] }
+    let sorted = byVersion.map { name, groups in
+      (name, groups, groups.reduce(0) { ReportCount.sum($0, $1.reports) })
+    }.sorted { ($1.2, $0.0[0], $0.0[1]) < ($0.2, $1.0[0], $1.0[1]) }
+    return .array(
+      sorted.prefix(Self.mostVersions).map { name, groups, reports in
+        .object([
+          "app": .string(name[0]), "version": .string(name[1]), "reports": number(reports),
+          "timeline": timeline(merged(groups, by: steps), since: since, until: until, steps),
+        ])
+      })
   }
 
   private func merged(_ groups: [Counted], by bucket: Bucket) -> ReportBuckets {

@@ -11,17 +11,18 @@ actor ConditionSurvey {
   private let metrics: ServerMetrics
   private let tokens: SeenTokens
   private let clock: SteadyClock
+  private let reports: any ReportsSource
   private var trend = RefusalTrend()
   private var reported: UInt64 = 0
-  /// What ends soon: found once a minute, because it walks all endpoints.
+  /// What ends soon, and what reports amount to: found once a minute, because it walks all of them.
   private var ends: (made: Int64, conditions: [Condition])?
 
   init(
     duty: Replication, services: CoordinatorServices, metrics: ServerMetrics, tokens: SeenTokens,
-    clock: SteadyClock
+    clock: SteadyClock, reports: any ReportsSource
   ) {
     (self.duty, self.services, self.metrics) = (duty, services, metrics)
-    (self.tokens, self.clock) = (tokens, clock)
+    (self.tokens, self.clock, self.reports) = (tokens, clock, reports)
   }
 
   /// What holds now.
@@ -38,22 +39,33 @@ actor ConditionSurvey {
     let isDue = ends.map { now < $0.made || now - $0.made >= 60 } ?? true
     var (found, ending): ([Condition], [Condition]) = ([], [])
     for coordinator in duty.coordinators {
-      let snapshot = await coordinator.snapshot
-      found += snapshot.alertConditions
+      found += await coordinator.standing.conditions
       guard isDue else { continue }
+      let snapshot = await coordinator.snapshot
       let watched = Set(snapshot.endpoints.map(\.id).filter { !snapshot.state.isPaused($0) })
       ending += Condition.ends(
         of: snapshot.state, snapshot.lastProbes.filter { watched.contains($0.key) },
         keySetEnd: snapshot.published?.keySetExpires,
         in: snapshot.file, at: now)
     }
-    if isDue { ends = (now, ending) }
+    if isDue { ends = (now, ending + (await interceptions())) }
     let silent = metrics.vantages.silences.map { vantage, silence in
       Condition(
         .vantageSilent, subject: vantage, since: silence.since,
         message: "it confirms nothing meanwhile: \(silence.reason)")
     }
     return found + (ends?.conditions ?? []) + silent
+  }
+
+  /// Once a minute, like what ends: reports are counted within seconds, and told apart by probes.
+  private func interceptions() async -> [Condition] {
+    await reports.picture().interceptions.map { found in
+      Condition(
+        .interception, subject: "\(found.host)", pin: found.pin, since: found.first,
+        message: "\(found.reports) reports within a day of a chain that an authority issued"
+          + " (\(found.issuer)), whose key no probe saw: somebody may stand between some apps and the server"
+      )
+    }
   }
 
   private func ofServer(at now: Int64) -> [Condition] {

@@ -118,7 +118,7 @@ public final class RegistryService: Sendable {
             return clock.standing.times.contains {
               anchors?.believes(certificates, for: host, at: $0) ?? false
             }
-          }, knows: { pin, host in await known.has(pin, of: host) }),
+          }, knowledge: { await known.knowledge() }),
         limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
     do throws(ReceiverError) { receivers = try configuration.notify.receivers() } catch {
       throw .receiver(error)
@@ -157,7 +157,8 @@ public final class RegistryService: Sendable {
       console: isApart ? nil : console,
       reports: reports.map { [metrics] in ReportRoutes($0, metrics: metrics) },
       metrics: MetricsRoute(
-        metrics: metrics, coordinators: { [duty] in duty.coordinators }, clock: clock),
+        metrics: metrics, coordinators: { [duty] in duty.coordinators }, clock: clock,
+        reports: reports),
       hasMetrics: configuration.metricsListen == nil)
     let listeners: ServiceListeners
     do throws(HTTPServerError) {
@@ -216,7 +217,8 @@ public final class RegistryService: Sendable {
   private func notifier(_ tokens: SeenTokens) -> Notifier? {
     guard !receivers.isEmpty else { return nil }
     let survey = ConditionSurvey(
-      duty: duty, services: services, metrics: metrics, tokens: tokens, clock: clock)
+      duty: duty, services: services, metrics: metrics, tokens: tokens, clock: clock,
+      reports: reports ?? NoReports(clock: clock))
     return Notifier(receivers, clock: clock, log: log, metrics: metrics) {
       await survey.conditions()
     }

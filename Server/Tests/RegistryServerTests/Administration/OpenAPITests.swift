@@ -39,6 +39,12 @@ struct OpenAPITests {
       ("overview", "/overview", nil, 200), ("session", "/session", nil, 200),
       ("documents", "/documents", nil, 200), ("document", file, nil, 200),
       ("history", "\(file)/history", nil, 200), ("pending", "/pending", nil, 200),
+      ("pendingGroups", "/pending/groups", nil, 200), ("listEndings", "/endings", nil, 200),
+      ("searchEndpoints", "/endpoints", nil, 200),
+      (
+        "decideHeld", "/pending/decide",
+        #"{"decision":"deny","cause":"manual","until":1,"keys":1,"why":"x"}"#, 404
+      ),
       ("keysets", "/keysets", nil, 200), ("tokens", "/tokens", nil, 200),
       ("reportSummary", "/reports/summary", nil, 200),
       ("endpoint", endpoint, nil, 200),

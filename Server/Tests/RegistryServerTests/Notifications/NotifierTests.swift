@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 import TestSupport
 import Testing
@@ -44,6 +45,49 @@ import Testing
       ])
     #expect(receiver.unsigned == 0)
     await server.stop()
+    await receiver.stop()
+  }
+
+  @Test(
+    "when apps report a chain that an authority issued and no probe saw, and not before the next probe"
+  )
+  func interception() async throws {
+    let receiver = try Receiver()
+    let clock = TestClock()
+    let life = Validity(notBefore: clock.now() - 864_000, notAfter: clock.now() + 864_000)
+    let authority = try CertificateAuthority.makeRoot(name: "Root", validity: life)
+    let directory = try TemporaryDirectory()
+    let anchors = try directory.write(authority.root.pem, to: "ca.pem")
+    let server = try ScriptedService(
+      keys: "[{fqdn: www.example.com}]",
+      more: "notify: {webhook: \"\(receiver.url)\", secret: \(Receiver.secret)}",
+      anchors: anchors.path(percentEncoded: false))
+    server.observer.show(.accepted(pin(1)), at: Self.host)
+    try await server.start()
+    let identity = try authority.issue(names: [Self.host], validity: life)
+    let body = JSONValue.object([
+      "hostname": .string(Self.host),
+      "validated-certificate-chain": .array([.string(identity.leaf.pem)]),
+    ]).canonicalBytes
+    let address = try #require(server.service.address)
+    let answer = try await HTTPProbe.fetch(
+      "http://\(address)\(ReportRoutes.path)", method: "POST", body: body)
+    #expect(answer.status == 204)
+    // What ends, and reports, are looked at once a minute.
+    server.clock.advance(61)
+    await server.service.probe(Self.host)
+    #expect(
+      await eventually {
+        server.clock.advance(11)
+        return receiver.changes.contains { $0.text == "begun interception" }
+      })
+    let told = try #require(receiver.changes.first { $0.text == "begun interception" }).json
+    #expect(told["subject"] == .string(Self.host) && told["severity"] == "warning")
+    #expect(told["pin"] == .string(try SPKIPin(certificateDER: identity.leaf.der).base64))
+    let page = String(
+      decoding: try await HTTPProbe.fetch("http://\(address)/metrics").body, as: UTF8.self)
+    #expect(page.contains("ssl_pinning_reports_by_class{class=\"interception\"} 1\n"))
+    await server.service.stop()
     await receiver.stop()
   }
 

@@ -21,12 +21,13 @@ import Testing
     _ body: [UInt8], _ anchors: ChainValidator, known: [SPKIPin] = []
   ) async throws -> ChainStanding {
     let now = Int64(Date().timeIntervalSince1970)
+    var knowledge = KeyKnowledge()
+    for pin in known { knowledge.note(pin, listedSince: nil, [try HostPattern(Self.host)]) }
     let judge = ReportedChainJudge(
-      believes: { anchors.believes($0, for: $1, at: now) },
-      knows: { pin, host in known.contains(pin) && host.description == Self.host })
+      believes: { anchors.believes($0, for: $1, at: now) }, knowledge: { [knowledge] in knowledge })
     let report = try CollectedReport(parsing: body)
     if judge.verifies(report) { return .verified }
-    return await judge.hasSeen(report) ? .seen : .unverified
+    return await judge.place(of: report) == .waiting ? .seen : .unverified
   }
 
   @Test("verified is what the anchors believe for the host, and nothing else")

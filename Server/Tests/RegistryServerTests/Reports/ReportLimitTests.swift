@@ -69,7 +69,7 @@ import Testing
           for _ in 0..<8 { _ = Digest.sha256(block) }
           counts.withLock { $0.inside -= 1 }
           return true
-        }, knows: { _, _ in false }))
+        }, knowledge: { KeyKnowledge() }))
     let body = try Vectors.bytes("reports/accepted/trustkit-ios.json")
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<32 { group.addTask { #expect(await collector.take(body) == .accepted) } }

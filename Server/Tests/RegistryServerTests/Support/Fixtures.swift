@@ -45,23 +45,24 @@ struct ScriptedService {
   ///   - server: further members of `server`, in flow style.
   ///   - more: further keys of the configuration.
   ///   - tls: the directory of the keys, in the service's; that itself by default.
+  ///   - anchors: a file with the anchors of probes and reports; by default the system's.
   ///   - other: a service whose directory and clock this one shares.
   init(
     keys: String = "[{fqdn: www.example.com}]", storage: String = "{type: memory}",
     listen: String = "127.0.0.1:0", server: String = "", more: String = "", tls: String = "",
-    sharing other: ScriptedService? = nil
+    anchors: String? = nil, sharing other: ScriptedService? = nil
   ) throws {
     directory = try other?.directory ?? makeKeyDirectory()
     clock = other?.clock ?? TestClock()
     configuration = try Self.configuration(
-      directory, keys, storage, listen, server, more, tls: tls)
+      directory, keys, storage, listen, server, more, tls: tls, anchors: anchors)
     service = try RegistryService(
       configuration: configuration, clock: clock, log: log.log, observer: observer)
   }
 
   private static func configuration(
     _ directory: TemporaryDirectory, _ keys: String, _ storage: String, _ listen: String,
-    _ server: String, _ more: String, tls: String = ""
+    _ server: String, _ more: String, tls: String = "", anchors: String? = nil
   ) throws -> ServerConfiguration {
     let path = directory.path()
     return try RegistryServerTests.configuration(
@@ -69,7 +70,7 @@ struct ScriptedService {
       keys: \(keys)
       server: {listen: "\(listen)"\(server.replacing("DIR", with: path))}
       storage: \(storage.replacing("DIR", with: path))
-      tls: {dir: "\(tls.isEmpty ? path : directory.path(tls))", dump_interval: 1h}
+      tls: {dir: "\(tls.isEmpty ? path : directory.path(tls))", dump_interval: 1h\(anchors.map { ", anchors: \"\($0)\"" } ?? "")}
       \(more.replacing("DIR", with: path))
       """)
   }

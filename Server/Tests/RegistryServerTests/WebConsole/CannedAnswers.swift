@@ -30,12 +30,18 @@ enum CannedAnswers {
       "probes": .integer(3),
       "reasons": .array([.object(["reason": text, "explanation": text])]),
       "vantages": .array([text]), "chain": .array([.object(certificate)]),
+      "witnesses": .array([
+        .object(["vantage": text, "probes": .integer(3), "lastSeen": .integer(1)])
+      ]),
+      "met": .object(["apps": .integer(3), "reports": .integer(4), "last": .integer(1)]),
     ]
     let key: JSONObject = [
       "pin": pin, "state": text, "denied": .bool(false), "firstSeen": .integer(1),
       "lastSeen": .integer(1), "missedSince": .null, "retiresAt": .null,
       "certificateExpires": .null,
       "staged": .object(["at": .integer(1), "by": text, "note": text]),
+      "seenBy": .array([.object(["vantage": text, "address": text, "at": .integer(1)])]),
+      "path": .array([.object(["pin": pin, "subject": text])]),
     ]
     let observation: JSONObject = [
       "vantage": text, "address": text, "keyType": text, "outcome": text, "reason": text, "presented": text,
@@ -88,6 +94,24 @@ enum CannedAnswers {
         ).objectValue ?? [:]
       ),
       (
+        "pending/groups",
+        [
+          "time": .integer(1), "total": .integer(2), "byIssuer": .array([.object(group(text))]),
+          "byCause": .array([.object(group(text))]),
+        ]
+      ),
+      (
+        "endings",
+        [
+          "time": .integer(1), "offset": .integer(0), "limit": .integer(100), "total": .integer(1),
+          "items": .array([
+            .object([
+              "file": text, "endpoint": text, "kind": text, "pin": text, "at": .integer(1_000_000),
+            ])
+          ]),
+        ]
+      ),
+      (
         "proposals",
         [
           "secondPerson": .bool(true),
@@ -138,7 +162,16 @@ enum CannedAnswers {
       ("#/", "Overview"), ("#/endpoints", "Endpoints"), ("#/document/\(escaped)", name),
       ("#/endpoint/\(escaped)/\(escaped)", name), ("#/history/\(escaped)", "History of \(name)"),
       ("#/pending", "Pending approvals"), ("#/denied", "Denied keys"), ("#/key-sets", "Key sets"),
-      ("#/reports", "Reports"),
+      ("#/reports", "Reports"), ("#/calendar", "Calendar"),
+    ]
+  }
+
+  private static func group(_ text: JSONValue) -> JSONObject {
+    [
+      "issuer": pin, "cause": text, "name": text, "keys": .integer(2), "documents": .integer(1),
+      "shown": .integer(1), "apps": .integer(3), "since": .integer(1),
+      "causes": .array([.object(["reason": text, "explanation": text])]),
+      "endpoints": .array([.object(["file": text, "endpoint": text])]),
     ]
   }
 
@@ -167,6 +200,10 @@ enum CannedAnswers {
         .object([
           "file": text, "endpoint": text, "kind": text, "pin": text, "at": .integer(1_000_000),
         ])
+      ]),
+      "reports": .object([
+        "collecting": .bool(true), "classes": .object(["interception": .integer(1)]),
+        "hourly": .array([.integer(0), .integer(3)]),
       ]),
     ]
   }
@@ -218,6 +255,14 @@ enum CannedAnswers {
       "hosts": sums(["host": text]),
       "chains": sums([
         "leafPin": text, "chain": text, "subject": text, "issuer": text, "standing": text,
+        "class": text, "why": text,
+      ]),
+      "classes": sums(["class": text]),
+      "versions": .array([
+        .object([
+          "app": text, "version": text, "reports": .integer(3),
+          "timeline": .array([.array([.integer(0), .integer(3)])]),
+        ])
       ]),
       "apps": sums(["app": text, "version": text, "platform": text]),
       "results": sums(["result": .integer(1), "rule": text]),

@@ -42,6 +42,7 @@ final class CannedServer: Sendable {
       routing: { _, _ in .body(limit: 65_536) }, handler: handler)
     answer("session", #"{"name":"alice","issued":0,"expires":9999999999}"#)
     answer("pending", #"{"offset":0,"limit":25,"total":0,"items":[]}"#)
+    answer("pending/groups", #"{"time":1,"total":0,"byIssuer":[],"byCause":[]}"#)
     answer("proposals", #"{"secondPerson":false,"proposals":[]}"#)
     answer("tombstones", #"{"tombstones":[]}"#)
   }

@@ -23,7 +23,7 @@ extension ConsoleTests {
       ("#/", "Overview"), ("#/endpoints", "Endpoints"), ("#/document/example.json", "example.json"),
       (address, "www.example.com:443"), ("#/history/example.json", "History of example.json"),
       ("#/pending", "Pending approvals"), ("#/reports", "Reports"), ("#/denied", "Denied keys"),
-      ("#/key-sets", "Key sets"),
+      ("#/key-sets", "Key sets"), ("#/calendar", "Calendar"),
     ]
 
     @Test("everything has a name and a role, and texts stand out in both schemes")
@@ -95,7 +95,8 @@ extension ConsoleTests {
       }
       #expect(
         passed == [
-          "Sign out", "Theme: system", "Key sets", "Denied keys", "Reports", "Pending 1",
+          "Sign out", "Theme: system", "Key sets", "Denied keys", "Reports", "Calendar",
+          "Pending 1",
           "Endpoints", "Overview", "Pin registry", "Skip to the content",
         ])
       #expect(
@@ -162,6 +163,7 @@ extension ConsoleTests {
         let beyond = try await page.browser.run(
           "return document.documentElement.scrollWidth - window.innerWidth")
         #expect(beyond.integerValue ?? 1 <= 0, "\(heading)")
+        #expect(try await page.browser.brokenWords() == [], "\(heading)")
         for (selector, role) in [
           ("table", "table"), ("td", "cell"), ("th[scope=row]", "rowheader"),
         ] {

@@ -12,10 +12,16 @@ extension ConsoleTests {
                 "others":{"count":0,"reports":0}},
        "chains":{"top":[{"leafPin":"j9ESw8g3DxR9XM06fYZeuN1UB4O6xp/GAIjjdD/zM3g=","chain":"ab",
                          "subject":"CN=*.example.com","issuer":"CN=Corporate Inspection",
-                         "standing":"unverified",
+                         "standing":"unverified","class":"inspecting-proxy",
+                         "why":"a private authority vouches for 2 hosts",
                          "reports":150,"hosts":2,"last":1780009300},
                         {"reports":10,"hosts":1,"last":1780009300}],
                  "others":{"count":2,"reports":7}},
+       "classes":{"top":[{"class":"inspecting-proxy","reports":150,"hosts":2,"last":1780009300},
+                         {"class":"interception","reports":10,"hosts":1,"last":1780009300}],
+                  "others":{"count":0,"reports":0}},
+       "versions":[{"app":"com.example.shop","version":"4.12","reports":160,
+                    "timeline":[[1779998400,12],[1780002000,0],[1780005600,40],[1780009200,108]]}],
        "apps":{"top":[{"app":"com.example.shop","version":"4.12","platform":"IOS","reports":160,
                        "hosts":2,"last":1780009300}],"others":{"count":0,"reports":0}},
        "results":{"top":[{"result":1,"rule":"leaf-pin","reports":160,"hosts":2,
@@ -47,6 +53,17 @@ extension ConsoleTests {
       #expect(
         try await page.rows(ofTable: "Reports by app").first?.first == "com.example.shop 4.12\nIOS")
       #expect(try await page.text("main").contains("other.example.net"))
+      let classes = try await page.rows(ofTable: "Reports by what")
+      #expect(
+        classes.map { [$0[0], $0[1]] } == [
+          ["Interception to look at", "10"], ["Inspecting proxy", "150"],
+        ])
+      #expect(chains.contains("a private authority vouches for 2 hosts"))
+      let version = try #require(
+        try await page.browser.elements("[data-key=section-by-app-version-over-time] svg").first)
+      #expect(
+        try await version.label()
+          == "com.example.shop 4.12: at most 108 in a hour, 108 in the last")
       let chart = try #require(try await page.browser.elements("figure svg").first)
       #expect(try await chart.label() == "Reports in each hour: 160 reports, at most 108 in one")
       #expect(try await page.count("figure rect.part") == 4)

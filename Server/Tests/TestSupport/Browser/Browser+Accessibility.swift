@@ -92,3 +92,36 @@ extension Browser {
     }
   }
 }
+
+extension Browser {
+  /// The words on the page that are broken over two lines though they would fit into one. Pins and what else is code may
+  /// break anywhere.
+  public func brokenWords() async throws -> [String] {
+    let found = try await run(
+      """
+      const broken = new Set();
+      const range = document.createRange();
+      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const node = walker.currentNode;
+        const holder = node.parentElement;
+        if (!holder.checkVisibility() || holder.closest("code, pre, svg, option, textarea")) continue;
+        for (const match of node.nodeValue.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+          range.setStart(node, match.index);
+          range.setEnd(node, match.index + match[0].length);
+          const rects = [...range.getClientRects()].filter(({ width }) => width > 0);
+          const lines = new Set(rects.map(({ top }) => Math.round(top)));
+          const width = rects.reduce((sum, rect) => sum + rect.width, 0);
+          if (lines.size > 1 && width < window.innerWidth * 0.6) broken.add(match[0]);
+        }
+      }
+      return [...broken];
+      """)
+    return (found.arrayValue ?? []).compactMap(\.stringValue)
+  }
+
+  /// What time zone the browser is in.
+  public func setTimeZone(_ name: String) async throws {
+    try await sendToDevTools("Emulation.setTimezoneOverride", ["timezoneId": .string(name)])
+  }
+}

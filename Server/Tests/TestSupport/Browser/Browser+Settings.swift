@@ -45,6 +45,7 @@ extension Browser {
       "Storage.clearDataForOrigin", ["origin": .string(origin), "storageTypes": .string("all")])
     try await setSize(width: 1280, height: 900)
     try await prefer(.light)
+    try await setTimeZone("UTC")
     _ = try await takeLog()
   }
 

@@ -44,15 +44,8 @@ struct DocumentView {
   }
 
   /// The document and a part of its endpoints.
-  ///
-  /// - Parameters:
-  ///   - text: only endpoints that contain it.
-  ///   - health: only endpoints of this health.
-  func detail(_ range: PageRange, text: String?, health: EndpointHealth?) -> JSONObject {
-    let text = text?.lowercased() ?? ""
-    let endpoints = endpoints.filter { endpoint in
-      (text.isEmpty || endpoint.matches(text)) && (health == nil || endpoint.health == health)
-    }
+  func detail(_ range: PageRange, _ query: EndpointQuery) -> JSONObject {
+    let endpoints = query.found(in: [self])
     let inForce = Set(document.endpoints.map(\.id))
     let settings = document.settings
     var json = summary
@@ -92,28 +85,6 @@ struct ServerOverview {
   var awaitedStore: ServiceHealth.AwaitedStore?
   /// The vantage points that do not answer.
   var silences: [String: VantageMetrics.Silence] = [:]
-
-  /// Something that ends.
-  struct Expiry {
-    enum Kind: String {
-      case certificate
-      case document
-      case keySet = "key-set"
-    }
-
-    let file: String
-    var endpoint: String?
-    let kind: Kind
-    var pin: SPKIPin?
-    let at: Int64
-
-    var json: JSONValue {
-      .object([
-        "file": .string(file), "endpoint": .nullable(endpoint), "kind": .string(kind.rawValue),
-        "pin": .nullable(pin), "at": .integer(at),
-      ])
-    }
-  }
 
   /// - Parameter limit: how many alerts and how many expiries are listed.
   func json(limit: Int) -> JSONObject {
@@ -166,25 +137,8 @@ struct ServerOverview {
     }.sorted { ($0.since, $0.file, $0.subject) < ($1.since, $1.file, $1.subject) }
   }
 
-  /// What ends, the next first.
-  var expiries: [Expiry] {
-    var expiries: [Expiry] = []
-    for document in documents {
-      for endpoint in document.endpoints {
-        let id = endpoint.id
-        for key in document.state.keysByEndpoint[id]?.keys ?? [] where key.state == .active {
-          guard let end = key.certificateExpires else { continue }
-          expiries.append(
-            Expiry(
-              file: document.file, endpoint: id, kind: .certificate, pin: key.pin, at: end))
-        }
-      }
-      guard let published = document.published else { continue }
-      expiries.append(Expiry(file: document.file, kind: .document, at: published.expires))
-      if let end = published.keySetExpires {
-        expiries.append(Expiry(file: document.file, kind: .keySet, at: end))
-      }
-    }
-    return expiries.sorted { $0.at < $1.at }
+  /// What ends and is published, the next first.
+  var expiries: [Ending] {
+    documents.flatMap { Ending.expiries(of: $0) }.sorted { $0.at < $1.at }
   }
 }

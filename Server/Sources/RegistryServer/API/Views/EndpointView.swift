@@ -31,6 +31,11 @@ struct EndpointView {
       })
   }
 
+  /// When the certificate of a key in use ends, the next one.
+  var certificateExpires: Int64? {
+    endpointKeys.keys.filter { $0.state == .active }.compactMap(\.certificateExpires).min()
+  }
+
   /// Whether its id or one of its patterns contains a text in lower case.
   func matches(_ text: String) -> Bool {
     id.lowercased().contains(text)
@@ -41,8 +46,6 @@ struct EndpointView {
   var summary: JSONObject {
     let endpointKeys = endpointKeys
     let counts = KeyCounts(endpointKeys)
-    let expiry = endpointKeys.keys.filter { $0.state == .active }.compactMap(\.certificateExpires)
-      .min()
     return [
       "id": .string(id), "fqdn": .string(endpoint.fqdn.description),
       "port": .integer(Int64(endpoint.port)),
@@ -54,14 +57,17 @@ struct EndpointView {
       "paused": .bool(isPaused), "source": .string(isConfigured ? "configured" : "added"),
       "health": .string(health.rawValue), "worstKeyState": .nullable(counts.worst?.rawValue),
       "counts": counts.json, "alerts": .count(alerts.count),
-      "certificateExpires": .nullable(expiry),
+      "certificateExpires": .nullable(certificateExpires),
       "lastProbe": document.lastProbes[id]?.summary ?? .null,
     ]
   }
 
   /// The whole story.
-  var detail: JSONObject {
+  ///
+  /// - Parameter picture: how many apps meet which key.
+  func detail(_ picture: ReportPicture) -> JSONObject {
     let endpointKeys = endpointKeys
+    let names = document.names(of: endpointKeys)
     let denied = document.state.deniedPins
     let candidates = endpointKeys.candidates.values.sorted {
       ($0.firstSeen, $0.chain.leaf.pin) < ($1.firstSeen, $1.chain.leaf.pin)
@@ -70,9 +76,13 @@ struct EndpointView {
     json["terms"] = endpoint.terms.shown
     json["keys"] = .array(
       endpointKeys.keys.map {
-        $0.shown(grace: document.settings.rule.grace, isDenied: denied.contains($0.pin))
+        $0.shown(
+          grace: document.settings.rule.grace, isDenied: denied.contains($0.pin), names: names)
       })
-    json["candidates"] = .array(candidates.map(\.shown))
+    json["candidates"] = .array(
+      candidates.map {
+        $0.shown(met: picture.meeting($0.chain.leaf.pin, endpoint.patterns))
+      })
     json["probe"] = document.lastProbes[id]?.shown ?? .null
     json["alertList"] = .array(alerts.map { $0.shown(in: document.file) })
     return json

@@ -6,8 +6,10 @@ import TLSTools
 extension KnownKey {
   /// As administrators see it.
   ///
-  /// - Parameter grace: how long it is kept after it was missed, in seconds.
-  func shown(grace: Int64, isDenied: Bool) -> JSONValue {
+  /// - Parameters:
+  ///   - grace: how long it is kept after it was missed, in seconds.
+  ///   - names: what certificates are called, as far as that is known.
+  func shown(grace: Int64, isDenied: Bool, names: [SPKIPin: String]) -> JSONValue {
     .object([
       "pin": .string(pin.base64), "state": .string(state.rawValue), "denied": .bool(isDenied),
       "firstSeen": .integer(firstSeen), "lastSeen": .integer(lastSeen),
@@ -15,7 +17,47 @@ extension KnownKey {
       "retiresAt": .nullable(missedSince.map { $0 + grace }),
       "certificateExpires": .nullable(certificateExpires),
       "staged": staged?.shown ?? .null,
+      "seenBy": .array(
+        seenAt.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { place, at in
+          .object([
+            "vantage": .string(place.vantage), "address": .string(place.address),
+            "at": .integer(at),
+          ])
+        }),
+      "path": .array(
+        lastPath.map {
+          .object(["pin": .string($0.base64), "subject": .nullable(names[$0])])
+        }),
     ])
+  }
+
+  /// The validated path that showed it last, from its own key to the anchor; the key alone if none is known.
+  private var lastPath: [SPKIPin] {
+    let newest = paths.max {
+      (seenAt[$0.key] ?? 0, $0.key) < (seenAt[$1.key] ?? 0, $1.key)
+    }
+    return [pin] + (newest?.value ?? [])
+  }
+}
+
+extension DocumentSnapshot {
+  /// What the certificates of an endpoint's keys are called. Of published keys pins are kept, no names: what probes show
+  /// anywhere in the document has them.
+  fileprivate func certificates() -> [SeenCertificate] {
+    lastProbes.values.flatMap { last in
+      last.leaves
+        + last.probe.observations.flatMap { observation -> [SeenCertificate] in
+          if case .accepted(let chain) = observation.outcome { chain.path } else { [] }
+        }
+    }
+  }
+
+  func names(of keys: EndpointKeys) -> [SPKIPin: String] {
+    let wanted = Set(keys.keys.flatMap { $0.paths.values.joined() + [$0.pin] })
+    let known = certificates() + keys.candidates.values.flatMap(\.chain.path)
+    return Dictionary(
+      known.lazy.filter { wanted.contains($0.pin) && !$0.subject.isEmpty }
+        .map { ($0.pin, $0.subject) }, uniquingKeysWith: { first, _ in first })
   }
 }
 
@@ -27,18 +69,28 @@ extension KnownKey.Staging {
 
 extension CandidateKey {
   /// As administrators see it.
-  var shown: JSONValue {
+  ///
+  /// - Parameter met: how many apps meet it.
+  func shown(met: ReportPicture.Meeting) -> JSONValue {
     .object([
       "pin": .string(chain.leaf.pin.base64), "state": .string(state.rawValue),
       "firstSeen": .integer(firstSeen), "lastSeen": .integer(lastSeen), "probes": .count(probes),
       "reasons": .array(reasons.map(\.shown)),
       "vantages": .texts(vantages), "chain": .array(chain.path.map(\.shown)),
+      "witnesses": .array(
+        witnesses.sorted { ($1.value.lastSeen, $0.key) < ($0.value.lastSeen, $1.key) }.map {
+          .object([
+            "vantage": .string($0.key), "probes": .count($0.value.probes),
+            "lastSeen": .integer($0.value.lastSeen),
+          ])
+        }),
+      "met": met.shown,
     ])
   }
 }
 
 extension CandidateKey.HoldReason {
-  fileprivate var shown: JSONValue {
+  var shown: JSONValue {
     .object(["reason": .string(rawValue), "explanation": .string(explanation)])
   }
 }

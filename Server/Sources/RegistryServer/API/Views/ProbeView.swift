@@ -76,11 +76,16 @@ extension HistoryEntry {
     ]
   }
 
-  /// A page of a history, and where the next one begins: entries are numbered without a gap, from 1 or from
-  /// the oldest that is still kept.
-  static func page(_ entries: [(number: Int64, entry: HistoryEntry)]) -> JSONObject {
-    let next = entries.last.flatMap { $0.number > 1 ? $0.number : nil }
-    return [
+  /// Whether it is about an endpoint, or about a key everywhere; of `nil` each is.
+  func isAbout(_ id: String?) -> Bool {
+    id == nil || endpoint == id || endpoint.isEmpty && pin != nil
+  }
+
+  /// A page of a history, and where the next one begins.
+  static func page(
+    _ entries: [(number: Int64, entry: HistoryEntry)], next: Int64?
+  ) -> JSONObject {
+    [
       "entries": .array(
         entries.map { number, entry in
           var json = entry.shown
@@ -140,29 +145,5 @@ struct DecisionLists {
           ])
         })
     ]
-  }
-
-  /// The held keys, those that wait longest first.
-  func pending(_ range: PageRange) -> JSONObject {
-    var list: [(file: String, id: String, CandidateKey)] = []
-    var shown: [String: Set<SPKIPin>] = [:]
-    for document in documents {
-      for endpoint in document.endpoints {
-        let id = endpoint.id
-        let place = "\(document.file) \(id)"
-        shown[place] = document.lastProbes[id].map { Set($0.leaves.map(\.pin)) }
-        for candidate in document.state.keysByEndpoint[id]?.held.values.map({ $0 }) ?? [] {
-          list.append((document.file, id, candidate))
-        }
-      }
-    }
-    list.sort { ($0.2.firstSeen, $0.file, $0.id) < ($1.2.firstSeen, $1.file, $1.id) }
-    return range.page(of: list) { file, id, candidate in
-      .object([
-        "file": .string(file), "endpoint": .string(id), "candidate": candidate.shown,
-        "isShown": shown["\(file) \(id)"].map { .bool($0.contains(candidate.chain.leaf.pin)) }
-          ?? .null,
-      ])
-    }
   }
 }

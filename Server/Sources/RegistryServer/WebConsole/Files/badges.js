@@ -7,7 +7,7 @@ const states = {
   active: ["good", "Active"], staged: ["news", "Staged"], retiring: ["calm", "Retiring"],
   held: ["care", "Held"], observed: ["news", "Observed"], denied: ["bad", "Denied"],
   accepted: ["good", "Accepted"], refused: ["bad", "Refused"], unreachable: ["bad", "Unreachable"],
-  mixed: ["care", "Mixed"],
+  mixed: ["care", "Mixed"], gone: ["calm", "Gone"],
   ready: ["good", "Ready"], "not-ready": ["bad", "Not ready"],
   leader: ["good", "Leader"], follower: ["calm", "Follower"],
   complete: ["good", "Complete"], incomplete: ["care", "Incomplete"],

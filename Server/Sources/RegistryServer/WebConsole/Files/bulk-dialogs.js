@@ -1,80 +1,55 @@
-import { api, ApiError } from "./api.js";
+import { api } from "./api.js";
 import { ask, reason } from "./dialogs.js";
 import { element } from "./elements.js";
 import { confirmation, confirmed } from "./forced.js";
-import { notify, sentence } from "./notices.js";
+import { notify } from "./notices.js";
+import { plural } from "./times.js";
 
-/// The pause between two calls, in milliseconds: a server takes 20 a second of one address.
-const pause = 55;
+/// Reasons for which a CA must not be believed unread.
+const grave = ["new-issuer", "vantage-points"];
 
-/// Held keys by the CA that issued their certificates, the largest group first; those that stand alone are none.
-export function groupsByIssuer(items) {
-  const groups = new Map();
-  for (const item of items) {
-    const [leaf, issuer] = item.candidate.chain;
-    const key = issuer?.pin ?? leaf.issuer;
-    const group = groups.get(key) ?? { key, issuer: leaf.issuer, items: [] };
-    group.items.push(item);
-    groups.set(key, group);
-  }
-  return [...groups.values()].filter((group) => group.items.length > 1)
-    .sort((a, b) => b.items.length - a.items.length);
-}
-
-/// Asks before all held keys under one CA are published. The CA's name is typed: nobody approves a CA unread.
-export function approveAll(group, refresh) {
-  decideAll(group, refresh, {
-    title: `Approve ${group.items.length} keys`,
+/// Asks before all held keys of a group are published. Where a CA is new, or others are shown other keys, its name is
+/// typed: nobody approves a CA unread.
+export function approveAll(group, time, refresh) {
+  decideAll(group, time, refresh, {
+    decision: "approve", title: `Approve ${group.keys} keys`, verb: "Approve all", tone: "primary", done: "approved",
     text: "Apps will trust these endpoints with the keys that they show. Approve only if whoever runs the servers "
       + "confirms the CA, by another way than the servers themselves.",
-    verb: "Approve all", tone: "primary", done: "approved",
-    call: ({ file, endpoint, candidate }, why) => api.approve(file, endpoint, { pin: candidate.pin, why }),
+    isTyped: group.causes.some(({ reason: word }) => grave.includes(word)),
   });
 }
 
-/// Asks before all held keys under one CA are refused wherever they stand.
-export function denyAll(group, refresh) {
-  decideAll(group, refresh, {
-    title: `Deny ${group.items.length} keys`,
+/// Asks before all held keys of a group are refused wherever they stand.
+export function denyAll(group, time, refresh) {
+  decideAll(group, time, refresh, {
+    decision: "deny", title: `Deny ${group.keys} keys`, verb: "Deny all", tone: "danger", done: "denied",
     text: "Apps refuse these keys wherever they stand, in every document. For keys that somebody else may have.",
-    verb: "Deny all", tone: "danger", done: "denied",
-    call: ({ candidate }, why) => api.deny({ pin: candidate.pin, why }),
+    isTyped: true,
   });
 }
 
-function decideAll({ issuer, items }, refresh, { title, text, verb, tone, done, call }) {
+/// One call for all: what came after the page was made is left out, and is refused if there is more than it said.
+function decideAll(group, until, refresh, { decision, title, text, verb, tone, done, isTyped }) {
+  const { issuer, cause, keys } = group;
+  const act = ({ why }) => api.decideHeld({ decision, issuer, cause, until, keys, why });
+  const name = group.typed ?? group.name;
   ask({
     title, verb, tone,
     text: [
       element("p", null, text),
-      element("p", null, "Issued by ", element("strong", null, issuer), ", at ",
-        items.slice(0, 5).map(({ endpoint }) => endpoint).join(", "),
-        items.length > 5 ? ` and ${items.length - 5} more.` : "."),
+      element("p", null, issuer ? "Issued by " : "Held because ", element("strong", null, group.name), ", at ",
+        group.endpoints.map(({ endpoint }) => endpoint).join(", "),
+        keys > group.endpoints.length ? ` and ${keys - group.endpoints.length} more.` : "."),
+      group.apps === 0 ? null : element("p", null, `About ${plural(group.apps, "app")} met them and reported it.`),
     ],
-    fields: [reason(true), confirmation(issuer)],
-    act: confirmed(issuer, ({ why }) => each(items, (item) => call(item, why))),
-    done: ({ made, proposed, failed, first }) => {
-      const words = proposed > 0 ? `${proposed} changes are proposed, and wait for a second person.` : `${made} keys are ${done}.`;
-      notify(failed === 0 ? words : `${words} ${failed} were refused. ${sentence(first)}`);
+    fields: [reason(true), isTyped ? confirmation(name) : null].filter(Boolean),
+    act: isTyped ? confirmed(name, act) : act,
+    done: (answer) => {
+      const failed = answer.documents.filter(({ error }) => error !== null);
+      const words = `${plural(answer.keys, "key")} ${answer.keys === 1 ? "is" : "are"} ${done}`;
+      notify(failed.length === 0 ? `${words}.`
+        : `${words}, but not in ${failed.map(({ file, error }) => `${file}: ${error}`).join("; ")}.`);
       refresh();
     },
   });
-}
-
-/// Calls for one after the other. One that fails keeps none of the others; if the first fails, nothing was done.
-async function each(items, call) {
-  let [made, proposed, failed, first] = [0, 0, 0, null];
-  for (const item of items) {
-    try {
-      const answer = await call(item);
-      made += 1;
-      if (answer.proposal) proposed += 1;
-    } catch (error) {
-      if (!(error instanceof ApiError) || made === 0) throw error;
-      failed += 1;
-      first ??= error;
-    }
-    await new Promise((resolve) => { setTimeout(resolve, pause); });
-  }
-  return { made, proposed, failed, first };
 }

@@ -31,6 +31,19 @@ function bar(share) {
     drawing("rect", { class: "part", width: `${Math.max(0.5, share * 100).toFixed(2)}%`, height: "14", rx: "3" }));
 }
 
+/// A line of counts as small columns, for those who see it; `label` says the same in words.
+export function sparkline(counts, label) {
+  const most = Math.max(1, ...counts);
+  const width = 100 / Math.max(1, counts.length);
+  return drawing(
+    "svg", { class: "sparkline", width: "100%", height: "28", role: "img", "aria-label": label },
+    drawing("line", { class: "tick", x1: "0", x2: "100%", y1: "27.5", y2: "27.5" }),
+    counts.map((count, index) => drawing("rect", {
+      class: "part", x: `${(index * width + width * 0.1).toFixed(2)}%`, width: `${(width * 0.8).toFixed(2)}%`,
+      y: (28 - (count / most) * 28).toFixed(1), height: count === 0 ? 0 : Math.max(2, (count / most) * 28).toFixed(1),
+    })));
+}
+
 /// Columns over time, and the same as a table to unfold.
 export function columnChart({ caption, columns, isByDay, total }) {
   const most = Math.max(1, ...columns.map(([, count]) => count));

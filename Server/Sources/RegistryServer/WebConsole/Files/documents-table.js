@@ -1,7 +1,8 @@
 import { badge } from "./badges.js";
-import { element, link, nothing } from "./elements.js";
+import { breakable, element, link, nothing } from "./elements.js";
 import { moment } from "./moments.js";
 import { documentAddress } from "./routes.js";
+import { sorted } from "./sorting.js";
 import { pager, table } from "./tables.js";
 
 const limit = 25;
@@ -11,7 +12,11 @@ const limit = 25;
 /// - `state`: what is typed and where one is, kept by the page.
 export function documentsTable(documents, state, redraw) {
   const wanted = state.search.trim().toLowerCase();
-  const found = documents.filter(({ file }) => file.toLowerCase().includes(wanted));
+  const sorting = {
+    by: state.sort ?? "", isBackward: state.isBackward ?? false,
+    choose: (sort, isBackward) => { Object.assign(state, { sort, isBackward, offset: 0 }); redraw(); },
+  };
+  const found = sorted(documents.filter(({ file }) => file.toLowerCase().includes(wanted)), columns, sorting);
   const offset = state.offset < found.length ? state.offset : 0;
   const search = (event) => { Object.assign(state, { search: event.target.value, offset: 0 }); redraw(); };
   return [
@@ -21,7 +26,7 @@ export function documentsTable(documents, state, redraw) {
         element("label", { for: "document-search" }, "Search documents"),
         element("input", { id: "document-search", type: "search", autocomplete: "off", spellcheck: "false", value: state.search, oninput: search }))),
     found.length === 0 ? nothing("No document's name has this in it.") : table(
-      "Documents as every client gets them", columns, found.slice(offset, offset + limit), ({ file }) => file),
+      "Documents as every client gets them", columns, found.slice(offset, offset + limit), ({ file }) => file, {}, sorting),
     documents.length <= limit ? null : pager({
       offset, limit, total: found.length, what: "documents", go: (target) => { state.offset = target; redraw(); },
     }),
@@ -29,13 +34,13 @@ export function documentsTable(documents, state, redraw) {
 }
 
 const columns = [
-  { title: "Document", isHead: true, cell: ({ file }) => link(file, documentAddress(file)) },
+  { title: "Document", isHead: true, sort: "file", value: ({ file }) => file, cell: ({ file }) => link(breakable(file), documentAddress(file)) },
   { title: "Version", cell: ({ published }) => versionText(published) },
-  { title: "Signed", cell: ({ published }) => (published ? moment(published.signed) : "–") },
-  { title: "Expires", cell: ({ published }) => (published ? moment(published.expires) : "–") },
-  { title: "Endpoints", isNumber: true, cell: ({ endpoints }) => endpoints.toLocaleString("en") },
+  { title: "Signed", sort: "signed", value: ({ published }) => published?.signed ?? 0, cell: ({ published }) => (published ? moment(published.signed) : "–") },
+  { title: "Expires", sort: "expires", value: ({ published }) => published?.expires ?? 0, cell: ({ published }) => (published ? moment(published.expires) : "–") },
+  { title: "Endpoints", isNumber: true, sort: "endpoints", value: ({ endpoints }) => -endpoints, cell: ({ endpoints }) => endpoints.toLocaleString("en") },
   { title: "Keys", cell: ({ counts }) => countsText(counts) },
-  { title: "Alerts", isNumber: true, cell: ({ alerts }) => (alerts === 0 ? "0" : badge(`${alerts}`, "care")) },
+  { title: "Alerts", isNumber: true, sort: "alerts", value: ({ alerts }) => -alerts, cell: ({ alerts }) => (alerts === 0 ? "0" : badge(`${alerts}`, "care")) },
 ];
 
 /// The number of a document's statement, or what stands in its place.

@@ -43,6 +43,11 @@ export function link(text, href, attributes) {
   return element("a", { href, ...attributes }, text);
 }
 
+/// A name that may be broken behind its dots and colons, and nowhere else.
+export function breakable(name) {
+  return name.split(/(?<=[.:/])/).flatMap((part, index) => (index === 0 ? [part] : [element("wbr"), part]));
+}
+
 /// A section with its heading, which names it.
 export function section(title, attributes, ...children) {
   const id = "section-" + title.toLowerCase().replace(/[^a-z0-9]+/g, "-");

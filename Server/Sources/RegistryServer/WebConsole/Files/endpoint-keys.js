@@ -4,7 +4,7 @@ import { button, element, pinText } from "./elements.js";
 import { approveKey, denyKey, revokeKey } from "./key-dialogs.js";
 import { fullMoment, moment } from "./moments.js";
 import { table } from "./tables.js";
-import { now, span } from "./times.js";
+import { now, plural, span } from "./times.js";
 
 /// The published keys of an endpoint, oldest first.
 export function keyTable(file, id, keys, refresh) {
@@ -13,8 +13,9 @@ export function keyTable(file, id, keys, refresh) {
     [
       { title: "Pin", isHead: true, cell: ({ pin }) => pinText(pin) },
       { title: "State", cell: (key) => [stateBadge(key.state), key.denied ? badge("Denied", "bad") : null, standing(key)] },
-      { title: "Seen", cell: ({ staged, firstSeen, lastSeen }) => (staged ? "never" : [
-        element("span", null, "first ", moment(firstSeen)), element("span", { class: "standing" }, "last ", moment(lastSeen))]) },
+      { title: "Seen", cell: ({ staged, firstSeen, lastSeen, seenBy }) => (staged ? "never" : [
+        element("span", null, "first ", moment(firstSeen)), element("span", { class: "standing" }, "last ", moment(lastSeen)),
+        witnesses(seenBy.map(({ vantage, address, at }) => ({ who: [vantage, address].filter(Boolean).join(" at "), at })))]) },
       { title: "Certificate expires", cell: ({ certificateExpires: at, state }) => (
         at === null ? "–" : [state === "active" ? expiryBadge(at - now()) : null, " ", element("span", null, fullMoment(at))]) },
       {
@@ -55,12 +56,30 @@ export const candidateColumns = [
     title: "Why it waits", cell: ({ reasons }) => (reasons.length === 0 ? "it needs more probes" : element(
       "ul", { class: "plain" }, reasons.map(({ explanation }) => element("li", null, explanation)))),
   },
+  { title: "Apps", cell: ({ met }) => metText(met) },
   {
-    title: "Seen", cell: ({ firstSeen, probes, vantages }) => [
+    title: "Seen", cell: ({ firstSeen, lastSeen, probes, witnesses: list }) => [
       element("span", null, "first ", moment(firstSeen)),
-      element("span", { class: "standing" }, `on ${probes} probes; last from ${vantages.join(", ") || "nowhere"}`)],
+      element("span", { class: "standing" }, "last ", moment(lastSeen), `, on ${probes} probes`),
+      witnesses(list.map(({ vantage, lastSeen: at, probes: count }) => ({ who: `${vantage}, ${count} probes`, at })))],
   },
 ];
+
+/// How many apps meet a key, as they reported.
+export function metText({ apps, reports, last }) {
+  if (reports === 0) return "none reported";
+  return [
+    element("span", null, `about ${plural(apps, "app")}`),
+    element("span", { class: "standing" }, `${plural(reports, "report")} in a day, last `, moment(last))];
+}
+
+/// Who saw a key, and when last; more than two are folded away.
+function witnesses(list) {
+  if (list.length === 0) return null;
+  const items = element("ul", { class: "plain witnesses" }, list.map(({ who, at }) => element("li", null, `${who}: `, moment(at))));
+  return list.length <= 2 ? items : element(
+    "details", { "data-key": "witnesses" }, element("summary", null, `seen from ${list.length} places`), items);
+}
 
 /// The buttons of a candidate.
 export function candidateActions(file, id, candidate, refresh) {

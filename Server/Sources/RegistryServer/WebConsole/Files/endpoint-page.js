@@ -2,10 +2,12 @@ import { alertList } from "./alerts.js";
 import { api } from "./api.js";
 import { badge, stateBadge } from "./badges.js";
 import { changeEndpoint, pauseEndpoint, removeEndpoint } from "./endpoint-dialogs.js";
+import { comparison } from "./comparison.js";
 import { candidateTable, keyTable } from "./endpoint-keys.js";
 import { probeTable } from "./endpoint-probes.js";
 import { button, element, facts, link, nothing, section } from "./elements.js";
 import { HistorySearch } from "./history-search.js";
+import { keyTimeline } from "./key-timeline.js";
 import { fullMoment, moment } from "./moments.js";
 import { documentAddress } from "./routes.js";
 import { stageKey } from "./staging.js";
@@ -33,7 +35,8 @@ export function endpointPage([file, id], tools) {
         ? nothing("No key is published yet: the first is, after one probe that proves it.")
         : keyTable(file, id, endpoint.keys, tools.refresh)),
       endpoint.candidates.length === 0 ? null : section(
-        "Keys that wait", null, candidateTable(file, id, endpoint.candidates, tools.refresh)),
+        "Keys that wait", null, candidateTable(file, id, endpoint.candidates, tools.refresh),
+        endpoint.candidates.map((candidate) => comparison(endpoint.keys, candidate))),
       section("Last probe", null, endpoint.probe === null
         ? nothing("Nobody has probed since the server's start.")
         : [
@@ -43,6 +46,7 @@ export function endpointPage([file, id], tools) {
             endpoint.probe.observations,
             endpoint.keys.filter(({ denied }) => !denied).map(({ pin }) => pin),
             endpoint.terms.match === "any" ? endpoint.terms.ca : [])]),
+      section("Over time", null, keyTimeline(endpoint, history.all)),
       section("How it is watched", null, about(endpoint)),
       section("History", null, history.view()),
     ],

@@ -7,24 +7,26 @@ import { historyAddress } from "./routes.js";
 const limit = 200;
 const shownAtOnce = 10;
 
-/// The part of a document's history that is about one endpoint. The interface tells the document's
-/// whole history, so entries are looked for in it, a page at a time and as far back as is asked for.
+/// The part of a document's history that is about one endpoint, a page at a time and as far back as is asked for.
 export class HistorySearch {
   constructor(file, id, redraw) {
-    Object.assign(this, { file, id, redraw, entries: new Map(), next: undefined, searched: 0, fault: null, isBusy: false, shown: shownAtOnce });
+    Object.assign(this, { file, id, redraw, entries: new Map(), next: undefined, fault: null, isBusy: false, shown: shownAtOnce });
+  }
+
+  /// All that was found so far.
+  get all() {
+    return [...this.entries.values()];
   }
 
   /// Loads the newest entries; what was found further back is kept.
   async renew(signal) {
-    const page = await api.history(this.file, { limit }, signal);
+    const page = await api.history(this.file, { limit, endpoint: this.id }, signal);
     this.take(page);
     if (this.next === undefined) this.next = page.next;
   }
 
   take(page) {
-    for (const entry of page.entries) {
-      if (entry.endpoint === this.id || (entry.endpoint === null && entry.pin !== null)) this.entries.set(entry.number, entry);
-    }
+    for (const entry of page.entries) this.entries.set(entry.number, entry);
   }
 
   async showMore() {
@@ -36,7 +38,7 @@ export class HistorySearch {
   async lookFurther() {
     this.isBusy = true;
     try {
-      const page = await api.history(this.file, { limit, before: this.next });
+      const page = await api.history(this.file, { limit, endpoint: this.id, before: this.next });
       this.take(page);
       this.next = page.next;
       this.fault = null;
@@ -45,7 +47,7 @@ export class HistorySearch {
   }
 
   view() {
-    const entries = [...this.entries.values()].sort((left, right) => right.number - left.number);
+    const entries = this.all.sort((left, right) => right.number - left.number);
     return [
       entries.length === 0 ? nothing("Nothing about this endpoint among the newest entries.")
         : historyTable(this.file, entries.slice(0, this.shown), true),

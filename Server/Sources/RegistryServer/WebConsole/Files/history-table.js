@@ -14,6 +14,11 @@ const names = {
   endpoint_paused: "Endpoint paused", endpoint_resumed: "Endpoint resumed", endpoint_removed: "Endpoint taken out",
 };
 
+/// What an event is called.
+export function eventName(event) {
+  return names[event] ?? event.replaceAll("_", " ");
+}
+
 /// Entries of a document's history.
 export function historyTable(file, entries, isAtEndpoint) {
   return table(
@@ -21,7 +26,7 @@ export function historyTable(file, entries, isAtEndpoint) {
     [
       { title: "When", cell: ({ time }) => element("span", null, fullMoment(time)) },
       { title: "What", isHead: true, cell: ({ event, pin }) => [
-        element("span", null, names[event] ?? event.replaceAll("_", " ")), pin === null ? null : pinText(pin)] },
+        element("span", null, eventName(event)), pin === null ? null : pinText(pin)] },
       ...(isAtEndpoint ? [] : [{
         title: "Endpoint", cell: ({ endpoint }) => (endpoint === null ? "all" : link(endpoint, endpointAddress(file, endpoint))) }]),
       { title: "Why", cell: ({ why }) => why || "–" },

@@ -5,7 +5,7 @@ import { span } from "./times.js";
 const mostOfAKind = 3;
 
 /// What somebody should do now, the urgent first: each a sentence and where to do it.
-export function nextActions({ alerts, expiries, documents, time, leader, refusing }) {
+export function nextActions({ alerts, expiries, documents, time, leader, refusing, reports }) {
   const actions = [];
   const held = documents.reduce((total, document) => total + document.counts.held, 0);
   const ofKind = (kind) => alerts.filter((alert) => alert.kind === kind);
@@ -22,6 +22,10 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
   for (const alert of few(ofKind("denied-key-seen"))) {
     add("bad", `${alert.endpoint} shows a denied key. Find out who holds it, and replace the certificate.`,
       endpointAddress(alert.file, alert.endpoint), "Look at the endpoint");
+  }
+  if (reports?.classes.interception > 0) {
+    add("bad", "Apps report a chain that an authority issued, and no probe saw its key. Find out who got the certificate.",
+      "#/reports", "See which");
   }
   for (const alert of few(ofKind("chain-refused"))) {
     add("bad", `${alert.endpoint} shows a chain that proves nothing. Repair its certificate.`,

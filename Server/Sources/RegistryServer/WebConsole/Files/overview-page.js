@@ -1,6 +1,7 @@
 import { alertGroups } from "./alerts.js";
 import { api } from "./api.js";
 import { badge, calmBadge, stateBadge } from "./badges.js";
+import { sparkline } from "./charts.js";
 import { clockPanel } from "./clock-panel.js";
 import { documentsTable } from "./documents-table.js";
 import { element, link, nothing, section } from "./elements.js";
@@ -8,6 +9,7 @@ import { moment } from "./moments.js";
 import { nextActions } from "./next-actions.js";
 import { endpointAddress } from "./routes.js";
 import { timeline } from "./timeline.js";
+import { plural } from "./times.js";
 
 /// The server and all documents at a glance.
 export function overviewPage(parts, tools) {
@@ -43,7 +45,7 @@ function refusingPanel({ total, since, endpoints }) {
     held === 0 ? null : element("p", null, link("Decide about the keys that are held", "#/pending")));
 }
 
-function healthPanel({ readiness, leader, version, time, documents, alertsTotal, refusing }) {
+function healthPanel({ readiness, leader, version, time, documents, alertsTotal, refusing, reports }) {
   // Beside an outage nothing is said in green.
   const state = (name) => (refusing.total > 0 ? calmBadge(name) : stateBadge(name));
   const sum = (count) => documents.reduce((total, document) => total + count(document), 0);
@@ -63,12 +65,19 @@ function healthPanel({ readiness, leader, version, time, documents, alertsTotal,
       tile("Active keys", sum((document) => document.counts.active).toLocaleString("en"),
         element("span", null, `${sum((document) => document.counts.staged)} staged, ${sum((document) => document.counts.retiring)} retiring`)),
       tile("Held keys", sum((document) => document.counts.held).toLocaleString("en"), element("span", null, "wait for a decision")),
-      tile("Alerts", alertsTotal.toLocaleString("en"), element("span", null, alertsTotal === 0 ? "nothing is amiss" : "see below"))),
+      tile("Alerts", alertsTotal.toLocaleString("en"), element("span", null, alertsTotal === 0 ? "nothing is amiss" : "see below")),
+      reports === null ? null : tile("Reports, 24 hours", link(sum24(reports).toLocaleString("en"), "#/reports"), [
+        reports.collecting ? null : element("span", null, "this server takes none"),
+        sparkline(reports.hourly, `Reports in each of the last 24 hours: at most ${Math.max(0, ...reports.hourly).toLocaleString("en")}`)])),
     readiness.reasons.length === 0 ? null : element(
       "div", { class: "panel care", "data-key": "reasons" },
       element("p", null, readiness.ready ? "Ready, and something is amiss:" : "Not ready:"),
       element("ul", null, readiness.reasons.map((reason) => element("li", null, reason)))),
     element("p", { class: "aside" }, "As of ", moment(time), " by the server's clock. Refreshed every 15 s."));
+}
+
+function sum24({ hourly }) {
+  return hourly.reduce((total, count) => total + count, 0);
 }
 
 function actionsPanel(data) {
@@ -93,10 +102,7 @@ function expiriesPanel({ expiries, expiriesTotal, time }) {
   return section(
     "What expires when", null,
     expiries.length === 0 ? nothing("Nothing that is published expires.") : timeline(expiries, time),
+    element("p", null, link("All that ends, as a calendar", "#/calendar")),
     expiriesTotal > expiries.length
       ? element("p", { class: "aside" }, `The next ${expiries.length} of ${expiriesTotal.toLocaleString("en")} are known here.`) : null);
-}
-
-function plural(count, noun) {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }

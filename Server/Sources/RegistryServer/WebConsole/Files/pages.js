@@ -1,3 +1,4 @@
+import { calendarPage } from "./calendar-page.js";
 import { deniedPage } from "./denied-page.js";
 import { documentPage } from "./document-page.js";
 import { documentsPage } from "./documents-page.js";
@@ -21,5 +22,5 @@ function missingPage() {
 export const pages = {
   overview: overviewPage, endpoints: documentsPage, document: documentPage, endpoint: endpointPage,
   pending: pendingPage, history: historyPage, reports: reportsPage, denied: deniedPage,
-  "key-sets": keySetsPage, missing: missingPage,
+  "key-sets": keySetsPage, calendar: calendarPage, missing: missingPage,
 };

@@ -1,70 +1,90 @@
 import { api } from "./api.js";
-import { candidateActions, candidateColumns } from "./endpoint-keys.js";
+import { candidateActions, candidateColumns, metText } from "./endpoint-keys.js";
 import { badge } from "./badges.js";
-import { approveAll, denyAll, groupsByIssuer } from "./bulk-dialogs.js";
+import { approveAll, denyAll } from "./bulk-dialogs.js";
 import { chainDetails } from "./chains.js";
-import { button, element, link, nothing, pinText } from "./elements.js";
+import { breakable, button, element, link, nothing, pinText } from "./elements.js";
+import { moment } from "./moments.js";
 import { proposalsPanel } from "./proposals.js";
 import { address, endpointAddress } from "./routes.js";
+import { sortChooser } from "./sorting.js";
 import { pager, table } from "./tables.js";
 
 const limit = 25;
-/// How many held keys are grouped by their CA.
-const mostGrouped = 1000;
+const none = { issuer: "", cause: "", sort: "", offset: 0 };
 
-/// The held keys of all documents, those that wait longest first.
+/// The held keys of all documents, and what one decision settles.
 export function pendingPage(parts, tools) {
-  const columns = candidateColumns.filter(({ title }) => title !== "State")
-    .map((column) => ({ ...column, cell: ({ candidate }) => column.cell(candidate) }));
+  let settings = none;
+  const choose = (changed) => tools.settle(address(["pending"], { ...settings, offset: 0, ...changed }));
+  const sorting = () => ({ by: settings.sort, isBackward: false, isOneWay: true, choose: (sort, back) => choose({ sort: back ? "" : sort }) });
   return {
     title: "Pending approvals",
-    async load(settings, signal) {
-      const [page, { proposals }] = await Promise.all([
-        api.pending({ offset: settings.get("offset"), limit }, signal), api.proposals(signal)]);
-      const all = page.total <= page.items.length ? page : await api.pending({ limit: mostGrouped }, signal);
-      return { ...page, proposals, groups: groupsByIssuer(all.items) };
+    async load(chosen, signal) {
+      settings = Object.fromEntries(Object.keys(none).map((name) => [name, chosen.get(name) ?? none[name]]));
+      const { issuer, cause } = settings;
+      const [page, groups, { proposals }] = await Promise.all([
+        api.pending({ ...settings, limit }, signal), api.pendingGroups({ issuer, cause }, signal), api.proposals(signal)]);
+      return { ...page, proposals, groups };
     },
     view: (page) => [
       proposalsPanel(page.proposals, tools.refresh),
       element("p", { class: "lead" },
         "New keys that no rule lets through by itself. Apps refuse them until somebody approves; the old keys "
         + "stay published meanwhile."),
-      page.groups.length === 0 ? null : groupsTable(page.groups, tools.refresh),
-      page.items.length === 0 ? nothing("No key waits for a decision.") : element("div", { class: "panel", "data-key": "list" }, table(
-        "Held keys, those that wait longest first",
-        [
-          { title: "Endpoint", isHead: true, cell: ({ file, endpoint }) => [
-            link(endpoint, endpointAddress(file, endpoint)), element("span", { class: "standing" }, file)] },
-          { title: "Pin", cell: ({ candidate, isShown }) => [
-            isShown === null ? null : isShown ? badge("Apps refused", "bad") : badge("No longer shown", "calm"),
-            pinText(candidate.pin), chainDetails(candidate.chain)] },
-          ...columns,
-          { title: "Actions", class: "actions", cell: ({ file, endpoint, candidate }) => candidateActions(file, endpoint, candidate, tools.refresh) },
-        ],
-        page.items, ({ file, endpoint, candidate }) => `${file} ${endpoint} ${candidate.pin}`)),
+      settings.issuer || settings.cause ? element("p", { "data-key": "only" },
+        "Only some of them: ", link("show all held keys", address(["pending"])), ".") : null,
+      groupsPanel(page.groups, settings, choose, tools.refresh),
+      page.items.length === 0 ? nothing("No key waits for a decision.") : element("div", { class: "panel", "data-key": "list" },
+        sortChooser(columns(tools.refresh), sorting()),
+        table(
+          "Held keys", columns(tools.refresh), page.items,
+          ({ file, endpoint, candidate }) => `${file} ${endpoint} ${candidate.pin}`, {}, sorting())),
       page.total <= limit ? null : pager({
-        ...page, what: "held keys", go: (offset) => tools.settle(address(["pending"], { offset })),
+        ...page, what: "held keys", go: (offset) => tools.settle(address(["pending"], { ...settings, offset })),
       }),
     ],
   };
 }
 
-/// What one decision settles: the keys that came under one CA.
-function groupsTable(groups, refresh) {
-  return element("div", { class: "panel", "data-key": "groups" }, table(
-    "Keys that came under one CA",
-    [
-      { title: "Issued by", isHead: true, cell: ({ issuer }) => issuer },
-      { title: "Keys", isNumber: true, cell: ({ items }) => items.length.toLocaleString("en") },
-      { title: "Why they wait", cell: ({ items }) => element("ul", { class: "plain" }, reasons(items).map((text) => element("li", null, text))) },
-      { title: "Actions", class: "actions", cell: (group) => [
-        button("Approve all…", () => approveAll(group, refresh), { class: "primary", "aria-label": `Approve all of ${group.issuer}` }),
-        button("Deny all…", () => denyAll(group, refresh), { class: "danger-quiet", "aria-label": `Deny all of ${group.issuer}` }),
-      ] },
-    ],
-    groups, ({ key }) => key));
+function columns(refresh) {
+  return [
+    { title: "Endpoint", isHead: true, sort: "endpoint", cell: ({ file, endpoint }) => [
+      link(breakable(endpoint), endpointAddress(file, endpoint)), element("span", { class: "standing" }, breakable(file))] },
+    { title: "Pin", cell: ({ candidate, isShown }) => [
+      isShown === null ? null : isShown ? badge("Apps refused", "bad") : badge("No longer shown", "calm"),
+      pinText(candidate.pin), chainDetails(candidate.chain)] },
+    { title: "Apps", sort: "apps", cell: ({ candidate }) => metText(candidate.met) },
+    ...candidateColumns.filter(({ title }) => !["State", "Apps"].includes(title)).map((column) => ({
+      ...column, sort: column.title === "Seen" ? "waits" : null, cell: ({ candidate }) => column.cell(candidate),
+    })),
+    { title: "Actions", class: "actions", cell: ({ file, endpoint, candidate }) => candidateActions(file, endpoint, candidate, refresh) },
+  ];
 }
 
-function reasons(items) {
-  return [...new Set(items.flatMap(({ candidate }) => candidate.reasons.map(({ explanation }) => explanation)))];
+/// What one decision settles: the keys that came under one CA, and those that wait for one reason.
+function groupsPanel({ time, byIssuer, byCause }, settings, choose, refresh) {
+  const many = byIssuer.filter(({ keys }) => keys > 1);
+  const causes = byCause.filter(({ keys }) => keys > 1).map((group) => ({ ...group, typed: group.cause }));
+  if (many.length === 0 && causes.length === 0) return null;
+  const only = ({ issuer, cause }) => ({ issuer: issuer ?? settings.issuer, cause: cause ?? settings.cause });
+  const make = (caption, head, groups) => (groups.length === 0 ? null : table(
+    caption,
+    [
+      { title: head, isHead: true, cell: (group) => button(group.name, () => choose(only(group)), { class: "text", "aria-label": `Only ${group.name}` }) },
+      { title: "Keys", isNumber: true, cell: ({ keys }) => keys.toLocaleString("en") },
+      { title: "Apps", isNumber: true, cell: ({ apps }) => apps.toLocaleString("en") },
+      { title: "Why they wait", cell: ({ causes: list }) => element("ul", { class: "plain" }, list.map(({ explanation }) => element("li", null, explanation))) },
+      { title: "Waiting", cell: ({ since, shown, keys }) => [
+        since === null ? null : element("span", null, "since ", moment(since)),
+        element("span", { class: "standing" }, shown === keys ? "all are shown now" : `${shown} are shown now`)] },
+      { title: "Actions", class: "actions", cell: (group) => [
+        button("Approve all…", () => approveAll({ ...group, ...only(group) }, time, refresh), { class: "primary", "aria-label": `Approve all of ${group.name}` }),
+        button("Deny all…", () => denyAll({ ...group, ...only(group) }, time, refresh), { class: "danger-quiet", "aria-label": `Deny all of ${group.name}` }),
+      ] },
+    ],
+    groups, ({ issuer, cause, name }) => `${issuer} ${cause} ${name}`));
+  return element("div", { class: "panel", "data-key": "groups" },
+    make("Keys that came under one CA", "Issued by", many),
+    make("Keys that wait for one reason", "Reason", causes));
 }

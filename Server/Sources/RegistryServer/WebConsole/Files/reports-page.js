@@ -1,9 +1,11 @@
 import { api } from "./api.js";
-import { barTable, columnChart } from "./charts.js";
+import { barTable, columnChart, sparkline } from "./charts.js";
 import { badge } from "./badges.js";
-import { element, link, nothing, pinText, section } from "./elements.js";
+import { breakable, element, link, nothing, pinText, section } from "./elements.js";
 import { moment } from "./moments.js";
+import { classBadge, classTable } from "./report-classes.js";
 import { address } from "./routes.js";
+import { table } from "./tables.js";
 import { now } from "./times.js";
 
 const day = 86400;
@@ -34,10 +36,12 @@ export function reportsPage(parts, tools) {
       host === null ? null : element(
         "p", { "data-key": "only" }, "Only ", element("strong", null, host), ". ", link("Show all hosts", address(["reports"], { reach }))),
       summary.collecting ? null : element("p", { class: "panel", "data-key": "off" }, badge("Off", "calm"), " This server takes no reports."),
+      section("What they amount to", null, classTable(summary.classes)),
       section("Over time", null, columnChart({
         caption: `Reports in each ${summary.bucket}`, columns: summary.timeline, isByDay: summary.bucket === "day",
         total: summary.reports,
       })),
+      section("By app version over time", null, versions(summary)),
       ...charts(summary, (chosen) => address(["reports"], { reach, host: chosen })),
       unlisted(summary.unlisted),
     ],
@@ -60,6 +64,7 @@ function charts({ hosts, chains, apps, results }, hostAddress) {
     chart("By presented chain", "Reports by the chain that was shown", "Chain", chains, (row) => [
       element("span", null, row.subject ?? "unreadable"),
       row.issuer ? element("span", { class: "standing" }, `issued by ${row.issuer}`) : null,
+      row.class ? [classBadge(row.class), element("span", { class: "standing" }, row.why)] : null,
       row.standing ? standingBadge(row.standing) : null,
       row.leafPin ? pinText(row.leafPin) : null]),
     chart("By app version", "Reports by app and version", "App", apps, (row) => [
@@ -67,6 +72,23 @@ function charts({ hosts, chains, apps, results }, hostAddress) {
       row.platform ? element("span", { class: "standing" }, row.platform) : null]),
     chart("By rule", "Reports by the rule that failed", "Rule", results, (row) => row.rule ?? resultNames[row.result] ?? "no rule"),
   ];
+}
+
+/// Refusals of the app versions that report most, each as a line over the same time.
+function versions({ versions: list, bucket }) {
+  if (list.length === 0) return nothing("No reports in this time.");
+  const name = ({ app, version }) => [app || "no name", version].filter(Boolean).join(" ");
+  return table(
+    `Refusals of each version by the ${bucket}`,
+    [
+      { title: "App", isHead: true, cell: (row) => breakable(name(row)) },
+      { title: "Reports", isNumber: true, cell: ({ reports }) => reports.toLocaleString("en") },
+      { title: "Over time", class: "bar", cell: (row) => {
+        const counts = row.timeline.map(([, count]) => count);
+        return sparkline(counts, `${name(row)}: at most ${Math.max(0, ...counts).toLocaleString("en")} in a ${bucket}, ${counts.at(-1) ?? 0} in the last`);
+      } },
+    ],
+    list, ({ app, version }) => `${app} ${version}`);
 }
 
 // What this server makes of a reported chain.
@@ -90,7 +112,7 @@ function chart(title, caption, head, { top, others }, name) {
     title, null,
     barTable({
       caption, head, rows, name: ({ row }) => name(row),
-      keyOf: ({ row }) => [row.host, row.chain, row.leafPin, row.standing, row.app, row.version, row.platform, row.rule, row.result].join(" "),
+      keyOf: ({ row }) => [row.host, row.chain, row.leafPin, row.standing, row.class, row.app, row.version, row.platform, row.rule, row.result].join(" "),
       extra: top.some(({ last }) => last !== undefined) ? { title: "Last", cell: ({ row }) => moment(row.last) } : null,
     }),
     others.count === 0 ? null : element("p", { class: "aside" }, `${others.count} others: ${others.reports} reports.`));

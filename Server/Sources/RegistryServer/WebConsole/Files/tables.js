@@ -1,11 +1,16 @@
 import { button, element } from "./elements.js";
+import { sortButton, sortedHead } from "./sorting.js";
 
 /// A table. Each column has a `title`, a `cell(row)`, and perhaps `isHead` (it names the row), `isNumber`,
-/// `class`, or a `head` to stand under its title. Narrow windows show each row as a card with the titles in it, so the roles are said: what
+/// `class`, a `head` to stand under its title, or `sort`, by which it can be sorted (see `sorting.js`). Narrow windows show each row as a card with the titles in it, so the roles are said: what
 /// is no longer laid out as a table would lose them.
-export function table(caption, columns, rows, keyOf, attributes) {
+export function table(caption, columns, rows, keyOf, attributes, sorting) {
   const titles = columns.map((column) => element(
-    "th", { scope: "col", role: "columnheader", class: classes(column) }, column.title, column.head));
+    "th", {
+      scope: "col", role: "columnheader", class: classes(column),
+      ...(sorting && column.sort ? sortedHead(column, sorting) : {}),
+    },
+    sorting && column.sort ? sortButton(column, sorting) : column.title, column.head));
   return element(
     "table", { role: "table", ...attributes },
     element("caption", null, caption),

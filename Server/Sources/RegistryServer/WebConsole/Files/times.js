@@ -39,9 +39,33 @@ export function relative(time) {
   return difference < 0 ? `${span(-difference)} ago` : `in ${span(difference)}`;
 }
 
+/// A count and its noun: "1 key", "1,200 keys".
+export function plural(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /// The exact time in UTC, for people.
 export function exact(time) {
   return new Date(time * 1000).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
+}
+
+/// The same moment by the clock of whoever looks, with its distance from UTC; empty where that is UTC.
+export function local(time) {
+  const date = new Date(time * 1000);
+  const ahead = -date.getTimezoneOffset();
+  if (ahead === 0) return "";
+  const two = (number) => `${Math.abs(number)}`.padStart(2, "0");
+  const clock = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+  const distance = `${ahead < 0 ? "\u2212" : "+"}${two(Math.trunc(ahead / 60))}:${two(ahead % 60)}`;
+  const isSameDay = date.getDate() === date.getUTCDate();
+  const today = isSameDay ? "" : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} `;
+  return `${today}${clock} ${distance}`;
+}
+
+/// The exact time in UTC and, where it differs, by the clock of whoever looks.
+export function both(time) {
+  const here = local(time);
+  return here === "" ? exact(time) : `${exact(time)}, here ${here}`;
 }
 
 /// The day in UTC.

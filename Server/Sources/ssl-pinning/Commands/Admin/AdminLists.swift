@@ -12,7 +12,8 @@ enum AdminLists {
       "admin pending", "list what waits for a person: keys, and changes for a second one",
       flags: AdminCall.flags,
       notes: [
-        "With its issuer, how long the key has waited, when it was last seen, and by which vantage points.\n"
+        "With its issuer, how long the key has waited, when it was last seen, how many apps reported it, and which\n"
+          + "vantage points saw it.\n"
           + "A key that nobody has seen for a while is perhaps gone again. --json has the keys alone.",
         AdminCommands.notes,
       ], run: pending),
@@ -40,7 +41,7 @@ enum AdminLists {
     }
     let now = Int64(Date().timeIntervalSince1970)
     var table = TextTable(
-      header: ["FILE", "ENDPOINT", "PIN", "ISSUER", "WAITS", "LAST SEEN", "BY", "BECAUSE"])
+      header: ["FILE", "ENDPOINT", "PIN", "ISSUER", "WAITS", "LAST SEEN", "APPS", "BY", "BECAUSE"])
     for item in items {
       let candidate = item["candidate"]?.objectValue
       table.add([
@@ -48,6 +49,7 @@ enum AdminLists {
         candidate?["pin"]?.stringValue ?? "",
         candidate?["chain"]?.arrayValue?.first?.objectValue?["issuer"]?.stringValue ?? "",
         span(candidate?["firstSeen"], to: now), span(candidate?["lastSeen"], to: now) + " ago",
+        apps(candidate?["met"]?.objectValue),
         (candidate?["vantages"]?.arrayValue ?? []).compactMap(\.stringValue)
           .joined(separator: ", "),
         (candidate?["reasons"]?.arrayValue ?? []).compactMap { reason in
@@ -60,6 +62,14 @@ enum AdminLists {
       try call.say("\n" + proposals)
     }
     return .yes
+  }
+
+  /// How many apps meet a key, as they reported; a server of before says nothing of it.
+  private static func apps(_ met: JSONObject?) -> String {
+    guard let apps = met?["apps"]?.integerValue, let reports = met?["reports"]?.integerValue else {
+      return "?"
+    }
+    return reports == 0 ? "none" : "about \(apps)"
   }
 
   /// A time that has passed, in the largest unit that says it: a server's clock may run ahead of this one.

@@ -1,0 +1,134 @@
+import CanonicalJSON
+import RegistryCore
+import SslPinningRules
+
+/// The held keys of all documents, each with how many apps meet it, and what one decision can settle.
+struct HeldKeysView {
+  /// How the keys are sorted.
+  enum Order: String, Sendable, CaseIterable {
+    /// Those that wait longest first.
+    case waits
+    /// Those that most apps meet first.
+    case apps
+    case endpoint
+  }
+
+  private struct Item {
+    let file: String
+    let id: String
+    let candidate: CandidateKey
+    /// Whether the last probe showed it; `nil` before the first probe.
+    let isShown: Bool?
+    let met: ReportPicture.Meeting
+  }
+
+  /// How many groups are listed, and how many endpoints of each are named.
+  static let (mostGroups, mostNamed) = (100, 5)
+
+  private let items: [Item]
+
+  init(_ documents: [DocumentSnapshot], _ selection: HeldSelection, _ picture: ReportPicture) {
+    var items: [Item] = []
+    for document in documents {
+      for endpoint in document.endpoints {
+        let held = document.state.keysByEndpoint[endpoint.id]?.held.values.filter(
+          selection.contains)
+        guard let held, !held.isEmpty else { continue }
+        let shown = document.lastProbes[endpoint.id].map { Set($0.leaves.map(\.pin)) }
+        for candidate in held {
+          let pin = candidate.chain.leaf.pin
+          items.append(
+            Item(
+              file: document.file, id: endpoint.id, candidate: candidate,
+              isShown: shown?.contains(pin), met: picture.meeting(pin, endpoint.patterns)))
+        }
+      }
+    }
+    self.items = items.sorted {
+      ($0.candidate.firstSeen, $0.file, $0.id, $0.candidate.chain.leaf.pin)
+        < ($1.candidate.firstSeen, $1.file, $1.id, $1.candidate.chain.leaf.pin)
+    }
+  }
+
+  /// Which keys they are, those that wait longest first.
+  var keys: [HeldKey] {
+    items.map { HeldKey(file: $0.file, endpoint: $0.id, pin: $0.candidate.chain.leaf.pin) }
+  }
+
+  /// A part of them.
+  func page(_ range: PageRange, by order: Order) -> JSONObject {
+    // Sorting is stable in effect: the position decides among equals.
+    let sorted = items.enumerated().sorted { left, right in
+      switch order {
+      case .waits: left.offset < right.offset
+      case .apps:
+        (right.element.met.apps, left.offset) < (left.element.met.apps, right.offset)
+      case .endpoint:
+        (left.element.id, left.offset) < (right.element.id, right.offset)
+      }
+    }
+    return range.page(of: sorted) { _, item in
+      .object([
+        "file": .string(item.file), "endpoint": .string(item.id),
+        "candidate": item.candidate.shown(met: item.met),
+        "isShown": item.isShown.map { .bool($0) } ?? .null,
+      ])
+    }
+  }
+
+  /// What one decision settles: the keys under one CA, and those that are held for one reason.
+  func groups(at now: Int64) -> JSONObject {
+    let byIssuer = Dictionary(grouping: items) { $0.candidate.authority }.map { issuer, items in
+      group(items, issuer: issuer, name: items.first?.candidate.chain.leaf.issuer ?? "")
+    }
+    let byCause = CandidateKey.HoldReason.allCases.compactMap { cause -> Group? in
+      let items = items.filter { $0.candidate.reasons.contains(cause) }
+      return items.isEmpty ? nil : group(items, cause: cause, name: cause.explanation)
+    }
+    return [
+      "time": .integer(now), "total": .count(items.count),
+      "byIssuer": .array(byIssuer.sorted().prefix(Self.mostGroups).map(\.json)),
+      "byCause": .array(byCause.sorted().map(\.json)),
+    ]
+  }
+
+  private struct Group: Comparable {
+    let count: Int
+    let name: String
+    let json: JSONValue
+
+    static func < (left: Self, right: Self) -> Bool {
+      (-left.count, left.name) < (-right.count, right.name)
+    }
+
+    static func == (left: Self, right: Self) -> Bool {
+      (left.count, left.name) == (right.count, right.name)
+    }
+  }
+
+  private func group(
+    _ items: [Item], issuer: SPKIPin? = nil, cause: CandidateKey.HoldReason? = nil, name: String
+  ) -> Group {
+    let causes = Set(items.flatMap(\.candidate.reasons)).sorted()
+    let json: JSONObject = [
+      "issuer": .nullable(issuer), "cause": .nullable(cause?.rawValue), "name": .string(name),
+      "keys": .count(items.count), "documents": .count(Set(items.map(\.file)).count),
+      "shown": .count(items.count { $0.isShown != false }),
+      "apps": .integer(items.reduce(0) { ReportCount.sum($0, $1.met.apps) }),
+      "since": .nullable(items.first?.candidate.firstSeen),
+      "causes": .array(causes.map(\.shown)),
+      "endpoints": .array(
+        items.prefix(Self.mostNamed).map {
+          .object(["file": .string($0.file), "endpoint": .string($0.id)])
+        }),
+    ]
+    return Group(count: items.count, name: name, json: .object(json))
+  }
+}
+
+extension ReportPicture.Meeting {
+  /// As administrators see it.
+  var shown: JSONValue {
+    .object(["apps": .integer(apps), "reports": .integer(reports), "last": .nullable(last)])
+  }
+}
