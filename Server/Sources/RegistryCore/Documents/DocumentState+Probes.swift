@@ -46,6 +46,7 @@ extension DocumentState {
       settle(endpoint) { $0.kind == .deniedKeySeen && !($0.pin.map(shown.contains) ?? false) }
     }
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
+    noteStagedKeys(of: endpoint, at: now)
     let held = keysByEndpoint[endpoint]?.held ?? [:]
     let keys = Set(keysByEndpoint[endpoint]?.keys.map(\.pin) ?? [])
     let unasked = Set(

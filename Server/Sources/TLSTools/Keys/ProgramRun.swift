@@ -8,14 +8,14 @@ import Foundation
 /// - It has until its deadline. Whatever it started in its process group is killed then, and also when it ends before:
 ///   nothing of it goes on.
 /// - What it writes is bounded: too much on standard output ends it, and of standard error the beginning is kept.
-enum ProgramRun {
+package enum ProgramRun {
   /// What came of it.
-  struct End {
-    let output: [UInt8]
+  package struct End {
+    package let output: [UInt8]
     /// The beginning of standard error, in one line that can be printed.
-    let errors: String
+    package let errors: String
     /// How it ended, in words; `nil`: with 0.
-    let failure: String?
+    package let failure: String?
   }
 
   private static let mostOutput = 16_384
@@ -32,7 +32,7 @@ enum ProgramRun {
   ///   - arguments: the program, found in PATH unless it has a slash, and what it is called with.
   ///   - milliseconds: how long it may take.
   /// - Throws: ``SigningCommandFault`` if it did not start, did not end, or wrote too much.
-  static func run(
+  package static func run(
     _ arguments: [String], input: [UInt8], milliseconds: Int64
   ) throws(SigningCommandFault) -> End {
     let program = arguments.first ?? ""
