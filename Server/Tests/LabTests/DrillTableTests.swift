@@ -26,6 +26,8 @@ struct DrillTableTests {
     "restarted in the middle of a rotation", "another one takes over",
     "processes killed in the middle of a rotation",
     "all endpoints rotate at once, seen from one place",
+    "new key put in use by announce, registry dead meanwhile",
+    "new CA, told by webhook and approved from there",
   ]
 
   private static let attacks = [
