@@ -18,7 +18,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas test package check-package check check-fast check-apple check-linking check-consumer docs api bench-core bench-scan bench-bytes \
+.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas drill-acme test package check-package check check-fast check-apple check-linking check-consumer docs api bench-core bench-scan bench-bytes \
 	sanitize mutants clean
 
 help: ## list the targets
@@ -61,6 +61,11 @@ drill-replicas: deps-test ## prove that replicas on one database go on while ser
 	$(SWIFT) build $(STRICT) --product ssl-pinning
 	$(SWIFT) build $(STRICT) --product ssl-pinning-lab
 	@.build/debug/ssl-pinning-lab drill replicas $(ARGS)
+
+drill-acme: deps-test ## prove that apps notice nothing of 200 renewals with new keys, whatever fails meanwhile
+	$(SWIFT) build $(STRICT) --product ssl-pinning
+	$(SWIFT) build $(STRICT) --product ssl-pinning-lab
+	@.build/debug/ssl-pinning-lab drill acme $(ARGS)
 
 test: deps-test ## run all tests
 	@mkdir -p .build && set -o pipefail && \

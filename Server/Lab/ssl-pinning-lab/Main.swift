@@ -20,6 +20,7 @@ enum Main {
                                 step between a device's apps and their servers: who lets the attacker in
       drill kill                prove that what a store acknowledged survives kill -9
       drill replicas            prove that replicas on one database go on, whatever fails
+      drill acme                prove that nobody notices renewals of an ACME client, whatever fails
 
     Exit status: 0 everything held, 1 something did not, 2 wrong usage.
     """
@@ -36,6 +37,7 @@ enum Main {
       switch rest.first {
       case "kill": exit(await KillCommand.run(Array(rest.dropFirst()), say: say))
       case "replicas": exit(await ReplicasCommand.run(Array(rest.dropFirst()), say: say))
+      case "acme": exit(await AcmeCommand.run(Array(rest.dropFirst()), say: say))
       default: exit(await DrillCommand.run(rest, say: say))
       }
     case let worker? where ["store-writer", "store-leader"].contains(worker):
@@ -69,6 +71,7 @@ enum Table {
     + LiveClockRows.all
     + LiveCrowdRows.changes + LiveMomentRows.changes + LiveNameRows.all
     + LiveStoreRows.changes + LiveTermsRows.changes + LiveVantageRows.changes
+    + LiveAnnounceRows.changes
   static let attacks =
     MiddlemanRows.all + TimeRows.attacks + ClearTextRows.all + RegistryAttackRows.all
     + TamperingRows.all

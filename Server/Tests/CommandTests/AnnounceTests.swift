@@ -188,4 +188,85 @@ struct AnnounceTests {
     #expect(stage.lines("done") == 0)
     try await stage.stopServer()
   }
+
+  @Test("a key settles on the lists before it is used, for the same time after a restart")
+  func settles() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    let early = try await stage.announce(
+      "--then", "echo ran >> \(marker)", "--settle", "3600", patience: 1)
+    #expect(early.exitCode == 3 && early.stderr.contains("for 3600 s"), "\(early.stderr)")
+    #expect(try await stage.document().contains(try stage.pin))
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(stage.lines("done") == 0)
+    // An hour later.
+    let job = stage.stage.directory.path("jobs/") + (try #require(stage.jobs.first))
+    let text = try String(contentsOfFile: job, encoding: .utf8)
+    let since = try #require(text.firstMatch(of: /"since":([0-9]+)/)).output.1
+    let hours = String(try #require(Int(since)) - 3600)
+    try text.replacing("\"since\":\(since)", with: "\"since\":\(hours)")
+      .write(toFile: job, atomically: false, encoding: .utf8)
+    #expect(try await stage.resume().exitCode == 0)
+    #expect(stage.lines("done") == 1 && stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
+  @Test("what is begun under a name takes the place of what was, also while that is carried out")
+  func replaced() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    let go = stage.stage.directory.path("go")
+    // The first command hangs until somebody lets it go.
+    let first = Task {
+      try await stage.announce(
+        "--as", "site", "--then",
+        "echo first >> \(marker); while ! test -e \(go); do sleep 0.1; done; false", patience: 1)
+    }
+    #expect(await eventually { stage.lines("done") == 1 })
+    let second = try await stage.announce(
+      "--as", "site", "--then", "echo second >> \(marker)", patience: 1)
+    #expect(second.exitCode == 3 && second.stderr.contains("by another call"), "\(second.stderr)")
+    try stage.stage.directory.write("", to: "go")
+    #expect(try await first.value.exitCode == 3)
+    #expect(stage.jobs.count == 1)
+    #expect(try await stage.resume().exitCode == 0)
+    #expect(
+      try String(contentsOfFile: marker, encoding: .utf8) == "first\nsecond\n")
+    #expect(stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
+  @Test("a command that hangs is killed with what it started, says why it failed, and runs again")
+  func hangingCommand() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    let early = try await stage.announce(
+      "--then", "(sleep 3; echo late >> \(marker)) & sleep 600", "--timeout", "0.5", patience: 1)
+    #expect(early.exitCode == 3 && early.stderr.contains("was killed"), "\(early.stderr)")
+    let failing = try await stage.announce(
+      "--then", "head -c 100000 /dev/zero; echo no such file >&2; exit 4", patience: 1)
+    #expect(failing.exitCode == 3, "\(failing.stderr)")
+    #expect(failing.stderr.contains("ended with 4"), "\(failing.stderr)")
+    #expect(try await stage.announce("--then", "sleep 4; echo ran >> \(marker)").exitCode == 0)
+    #expect(try String(contentsOfFile: marker, encoding: .utf8) == "ran\n")
+    try await stage.stopServer()
+  }
+
+  @Test("what others could have written is not carried out")
+  func foreign() async throws {
+    let directory = try TemporaryDirectory()
+    let marker = directory.path("done")
+    try directory.write(
+      #"{"directory":"/","id":"1","key":"/k","words":["announce","/k","--then","touch \#(marker)"]}"#,
+      to: "jobs/a.json")
+    for (mode, name) in [(0o666, "jobs/a.json"), (0o777, "jobs")] {
+      let manager = FileManager.default
+      try manager.setAttributes([.posixPermissions: 0o700], ofItemAtPath: directory.path("jobs"))
+      try manager.setAttributes([.posixPermissions: 0o600], ofItemAtPath: directory.path("jobs/a.json"))
+      try manager.setAttributes([.posixPermissions: mode], ofItemAtPath: directory.path(name))
+      let end = try await Tool.run("announce", "--resume", "--state", directory.path("jobs"))
+      #expect(end.exitCode == 1 && end.stderr.contains("others can write it"), "\(end.stderr)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: marker))
+  }
 }

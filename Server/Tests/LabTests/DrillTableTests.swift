@@ -28,6 +28,8 @@ struct DrillTableTests {
     "all endpoints rotate at once, seen from one place",
     "a CA is enough, in a burst, with a held key, and without a registry",
     "a CA is needed beside the key",
+    "new key put in use by announce, registry dead meanwhile",
+    "new CA, told by webhook and approved from there",
   ]
 
   private static let attacks = [

@@ -25,7 +25,14 @@ final class LiveProcesses: Sendable {
     let backstop: ServerGuard
   }
 
-  init(_ stage: Environment, watching site: Site) async throws {
+  /// - Parameters:
+  ///   - authorities: CAs that the servers trust besides the stage's.
+  ///   - settings: more of `tls`, in YAML.
+  ///   - sections: more of the configuration.
+  init(
+    _ stage: Environment, watching site: Site, believing authorities: [CertificateAuthority] = [],
+    tls settings: String = "", _ sections: String = ""
+  ) async throws {
     (self.stage, self.site) = (stage, site)
     let directory = try stage.makeDirectory()
     func path(_ file: String) -> String {
@@ -33,13 +40,15 @@ final class LiveProcesses: Sendable {
     }
     keys = try await LiveKeys(in: directory)
     configuration = path("config.yaml")
-    try stage.authority.root.pem.write(toFile: path("ca.pem"), atomically: true, encoding: .utf8)
+    try ([stage.authority] + authorities).map(\.root.pem).joined()
+      .write(toFile: path("ca.pem"), atomically: true, encoding: .utf8)
     try """
     keys:
       - {fqdn: \(site.host), domainName: \(site.host), file: \(LiveRegistry.file),
          port: \(site.server.port), address: 127.0.0.1}
     storage: {type: sqlite, dsn: \(path("registry.db"))}
-    tls: {dir: \(path("tls")), anchors: \(path("ca.pem"))}
+    tls: {dir: \(path("tls")), anchors: \(path("ca.pem"))\(settings)}
+    \(sections)
     """.write(toFile: configuration, atomically: true, encoding: .utf8)
     // It leads nowhere until a server listens.
     wire = try SwitchableRelay(to: .loopback(9))
@@ -103,6 +112,10 @@ final class LiveProcesses: Sendable {
     throw Inconclusive("nobody leads")
   }
 
+  /// Where the list is, and the configuration, for the operator's tool.
+  var list: String { "http://127.0.0.1:\(wire.port)/api/v1/\(LiveRegistry.file)" }
+  var configurationFile: String { configuration }
+
   /// An administrator with a token.
   func administrator() async throws -> LiveAdministrator {
     let token = try await SslPinningTool.run(["token", "--config-file", configuration])
@@ -113,9 +126,12 @@ final class LiveProcesses: Sendable {
   }
 
   /// Starts an app with the root key, on its own device.
-  func startApp() async throws -> App {
+  ///
+  /// - Parameter authorities: CAs that it trusts besides the stage's.
+  func startApp(believing authorities: [CertificateAuthority] = []) async throws -> App {
     var config = stage.config()
-    config.endpointUrl = "http://127.0.0.1:\(wire.port)/api/v1/\(LiveRegistry.file)"
+    config.trust = stage.trust(authorities)
+    config.endpointUrl = list
     config.rootKeys = [keys.shippedRoot]
     config.storage = .directory(try stage.makeDirectory())
     return App(try await SslPinningClient(config: config))

@@ -258,6 +258,25 @@ public enum AdministrationError: Error, Equatable, Sendable {
   case notStored(String)
 }
 
+extension AdministrationError {
+  /// What programs tell it by: words are for people, and change.
+  package var code: String {
+    switch self {
+    case .noSuchDocument: "no-such-document"
+    case .noSuchEndpoint: "no-such-endpoint"
+    case .endpointExists: "endpoint-exists"
+    case .noSuchKey: "no-such-key"
+    case .keyExists: "key-exists"
+    case .keyDenied: "key-denied"
+    case .tooManyAnnounced: "too-many-announced"
+    case .leavesWithoutPin: "leaves-without-pin"
+    case .locksOut: "locks-out"
+    case .wouldBeEmpty: "would-be-empty"
+    case .notStored: "not-stored"
+    }
+  }
+}
+
 extension AdministrationError: CustomStringConvertible {
   public var description: String {
     switch self {

@@ -47,6 +47,7 @@ extension DocumentState {
       settle(endpoint) { $0.kind == .caMissing && !$0.isRaised(by: events) }
     }
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
+    noteStagedKeys(of: endpoint, at: now)
     let held = keysByEndpoint[endpoint]?.held ?? [:]
     let keys = Set(keysByEndpoint[endpoint]?.keys.map(\.pin) ?? [])
     let unasked = Set(

@@ -16,6 +16,8 @@ public struct ServerAlert: Sendable, Hashable {
     case keyWithdrawn = "key-withdrawn"
     /// A key that is published is not seen, and a place that showed it does not answer.
     case keyUndecided = "key-undecided"
+    /// A key was announced a week ago, and no probe has shown it; for a week.
+    case stagedKeyUnshown = "staged-key-unshown"
     /// More new keys at once than are counted; for a day.
     case tooManyKeys = "too-many-keys"
     /// Many endpoints changed at once; for a day since the last of them, in place of an alert for each key

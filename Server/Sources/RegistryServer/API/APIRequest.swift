@@ -79,6 +79,8 @@ struct APIError: Error, Equatable {
   let message: String
   /// What to do about it.
   var hint: String?
+  /// What programs tell it by; `nil` where nothing but the status says more.
+  var code: String?
   /// The host patterns that would be left without a key.
   var hosts: [String] = []
   /// Seconds until another try makes sense.
@@ -120,6 +122,7 @@ struct APIError: Error, Equatable {
       self.init(503, describing: error)
       retryAfter = 5
     }
+    code = error.code
   }
 
   /// A token that does not count; `nil` where none was sent (RFC 6750 §3).
@@ -159,6 +162,7 @@ struct APIError: Error, Equatable {
 
   var response: HTTPResponse {
     var members: [(String, JSONValue)] = [("error", .string(message))]
+    if let code { members.append(("code", .string(code))) }
     if let hint { members.append(("hint", .string(hint))) }
     if !hosts.isEmpty { members.append(("hosts", .array(hosts.map { .string($0) }))) }
     var headers: [(name: String, value: String)] = []

@@ -5,7 +5,6 @@ import TLSTools
 /// A key that is to be published ahead of its use, as somebody sent it: its pin, the public key, a
 /// certificate request, or the certificate itself.
 ///
-/// - What is hashed are the bytes as they stand, never a key that was encoded again.
 /// - Exactly one of the four, with exactly one PEM block: of a chain nobody could say which is meant.
 struct StagedKey {
   let pin: SPKIPin
@@ -28,21 +27,17 @@ struct StagedKey {
     }
     let block = try Self.block(of: member, try body.string(member) ?? "")
     certificate = member == "certificate" ? try? Certificate(der: block.bytes) : nil
-    do {
-      pin =
-        switch (member, block.label) {
-        case ("key", "PUBLIC KEY"): try SPKIPin(subjectPublicKeyInfoDER: block.bytes)
-        case ("key", "RSA PUBLIC KEY"):
-          try SPKIPin(subjectPublicKeyInfoDER: try VerificationKey(block.text).spkiDER)
-        case ("csr", "CERTIFICATE REQUEST"), ("csr", "NEW CERTIFICATE REQUEST"):
-          try SPKIPin(
-            subjectPublicKeyInfoDER: try CertificateRequest(der: block.bytes).publicKeyDER)
-        case ("certificate", "CERTIFICATE"): try SPKIPin(certificateDER: block.bytes)
-        default: throw APIError.badRequest("\(member) holds a \(block.label)")
-        }
-    } catch let refusal as APIError { throw refusal } catch {
-      throw APIError(400, describing: "\(member): \(error)")
+    let key: PEMKey
+    do throws(PEMKeyError) { key = try PEMKey(block) } catch {
+      guard case .label(let label) = error else {
+        throw APIError(400, describing: "\(member): \(error)")
+      }
+      throw .badRequest("\(member) holds a \(label)")
     }
+    guard key.form.rawValue == member else {
+      throw .badRequest("\(member) holds a \(block.label)")
+    }
+    pin = key.pin
   }
 
   /// Why the server of a host would hardly show it.

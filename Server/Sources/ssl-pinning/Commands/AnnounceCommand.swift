@@ -1,9 +1,5 @@
-import CanonicalJSON
 import Foundation
 import RegistryServer
-import SslPinningPlatform
-import SslPinningRules
-import TLSTools
 
 /// `announce`: a key is on every list that apps get before a server shows it, and then a command puts it in use.
 ///
@@ -13,22 +9,27 @@ import TLSTools
 ///   again, in the same call or by `--resume`, also after the machine was down.
 /// - The command runs until it has ended with 0, and again if this program dies while it runs. It must bear that.
 enum AnnounceCommand {
-  private static let file = Flag.text("--file", "NAME", "the document that the endpoint is in")
-  private static let endpoint = Flag.text(
+  static let file = Flag.text("--file", "NAME", "the document that the endpoint is in")
+  static let endpoint = Flag.text(
     "--endpoint", "HOST[:PORT]", "that will show the key; port 443 by default")
-  private static let lists = Flag<[String]>.texts(
+  static let lists = Flag<[String]>.texts(
     "--list", "URL", "a list that apps get; its mirrors are looked at as well")
-  private static let hosts = Flag<[String]>.texts(
+  static let hosts = Flag<[String]>.texts(
     "--host", "NAME", "a host that apps call, if it is not that of --endpoint")
-  private static let then = Flag.text(
+  static let then = Flag.text(
     "--then", "COMMAND", "run this by /bin/sh once all of them have the key, such as a reload")
-  private static let settle = Flag.seconds(
-    "--settle", "wait so long between the last list and the command; 0 by default")
+  static let timeout = Flag.seconds(
+    "--timeout", "end the command, and what it left behind, after this; 600 by default")
+  static let settle = Flag.seconds(
+    "--settle", "run it only once all lists had the key for so long; 0 by default")
   private static let patience = Flag.seconds(
     "--patience", "exit with 3 after this, and leave the rest to --resume; 600 by default")
+  private static let name = Flag.text(
+    "--as", "NAME", "takes the place of what was begun as NAME before; the path of FILE by default")
   private static let state = Flag.text(
     "--state", "DIR", "what is begun is kept here; else announce, where the server keeps its state")
-  private static let resume = Flag("--resume", "go on with all that was begun, and nothing else")
+  private static let resume = Flag(
+    "--resume", "try all that was begun once more, and wait for nothing")
 
   static let command = Command(
     "announce", "have a key on the lists before it is used, then run a command",
@@ -38,16 +39,16 @@ enum AnnounceCommand {
       count: .optional),
     flags: [
       file.description, endpoint.description, lists.description, hosts.description,
-      then.description, settle.description, patience.description, state.description,
-      resume.description,
-      AdminCommands.why.description,
+      then.description, timeout.description, settle.description, patience.description,
+      name.description, state.description, resume.description, AdminCommands.why.description,
     ] + RegistryTrustArguments.flags + AdminCall.flags,
     notes: [
       "Of a private key, a request that it signs is sent, never the key: so a token of scope stage will do\n"
         + "(token --scope stage --host HOST). Files are read again by --resume, so they must stay.",
       "Exit code 0: the command ran, and ended with 0. 1: the server refuses the key, or the token. 3: not\n"
-        + "yet. What was begun goes on with announce --resume, which a timer should call every few minutes.\n"
-        + "The command has no time-out: one that hangs keeps all that wait.",
+        + "yet. What was begun goes on with announce --resume, which a timer should call every minute.",
+      "The command's output is not shown, but for the beginning of it where it fails. What it leaves in the\n"
+        + "background is ended with it, unless that is a session of its own, as a daemon is.",
     ],
     run: run)
 
@@ -56,8 +57,14 @@ enum AnnounceCommand {
       filePath: invocation[state] ?? StorageConfiguration.dataDirectory() + "/announce"
     ).standardizedFileURL.path(percentEncoded: false)
     guard invocation[resume] else {
-      let job = try AnnouncementJob(invocation.arguments, folder, CommandLine.arguments)
-      return try await carryOut(job, invocation, isNew: true)
+      let job = try AnnouncementJob(
+        invocation.arguments, named: invocation[name], in: folder, CommandLine.arguments)
+      var run = try AnnouncementRun(job, invocation)
+      // Only now: nothing is begun that can never go on.
+      try job.begin()
+      guard let lock = job.lock() else { throw busy(job) }
+      defer { withExtendedLifetime(lock) {} }
+      return try await run.run(patience: invocation[patience] ?? 600)
     }
     guard invocation.arguments.isEmpty else {
       throw .usage("--resume takes no key; hint: it goes on with all that was begun")
@@ -65,7 +72,7 @@ enum AnnounceCommand {
     var status = ExitStatus.yes
     for job in try AnnouncementJob.all(in: folder) {
       do throws(CommandFailure) {
-        status = status.worse(try await carryOut(job, try job.invocation()))
+        status = status.worse(try await goOn(with: job))
       } catch {
         Terminal.say("\(job.key): \(error.message)")
         status = status.worse(error.status)
@@ -74,183 +81,18 @@ enum AnnounceCommand {
     return status
   }
 
-  private static func carryOut(
-    _ job: AnnouncementJob, _ invocation: Invocation, isNew: Bool = false
-  ) async throws(CommandFailure) -> ExitStatus {
+  private static func goOn(with job: AnnouncementJob) async throws(CommandFailure) -> ExitStatus {
     // Two at once would run the command twice.
-    guard let lock = job.lock() else {
-      throw .couldNotFindOut("\(job.key) is being announced already; hint: once that has ended")
-    }
-    defer { close(lock) }
-    // It ended meanwhile.
-    guard isNew || job.isThere else { return .yes }
-    var key = try AnnouncementKey(file: job.key)
-    let places = invocation[lists] ?? []
-    guard !places.isEmpty else {
-      throw .usage("missing --list URL; hint: the URL that apps have, once for each")
-    }
-    let path = try path(invocation)
-    let call = try AdminCall(invocation)
-    // Only now: nothing is begun that can never go on.
-    if isNew { try job.write() }
-    var state = AnnouncementProgress()
-    let deadline = ContinuousClock.now + .seconds(invocation[patience] ?? 600)
-    while true {
-      let finding: AnnouncementProgress.Finding
-      switch state.next {
-      case .look: finding = await look(for: key.pin, places, invocation)
-      case .stage:
-        do throws(CommandFailure) {
-          let answer = try await call.make(
-            path, posting: .object(key.body(why: invocation[AdminCommands.why])),
-            expecting: AdminCommands.changed)
-          if let id = answer["proposal"]?.objectValue?["id"]?.stringValue {
-            Terminal.say(
-              "proposed: another person confirms it by ssl-pinning admin confirm \(id); hint: a token of"
-                + " scope stage needs none")
-          }
-          finding = .staged
-        } catch {
-          // Staged already, by a call before, or in use: the lists tell. All else is the server's last word.
-          guard case .no(let reason) = error else {
-            finding = .failed(error.message)
-            break
-          }
-          guard state.mayBeKnown(reason) else {
-            // A token can be replaced, and keys revoked: until then --resume says so again.
-            if reason.contains("is denied") { job.remove() }
-            throw error
-          }
-          finding = .staged
-        }
-      case .settle:
-        try? await Task.sleep(for: .seconds(invocation[settle] ?? 0))
-        finding = .settled
-      case .run:
-        // Whoever renews writes over the file, and what is used must be what the lists have.
-        let current = try AnnouncementKey(file: job.key)
-        guard current.pin == key.pin else {
-          (key, state) = (current, AnnouncementProgress())
-          continue
-        }
-        finding = await execute(invocation[then])
-      case .done:
-        job.remove()
-        try call.say("\(key.pin.base64) is on \(places.count == 1 ? "the list" : "all lists")")
-        return .yes
-      }
-      if let told = state.enter(finding) { Terminal.say(told) }
-      guard let pause = state.pause else { continue }
-      guard ContinuousClock.now + .seconds(pause) < deadline else {
-        throw .couldNotFindOut("\(state.trouble); hint: announce --resume goes on")
-      }
-      try? await Task.sleep(for: .seconds(pause))
-    }
+    guard let lock = job.lock() else { throw busy(job) }
+    defer { withExtendedLifetime(lock) {} }
+    // It ended meanwhile, or the next call finds what took its place.
+    guard job.isCurrent else { return .yes }
+    var run = try AnnouncementRun(job, try job.invocation())
+    return try await run.run(patience: nil)
   }
 
-  private static func path(_ invocation: Invocation) throws(CommandFailure) -> [String] {
-    var id = try invocation.require(endpoint)
-    if id.hasSuffix("]") || !id.contains(":") { id += ":443" }
-    return ["documents", try invocation.require(file), "endpoints", id, "stage"]
-  }
-
-  /// Whether every list, and every mirror that a list names, has the key for the endpoint's host.
-  private static func look(
-    for pin: SPKIPin, _ places: [String], _ invocation: Invocation
-  ) async -> AnnouncementProgress.Finding {
-    // A mirror has another URL, and the same registry.
-    var waiting = places.map { (place: $0, list: $0) }
-    var seen: Set<String> = []
-    do {
-      let id = try invocation.require(endpoint)
-      // An IPv6 address stands in brackets, and has colons.
-      let name = id.hasPrefix("[") ? id.prefix { $0 != "]" } + "]" : id.prefix { $0 != ":" }
-      let names = try (invocation[hosts] ?? [String(name)]).map { try HostName($0) }
-      let trust = try TrustArguments.read(invocation)
-      while let (place, list) = waiting.popLast() {
-        guard seen.insert(place).inserted else { continue }
-        let served = try ServedRegistry(place, trust: trust, timeout: 20)
-        let bytes = try await served.document()
-        let shipped = try RegistryTrustArguments(invocation, place: list)
-        let trusted = try TrustedRegistry(
-          accepting: bytes, under: try shipped.trust(for: bytes),
-          at: Int64(Date().timeIntervalSince1970))
-        let isListed = names.allSatisfy { host in
-          trusted.registry.keys.contains { entry in
-            entry.pattern.matches(host) && (try? entry.pin.get()) == pin
-          }
-        }
-        guard isListed, trusted.statement?.denied.contains(pin) != true else {
-          return .missing(at: place)
-        }
-        // Clients ask for the statement first.
-        if let problem = await served.statementProblem(of: bytes, trusted) {
-          return .failed(problem)
-        }
-        waiting += trusted.statement?.mirrors.map { ("\($0)", list) } ?? []
-      }
-      return .listed
-    } catch let failure as CommandFailure {
-      return .failed(failure.message)
-    } catch {
-      return .failed("\(error)")
-    }
-  }
-
-  private static func execute(_ command: String?) async -> AnnouncementProgress.Finding {
-    guard let command else { return .ran(0) }
-    let process = Process()
-    process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", command]
-    process.standardInput = FileHandle.nullDevice
-    do { try process.run() } catch { return .failed("cannot run /bin/sh: \(error)") }
-    return await withCheckedContinuation { continuation in
-      Thread {
-        process.waitUntilExit()
-        continuation.resume(returning: .ran(process.terminationStatus))
-      }.start()
-    }
-  }
-}
-
-/// The key that is announced, as the server is told of it.
-private struct AnnouncementKey {
-  let pin: SPKIPin
-  private let member: String
-  private let text: String
-
-  init(file path: String) throws(CommandFailure) {
-    let pem = String(decoding: try InputFile.read(path, limit: 1 << 20), as: UTF8.self)
-    do {
-      if pem.contains("PRIVATE KEY-----") {
-        let key = try PrivateKey(pem: pem)
-        (member, text) = ("csr", try CertificateRequest.pem(signedBy: key))
-        pin = try SPKIPin(subjectPublicKeyInfoDER: try key.publicKeyDER)
-        return
-      }
-      guard let block = try PEMBlock.blocks(in: [UInt8](pem.utf8)).first else {
-        throw CommandFailure.usage("\(path) is not PEM; hint: a key, a CSR or a certificate")
-      }
-      text = block.text
-      switch block.label {
-      case "CERTIFICATE":
-        (member, pin) = ("certificate", try SPKIPin(certificateDER: block.bytes))
-      case "PUBLIC KEY":
-        (member, pin) = ("key", try SPKIPin(subjectPublicKeyInfoDER: block.bytes))
-      case "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST":
-        let request = try CertificateRequest(der: block.bytes)
-        (member, pin) = ("csr", try SPKIPin(subjectPublicKeyInfoDER: request.publicKeyDER))
-      case let label:
-        throw CommandFailure.usage("\(path) holds a \(label); hint: a key, a CSR or a certificate")
-      }
-    } catch let failure as CommandFailure {
-      throw failure
-    } catch { throw .no("\(path): \(error)") }
-  }
-
-  func body(why: String?) -> JSONObject {
-    var body: JSONObject = [member: .string(text)]
-    body["note"] = why.map { .string($0) }
-    return body
+  private static func busy(_ job: AnnouncementJob) -> CommandFailure {
+    .couldNotFindOut(
+      "\(job.key) is being announced by another call; hint: announce --resume goes on afterwards")
   }
 }

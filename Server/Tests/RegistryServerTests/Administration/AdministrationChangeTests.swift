@@ -28,7 +28,7 @@ struct AdministrationChangeTests {
 
     let again = try await service.call(
       "POST", "\(Self.endpoint)/stage", #"{"pin":"\#(pin(2).base64)"}"#)
-    #expect(again.status == 409)
+    #expect(again.status == 409 && again["code"] == "key-exists")
     await service.stop()
   }
 
@@ -95,7 +95,7 @@ struct AdministrationChangeTests {
       list["denials", "0", "files"] == ["www.example.com.json", "other.example.net.json"])
     let staged = try await service.call(
       "POST", "\(Self.endpoint)/stage", #"{"pin":"\#(odd.base64)"}"#)
-    #expect(staged.status == 409)
+    #expect(staged.status == 409 && staged["code"] == "key-denied")
 
     let path = "/denials/" + odd.base64.replacing("/", with: "_").replacing("=", with: "")
     #expect(try await service.call("DELETE", path + "?why=a+mistake").changes.count == 2)

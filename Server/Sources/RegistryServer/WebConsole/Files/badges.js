@@ -46,6 +46,7 @@ export const alertKinds = {
   "too-many-keys": ["bad", "Too many new keys at once"],
   "key-undecided": ["care", "Key that may be gone"],
   "key-held": ["care", "Key waits for a decision"],
+  "staged-key-unshown": ["care", "Announced key that nobody shows"],
   "unannounced-key": ["care", "Key that nobody announced"],
   "left-configuration": ["care", "Left the configuration"],
 };

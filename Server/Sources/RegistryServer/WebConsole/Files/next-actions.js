@@ -62,6 +62,10 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
     add("care", `${alert.endpoint} has a key that nobody announced. Deny it if nobody renewed the certificate.`,
       endpointAddress(alert.file, alert.endpoint), "Look at the endpoint");
   }
+  for (const alert of few(ofKind("staged-key-unshown"))) {
+    add("care", `${alert.endpoint} does not show a key that was announced a week ago. See to its renewal, or revoke the key.`,
+      endpointAddress(alert.file, alert.endpoint), "Look at the endpoint");
+  }
   for (const expiry of few(expiries.filter(({ at, kind }) => kind !== "document" && at - time < soon))) {
     const left = expiry.at <= time ? "has expired" : `expires in ${span(expiry.at - time)}`;
     const tone = expiry.at - time < verySoon ? "bad" : "care";

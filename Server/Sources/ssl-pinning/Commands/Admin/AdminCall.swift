@@ -73,6 +73,26 @@ struct AdminCall {
     return object
   }
 
+  /// What came of a call whose refusal is not the end.
+  enum Reply {
+    case done(JSONObject)
+    /// The code is `nil` where the server says nothing more than its status.
+    case refused(code: String?, CommandFailure)
+  }
+
+  /// Makes a call, and hands its refusal out as a value.
+  func attempt(
+    _ path: [String], posting body: JSONValue, expecting members: [String]
+  ) async throws(CommandFailure) -> Reply {
+    let (status, object) = try await send(path, [:], posting: body)
+    guard (200...202).contains(status) else {
+      return .refused(code: object["code"]?.stringValue, Self.refusal(status, object))
+    }
+    try check(object, expecting: members)
+    if printsJSON { try Terminal.write(.object(object)) }
+    return .done(object)
+  }
+
   /// Asks for a list until it is whole. With `--json`, one line: a page that holds all.
   ///
   /// - Parameters:
@@ -105,6 +125,15 @@ struct AdminCall {
     _ path: [String], _ query: KeyValuePairs<String, Int64> = [:], posting body: JSONValue? = nil,
     expecting members: [String]
   ) async throws(CommandFailure) -> JSONObject {
+    let (status, object) = try await send(path, query, posting: body)
+    guard (200...202).contains(status) else { throw Self.refusal(status, object) }
+    try check(object, expecting: members)
+    return object
+  }
+
+  private func send(
+    _ path: [String], _ query: KeyValuePairs<String, Int64>, posting body: JSONValue?
+  ) async throws(CommandFailure) -> (status: Int, JSONObject) {
     let root = base.hasSuffix("/") ? String(base.dropLast()) : base
     let names = path.map { $0.addingPercentEncoding(withAllowedCharacters: Self.unreserved) ?? $0 }
     let parameters = query.map { "\($0.key)=\($0.value)" }.joined(separator: "&")
@@ -127,7 +156,12 @@ struct AdminCall {
     guard let object = try? JSONValue(parsing: answer.body).objectValue else {
       throw .couldNotFindOut("\(base): status \(answer.status), and no answer of a registry server")
     }
-    guard (200...202).contains(answer.status) else { throw Self.refusal(answer.status, object) }
+    return (answer.status, object)
+  }
+
+  private func check(
+    _ object: JSONObject, expecting members: [String]
+  ) throws(CommandFailure) {
     // Any page that answers with an object would do else, and nothing was changed.
     guard members.allSatisfy({ object[$0] != nil }) else {
       throw .couldNotFindOut("\(base): status 200, and no answer of a registry server")
@@ -135,7 +169,6 @@ struct AdminCall {
     for warning in object["warnings"]?.arrayValue?.compactMap(\.stringValue) ?? [] {
       Terminal.say("warning: \(warning)")
     }
-    return object
   }
 
   /// Prints a line, unless JSON was printed.

@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import SslPinningRules
+import TLSTools
 
 /// `admin …`: what people decide about keys, and about the server's clock, over the running server's administration.
 enum AdminCommands {
@@ -163,9 +164,11 @@ enum AdminCommands {
       throw .usage(
         "\(path) holds a private key; hint: send its public half: openssl pkey -pubout")
     }
-    if pem.contains("CERTIFICATE REQUEST-----") { return "csr" }
-    if pem.contains("-----BEGIN CERTIFICATE-----") { return "certificate" }
-    if pem.contains("PUBLIC KEY-----") { return "key" }
+    if let block = try? PEMBlock.blocks(in: [UInt8](pem.utf8)).first,
+      let form = PEMKey.Form(label: block.label)
+    {
+      return form.rawValue
+    }
     throw .usage(
       "\(path) is neither a pin nor PEM; hint: a certificate, a CSR or a public key")
   }

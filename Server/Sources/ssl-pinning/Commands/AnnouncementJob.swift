@@ -1,0 +1,171 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// An announcement that was begun, as a file that survives the machine: what was called, and where.
+///
+/// - One name has one announcement. A later one takes the place of the one before, also while that is carried out: its
+///   file is there from then on, and only who finds its own ends one.
+/// - The file names a command to run, so it and its folder belong to root or to who runs it, and nobody else writes there.
+struct AnnouncementJob {
+  /// The file with the key.
+  let key: String
+  private let path: String
+  private let words: [String]
+  private let directory: String
+  /// Tells it from others of the same name.
+  private let id: String
+  /// Since when all lists have a key, in Unix seconds.
+  private var listed: (pin: String, since: Int64)?
+
+  /// - Parameters:
+  ///   - name: what others take the place of it by; `nil`: the file with the key.
+  ///   - folder: where it is kept.
+  ///   - line: the whole command line.
+  init(
+    _ arguments: [String], named name: String?, in folder: String, _ line: [String]
+  ) throws(CommandFailure) {
+    guard let file = arguments.first, file != InputFile.standardInput else {
+      throw .usage("missing FILE: the key; hint: or --resume, to go on with what was begun")
+    }
+    directory = FileManager.default.currentDirectoryPath
+    key = file
+    words = Array(line.dropFirst())
+    id = UUID().uuidString
+    let digest = Digest.sha256((name ?? "\(directory)\u{0}\(file)").utf8).prefix(12)
+    path =
+      folder + "/"
+      + digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() + ".json"
+  }
+
+  private init?(path: String) {
+    guard let bytes = try? InputFile.read(path, limit: 1 << 20),
+      let json = (try? JSONValue(parsing: bytes))?.objectValue,
+      let directory = json["directory"]?.stringValue, let key = json["key"]?.stringValue,
+      let words = json["words"]?.arrayValue?.compactMap(\.stringValue),
+      let id = json["id"]?.stringValue
+    else { return nil }
+    (self.path, self.directory, self.key, self.words, self.id) = (path, directory, key, words, id)
+    if let pin = json["listed"]?.stringValue, let since = json["since"]?.integerValue {
+      listed = (pin, since)
+    }
+  }
+
+  /// All that were begun and are not over, in the order of their names.
+  static func all(in folder: String) throws(CommandFailure) -> [AnnouncementJob] {
+    guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
+      return []
+    }
+    if let refusal = FileKeepers.refusal(of: folder) { throw .no("\(folder): \(refusal)") }
+    var jobs: [AnnouncementJob] = []
+    for name in names.sorted() where name.hasSuffix(".json") {
+      let path = "\(folder)/\(name)"
+      if let refusal = FileKeepers.refusal(of: path) { throw .no("\(path): \(refusal)") }
+      guard let job = AnnouncementJob(path: path) else {
+        Terminal.say("warning: \(path) is none of announce; it is passed over")
+        continue
+      }
+      jobs.append(job)
+    }
+    return jobs
+  }
+
+  /// Whether it is not over, and no other one took its place.
+  var isCurrent: Bool { AnnouncementJob(path: path)?.id == id }
+
+  /// Writes it down, in place of another one of its name.
+  func begin() throws(CommandFailure) {
+    try FileLock.holding(folder) { () throws(CommandFailure) in try write() }
+  }
+
+  /// Forgets it, if it is current.
+  func end() throws(CommandFailure) {
+    try FileLock.holding(folder) { if isCurrent { unlink(path) } }
+  }
+
+  /// Since when all lists have this key, as far as it is known.
+  func listedSince(_ pin: SPKIPin) -> Int64? {
+    listed.flatMap { $0.pin == pin.base64 ? $0.since : nil }
+  }
+
+  /// Remembers since when all lists have this key.
+  mutating func note(_ pin: SPKIPin, listedSince since: Int64?) throws(CommandFailure) {
+    guard since != listedSince(pin) else { return }
+    listed = since.map { (pin.base64, $0) }
+    try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
+  }
+
+  private func write() throws(CommandFailure) {
+    var json: JSONObject = [
+      "directory": .string(directory), "key": .string(key), "id": .string(id),
+      "words": .array(words.map { .string($0) }),
+    ]
+    if let listed {
+      (json["listed"], json["since"]) = (.string(listed.pin), .integer(listed.since))
+    }
+    try OutputFile.write(JSONValue.object(json).canonicalBytes, to: path)
+    // Whatever the umask: --resume runs nothing that others could have written.
+    chmod(path, 0o600)
+  }
+
+  /// Keeps others from carrying it out; `nil` if somebody does.
+  func lock() -> FileLock? {
+    // Beside it: the file itself is another one once it was written again.
+    FileLock(path + ".lock")
+  }
+
+  private var folder: String { (path as NSString).deletingLastPathComponent }
+
+  /// The call as it was made, where it was made: its paths mean the same again.
+  func invocation() throws(CommandFailure) -> Invocation {
+    guard FileManager.default.changeCurrentDirectoryPath(directory) else {
+      throw .couldNotFindOut("\(directory) is not there any more")
+    }
+    do throws(UsageError) {
+      let parser = ArgumentParser(commands: Command.all, leading: ServerArguments.leading)
+      guard case .run(_, let invocation) = try parser.parse(words) else {
+        throw UsageError.noCommand
+      }
+      return invocation
+    } catch { throw .no("\(path) has another call than announce; hint: delete it") }
+  }
+}
+
+/// A lock that the system releases when its holder ends (flock(2)).
+struct FileLock: ~Copyable {
+  private let descriptor: Int32
+
+  /// - Returns: `nil` if somebody has it, or the file cannot be made.
+  init?(_ path: String) {
+    let descriptor = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { return nil }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      close(descriptor)
+      return nil
+    }
+    self.descriptor = descriptor
+  }
+
+  private init(waitingFor folder: String) throws(CommandFailure) {
+    try? FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      throw .couldNotFindOut("cannot open \(folder): \(Terminal.reason(errno))")
+    }
+    while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+  }
+
+  deinit { close(descriptor) }
+
+  /// Does something for a moment in which nobody else does the like in this folder, which is made if need be.
+  static func holding(
+    _ folder: String, _ body: () throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    let lock = try FileLock(waitingFor: folder)
+    defer { withExtendedLifetime(lock) {} }
+    try body()
+  }
+}

@@ -1,0 +1,96 @@
+/// Where an announcement stands, and what is next. A value: what was found out comes in, and the time with it.
+///
+///     look ─ missing → stage ─ staged → look ─ listed → (settle → look) → run ─ ended with 0 → end
+///
+/// - The lists are looked at first: who goes on with what was begun may find all done. And after staging, until all have
+///   the key.
+/// - The command runs only straight after all lists had the key, and not before they had it for the time to settle. What
+///   lies between may take the key back, so after every pause they are looked at again.
+/// - What fails is tried again, later each time, but for what the server refuses.
+struct AnnouncementProgress {
+  enum Step: Equatable {
+    case look, stage, run
+    /// Wait so many seconds.
+    case pause(Double)
+    case end(End)
+  }
+
+  enum End: Equatable {
+    case done
+    /// What was begun is forgotten if it never can go on.
+    case refused(String, isForGood: Bool)
+    /// The same was announced anew meanwhile.
+    case superseded
+  }
+
+  enum Finding {
+    case listed
+    case missing(at: String)
+    case staged
+    /// The server refuses the key, by its own code.
+    case refused(code: String?, String)
+    case ran
+    case failed(String)
+    case paused
+    case superseded
+  }
+
+  private(set) var next = Step.look
+  /// Since when all lists have the key, in Unix seconds. It outlasts the process: a reboot begins no new time to settle.
+  private(set) var listedSince: Int64?
+  /// Why it is not over.
+  private(set) var trouble = "nothing was tried yet"
+  private let settle: Int64
+  private var isStaged = false
+  private var failures = 0
+
+  /// The longest pause after a failure, in seconds.
+  static let longest = 60.0
+
+  /// - Parameters:
+  ///   - settle: for how many seconds all lists must have had the key.
+  ///   - listedSince: what an earlier process found.
+  init(settle: Int64, listedSince: Int64? = nil) {
+    (self.settle, self.listedSince) = (settle, listedSince)
+  }
+
+  /// Takes in what came of the step.
+  mutating func enter(_ finding: Finding, at now: Int64) {
+    switch finding {
+    case .listed:
+      // A clock that was set back makes nobody wait for it.
+      let since = min(listedSince ?? now, now)
+      listedSince = since
+      guard now - since < settle else {
+        next = .run
+        return
+      }
+      trouble = "all lists have the key, and for \(settle) s before it is used"
+      next = .pause(Double(since + settle - now))
+    case .missing(let place):
+      listedSince = nil
+      guard isStaged else {
+        next = .stage
+        return
+      }
+      wait("\(place) does not have the key yet")
+    case .staged: noteStaged()
+    // By a call before, or it is in use. The lists tell.
+    case .refused("key-exists", _) where !isStaged: noteStaged()
+    case .refused(let code, let reason):
+      next = .end(.refused(reason, isForGood: code == "key-denied"))
+    case .ran: next = .end(.done)
+    case .failed(let reason): wait(reason)
+    case .paused: next = .look
+    case .superseded: next = .end(.superseded)
+    }
+  }
+
+  private mutating func noteStaged() { (isStaged, failures, next) = (true, 0, .look) }
+
+  private mutating func wait(_ reason: String) {
+    trouble = reason
+    next = .pause(min(Self.longest, Double(1 << min(failures, 6))))
+    failures += 1
+  }
+}

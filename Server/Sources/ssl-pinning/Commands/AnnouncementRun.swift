@@ -1,0 +1,206 @@
+import CanonicalJSON
+import Foundation
+import RegistryServer
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+
+/// Carries an announcement out: does what ``AnnouncementProgress`` asks for.
+struct AnnouncementRun {
+  private var job: AnnouncementJob
+  private let invocation: Invocation
+  private let call: AdminCall
+  private let path: [String]
+  private let hosts: [HostName]
+  private let lists: [(place: String, shipped: RegistryTrustArguments)]
+  private let trust: TrustMode
+  private var key: PEMKey
+  private var progress: AnnouncementProgress
+
+  /// - Throws: if what was called can never go on.
+  init(_ job: AnnouncementJob, _ invocation: Invocation) throws(CommandFailure) {
+    (self.job, self.invocation) = (job, invocation)
+    key = try Self.key(in: job.key)
+    let places = invocation[AnnounceCommand.lists] ?? []
+    guard !places.isEmpty else {
+      throw .usage("missing --list URL; hint: the URL that apps have, once for each")
+    }
+    lists = try places.map { (place) throws(CommandFailure) in
+      (place, try RegistryTrustArguments(invocation, place: place))
+    }
+    trust = try TrustArguments.read(invocation)
+    var id = try invocation.require(AnnounceCommand.endpoint)
+    // An IPv6 address stands in brackets, and has colons.
+    let name = id.hasPrefix("[") ? id.prefix { $0 != "]" } + "]" : id.prefix { $0 != ":" }
+    hosts = try (invocation[AnnounceCommand.hosts] ?? [String(name)]).map {
+      (host) throws(CommandFailure) in
+      do throws(HostNameError) { return try HostName(host) } catch { throw .usage("\(error)") }
+    }
+    if id.hasSuffix("]") || !id.contains(":") { id += ":443" }
+    path = ["documents", try invocation.require(AnnounceCommand.file), "endpoints", id, "stage"]
+    call = try AdminCall(invocation)
+    progress = Self.progress(of: key, job, invocation)
+  }
+
+  /// Goes on until it is over, or the next step lies behind the end of the patience.
+  ///
+  /// - Parameter patience: in seconds; `nil` waits for nothing.
+  mutating func run(patience: Double?) async throws(CommandFailure) -> ExitStatus {
+    let deadline = ContinuousClock.now + .seconds(patience ?? 0)
+    var told = ""
+    while true {
+      let finding: AnnouncementProgress.Finding
+      switch progress.next {
+      case .look: finding = await look()
+      case .stage: finding = await stage()
+      case .run:
+        guard job.isCurrent else {
+          finding = .superseded
+          break
+        }
+        // Whoever renews writes over the file, and what is used must be what the lists have.
+        let current = try Self.key(in: job.key)
+        guard current.pin == key.pin else {
+          (key, progress) = (current, Self.progress(of: current, job, invocation))
+          continue
+        }
+        finding = await execute(invocation[AnnounceCommand.then])
+      case .pause(let seconds):
+        guard ContinuousClock.now + .seconds(seconds) < deadline else {
+          throw .couldNotFindOut("\(progress.trouble); hint: announce --resume goes on")
+        }
+        if told != progress.trouble { Terminal.say("\(progress.trouble); it is tried again") }
+        told = progress.trouble
+        try? await Task.sleep(for: .seconds(seconds))
+        finding = .paused
+      case .end(let end): return try finish(end)
+      }
+      progress.enter(finding, at: Int64(Date().timeIntervalSince1970))
+      try job.note(key.pin, listedSince: progress.listedSince)
+    }
+  }
+
+  private func finish(_ end: AnnouncementProgress.End) throws(CommandFailure) -> ExitStatus {
+    switch end {
+    case .done:
+      try job.end()
+      try call.say("\(key.pin.base64) is on \(lists.count == 1 ? "the list" : "all lists")")
+      return .yes
+    case .refused(let reason, let isForGood):
+      // A token can be replaced, and keys revoked: until then --resume says so again.
+      if isForGood { try job.end() }
+      throw .no(reason)
+    case .superseded:
+      throw .couldNotFindOut("it was announced anew meanwhile; hint: announce --resume goes on")
+    }
+  }
+
+  private static func progress(
+    of key: PEMKey, _ job: AnnouncementJob, _ invocation: Invocation
+  ) -> AnnouncementProgress {
+    AnnouncementProgress(
+      settle: Int64((invocation[AnnounceCommand.settle] ?? 0).rounded(.up)),
+      listedSince: job.listedSince(key.pin))
+  }
+
+  /// The key in a file; of a private one, a request that it signs.
+  private static func key(in path: String) throws(CommandFailure) -> PEMKey {
+    let bytes = try InputFile.read(path, limit: 1 << 20)
+    do {
+      let pem = String(decoding: bytes, as: UTF8.self)
+      let text =
+        pem.contains("PRIVATE KEY-----")
+        ? try CertificateRequest.pem(signedBy: try PrivateKey(pem: pem)) : pem
+      guard let block = try PEMBlock.blocks(in: [UInt8](text.utf8)).first else {
+        throw CommandFailure.usage("\(path) is not PEM; hint: a key, a CSR or a certificate")
+      }
+      return try PEMKey(block)
+    } catch let failure as CommandFailure { throw failure } catch { throw .no("\(path): \(error)") }
+  }
+}
+
+/// The steps.
+extension AnnouncementRun {
+  /// Whether every list, and every mirror that a list names, has the key for the endpoint's hosts.
+  private func look() async -> AnnouncementProgress.Finding {
+    // A mirror has another URL, and the same registry.
+    var waiting = lists
+    var seen: Set<String> = []
+    do {
+      while let (place, shipped) = waiting.popLast() {
+        guard seen.insert(place).inserted else { continue }
+        let served = try ServedRegistry(place, trust: trust, timeout: 20)
+        let bytes = try await served.document()
+        let trusted = try TrustedRegistry(
+          accepting: bytes, under: try shipped.trust(for: bytes),
+          at: Int64(Date().timeIntervalSince1970))
+        let isListed = hosts.allSatisfy { host in
+          trusted.registry.keys.contains { entry in
+            entry.pattern.matches(host) && (try? entry.pin.get()) == key.pin
+          }
+        }
+        guard isListed, trusted.statement?.denied.contains(key.pin) != true else {
+          return .missing(at: place)
+        }
+        // Clients ask for the statement first.
+        if let problem = await served.statementProblem(of: bytes, trusted) {
+          return .failed(problem)
+        }
+        waiting += trusted.statement?.mirrors.map { ("\($0)", shipped) } ?? []
+      }
+      return .listed
+    } catch let failure as CommandFailure {
+      return .failed(failure.message)
+    } catch {
+      return .failed("\(error)")
+    }
+  }
+
+  /// Has the key published ahead of its use.
+  private func stage() async -> AnnouncementProgress.Finding {
+    var body: JSONObject = [key.form.rawValue: .string(key.block.text)]
+    body["note"] = invocation[AdminCommands.why].map { .string($0) }
+    let reply: AdminCall.Reply
+    do throws(CommandFailure) {
+      reply = try await call.attempt(
+        path, posting: .object(body), expecting: AdminCommands.changed)
+    } catch { return .failed(error.message) }
+    switch reply {
+    case .done(let answer):
+      if let id = answer["proposal"]?.objectValue?["id"]?.stringValue {
+        Terminal.say(
+          "proposed: another person confirms it by ssl-pinning admin confirm \(id); hint: a token of"
+            + " scope stage needs none")
+      }
+      return .staged
+    case .refused(let code, .no(let reason)): return .refused(code: code, reason)
+    case .refused(_, let failure): return .failed(failure.message)
+    }
+  }
+
+  /// Puts the key in use.
+  private func execute(_ command: String?) async -> AnnouncementProgress.Finding {
+    guard let command else { return .ran }
+    let seconds = invocation[AnnounceCommand.timeout] ?? 600
+    return await withCheckedContinuation { continuation in
+      BackgroundThread.start("announced command") {
+        do throws(SigningCommandFault) {
+          // Only of standard error the beginning is kept; too much on the other one would end it.
+          let end = try ProgramRun.run(
+            ["/bin/sh", "-c", "exec >&2\n" + command], input: [],
+            milliseconds: Int64(seconds * 1000), output: nil)
+          let said = end.errors.isEmpty ? "" : ", and said \"\(end.errors)\""
+          continuation.resume(
+            returning: end.failure.map { .failed("the command \($0)\(said)") } ?? .ran)
+        } catch {
+          let reason =
+            switch error {
+            case .notStarted(let reason): "cannot run /bin/sh: \(reason)"
+            default: "the command did not end within \(Int(seconds)) s, and was killed"
+            }
+          continuation.resume(returning: .failed(reason))
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import Testing
+
+@testable import ssl_pinning
+
+@Suite("Where an announcement stands")
+struct AnnouncementProgressTests {
+  private typealias Finding = AnnouncementProgress.Finding
+  private typealias Step = AnnouncementProgress.Step
+
+  /// The steps that these findings lead to, each at its time.
+  private static func steps(
+    settle: Int64 = 0, listedSince: Int64? = nil, _ findings: [(Int64, Finding)]
+  ) -> [Step] {
+    var progress = AnnouncementProgress(settle: settle, listedSince: listedSince)
+    return [progress.next]
+      + findings.map { time, finding in
+        progress.enter(finding, at: time)
+        return progress.next
+      }
+  }
+
+  @Test("a key that no list has is staged, and its command runs straight after all lists have it")
+  func straight() {
+    #expect(
+      Self.steps([
+        (0, .missing(at: "a")), (0, .staged), (0, .missing(at: "b")), (1, .paused), (1, .listed),
+        (1, .ran),
+      ]) == [.look, .stage, .look, .pause(1), .look, .run, .end(.done)])
+  }
+
+  @Test("a command that failed runs again only after another look, and a key that is gone is staged anew")
+  func takenBack() {
+    #expect(
+      Self.steps([
+        (0, .listed), (0, .failed("ended with 1")), (1, .paused), (1, .missing(at: "a")), (1, .staged),
+        (1, .listed), (1, .ran),
+      ]) == [.look, .run, .pause(1), .look, .stage, .look, .run, .end(.done)])
+  }
+
+  @Test("lists must have had the key for the time to settle without a gap, over a restart, and whatever the clock does")
+  func settling() {
+    #expect(
+      Self.steps(settle: 10, [(100, .listed), (110, .paused), (110, .listed)])
+        == [.look, .pause(10), .look, .run])
+    #expect(
+      Self.steps(settle: 10, [(100, .listed), (105, .paused), (105, .listed)])
+        == [.look, .pause(10), .look, .pause(5)])
+    #expect(
+      Self.steps(
+        settle: 10,
+        [(100, .listed), (110, .paused), (110, .missing(at: "a")), (110, .staged), (111, .listed)])
+        == [.look, .pause(10), .look, .stage, .look, .pause(10)])
+    #expect(Self.steps(settle: 10, listedSince: 95, [(105, .listed)]) == [.look, .run])
+    // The clock was set back meanwhile.
+    #expect(Self.steps(settle: 10, listedSince: 9_999, [(100, .listed)]) == [.look, .pause(10)])
+  }
+
+  @Test("what the server refuses is the end, but for a key that it has already")
+  func refused() {
+    func after(_ code: String?) -> Step? {
+      Self.steps([(0, .missing(at: "a")), (0, .refused(code: code, "no"))]).last
+    }
+    #expect(after("key-exists") == .look)
+    #expect(after("key-denied") == .end(.refused("no", isForGood: true)))
+    for code in ["no-such-endpoint", "too-many-announced", nil] {
+      #expect(after(code) == .end(.refused("no", isForGood: false)), "\(code ?? "none")")
+    }
+    // Once it was staged, that it exists explains nothing any more.
+    #expect(
+      Self.steps([(0, .missing(at: "a")), (0, .staged), (0, .refused(code: "key-exists", "no"))]).last
+        == .end(.refused("no", isForGood: false)))
+  }
+
+  @Test("failures are waited for longer each time, a minute at most, and begin anew once the key is staged")
+  func pauses() {
+    let failures = (0..<8).flatMap { _ -> [(Int64, Finding)] in [(0, .failed("away")), (0, .paused)] }
+    let pauses = Self.steps(failures).filter { $0 != .look }
+    #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60].map { .pause($0) })
+    let again: [(Int64, Finding)] = [(0, .missing(at: "a")), (0, .staged), (0, .failed("away"))]
+    #expect(Self.steps(failures + again).last == .pause(1))
+  }
+
+  @Test("what was announced anew meanwhile runs nothing")
+  func superseded() {
+    #expect(Self.steps([(0, .listed), (0, .superseded)]).last == .end(.superseded))
+  }
+}
