@@ -12,6 +12,7 @@ import TLSTools
 /// - What is begun is written down first, and forgotten when the command has ended with 0. So a step that fails is tried
 ///   again, in the same call or by `--resume`, also after the machine was down.
 /// - The command runs until it has ended with 0, and again if this program dies while it runs. It must bear that.
+/// - "Not yet" is said only of what is written down. What a call needs before that, such as its token, is its end.
 enum AnnounceCommand {
   private static let file = Flag.text("--file", "NAME", "the document that the endpoint is in")
   private static let endpoint = Flag.text(
@@ -45,9 +46,9 @@ enum AnnounceCommand {
     notes: [
       "Of a private key, a request that it signs is sent, never the key: so a token of scope stage will do\n"
         + "(token --scope stage --host HOST). Files are read again by --resume, so they must stay.",
-      "Exit code 0: the command ran, and ended with 0. 1: the server refuses the key, or the token. 3: not\n"
-        + "yet. What was begun goes on with announce --resume, which a timer should call every few minutes.\n"
-        + "The command has no time-out: one that hangs keeps all that wait.",
+      "Exit code 0: the command ran, and ended with 0. 1: the server refuses the key or the token, or\n"
+        + "nothing was begun. 3: not yet. What was begun goes on with announce --resume, which a timer should\n"
+        + "call every few minutes. The command has no time-out: one that hangs keeps all that wait.",
     ],
     run: run)
 
@@ -56,7 +57,9 @@ enum AnnounceCommand {
       filePath: invocation[state] ?? StorageConfiguration.dataDirectory() + "/announce"
     ).standardizedFileURL.path(percentEncoded: false)
     guard invocation[resume] else {
-      let job = try AnnouncementJob(invocation.arguments, folder, CommandLine.arguments)
+      let job = try AnnouncementJob(
+        invocation.arguments, for: invocation[endpoint] ?? "", in: invocation[file] ?? "", folder,
+        CommandLine.arguments)
       return try await carryOut(job, invocation, isNew: true)
     }
     guard invocation.arguments.isEmpty else {
@@ -67,7 +70,8 @@ enum AnnounceCommand {
       do throws(CommandFailure) {
         status = status.worse(try await carryOut(job, try job.invocation()))
       } catch {
-        Terminal.say("\(job.key): \(error.message)")
+        // With the file's name: whoever gives it up deletes that.
+        Terminal.say("\(job.key) (\(job.path)): \(error.message)")
         status = status.worse(error.status)
       }
     }
@@ -77,24 +81,28 @@ enum AnnounceCommand {
   private static func carryOut(
     _ job: AnnouncementJob, _ invocation: Invocation, isNew: Bool = false
   ) async throws(CommandFailure) -> ExitStatus {
-    // Two at once would run the command twice.
-    guard let lock = job.lock() else {
-      throw .couldNotFindOut("\(job.key) is being announced already; hint: once that has ended")
-    }
-    defer { close(lock) }
-    // It ended meanwhile.
-    guard isNew || job.isThere else { return .yes }
-    var key = try AnnouncementKey(file: job.key)
+    let deadline = ContinuousClock.now + .seconds(invocation[patience] ?? 600)
     let places = invocation[lists] ?? []
     guard !places.isEmpty else {
       throw .usage("missing --list URL; hint: the URL that apps have, once for each")
     }
-    let path = try path(invocation)
-    let call = try AdminCall(invocation)
-    // Only now: nothing is begun that can never go on.
-    if isNew { try job.write() }
+    let path = try Self.path(invocation)
+    let call: AdminCall
+    let lock: Int32
+    do throws(CommandFailure) {
+      call = try AdminCall(invocation)
+      lock = try await turn(job, isNew ? deadline : .now)
+    } catch { throw isNew ? error.asNothingBegun : error }
+    defer { close(lock) }
+    // It ended meanwhile.
+    guard isNew || job.isThere else { return .yes }
+    var key: AnnouncementKey
+    do throws(CommandFailure) {
+      key = try AnnouncementKey(file: job.key)
+      // Only now: nothing is begun that can never go on.
+      if isNew { try job.write() }
+    } catch { throw isNew ? error.asNothingBegun : error }
     var state = AnnouncementProgress()
-    let deadline = ContinuousClock.now + .seconds(invocation[patience] ?? 600)
     while true {
       let finding: AnnouncementProgress.Finding
       switch state.next {
@@ -135,6 +143,12 @@ enum AnnounceCommand {
         }
         finding = await execute(invocation[then])
       case .done:
+        // Whoever renewed meanwhile may have had the new key put in use by the same command. One that moved the file
+        // away is done with it.
+        if let current = try? AnnouncementKey(file: job.key), current.pin != key.pin {
+          (key, state) = (current, AnnouncementProgress())
+          continue
+        }
         job.remove()
         try call.say("\(key.pin.base64) is on \(places.count == 1 ? "the list" : "all lists")")
         return .yes
@@ -145,6 +159,19 @@ enum AnnounceCommand {
         throw .couldNotFindOut("\(state.trouble); hint: announce --resume goes on")
       }
       try? await Task.sleep(for: .seconds(pause))
+    }
+  }
+
+  /// The job's lock, once whoever has it is done; two at once would run the command twice.
+  private static func turn(
+    _ job: AnnouncementJob, _ deadline: ContinuousClock.Instant
+  ) async throws(CommandFailure) -> Int32 {
+    while true {
+      if let lock = try job.lock() { return lock }
+      guard ContinuousClock.now < deadline else {
+        throw .couldNotFindOut("\(job.key) is being announced already; hint: once that has ended")
+      }
+      try? await Task.sleep(for: .seconds(0.5))
     }
   }
 
@@ -210,6 +237,14 @@ enum AnnounceCommand {
         continuation.resume(returning: .ran(process.terminationStatus))
       }.start()
     }
+  }
+}
+
+extension CommandFailure {
+  /// The same before anything was written down: nobody goes on with it, so it is no "not yet".
+  fileprivate var asNothingBegun: CommandFailure {
+    guard case .couldNotFindOut(let reason) = self else { return self }
+    return .no("nothing was begun: \(reason)")
   }
 }
 

@@ -72,22 +72,33 @@ struct AnnouncementProgress {
 struct AnnouncementJob {
   /// The file with the key.
   let key: String
-  private let path: String
+  /// Where it is kept.
+  let path: String
   private let words: [String]
   private let directory: String
 
   /// - Parameters:
+  ///   - endpoint: that will show the key.
+  ///   - document: that it is in.
   ///   - folder: where it is kept.
   ///   - line: the whole command line.
-  init(_ arguments: [String], _ folder: String, _ line: [String]) throws(CommandFailure) {
+  init(
+    _ arguments: [String], for endpoint: String, in document: String, _ folder: String,
+    _ line: [String]
+  ) throws(CommandFailure) {
     guard let file = arguments.first, file != InputFile.standardInput else {
       throw .usage("missing FILE: the key; hint: or --resume, to go on with what was begun")
     }
     directory = FileManager.default.currentDirectoryPath
     key = file
     words = Array(line.dropFirst())
-    // A key that is announced again takes the place of what was begun for it.
-    let name = Digest.sha256("\(directory)\u{0}\(file)".utf8).prefix(12)
+    guard !words.contains(where: { $0 == "-" || $0.hasSuffix("=-") }) else {
+      throw .usage("--resume has no standard input to read again; hint: name a file")
+    }
+    // A key that is announced again takes the place of what was begun for it, and not of what was begun for another
+    // endpoint that will show it.
+    let name = Digest.sha256([directory, file, document, endpoint].joined(separator: "\u{0}").utf8)
+      .prefix(12)
       .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     path = folder + "/\(name).json"
   }
@@ -103,8 +114,10 @@ struct AnnouncementJob {
 
   /// All that were begun and are not over, in the order of their names.
   static func all(in folder: String) throws(CommandFailure) -> [AnnouncementJob] {
-    guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
-      return []
+    guard InputFile.exists(folder) else { return [] }
+    let names: [String]
+    do { names = try FileManager.default.contentsOfDirectory(atPath: folder) } catch {
+      throw .couldNotFindOut("cannot read \(folder); hint: resume as the user who announced")
     }
     var jobs: [AnnouncementJob] = []
     for name in names.sorted() where name.hasSuffix(".json") {
@@ -130,13 +143,17 @@ struct AnnouncementJob {
   func remove() { unlink(path) }
 
   /// Keeps others from the same announcement until it is closed; `nil` if somebody has it.
-  func lock() -> Int32? {
+  ///
+  /// - Throws: if nobody could have it.
+  func lock() throws(CommandFailure) -> Int32? {
     let folder = (path as NSString).deletingLastPathComponent
     try? FileManager.default.createDirectory(
       atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     // Beside it: the file itself is another one once it was written again.
     let descriptor = open(path + ".lock", O_RDONLY | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { return nil }
+    guard descriptor >= 0 else {
+      throw .couldNotFindOut("cannot write \(path).lock: \(Terminal.reason(errno))")
+    }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       close(descriptor)
       return nil
