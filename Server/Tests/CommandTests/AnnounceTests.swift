@@ -250,7 +250,7 @@ struct AnnounceTests {
     try await stage.stopServer()
   }
 
-  @Test("a key that several endpoints will show is several announcements: none takes another's place")
+  @Test("a key of several endpoints is announced at each: none takes another's place")
   func severalEndpoints() async throws {
     let stage = try await AnnounceStage()
     try await stage.stopServer()
