@@ -91,3 +91,5 @@ extension ReceiverError: CustomStringConvertible {
       + (reason.contains("hint:") ? "" : "; hint: a file of certificates in PEM")
   }
 }
+
+extension ReceiverError: ExplainedError {}
