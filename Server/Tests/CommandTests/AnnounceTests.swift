@@ -57,14 +57,23 @@ private final class AnnounceStage {
   var pin: String { get throws { try SPKIPin(certificateDER: next.leaf.der).base64 } }
 
   func announce(_ arguments: String..., patience: Int = 60) async throws -> ChildProcess.Outcome {
-    try await Tool.run(
-      [
-        "announce", stage.directory.path("next.key"), "--file", "all.json", "--endpoint",
-        "localhost:\(stage.server.port) at 127.0.0.1", "--list", list, "--key",
-        stage.directory.path("tls/pub.pem"), "--server", "http://127.0.0.1:\(port)",
-        "--token-file", stage.directory.path("token"), "--state", stage.directory.path("jobs"),
-        "--patience", "\(patience)",
-      ] + arguments)
+    try await announce(arguments, patience: patience)
+  }
+
+  func announce(_ given: [String], patience: Int = 60) async throws -> ChildProcess.Outcome {
+    try await Tool.run(words(given, patience: patience))
+  }
+
+  /// The call's words. What is given takes the place of what is usual.
+  func words(_ given: [String], patience: Int = 60) -> [String] {
+    let usual = [
+      ("--file", "all.json"), ("--endpoint", "localhost:\(stage.server.port) at 127.0.0.1"),
+      ("--list", list), ("--key", stage.directory.path("tls/pub.pem")),
+      ("--server", "http://127.0.0.1:\(port)"), ("--token-file", stage.directory.path("token")),
+      ("--state", stage.directory.path("jobs")), ("--patience", "\(patience)"),
+    ]
+    return ["announce", stage.directory.path("next.key")]
+      + usual.filter { !given.contains($0.0) }.flatMap { [$0.0, $0.1] } + given
   }
 
   /// Denies the key that is announced.
@@ -262,11 +271,61 @@ struct AnnounceTests {
     for (mode, name) in [(0o666, "jobs/a.json"), (0o777, "jobs")] {
       let manager = FileManager.default
       try manager.setAttributes([.posixPermissions: 0o700], ofItemAtPath: directory.path("jobs"))
-      try manager.setAttributes([.posixPermissions: 0o600], ofItemAtPath: directory.path("jobs/a.json"))
+      try manager.setAttributes(
+        [.posixPermissions: 0o600], ofItemAtPath: directory.path("jobs/a.json"))
       try manager.setAttributes([.posixPermissions: mode], ofItemAtPath: directory.path(name))
       let end = try await Tool.run("announce", "--resume", "--state", directory.path("jobs"))
       #expect(end.exitCode == 1 && end.stderr.contains("others can write it"), "\(end.stderr)")
     }
     #expect(!FileManager.default.fileExists(atPath: marker))
+  }
+
+  @Test("what is not written down is no \"not yet\": nobody would go on with it")
+  func notBegun() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    let marker = directory.path("done")
+    try directory.write("", to: "file")
+    for arguments in [
+      ["--token-file", directory.path("none")], ["--state", directory.path("file/jobs")],
+    ] {
+      let outcome = try await stage.announce(["--then", "echo ran >> \(marker)"] + arguments)
+      #expect(outcome.exitCode == 1 && outcome.speaksProperly, "\(outcome.stderr)")
+      #expect(outcome.stderr.contains("nothing was begun"), "\(outcome.stderr)")
+    }
+    let piped = try await stage.announce("--then", "echo ran >> \(marker)", "--token-file", "-")
+    #expect(piped.exitCode == 2, "\(piped.stderr)")
+    #expect(stage.jobs.isEmpty && stage.lines("done") == 0)
+    let elsewhere = try await Tool.run("announce", "--resume", "--state", directory.path("file"))
+    #expect(elsewhere.exitCode == 3, "\(elsewhere.stderr)")
+    try await stage.stopServer()
+  }
+
+  @Test("a key that takes the place of another one while the command runs is announced, too")
+  func renewedMeanwhile() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    let later = try stage.stage.authority.issue(names: ["localhost"])
+    try directory.write(try later.key.pem, to: "later.key")
+    let renewal = "cp \(directory.path("later.key")) \(directory.path("next.key"))"
+    let outcome = try await stage.announce(
+      "--then", "echo ran >> \(directory.path("done")); \(renewal)")
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    #expect(try await stage.document().contains(try SPKIPin(certificateDER: later.leaf.der).base64))
+    #expect(stage.lines("done") == 2 && stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
+  @Test("a key of several endpoints is announced at each: none takes another's place")
+  func severalEndpoints() async throws {
+    let stage = try await AnnounceStage()
+    try await stage.stopServer()
+    for name in ["all.json", "other.json"] {
+      let early = try await stage.announce("--file", name, patience: 1)
+      #expect(early.exitCode == 3, "\(early.stderr)")
+    }
+    #expect(stage.jobs.count == 2)
+    #expect(try await stage.announce(patience: 1).exitCode == 3)
+    #expect(stage.jobs.count == 2)
   }
 }

@@ -168,6 +168,19 @@ struct LabProxyTests {
     #expect(connections.map { $0["outcome"] } == [.string("clear-text")])
   }
 
+  @Test(
+    "a request in clear text was read in a tunnel as well, whatever the app refused beside it",
+    arguments: ["intercept", "interrupt"])
+  func clearTextInTunnel(mode: String) async throws {
+    let desk = try await Desk("--mode", mode, "--must-refuse", Self.host)
+    _ = try await desk.curl("--proxytunnel", to: "http://\(Self.host)/a")
+    _ = try await desk.curl("--cacert", desk.directory.path("real.pem"))
+    let (code, connections, _) = try await desk.end()
+    #expect(code == 1)
+    #expect(connections.first?["outcome"] == .string("clear-text"))
+    #expect(connections.first?["sent"] == .string("GET"))
+  }
+
   @Test("a handshake that fails for want of a cipher in common says nothing of the client")
   func ownAlert() async throws {
     let desk = try await Desk("--must-refuse", Self.host)

@@ -147,15 +147,17 @@ final class LabProxyCore: Sendable {
 
   private func attack(_ client: ByteStream, _ visit: Visit) throws(SocketError) {
     if mode == .interrupt {
-      _ = try client.read(until: .after(milliseconds: Self.patience))
-      return tell(visit, .interrupted)
+      let first = try client.read(until: .after(milliseconds: Self.patience))
+      return tell(visit, Self.clearText(first) ?? .interrupted)
     }
     let watch = HandshakeWatch()
     do throws(SocketError) {
       try deceive(client, visit, watch)
     } catch {
       if error != .stopped {
-        tell(visit, watch.seen.refusal(error), serverName: watch.seen.serverName)
+        tell(
+          visit, Self.clearText(client.beginning) ?? watch.seen.refusal(error),
+          serverName: watch.seen.serverName)
       }
       throw error
     }
@@ -214,6 +216,11 @@ final class LabProxyCore: Sendable {
     }
     var relay = Relay(client: client, server: server, stop: acceptor.stop)
     try relay.run()
+  }
+
+  /// A request in place of a hello, as `ws` sends it through a proxy: it was read.
+  private static func clearText(_ bytes: [UInt8]) -> LabProxy.Outcome? {
+    what(bytes).map { .clearText(method: $0) }
   }
 
   private static func what(_ bytes: [UInt8]) -> String? {

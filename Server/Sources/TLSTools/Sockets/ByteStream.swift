@@ -94,8 +94,8 @@ package final class ByteStream {
     return bio
   }
 
-  /// The first bytes that the other side sent in place of TLS, at most 80, for error messages.
-  var beginning: [UInt8] {
+  /// The first bytes that the other side sent in place of TLS, at most 80.
+  package var beginning: [UInt8] {
     guard let ssl, !isNested else { return [] }
     var bytes = [UInt8](repeating: 0, count: 80)
     let taken = Int(pp_tls_beginning(SSL_get_rbio(ssl), &bytes, 40))

@@ -7,6 +7,7 @@ import RegistryServer
 ///   them have the key the command runs.
 /// - What is begun is written down first, and forgotten when the command has ended with 0. So a step that fails is tried
 ///   again, in the same call or by `--resume`, also after the machine was down.
+/// - "Not yet" is said only of what is written down. What a call needs before that, such as its token, is its end.
 /// - The command runs until it has ended with 0, and again if this program dies while it runs. It must bear that.
 enum AnnounceCommand {
   static let file = Flag.text("--file", "NAME", "the document that the endpoint is in")
@@ -25,7 +26,8 @@ enum AnnounceCommand {
   private static let patience = Flag.seconds(
     "--patience", "exit with 3 after this, and leave the rest to --resume; 600 by default")
   private static let name = Flag.text(
-    "--as", "NAME", "takes the place of what was begun as NAME before; the path of FILE by default")
+    "--as", "NAME",
+    "takes the place of what was begun as NAME before; by default of FILE for the endpoint")
   private static let state = Flag.text(
     "--state", "DIR", "what is begun is kept here; else announce, where the server keeps its state")
   private static let resume = Flag(
@@ -45,8 +47,9 @@ enum AnnounceCommand {
     notes: [
       "Of a private key, a request that it signs is sent, never the key: so a token of scope stage will do\n"
         + "(token --scope stage --host HOST). Files are read again by --resume, so they must stay.",
-      "Exit code 0: the command ran, and ended with 0. 1: the server refuses the key, or the token. 3: not\n"
-        + "yet. What was begun goes on with announce --resume, which a timer should call every minute.",
+      "Exit code 0: the command ran, and ended with 0. 1: the server refuses the key or the token, or\n"
+        + "nothing was begun. 3: not yet. What was begun goes on with announce --resume, which a timer should\n"
+        + "call every minute.",
       "The command's output is not shown, but for the beginning of it where it fails. What it leaves in the\n"
         + "background is ended with it, unless that is a session of its own, as a daemon is.",
     ],
@@ -57,11 +60,15 @@ enum AnnounceCommand {
       filePath: invocation[state] ?? StorageConfiguration.dataDirectory() + "/announce"
     ).standardizedFileURL.path(percentEncoded: false)
     guard invocation[resume] else {
+      let place = (invocation[file] ?? "", invocation[endpoint] ?? "")
       let job = try AnnouncementJob(
-        invocation.arguments, named: invocation[name], in: folder, CommandLine.arguments)
-      var run = try AnnouncementRun(job, invocation)
-      // Only now: nothing is begun that can never go on.
-      try job.begin()
+        invocation.arguments, at: place, named: invocation[name], in: folder, CommandLine.arguments)
+      var run: AnnouncementRun
+      do throws(CommandFailure) {
+        run = try AnnouncementRun(job, invocation)
+        // Only now: nothing is begun that can never go on.
+        try job.begin()
+      } catch { throw error.asNothingBegun }
       guard let lock = job.lock() else { throw busy(job) }
       defer { withExtendedLifetime(lock) {} }
       return try await run.run(patience: invocation[patience] ?? 600)
@@ -74,7 +81,8 @@ enum AnnounceCommand {
       do throws(CommandFailure) {
         status = status.worse(try await goOn(with: job))
       } catch {
-        Terminal.say("\(job.key): \(error.message)")
+        // With the file's name: whoever gives it up deletes that.
+        Terminal.say("\(job.key) (\(job.path)): \(error.message)")
         status = status.worse(error.status)
       }
     }
@@ -94,5 +102,13 @@ enum AnnounceCommand {
   private static func busy(_ job: AnnouncementJob) -> CommandFailure {
     .couldNotFindOut(
       "\(job.key) is being announced by another call; hint: announce --resume goes on afterwards")
+  }
+}
+
+extension CommandFailure {
+  /// The same before anything was written down: nobody goes on with it, so it is no "not yet".
+  fileprivate var asNothingBegun: CommandFailure {
+    guard case .couldNotFindOut(let reason) = self else { return self }
+    return .no("nothing was begun: \(reason)")
   }
 }

@@ -12,7 +12,8 @@ import TLSTools
 struct AnnouncementJob {
   /// The file with the key.
   let key: String
-  private let path: String
+  /// Where it is kept.
+  let path: String
   private let words: [String]
   private let directory: String
   /// Tells it from others of the same name.
@@ -21,11 +22,13 @@ struct AnnouncementJob {
   private var listed: (pin: String, since: Int64)?
 
   /// - Parameters:
-  ///   - name: what others take the place of it by; `nil`: the file with the key.
+  ///   - place: the document and the endpoint that will show the key.
+  ///   - name: what others take the place of it by; `nil`: the file with the key, for this endpoint.
   ///   - folder: where it is kept.
   ///   - line: the whole command line.
   init(
-    _ arguments: [String], named name: String?, in folder: String, _ line: [String]
+    _ arguments: [String], at place: (document: String, endpoint: String), named name: String?,
+    in folder: String, _ line: [String]
   ) throws(CommandFailure) {
     guard let file = arguments.first, file != InputFile.standardInput else {
       throw .usage("missing FILE: the key; hint: or --resume, to go on with what was begun")
@@ -33,8 +36,13 @@ struct AnnouncementJob {
     directory = FileManager.default.currentDirectoryPath
     key = file
     words = Array(line.dropFirst())
+    guard !words.contains(where: { $0 == "-" || $0.hasSuffix("=-") }) else {
+      throw .usage("--resume has no standard input to read again; hint: name a file")
+    }
     id = UUID().uuidString
-    let digest = Digest.sha256((name ?? "\(directory)\u{0}\(file)").utf8).prefix(12)
+    let digest = Digest.sha256(
+      (name ?? [directory, file, place.document, place.endpoint].joined(separator: "\u{0}")).utf8
+    ).prefix(12)
     path =
       folder + "/"
       + digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() + ".json"
@@ -55,8 +63,10 @@ struct AnnouncementJob {
 
   /// All that were begun and are not over, in the order of their names.
   static func all(in folder: String) throws(CommandFailure) -> [AnnouncementJob] {
-    guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
-      return []
+    guard InputFile.exists(folder) else { return [] }
+    let names: [String]
+    do { names = try FileManager.default.contentsOfDirectory(atPath: folder) } catch {
+      throw .couldNotFindOut("cannot read \(folder); hint: resume as the user who announced")
     }
     if let refusal = FileKeepers.refusal(of: folder) { throw .no("\(folder): \(refusal)") }
     var jobs: [AnnouncementJob] = []

@@ -16,6 +16,8 @@ struct AnnouncementRun {
   private let trust: TrustMode
   private var key: PEMKey
   private var progress: AnnouncementProgress
+  /// How often a key may be followed by the next one in one call.
+  private static let mostRenewals = 5
 
   /// - Throws: if what was called can never go on.
   init(_ job: AnnouncementJob, _ invocation: Invocation) throws(CommandFailure) {
@@ -48,6 +50,7 @@ struct AnnouncementRun {
   mutating func run(patience: Double?) async throws(CommandFailure) -> ExitStatus {
     let deadline = ContinuousClock.now + .seconds(patience ?? 0)
     var told = ""
+    var renewals = 0
     while true {
       let finding: AnnouncementProgress.Finding
       switch progress.next {
@@ -73,6 +76,20 @@ struct AnnouncementRun {
         told = progress.trouble
         try? await Task.sleep(for: .seconds(seconds))
         finding = .paused
+      case .end(.done):
+        // Whoever renewed while the command ran may have had the new key put in use by it. One that moved the file away
+        // is done with it.
+        guard let current = try? Self.key(in: job.key), current.pin != key.pin else {
+          return try finish(.done)
+        }
+        renewals += 1
+        guard renewals < Self.mostRenewals else {
+          throw .couldNotFindOut(
+            "\(job.key) had another key each time that the command had run; hint: it must not renew"
+          )
+        }
+        (key, progress) = (current, Self.progress(of: current, job, invocation))
+        continue
       case .end(let end): return try finish(end)
       }
       progress.enter(finding, at: Int64(Date().timeIntervalSince1970))
@@ -184,8 +201,8 @@ extension AnnouncementRun {
     let seconds = invocation[AnnounceCommand.timeout] ?? 600
     return await withCheckedContinuation { continuation in
       BackgroundThread.start("announced command") {
-        do throws(SigningCommandFault) {
-          // Only of standard error the beginning is kept; too much on the other one would end it.
+        do throws(ProgramRun.Fault) {
+          // Only of standard error the beginning is kept.
           let end = try ProgramRun.run(
             ["/bin/sh", "-c", "exec >&2\n" + command], input: [],
             milliseconds: Int64(seconds * 1000), output: nil)

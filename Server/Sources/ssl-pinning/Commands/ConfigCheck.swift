@@ -8,7 +8,7 @@ enum ConfigCheck {
   private static let offline = Flag(
     "--offline", "read the configuration alone: open no key, no anchors, no store, no port")
   private static let probe = Flag(
-    "--probe", "and probe every endpoint once: the keys that would be published")
+    "--probe", "and probe every endpoint once: the keys that it proves; none is published")
 
   static let command = Command(
     "config check", "check the registry server's configuration, and print what is in effect",
