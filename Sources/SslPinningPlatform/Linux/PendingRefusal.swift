@@ -3,8 +3,9 @@
 
   /// A refusal that waits for newer pins and another connection, with what it takes to judge it again.
   ///
-  /// - It counts until another verdict of its request is there. If none comes, because the network ends the other
-  ///   connection or the time is over, it is told: else whoever shows a wrong key would hide that by hanging up next.
+  /// - It is told, unless its request is refused after all: then that is. Also if the network ends the other
+  ///   connection, if the time is over, and if the other connection passes. Else whoever shows a wrong key would hide
+  ///   that by hanging up next, or by letting the next connection through.
   /// - It is judged by the pins in force by then. What they accept was no attack, and only the network failed.
   struct PendingRefusal: Sendable {
     let evaluation: PinEvaluation

@@ -57,7 +57,7 @@
       let evaluation = verdict.evaluation
       let facts = ConnectionFacts(port: Int(transfer.port), certificates: verdict.presented)
       if evaluation.decision == .accept {
-        pending.withLock { _ = $0.removeValue(forKey: transfer.id) }
+        endWaiting(transfer.id)
         transport.judge.record(evaluation, of: facts)
         let proof = JudgedConnection(
           spelling: transfer.host, host: host, presented: verdict.presented, accepted: generation)
@@ -128,9 +128,13 @@
     ///
     /// - Returns: the text of the refusal that it had and that no other verdict followed, if that stands.
     func ended(transfer: UInt64) -> String? {
-      let refusal = pending.withLock { $0.removeValue(forKey: transfer) }
-      return refusal?.end(by: transport.validator, judge: transport.judge)
-        .map(transport.refusals.note)
+      endWaiting(transfer).map(transport.refusals.note)
+    }
+
+    @discardableResult
+    private func endWaiting(_ transfer: UInt64) -> PinEvaluation? {
+      pending.withLock { $0.removeValue(forKey: transfer) }?
+        .end(by: transport.validator, judge: transport.judge)
     }
 
     /// The cookies that the session's storage has for a URL, as a field's value: a redirected request

@@ -143,6 +143,22 @@ struct FastChangeTests {
   }
 
   @Test(
+    "tells the first verdict also if the other connection passes, unless newer pins have the key",
+    arguments: [false, true])
+  func letThrough(isPinned: Bool) async throws {
+    let site = try PinnedSite()
+    let other = try site.rogueIdentity()
+    try site.server.replaceIdentity(other)
+    site.judge.onRefresh { [server = site.server, own = site.identity] judge in
+      if isPinned { try? judge.pin(["localhost": own, "**.localhost": other]) }
+      try? server.replaceIdentity(own)
+    }
+    #expect(await site.transport.end(of: try site.url()) == .served(200, "hello"))
+    #expect(site.judge.recorded.map(\.rule) == (isPinned ? [] : ["leaf-pin"]) + ["matched"])
+    #expect(site.server.requests.count == 1)
+  }
+
+  @Test(
     "is told if the request's time is over first, or if it is cancelled", arguments: [1.0, nil])
   func late(seconds: Double?) async throws {
     let isOver = Locked(false)

@@ -119,6 +119,22 @@ struct ParkAndReplayTests {
     #expect(site.judge.recorded.map(\.rule) == (isPinned ? [] : ["leaf-pin"]))
   }
 
+  @Test(
+    "tells the first verdict also if the other connection passes, unless newer pins have the key",
+    arguments: [false, true])
+  func letThrough(isPinned: Bool) async throws {
+    let site = try PinnedSite()
+    let other = try site.rogueIdentity()
+    try site.server.replaceIdentity(other)
+    site.judge.onRefresh { [server = site.server, own = site.identity] judge in
+      if isPinned { try? judge.pin(["localhost": own, "**.localhost": other]) }
+      try? server.replaceIdentity(own)
+    }
+    _ = try await site.session().data(from: site.url())
+    #expect(site.judge.recorded.map(\.rule) == (isPinned ? [] : ["leaf-pin"]) + ["matched"])
+    #expect(site.server.requests.count == 1)
+  }
+
   @Test("can be cancelled while parked, is told all the same, and leaves the session usable")
   func cancelled() async throws {
     let site = try PinnedSite()

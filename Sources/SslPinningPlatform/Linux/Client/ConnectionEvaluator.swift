@@ -27,6 +27,7 @@
       let evaluation = verdict.evaluation
       let facts = ConnectionFacts(port: target.url.port ?? 443, certificates: verdict.presented)
       if evaluation.decision == .accept {
+        _ = request.pending?.end(by: validator, judge: judge)
         request.pending = nil
         judge.record(evaluation, of: facts)
         return JudgedConnection(
