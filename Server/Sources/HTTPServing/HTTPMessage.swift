@@ -207,16 +207,22 @@ package struct HTTPHeaders: Sendable {
 
 /// Makes and compares entity tags (RFC 9110 §8.8.3, §13.1.2).
 package enum EntityTag {
+  /// Bytes of an `If-None-Match` value that is read: a score of tags. Else a header full of tags would cost as much as a
+  /// hundred documents.
+  static let longestCondition = 1024
+
   /// A strong tag with its quotes: equal tags mean equal bytes.
   package static func of(_ bytes: [UInt8]) -> String {
     "\"\(StrictBase64.encode(Digest.sha256(bytes)))\""
   }
 
   /// Whether an `If-None-Match` value names `tag`, under the weak comparison that this header asks
-  /// for. `*` names every tag. What is malformed names nothing: the client then gets the document.
+  /// for. `*` names every tag. What is malformed or longer than ``longestCondition`` names nothing: the client then
+  /// gets the document.
   ///
   /// - Parameter tag: a strong tag with its quotes.
   package static func matches(ifNoneMatch: String, _ tag: String) -> Bool {
+    guard ifNoneMatch.utf8.count <= longestCondition else { return false }
     var rest = ifNoneMatch.utf8[...]
     rest.skip { $0 == 0x20 || $0 == 0x09 || $0 == UInt8(ascii: ",") }
     if rest.first == UInt8(ascii: "*") {

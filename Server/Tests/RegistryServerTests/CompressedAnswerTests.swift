@@ -42,6 +42,20 @@ import Testing
     #expect(Self.header("ETag", of: response) == tag)
   }
 
+  @Test(
+    "a header that goes on and on is not read, and one as long as caches send it is",
+    arguments: [(300, 200), (200, 304)] as [(Int, UInt32)])
+  func endless(count: Int, status: UInt32) {
+    let response = Self.answer.response(
+      ifNoneMatch: String(repeating: "\"a\",", count: count) + "\"t\"",
+      acceptEncoding: String(repeating: "a,", count: count) + "gzip")
+    #expect(response.status == status)
+    #expect(Self.header("ETag", of: response) == "\"t\"")
+    let tagged = Self.answer.response(
+      ifNoneMatch: nil, acceptEncoding: String(repeating: "a,", count: count) + "gzip")
+    #expect(Self.header("Content-Encoding", of: tagged) == (count == 200 ? "gzip" : nil))
+  }
+
   @Test("what does not get smaller stays as it is")
   func small() {
     let answer = CachedAnswer([1, 2, 3], entityTag: "\"t\"", lifetime: "no-cache")

@@ -85,8 +85,9 @@ package struct NotificationQueue: Sendable {
       waiting.removeFirst(underWay)
       (tries, due) = (0, .min)
     } else {
-      let pause = max(
-        Self.firstPause << Int64(min(tries - 1, 20)), min(retryAfter ?? 0, 86_400) * 1000)
+      // Whatever a receiver asks for: no number that it thinks of ends this process.
+      let asked = min(max(0, retryAfter ?? 0), Self.longestPause / 1000) * 1000
+      let pause = max(Self.firstPause << Int64(min(tries - 1, 20)), asked)
       due = ticks + min(pause, Self.longestPause)
     }
     underWay = 0

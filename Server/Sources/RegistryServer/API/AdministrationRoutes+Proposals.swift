@@ -10,7 +10,8 @@ import SslPinningRules
 ///   Nothing is changed by it.
 /// - Another person confirms it. Then the request is heard again, under all rules, and done if what it is about is as it
 ///   was when it was proposed.
-/// - It is taken out before it is carried out, so that it is carried out once; what fails is put back.
+/// - It is marked before it is carried out, so that it is carried out once, and taken out when it is made: what fails, or
+///   is cut off by the end of the server, waits again.
 extension AdministrationRoutes {
   /// Proposes a change that needs a second person.
   ///
@@ -107,7 +108,7 @@ extension AdministrationRoutes {
     _ = try call.body([])
     let (id, now) = (try call.path("id"), administration.clock.now())
     guard let proposals else { throw APIError(404, "no such proposal") }
-    let proposal = try await proposals.take(id, at: now) { proposal throws(APIError) in
+    let proposal = try await proposals.begin(id, at: now) { proposal throws(APIError) in
       if let refusal = proposal.refusal(of: call.administrator) { throw refusal }
       guard !tokens.isRevoked(proposal.token) else {
         throw APIError(403, "the token that proposed it was revoked", hint: "take it back")
@@ -122,10 +123,11 @@ extension AdministrationRoutes {
         APIRequest(
           administrator: call.administrator, peer: call.peer, path: proposal.path, query: query,
           body: [UInt8](proposal.body.utf8), route: proposal.route, confirmed: proposal))
+      await proposals.settle(proposal, isMade: true, at: administration.clock.now())
       proposals.tell(.info, "proposal_confirmed", proposal)
       return APIResponse(body: answer.body)
     } catch {
-      await proposals.putBack(proposal, at: now)
+      await proposals.settle(proposal, isMade: false, at: administration.clock.now())
       throw error
     }
   }
@@ -135,7 +137,7 @@ extension AdministrationRoutes {
     _ = try call.query([])
     _ = try call.body([])
     guard let proposals else { throw APIError(404, "no such proposal") }
-    let proposal = try await proposals.take(
+    let proposal = try await proposals.withdraw(
       try call.path("id"), at: administration.clock.now())
     services.log.event(
       .warn, "proposal_withdrawn",

@@ -30,9 +30,13 @@ struct Proposal: Sendable, Equatable {
   var at: Int64
   var expires: Int64
   var nonce = UUID().uuidString
+  /// When somebody's confirmation began to be carried out; `nil` while it waits. No part of what it is.
+  var confirming: Int64?
 
   /// How long it can be confirmed, in seconds.
   static let life: Int64 = 86_400
+  /// After so many seconds no confirmation is under way any more: whoever carried it out was ended.
+  static let longestConfirmation: Int64 = 120
 
   /// Names it: 16 hexadecimal digits.
   var id: String {
@@ -40,10 +44,19 @@ struct Proposal: Sendable, Equatable {
       .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
+  /// Whether a confirmation is being carried out. Servers' clocks differ a little.
+  func isBeingConfirmed(at now: Int64) -> Bool {
+    confirming.map { abs(now - $0) < Self.longestConfirmation } ?? false
+  }
+
+  /// Whether its time is over.
+  func isOver(at now: Int64) -> Bool { now >= expires && !isBeingConfirmed(at: now) }
+
   /// Whether it is about the same as `other`, asked for by the same person.
   func repeats(_ other: Proposal) -> Bool {
     var same = self
     (same.at, same.expires, same.nonce) = (other.at, other.expires, other.nonce)
+    same.confirming = other.confirming
     return same == other
   }
 
@@ -75,11 +88,19 @@ extension Proposal {
       query: query.map { $0.arrayValue?.compactMap(\.stringValue) ?? [] }, body: body, what: what,
       file: text("file"), endpoint: text("endpoint"),
       pin: text("pin").flatMap { try? SPKIPin(base64: $0) }, why: why, basis: basis, who: who,
-      token: token, at: at, expires: expires, nonce: nonce)
+      token: token, at: at, expires: expires, nonce: nonce,
+      confirming: json["confirming"]?.integerValue)
   }
 
   /// As it is stored.
-  var json: JSONObject {
+  var stored: JSONObject {
+    var stored = json
+    stored["confirming"] = confirming.map { .integer($0) }
+    return stored
+  }
+
+  /// What it is.
+  private var json: JSONObject {
     [
       "route": .string(route), "path": .object(JSONObject(path.map { ($0, .string($1)) })),
       "query": .array(query.map { .texts($0) }), "body": .string(body), "what": .string(what),

@@ -5,6 +5,9 @@ import RegistryStores
 /// The proposals of all servers on a store, in one sealed record. Written by compare and swap: of two who confirm or take
 /// back the same one, one does.
 ///
+/// One that is being carried out stays in the record with a mark, until it is made: a server that is killed meanwhile, or
+/// whose store goes away, has not lost it.
+///
 /// A record that is not believed is begun anew, and told: else whoever can write to the store could keep people from
 /// deciding anything. What it had must be proposed again.
 final class ProposalBook: Sendable {
@@ -22,7 +25,7 @@ final class ProposalBook: Sendable {
 
   /// Those that can still be confirmed, the oldest first.
   func list(at now: Int64) async throws(StoreError) -> [Proposal] {
-    let open = try await read().proposals.filter { now < $0.expires }
+    let open = try await read().proposals.filter { !$0.isOver(at: now) }
     metrics?.proposals(open.count)
     return open
   }
@@ -30,8 +33,8 @@ final class ProposalBook: Sendable {
   /// Drops those whose time is over, and tells. What fails is done the next time.
   func tidy(at now: Int64) async {
     guard let known = try? await read().proposals else { return }
-    metrics?.proposals(known.count { now < $0.expires })
-    guard known.contains(where: { now >= $0.expires }) else { return }
+    metrics?.proposals(known.count { !$0.isOver(at: now) })
+    guard known.contains(where: { $0.isOver(at: now) }) else { return }
     do throws(APIError) { try await change(at: now) { _ in } } catch {}
   }
 
@@ -50,28 +53,51 @@ final class ProposalBook: Sendable {
     }
   }
 
-  /// Takes one out.
-  ///
-  /// - Parameter check: throws if it must stay.
-  func take(
-    _ id: String, at now: Int64, check: (Proposal) throws(APIError) -> Void = { _ in }
-  ) async throws(APIError) -> Proposal {
+  /// Takes one out: nobody wants it any more.
+  func withdraw(_ id: String, at now: Int64) async throws(APIError) -> Proposal {
     try await change(at: now) { proposals throws(APIError) in
-      guard let index = proposals.firstIndex(where: { $0.id == id }) else {
-        throw APIError(
-          404, "no such proposal",
-          hint: "it was confirmed, taken back, or is a day old; admin pending lists what waits")
-      }
-      try check(proposals[index])
-      return proposals.remove(at: index)
+      proposals.remove(at: try Self.place(of: id, in: proposals, at: now))
     }
   }
 
-  /// Puts one back that could not be carried out.
-  func putBack(_ proposal: Proposal, at now: Int64) async {
-    do throws(APIError) { try await change(at: now) { $0.append(proposal) } } catch {
-      log.event(.error, "proposal_lost", ["what": proposal.what, "who": proposal.who])
+  /// Marks one: it is being carried out, until ``settle(_:isMade:at:)`` says what came of it.
+  ///
+  /// - Parameter check: throws if it must not be.
+  func begin(
+    _ id: String, at now: Int64, check: (Proposal) throws(APIError) -> Void = { _ in }
+  ) async throws(APIError) -> Proposal {
+    try await change(at: now) { proposals throws(APIError) in
+      let place = try Self.place(of: id, in: proposals, at: now)
+      try check(proposals[place])
+      proposals[place].confirming = now
+      return proposals[place]
     }
+  }
+
+  /// Takes one out that is made; another one waits again. What cannot be written now, the mark's age settles.
+  func settle(_ proposal: Proposal, isMade: Bool, at now: Int64) async {
+    do throws(APIError) {
+      try await change(at: now) { proposals in
+        if isMade { return proposals.removeAll { $0.id == proposal.id } }
+        if let place = proposals.firstIndex(of: proposal) { proposals[place].confirming = nil }
+      }
+    } catch { tell(.warn, isMade ? "proposal_left" : "proposal_marked", proposal) }
+  }
+
+  private static func place(
+    of id: String, in proposals: [Proposal], at now: Int64
+  ) throws(APIError) -> Int {
+    guard let place = proposals.firstIndex(where: { $0.id == id }) else {
+      throw APIError(
+        404, "no such proposal",
+        hint: "it was confirmed, taken back, or is a day old; admin pending lists what waits")
+    }
+    guard !proposals[place].isBeingConfirmed(at: now) else {
+      throw APIError(
+        409, "somebody's confirmation is being carried out",
+        hint: "look again: it is made, or waits again in \(Proposal.longestConfirmation) seconds")
+    }
+    return place
   }
 
   @discardableResult
@@ -80,10 +106,10 @@ final class ProposalBook: Sendable {
   ) async throws(APIError) -> Value {
     var (proposals, version) = try await asking { () async throws(StoreError) in try await read() }
     for _ in 0..<16 {
-      let expired = proposals.filter { now >= $0.expires }
-      proposals.removeAll { now >= $0.expires }
+      let expired = proposals.filter { $0.isOver(at: now) }
+      proposals.removeAll { $0.isOver(at: now) }
       let value = try edit(&proposals)
-      let record = JSONValue.object(["proposals": .array(proposals.map { .object($0.json) })])
+      let record = JSONValue.object(["proposals": .array(proposals.map { .object($0.stored) })])
       let outcome = try await asking { [version] () async throws(StoreError) in
         try await store.replace(Self.recordName, version: version, with: record.canonicalBytes)
       }

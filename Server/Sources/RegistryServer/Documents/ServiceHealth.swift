@@ -310,8 +310,13 @@ enum AcceptHeader {
     return quality(of: type, header) > quality(of: other, header)
   }
 
+  /// Bytes of a header that is read; a longer one says nothing. Else one full of ranges would cost as much as a hundred
+  /// documents.
+  static let longest = 512
+
   /// How much a type is wanted, in thousandths; the most specific range that matches decides.
   static func quality(of type: String, _ header: String) -> Int {
+    guard header.utf8.count <= longest else { return 0 }
     let anySubtype = type.prefix { $0 != "/" } + "/*"
     var best = (specificity: 0, quality: 0)
     for range in header.split(separator: ",") {

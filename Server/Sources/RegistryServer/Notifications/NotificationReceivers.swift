@@ -56,7 +56,8 @@ struct WebhookReceiver: NotificationReceiver {
         message.bytes, to: url, headers: headers, timeout: Self.timeout)
       guard !(200..<300).contains(answer.status) else { return .delivered }
       return .failed(
-        reason: "it answered \(answer.status)", retryAfter: answer.retryAfter.flatMap { Int64($0) })
+        reason: "it answered \(answer.status)",
+        retryAfter: answer.retryAfter.flatMap { RetryAfter.seconds($0, at: now) })
     } catch {
       return .failed(reason: "\(error)")
     }

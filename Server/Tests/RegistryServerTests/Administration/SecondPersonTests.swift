@@ -193,6 +193,45 @@ import Testing
     await service.stop()
   }
 
+  @Test("what a server that is killed was about to make is not lost: it waits again")
+  func killed() async throws {
+    let service = try await Self.running()
+    let (book, clock) = (service.scripted.service.proposals, service.scripted.clock)
+    let id = try await Self.propose(service, pin(9))
+    // How a confirmation begins. No more comes of this one.
+    _ = try await book.begin(id, at: clock.now())
+    for path in ["confirm", "withdraw"] {
+      let answer = try await Self.call(service, as: "bob", "POST", "/proposals/\(id)/\(path)", "{}")
+      #expect(answer.status == 409, "\(answer.json)")
+    }
+    #expect(try await Self.waiting(service) == [id])
+    #expect(try await Self.denied(service).isEmpty)
+    clock.advance(Proposal.longestConfirmation)
+    let made = try await Self.call(service, as: "bob", "POST", "/proposals/\(id)/confirm", "{}")
+    #expect(made.status == 200 && made.changes.count == 1, "\(made.json)")
+    #expect(try await Self.denied(service) == ["alice, confirmed by bob"])
+    #expect(try await Self.waiting(service).isEmpty)
+    await service.stop()
+  }
+
+  @Test("what is being carried out is not over, whatever the time, and what fails waits again")
+  func marks() async throws {
+    let book = ProposalBook(store: MemoryStore())
+    let proposal = Proposal(
+      route: "POST /denials", path: [:], query: [], body: "{}", what: "deny", why: "x", basis: "",
+      who: "alice", token: "t", at: 0, expires: 100)
+    let id = try await book.add(proposal).id
+    let begun = try await book.begin(id, at: 90)
+    #expect(begun.id == id)
+    #expect(try await book.list(at: 150).map(\.id) == [id])
+    // Somebody else's mark is not taken away.
+    await book.settle(proposal, isMade: false, at: 95)
+    #expect(try await book.list(at: 150).map(\.id) == [id])
+    await book.settle(begun, isMade: false, at: 95)
+    #expect(try await book.list(at: 96) == [proposal])
+    #expect(try await book.list(at: 150).isEmpty)
+  }
+
   @Test("of two servers on one store, and of many who confirm at once, one makes it")
   func twoServers() async throws {
     let yaml = "{type: sqlite, dsn: \"DIR/registry.db\"}"
@@ -217,7 +256,7 @@ import Testing
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(answers.filter { $0.0 == 200 }.count == 1, "\(answers)")
-    #expect(answers.allSatisfy { [200, 404].contains($0.0) }, "\(answers)")
+    #expect(answers.allSatisfy { [200, 404, 409].contains($0.0) }, "\(answers)")
     // Whoever did not make it hears of it from the store.
     for service in services {
       var denied: [String] = []

@@ -84,7 +84,9 @@ import Testing
     #expect(Self.deliver(&queue, ticks: ticks) == ["begun b"])
   }
 
-  static let wishes: [(Int64, Int64)] = [(30, 30_000), (0, 1000), (-5, 1000), (.max, 600_000)]
+  static let wishes: [(Int64, Int64)] = [
+    (30, 30_000), (0, 1000), (-5, 1000), (.max, 600_000), (.min, 1000),
+  ]
 
   @Test("leaves a receiver alone for as long as it asks, within bounds", arguments: wishes)
   func retryAfter(_ seconds: Int64, _ pause: Int64) {

@@ -107,6 +107,20 @@ import Testing
     await receiver.stop()
   }
 
+  static let wishes: [(String, Int64?)] = [
+    ("7", 7), ("Thu, 01 Jan 1970 00:10:00 GMT", 600), ("99999999999999999999", 86_400), ("0", 1),
+    ("-5", nil), ("-9223372036854775808", nil), ("soon", nil),
+  ]
+
+  @Test("not before it asks for it, by seconds or a date, whatever it may send", arguments: wishes)
+  func retryAfter(_ field: String, _ seconds: Int64?) async throws {
+    let receiver = try Receiver(failing: 1, retryAfter: field)
+    let webhook = try WebhookReceiver(RegistryURL(receiver.url), secret: nil, anchors: nil)
+    let outcome = await webhook.deliver(NotificationMessage([], from: "pins-1", at: 0), at: 0)
+    #expect(outcome == .failed(reason: "it answered 503", retryAfter: seconds))
+    await receiver.stop()
+  }
+
   @Test("by the server that leads alone; the next one tells what stands, under the same id")
   func replicas() async throws {
     let receiver = try Receiver()
@@ -201,8 +215,10 @@ private final class Receiver: Sendable {
   private let state: Locked<State>
   private let server: HTTPServer
 
-  /// - Parameter failing: how many deliveries it refuses first.
-  init(failing: Int = 0) throws {
+  /// - Parameters:
+  ///   - failing: how many deliveries it refuses first.
+  ///   - retryAfter: the field of that name in a refusal.
+  init(failing: Int = 0, retryAfter: String? = nil) throws {
     let state = Locked(State(failing: failing))
     self.state = state
     server = try HTTPServer(
@@ -213,7 +229,8 @@ private final class Receiver: Sendable {
           guard state.failing == 0 else {
             state.failing -= 1
             state.refused += 1
-            return .now(HTTPResponse(status: 503, headers: [], body: []))
+            let headers = retryAfter.map { [(name: "Retry-After", value: $0)] } ?? []
+            return .now(HTTPResponse(status: 503, headers: headers, body: []))
           }
           if !Self.isSigned(request) { state.unsigned += 1 }
           let json = (try? JSONValue(parsing: request.body))?.objectValue
