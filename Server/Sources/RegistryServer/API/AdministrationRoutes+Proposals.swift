@@ -73,6 +73,9 @@ extension AdministrationRoutes {
       facts += candidate?.chain.path.map(\.pin.base64) ?? []
       facts += candidate?.reasons.map(\.rawValue) ?? []
       facts += ["published"] + (keys?.keys.map(\.pin.base64).sorted() ?? [])
+    case .revoke(let file, let id, _, _):
+      let keys = documents.first { $0.file == file }?.state.keysByEndpoint[id]
+      facts += keys?.keys.map(\.pin.base64).sorted() ?? []
     case .allow(let pin):
       let denials = documents.flatMap { $0.state.denied }.filter { $0.pin == pin }
       facts += Set(denials.map { "\($0.at) \($0.by) \($0.why)" }).sorted()
