@@ -108,9 +108,8 @@ package struct DocumentReadRequest: Sendable {
   package enum Purpose: Sendable {
     /// To go on, or begin.
     case open
-    /// To take over what other servers wrote. Whether another one is known to lead, and whether this one owed the
-    /// store something.
-    case refresh(isFollowing: Bool, wasOwing: Bool)
+    /// To take over what other servers wrote, and whether another one is known to lead.
+    case refresh(isFollowing: Bool)
     /// To write again after another server was first.
     case retry
   }

@@ -5,20 +5,18 @@ import SslPinningRules
 /// - A document is stored before it is published, and a change before it is acknowledged: what a client or a person was
 ///   told survives any crash.
 /// - One write at a time. What comes in meanwhile is written with the next one.
-/// - The first document waits until every endpoint was probed: if it listed half of them, clients would refuse the
-///   other half.
+/// - The first document waits until every endpoint was probed: if it listed half of them, clients would refuse the rest.
 /// - It is signed once a change, and when ``TimeProof`` asks for it. Its number never goes back, whatever the store has:
 ///   clients take that for a rollback.
-/// - If another server was first, its record is read and united with what is known here, a command is applied anew, and
-///   it is written again.
+/// - If another server was first, its record is united with what is known here, a command is applied anew, and written.
 /// - If a write fails, readers keep the document that they have. What it would have said is owed to the store
 ///   (``DocumentDebt``), and written with the next probe or upkeep.
 /// - If the store has an older record than before, what is known here is put on top of it. A leader writes that with its
 ///   next probe, which shows what the endpoints have now. A follower writes it at once, since the leader may have begun
 ///   with the older record.
 /// - No acknowledged denial is lost while its server runs, even if the store goes back during the write.
-/// - If another server leads, what could not be written here is dropped once that one wrote, but for decisions about
-///   denials.
+/// - If another server leads, what was not written here is dropped once that one wrote, but for denials: also what
+///   endpoints inherited by the configuration here, which may have been another one by then.
 /// - Before the first record is believed, it is compared with the newest document that can be found.
 /// - While the store is in doubt, nothing is decided, signed or written, and the published document stays.
 ///
@@ -84,7 +82,7 @@ package struct DocumentMachine: Sendable {
 
   /// ``reading(to:)`` take over what other servers wrote.
   package func refreshing(isFollowing: Bool) -> DocumentReadRequest {
-    reading(to: .refresh(isFollowing: isFollowing, wasOwing: debt >= .owed))
+    reading(to: .refresh(isFollowing: isFollowing))
   }
 
   /// Decides.
@@ -241,8 +239,8 @@ extension DocumentMachine {
     switch request.purpose {
     case .open: return effects + [.shareDenials]
     case .retry: return effects + writeAgain(at: now)
-    case .refresh(let isFollowing, let wasOwing):
-      if isFollowing, isNewer, wasOwing, attempt == nil { effects += dropUnwritten() }
+    case .refresh(let isFollowing):
+      if isFollowing, isNewer, ahead == nil, attempt == nil { effects += dropUnwritten() }
       // Before anything is signed, since the store may be believed only now.
       effects.append(.shareDenials)
       // The store answers again, and this server has nothing to write.
@@ -312,21 +310,23 @@ extension DocumentMachine {
     return [.log(record.version > 0 ? .wentBackBehindCopy(record.version) : .copyTaken)]
   }
 
-  /// Another server leads: discards what could not be written here, but for denials. The leader observes the rest itself,
-  /// and written later it would overwrite newer decisions by people.
+  /// Another server leads: discards what was not written here, but for denials. The leader observes the rest itself,
+  /// and written later it would overwrite newer decisions by people. What endpoints inherit they inherit anew.
   private mutating func dropUnwritten() -> [DocumentEffect] {
     (history, debt) = (PendingHistory(), .nothing)
+    watched.forgetProbes()
     var stored = record.state
     let isLacking = stored.uniteDenials(with: state)
-    goOn(as: stored, owing: isLacking ? .restoring : .nothing)
+    let isAnew = stored.keysByEndpoint != state.keysByEndpoint
+    goOn(as: stored, owing: isLacking ? .restoring : .nothing, isAnew: isAnew)
     return [.clear(nil)]
   }
 
   /// Goes by another state from now on, of which the store lacks something.
-  private mutating func goOn(as next: DocumentState, owing more: DocumentDebt) {
+  private mutating func goOn(as next: DocumentState, owing: DocumentDebt, isAnew: Bool = false) {
     state = next
-    owe(more)
-    followEndpoints(isAnew: trust.isUnread)
+    owe(owing)
+    followEndpoints(isAnew: isAnew || trust.isUnread)
   }
 
   /// Stops deciding.

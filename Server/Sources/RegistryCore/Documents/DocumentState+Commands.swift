@@ -54,7 +54,10 @@ extension DocumentState {
     return [request.entry(override.isPaused ? "endpoint_paused" : "endpoint_resumed", id)]
   }
 
-  /// Takes an endpoint out, with its keys, and tells clients that they may forget its hosts.
+  /// Takes an endpoint out, with its keys, and tells clients that they may forget its hosts, unless others speak for them.
+  ///
+  /// - Throws: ``AdministrationError/leavesUnseen(_:)`` if none of those others was seen yet: the host would be on no
+  ///   list, and whatever they show, also what waits there for a person, a first sight.
   package mutating func remove(
     _ id: String, configured: [WatchedEndpoint], _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
@@ -63,6 +66,8 @@ extension DocumentState {
       throw .noSuchEndpoint(id, known: inForce.map(\.id))
     }
     let others = inForce.filter { $0.id != id }
+    let unseen = patternsLeftUnseen(without: endpoint, others)
+    guard unseen.isEmpty else { throw .leavesUnseen(unseen.map(\.description)) }
     var next = self
     next.tombstones[id] = Tombstone(at: request.at, by: request.who, why: request.why)
     next.added.removeAll { $0.id == id }
@@ -170,6 +175,24 @@ extension DocumentState {
     return [request.entry("key_allowed", "", pin)]
   }
 
+  /// Of the patterns of an endpoint that has keys those that others speak for, none of which has shown a key that
+  /// clients would believe.
+  private func patternsLeftUnseen(
+    without endpoint: WatchedEndpoint, _ others: [WatchedEndpoint]
+  ) -> [HostPattern] {
+    guard keysByEndpoint[endpoint.id]?.keys.isEmpty == false else { return [] }
+    let denied = deniedPins
+    return endpoint.patterns.filter { pattern in
+      let next = others.filter { $0.patterns.contains(pattern) }
+      return !next.isEmpty
+        && next.allSatisfy { other in
+          (keysByEndpoint[other.id]?.keys ?? []).allSatisfy {
+            $0.staged != nil || !$0.isUsable(beside: denied)
+          }
+        }
+    }
+  }
+
   /// Whether the document would have an entry by these endpoints' own keys.
   private func hasEntries(of endpoints: [WatchedEndpoint]) -> Bool {
     let pins = Set(endpoints.flatMap { keysByEndpoint[$0.id]?.keys.map(\.pin) ?? [] })
@@ -244,6 +267,8 @@ public enum AdministrationError: Error, Equatable, Sendable {
   /// Hosts would be left without a key that their servers show; `force` does it all the same. Whether
   /// each of them has a staged key, which no probe has seen its server show yet.
   case leavesWithoutPin([String], areStaged: Bool = false)
+  /// Hosts would be left to endpoints that have shown no key yet.
+  case leavesUnseen([String])
   /// The key stands above a published one in the last validated path of a place of these hosts, so that clients would
   /// refuse every connection there; `force` does it all the same.
   case locksOut([String])
@@ -299,6 +324,9 @@ extension AdministrationError: CustomStringConvertible {
           ? "; hint: the next key is staged and was not seen yet: switch the servers to it, and wait"
             + " for the next probe"
           : "; hint: stage the next key first, or force it")
+    case .leavesUnseen(let hosts):
+      "the other endpoints of these hosts have shown no key that is published: \(hosts.joined(separator: ", "))"
+        + "; hint: wait for a probe of them, approve what waits there, or take them out first"
     case .locksOut(let hosts):
       "the key stands above the leaf in the paths of these hosts, and clients would refuse every connection there:"
         + " \(hosts.joined(separator: ", ")); hint: move their servers to another CA first, or force it"

@@ -45,6 +45,9 @@ struct EndpointsInForce: Sendable {
     return failures
   }
 
+  /// Forgets what probes showed here: another server watches, and what is shown by now is for that one to know.
+  mutating func forgetProbes() { lastProbes = [:] }
+
   /// An endpoint has a published key.
   mutating func list(_ endpoint: WatchedEndpoint) { listed.insert(endpoint.id, endpoint.patterns) }
 

@@ -115,7 +115,8 @@ struct APIError: Error, Equatable {
     case .noSuchDocument, .noSuchEndpoint, .noSuchKey: self.init(404, describing: error)
     case .endpointExists, .keyExists, .keyDenied, .tooManyAnnounced, .wouldBeEmpty, .termsDiffer:
       self.init(409, describing: error)
-    case .leavesWithoutPin(let hosts, _), .locksOut(let hosts), .lacksCA(let hosts):
+    case .leavesWithoutPin(let hosts, _), .leavesUnseen(let hosts), .locksOut(let hosts),
+      .lacksCA(let hosts):
       self.init(409, describing: error)
       self.hosts = hosts
     case .notStored:

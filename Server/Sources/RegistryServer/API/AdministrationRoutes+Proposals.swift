@@ -80,6 +80,9 @@ extension AdministrationRoutes {
       let endpoints = documents.first { $0.file == file }?.endpoints
       facts += ["\(terms)"]
       facts += endpoints?.first { $0.id == id }.map { ["\($0.terms)"] } ?? []
+    case .revoke(let file, let id, _, _):
+      let keys = documents.first { $0.file == file }?.state.keysByEndpoint[id]
+      facts += keys?.keys.map(\.pin.base64).sorted() ?? []
     case .allow(let pin):
       let denials = documents.flatMap { $0.state.denied }.filter { $0.pin == pin }
       facts += Set(denials.map { "\($0.at) \($0.by) \($0.why)" }).sorted()

@@ -132,7 +132,8 @@ extension AdministrationCommand {
     case .remove: ("remove", false)
     case .stage: ("stage", true)
     case .approve: ("approve", true)
-    case .revoke: ("revoke", false)
+    // By force it makes what the endpoint shows next its first key, for which nobody is asked.
+    case .revoke(_, _, _, let force): ("revoke", force)
     case .deny: ("deny", true)
     case .allow: ("allow", true)
     case .decide(let decision):

@@ -29,14 +29,16 @@ actor ConditionSurvey {
   func conditions() async -> FoundConditions {
     let now = clock.now()
     let isLeading = duty.isLeading
-    let found = await ofDocuments(at: now)
+    // Of the probes of this server, which show nothing new meanwhile.
+    if !isLeading { ends = nil }
+    let found = await ofDocuments(at: now, isLeading)
     return FoundConditions(
       ofLeader: isLeading ? found.filter(\.isOfLeader) : nil,
       ofServer: found.filter { !$0.isOfLeader } + ofServer(at: now), at: now)
   }
 
-  private func ofDocuments(at now: Int64) async -> [Condition] {
-    let isDue = ends.map { now < $0.made || now - $0.made >= 60 } ?? true
+  private func ofDocuments(at now: Int64, _ isLeading: Bool) async -> [Condition] {
+    let isDue = isLeading && (ends.map { now < $0.made || now - $0.made >= 60 } ?? true)
     var (found, ending): ([Condition], [Condition]) = ([], [])
     for coordinator in duty.coordinators {
       found += await coordinator.standing.conditions

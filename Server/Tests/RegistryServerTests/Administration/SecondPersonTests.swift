@@ -112,6 +112,8 @@ import Testing
       ("POST", "/denials", Self.body(pin(9)), 202),
       ("PATCH", Self.endpoint, #"{"interval":"30s"}"#, 200),
       ("PATCH", Self.endpoint, #"{"paused":true}"#, 200),
+      // Without any key, what it shows next would be its first one.
+      ("POST", "\(Self.endpoint)/revoke", Self.body(pin(2), #","force":true"#), 202),
       ("POST", "\(Self.endpoint)/revoke", Self.body(pin(1)), 200),
       ("DELETE", "\(file)/endpoints/api.example.com%3A443?why=x", nil, 200),
     ]

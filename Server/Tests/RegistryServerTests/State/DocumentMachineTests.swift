@@ -372,6 +372,36 @@ import Testing
     #expect(server.machine.state.deniedPins == [pin(9)])
   }
 
+  @Test("a follower knows nothing of what it saw as long as it led")
+  func formerLeader() {
+    show(1, to: server, at: Self.now)
+    #expect(server.machine.lastProbes.count == 1)
+    server.isFollowing = true
+    let other = MachineServer(bench)
+    other.rest(at: Self.now + 60)
+    show(2, to: other, at: Self.now + 60)
+    server.refresh()
+    server.rest(at: Self.now + 90)
+    #expect(server.machine.lastProbes.isEmpty)
+  }
+
+  @Test("a follower that believes an old record at last goes on from its newer copy")
+  func copyOfFollower() throws {
+    show(1, to: server, at: Self.now)
+    let old = try #require(bench.record)
+    show(2, to: server, at: Self.now + 60)
+    bench.goBack(to: old)
+    bench.trouble = .broken
+    server.restart()
+    server.isFollowing = true
+    server.rest(at: Self.now + 90)
+    bench.trouble = .none
+    server.refresh()
+    server.rest(at: Self.now + 120)
+    #expect(server.machine.state.keysByEndpoint[endpoint.id]?.keys.map(\.pin) == [pin(1), pin(2)])
+    #expect(listed(server) == pins(1, 2))
+  }
+
   @Test("another signing key: the same content is signed anew, and without one it is not")
   func otherKey() {
     show(1, to: server, at: Self.now)

@@ -298,4 +298,71 @@ import Testing
     second.rest(at: now + 63)
     #expect(listed("y.test", by: second) == [pin(1), pin(2)])
   }
+
+  @Test("has no key of a time when another server led: it left the list meanwhile")
+  func follows() {
+    let now = Self.begin
+    let (former, new, other) = (
+      endpoint(1, "x.test"), endpoint(2, "x.test"), endpoint(3, "y.test")
+    )
+    let (first, second) = (start([former, other], at: now), start([former, other], at: now))
+    show(1, under: 101, at: former, first, now)
+    show(9, under: 109, at: other, first, now)
+    second.isFollowing = true
+    first.configure([new, other], at: now + 60)
+    show(2, under: 101, at: new, first, now + 61)
+    show(3, under: 101, at: new, first, now + 62)
+    // Its former endpoint speaks for it there until the configuration is read again.
+    second.refresh()
+    second.rest(at: now + 62)
+    second.configure([new, other], at: now + 63, isWritten: false)
+    second.rest(at: now + 63)
+    let request = DocumentState.Request(who: "ada", at: now + 64, why: "")
+    perform(first, at: now + 64) { state, configured throws(AdministrationError) in
+      try state.revoke(pin(2), at: new.id, configured: configured, force: false, request)
+    }
+    #expect(listed("x.test", by: first) == [pin(1), pin(3)])
+    second.refresh()
+    second.rest(at: now + 65)
+    first.configure([former, other], at: now + 66)
+    first.rest(at: now + 66)
+    second.refresh()
+    second.configure([former, other], at: now + 66, isWritten: false)
+    second.rest(at: now + 66)
+    second.lead(at: now + 67)
+    second.rest(at: now + 67)
+    #expect(Set(listed("x.test", by: second)) == [pin(1), pin(3)])
+  }
+
+  @Test(
+    "is not left to an endpoint that has shown nothing yet, or whose key waits for a person",
+    arguments: [false, true])
+  func unseen(isHeld: Bool) {
+    let now = Self.begin
+    let (former, new, other) = (
+      endpoint(1, "x.test"), endpoint(2, "x.test"), endpoint(3, "y.test")
+    )
+    let server = start([former, other], at: now)
+    show(1, under: 101, at: former, server, now)
+    show(9, under: 109, at: other, server, now)
+    let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
+    perform(server, at: now + 1) { state, configured throws(AdministrationError) in
+      try state.add(new, configured: configured, request)
+    }
+    if isHeld { show(66, under: 200, at: new, server, now + 2) }
+    func takeOut() {
+      perform(server, at: now + 3) { state, configured throws(AdministrationError) in
+        try state.remove(former.id, configured: configured, request)
+      }
+    }
+    takeOut()
+    #expect(throws: AdministrationError.leavesUnseen(["x.test"])) {
+      try server.answers[1]?.get()
+    }
+    show(66, under: 200, at: new, server, now + 4)
+    #expect(listed("x.test", by: server) == [pin(1)])
+    show(2, under: 101, at: new, server, now + 5)
+    takeOut()
+    #expect(listed("x.test", by: server) == [pin(2)])
+  }
 }

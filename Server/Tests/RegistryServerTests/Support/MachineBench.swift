@@ -209,10 +209,11 @@ final class MachineServer {
 
   func configureAgain(at now: Int64) { _ = machine.handle(.configured(settings), at: now) }
 
-  /// Takes other endpoints in force.
-  func configure(_ endpoints: [WatchedEndpoint], at now: Int64) {
+  /// Takes other endpoints in force. A server that follows writes nothing because of that.
+  func configure(_ endpoints: [WatchedEndpoint], at now: Int64, isWritten: Bool = true) {
     settings.endpoints = endpoints
-    tasks.append(machine.handle(.configured(settings), at: now).map(Step.effect) + [.settle])
+    let effects = machine.handle(.configured(settings), at: now).map(Step.effect)
+    tasks.append(effects + (isWritten ? [.settle] : []))
   }
 
   /// Whether a task's next step is to replace the record.
