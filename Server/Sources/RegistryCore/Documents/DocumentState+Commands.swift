@@ -295,7 +295,10 @@ extension AdministrationError {
     case .keyDenied: "key-denied"
     case .tooManyAnnounced: "too-many-announced"
     case .leavesWithoutPin: "leaves-without-pin"
+    case .leavesUnseen: "leaves-unseen"
     case .locksOut: "locks-out"
+    case .lacksCA: "lacks-ca"
+    case .termsDiffer: "terms-differ"
     case .wouldBeEmpty: "would-be-empty"
     case .notStored: "not-stored"
     }

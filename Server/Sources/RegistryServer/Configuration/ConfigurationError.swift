@@ -45,7 +45,7 @@ public enum ConfigurationError: Error, Equatable, Sendable {
     if case .several(let all) = self {
       return Self.lines(all) { $0.description(file: file) }
     }
-    switch origin {
+    return switch origin {
     case .file: "\(file): \(self)"
     case nil, .standard, .keysFile, .environment, .flag: description
     }
