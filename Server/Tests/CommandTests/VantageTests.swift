@@ -21,7 +21,9 @@ import Testing
         ["--client", client, "--host", "a.example", "--network", "10.1.2.3/8"],
         "is inside of 10.0.0.0/8"
       ),
-      (["--client", client, "--host", "a.example", "--listen", "8443"], "is no address with a port"),
+      (
+        ["--client", client, "--host", "a.example", "--listen", "8443"], "is no address with a port"
+      ),
     ])
   func refused(_ arguments: [String], _ reason: String) async throws {
     try await withTemporaryDirectory { directory in
@@ -72,7 +74,7 @@ import Testing
       "vantage", "--client", String(words[3]), "--hosts", directory.path("hosts"),
       "--network", "127.0.0.0/8", "--dir", directory.path("point"), "--listen", "127.0.0.1:0",
     ])
-    try await point.waitForOutput(containing: "vantage_started")
+    try await point.waitForOutput(containing: "--name NAME --pin ")
     let line = try #require(point.stdout.firstMatch(of: /HOST:([0-9]+) --name NAME --pin (\S+)/))
     let (port, pin) = (String(line.1), String(line.2))
 

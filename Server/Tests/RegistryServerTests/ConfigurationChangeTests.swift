@@ -64,6 +64,7 @@ import Testing
       "", "notify: {webhook: 'https://a.example/', secret: a secret of 16 bytes, ca: a.pem}", [],
       [.notifyWebhook, .notifySecret, .notifyAnchors]
     ),
+    ("", "notify: {command: [tell]}", [], [.notifyCommand]),
     (
       "", "ui: {enabled: false}\nreports: {enabled: false, max_groups: 1}", [],
       [.uiEnabled, .reportsEnabled, .reportsMaximumGroups]

@@ -158,6 +158,7 @@ import Testing
       shown: ["a secret of 16 bytes": "***", "another of 16 bytes": "***"], beside: hook),
     Row(
       setting: .notifyAnchors, standard: nil, file: "a.pem", environment: "b.pem", beside: hook),
+    Row(setting: .notifyCommand, standard: "[]", file: "[\"a\"]", environment: "[\"b\"]"),
   ]
 
   @Test("the table of precedence has every setting, and every flag")

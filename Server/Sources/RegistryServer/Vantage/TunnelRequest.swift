@@ -49,7 +49,7 @@ enum TunnelRequest {
     let lines = bytes.split(separator: lineFeed, omittingEmptySubsequences: false)
       .map { String(decoding: $0.last == carriageReturn ? $0.dropLast() : $0, as: UTF8.self) }
     guard let end = lines.dropLast().firstIndex(of: "") else { return nil }
-    guard end == lines.count - 2, lines[end + 1].isEmpty, let first = lines.first else {
+    guard end == lines.count - 2, bytes.last == lineFeed, let first = lines.first else {
       throw .malformed
     }
     let (text, target) = try self.target(first)

@@ -30,14 +30,12 @@ import Testing
     return NotificationMessage(changes, from: "pins", at: 3)
   }
 
-  @Test("on standard input, with its arguments as they stand, and without the server's variables")
+  @Test("on standard input, with its arguments as they stand")
   func told() async throws {
     let directory = try TemporaryDirectory()
-    setenv("SSL_PINNING_TEST_SECRET", "hunter2", 1)
-    defer { unsetenv("SSL_PINNING_TEST_SECRET") }
     let receiver = CommandReceiver(
       try Self.program(
-        "cat >input; echo \"$#:$1\" >arguments; env >variables; yes | head -c 200000", in: directory
+        "cat >input; echo \"$#:$1\" >arguments; yes | head -c 200000", in: directory
       ))
     // More than a pipe holds.
     let message = Self.message(1000)
@@ -46,8 +44,6 @@ import Testing
     #expect(
       try String(contentsOf: directory.file("arguments"), encoding: .utf8)
         == "1:an argument with $HOME; and `more`\n")
-    #expect(
-      try !String(contentsOf: directory.file("variables"), encoding: .utf8).contains("hunter2"))
   }
 
   @Test(
@@ -72,12 +68,12 @@ import Testing
   func late() async throws {
     let directory = try TemporaryDirectory()
     let receiver = CommandReceiver(
-      try Self.program("sleep 300 & echo $! >pid; wait", in: directory), timeout: 1500)
+      try Self.program("sleep 300 & echo $! >pid; wait", in: directory), timeout: 5000)
     guard case .failed(let reason, nil) = await receiver.deliver(Self.message(), at: 3) else {
       Issue.record("a program that hangs was told")
       return
     }
-    #expect(reason.contains("did not end within 1500 ms"), "\(reason)")
+    #expect(reason.contains("did not end within 5000 ms"), "\(reason)")
     let pid = try String(contentsOf: directory.file("pid"), encoding: .utf8)
     let child = try #require(Int32(pid.trimmingCharacters(in: .whitespacesAndNewlines)))
     #expect(await eventually { kill(child, 0) != 0 || Self.isZombie(child) })

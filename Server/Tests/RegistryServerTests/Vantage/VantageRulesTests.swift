@@ -119,6 +119,7 @@ struct VantageRulesTests {
       "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n\u{16}",
       "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\nCONNECT b.example:443 HTTP/1.1\r\n",
       "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n\r\n",
+      "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n\r",
       // A body.
       "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\nContent-Length: 0\r\n\r\n",
       "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\nTransfer-Encoding: chunked\r\n\r\n",
