@@ -38,7 +38,8 @@ enum CannedAnswers {
       "staged": .object(["at": .integer(1), "by": text, "note": text]),
     ]
     let observation: JSONObject = [
-      "vantage": text, "address": text, "keyType": text, "outcome": text, "reason": text, "presented": text,
+      "vantage": text, "address": text, "keyType": text, "outcome": text, "reason": text,
+      "presented": text,
       "chain": .array([.object(certificate)]),
     ]
     let summary: JSONObject = [
