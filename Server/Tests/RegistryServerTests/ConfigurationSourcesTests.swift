@@ -95,6 +95,9 @@ import Testing
     Row(setting: .tlsConfirmationInterval, standard: "2s", file: "1s", environment: "3s"),
     Row(setting: .tlsAddresses, standard: "all", file: "first", environment: "all"),
     Row(
+      setting: .tlsKeyTypes, standard: "[\"ecdsa\",\"rsa\"]", file: "[\"rsa\"]",
+      environment: "[\"eddsa\"]"),
+    Row(
       setting: .tlsVantagePoints, standard: "[]", file: point("x"), environment: point("y"),
       shown: [point("x"): shownPoint("x"), point("y"): shownPoint("y")]),
     Row(setting: .tlsAnchors, standard: nil, file: "a.pem", environment: "b.pem"),

@@ -7,7 +7,8 @@ import TLSTools
 /// What apps ask for beside a listed key, told by the real registry server: a CA that is enough, or one that is needed.
 enum LiveTermsRows {
   static let changes: [Row] = [
-    .change("registry server: a CA is enough, in a burst, with a held key, and without a registry") {
+    .change("registry server: a CA is enough, in a burst, with a held key, and without a registry")
+    {
       log in
       let stage = try Environment()
       let sites = try [Environment.host, "bank.localhost", "mail.localhost"].map {

@@ -41,8 +41,9 @@ extension DocumentState {
   /// or a person's word that holds for it.
   private func mayInherit(_ inForce: [WatchedEndpoint]) -> Bool {
     let ids = Set(inForce.map(\.id))
-    if overrides.contains(where: { ($1.approval == .manual || $1.terms != nil) && !ids.contains($0) })
-    {
+    if overrides.contains(where: {
+      ($1.approval == .manual || $1.terms != nil) && !ids.contains($0)
+    }) {
       return true
     }
     let left = keysByEndpoint.filter { id, endpointKeys in

@@ -57,14 +57,16 @@ extension EndpointKeys {
   }
 
   private func reasons(
-    against candidate: CandidateKey, _ isFirst: Bool, _ isBesideFirst: Bool, _ probe: [ObservedKey], _ now: Int64,
+    against candidate: CandidateKey, _ isFirst: Bool, _ isBesideFirst: Bool, _ probe: [ObservedKey],
+    _ now: Int64,
     _ rule: ConfirmationRule, _ context: DecisionContext
   ) -> [CandidateKey.HoldReason] {
     var reasons: [CandidateKey.HoldReason] = []
     // What the first key's own place shows beside it is as good as that one.
     let isVouchedFor =
       isBesideFirst && !context.isListed
-      || candidate.voices(among: context.vantages, probes: isFirst ? 1 : rule.probes) >= context.quorum
+      || candidate.voices(among: context.vantages, probes: isFirst ? 1 : rule.probes)
+        >= context.quorum
     let witnesses = candidate.witnesses(
       among: context.vantages, at: now, window: rule.window)
     let others = Self.answering(probe, context).subtracting(witnesses)

@@ -67,7 +67,8 @@ extension HostTerms: CustomStringConvertible {
   /// For the history.
   public var description: String {
     let cas = ca.pins.sorted().map(\.base64).joined(separator: ", ")
-    return "match \(match.rawValue), ca \(cas.isEmpty ? "none" : cas), enforce \(enforcement.rawValue)"
+    return
+      "match \(match.rawValue), ca \(cas.isEmpty ? "none" : cas), enforce \(enforcement.rawValue)"
   }
 }
 

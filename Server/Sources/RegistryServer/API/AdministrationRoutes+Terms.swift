@@ -34,7 +34,8 @@ extension HostTerms {
     switch (before.enforcement, enforcement) {
     case (.app, .on):
       warnings.append(
-        "enforcement is irreversible: apps that have read of it keep it until another key set is in force")
+        "enforcement is irreversible: apps that have read of it keep it until another key set is in force"
+      )
     case (.on, .app):
       warnings.append(
         "apps that have read of the enforcement keep it until another key set is in force"

@@ -35,7 +35,8 @@ struct AdministrationRoutes: Sendable {
         .delete, "/documents/{file}/endpoints/{id}", for: .deciding, removeEndpoint),
       AdministrationRoute(
         .post, "/documents/{file}/endpoints/{id}/change", for: .deciding, changeEndpoint),
-      AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/terms", for: .deciding, setTerms),
+      AdministrationRoute(
+        .post, "/documents/{file}/endpoints/{id}/terms", for: .deciding, setTerms),
       AdministrationRoute(
         .post, "/documents/{file}/endpoints/{id}/remove", for: .deciding, removeNamedEndpoint),
       AdministrationRoute(.post, "/documents/{file}/endpoints/{id}/stage", for: .staging, stageKey),

@@ -15,7 +15,8 @@ extension SettingKind where Value == [CertificateKeyKind] {
         var kinds: [CertificateKeyKind] = []
         guard let words = try section.strings(key) else { return nil }
         for word in words {
-          guard let kind = CertificateKeyKind.allCases.first(where: { $0.word == word.lowercased() })
+          guard
+            let kind = CertificateKeyKind.allCases.first(where: { $0.word == word.lowercased() })
           else {
             throw section.invalid(
               key, "no such kind of key: \"\(word)\"",

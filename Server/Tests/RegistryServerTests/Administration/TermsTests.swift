@@ -24,7 +24,8 @@ import Testing
     ])
   }
 
-  @Test("are published at once for all hosts of the endpoint, part by part, and shown with their price")
+  @Test(
+    "are published at once for all hosts of the endpoint, part by part, and shown with their price")
   func published() async throws {
     let service = try await AdministeredService.running()
     #expect(try await Self.hosts(service) == [])
@@ -80,7 +81,9 @@ import Testing
     await service.stop()
   }
 
-  @Test("wait for a second person, who confirms what the first one saw, and are for deciding tokens alone")
+  @Test(
+    "wait for a second person, who confirms what the first one saw, and are for deciding tokens alone"
+  )
   func people() async throws {
     let service = try await AdministeredService.running(more: "ui: {second_person: true}")
     let reader = try service.token("eve", scope: .read)

@@ -137,7 +137,9 @@ import Testing
     #expect(missed(nil) == 1)
   }
 
-  @Test("are all published with the first one, if its place shows them, and confirmed where another does")
+  @Test(
+    "are all published with the first one, if its place shows them, and confirmed where another does"
+  )
   func firstSight() throws {
     func probe(_ seen: [(key: UInt8, address: String, type: String)]) -> ProbeResult {
       ProbeResult(

@@ -35,7 +35,9 @@ import Testing
     return state
   }
 
-  @Test("stand in a statement once for each pattern, the stricter of two, and for no host without a key")
+  @Test(
+    "stand in a statement once for each pattern, the stricter of two, and for no host without a key"
+  )
   func settings() throws {
     let (a, both) = (try HostPattern("a.test"), try HostPattern("both.test"))
     let endpoints = [
@@ -75,7 +77,8 @@ import Testing
   func locksOut() throws {
     let endpoint = try Self.endpoint("a.test", ["a.test"])
     var state = Self.state(endpoint)
-    func set(_ terms: HostTerms, force: Bool = false) throws(AdministrationError) -> [HistoryEntry] {
+    func set(_ terms: HostTerms, force: Bool = false) throws(AdministrationError) -> [HistoryEntry]
+    {
       try state.setTerms(
         terms, of: endpoint.id, configured: [endpoint], force: force, Self.request)
     }

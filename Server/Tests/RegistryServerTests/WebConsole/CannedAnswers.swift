@@ -44,7 +44,8 @@ enum CannedAnswers {
       "path": .array([.object(["pin": pin, "subject": text])]),
     ]
     let observation: JSONObject = [
-      "vantage": text, "address": text, "keyType": text, "outcome": text, "reason": text, "presented": text,
+      "vantage": text, "address": text, "keyType": text, "outcome": text, "reason": text,
+      "presented": text,
       "chain": .array([.object(certificate)]),
     ]
     let summary: JSONObject = [

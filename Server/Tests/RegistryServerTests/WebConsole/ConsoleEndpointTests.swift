@@ -157,6 +157,32 @@ extension ConsoleTests {
       await stage.stop()
     }
 
+    @Test(
+      "has a CA count by force alone where no server shows it, and enforces once a name was typed")
+    func terms() async throws {
+      let (stage, page) = try await Self.open()
+      try await page.press("CAs")
+      try await page.fill("CAs", with: pin(99).base64)
+      try await page.fill("Why", with: "it issues ours")
+      try await page.press("Change", in: "dialog")
+      try await page.wait(for: "none of these CAs", in: "dialog .warning")
+      try await page.fill("Type www.example.com", with: "www.example.com")
+      try await page.press("Change by force", in: "dialog")
+      let watched = "[data-key=section-how-it-is-watched]"
+      try await page.wait(for: pin(99).base64, in: watched)
+      try await page.press("Enforce (irreversible)")
+      try await page.wait(for: "This is irreversible", in: "dialog")
+      try await page.fill("Why", with: "no reports for a month")
+      try await page.photograph("enforce")
+      try await page.press("Enforce, irreversibly", in: "dialog")
+      try await page.wait(for: "is missing.", in: "dialog .fault")
+      try await page.fill("Type www.example.com:443 to confirm", with: "www.example.com:443")
+      try await page.press("Enforce, irreversibly", in: "dialog")
+      try await page.wait(for: "in every app", in: watched)
+      #expect(try await page.troubles(expecting: [409]) == [])
+      await stage.stop()
+    }
+
     @Test("revokes, pauses, changes, takes out and brings back")
     func administering() async throws {
       let (stage, page) = try await Self.open(
