@@ -263,7 +263,8 @@ struct AnnounceTests {
     for (mode, name) in [(0o666, "jobs/a.json"), (0o777, "jobs")] {
       let manager = FileManager.default
       try manager.setAttributes([.posixPermissions: 0o700], ofItemAtPath: directory.path("jobs"))
-      try manager.setAttributes([.posixPermissions: 0o600], ofItemAtPath: directory.path("jobs/a.json"))
+      try manager.setAttributes(
+        [.posixPermissions: 0o600], ofItemAtPath: directory.path("jobs/a.json"))
       try manager.setAttributes([.posixPermissions: mode], ofItemAtPath: directory.path(name))
       let end = try await Tool.run("announce", "--resume", "--state", directory.path("jobs"))
       #expect(end.exitCode == 1 && end.stderr.contains("others can write it"), "\(end.stderr)")
