@@ -31,7 +31,7 @@ resources=$("$swift" -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(
 run "C shims" "$resources/../../bin/clang" -std=gnu17 -fsyntax-only -Wall -Wextra -Werror \
   -ISources/CSslPinningShims/include Sources/CSslPinningShims/*.c
 if command -v shellcheck >/dev/null; then
-  run "shell scripts" shellcheck scripts/*.sh scripts/apple/*.sh Benchmarks/*.sh .ci/run packaging/p*
+  run "shell scripts" shellcheck scripts/*.sh scripts/apple/*.sh Benchmarks/*.sh .ci/run packaging/p* packaging/announce-renewed
 else
   printf 'check: shell scripts: skipped, shellcheck is not installed\n'
 fi

@@ -101,6 +101,9 @@ def fill(tree, program):
             put(usr / "share/man/man1", f"{page.name}.gz", zipped(page.read_bytes()))
     sources = ROOT / "packaging"
     put(tree, "lib/systemd/system/ssl-pinning.service", (sources / "ssl-pinning.service").read_bytes())
+    for unit in ("ssl-pinning-announce.service", "ssl-pinning-announce.timer"):
+        put(tree, f"lib/systemd/system/{unit}", (sources / unit).read_bytes())
+    put(usr, "share/ssl-pinning/announce-renewed", (sources / "announce-renewed").read_bytes(), 0o755)
     put(tree, "etc/ssl-pinning/config.yaml", (sources / "config.yaml").read_bytes())
     put(usr, "share/doc/ssl-pinning/copyright", (sources / "copyright").read_bytes())
     put(usr, "share/doc/ssl-pinning/changelog.gz", zipped((ROOT / "CHANGELOG.md").read_bytes()))

@@ -28,16 +28,21 @@ struct AnnouncementProgressTests {
       ]) == [.look, .stage, .look, .pause(1), .look, .run, .end(.done)])
   }
 
-  @Test("a command that failed runs again only after another look, and a key that is gone is staged anew")
+  @Test(
+    "a command that failed runs again only after another look, and a key that is gone is staged anew"
+  )
   func takenBack() {
     #expect(
       Self.steps([
-        (0, .listed), (0, .failed("ended with 1")), (1, .paused), (1, .missing(at: "a")), (1, .staged),
+        (0, .listed), (0, .failed("ended with 1")), (1, .paused), (1, .missing(at: "a")),
+        (1, .staged),
         (1, .listed), (1, .ran),
       ]) == [.look, .run, .pause(1), .look, .stage, .look, .run, .end(.done)])
   }
 
-  @Test("lists must have had the key for the time to settle without a gap, over a restart, and whatever the clock does")
+  @Test(
+    "lists must have had the key for the time to settle without a gap, over a restart, and whatever the clock does"
+  )
   func settling() {
     #expect(
       Self.steps(settle: 10, [(100, .listed), (110, .paused), (110, .listed)])
@@ -67,13 +72,18 @@ struct AnnouncementProgressTests {
     }
     // Once it was staged, that it exists explains nothing any more.
     #expect(
-      Self.steps([(0, .missing(at: "a")), (0, .staged), (0, .refused(code: "key-exists", "no"))]).last
+      Self.steps([(0, .missing(at: "a")), (0, .staged), (0, .refused(code: "key-exists", "no"))])
+        .last
         == .end(.refused("no", isForGood: false)))
   }
 
-  @Test("failures are waited for longer each time, a minute at most, and begin anew once the key is staged")
+  @Test(
+    "failures are waited for longer each time, a minute at most, and begin anew once the key is staged"
+  )
   func pauses() {
-    let failures = (0..<8).flatMap { _ -> [(Int64, Finding)] in [(0, .failed("away")), (0, .paused)] }
+    let failures = (0..<8).flatMap { _ -> [(Int64, Finding)] in
+      [(0, .failed("away")), (0, .paused)]
+    }
     let pauses = Self.steps(failures).filter { $0 != .look }
     #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60].map { .pause($0) })
     let again: [(Int64, Finding)] = [(0, .missing(at: "a")), (0, .staged), (0, .failed("away"))]

@@ -11,7 +11,10 @@ enum AcmeClient: String, CaseIterable, Sendable {
     switch self {
     case .certbot:
       [
-        ["certbot", "certonly", "--webroot", "-w", server.webRoot, "-d", name, "--server", server.url]
+        [
+          "certbot", "certonly", "--webroot", "-w", server.webRoot, "-d", name, "--server",
+          server.url,
+        ]
           + Self.directories(home)
           + ["-n", "--agree-tos", "--register-unsafely-without-email"]
       ]
@@ -30,7 +33,10 @@ enum AcmeClient: String, CaseIterable, Sendable {
   ) -> [[String]] {
     switch self {
     case .certbot:
-      [["certbot", "renew", "--force-renewal", "--no-random-sleep-on-renew"] + Self.directories(home)]
+      [
+        ["certbot", "renew", "--force-renewal", "--no-random-sleep-on-renew"]
+          + Self.directories(home)
+      ]
     case .lego:
       names.map {
         lego($0, home, server)

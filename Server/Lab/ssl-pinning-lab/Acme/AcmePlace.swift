@@ -71,7 +71,8 @@ final class AcmePlace: Sendable {
   /// Runs a program to its end, which must be a good one.
   @discardableResult
   func run(
-    _ arguments: [String], environment more: [String: String] = [:], mayEndWith codes: Set<Int32> = [0]
+    _ arguments: [String], environment more: [String: String] = [:],
+    mayEndWith codes: Set<Int32> = [0]
   ) async throws -> ChildProcess.Outcome {
     let end = try await start(arguments, environment: more).wait(seconds: 300)
     try show(
@@ -105,6 +106,9 @@ final class AcmeServer: Sendable {
       to: URL(filePath: place.path("acme"), directoryHint: .isDirectory), name: "server")
     webRoot = place.path("acme/web")
     let challenges = URL(filePath: webRoot, directoryHint: .isDirectory)
+    try FileManager.default.createDirectory(
+      at: challenges.appending(path: ".well-known/acme-challenge"),
+      withIntermediateDirectories: true)
     web = try LocalHTTPServer { request in
       let file = challenges.appending(path: request.path)
       guard let text = try? String(contentsOf: file, encoding: .utf8) else {

@@ -30,7 +30,8 @@ enum LiveAnnounceRows {
       try await registry.kill()
       log.changed()
       try show(
-        try await announcement.begin("curl -fsS --noproxy '*' http://127.0.0.1:\(control.port)/") == 3,
+        try await announcement.begin("curl -fsS --noproxy '*' http://127.0.0.1:\(control.port)/")
+          == 3,
         "announced without a registry")
       try show(try await announcement.resume() == 3, "went on without a registry")
       for app in [early, late] { await log.get(try site.url(), app.dialers, expecting: site.body) }

@@ -20,7 +20,8 @@ extension DocumentState {
           kind: .stagedKeyUnshown, endpoint: endpoint, pin: key.pin,
           message:
             "a key that \(staging.by) announced a week ago or more is not shown; hint: does announce --resume"
-            + " run where it is to be used? else revoke it, if it is not kept in reserve", since: now))
+            + " run where it is to be used? else revoke it, if it is not kept in reserve",
+          since: now))
     }
     settle(endpoint) {
       $0.kind == .stagedKeyUnshown && $0.pin.map { !told.contains($0) } ?? true

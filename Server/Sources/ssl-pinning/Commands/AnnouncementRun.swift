@@ -213,7 +213,7 @@ extension AnnouncementRun {
           let reason =
             switch error {
             case .notStarted(let reason): "cannot run /bin/sh: \(reason)"
-            default: "the command did not end within \(Int(seconds)) s, and was killed"
+            default: "the command did not end within \(seconds) s, and was killed"
             }
           continuation.resume(returning: .failed(reason))
         }
