@@ -124,7 +124,7 @@ extension ConsoleTests {
 
     @Test("a calendar has what ends when, by month and day, and says local time beside UTC")
     func calendar() async throws {
-      let stage = try await Self.stage(120, held: 1)
+      let stage = try await Self.stage(120, held: 0)
       let page = try await ConsolePage.open(
         try stage.origin, token: try stage.token(), at: "#/calendar", heading: "Calendar")
       let rows = try await page.browser.run(
