@@ -98,8 +98,11 @@ extension ReportFacts {
     case .waiting:
       return ReportVerdict(.ownKey, "a probe saw the key, too; it is not published yet")
     case .listed(let since):
-      guard wasListed, last - since >= Self.settling else {
+      guard wasListed else {
         return ReportVerdict(.ownKey, "the key was published after apps met it")
+      }
+      guard last - since >= Self.settling else {
+        return ReportVerdict(.ownKey, "the key was known for less than an hour when apps met it")
       }
       return ReportVerdict(.oldApp, "the key was on the list, and the app did not know")
     case .elsewhere:
@@ -128,7 +131,7 @@ extension ReportFacts {
         .unknown, "a certificate for another name, at one host: a portal, or a wrong server")
     }
     return ReportVerdict(
-      .captivePortal, "one certificate, for another name, is shown for \(hostsOfLeaf) hosts")
+      .captivePortal, "one certificate, for another name, is shown for \(Self.hosts(hostsOfLeaf))")
   }
 
   private var named: ReportVerdict {
@@ -143,8 +146,10 @@ extension ReportFacts {
         .unknown, "a private authority, at one host: a proxy, a test server, or made up")
     }
     return ReportVerdict(
-      .inspectingProxy, "a private authority vouches for \(hostsOfIssuer) hosts")
+      .inspectingProxy, "a private authority vouches for \(Self.hosts(hostsOfIssuer))")
   }
+
+  private static func hosts(_ count: Int) -> String { count == 1 ? "1 host" : "\(count) hosts" }
 
   private func isSeveral(_ hosts: Int) -> Bool { hosts >= min(Self.several, max(1, endpoints)) }
 }

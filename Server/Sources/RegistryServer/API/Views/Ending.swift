@@ -10,7 +10,7 @@ struct Ending {
     /// A published document, which is signed daily.
     case document
     case keySet = "key-set"
-    /// A token that was used here.
+    /// A token that was used here and was made for a day or more.
     case token
     /// An announced key: it should be in use before the endpoint's certificate ends.
     case announced
@@ -83,10 +83,13 @@ extension AdministrationRoutes {
     let documents = await administration.snapshots()
     var endings = documents.flatMap { Ending.expiries(of: $0) + Ending.deadlines(of: $0) }
     let now = administration.clock.now()
-    for use in tokens.current.values where use.administrator.expires > now {
+    for use in tokens.current.values {
+      let administrator = use.administrator
+      // Tools make tokens of a minute for themselves.
+      guard administrator.expires > now, administrator.expires - administrator.issued >= 86_400
+      else { continue }
       endings.append(
-        Ending(
-          file: "", endpoint: use.administrator.name, kind: .token, at: use.administrator.expires))
+        Ending(file: "", endpoint: administrator.name, kind: .token, at: administrator.expires))
     }
     endings = endings.filter { kind == nil || $0.kind == kind }
     endings.sort {

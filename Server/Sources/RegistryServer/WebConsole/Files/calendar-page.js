@@ -51,7 +51,7 @@ function monthTable(month, items, time) {
     [
       { title: "Day", isHead: true, cell: ({ at }) => [element("span", null, day(at)), element("span", { class: "standing" }, moment(at))] },
       { title: "What", cell: ({ kind, at }) => [
-        badge(kinds[kind]?.[1] ?? kind, kinds[kind]?.[0] ?? "calm"), ["announced", "retiring"].includes(kind) ? null : expiryBadge(at - time)] },
+        badge(kinds[kind]?.[1] ?? kind, kinds[kind]?.[0] ?? "calm"), ["announced", "retiring", "token"].includes(kind) ? null : expiryBadge(at - time)] },
       { title: "How many", isNumber: true, cell: ({ list }) => list.length.toLocaleString("en") },
       { title: "Which", cell: ({ list }) => [
         names(list.slice(0, named)),

@@ -20,14 +20,14 @@ export function keyTimeline(endpoint, entries) {
       { title: "Pin", isHead: true, cell: ({ pin }) => pinText(pin) },
       { title: "State", cell: ({ state }) => stateBadge(state) },
       { title: "There", cell: (row) => [
-        element("span", null, "from ", day(row.from)),
-        element("span", { class: "standing" }, row.isThere ? "until now" : `until ${day(row.to)}`)] },
+        element("span", { class: "day" }, "from ", day(row.from)),
+        element("span", { class: "standing day" }, row.isThere ? "until now" : `until ${day(row.to)}`)] },
       { title: "Certificate ends", cell: ({ ends }) => (ends ? element("span", null, fullMoment(ends)) : "–") },
       { title: "What happened", cell: ({ marks }) => (marks.length === 0 ? "–" : element(
         "ul", { class: "plain" }, marks.slice(0, 6).map(({ time: at, event }) => element("li", null, `${day(at)} ${eventName(event)}`)))) },
       { title: `${day(from)} to ${day(until)}`, class: "line", cell: (row) => line(row, place, time) },
     ],
-    rows, ({ pin }) => pin, { class: "timeline" });
+    rows, ({ pin }) => pin, { class: "timeline keys" });
 }
 
 /// A row for each key: from when to when it was there, and its entries of the history, the oldest first.
