@@ -231,13 +231,14 @@ struct ConfigurationTree {
   ) throws(ConfigurationError) {
     self.directory = directory
     self.stateDirectory = stateDirectory
-    root = try ConfigurationSection(
+    let top = try ConfigurationSection(
       node, path: "", known: Setting.names(in: "") + Setting.sections, replacements: replacements)
+    root = top
     var sections: [String: ConfigurationSection] = [:]
     var findings = ConfigurationFindings()
     for name in Setting.sections {
       sections[name] = findings.gather { () throws(ConfigurationError) in
-        try root.section(name, known: Setting.names(in: name))
+        try top.section(name, known: Setting.names(in: name))
       }
     }
     try findings.end()
