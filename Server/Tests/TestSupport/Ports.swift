@@ -2,18 +2,18 @@ import Foundation
 
 /// A port of 127.0.0.1 that nobody listens on now.
 ///
-/// The kernel hands them out in no order, so the next caller gets another one; still, somebody may
-/// take it in between. Where a server can bind port 0 itself, let it.
+/// It is below those that the kernel gives to connections (`ip_local_port_range`), so that none of these takes it before a
+/// server is there. Another test still may. Where a server can bind port 0 itself, let it.
 public func freePort() throws -> UInt16 {
   let listener = try LoopbackSocket()
-  return try listener.bind()
+  return try listener.bindBelowConnections()
 }
 
 /// So many ports of 127.0.0.1 that nobody listens on now, each another one. Asked for one by one, thirty are
 /// no thirty in one of fifty times.
 public func freePorts(_ count: Int) throws -> [UInt16] {
   let listeners = try (0..<count).map { _ in try LoopbackSocket() }
-  return try listeners.map { try $0.bind() }
+  return try listeners.map { try $0.bindBelowConnections() }
 }
 
 /// A port that refuses connections: taken, and nobody listens. Unlike the port of a server that was
@@ -59,9 +59,17 @@ final class LoopbackSocket: Sendable {
 
   static func failure() -> any Error { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
 
-  /// Binds a port that the kernel chooses.
-  func bind() throws -> UInt16 {
-    var address = Self.loopback(0)
+  /// Binds a port that the kernel gives to no connection.
+  func bindBelowConnections() throws -> UInt16 {
+    for _ in 0..<100 {
+      if let port = try? bind(UInt16.random(in: 10_000..<32_000)) { return port }
+    }
+    return try bind()
+  }
+
+  /// Binds a port, or one that the kernel chooses.
+  func bind(_ port: UInt16 = 0) throws -> UInt16 {
+    var address = Self.loopback(port)
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     return try withUnsafeMutablePointer(to: &address) { pointer in
       try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
