@@ -51,10 +51,12 @@ import Testing
     let error = #expect(throws: ConfigurationError.self) {
       try ServerConfiguration(yaml: Vectors.bytes("configuration/stacked.yaml"))
     }
+    let lines = error?.description.split(separator: "\n")
     #expect(
-      error?.description
+      lines?.first
         == "line 28: storage.type stands twice; hint: it was first set on line 25; keep one of them"
     )
+    #expect(lines?.count == 4)
   }
 
   @Test("its environment is read unchanged")

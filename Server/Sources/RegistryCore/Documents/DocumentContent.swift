@@ -39,7 +39,7 @@ package struct DocumentContent: Sendable, Equatable {
     }
     return statement["denied"]?.arrayValue == denied.map { .string($0.base64) }
       && statement["removed"]?.arrayValue == removed.map { .string($0.description) }
-      && statement["hosts"]?.arrayValue == hosts.map(\.json)
+      && statement["hosts"]?.arrayValue ?? [] == hosts.map(\.json)
       && statement["mirrors"]?.arrayValue ?? [] == mirrors.map { .string($0.description) }
   }
 }

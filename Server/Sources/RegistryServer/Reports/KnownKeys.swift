@@ -23,7 +23,6 @@ struct KeyKnowledge: Sendable {
   /// All that a document knows. Paused endpoints count as not probed.
   mutating func add(_ document: DocumentSnapshot) {
     denied.formUnion(document.state.deniedPins)
-    endpoints += document.endpoints.count
     for endpoint in document.endpoints {
       let last = document.lastProbes[endpoint.id]
       note(probed: last.flatMap { $0.failures == 0 ? $0.at : nil }, endpoint.patterns)
@@ -46,6 +45,7 @@ struct KeyKnowledge: Sendable {
 
   /// Of several endpoints for one pattern the one that was probed longest ago counts.
   mutating func note(probed: Int64?, _ patterns: [HostPattern]) {
+    endpoints += 1
     for pattern in patterns {
       if let known = probes[pattern] {
         probes[pattern] = .some(known.flatMap { known in probed.map { min($0, known) } })

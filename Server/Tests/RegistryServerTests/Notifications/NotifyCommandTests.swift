@@ -113,6 +113,6 @@ import Testing
     let error = #expect(throws: ConfigurationError.self) {
       try configuration("keys: [{fqdn: a.example}]\nnotify: {command: [\"\"]}")
     }
-    #expect(error.map { "\($0)" }?.contains("names no program") == true)
+    #expect(error.map { "\($0)" }?.contains("notify.command") == true)
   }
 }

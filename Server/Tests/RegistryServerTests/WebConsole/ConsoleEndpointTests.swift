@@ -170,6 +170,12 @@ extension ConsoleTests {
       try await page.press("Change by force", in: "dialog")
       let watched = "[data-key=section-how-it-is-watched]"
       try await page.wait(for: pin(99).base64, in: watched)
+      // Enforced as well it would lock out every app, not only those that ask for pins.
+      try await page.press("CAs")
+      try await page.fill("CAs", with: "")
+      try await page.fill("Why", with: "it does not")
+      try await page.press("Change", in: "dialog")
+      try await page.wait(for: "a published key alone", in: watched)
       try await page.press("Enforce (irreversible)")
       try await page.wait(for: "This is irreversible", in: "dialog")
       try await page.fill("Why", with: "no reports for a month")
