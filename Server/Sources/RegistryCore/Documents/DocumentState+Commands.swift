@@ -23,8 +23,15 @@ extension DocumentState {
     _ endpoint: WatchedEndpoint, configured: [WatchedEndpoint], _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     let id = endpoint.id
-    guard !endpoints(configured: configured).contains(where: { $0.id == id }) else {
-      throw .endpointExists(id)
+    let others = endpoints(configured: configured)
+    guard !others.contains(where: { $0.id == id }) else { throw .endpointExists(id) }
+    var endpoint = endpoint
+    if endpoint.terms.isStandard,
+      let pair = HostTerms.conflict(among: others + [endpoint], with: id),
+      let other = others.first(where: { $0.id == pair.one || $0.id == pair.other })
+    {
+      // Else clients would ask for the stricter of both at once.
+      endpoint.terms = other.terms
     }
     tombstones[id] = nil
     added.removeAll { $0.id == id }
@@ -183,7 +190,7 @@ extension DocumentState {
     guard keysByEndpoint[endpoint.id]?.keys.isEmpty == false else { return [] }
     let denied = deniedPins
     return endpoint.patterns.filter { pattern in
-      let next = others.filter { $0.patterns.contains(pattern) }
+      let next = others.filter { $0.patterns.contains { $0.overlaps(pattern) } }
       return !next.isEmpty
         && next.allSatisfy { other in
           (keysByEndpoint[other.id]?.keys ?? []).allSatisfy {

@@ -81,11 +81,13 @@ extension DocumentState {
 
   private mutating func inheritTerms(_ heirs: Heirs) {
     let ids = Set(heirs.inForce.map(\.id))
-    for (id, override) in overrides where !ids.contains(id) {
+    let before = overrides
+    for (id, override) in before.sorted(by: { $0.key < $1.key }) where !ids.contains(id) {
       guard let terms = override.terms else { continue }
-      let next = heirs.inForce.filter { heirs.spoke(id, for: $0) }
-      for endpoint in next where endpoint.terms.isStandard {
-        overrides[endpoint.id, default: Override()].terms = terms
+      let next = heirs.inForce.filter { heirs.replaces(id, $0) }
+      for endpoint in next where endpoint.terms.isStandard && before[endpoint.id]?.terms == nil {
+        let other = overrides[endpoint.id]?.terms
+        overrides[endpoint.id, default: Override()].terms = other?.united(with: terms) ?? terms
       }
       if !next.isEmpty { overrides[id]?.terms = nil }
     }
@@ -189,6 +191,14 @@ private struct Heirs {
     let pins = Set((stored[id] ?? former[id])?.keys.map(\.pin) ?? []).subtracting(denied)
     guard !pins.isEmpty else { return false }
     return endpoint.patterns.contains { pins.isSubset(of: listed.pins(for: $0)) }
+  }
+
+  /// Whether an endpoint takes the place of one that left: the same name at another port or address, or one that had no
+  /// key until now. That two hosts share a key does not make one the other.
+  func replaces(_ id: String, _ endpoint: WatchedEndpoint) -> Bool {
+    guard spoke(id, for: endpoint) else { return false }
+    let own = (stored.isEmpty ? former : stored)[endpoint.id]?.keys ?? []
+    return own.isEmpty || id.hasPrefix("\(endpoint.fqdn):")
   }
 }
 

@@ -30,6 +30,21 @@ extension HostTerms {
     }
   }
 
+  /// What clients ask for in effect, by the endpoints' ids: the stricter of all that speak of one of their hosts.
+  package static func inEffect(among endpoints: [WatchedEndpoint]) -> [String: HostTerms] {
+    guard endpoints.contains(where: { !$0.terms.isStandard }) else { return [:] }
+    let own = Dictionary(endpoints.map { ($0.id, $0.terms) }, uniquingKeysWith: { one, _ in one })
+    var (index, united) = (PatternIndex(), own)
+    for endpoint in endpoints { index.insert(endpoint.id, endpoint.patterns) }
+    for endpoint in endpoints {
+      _ = index.overlaps(endpoint.id, endpoint.patterns) { other in
+        if let terms = own[other] { united[endpoint.id] = united[endpoint.id]?.united(with: terms) }
+        return false
+      }
+    }
+    return united
+  }
+
   /// Two endpoints that speak of one host and ask for other CAs, or combine them otherwise: clients take the CAs of both
   /// and the stricter match, which can refuse the servers of either.
   ///
@@ -99,6 +114,8 @@ extension DocumentState {
     guard alert.kind == .keyHeld, let terms, let pin = alert.pin,
       let held = keysByEndpoint[alert.endpoint]?.candidates[pin]
     else { return false }
-    return !terms.vouching.subtracting(deniedPins).isDisjoint(with: held.chain.above)
+    let vouching = terms.vouching.subtracting(deniedPins)
+    let paths = held.paths.isEmpty ? [held.chain.above] : Array(held.paths.values)
+    return paths.allSatisfy { !vouching.isDisjoint(with: $0) }
   }
 }

@@ -14,17 +14,21 @@ struct EndpointsInForce: Sendable {
   private var paused: Set<String> = []
   /// Those that have a published key.
   private var listed = PatternIndex()
+  /// What clients ask for, by the endpoints' ids.
+  private var terms: [String: HostTerms] = [:]
 
   init(_ configured: [WatchedEndpoint]) {
     list = configured
     ids = Set(configured.map(\.id))
     awaited = ids
+    terms = HostTerms.inEffect(among: list)
   }
 
   /// Goes by what a state says of them.
   mutating func follow(_ state: DocumentState, configured: [WatchedEndpoint]) {
     let before = (list, paused)
     list = state.endpoints(configured: configured)
+    terms = HostTerms.inEffect(among: list)
     paused = Set(state.overrides.filter(\.value.isPaused).keys)
     if before != (list, paused) { isNews = true }
     ids = Set(list.map(\.id))
@@ -64,9 +68,10 @@ struct EndpointsInForce: Sendable {
     context.quorum = settings.quorum
     context.isUnion = endpoint.isUnion
     // Apps accept any key under a CA that vouches alone, so a person's word for it would protect nothing.
-    context.issuers = settings.issuers.union(endpoint.issuers.pins).union(endpoint.terms.vouching)
+    let terms = self.terms[endpoint.id] ?? endpoint.terms
+    context.issuers = settings.issuers.union(endpoint.issuers.pins).union(terms.vouching)
     context.denied = state.deniedPins
-    context.demanded = endpoint.terms.demanded
+    context.demanded = terms.demanded
     context.isMassChange = settings.holdsMassChanges && isMassChange
     let isUnseen = state.keysByEndpoint[endpoint.id]?.isUnseen ?? true
     context.isListed = isUnseen && listed.overlaps(endpoint.id, endpoint.patterns)
@@ -112,6 +117,8 @@ public struct LastProbe: Sendable, Hashable {
   public var failures: Int
   /// The leaves that the last probe proved which proved any: one that fails says nothing of them.
   package var leaves: [SeenCertificate]
+  /// When a probe last came to something, in Unix seconds; `nil` if none has.
+  package var lastSuccess: Int64?
 
   /// A probe.
   ///
@@ -119,5 +126,6 @@ public struct LastProbe: Sendable, Hashable {
   public init(at: Int64, probe: ProbeResult, failures: Int, after last: LastProbe? = nil) {
     (self.at, self.probe, self.failures) = (at, probe, failures)
     leaves = probe.leaves.isEmpty ? last?.leaves ?? [] : probe.leaves
+    lastSuccess = failures == 0 ? at : last?.lastSuccess
   }
 }

@@ -35,7 +35,8 @@ extension EndpointKeys {
     guard candidate.reasons.isEmpty else {
       return candidate.reasons == before ? events : events + [.held(pin, candidate.reasons)]
     }
-    publish(pin, at: now, isUnannounced: !isFirst)
+    // Nobody announced what stands beside the first key: it goes with whoever showed it.
+    publish(pin, at: now, isUnannounced: !isFirst || isBesideFirst)
     return events + [.published(pin, isFirst: isFirst)]
   }
 

@@ -107,7 +107,9 @@ public struct EndpointKeys: Sendable, Hashable {
         let met = meet(
           usable, in: sightings, now, rule, context,
           isBesideFirst: isNew && usable.isAskedFor && !usable.points.isDisjoint(with: first))
-        if met.contains(.published(usable.pin, isFirst: true)) { first.formUnion(usable.points) }
+        if first.isEmpty, met.contains(.published(usable.pin, isFirst: true)) {
+          first = usable.points
+        }
         events += met
       } else {
         candidates[sighting.pin] = nil

@@ -113,8 +113,7 @@ extension HostTerms {
 extension [WatchedEndpoint] {
   /// The terms under which a CA is enough, by the endpoints' ids.
   package var vouchingTerms: [String: HostTerms] {
-    Dictionary(
-      filter { !$0.terms.vouching.isEmpty }.map { ($0.id, $0.terms) }, uniquingKeysWith: { $1 })
+    HostTerms.inEffect(among: self).filter { !$0.value.vouching.isEmpty }
   }
 }
 

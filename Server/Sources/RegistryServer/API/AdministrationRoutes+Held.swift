@@ -5,7 +5,8 @@ import SslPinningRules
 /// Held keys: what waits, and one decision about many.
 ///
 /// - Whoever decides names what was read: a CA by its key, a reason, or both, until when, and how many. Keys that came
-///   later are left out, and if there are more than were read, nothing is done: nobody slips a key into a decision.
+///   later are left out, and if there are more than were read, nothing is done. With the group's digest nobody slips
+///   another key into a decision.
 /// - An approval is made in each document as a whole or not at all, and the answer says which. A denial counts in every
 ///   document or, where one objects, in none.
 extension AdministrationRoutes {
@@ -30,7 +31,7 @@ extension AdministrationRoutes {
   func decideHeld(_ call: APIRequest) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     let body = try call.body([
-      "decision", "issuer", "cause", "until", "keys", "why", "force",
+      "decision", "issuer", "cause", "until", "keys", "digest", "why", "force",
     ])
     guard let decision = try body.choice("decision", Decision.self) else {
       throw .missing("decision")
@@ -47,12 +48,18 @@ extension AdministrationRoutes {
     guard let why = try body.reason("why") else { throw .missing("why") }
     guard !why.isEmpty else { throw .badRequest("why is empty", hint: "say why it is decided so") }
     let force = try body.boolean("force") ?? false
-    let keys = await heldKeys(selection).keys
+    let digest = try body.string("digest")
+    let view = await heldKeys(selection)
+    let keys = view.keys
     guard !keys.isEmpty else { throw APIError(404, "no held key is meant any more") }
     guard keys.count <= read else {
       throw APIError(
         409, "\(keys.count) keys are meant, and you decide about \(read)",
         hint: "read pending/groups again")
+    }
+    guard digest.map({ $0 == view.digest }) ?? true else {
+      throw APIError(
+        409, "other keys are meant than were read", hint: "read pending/groups again")
     }
     let made = HeldDecision(decision == .approve ? .approve : .deny(force: force), keys)
     return try await decide(made, call, why: why)
@@ -79,7 +86,10 @@ extension AdministrationRoutes {
             "error": .nullable($0.refusal?.description),
           ])
         }),
-      "warnings": .texts(await copyFailures(of: nil)),
+      "warnings": .texts(
+        outcomes.compactMap { outcome in
+          outcome.refusal.map { "\(outcome.file): nothing was decided: \($0)" }
+        } + (await copyFailures(of: nil))),
     ])
   }
 

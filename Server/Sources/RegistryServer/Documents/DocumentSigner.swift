@@ -143,7 +143,7 @@ public struct DocumentSigner: Sendable {
       var hosts = content.hosts
       if number.epoch != state.number?.epoch {
         let carried = CarriedHosts(
-          from: last, beside: content, expires: now + Self.horizon)
+          from: last, of: file, beside: content, expires: now + Self.horizon)
         document.payload["keys"] = .array(keys + carried.entries)
         hosts += carried.settings
       }

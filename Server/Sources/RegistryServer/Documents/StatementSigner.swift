@@ -239,6 +239,15 @@ struct LastDocument {
     else { return nil }
     return StatementID(of: statement, crypto: PlatformRegistryCrypto())
   }
+
+  /// What its statement says of hosts besides their keys.
+  func settings(of file: String) -> [HostPattern: HostSettings] {
+    guard let json = members?["statement"]?.objectValue,
+      let statement = try? Statement(json, registry: file)
+    else { return [:] }
+    return Dictionary(
+      statement.hosts.map { ($0.pattern, $0) }, uniquingKeysWith: { one, _ in one })
+  }
 }
 
 /// The hosts of the last published document that the next one would leave out without saying so.
@@ -249,14 +258,17 @@ struct LastDocument {
 struct CarriedHosts {
   /// Entries for the payload, without keys that are denied now.
   private(set) var entries: [JSONValue] = []
-  /// Hosts whose keys are all denied: listed without any, so that they are refused and not unlisted.
+  /// What was said of them, and hosts whose keys are all denied: listed without any, so that they are refused and not
+  /// unlisted.
   private(set) var settings: [HostSettings] = []
 
   /// - Parameters:
   ///   - published: the last document.
   ///   - content: what the next one says.
   ///   - expires: of the entries' pins, in Unix seconds.
-  init(from published: LastDocument, beside content: DocumentContent, expires: Int64) {
+  init(
+    from published: LastDocument, of file: String, beside content: DocumentContent, expires: Int64
+  ) {
     let keys = published.payload?["keys"]?.arrayValue ?? []
     let spokenFor = Set(content.entries.map(\.pattern)).union(content.removed)
     let denied = Set(content.denied.map { JSONValue.string($0.base64) })
@@ -273,6 +285,7 @@ struct CarriedHosts {
       entries.append(.object(entry))
       listed.insert(pattern)
     }
-    settings = left.filter { !listed.contains($0) }.map { HostSettings($0) }
+    let told = published.settings(of: file)
+    settings = left.compactMap { listed.contains($0) ? told[$0] : HostSettings($0) }
   }
 }

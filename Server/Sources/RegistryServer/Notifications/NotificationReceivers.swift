@@ -68,7 +68,7 @@ struct WebhookReceiver: NotificationReceiver {
 ///
 /// - No shell, none of this process's descriptors, and nothing of the server's own configuration in its environment
 ///   (``ProgramRun``).
-/// - It has 10 s; whatever it started is gone afterwards. What it writes counts for nothing, but the
+/// - It has 10 s; whatever it left in its process group is ended afterwards. What it writes counts for nothing, but the
 ///   beginning of standard error is logged if it fails.
 /// - An end with 0 is a delivery, every other one is none.
 struct CommandReceiver: NotificationReceiver {

@@ -20,12 +20,12 @@ struct KeyKnowledge: Sendable {
   /// Nothing is known.
   init() {}
 
-  /// All that a document knows. Paused endpoints count as not probed.
+  /// All that a document knows.
   mutating func add(_ document: DocumentSnapshot) {
     denied.formUnion(document.state.deniedPins)
     for endpoint in document.endpoints {
       let last = document.lastProbes[endpoint.id]
-      note(probed: last.flatMap { $0.failures == 0 ? $0.at : nil }, endpoint.patterns)
+      note(probed: last?.lastSuccess, endpoint.patterns)
       for observation in last?.probe.observations ?? [] {
         guard case .accepted(let chain) = observation.outcome else { continue }
         issuers.insert(ReportText.cleaned(chain.leaf.issuer))

@@ -52,19 +52,32 @@ struct ReportPicture: Sendable {
     var last: Int64?
   }
 
-  /// A host and a key that an interception is reported of.
+  /// A key that an interception is reported of. Hosts below a wildcard can be invented, keys under an authority cannot.
   struct Interception: Sendable, Equatable {
-    let host: HostName
+    /// The host of the first report.
+    var host: HostName
     let pin: SPKIPin
     var issuer: String
-    var reports: Int64
+    var reports: Int64 = 0
     var first: Int64
+    var hosts: Set<HostName> = []
+
+    mutating func note(_ group: ReportGroup, _ count: Int64) {
+      reports = ReportCount.sum(reports, count)
+      hosts.insert(group.key.host)
+      guard (group.first, "\(group.key.host)") < (first, "\(host)") else { return }
+      (first, host, issuer) = (group.first, group.key.host, group.issuer)
+    }
   }
 
   private struct Met: Sendable {
-    let host: HostName
-    var hours: ReportBuckets
-    var last: Int64
+    var hours = ReportBuckets.recentHours
+    var last = Int64.min
+
+    mutating func note(_ group: ReportGroup) {
+      hours.merge(group.hours)
+      last = max(last, group.last)
+    }
   }
 
   /// When it was made, in Unix seconds.
@@ -74,7 +87,7 @@ struct ReportPicture: Sendable {
   private(set) var interceptions: [Interception] = []
   /// How many reports came in each hour, the one under way last.
   let hourly: [Int64]
-  private var met: [SPKIPin: [Met]] = [:]
+  private var met: [SPKIPin: [HostName: Met]] = [:]
 
   /// Seconds that it reaches back.
   static let reach: Int64 = 86_400
@@ -88,24 +101,30 @@ struct ReportPicture: Sendable {
     hourly = (0..<24).reversed().map { back in
       table.hours.cells.first { $0.start == start - back * 3600 }?.count ?? 0
     }
+    var found: [SPKIPin: Interception] = [:]
     for group in table.groups.values {
       let count = group.count(since: first, until: now + 1, at: now)
       guard count > 0 else { continue }
       let kind = summary.verdict(of: group).kind
       reports[kind] = ReportCount.sum(reports[kind] ?? 0, count)
       guard let pin = group.key.leafPin else { continue }
-      note(group, of: pin)
-      if kind == .interception { note(interception: group, of: pin, count) }
+      met[pin, default: [:]][group.key.host, default: Met()].note(group)
+      guard kind == .interception else { continue }
+      let begun = Interception(
+        host: group.key.host, pin: pin, issuer: group.issuer, first: group.first)
+      found[pin, default: begun].note(group, count)
     }
-    interceptions.sort { ($1.reports, $0.first) < ($0.reports, $1.first) }
-    interceptions = Array(interceptions.prefix(Self.mostInterceptions))
+    let sorted = found.values.sorted {
+      ($1.reports, $0.first, $0.pin) < ($0.reports, $1.first, $1.pin)
+    }
+    interceptions = Array(sorted.prefix(Self.mostInterceptions))
   }
 
   /// How many apps meet a key at the hosts of these patterns.
   func meeting(_ pin: SPKIPin, _ patterns: [HostPattern]) -> Meeting {
     var hours = ReportBuckets.recentHours
     var meeting = Meeting()
-    for met in met[pin] ?? [] where patterns.contains(where: { $0.matches(met.host) }) {
+    for (host, met) in met[pin] ?? [:] where patterns.contains(where: { $0.matches(host) }) {
       hours.merge(met.hours)
       meeting.last = max(meeting.last ?? met.last, met.last)
     }
@@ -113,29 +132,6 @@ struct ReportPicture: Sendable {
     meeting.apps = cells.map(\.count).max() ?? 0
     meeting.reports = cells.reduce(0) { ReportCount.sum($0, $1.count) }
     return meeting
-  }
-
-  private mutating func note(_ group: ReportGroup, of pin: SPKIPin) {
-    var all = met[pin] ?? []
-    if let index = all.firstIndex(where: { $0.host == group.key.host }) {
-      all[index].hours.merge(group.hours)
-      all[index].last = max(all[index].last, group.last)
-    } else {
-      all.append(Met(host: group.key.host, hours: group.hours, last: group.last))
-    }
-    met[pin] = all
-  }
-
-  private mutating func note(interception group: ReportGroup, of pin: SPKIPin, _ count: Int64) {
-    let index = interceptions.firstIndex { $0.host == group.key.host && $0.pin == pin }
-    guard let index else {
-      interceptions.append(
-        Interception(
-          host: group.key.host, pin: pin, issuer: group.issuer, reports: count, first: group.first))
-      return
-    }
-    interceptions[index].reports = ReportCount.sum(interceptions[index].reports, count)
-    interceptions[index].first = min(interceptions[index].first, group.first)
   }
 }
 

@@ -65,7 +65,7 @@ actor ConditionSurvey {
       Condition(
         .interception, subject: "\(found.host)", pin: found.pin, since: found.first,
         message: "\(found.reports) reports within a day of a chain that an authority issued"
-          + " (\(found.issuer)), whose key no probe saw: somebody may stand between some apps and the server"
+          + " (\(found.issuer)) for \(found.hosts.count) of the hosts, whose key no probe saw: somebody may stand between some apps and the server"
       )
     }
   }

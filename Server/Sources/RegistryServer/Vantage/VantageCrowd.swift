@@ -5,7 +5,8 @@ import TLSTools
 /// Who is connected to a vantage point, and who has to go. Pure, but for the sockets that it names.
 ///
 /// - Strangers, who have not proved themselves yet, never take the place of a client: they have places of their own. If
-///   those are taken, the oldest stranger of the address with the most of them gives way to the next one.
+///   those are taken, the oldest stranger of the address with the most of them gives way to the next one, and an address
+///   that a client came from last: a registry begins hundreds of probes at once.
 /// - An address may begin so many handshakes a second, which is what they cost. One that a client proved itself from is
 ///   not limited for an hour.
 struct VantageCrowd {
@@ -34,15 +35,23 @@ struct VantageCrowd {
   mutating func enter(_ number: Int, _ socket: Socket, from address: String, at now: Int64) -> Bool
   {
     let bucket = ClientAddress.bucket(address)
-    if known[bucket].map({ $0 < now }) ?? true {
+    if !isKnown(bucket, at: now) {
       guard handshakes.ask(address, at: now) == .allowed else { return false }
     }
     // Those that were sent away are still here until their threads have ended.
     guard guests.count < tunnels + 2 * strangers else { return false }
     let waiting = guests.filter { !$0.value.isProven && !$0.value.isLeaving }
-    if waiting.count >= strangers { sendAway(oneOf: waiting) }
+    if waiting.count >= strangers {
+      let unknown = waiting.filter { !isKnown($0.value.address, at: now) }
+      guard !unknown.isEmpty || isKnown(bucket, at: now) else { return false }
+      sendAway(oneOf: unknown.isEmpty ? waiting : unknown)
+    }
     guests[number] = Guest(address: bucket, socket: socket)
     return true
+  }
+
+  private func isKnown(_ address: [UInt8], at now: Int64) -> Bool {
+    known[address].map { $0 >= now } ?? false
   }
 
   private mutating func sendAway(oneOf waiting: [Int: Guest]) {

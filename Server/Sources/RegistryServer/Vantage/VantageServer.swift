@@ -19,12 +19,12 @@ package final class VantageServer: Sendable {
   package struct Limits: Sendable {
     /// Tunnels at once.
     package var tunnels = 512
-    /// Connections at once that have proved nothing yet.
-    package var strangers = 128
+    /// Connections at once that have proved nothing yet: twice what a registry begins at once.
+    package var strangers = 512
     /// For a handshake with a client, and again for its request.
     package var patience: Int64 = 5000
-    /// For looking a name up and dialling.
-    package var dialling: Int64 = 10_000
+    /// For looking a name up and dialling: less than a registry waits, or its silence is taken for this point's.
+    package var dialling: Int64 = 3000
     /// For a whole tunnel.
     package var life: Int64 = 60_000
     /// In each direction of a tunnel.

@@ -46,6 +46,12 @@ struct AnnouncementJob {
     path =
       folder + "/"
       + digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() + ".json"
+    // The same call again, as of one announcement that is the command of another: what settles goes on settling.
+    if let before = AnnouncementJob(path: path), before.words == words,
+      before.directory == directory
+    {
+      listed = before.listed
+    }
   }
 
   private init?(path: String) {
@@ -87,7 +93,11 @@ struct AnnouncementJob {
 
   /// Writes it down, in place of another one of its name.
   func begin() throws(CommandFailure) {
-    try FileLock.holding(folder) { () throws(CommandFailure) in try write() }
+    try FileLock.holding(folder) { () throws(CommandFailure) in
+      // --resume would carry out nothing of it.
+      if let refusal = FileKeepers.refusal(of: folder) { throw .no("\(folder): \(refusal)") }
+      try write()
+    }
   }
 
   /// Forgets it, if it is current.

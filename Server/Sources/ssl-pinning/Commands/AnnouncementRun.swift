@@ -179,7 +179,8 @@ extension AnnouncementRun {
     body["note"] = invocation[AdminCommands.why].map { .string($0) }
     let reply: AdminCall.Reply
     do throws(CommandFailure) {
-      reply = try await call.attempt(
+      // Anew: a token of a minute has ended by the second attempt.
+      reply = try await AdminCall(invocation).attempt(
         path, posting: .object(body), expecting: AdminCommands.changed)
     } catch { return .failed(error.message) }
     switch reply {

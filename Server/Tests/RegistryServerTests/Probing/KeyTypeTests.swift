@@ -164,6 +164,11 @@ import Testing
       published([(1, "a", ""), (2, "a", "rsa")]) == [
         .published(one, isFirst: true), .published(two, isFirst: true),
       ])
+    // What nobody announced beside the first key goes with whoever showed it.
+    var beside = EndpointKeys()
+    _ = beside.enter(
+      probe([(1, "a", ""), (2, "a", "rsa")]), at: 1_780_000_000, rule: ConfirmationRule())
+    #expect(beside.keys.map(\.isUnannounced) == [false, true])
     for other in [(2, "b", "rsa"), (2, "b", ""), (2, "a", "")] as [(UInt8, String, String)] {
       #expect(published([(1, "a", ""), other]) == [.published(one, isFirst: true)])
     }

@@ -111,7 +111,7 @@ struct ReportPictureTests {
     #expect(picture.hourly.count == 24 && picture.hourly.last == 14 && picture.hourly[18] == 4)
   }
 
-  @Test("interceptions are one for each host and key, however many apps report them, and bounded")
+  @Test("interceptions are one for each key, at however many hosts, however many apps report them, and bounded")
   func interceptions() throws {
     var ledger = ReportLedger()
     for leaf in 10...40 as ClosedRange<UInt8> {
@@ -125,6 +125,15 @@ struct ReportPictureTests {
     #expect(summary.picture.reports[.interception] == 62)
     #expect(summary.picture.interceptions.count == ReportPicture.mostInterceptions)
     #expect(summary.picture.interceptions.allSatisfy { $0.reports == 2 })
+
+    // Hosts below a wildcard can be invented: they crowd no other key out.
+    for name in 0..<30 {
+      ledger.add(try Self.report("x\(name).a.example", 9, .verified), at: Self.now)
+    }
+    let crowded = ReportSummary(of: ledger, at: Self.now, known: try Self.knowledge()).picture
+    #expect(crowded.interceptions.count == ReportPicture.mostInterceptions)
+    #expect(crowded.interceptions.count { $0.pin == pin(9) } == 1)
+    #expect(crowded.interceptions.first?.hosts.count == 30)
   }
 
   @Test("each app version has its own line over time")

@@ -365,4 +365,28 @@ import Testing
     takeOut()
     #expect(listed("x.test", by: server) == [pin(2)])
   }
+
+  @Test("nor is it left to a wildcard that shows a key that waits")
+  func unseenWildcard() {
+    let now = Self.begin
+    let (former, new, other) = (
+      endpoint(1, "x.test"), endpoint(2, "*.test"), endpoint(3, "y.example")
+    )
+    let server = start([former, other], at: now)
+    show(1, under: 101, at: former, server, now)
+    show(9, under: 109, at: other, server, now)
+    let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
+    perform(server, at: now + 1) { state, configured throws(AdministrationError) in
+      try state.add(new, configured: configured, request)
+    }
+    show(66, under: 200, at: new, server, now + 2)
+    perform(server, at: now + 3) { state, configured throws(AdministrationError) in
+      try state.remove(former.id, configured: configured, request)
+    }
+    #expect(throws: AdministrationError.leavesUnseen(["x.test"])) {
+      try server.answers[1]?.get()
+    }
+    show(66, under: 200, at: new, server, now + 4)
+    #expect(listed("x.test", by: server) == [pin(1)] && listed("*.test", by: server).isEmpty)
+  }
 }

@@ -131,6 +131,35 @@ import Testing
     }
   }
 
+  @Test("stay with their host where another one shows the same key")
+  func shared() throws {
+    let (left, other) = (
+      try Self.endpoint("a.test", ["a.test"]), try Self.endpoint("c.test", ["c.test"])
+    )
+    var state = Self.state(left, other)
+    _ = try state.setTerms(
+      Self.terms(.any, 100), of: left.id, configured: [left, other], force: false, Self.request)
+    state.publish([left, other])
+    var listed = ListedKeys()
+    _ = state.inheritKeys(state.endpoints(configured: [other]), &listed)
+    #expect(state.endpoints(configured: [other]).map(\.terms) == [.standard])
+  }
+
+  @Test("in effect are the stricter of all that speak for a host")
+  func inEffect() throws {
+    var (one, other) = (
+      try Self.endpoint("a.test", ["a.test"]), try Self.endpoint("b.test", ["*.test"])
+    )
+    let apart = try Self.endpoint("c.example", ["c.example"])
+    one.terms = Self.terms(.any, 100)
+    #expect(HostTerms.inEffect(among: [one, other, apart])[other.id]?.match == .all)
+    #expect([one, other, apart].vouchingTerms.isEmpty)
+    #expect([one, apart].vouchingTerms == [one.id: one.terms])
+    other.terms = one.terms
+    #expect([one, other, apart].vouchingTerms == [one.id: one.terms, other.id: one.terms])
+    #expect(HostTerms.inEffect(among: [apart]).isEmpty)
+  }
+
   @Test("are told as broken while a listed key is shown somewhere without a CA that is asked for")
   func missing() throws {
     var bench = LedgerBench()

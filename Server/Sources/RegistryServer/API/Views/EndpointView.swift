@@ -27,7 +27,7 @@ struct EndpointView {
       showsHeldKey: alerts.contains {
         [.keyHeld, .caMissing].contains($0.kind)
           && Condition.isRefusing($0, document.lastProbes[id])
-          && !document.state.isVouched(for: $0, by: endpoint.terms)
+          && !document.state.isVouched(for: $0, by: document.endpoints.vouchingTerms[endpoint.id])
       })
   }
 

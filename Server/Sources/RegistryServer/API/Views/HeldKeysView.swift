@@ -1,5 +1,6 @@
 import CanonicalJSON
 import RegistryCore
+import SslPinningPlatform
 import SslPinningRules
 
 /// The held keys of all documents, each with how many apps meet it, and what one decision can settle.
@@ -53,6 +54,16 @@ struct HeldKeysView {
   /// Which keys they are, those that wait longest first.
   var keys: [HeldKey] {
     items.map { HeldKey(file: $0.file, endpoint: $0.id, pin: $0.candidate.chain.leaf.pin) }
+  }
+
+  /// Names exactly these keys and their CAs: a decision about them is about no others.
+  var digest: String { Self.digest(items) }
+
+  private static func digest(_ items: [Item]) -> String {
+    let texts = items.map {
+      "\($0.file) \($0.id) \($0.candidate.chain.leaf.pin.base64) \($0.candidate.authority.base64)"
+    }
+    return Base64URL.encode(Digest.sha256(JSONValue.texts(texts.sorted()).canonicalBytes))
   }
 
   /// A part of them.
@@ -112,7 +123,8 @@ struct HeldKeysView {
     let causes = Set(items.flatMap(\.candidate.reasons)).sorted()
     let json: JSONObject = [
       "issuer": .nullable(issuer), "cause": .nullable(cause?.rawValue), "name": .string(name),
-      "keys": .count(items.count), "documents": .count(Set(items.map(\.file)).count),
+      "keys": .count(items.count), "digest": .string(Self.digest(items)),
+      "documents": .count(Set(items.map(\.file)).count),
       "shown": .count(items.count { $0.isShown != false }),
       "apps": .integer(items.reduce(0) { ReportCount.sum($0, $1.met.apps) }),
       "since": .nullable(items.first?.candidate.firstSeen),

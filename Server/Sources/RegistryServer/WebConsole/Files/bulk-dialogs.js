@@ -1,12 +1,15 @@
 import { api } from "./api.js";
 import { ask, reason } from "./dialogs.js";
-import { element } from "./elements.js";
+import { element, pinText } from "./elements.js";
 import { confirmation, confirmed } from "./forced.js";
 import { notify } from "./notices.js";
 import { plural } from "./times.js";
 
 /// Reasons for which a CA must not be believed unread.
 const grave = ["new-issuer", "vantage-points"];
+
+/// Whether a group waits for what only its CA can answer.
+export const isGrave = ({ causes }) => causes.some(({ reason: word }) => grave.includes(word));
 
 /// Asks before all held keys of a group are published. Where a CA is new, or others are shown other keys, its name is
 /// typed: nobody approves a CA unread.
@@ -15,7 +18,7 @@ export function approveAll(group, time, refresh) {
     decision: "approve", title: `Approve ${group.keys} keys`, verb: "Approve all", tone: "primary", done: "approved",
     text: "Apps will trust these endpoints with the keys that they show. Approve only if whoever runs the servers "
       + "confirms the CA, by another way than the servers themselves.",
-    isTyped: group.causes.some(({ reason: word }) => grave.includes(word)),
+    isTyped: isGrave(group),
   });
 }
 
@@ -30,17 +33,18 @@ export function denyAll(group, time, refresh) {
 
 /// One call for all: what came after the page was made is left out, and is refused if there is more than it said.
 function decideAll(group, until, refresh, { decision, title, text, verb, tone, done, isTyped }) {
-  const { issuer, cause, keys } = group;
-  const act = ({ why }) => api.decideHeld({ decision, issuer, cause, until, keys, why });
-  const name = group.typed ?? group.name;
+  const { issuer, cause, keys, digest } = group;
+  const act = ({ why }) => api.decideHeld({ decision, issuer, cause, until, keys, digest, why });
+  const name = group.ca ?? group.cause;
   ask({
     title, verb, tone,
     text: [
       element("p", null, text),
-      element("p", null, issuer ? "Issued by " : "Held because ", element("strong", null, group.name), ", at ",
+      group.ca ? element("p", null, "Issued by ", element("strong", null, group.ca), " ", pinText(issuer)) : null,
+      element("p", null, group.isCause ? ["Held because ", element("strong", null, group.name), ", at "] : "At ",
         group.endpoints.map(({ endpoint }) => endpoint).join(", "),
         keys > group.endpoints.length ? ` and ${keys - group.endpoints.length} more.` : "."),
-      group.apps === 0 ? null : element("p", null, `About ${plural(group.apps, "app")} met them and reported it.`),
+      group.apps === 0 ? null : element("p", null, `Reports speak of about ${plural(group.apps, "app")}. Anybody can send reports: they are no reason to approve.`),
     ],
     fields: [reason(true), isTyped ? confirmation(name) : null].filter(Boolean),
     act: isTyped ? confirmed(name, act) : act,

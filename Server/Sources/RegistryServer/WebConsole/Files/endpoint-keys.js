@@ -70,7 +70,7 @@ export function metText({ apps, reports, last }) {
   if (reports === 0) return "none reported";
   return [
     element("span", null, `about ${plural(apps, "app")}`),
-    element("span", { class: "standing" }, `${plural(reports, "report")} in a day, last `, moment(last))];
+    element("span", { class: "standing" }, `by ${plural(reports, "report")} in a day, which anybody can send; last `, moment(last))];
 }
 
 /// Who saw a key, and when last; more than two are folded away.

@@ -80,7 +80,10 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
     add("bad", `${expiry.file} expires in ${span(expiry.at - time)} and was not signed again.${leader ? "" : " Is a leader running?"}`,
       documentAddress(expiry.file), "Look at the document");
   }
-  const unreachable = ofKind("unreachable");
+  const unreachable = ofKind("unreachable").filter(({ endpoint }) => endpoint !== null);
+  for (const alert of few(ofKind("unreachable").filter(({ endpoint }) => endpoint === null))) {
+    add("care", `${alert.message.charAt(0).toUpperCase()}${alert.message.slice(1)}.`, "#/", "See below");
+  }
   if (unreachable.length === 1) {
     add("care", `${unreachable[0].endpoint} cannot be reached.`, endpointAddress(unreachable[0].file, unreachable[0].endpoint), "See why");
   } else if (unreachable.length > 1) {

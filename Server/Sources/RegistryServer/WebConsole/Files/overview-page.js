@@ -18,7 +18,7 @@ export function overviewPage(parts, tools) {
     title: "Overview",
     load: (settings, signal) => api.overview(signal),
     view: (data) => [
-      refusingPanel(data.refusing, data.reports),
+      refusingPanel(data.refusing),
       healthPanel(data),
       clockPanel(data, tools.refresh),
       actionsPanel(data),
@@ -32,14 +32,13 @@ export function overviewPage(parts, tools) {
 const mostNamed = 5;
 
 /// What nobody may miss: where apps are refused at this moment, since when, and what ends it.
-function refusingPanel({ total, since, endpoints }, reports) {
+function refusingPanel({ total, since, endpoints }) {
   if (total === 0) return null;
-  const met = reports === null ? 0 : (reports.classes["own-key"] ?? 0) + (reports.classes["denied-key"] ?? 0);
   const held = endpoints.filter(({ kind }) => kind === "key-held").length;
   return element(
     "section", { class: "panel bad", role: "alert", "aria-labelledby": "section-refusing", "data-key": "refusing" },
     element("h2", { id: "section-refusing" }, badge("Apps are refused now", "bad")),
-    element("p", null, element("strong", null, `${plural(total, "endpoint")}`), ", since ", moment(since), met === 0 ? "." : `; apps sent ${plural(met, "report")} of their keys within a day.`),
+    element("p", null, element("strong", null, `${plural(total, "endpoint")}`), ", since ", moment(since), "."),
     element("ul", null, endpoints.slice(0, mostNamed).map(({ file, endpoint, message }) => element(
       "li", { "data-key": `${file} ${endpoint}` }, link(endpoint, endpointAddress(file, endpoint)), `: ${message}`))),
     total <= mostNamed ? null : element("p", null, `and ${(total - mostNamed).toLocaleString("en")} more.`),

@@ -1,7 +1,7 @@
 import { api } from "./api.js";
 import { candidateActions, candidateColumns, metText } from "./endpoint-keys.js";
 import { badge } from "./badges.js";
-import { approveAll, denyAll } from "./bulk-dialogs.js";
+import { approveAll, denyAll, isGrave } from "./bulk-dialogs.js";
 import { chainDetails } from "./chains.js";
 import { breakable, button, element, link, nothing, pinText } from "./elements.js";
 import { moment } from "./moments.js";
@@ -64,8 +64,9 @@ function columns(refresh) {
 
 /// What one decision settles: the keys that came under one CA, and those that wait for one reason.
 function groupsPanel({ time, byIssuer, byCause }, settings, choose, refresh) {
-  const many = byIssuer.filter(({ keys }) => keys > 1);
-  const causes = byCause.filter(({ keys }) => keys > 1).map((group) => ({ ...group, typed: group.cause }));
+  const many = byIssuer.filter(({ keys }) => keys > 1).map((group) => ({ ...group, ca: group.name }));
+  const ca = settings.issuer ? byIssuer[0]?.name ?? null : null;
+  const causes = byCause.filter(({ keys }) => keys > 1).map((group) => ({ ...group, ca, isCause: true }));
   if (many.length === 0 && causes.length === 0) return null;
   const only = ({ issuer, cause }) => ({ issuer: issuer ?? settings.issuer, cause: cause ?? settings.cause });
   const make = (caption, head, groups) => (groups.length === 0 ? null : table(
@@ -79,7 +80,9 @@ function groupsPanel({ time, byIssuer, byCause }, settings, choose, refresh) {
         since === null ? null : element("span", null, "since ", moment(since)),
         element("span", { class: "standing" }, shown === keys ? "all are shown now" : `${shown} are shown now`)] },
       { title: "Actions", class: "actions", cell: (group) => [
-        button("Approve all…", () => approveAll({ ...group, ...only(group) }, time, refresh), { class: "primary", "aria-label": `Approve all of ${group.name}` }),
+        // Nobody approves a CA unread.
+        !group.ca && isGrave(group) ? element("span", { class: "standing" }, "Approve by CA")
+          : button("Approve all…", () => approveAll({ ...group, ...only(group) }, time, refresh), { class: "primary", "aria-label": `Approve all of ${group.name}` }),
         button("Deny all…", () => denyAll({ ...group, ...only(group) }, time, refresh), { class: "danger-quiet", "aria-label": `Deny all of ${group.name}` }),
       ] },
     ],
