@@ -111,7 +111,7 @@ struct ReportPictureTests {
     #expect(picture.hourly.count == 24 && picture.hourly.last == 14 && picture.hourly[18] == 4)
   }
 
-  @Test("interceptions are one for each key, at however many hosts, however many apps report them, and bounded")
+  @Test("interceptions are one for each key, at whatever hosts, whoever reports them, and bounded")
   func interceptions() throws {
     var ledger = ReportLedger()
     for leaf in 10...40 as ClosedRange<UInt8> {

@@ -112,7 +112,7 @@ extension Browser {
           const rects = [...range.getClientRects()].filter(({ width }) => width > 0);
           const lines = new Set(rects.map(({ top }) => Math.round(top)));
           const width = rects.reduce((sum, rect) => sum + rect.width, 0);
-          if (lines.size > 1 && width < window.innerWidth * 0.6) broken.add(match[0]);
+          if (lines.size > 1 && width < window.innerWidth * 0.6) broken.add(`${match[0]} in ${holder.textContent.slice(0, 80)}`);
         }
       }
       return [...broken];

@@ -1,6 +1,6 @@
 import { badge, expiryBadge, stateBadge } from "./badges.js";
 import { chainDetails } from "./chains.js";
-import { button, element, pinText } from "./elements.js";
+import { breakable, button, element, pinText } from "./elements.js";
 import { approveKey, denyKey, revokeKey } from "./key-dialogs.js";
 import { fullMoment, moment } from "./moments.js";
 import { table } from "./tables.js";
@@ -76,7 +76,7 @@ export function metText({ apps, reports, last }) {
 /// Who saw a key, and when last; more than two are folded away.
 function witnesses(list) {
   if (list.length === 0) return null;
-  const items = element("ul", { class: "plain witnesses" }, list.map(({ who, at }) => element("li", null, `${who}: `, moment(at))));
+  const items = element("ul", { class: "plain witnesses" }, list.map(({ who, at }) => element("li", null, breakable(`${who}: `), moment(at))));
   return list.length <= 2 ? items : element(
     "details", { "data-key": "witnesses" }, element("summary", null, `seen from ${list.length} places`), items);
 }

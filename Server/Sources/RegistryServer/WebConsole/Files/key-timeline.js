@@ -53,7 +53,8 @@ export function spans({ keys, candidates }, entries) {
     row.marks.push(entry);
     if (row.state === "gone") row.to = Math.max(row.to, entry.time);
   }
-  return [...rows.values()].sort((a, b) => b.from - a.from);
+  // Of one second, those that were entered later come first.
+  return [...rows.values()].reverse().sort((a, b) => b.from - a.from);
 }
 
 function line(row, place, time) {

@@ -1,5 +1,5 @@
 import { api } from "./api.js";
-import { button, element } from "./elements.js";
+import { breakable, button, element } from "./elements.js";
 import { reportTrouble, sentence } from "./notices.js";
 import { patchChildren } from "./patching.js";
 import { readRoute } from "./routes.js";
@@ -58,7 +58,7 @@ export class Shell {
       else item.removeAttribute("aria-current");
     }
     document.title = `${page.title} · Pin registry`;
-    const heading = element("h1", { tabindex: "-1" }, page.title);
+    const heading = element("h1", { tabindex: "-1" }, breakable(page.title));
     main().replaceChildren(heading, element("p", { class: "loading" }, "Loading…"));
     main().setAttribute("aria-busy", "true");
     window.scrollTo(0, 0);
@@ -106,7 +106,7 @@ export class Shell {
 
   show(page, content) {
     const hadFocus = main().contains(document.activeElement);
-    patchChildren(main(), [element("h1", { tabindex: "-1" }, page.title), ...content.flat(Infinity).filter(Boolean)]);
+    patchChildren(main(), [element("h1", { tabindex: "-1" }, breakable(page.title)), ...content.flat(Infinity).filter(Boolean)]);
     main().removeAttribute("aria-busy");
     // What had the focus is gone: reading goes on from the heading, not from the top of everything.
     if (hadFocus && !main().contains(document.activeElement)) main().querySelector("h1").focus({ preventScroll: true });
