@@ -114,6 +114,14 @@ final class VantageClient: @unchecked Sendable {
   /// The next bytes; empty at the end, however it comes.
   func read() -> [UInt8] { (try? stream.read(until: patience)) ?? [] }
 
+  /// Whether the other side ends the connection; not where only this side's patience does.
+  func isCut() -> Bool {
+    do throws(SocketError) {
+      while try !stream.read(until: patience).isEmpty {}
+      return true
+    } catch { return error != .timeout }
+  }
+
   func status(of bytes: String) -> Int? {
     try? send(bytes)
     return status()
