@@ -20,6 +20,21 @@ enum LiveAnnounceRows {
       try await registry.lead()
       let (early, late) = (try await registry.startApp(), try await registry.startApp())
       for app in [early, late] { try await app.mustBeServed(by: site) }
+      let isOver = Locked(false)
+      defer { isOver.withLock { $0 = true } }
+      let (url, dialers) = (try site.url(), early.dialers + late.dialers)
+      let calls = Task {
+        var refused: [String] = []
+        while !isOver.withLock({ $0 }) {
+          for dialer in dialers {
+            let answer = await dialer.dial(url)
+            if case .served = answer { continue }
+            refused.append("\(dialer.name): \(answer.text)")
+          }
+          try? await Task.sleep(for: .seconds(1))
+        }
+        return refused
+      }
       let new = try stage.issue(site.host)
       // What announce runs in the end.
       let control = try LocalHTTPServer { _ in
@@ -41,6 +56,9 @@ enum LiveAnnounceRows {
       try show(try await announcement.resume() == 0, "did not go on with the registry back")
       try show(site.body != old, "the new key is not in use")
       for app in [early, late] { await log.get(try site.url(), app.dialers, expecting: site.body) }
+      isOver.withLock { $0 = true }
+      let refused = await calls.value
+      try show(refused.isEmpty, "refused meanwhile: \(refused)")
       let outcome = ChangeOutcome(
         "announced while the registry was dead, in use only once it was back and listed the key",
         log)

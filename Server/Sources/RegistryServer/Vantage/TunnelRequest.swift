@@ -29,8 +29,8 @@ enum TunnelRefusal: Int, Error, Equatable {
 
 /// Reads a client's CONNECT (RFC 9110 section 9.3.6), and nothing else.
 ///
-/// - The head ends at its first empty line, within ``limit`` bytes. Nothing may follow it before the answer: bytes there
-///   would be another request, or go to a server that was never asked for.
+/// - The head ends at its first empty line, within ``limit`` bytes. Nothing may stand behind it in what was read with it:
+///   bytes there could be another request.
 /// - Each line ends in CR LF; no other control characters, nothing beyond ASCII, no folded lines.
 /// - `Host` stands there once and names the same host and port.
 /// - A field that gives a request a body, or another protocol, is refused; others are ignored.

@@ -10,8 +10,8 @@ import TLSTools
 ///   head (``TunnelRequest``).
 /// - Names are looked up here, once for each tunnel, and what is dialled is an address of that answer which
 ///   ``VantageRules`` permits: a name that leads elsewhere meanwhile changes nothing.
-/// - A tunnel is for one handshake: it ends after a minute, and after a quarter of a megabyte from either side. So whoever
-///   stole a client's key gets handshakes with enrolled endpoints, and no way to the internet.
+/// - A tunnel has room for a handshake: it ends after a minute, and after a quarter of a megabyte from either side. So
+///   whoever stole a client's key can speak to enrolled endpoints, and to nobody else.
 /// - Every wait has a deadline, connections are counted (``VantageCrowd``), and each endpoint is dialled so often at most.
 /// - It sees of a handshake what any router on the way sees, and cannot change it unnoticed.
 package final class VantageServer: Sendable {
@@ -29,9 +29,8 @@ package final class VantageServer: Sendable {
     package var life: Int64 = 60_000
     /// In each direction of a tunnel.
     package var bytes = 262_144
-    /// Tunnels to one endpoint at once.
+    /// Tunnels to one endpoint in a row, and then one each ``dialInterval``.
     package var dials = 60
-    /// In which one more may be opened.
     package var dialInterval: Int64 = 200
 
     package init() {}

@@ -85,12 +85,7 @@ enum KeysGenerate {
     } else if invocation[names] != nil {
       throw .usage("--registry-name goes with --root")
     }
-    do {
-      try FileManager.default.createDirectory(
-        at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    } catch {
-      throw .couldNotFindOut("cannot make the directory \(path): \(OutputFile.reason(error))")
-    }
+    try OutputFile.makePrivateDirectory(path)
     let key: TrustSigningKey
     do throws(SigningKeyError) {
       key = try TrustSigningKey.generate(kind)

@@ -162,6 +162,14 @@ enum OutputFile {
     }
   }
 
+  /// Makes a directory that its owner alone can enter, and those above it, where they are missing.
+  static func makePrivateDirectory(_ path: String) throws(CommandFailure) {
+    do {
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch { throw .couldNotFindOut("cannot make the directory \(path): \(reason(error))") }
+  }
+
   /// Foundation's sentences name neither the cause nor keep to our case; its codes do.
   static func reason(_ error: any Error) -> String {
     switch (error as? CocoaError)?.code {

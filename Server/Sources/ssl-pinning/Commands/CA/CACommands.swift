@@ -29,13 +29,7 @@ enum CAInit {
     let directory = OwnAuthority.directory(invocation)
     let files = ["ca.key", "ca.pem", "ca.cer"].map { directory + "/" + $0 }
     try NewFiles.refuseTaken(files)
-    do {
-      try FileManager.default.createDirectory(
-        atPath: directory, withIntermediateDirectories: true,
-        attributes: [.posixPermissions: 0o700])
-    } catch {
-      throw .couldNotFindOut("cannot make the directory \(directory): \(OutputFile.reason(error))")
-    }
+    try OutputFile.makePrivateDirectory(directory)
     let made: CertificateAuthority
     let secret: String
     do throws(CertificateError) {

@@ -118,13 +118,7 @@ enum VantageKey {
     if key != nil, InputFile.exists(path) {
       return try KeyFiles.identity(certificates: path, key: keyPath)
     }
-    do {
-      try FileManager.default.createDirectory(
-        atPath: directory, withIntermediateDirectories: true,
-        attributes: [.posixPermissions: 0o700])
-    } catch {
-      throw .couldNotFindOut("cannot make the directory \(directory): \(OutputFile.reason(error))")
-    }
+    try OutputFile.makePrivateDirectory(directory)
     let identity: ServerIdentity
     let secret: String
     do throws(CertificateError) {
