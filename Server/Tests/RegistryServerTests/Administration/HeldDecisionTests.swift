@@ -122,6 +122,30 @@ struct HeldDecisionTests {
     await service.stop()
   }
 
+  @Test("a decision that names the keys that were read is about no others")
+  func named() async throws {
+    let service = try await Self.running()
+    let (time, groups) = try await Self.groups(service)
+    let group = try #require(groups.first { $0["issuer"]?.stringValue == pin(101).base64 })
+    let digests = groups.compactMap { $0["digest"]?.stringValue }
+    #expect(Set(digests).count == groups.count)
+    func decide(_ digest: String) async throws -> Int {
+      let object: JSONObject = [
+        "decision": "approve", "issuer": .string(pin(101).base64), "until": .integer(time),
+        "keys": try #require(group["keys"]), "digest": .string(digest), "why": "x",
+      ]
+      return try await service.call(
+        "POST", "/pending/decide",
+        String(decoding: JSONValue.object(object).canonicalBytes, as: UTF8.self)
+      ).status
+    }
+    let own = try #require(group["digest"]?.stringValue)
+    for other in digests where other != own { #expect(try await decide(other) == 409) }
+    #expect(try await Self.total(service) == 12)
+    #expect(try await decide(own) == 200)
+    await service.stop()
+  }
+
   @Test("all keys that wait for a reason are denied by one call, everywhere")
   func deny() async throws {
     let service = try await Self.running()
