@@ -136,6 +136,35 @@ struct AdminTests {
     #expect(try await act(["pause", "--why", "tonight"]) == "\(second) is paused\n")
     #expect(try await act(["pause"]) == "\(second) is paused already\n")
     #expect(try await act(["resume"]) == "\(second) is probed\n")
+    let authority = try stage.stage.pin
+    func terms(_ words: String...) async throws -> ChildProcess.Outcome {
+      try await Tool.run(
+        ["admin", "terms"] + words + endpoint
+          + ["--server", stage.address, "--config-path", stage.stage.directory.path()])
+    }
+    // What no server of the host shows is set with force alone; then every client reads of it.
+    let refused = try await terms("--ca", authority)
+    #expect(refused.exitCode == 1 && refused.stderr.contains("pass --force"), "\(refused)")
+    #expect(try await terms("--ca", authority, "--no-ca").exitCode == 2)
+    #expect(try await terms("--why", "nothing named").exitCode == 1)
+    #expect(
+      try await act(["terms", "--ca", authority, "--match", "any", "--force"])
+        == "\(second) has these terms\n")
+    func listed() async throws -> String {
+      let token = try await Tool.run(
+        "token", "--name", "ada", "--config-path", stage.stage.directory.path()
+      ).stdout.trimmingCharacters(in: .whitespacesAndNewlines)
+      return try await ChildProcess.run(
+        "curl",
+        [
+          "-s", "--noproxy", "*", "-H", "Authorization: Bearer \(token)",
+          stage.address + "/api/v1/admin/documents/all.json",
+        ]
+      ).stdout
+    }
+    #expect(try await listed().contains(#""match":"any""#))
+    #expect(try await act(["terms", "--no-ca", "--match", "all"]) == "\(second) has these terms\n")
+    #expect(try await !listed().contains(#""match":"any""#))
     #expect(
       try await act(["remove", "--why", "switched off"]) == "\(second) is not watched any more\n")
     let history = try await stage.admin("history", "--file", "all.json").stdout

@@ -6,6 +6,9 @@ public struct ProbeResult: Sendable, Hashable {
   public var observations: [ProbeObservation]
   /// How long it took; zero if it was not measured.
   public var duration: Duration = .zero
+  /// Places that were asked for a kind of key, proved none, and did not refuse the kind. This server never saw one
+  /// there since it began, so that is no observation; a key that was seen there before is not gone by it.
+  public var unheard: Set<Place> = []
 
   /// A probe.
   public init(observations: [ProbeObservation]) { self.observations = observations }
@@ -191,6 +194,7 @@ public enum ProbeFailureCause: String, CaseIterable, Sendable, Hashable {
 ///   then this server itself counts as silent.
 struct ProbeCoverage {
   private let asked: Set<Place>
+  private let unheard: Set<Place>
   private let answered: Set<Place>
   private let answering: Set<String>
   private let vantages: Set<String>
@@ -199,6 +203,7 @@ struct ProbeCoverage {
   init(_ probe: ProbeResult, _ context: DecisionContext) {
     let silenced = Set(probe.observations.filter(\.isRemembered).map(\.vantage))
     asked = Set(probe.observations.map(\.place))
+    unheard = probe.unheard
     answered = Set(
       probe.observations.filter { $0.isAccepted && !silenced.contains($0.vantage) }.map(\.place))
     answering = Set(answered.map(\.vantage))
@@ -218,9 +223,10 @@ struct ProbeCoverage {
     }
   }
 
-  /// Whether an address no longer belongs to the name: its vantage point answers, and got others.
+  /// Whether an address no longer belongs to the name, or no longer has that kind of key: its vantage point answers,
+  /// and got others.
   func isGone(_ place: Place) -> Bool {
-    answering.contains(place.vantage) && !asked.contains(place)
+    answering.contains(place.vantage) && !asked.contains(place) && !unheard.contains(place)
   }
 }
 

@@ -40,8 +40,7 @@ struct Proposal: Sendable, Equatable {
 
   /// Names it: 16 hexadecimal digits.
   var id: String {
-    Digest.sha256(JSONValue.object(json).canonicalBytes).prefix(8)
-      .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    Digest.sha256(JSONValue.object(json).canonicalBytes).prefix(8).hexadecimal
   }
 
   /// Whether a confirmation is being carried out. Servers' clocks differ a little.

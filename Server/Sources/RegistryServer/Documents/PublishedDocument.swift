@@ -77,10 +77,7 @@ struct DocumentParts: Sendable {
 
   init(_ document: JSONObject) {
     payload = (document["payload"] ?? .null).canonicalBytes
-    digest = Digest.sha256(payload).map { byte in
-      let digits = String(byte, radix: 16)
-      return byte < 16 ? "0" + digits : digits
-    }.joined()
+    digest = Digest.sha256(payload).hexadecimal
     keySets = document["keySets"]?.arrayValue ?? []
     guard let statement = document["statement"], statement.objectValue?["retired"] != .bool(true)
     else {

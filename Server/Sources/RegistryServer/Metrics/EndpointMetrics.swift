@@ -225,7 +225,10 @@ final class VantageMetrics: Sendable {
       if let cause = observation.failureCause {
         failures.cell(observation.vantage, cause.rawValue).increment()
       }
-      guard observation.vantage != ProbeObservation.direct, let reason = observation.silence else {
+      // A question of its own for each kind of key would have one kind unsay what another one said.
+      guard observation.vantage != ProbeObservation.direct, observation.keyType.isEmpty,
+        let reason = observation.silence
+      else {
         continue
       }
       up.cell(observation.vantage).set(reason == .answers ? 1 : 0)

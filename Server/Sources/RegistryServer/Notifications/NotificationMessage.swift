@@ -31,10 +31,7 @@ struct NotificationMessage: Sendable {
       over: Array("\(now).".utf8) + bytes, key: Array(secret.revealed.utf8))
     return [
       ("X-SslPinning-Timestamp", "\(now)"),
-      (
-        "X-SslPinning-Signature",
-        "sha256=" + tag.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-      ),
+      ("X-SslPinning-Signature", "sha256=" + tag.hexadecimal),
     ]
   }
 }

@@ -19,8 +19,8 @@ import TLSTools
 /// - Where the resolver does not answer in time, the addresses of the last ten minutes are probed. What
 ///   they show proves that a known key is still in use, and never a new one: a probe that confirms has
 ///   looked the name up itself.
-/// - Every place is asked for the kinds of key of `tls.key_types` as well. Where a kind was never proved, no answer of it
-///   counts: it has no such key. Where one was, a refused handshake means that it is gone, and silence nothing.
+/// - Every place is asked for the kinds of key of `tls.key_types` as well. A refused handshake means that it has no such
+///   key, or no longer; silence means nothing. Where a kind was never proved, silence is not even told.
 /// - A vantage point that was silent is given a second at most for the next minute, so that what the others
 ///   prove does not wait for it; then it has its whole time again. See ``SilentRoutes``.
 /// - Own anchors replace the system's; see ``TrustAnchorCache``.
@@ -93,7 +93,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
       asking: keyTypes, hurried: hurried, limits: limits, trusting: anchors.current(), cache: cache,
       at: judgingTimes())
-    let findings = heed(surveyed, at: endpoint)
+    let (findings, unheard) = heed(surveyed, at: endpoint)
     let known = note(findings, at: endpoint)
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
     silent.withLock { silent in
@@ -105,7 +105,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
           at: begun)
       }
     }
-    return ProbeResult(
+    var result = ProbeResult(
       observations: findings.map { finding in
         let outcome: ProbeObservation.Outcome =
           finding.isRemembered && finding.route == 0
@@ -118,6 +118,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         observation.keyType = finding.keyType?.word ?? ""
         return observation
       })
+    result.unheard = unheard
+    return result
   }
 
   private static let unconfirmed =
@@ -156,10 +158,15 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   }
 
   /// Leaves out what came of asking places for kinds of key that they do not have, or that they had shown already.
-  private func heed(_ findings: [ProbeFinding], at endpoint: WatchedEndpoint) -> [ProbeFinding] {
+  ///
+  /// - Returns: what counts; and the places left out that did not say whether they have a key of the kind.
+  private func heed(
+    _ findings: [ProbeFinding], at endpoint: WatchedEndpoint
+  ) -> ([ProbeFinding], unheard: Set<Place>) {
     kindsProved.withLock { proved in
       let before = proved[endpoint.id] ?? []
       var now: Set<AskedPlace> = []
+      var unheard: Set<Place> = []
       let heeded = findings.filter { finding in
         guard let place = AskedPlace(finding) else { return true }
         switch finding.outcome {
@@ -172,12 +179,19 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
           return isAnother
         case .failure(.handshake): return false
         case .success(.untrusted), .failure:
-          if before.contains(place) { now.insert(place) }
+          if before.contains(place) {
+            now.insert(place)
+          } else {
+            unheard.insert(
+              Place(
+                vantage: vantages[finding.route], address: finding.address?.description ?? "",
+                keyType: place.kind.word))
+          }
           return before.contains(place)
         }
       }
       proved[endpoint.id] = now.isEmpty ? nil : now
-      return heeded
+      return (heeded, unheard)
     }
   }
 

@@ -30,9 +30,7 @@ package struct StoreIdentity: Sendable, Equatable {
   /// A new store's.
   package static func new(under key: SealKey) -> StoreIdentity {
     let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
-    return StoreIdentity(
-      id: bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined(),
-      publicKeyDER: key.publicKeyDER)
+    return StoreIdentity(id: bytes.hexadecimal, publicKeyDER: key.publicKeyDER)
   }
 
   init(id: String, publicKeyDER: [UInt8]) { (self.id, self.publicKeyDER) = (id, publicKeyDER) }

@@ -43,9 +43,7 @@ struct AnnouncementJob {
     let digest = Digest.sha256(
       (name ?? [directory, file, place.document, place.endpoint].joined(separator: "\u{0}")).utf8
     ).prefix(12)
-    path =
-      folder + "/"
-      + digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() + ".json"
+    path = "\(folder)/\(digest.hexadecimal).json"
     // The same call again, as of one announcement that is the command of another: what settles goes on settling.
     if let before = AnnouncementJob(path: path), before.words == words,
       before.directory == directory

@@ -120,8 +120,9 @@ import Testing
     context.vantages = [ProbeObservation.direct]
     let rule = ConfirmationRule()
     _ = keys.enter(first, at: 1_780_000_000, rule: rule, context: context)
-    func missed(_ outcome: ProbeObservation.Outcome?) -> Int {
+    func missed(_ outcome: ProbeObservation.Outcome?, unheard: Set<Place> = []) -> Int {
       var probe = first
+      probe.unheard = unheard
       probe.observations.removeAll { !$0.keyType.isEmpty }
       if let outcome {
         var observation = asked
@@ -135,6 +136,29 @@ import Testing
     #expect(missed(asked.outcome) == 0)
     #expect(missed(.unreachable(reason: "timed out")) == 0)
     #expect(missed(nil) == 1)
+    // A server that has just started never saw that kind itself.
+    #expect(missed(nil, unheard: [asked.place]) == 0)
+  }
+
+  @Test("are not gone for a server that began after it saw them, until it gets an answer")
+  func unheard() async throws {
+    let nginx = try await nginx(elliptic, rsa)
+    let tunnels = Locked(0)
+    let proxy = try InterceptingProxy.tunnelling { _, _ in
+      // The kind that the endpoint chooses is asked for first.
+      let isFirst = tunnels.withLock { count in
+        count += 1
+        return count == 1
+      }
+      return isFirst ? .loopback(nginx.port) : nil
+    }
+    let probe = try await prober(through: proxy).probe(endpoint(nginx.port))
+    let kinds = Set(probe.observations.filter { $0.vantage == "direct" }.map(\.keyType))
+    #expect(kinds.count == 2)
+    #expect(probe.observations.filter { $0.vantage == "oslo" }.map(\.keyType) == [""])
+    #expect(
+      probe.unheard == Set(["ecdsa", "rsa"].map { Place(vantage: "oslo", address: "", keyType: $0) }))
+    try await nginx.stop()
   }
 
   @Test(

@@ -1,7 +1,8 @@
 import CanonicalJSON
 import SslPinningRules
 
-/// `admin add`, `remove`, `pause`, `resume`: which endpoints the running server probes.
+/// `admin add`, `remove`, `pause`, `resume`, `terms`: which endpoints the running server probes, and what clients ask of
+/// their hosts.
 enum AdminEndpoints {
   private static let port = Flag.number("--port", "PORT", "443 by default", in: 1...65_535)
   private static let address = Flag.text(
@@ -11,6 +12,16 @@ enum AdminEndpoints {
     "hosts whose clients meet it, such as *.example.com; its name by default")
   private static let interval = Flag.text(
     "--interval", "DURATION", "between two probes, as in 30s; the document's by default")
+
+  private static let authorities = Flag.texts(
+    "--ca", "PIN", "a key that stands above the hosts' certificates; replaces all that were named")
+  private static let noAuthority = Flag("--no-ca", "name no CA any more")
+  private static let match = Flag.text(
+    "--match", "WORD", "all: a listed key under one of the CAs; any: one of the two")
+  private static let enforce = Flag.text(
+    "--enforce", "WORD", "on: every app refuses, irreversibly; app: each app decides")
+  private static let force = Flag(
+    "--force", "also where the hosts' servers show none of the CAs")
 
   static let all = [
     Command(
@@ -41,6 +52,17 @@ enum AdminEndpoints {
       run: { invocation async throws(CommandFailure) in
         try await change("paused", false, "is probed", invocation)
       }),
+    Command(
+      "admin terms", "set what clients ask of an endpoint's hosts beside a listed key",
+      flags: [
+        AdminCommands.file.description, AdminCommands.endpoint.description,
+        authorities.description, noAuthority.description, match.description, enforce.description,
+        force.description, AdminCommands.why.description,
+      ] + AdminCall.flags,
+      notes: [
+        "What no flag names stays as it is. Under --match any, whoever gets a certificate of such a CA gets in.",
+        AdminCommands.notes,
+      ], run: terms),
   ]
 
   private static let flags =
@@ -67,6 +89,20 @@ enum AdminEndpoints {
 
   private static func remove(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     try await act("remove", [:], "is not watched any more", invocation)
+  }
+
+  private static func terms(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+    let named = invocation[authorities] ?? []
+    guard named.isEmpty || !invocation[noAuthority] else {
+      throw .usage("--ca and --no-ca contradict each other; hint: pass one of them")
+    }
+    var body: JSONObject = ["force": .bool(invocation[force])]
+    if !named.isEmpty || invocation[noAuthority] {
+      body["ca"] = .array(named.map { .string($0) })
+    }
+    body["match"] = invocation[match].map { .string($0) }
+    body["enforce"] = invocation[enforce].map { .string($0) }
+    return try await act("terms", body, "has these terms", invocation)
   }
 
   private static func change(
