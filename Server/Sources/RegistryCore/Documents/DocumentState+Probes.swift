@@ -78,6 +78,9 @@ extension DocumentState {
     endTimesToCome(of: "", at: now)
     let before = identities(of: "")
     settle("") { $0.isOver(at: now) }
+    if alerts[""]?.contains(where: { $0.kind == .massChange }) == true, isDecidedAboutAll(at: now) {
+      settle(.massChange, "")
+    }
     // Not while a key waits for probes: the others are probed meanwhile.
     let isDecided = events.contains { event in
       switch event {
@@ -86,7 +89,10 @@ extension DocumentState {
       }
     }
     if !changed.isEmpty, isDecided {
-      let names = changed.prefix(20).joined(separator: ", ")
+      // What this document has comes first: the list is cut off.
+      let own = changed.filter { $0.hasPrefix("\(file) ") }
+      let names = (own + changed.filter { !$0.hasPrefix("\(file) ") }).prefix(20)
+        .joined(separator: ", ")
       let keys = listKeys(of: Set(changed), in: file, now)
       raise(
         ServerAlert(
@@ -99,6 +105,14 @@ extension DocumentState {
           since: now))
     }
     return identities(of: "") != before
+  }
+
+  /// Whether no key waits, and none was published in the last day that nobody announced or approved.
+  private func isDecidedAboutAll(at now: Int64) -> Bool {
+    keysByEndpoint.values.allSatisfy { endpoint in
+      endpoint.held.isEmpty
+        && !endpoint.keys.contains { $0.isUnannounced && now - $0.firstSeen <= ServerAlert.day }
+    }
   }
 
   /// The keys of the last day that nobody announced and that have no alert of their own, each with its

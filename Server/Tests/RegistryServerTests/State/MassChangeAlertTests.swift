@@ -86,6 +86,29 @@ import Testing
     #expect(state.alerts[""] == nil)
   }
 
+  @Test("until the last of them was decided about")
+  func decided() {
+    var state = Self.state(4)
+    for index in 0..<3 {
+      Self.publish(UInt8(100 + index), at: index, among: [0, 1, 2], Self.start, in: &state)
+    }
+    state.keysByEndpoint["e3"]?.held[pin(103)] = CandidateKey(
+      firstSeen: Self.start, chain: SeenChain(leaf: SeenCertificate(pin: pin(103))))
+    func isTold() -> Bool {
+      _ = state.noteMassChange(of: [], among: [], in: "all.json", now: Self.start + 60)
+      return state.alerts[""]?.map(\.kind) == [.massChange]
+    }
+    for index in 0..<3 {
+      #expect(isTold())
+      state.keysByEndpoint["e\(index)"]?.keys = [
+        KnownKey(pin: pin(UInt8(100 + index)), firstSeen: Self.start, lastSeen: Self.start)
+      ]
+    }
+    #expect(isTold(), "one is held")
+    state.keysByEndpoint["e3"]?.held = [:]
+    #expect(!isTold())
+  }
+
   @Test("by one of its own where the list is full")
   func beyondTheList() {
     var state = DocumentState()

@@ -115,7 +115,7 @@ struct ServerOverview {
       "refusing": .object([
         "total": .count(refusing.count), "since": .nullable(refusing.first?.since),
         "endpoints": .array(
-          refusing.prefix(limit).map { condition in
+          refusing.dealt(by: \.kind).prefix(limit).map { condition in
             .object([
               "file": .string(condition.file), "endpoint": .string(condition.subject),
               "kind": .string(condition.kind.name), "pin": .nullable(condition.pin),
@@ -124,7 +124,7 @@ struct ServerOverview {
           }),
       ]),
       "alertsTotal": .count(alerts.count),
-      "alerts": .array(alerts.prefix(limit).map { $0.1.shown(in: $0.0) }),
+      "alerts": .array(alerts.dealt(by: \.1.kind).prefix(limit).map { $0.1.shown(in: $0.0) }),
       "expiriesTotal": .count(expiries.count),
       "expiries": .array(expiries.prefix(limit).map(\.json)),
     ]
@@ -140,5 +140,17 @@ struct ServerOverview {
   /// What ends and is published, the next first.
   var expiries: [Ending] {
     documents.flatMap { Ending.expiries(of: $0) }.sorted { $0.at < $1.at }
+  }
+}
+
+extension Array {
+  /// The first of each kind, then the second of each, and so on: where a list is cut off, no kind hides another.
+  fileprivate func dealt<Kind: Hashable>(by kind: (Element) -> Kind) -> [Element] {
+    var counts: [Kind: Int] = [:]
+    let turns = map { element in
+      counts[kind(element), default: 0] += 1
+      return counts[kind(element), default: 0]
+    }
+    return zip(turns, indices).sorted { $0 < $1 }.map { self[$0.1] }
   }
 }

@@ -27,8 +27,21 @@ export function alertList(alerts, isAtEndpoint = false) {
   return element("ul", { class: "alerts" }, alerts.map((alert) => element(
     "li", { "data-key": `${alert.file} ${alert.kind} ${alert.endpoint} ${alert.pin}` },
     isAtEndpoint ? null : element("p", { class: "where" }, place(alert)),
-    element("p", null, alert.message, element("span", { class: "muted" }, " since ", moment(alert.since))),
+    told(alert),
     alert.pin === null ? null : element("p", null, pinText(alert.pin)))));
+}
+
+const longest = 300;
+
+/// What happened, and since when; a list that fills pages is folded away.
+function told({ message, since }) {
+  const start = message.length > longest ? message.indexOf(": ") : -1;
+  const hint = message.lastIndexOf("; hint: ");
+  const end = hint < start ? message.length : hint;
+  return [
+    element("p", null, start < 0 ? message : message.slice(0, start) + message.slice(end), element("span", { class: "muted" }, " since ", moment(since))),
+    start < 0 ? null : element("details", { "data-key": "which" },
+      element("summary", null, "Which"), element("p", null, message.slice(start + 2, end)))];
 }
 
 /// What an alert is about; without a file, the server itself.

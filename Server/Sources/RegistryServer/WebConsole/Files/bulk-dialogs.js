@@ -26,7 +26,8 @@ export function approveAll(group, time, refresh) {
 export function denyAll(group, time, refresh) {
   decideAll(group, time, refresh, {
     decision: "deny", title: `Deny ${group.keys} keys`, verb: "Deny all", tone: "danger", done: "denied",
-    text: "Apps refuse these keys wherever they stand, in every document. For keys that somebody else may have.",
+    text: "Apps refuse these keys wherever they stand, in every document. For keys that somebody else may have. "
+      + "Where servers show them, apps stay refused until a listed key is shown again.",
     isTyped: true,
   });
 }
@@ -44,7 +45,8 @@ function decideAll(group, until, refresh, { decision, title, text, verb, tone, d
       element("p", null, group.isCause ? ["Held because ", element("strong", null, group.name), ", at "] : "At ",
         group.endpoints.map(({ endpoint }) => endpoint).join(", "),
         keys > group.endpoints.length ? ` and ${keys - group.endpoints.length} more.` : "."),
-      group.apps === 0 ? null : element("p", null, `Reports speak of about ${plural(group.apps, "app")}. Anybody can send reports: they are no reason to approve.`),
+      group.hasTwin ? element("p", { class: "warning" }, "Another CA of the same name is here, with another key. Compare the pin.") : null,
+      group.apps === 0 || decision === "deny" ? null : element("p", null, `Reports speak of about ${plural(group.apps, "app")}. Anybody can send reports: they are no reason to approve.`),
     ],
     fields: [reason(true), isTyped ? confirmation(name) : null].filter(Boolean),
     act: isTyped ? confirmed(name, act) : act,

@@ -38,9 +38,10 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
   for (const alert of few([...ofKind("signing"), ...ofKind("storing")])) {
     add("bad", `${alert.file} is not renewed: ${alert.message}.`, documentAddress(alert.file), "Look at the document");
   }
-  for (const alert of few(ofKind("mass-change"))) {
-    add("bad", `Many endpoints of ${alert.file} show new keys at once. Deny the keys if nobody renewed their certificates.`,
-      documentAddress(alert.file), "Look at the document");
+  const changed = ofKind("mass-change");
+  if (changed.length > 0) {
+    add("bad", `Many endpoints showed new keys at once, in ${changed.map(({ file }) => file).join(", ")}. Approve the keys if their certificates were renewed; if nobody renewed them, deny the keys.`,
+      changed.length === 1 ? documentAddress(changed[0].file) : "#/endpoints", changed.length === 1 ? "Look at the document" : "Look at the documents");
   }
   for (const alert of few(ofKind("key-withdrawn"))) {
     add("bad", `${alert.endpoint} showed another key for a moment, and apps took it. Find out who stood between.`,

@@ -4,10 +4,10 @@ import { badge, calmBadge, stateBadge } from "./badges.js";
 import { sparkline } from "./charts.js";
 import { clockPanel } from "./clock-panel.js";
 import { documentsTable } from "./documents-table.js";
-import { element, link, nothing, section } from "./elements.js";
+import { element, link, nothing, pinText, section } from "./elements.js";
 import { moment } from "./moments.js";
 import { nextActions } from "./next-actions.js";
-import { endpointAddress } from "./routes.js";
+import { address, endpointAddress } from "./routes.js";
 import { timeline } from "./timeline.js";
 import { plural } from "./times.js";
 
@@ -16,9 +16,13 @@ export function overviewPage(parts, tools) {
   const list = { search: "", offset: 0 };
   return {
     title: "Overview",
-    load: (settings, signal) => api.overview(signal),
+    async load(settings, signal) {
+      const data = await api.overview(signal);
+      const isHeld = data.refusing.endpoints.some(({ kind }) => kind === "key-held");
+      return { ...data, authorities: isHeld ? (await api.pendingGroups({ issuer: "", cause: "" }, signal)).byIssuer : [] };
+    },
     view: (data) => [
-      refusingPanel(data.refusing),
+      refusingPanel(data),
       healthPanel(data),
       clockPanel(data, tools.refresh),
       actionsPanel(data),
@@ -29,20 +33,28 @@ export function overviewPage(parts, tools) {
   };
 }
 
-const mostNamed = 5;
+const mostNamed = 3;
 
-/// What nobody may miss: where apps are refused at this moment, since when, and what ends it.
-function refusingPanel({ total, since, endpoints }) {
+/// What nobody may miss: where apps are refused at this moment, since when, and what ends it. Each cause is said once, and
+/// each CA apart: one that is strange among many must not be overlooked.
+function refusingPanel({ refusing: { total, since, endpoints }, authorities, reports }) {
   if (total === 0) return null;
-  const held = endpoints.filter(({ kind }) => kind === "key-held").length;
+  const causes = [...Map.groupBy(endpoints, ({ message }) => message)];
   return element(
     "section", { class: "panel bad", role: "alert", "aria-labelledby": "section-refusing", "data-key": "refusing" },
     element("h2", { id: "section-refusing" }, badge("Apps are refused now", "bad")),
-    element("p", null, element("strong", null, `${plural(total, "endpoint")}`), ", since ", moment(since), "."),
-    element("ul", null, endpoints.slice(0, mostNamed).map(({ file, endpoint, message }) => element(
-      "li", { "data-key": `${file} ${endpoint}` }, link(endpoint, endpointAddress(file, endpoint)), `: ${message}`))),
-    total <= mostNamed ? null : element("p", null, `and ${(total - mostNamed).toLocaleString("en")} more.`),
-    held === 0 ? null : element("p", null, link("Decide about the keys that are held", "#/pending")));
+    element("p", null, element("strong", null, `${plural(total, "endpoint")}`), ", since ", moment(since), ".",
+      reports === null ? null : [" Apps sent ", link(plural(sum24(reports), "report"), "#/reports"), " in 24 hours."]),
+    element("ul", null, causes.map(([message, list]) => element(
+      "li", { "data-key": message }, `${message.charAt(0).toUpperCase()}${message.slice(1)}: `,
+      list.slice(0, mostNamed).flatMap(({ file, endpoint }, index) => [index === 0 ? "" : ", ", link(endpoint, endpointAddress(file, endpoint))]),
+      list.length <= mostNamed ? "." : ` and ${(list.length - mostNamed).toLocaleString("en")} more.`))),
+    total === endpoints.length ? null : element("p", null, `${plural(total - endpoints.length, "more endpoint")} not listed here.`),
+    authorities.length === 0 ? null : [
+      element("p", null, element("strong", null, authorities.length === 1 ? "All that wait are under one CA:" : "They are under different CAs:")),
+      element("ul", null, authorities.map(({ issuer, name, keys }) => element(
+        "li", { "data-key": issuer }, link(`${plural(keys, "key")} under ${name}`, address(["pending"], { issuer })), pinText(issuer)))),
+      element("p", null, link("Decide about the keys that are held", "#/pending"))]);
 }
 
 function healthPanel({ readiness, leader, version, time, documents, alertsTotal, refusing, reports }) {

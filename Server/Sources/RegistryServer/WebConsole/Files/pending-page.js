@@ -64,7 +64,9 @@ function columns(refresh) {
 
 /// What one decision settles: the keys that came under one CA, and those that wait for one reason.
 function groupsPanel({ time, byIssuer, byCause }, settings, choose, refresh) {
-  const many = byIssuer.filter(({ keys }) => keys > 1).map((group) => ({ ...group, ca: group.name }));
+  // One key under another CA than the rest is the one to look at: it has a line of its own.
+  const many = byIssuer.filter(({ keys }) => keys > 1 || byIssuer.length > 1)
+    .map((group) => ({ ...group, ca: group.name, hasTwin: byIssuer.some(({ issuer, name }) => name === group.name && issuer !== group.issuer) }));
   const ca = settings.issuer ? byIssuer[0]?.name ?? null : null;
   const causes = byCause.filter(({ keys }) => keys > 1).map((group) => ({ ...group, ca, isCause: true }));
   if (many.length === 0 && causes.length === 0) return null;
@@ -72,7 +74,10 @@ function groupsPanel({ time, byIssuer, byCause }, settings, choose, refresh) {
   const make = (caption, head, groups) => (groups.length === 0 ? null : table(
     caption,
     [
-      { title: head, isHead: true, cell: (group) => button(group.name, () => choose(only(group)), { class: "text", "aria-label": `Only ${group.name}` }) },
+      { title: head, isHead: true, cell: (group) => [
+        button(group.name, () => choose(only(group)), { class: "text", "aria-label": `Only ${group.name}` }),
+        group.ca ? pinText(group.issuer) : null,
+        group.hasTwin ? badge("Another CA has this name", "bad") : null] },
       { title: "Keys", isNumber: true, cell: ({ keys }) => keys.toLocaleString("en") },
       { title: "Apps", isNumber: true, cell: ({ apps }) => apps.toLocaleString("en") },
       { title: "Why they wait", cell: ({ causes: list }) => element("ul", { class: "plain" }, list.map(({ explanation }) => element("li", null, explanation))) },

@@ -7,7 +7,7 @@ import { table } from "./tables.js";
 const classes = {
   interception: ["bad", "Interception to look at", "An authority issued the chain, and no probe saw its key. Find out who got the certificate."],
   "denied-key": ["bad", "Denied key", "Apps meet a key that was denied. Find out which server still has it."],
-  "own-key": ["care", "Own key, not listed yet", "Apps met the key before it was published. Announce keys, or approve it if it waits."],
+  "own-key": ["care", "Shown to probes, not listed", "Apps and this server met the same key, and it was not published. If it waits, find out whose it is, and decide. Announce keys of your own."],
   "listed-elsewhere": ["care", "Key of another endpoint", "A name leads to the wrong server, or two share a key that only one lists."],
   "old-app": ["care", "Old app", "The key is listed, and the app did not know. Its list is not refreshed, or its pins are built in."],
   "inspecting-proxy": ["calm", "Inspecting proxy", "A proxy opens the connections of some users. Apps refuse it, as they should."],
