@@ -70,7 +70,7 @@
         // The text is for the case that the transfer cannot be parked.
         return (PP_REFRESH, nil, transport.refusals.note(evaluation))
       }
-      pending.withLock { _ = $0.removeValue(forKey: transfer.id) }
+      endWaiting(transfer.id, before: evaluation)
       let (decision, text) = refuse(evaluation, facts)
       return (decision, nil, text)
     }
@@ -132,9 +132,10 @@
     }
 
     @discardableResult
-    private func endWaiting(_ transfer: UInt64) -> PinEvaluation? {
+    private func endWaiting(_ transfer: UInt64, before later: PinEvaluation? = nil) -> PinEvaluation?
+    {
       pending.withLock { $0.removeValue(forKey: transfer) }?
-        .end(by: transport.validator, judge: transport.judge)
+        .end(by: transport.validator, judge: transport.judge, before: later)
     }
 
     /// The cookies that the session's storage has for a URL, as a field's value: a redirected request

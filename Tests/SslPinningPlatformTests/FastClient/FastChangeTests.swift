@@ -159,6 +159,26 @@ struct FastChangeTests {
   }
 
   @Test(
+    "tells the first verdict also if the other connection is refused for something else",
+    arguments: ["chain", "leaf-pin", nil])
+  func refusedForAnother(fault: String?) async throws {
+    let site = try PinnedSite()
+    let first = try site.rogueIdentity()
+    try site.server.replaceIdentity(first)
+    // Of no authority; of the same one; the same key again.
+    let second =
+      switch fault {
+      case "chain": try CertificateAuthority.makeRoot(name: "Other root").issue(names: PinnedSite.names)
+      case nil: first
+      default: try site.rogueIdentity()
+      }
+    site.judge.onRefresh { [server = site.server] _ in try? server.replaceIdentity(second) }
+    let (later, isToldOnce) = (fault ?? "leaf-pin", fault == nil)
+    #expect(await site.transport.end(of: try site.url()) == .refused(later))
+    #expect(site.judge.recorded.map(\.rule) == ["leaf-pin"] + (isToldOnce ? [] : [later]))
+  }
+
+  @Test(
     "is told if the request's time is over first, or if it is cancelled", arguments: [1.0, nil])
   func late(seconds: Double?) async throws {
     let isOver = Locked(false)

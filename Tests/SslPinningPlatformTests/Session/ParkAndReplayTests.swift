@@ -135,6 +135,27 @@ struct ParkAndReplayTests {
     #expect(site.server.requests.count == 1)
   }
 
+  @Test(
+    "tells the first verdict also if the other connection is refused for something else",
+    arguments: ["chain", "leaf-pin", nil])
+  func refusedForAnother(fault: String?) async throws {
+    let site = try PinnedSite()
+    let first = try site.rogueIdentity()
+    try site.server.replaceIdentity(first)
+    // Of no authority; of the same one; the same key again.
+    let second =
+      switch fault {
+      case "chain": try CertificateAuthority.makeRoot(name: "Other root").issue(names: PinnedSite.names)
+      case nil: first
+      default: try site.rogueIdentity()
+      }
+    site.judge.onRefresh { [server = site.server] _ in try? server.replaceIdentity(second) }
+    let (later, isToldOnce) = (fault ?? "leaf-pin", fault == nil)
+    let refusal = await site.refusal(of: try site.url(), over: site.session())
+    #expect(refusal?.rule == later)
+    #expect(site.judge.recorded.map(\.rule) == ["leaf-pin"] + (isToldOnce ? [] : [later]))
+  }
+
   @Test("can be cancelled while parked, is told all the same, and leaves the session usable")
   func cancelled() async throws {
     let site = try PinnedSite()

@@ -25,18 +25,20 @@ extension DocumentState {
     let id = endpoint.id
     let others = endpoints(configured: configured)
     guard !others.contains(where: { $0.id == id }) else { throw .endpointExists(id) }
-    var endpoint = endpoint
+    let before = configured.first { $0.id == id }
+    let endpoint = before ?? endpoint
+    var override: Override?
     if endpoint.terms.isStandard,
       let pair = HostTerms.conflict(among: others + [endpoint], with: id),
       let other = others.first(where: { $0.id == pair.one || $0.id == pair.other })
     {
       // Else clients would ask for the stricter of both at once.
-      endpoint.terms = other.terms
+      override = Override(terms: other.terms)
     }
     tombstones[id] = nil
     added.removeAll { $0.id == id }
-    if !configured.contains(where: { $0.id == id }) { added.append(endpoint) }
-    overrides[id] = nil
+    if before == nil { added.append(endpoint) }
+    overrides[id] = override
     let inForce = endpoints(configured: configured)
     removed.removeAll { pattern in inForce.contains { $0.patterns.contains(pattern) } }
     if let former = keysByEndpoint[id] {
@@ -182,22 +184,27 @@ extension DocumentState {
     return [request.entry("key_allowed", "", pin)]
   }
 
-  /// Of the patterns of an endpoint that has keys those that others speak for, none of which has shown a key that
-  /// clients would believe.
+  /// Of the hosts of an endpoint that has keys those that others speak for, none of which has shown a key that
+  /// clients would believe. Of a wildcard each of them counts for itself: a neighbour's key says nothing of a host.
   private func patternsLeftUnseen(
     without endpoint: WatchedEndpoint, _ others: [WatchedEndpoint]
   ) -> [HostPattern] {
     guard keysByEndpoint[endpoint.id]?.keys.isEmpty == false else { return [] }
     let denied = deniedPins
-    return endpoint.patterns.filter { pattern in
-      let next = others.filter { $0.patterns.contains { $0.overlaps(pattern) } }
-      return !next.isEmpty
-        && next.allSatisfy { other in
-          (keysByEndpoint[other.id]?.keys ?? []).allSatisfy {
-            $0.staged != nil || !$0.isUsable(beside: denied)
-          }
-        }
+    var seen = PatternIndex()
+    for other in others
+    where keysByEndpoint[other.id]?.keys.contains(where: {
+      $0.staged == nil && $0.isUsable(beside: denied)
+    }) == true {
+      seen.insert(other.id, other.patterns)
     }
+    let next = others.flatMap(\.patterns)
+    let shared = endpoint.patterns.flatMap { pattern in
+      next.filter { $0.overlaps(pattern) }
+        .map { pattern.covering.contains($0) ? pattern : $0 }
+    }
+    return Set(shared).filter { !seen.overlaps(endpoint.id, [$0]) }
+      .sorted { $0.description < $1.description }
   }
 
   /// Whether the document would have an entry by these endpoints' own keys.

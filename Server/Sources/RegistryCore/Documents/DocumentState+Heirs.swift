@@ -8,7 +8,9 @@ import SslPinningRules
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
 ///   one, lost one of several, or was listed by a wildcard and is named now.
 /// - With a key come the CAs known beside it, and a person's `approval: manual`: of two settings the stricter counts. So
-///   do the terms that a person set, if the configuration has none for the heir.
+///   do the terms that a person set, if the configuration has none for the heir; also to an endpoint that is new beside
+///   one that stays: it left that one, or speaks for the same host, and clients would ask for the stricter of the two.
+/// - What a person said of one host is not said of another one that has its key: the document has the names.
 /// - An endpoint keeps what it showed for other hosts: until it is probed, nobody knows what it shows now. It begins anew
 ///   if its keys went along with their hosts, and none of those that it speaks for now is listed.
 /// - A wildcard over hosts that are listed takes the CAs of their keys, and no key: it would count for other hosts, too.
@@ -63,7 +65,9 @@ extension DocumentState {
       keysByEndpoint[heir] = (keysByEndpoint[heir] ?? EndpointKeys()).merging(
         EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
       if heirs.newcomers.contains(id) { keysByEndpoint[id]?.letGo(of: [inheritance.pin]) }
-      if overrides[id]?.approval == .manual { wait(for: heir) }
+      if overrides[id]?.approval == .manual, heirs.mayHaveSpoken(id, for: inheritance.endpoint) {
+        wait(for: heir)
+      }
     }
   }
 
@@ -72,7 +76,9 @@ extension DocumentState {
   private mutating func inheritApproval(_ heirs: Heirs) {
     let ids = Set(heirs.inForce.map(\.id))
     for (id, override) in overrides where override.approval == .manual && !ids.contains(id) {
-      let next = heirs.inForce.filter { heirs.spoke(id, for: $0) }
+      let next = heirs.inForce.filter {
+        heirs.spoke(id, for: $0) && heirs.mayHaveSpoken(id, for: $0)
+      }
       for endpoint in next { wait(for: endpoint.id) }
       // They go by what people say of them from now on.
       if !next.isEmpty { overrides[id]?.approval = nil }
@@ -82,14 +88,16 @@ extension DocumentState {
   private mutating func inheritTerms(_ heirs: Heirs) {
     let ids = Set(heirs.inForce.map(\.id))
     let before = overrides
-    for (id, override) in before.sorted(by: { $0.key < $1.key }) where !ids.contains(id) {
+    let new = heirs.inForce.filter(heirs.isNew)
+    for (id, override) in before.sorted(by: { $0.key < $1.key }) {
       guard let terms = override.terms else { continue }
-      let next = heirs.inForce.filter { heirs.replaces(id, $0) }
+      let stays = ids.contains(id)
+      let next = (stays ? new : heirs.inForce).filter { $0.id != id && heirs.replaces(id, $0) }
       for endpoint in next where endpoint.terms.isStandard && before[endpoint.id]?.terms == nil {
         let other = overrides[endpoint.id]?.terms
         overrides[endpoint.id, default: Override()].terms = other?.united(with: terms) ?? terms
       }
-      if !next.isEmpty { overrides[id]?.terms = nil }
+      if !stays, !next.isEmpty { overrides[id]?.terms = nil }
     }
   }
 
@@ -193,12 +201,25 @@ private struct Heirs {
     return endpoint.patterns.contains { pins.isSubset(of: listed.pins(for: $0)) }
   }
 
-  /// Whether an endpoint takes the place of one that left: the same name at another port or address, or one that had no
-  /// key until now. That two hosts share a key does not make one the other.
+  /// Whether the document does not say otherwise: it has the name of an endpoint beside each host, and hosts that share a
+  /// key are two all the same. Where two endpoints show one key for a host, it has the name of one.
+  func mayHaveSpoken(_ id: String, for endpoint: WatchedEndpoint) -> Bool {
+    let hosts = listed.patterns(named: WatchedEndpoint.host(inID: id))
+    return hosts.isEmpty
+      || endpoint.patterns.contains { !hosts.isDisjoint(with: $0.covering) }
+  }
+
+  /// Whether an endpoint takes the place of another one: the same name at another port or address, or one that had no key
+  /// until now.
   func replaces(_ id: String, _ endpoint: WatchedEndpoint) -> Bool {
-    guard spoke(id, for: endpoint) else { return false }
-    let own = (stored.isEmpty ? former : stored)[endpoint.id]?.keys ?? []
-    return own.isEmpty || id.hasPrefix("\(endpoint.fqdn):")
+    guard spoke(id, for: endpoint), mayHaveSpoken(id, for: endpoint) else { return false }
+    return isNew(endpoint)
+      || WatchedEndpoint.host(inID: id) == WatchedEndpoint.host(inID: endpoint.id)
+  }
+
+  /// Whether it had no key until now.
+  func isNew(_ endpoint: WatchedEndpoint) -> Bool {
+    (stored[endpoint.id] ?? former[endpoint.id])?.keys.isEmpty ?? true
   }
 }
 
@@ -216,13 +237,19 @@ extension EndpointKeys {
 struct ListedKeys: Sendable {
   private var document: [UInt8] = []
   private var pins: [HostPattern: Set<SPKIPin>] = [:]
+  /// By the names in the ids of their endpoints.
+  private var patterns: [String: Set<HostPattern>] = [:]
 
   /// Goes by another document, if it is one.
   mutating func follow(_ document: [UInt8]) {
     guard document != self.document else { return }
     self.document = document
-    pins = Dictionary(grouping: DocumentEntry.listed(in: document), by: \.pattern)
-      .mapValues { Set($0.map(\.pin)) }
+    let entries = DocumentEntry.listed(in: document)
+    pins = Dictionary(grouping: entries, by: \.pattern).mapValues { Set($0.map(\.pin)) }
+    patterns = [:]
+    for (fqdn, own) in Dictionary(grouping: entries, by: \.fqdn) {
+      patterns[WatchedEndpoint.host(inID: WatchedEndpoint(fqdn: fqdn).id)] = Set(own.map(\.pattern))
+    }
   }
 
   mutating func insert(_ pin: SPKIPin, _ patterns: [HostPattern]) {
@@ -231,6 +258,9 @@ struct ListedKeys: Sendable {
 
   /// For whatever host.
   var all: Set<SPKIPin> { pins.values.reduce(into: []) { $0.formUnion($1) } }
+
+  /// What endpoints of a name speak for, as far as the document says so.
+  func patterns(named host: String) -> Set<HostPattern> { patterns[host] ?? [] }
 
   /// By these patterns themselves.
   func pins(of patterns: [HostPattern]) -> Set<SPKIPin> {

@@ -23,15 +23,21 @@ extension DocumentState {
     return merged
   }
 
-  /// The same where an endpoint may have inherited a person's `approval: manual` here meanwhile, which is nobody's
+  /// The same where an endpoint may have inherited a person's `approval: manual` or terms here meanwhile, which is nobody's
   /// command and in no record yet. What somebody decided since `base` counts all the same.
   package func uniting(_ theirs: DocumentState, base: DocumentState) -> DocumentState {
     var united = merging(theirs, base: base)
-    for (id, override) in overrides
-    where override.approval == .manual && base.overrides[id]?.approval != .manual
-      && united.overrides[id]?.approval == base.overrides[id]?.approval
-      && united.tombstones[id] == nil
-    { united.overrides[id, default: Override()].approval = .manual }
+    for (id, override) in overrides where united.tombstones[id] == nil {
+      let (before, now) = (base.overrides[id], united.overrides[id])
+      if override.approval == .manual, before?.approval != .manual,
+        now?.approval == before?.approval
+      {
+        united.overrides[id, default: Override()].approval = .manual
+      }
+      if let terms = override.terms, before?.terms == nil, now?.terms == nil {
+        united.overrides[id, default: Override()].terms = terms
+      }
+    }
     return united
   }
 
@@ -136,7 +142,7 @@ extension DocumentState {
   package static let lostStoreMessage =
     "the store was lost, and the document goes on from its copy in publish.dir: what that lists and denies counts;"
     + " hint: restore a backup if there is one, or do again what people decided beside it: endpoints paused or"
-    + " changed, keys allowed again, the ports of endpoints that they added"
+    + " changed, what apps ask for beside a key, keys allowed again, the ports of endpoints that they added"
 
   /// Has the hosts of a copy that no configured endpoint speaks for watched again: people had added them. Of their
   /// endpoints it has the names alone.

@@ -188,6 +188,8 @@ public struct DecisionContext: Sendable {
   public var denied: Set<SPKIPin> = []
   /// Whether too many endpoints changed at once, if that is a reason to hold a key.
   public var isMassChange = false
+  /// The vantage points that were asked for a kind of key and got no answer, by the kind.
+  var unheard: [String: Set<String>] = [:]
 
   /// Nothing out of the ordinary.
   public init() {}
@@ -195,6 +197,14 @@ public struct DecisionContext: Sendable {
   /// How many must agree unless the operator says otherwise: half of all, and at least two. One could be
   /// this server alone, with a middleman before it.
   public static func quorum(of vantagePoints: Int) -> Int { max(2, (vantagePoints + 1) / 2) }
+
+  /// The vantage points that say nothing of a key that was seen at these places: it is of a kind that they were asked for
+  /// and did not hear of, whatever they know of another kind.
+  func silent(about places: some Sequence<Place>) -> Set<String> {
+    let kinds = Set(places.map(\.keyType))
+    guard !kinds.contains("") else { return [] }
+    return kinds.reduce(into: []) { $0.formUnion(unheard[$1] ?? []) }
+  }
 
   /// Whether a key must wait because others are shown: a quorum of vantage points gets only other keys, or
   /// this server does and no quorum sees the key. Silence does not count, so a vantage point that is down or

@@ -71,6 +71,7 @@ extension EndpointKeys {
     let witnesses = candidate.witnesses(
       among: context.vantages, at: now, window: rule.window)
     let others = Self.answering(probe, context).subtracting(witnesses)
+      .subtracting(context.silent(about: candidate.paths.keys))
     if context.isOutvoted(by: others, against: witnesses) { reasons.append(.vantagePoints) }
     if !isKnown(candidate.chain, context), !isVouchedFor { reasons.append(.newIssuer) }
     if !isFirst {
@@ -96,6 +97,7 @@ extension EndpointKeys {
     let witnesses = sighting.vantages.union(key.vantages(at: now, window: rule.window))
       .intersection(context.vantages)
     let others = Self.answering(probe, context).subtracting(witnesses)
+      .subtracting(context.silent(about: sighting.places))
     return context.isOutvoted(by: others, against: witnesses)
   }
 

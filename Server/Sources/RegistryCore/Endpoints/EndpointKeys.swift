@@ -29,6 +29,7 @@ import SslPinningRules
 /// - A key that nobody announced, was there for less than an hour and is missed is *withdrawn*: somebody
 ///   stood between (``KnownKey/isPassing(at:)``). Until it is an hour old, a probe in which it is outvoted
 ///   misses it, too.
+/// - A vantage point that was asked for a kind of key and got no answer is silent about keys of that kind.
 /// - A failed probe changes nothing that is published, and what it showed never becomes a pin.
 /// - An old key stays until probes have missed it for its whole grace time. Keys leave only on a successful probe,
 ///   so an endpoint that is down loses none, and no endpoint loses all that are not denied. A staged key, announced and never seen,
@@ -81,6 +82,8 @@ public struct EndpointKeys: Sendable, Hashable {
     context: DecisionContext = DecisionContext()
   ) -> [KeyEvent] {
     endTimesToCome(at: clock)
+    var context = context
+    context.unheard = probe.unheard
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     let sightings = ObservedKey.all(in: probe)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }

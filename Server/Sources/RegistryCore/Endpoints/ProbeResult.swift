@@ -8,7 +8,7 @@ public struct ProbeResult: Sendable, Hashable {
   public var duration: Duration = .zero
   /// Places that were asked for a kind of key, proved none, and did not refuse the kind. This server never saw one
   /// there since it began, so that is no observation; a key that was seen there before is not gone by it.
-  public var unheard: Set<Place> = []
+  public var untold: Set<Place> = []
 
   /// A probe.
   public init(observations: [ProbeObservation]) { self.observations = observations }
@@ -121,6 +121,20 @@ extension ProbeResult {
     }
   }
 
+  /// The vantage points that were asked for a kind of key and got no answer, by the kind.
+  var unheard: [String: Set<String>] {
+    var (unheard, heard): ([String: Set<String>], [String: Set<String>]) = ([:], [:])
+    for observation in observations where !observation.keyType.isEmpty {
+      if observation.isAccepted {
+        heard[observation.keyType, default: []].insert(observation.vantage)
+      } else {
+        unheard[observation.keyType, default: []].insert(observation.vantage)
+      }
+    }
+    for (kind, vantages) in heard { unheard[kind]?.subtract(vantages) }
+    return unheard
+  }
+
   /// When each accepted chain is valid as a whole, in Unix seconds; an unknown end counts as never.
   package var validities: [(from: Int64, to: Int64)] {
     observations.compactMap { observation in
@@ -194,7 +208,7 @@ public enum ProbeFailureCause: String, CaseIterable, Sendable, Hashable {
 ///   then this server itself counts as silent.
 struct ProbeCoverage {
   private let asked: Set<Place>
-  private let unheard: Set<Place>
+  private let untold: Set<Place>
   private let answered: Set<Place>
   private let answering: Set<String>
   private let vantages: Set<String>
@@ -203,7 +217,7 @@ struct ProbeCoverage {
   init(_ probe: ProbeResult, _ context: DecisionContext) {
     let silenced = Set(probe.observations.filter(\.isRemembered).map(\.vantage))
     asked = Set(probe.observations.map(\.place))
-    unheard = probe.unheard
+    untold = probe.untold
     answered = Set(
       probe.observations.filter { $0.isAccepted && !silenced.contains($0.vantage) }.map(\.place))
     answering = Set(answered.map(\.vantage))
@@ -226,7 +240,7 @@ struct ProbeCoverage {
   /// Whether an address no longer belongs to the name, or no longer has that kind of key: its vantage point answers,
   /// and got others.
   func isGone(_ place: Place) -> Bool {
-    answering.contains(place.vantage) && !asked.contains(place) && !unheard.contains(place)
+    answering.contains(place.vantage) && !asked.contains(place) && !untold.contains(place)
   }
 }
 
@@ -252,6 +266,9 @@ public struct Place: Sendable, Hashable, Comparable {
     self.vantage = vantage
     self.address = keyType.isEmpty ? address : "\(address) \(keyType)"
   }
+
+  /// The kind of key that was asked for; empty if the endpoint chose.
+  var keyType: String { String(address.drop { $0 != " " }.dropFirst()) }
 
   /// The same where the endpoint chooses its kind of key.
   var ofAnyType: Place {

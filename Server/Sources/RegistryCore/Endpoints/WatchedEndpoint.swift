@@ -64,6 +64,12 @@ public struct WatchedEndpoint: Sendable, Hashable {
       }
     return "\(host):\(endpoint.port)" + (endpoint.address.map { " at \($0)" } ?? "")
   }
+
+  /// The name in an endpoint's id, in brackets if it is an IPv6 address.
+  static func host(inID id: String) -> String {
+    let place = id.prefix { $0 != " " }
+    return String(place[..<(place.lastIndex(of: ":") ?? place.endIndex)])
+  }
 }
 
 /// CAs that an operator named in the configuration: a new key under one of them needs no approval.

@@ -4,6 +4,8 @@
 /// - In the order in which it happened: one delivery at a time, with all that waits, so that a burst is one delivery.
 /// - At least once: a delivery that failed is tried again, after ever longer pauses, ``mostTries`` times. Then it is
 ///   given up, and counted. Whoever receives can tell a repetition by the id and ``ConditionChange/at``.
+/// - When another server comes to tell some of it, that one tells all that stands, and what was not delivered here until
+///   then is left to it: an end that comes after another beginning would hide that.
 /// - Bounded: of more than ``capacity`` that wait, the oldest give way.
 package struct NotificationQueue: Sendable {
   /// How many wait at most.
@@ -23,6 +25,8 @@ package struct NotificationQueue: Sendable {
   private var tries = 0
   /// Not before, in milliseconds of a clock that is never set.
   private var due: Int64 = .min
+  /// Those under way that are not tried again: another server tells them.
+  private var left: Set<ConditionChange> = []
   /// What was told, or waits to be, as begun and not over, by its identity.
   private var open: [String: Condition] = [:]
   /// How many were given up, for want of room or after all tries.
@@ -53,9 +57,12 @@ package struct NotificationQueue: Sendable {
     }
   }
 
-  /// Forgets what was told, without telling that it is over: another server tells it from now on.
+  /// Forgets what was told, without telling that it is over, and what waits: another server tells it from now on.
   package mutating func forget(where isTheirs: (Condition) -> Bool) {
     open = open.filter { !isTheirs($0.value) }
+    let delivering = waiting.prefix(underWay)
+    left.formUnion(delivering.filter { isTheirs($0.condition) })
+    waiting = Array(delivering) + waiting.dropFirst(underWay).filter { !isTheirs($0.condition) }
   }
 
   private mutating func append(_ change: ConditionChange) {
@@ -89,8 +96,11 @@ package struct NotificationQueue: Sendable {
       let asked = min(max(0, retryAfter ?? 0), Self.longestPause / 1000) * 1000
       let pause = max(Self.firstPause << Int64(min(tries - 1, 20)), asked)
       due = ticks + min(pause, Self.longestPause)
+      waiting.replaceSubrange(..<underWay, with: waiting.prefix(underWay).filter { !left.contains($0) })
+      if waiting.isEmpty { tries = 0 }
     }
     underWay = 0
+    left = []
   }
 }
 

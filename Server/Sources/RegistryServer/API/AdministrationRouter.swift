@@ -9,6 +9,8 @@ import SslPinningRules
 ///   site's page cannot have a browser act here (cross-site request forgery).
 /// - Calls are limited for each token, so that nobody who may only read keeps others from deciding, and those without a
 ///   good one for each address: behind a proxy, where all have one, nobody's failures keep an administrator out.
+/// - Of a token that decides nothing only two calls are worked on at a time: some walk all endpoints, reports or
+///   years of history, and what nobody bounds keeps probes and decisions from the processors.
 /// - Every call that is heard is one event in the log. Of refused strangers only some are, with the number
 ///   of the others: else whoever likes writes the log. What the HTTP server refuses by itself (a body that is
 ///   too large, a malformed head) is not heard here.
@@ -83,6 +85,12 @@ struct AdministrationRouter: Sendable {
     return .later(isTrusted: true) {
       // A task of its own, which is not cancelled with the connection.
       await Task {
+        let isBounded = administrator.scope != .decide
+        if isBounded, await !limits.begin(with: administrator.tokenID) {
+          return refuse(.crowded, request, who: administrator.name)
+        }
+        // When the work ends, not when its caller goes: that is what takes the processors.
+        defer { if isBounded { limits.end(with: administrator.tokenID) } }
         do throws(APIError) {
           let answer = try await route.answer(call)
           note(request, answer.status, who: administrator.name)
@@ -253,12 +261,19 @@ struct AdministrationRoute: Sendable {
   }
 }
 
-/// How often each token, and each address without, may call.
+extension APIError {
+  /// Too many calls of one token wait for their turn.
+  fileprivate static let crowded = APIError.limited(
+    "too many calls with this token are under way", retryAfter: 1000)
+}
+
+/// How often each token, and each address without, may call, and how many calls of a token are worked on at a time.
 final class CallLimits: Sendable {
   private let calls: Locked<RateLimiter>
   private let failures: Locked<RateLimiter>
   private let ticks: @Sendable () -> Int64
-  private let lines = Locked(Lines())
+  private let told = Locked(Lines())
+  private let lines = Locked<[String: Line]>([:])
 
   /// What the log tells of calls without a good token: 10 lines at once for an address and then one in 6
   /// seconds, and 100 a minute for all of them.
@@ -289,6 +304,50 @@ final class CallLimits: Sendable {
     refusal(calls, tokenID, "too many calls with this token")
   }
 
+  /// Calls of one token that are worked on at a time, and that wait for their turn: a page of the console is a dozen.
+  static let (mostAtOnce, mostWaiting) = (2, 32)
+
+  /// The calls of one token.
+  private struct Line {
+    var underWay = 0
+    var waiting: [CheckedContinuation<Bool, Never>] = []
+  }
+
+  /// Waits for the turn of a call of a token that decides nothing; ``end(with:)`` ends it.
+  ///
+  /// - Returns: false if so many wait already, and it does not.
+  func begin(with tokenID: String) async -> Bool {
+    await withCheckedContinuation { continuation in
+      let isBegun: Bool? = lines.withLock { lines in
+        var line = lines[tokenID] ?? Line()
+        defer { lines[tokenID] = line }
+        if line.underWay < Self.mostAtOnce {
+          line.underWay += 1
+          return true
+        }
+        guard line.waiting.count < Self.mostWaiting else { return false }
+        line.waiting.append(continuation)
+        return nil
+      }
+      if let isBegun { continuation.resume(returning: isBegun) }
+    }
+  }
+
+  /// A call that was begun is answered: the next one begins.
+  func end(with tokenID: String) {
+    let next = lines.withLock { lines -> CheckedContinuation<Bool, Never>? in
+      guard var line = lines[tokenID] else { return nil }
+      guard line.waiting.isEmpty else {
+        defer { lines[tokenID] = line }
+        return line.waiting.removeFirst()
+      }
+      line.underWay -= 1
+      lines[tokenID] = line.underWay > 0 ? line : nil
+      return nil
+    }
+    next?.resume(returning: true)
+  }
+
   /// Counts a call without.
   func refusalOfFailure(by peer: String) -> APIError? {
     refusal(failures, peer, "too many calls without a good token from this address")
@@ -298,7 +357,7 @@ final class CallLimits: Sendable {
   /// line, or `nil` where it tells nothing.
   func untoldBeforeLine(of peer: String) -> Int? {
     let now = ticks()
-    return lines.withLock { lines in
+    return told.withLock { lines in
       guard lines.each.ask(peer, at: now) == .allowed, lines.all.ask("", at: now) == .allowed
       else {
         lines.untold += 1

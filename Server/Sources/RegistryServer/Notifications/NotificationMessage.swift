@@ -17,7 +17,7 @@ struct NotificationMessage: Sendable {
     let object: JSONObject = [
       "version": .integer(Self.version), "server": .string(server), "sent": .integer(now),
       "refusing": .bool(changes.contains { $0.phase == .begun && $0.condition.isRefusing }),
-      "changes": .array(changes.map { .object($0.json) }),
+      "changes": .array(changes.map { .object($0.json(from: server)) }),
     ]
     bytes = JSONValue.object(object).canonicalBytes
   }
@@ -38,15 +38,16 @@ struct NotificationMessage: Sendable {
 
 extension ConditionChange {
   /// The same for a repetition, on every server and after a restart, and where the condition begins again or comes to
-  /// refuse apps.
-  var id: String {
-    Base64URL.encode(Digest.sha256(condition.identity.utf8).prefix(15))
+  /// refuse apps. What each server sees for itself has an id for each: the end of one's trouble is not that of another's.
+  func id(from server: String) -> String {
+    let identity = condition.identity + (condition.isOfLeader ? "" : "\u{1f}" + server)
+    return Base64URL.encode(Digest.sha256(identity.utf8).prefix(15))
       + (phase == .over ? ".over" : "")
   }
 
-  var json: JSONObject {
+  func json(from server: String) -> JSONObject {
     var object: JSONObject = [
-      "id": .string(id), "phase": .string(phase.rawValue), "kind": .string(condition.kind.name),
+      "id": .string(id(from: server)), "phase": .string(phase.rawValue), "kind": .string(condition.kind.name),
       "severity": .string(condition.isRefusing ? "critical" : "warning"),
       "refusing": .bool(condition.isRefusing), "since": .integer(condition.since),
       "at": .integer(at), "message": .string(condition.message),

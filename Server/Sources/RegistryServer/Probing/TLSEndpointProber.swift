@@ -20,7 +20,8 @@ import TLSTools
 ///   they show proves that a known key is still in use, and never a new one: a probe that confirms has
 ///   looked the name up itself.
 /// - Every place is asked for the kinds of key of `tls.key_types` as well. A refused handshake means that it has no such
-///   key, or no longer; silence means nothing. Where a kind was never proved, silence is not even told.
+///   key, or no longer. Silence means nothing: neither where one was proved, nor at another place, which may have one and
+///   cannot be heard. If no place has proved the kind since this server began, silence is not even told.
 /// - A vantage point that was silent is given a second at most for the next minute, so that what the others
 ///   prove does not wait for it; then it has its whole time again. See ``SilentRoutes``.
 /// - Own anchors replace the system's; see ``TrustAnchorCache``.
@@ -93,7 +94,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
       asking: keyTypes, hurried: hurried, limits: limits, trusting: anchors.current(), cache: cache,
       at: judgingTimes())
-    let (findings, unheard) = heed(surveyed, at: endpoint)
+    let (findings, untold) = heed(surveyed, at: endpoint)
     let known = note(findings, at: endpoint)
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
     silent.withLock { silent in
@@ -118,7 +119,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         observation.keyType = finding.keyType?.word ?? ""
         return observation
       })
-    result.unheard = unheard
+    result.untold = untold
     return result
   }
 
@@ -162,36 +163,37 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   /// - Returns: what counts; and the places left out that did not say whether they have a key of the kind.
   private func heed(
     _ findings: [ProbeFinding], at endpoint: WatchedEndpoint
-  ) -> ([ProbeFinding], unheard: Set<Place>) {
+  ) -> ([ProbeFinding], untold: Set<Place>) {
     kindsProved.withLock { proved in
       let before = proved[endpoint.id] ?? []
-      var now: Set<AskedPlace> = []
-      var unheard: Set<Place> = []
-      let heeded = findings.filter { finding in
-        guard let place = AskedPlace(finding) else { return true }
-        switch finding.outcome {
-        case .success(.trusted):
-          let isAnother = !findings.contains {
+      let shown = findings.filter { finding in
+        !finding.leafPins.isEmpty
+          && !findings.contains {
             $0.keyType == nil && ($0.route, $0.address) == (finding.route, finding.address)
               && $0.leafPins == finding.leafPins
           }
-          if isAnother { now.insert(place) }
-          return isAnother
+      }
+      var now = Set(shown.compactMap { AskedPlace($0) })
+      let kinds = Set(now.union(before).map(\.kind))
+      var untold: Set<Place> = []
+      let heeded = findings.filter { finding in
+        guard let place = AskedPlace(finding) else { return true }
+        switch finding.outcome {
+        case .success(.trusted): return now.contains(place)
         case .failure(.handshake): return false
         case .success(.untrusted), .failure:
-          if before.contains(place) {
-            now.insert(place)
-          } else {
-            unheard.insert(
-              Place(
-                vantage: vantages[finding.route], address: finding.address?.description ?? "",
-                keyType: place.kind.word))
-          }
-          return before.contains(place)
+          if before.contains(place) { now.insert(place) }
+          if case .failure = finding.outcome, kinds.contains(place.kind) { return true }
+          if before.contains(place) { return true }
+          untold.insert(
+            Place(
+              vantage: vantages[finding.route], address: finding.address?.description ?? "",
+              keyType: place.kind.word))
+          return false
         }
       }
       proved[endpoint.id] = now.isEmpty ? nil : now
-      return (heeded, unheard)
+      return (heeded, untold)
     }
   }
 

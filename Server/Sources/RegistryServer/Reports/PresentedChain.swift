@@ -28,7 +28,10 @@ struct PresentedChain: Sendable, Hashable {
 
   /// A chain as a report about a host holds it: a PEM text for each certificate, the leaf first.
   ///
-  /// - Throws: ``ReportRefusal``; what is no certificate is refused, not counted.
+  /// Behind the leaf, one whose key cannot be found is left out. Whoever stands between chooses these bytes, and TLS
+  /// libraries read more than DER allows: he must not have the report refused by them.
+  ///
+  /// - Throws: ``ReportRefusal``; what is no PEM of a certificate, and a leaf without a key, is refused, not counted.
   init(pem texts: [String], member: String, of host: HostName) throws(ReportRefusal) {
     guard texts.count <= Self.mostCertificates else {
       throw .tooMany(member: member, limit: Self.mostCertificates)
@@ -36,11 +39,12 @@ struct PresentedChain: Sendable, Hashable {
     var digested: [UInt8] = []
     for (index, text) in texts.enumerated() {
       let der = try Self.certificate(text, "\(member)[\(index)]")
+      guard let pin = try? SPKIPin(certificateDER: der) else {
+        guard index > 0 else { throw .notACertificate(member: "\(member)[\(index)]") }
+        continue
+      }
       digested += (0..<4).map { UInt8(truncatingIfNeeded: der.count >> (24 - 8 * $0)) } + der
       certificates.append(der)
-      guard let pin = try? SPKIPin(certificateDER: der) else {
-        throw .notACertificate(member: "\(member)[\(index)]")
-      }
       guard index == 0 else { continue }
       leafPin = pin
       // The names are for people: a certificate whose pin can be read counts without them.

@@ -161,6 +161,25 @@ struct AdminScopeTests {
     await service.stop()
   }
 
+  @Test("however long reading takes, two calls of one token alone are worked on at a time")
+  func callsUnderWay() async {
+    let limits = CallLimits()
+    for _ in 0..<CallLimits.mostAtOnce { #expect(await limits.begin(with: "reader")) }
+    #expect(await limits.begin(with: "another"))
+    let refused = await withTaskGroup(of: Bool.self) { group in
+      for _ in 0...CallLimits.mostWaiting {
+        group.addTask { await limits.begin(with: "reader") }
+      }
+      // All but one wait: the first that ends is the one that may not.
+      let refused = await group.next() == false
+      for _ in 0..<CallLimits.mostWaiting { limits.end(with: "reader") }
+      return await group.allSatisfy { $0 } && refused
+    }
+    #expect(refused)
+    for _ in 0..<CallLimits.mostAtOnce { limits.end(with: "reader") }
+    #expect(await limits.begin(with: "reader"))
+  }
+
   @Test("one token is ended by its id, and the others count on")
   func revoked() async throws {
     let service = try await AdministeredService.running()

@@ -124,6 +124,30 @@ import Testing
     #expect(Self.deliver(&queue) == ["over t"])
   }
 
+  @Test(
+    "leaves what it could not deliver to the server that tells it now: no end after another beginning"
+  )
+  func undelivered() {
+    var queue = NotificationQueue()
+    let own = Condition(.tokenEnds, subject: "t", since: 1, message: "m")
+    queue.observe([Self.condition("a", isRefusing: true)], at: 1)
+    #expect(queue.take(ticks: 0).count == 1)
+    // Over while its beginning is under way.
+    queue.observe([own], at: 2)
+    queue.forget { $0.isOfLeader }
+    queue.finished(isDelivered: false, ticks: 0)
+    #expect(Self.deliver(&queue, ticks: 1000) == ["begun t"])
+    #expect(queue.count == 0)
+    #expect(queue.lost == 0)
+    // What was delivered meanwhile is delivered.
+    queue.observe([own, Self.condition("a")], at: 3)
+    #expect(queue.take(ticks: 2000).count == 1)
+    queue.forget { $0.isOfLeader }
+    queue.observe([own, Self.condition("a")], at: 4)
+    queue.finished(isDelivered: true, ticks: 2000)
+    #expect(Self.deliver(&queue, ticks: 2000) == ["begun a"])
+  }
+
   @Test("is the same on every server and after a restart, but for a moment that comes again")
   func identity() {
     var (a, b) = (Self.condition("a"), Self.condition("a"))

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools
@@ -143,6 +144,18 @@ import Testing
     #expect(!receiver.changes.contains { $0.text == "over key-held" })
     await follower.service.stop()
     await receiver.stop()
+  }
+
+  @Test("of what each server sees under an id for each: the end at one is none at the other")
+  func ids() {
+    func id(_ condition: Condition, _ server: String) -> String {
+      ConditionChange(.begun, condition, at: 2).id(from: server)
+    }
+    let own = Condition(.storeAway, since: 1, message: "m")
+    #expect(id(own, "a") != id(own, "b"))
+    #expect(id(own, "a") == id(own, "a"))
+    let leaders = Condition(.vantageSilent, subject: "oslo", since: 1, message: "m")
+    #expect(id(leaders, "a") == id(leaders, "b"))
   }
 
   @Test("of a store that goes by another signing key, though nobody leads then")

@@ -35,13 +35,13 @@ import Testing
 
   private func prober(
     _ kinds: [CertificateKeyKind] = [.ecdsa, .rsa], through proxy: InterceptingProxy? = nil,
-    addresses: [String] = ["127.0.0.1"]
+    addresses: [String] = ["127.0.0.1"], timeout: Int64 = 30_000
   ) throws -> TLSEndpointProber {
     let file = try directory.write(authority.root.pem, to: "\(UUID()).pem")
     let points = proxy.map { [VantagePoint(name: "oslo", host: "127.0.0.1", port: $0.port)] } ?? []
     return try TLSEndpointProber(
       TLSConfiguration(
-        timeout: 30_000, anchors: file.path(percentEncoded: false), vantagePoints: points,
+        timeout: timeout, anchors: file.path(percentEncoded: false), vantagePoints: points,
         keyTypes: kinds),
       resolver: NameResolver { _, port in
         .success(addresses.map { TLSTools.Endpoint(address: $0, port: port) })
@@ -98,6 +98,31 @@ import Testing
     }
   }
 
+  @Test("are both listed at first sight though a vantage point hears of one alone")
+  func unheard() async throws {
+    let nginx = try await nginx(elliptic, rsa)
+    let hole = try LocalRawServer(.silent)
+    let (ports, asked) = ([nginx.port, hole.port], Locked(0))
+    let proxy = try InterceptingProxy.tunnelling { _, _ in
+      asked.withLock { asked in
+        defer { asked += 1 }
+        return .loopback(ports[min(asked, 1)])
+      }
+    }
+    let probe = try await prober(through: proxy, timeout: 2000).probe(endpoint(nginx.port))
+    let typed = probe.observations.filter { !$0.keyType.isEmpty }
+    #expect(typed.map(\.vantage) == [ProbeObservation.direct, "oslo"])
+    #expect(typed.map(\.isAccepted) == [true, false])
+    // The kind that it got without asking was shown to nobody who asked for it.
+    #expect(probe.untold.map(\.vantage) == ["oslo"])
+    var keys = EndpointKeys()
+    var context = DecisionContext()
+    context.vantages = [ProbeObservation.direct, "oslo"]
+    _ = keys.enter(probe, at: 1_780_000_000, rule: ConfirmationRule(), context: context)
+    #expect(Set(keys.keys.map(\.pin)) == [try pin(elliptic), try pin(rsa)])
+    try await nginx.stop()
+  }
+
   @Test("are gone when it refuses them, and nobody knows while it is silent")
   func gone() async throws {
     let port = try freePort()
@@ -120,9 +145,9 @@ import Testing
     context.vantages = [ProbeObservation.direct]
     let rule = ConfirmationRule()
     _ = keys.enter(first, at: 1_780_000_000, rule: rule, context: context)
-    func missed(_ outcome: ProbeObservation.Outcome?, unheard: Set<Place> = []) -> Int {
+    func missed(_ outcome: ProbeObservation.Outcome?, untold: Set<Place> = []) -> Int {
       var probe = first
-      probe.unheard = unheard
+      probe.untold = untold
       probe.observations.removeAll { !$0.keyType.isEmpty }
       if let outcome {
         var observation = asked
@@ -137,28 +162,7 @@ import Testing
     #expect(missed(.unreachable(reason: "timed out")) == 0)
     #expect(missed(nil) == 1)
     // A server that has just started never saw that kind itself.
-    #expect(missed(nil, unheard: [asked.place]) == 0)
-  }
-
-  @Test("are not gone for a server that began after it saw them, until it gets an answer")
-  func unheard() async throws {
-    let nginx = try await nginx(elliptic, rsa)
-    let tunnels = Locked(0)
-    let proxy = try InterceptingProxy.tunnelling { _, _ in
-      // The kind that the endpoint chooses is asked for first.
-      let isFirst = tunnels.withLock { count in
-        count += 1
-        return count == 1
-      }
-      return isFirst ? .loopback(nginx.port) : nil
-    }
-    let probe = try await prober(through: proxy).probe(endpoint(nginx.port))
-    let kinds = Set(probe.observations.filter { $0.vantage == "direct" }.map(\.keyType))
-    #expect(kinds.count == 2)
-    #expect(probe.observations.filter { $0.vantage == "oslo" }.map(\.keyType) == [""])
-    #expect(
-      probe.unheard == Set(["ecdsa", "rsa"].map { Place(vantage: "oslo", address: "", keyType: $0) }))
-    try await nginx.stop()
+    #expect(missed(nil, untold: [asked.place]) == 0)
   }
 
   @Test(
@@ -202,6 +206,53 @@ import Testing
     let events = keys.enter(
       probe([(1, "a", ""), (2, "a", "rsa")]), at: 1_780_000_060, rule: ConfirmationRule())
     #expect(events == [.waiting(two, probes: 1, needed: 3)])
+  }
+
+  @Test(
+    "are nothing that a vantage point knows of while it is silent about them: it holds no new one, and takes none off",
+    arguments: [(nil, true), (2, false)] as [(UInt8?, Bool)])
+  func silentAbout(_ shown: UInt8?, isPublished: Bool) {
+    let here = ProbeObservation.direct
+    var context = DecisionContext()
+    context.vantages = [here, "oslo"]
+    func probe(_ rsa: UInt8?, _ abroad: UInt8?) -> ProbeResult {
+      let seen: [(String, String, UInt8?)] = [
+        (here, "", 1), (here, "rsa", rsa), ("oslo", "", 1), ("oslo", "rsa", abroad),
+      ]
+      return ProbeResult(
+        observations: seen.map { vantage, type, key in
+          var observation = ProbeObservation(
+            vantage: vantage, address: vantage == here ? "a" : "",
+            outcome: .unreachable(reason: "timed out"))
+          if let key {
+            observation.outcome = .accepted(
+              SeenChain(
+                leaf: SeenCertificate(pin: RegistryServerTests.pin(key)),
+                above: [SeenCertificate(pin: RegistryServerTests.pin(100))]))
+          }
+          observation.keyType = type
+          return observation
+        })
+    }
+    func isListed(_ keys: EndpointKeys) -> Bool {
+      keys.keys.contains { $0.pin == RegistryServerTests.pin(3) }
+    }
+    var (keys, now) = (EndpointKeys(), Int64(1_780_000_000))
+    func see(_ probe: ProbeResult, _ times: Int, every seconds: Int64) {
+      for _ in 0..<times {
+        now += seconds
+        _ = keys.enter(probe, at: now, rule: ConfirmationRule(), context: context)
+      }
+    }
+    see(probe(2, 2), 1, every: 2)
+    let before = keys
+    see(probe(3, shown), 3, every: 2)
+    #expect(isListed(keys) == isPublished)
+    keys = before
+    see(probe(3, 3), 3, every: 2)
+    #expect(isListed(keys))
+    see(probe(3, shown), 400, every: 20)
+    #expect(isListed(keys) == isPublished)
   }
 
   @Test("and of each region are listed together under union: true, and told otherwise")

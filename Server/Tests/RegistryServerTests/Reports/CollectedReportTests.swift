@@ -100,6 +100,25 @@ struct CollectedReportTests {
     #expect(whole.issuer == "CN=Example proxy CA,O=Example proxy")
   }
 
+  @Test("a certificate behind the leaf with a length that DER does not allow is left out, and the report counts")
+  func unreadable() throws {
+    let pem = try #require(
+      try JSONValue(parsing: Self.vector("accepted/trustkit-ios.json"))
+        .objectValue?["validated-certificate-chain"]?.arrayValue?.compactMap(\.stringValue))
+    let leaf = try #require(try PEMBlock.blocks(in: Array(pem[0].utf8)).first).bytes
+    // Both of its headers have four bytes. OpenSSL reads an inner length with a zero in front.
+    let size = leaf.count - 3
+    var odd: [UInt8] = [0x30, 0x82, UInt8(size >> 8), UInt8(size & 0xff), 0x30, 0x83, 0]
+    odd += leaf[6...]
+    let text = PEMBlock(label: "CERTIFICATE", bytes: odd).text
+    let host = try HostName("www.example.com")
+    let read = try PresentedChain(pem: [pem[0], text] + pem.dropFirst(), member: "m", of: host)
+    #expect(read == (try PresentedChain(pem: pem, member: "m", of: host)))
+    #expect(throws: ReportRefusal.notACertificate(member: "m[0]")) {
+      try PresentedChain(pem: [text] + pem, member: "m", of: host)
+    }
+  }
+
   @Test("what our own clients send is read, from a verdict to the body of their POST")
   func ownReports() throws {
     let pem = try #require(

@@ -251,6 +251,23 @@ import Testing
   }
 
   @Test(
+    "leaves, and waited for a person: another host with its key does not", arguments: [false, true])
+  func sharesKey(isRestart: Bool) {
+    let now = Self.begin
+    let hosts = ["a.test", "c.test"].map { WatchedEndpoint(fqdn: HostName.literal($0)) }
+    var server = start(hosts, at: now)
+    for host in hosts { show(1, under: 101, at: host, server, now) }
+    let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
+    perform(server, at: now + 1) { state, _ in
+      state.change(hosts[0].id, interval: nil, approval: .manual, isPaused: nil, request)
+    }
+    server = configure(server, [hosts[1]], isRestart: isRestart, at: now + 60)
+    #expect(server.machine.endpoints.map(\.approval) == [nil])
+    show(2, under: 101, at: hosts[1], server, now + 61)
+    #expect(Set(listed("c.test", by: server)) == [pin(1), pin(2)])
+  }
+
+  @Test(
     "was listed by a wildcard and is named now: its keys stay, and another CA's wait",
     arguments: [false, true])
   func narrows(isRestart: Bool) {
@@ -388,5 +405,36 @@ import Testing
     }
     show(66, under: 200, at: new, server, now + 4)
     #expect(listed("x.test", by: server) == [pin(1)] && listed("*.test", by: server).isEmpty)
+  }
+
+  @Test("that a wildcard lists is not left to a key that waits there, though a neighbour was seen")
+  func unseenBelow() {
+    let now = Self.begin
+    let (wide, new, neighbour) = (
+      endpoint(1, "*.test"), endpoint(2, "x.test"), endpoint(3, "y.test")
+    )
+    let server = start([wide, neighbour], at: now)
+    show(1, under: 101, at: wide, server, now)
+    show(9, under: 101, at: neighbour, server, now)
+    let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
+    perform(server, at: now + 1) { state, configured throws(AdministrationError) in
+      try state.add(new, configured: configured, request)
+    }
+    show(66, under: 200, at: new, server, now + 2)
+    func takeOut() {
+      perform(server, at: now + 3) { state, configured throws(AdministrationError) in
+        try state.remove(wide.id, configured: configured, request)
+      }
+    }
+    takeOut()
+    #expect(throws: AdministrationError.leavesUnseen(["x.test"])) {
+      try server.answers[1]?.get()
+    }
+    show(66, under: 200, at: new, server, now + 4)
+    #expect(listed("x.test", by: server).isEmpty)
+    show(2, under: 101, at: new, server, now + 5)
+    takeOut()
+    #expect(listed("x.test", by: server) == [pin(2)])
+    #expect(listed("*.test", by: server).isEmpty)
   }
 }

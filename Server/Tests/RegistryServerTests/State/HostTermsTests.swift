@@ -145,6 +145,69 @@ import Testing
     #expect(state.endpoints(configured: [other]).map(\.terms) == [.standard])
   }
 
+  @Test("are those of its host wherever it goes, and of no other one that shows the same key")
+  func wherever() throws {
+    let (a, c) = (
+      try Self.endpoint("a.test", ["a.test"]), try Self.endpoint("c.test", ["c.test"])
+    )
+    let pair = try Self.endpoint("a.test", ["a.test", "b.test"])
+    func at(_ endpoint: WatchedEndpoint, _ port: UInt16) -> WatchedEndpoint {
+      var moved = endpoint
+      moved.port = port
+      return moved
+    }
+    let (any, none) = (Self.terms(.any, 100), HostTerms.standard)
+    for (before, after, expected) in [
+      // All of them move at once; one of them alone; one gets another name.
+      ([a, c], [at(a, 8443), at(c, 8443)], [any, none]),
+      ([a, c], [a, at(c, 8443)], [any, none]),
+      ([a, c], [try Self.endpoint("x.test", ["a.test"]), c], [any, none]),
+      // One of two hosts leaves an endpoint that stays; another endpoint speaks for the same host.
+      ([pair, c], [a, try Self.endpoint("b.test", ["b.test"]), c], [any, any, none]),
+      ([a, c], [a, at(a, 444), c], [any, any, none]),
+    ] {
+      var state = DocumentState()
+      for endpoint in before {
+        state.keysByEndpoint[endpoint.id] = Self.state(endpoint).keysByEndpoint[endpoint.id]
+      }
+      _ = try state.setTerms(
+        any, of: before[0].id, configured: before, force: false, Self.request)
+      state.publish(before)
+      var listed = ListedKeys()
+      _ = state.inheritKeys(state.endpoints(configured: after), &listed)
+      #expect(state.endpoints(configured: after).map(\.terms) == expected)
+    }
+  }
+
+  @Test("are those of the others when an endpoint for their host is taken out and comes back")
+  func comesBack() throws {
+    let one = try Self.endpoint("a.test", ["a.test"])
+    var other = one
+    other.port = 444
+    var state = Self.state(one, other)
+    state.publish([one, other])
+    _ = try state.remove(other.id, configured: [one, other], Self.request)
+    _ = try state.setTerms(
+      Self.terms(.any, 100), of: one.id, configured: [one, other], force: false, Self.request)
+    _ = try state.add(other, configured: [one, other], Self.request)
+    #expect(
+      state.endpoints(configured: [one, other]).map(\.terms)
+        == [Self.terms(.any, 100), Self.terms(.any, 100)])
+  }
+
+  @Test("are inherited also while another change is being stored")
+  func whileWriting() throws {
+    let id = "b.test:443"
+    let base = DocumentState()
+    var own = base
+    own.overrides[id] = .init(terms: Self.terms(.any, 100))
+    #expect(own.uniting(base, base: base).overrides[id]?.terms == Self.terms(.any, 100))
+    // What somebody decided about it meanwhile counts.
+    var decided = base
+    decided.overrides[id] = .init(terms: .standard)
+    #expect(own.uniting(decided, base: base).overrides[id]?.terms == .standard)
+  }
+
   @Test("in effect are the stricter of all that speak for a host")
   func inEffect() throws {
     var (one, other) = (

@@ -90,6 +90,7 @@
     private func refuse(
       _ request: ClientRequest, _ evaluation: PinEvaluation, _ facts: ConnectionFacts
     ) {
+      _ = request.pending?.end(by: validator, judge: judge, before: evaluation)
       request.pending = nil
       judge.record(evaluation, of: facts)
       request.verdict = .refused(evaluation)
