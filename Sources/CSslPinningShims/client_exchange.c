@@ -13,6 +13,8 @@
 #define LARGEST_HEAD (256 * 1024)
 // Buffers above this are not kept for the next transfer.
 #define LARGEST_KEPT (64 * 1024)
+// The most that libcurl calls before a request has a connection.
+#define MOST_LOOKS (64 * 1024)
 // libcurl's own.
 #define UPLOAD_BUFFER (64L * 1024)
 
@@ -160,6 +162,16 @@ static size_t send_body(char *bytes, size_t size, size_t count, void *argument) 
   return (size_t)filled;
 }
 
+// Behind a 407 libcurl reads what the proxy says byte by byte, for as long as there is any, without a look at a
+// time-out. It calls here in between; a transfer that waits calls a few times a second.
+static bool is_kept_by_proxy(pp_exchange *x) { return !x->begun && ++x->looks > MOST_LOOKS; }
+
+static int watch_proxy(void *argument, curl_off_t to_come, curl_off_t came, curl_off_t to_send,
+                       curl_off_t sent) {
+  (void)to_come, (void)came, (void)to_send, (void)sent;
+  return is_kept_by_proxy(argument);
+}
+
 // What libcurl takes up says nothing of what leaves: a body from memory it has as a whole.
 static int watch_upload(void *argument, curl_off_t to_come, curl_off_t came, curl_off_t to_send,
                         curl_off_t sent) {
@@ -167,7 +179,7 @@ static int watch_upload(void *argument, curl_off_t to_come, curl_off_t came, cur
   pp_exchange *x = argument;
   if (sent != x->sent) x->alive = true;
   x->sent = sent;
-  return 0;
+  return is_kept_by_proxy(x);
 }
 
 // libcurl rewinds a body to send it again; a streamed one is never sent twice.
@@ -179,6 +191,14 @@ static int seek_body(void *argument, curl_off_t offset, int origin) {
 // --- Options ------------------------------------------------------------------------------------
 
 #define SET(option, value) failed |= curl_easy_setopt(x->easy, option, value)
+
+static CURLcode watch(pp_exchange *x, curl_xferinfo_callback function) {
+  CURLcode failed = 0;
+  SET(CURLOPT_XFERINFOFUNCTION, function);
+  SET(CURLOPT_XFERINFODATA, x);
+  SET(CURLOPT_NOPROGRESS, 0L);
+  return failed;
+}
 
 bool pp_exchange_reset(pp_exchange *x) {
   CURLcode failed = 0;
@@ -234,6 +254,7 @@ bool pp_exchange_reset(pp_exchange *x) {
   }
   // Else libcurl looks itself, and more often.
   if (!x->has_proxies) SET(CURLOPT_NOPROXY, "*");
+  if (x->has_proxies) failed |= watch(x, watch_proxy);
   // libcurl allocates it for every request, and 64 KiB, its default, take a fifth of the request's
   // time: so much makes malloc tidy its heap. Bodies get the default.
   SET(CURLOPT_UPLOAD_BUFFERSIZE, 16384L);
@@ -251,14 +272,6 @@ CURLcode pp_exchange_set_url(pp_exchange *x, CURLU *url) {
   return failed;
 }
 
-static CURLcode watch_uploads(pp_exchange *x) {
-  CURLcode failed = 0;
-  SET(CURLOPT_XFERINFOFUNCTION, watch_upload);
-  SET(CURLOPT_XFERINFODATA, x);
-  SET(CURLOPT_NOPROGRESS, 0L);
-  return failed;
-}
-
 CURLcode pp_exchange_set_method(pp_exchange *x, const char *method) {
   CURLcode failed = 0;
   x->is_plain = false;
@@ -271,7 +284,7 @@ CURLcode pp_exchange_set_method(pp_exchange *x, const char *method) {
 }
 
 CURLcode pp_exchange_set_body(pp_exchange *x, const char *method, const void *body, size_t count) {
-  CURLcode failed = count ? watch_uploads(x) : CURLE_OK;
+  CURLcode failed = count ? watch(x, watch_upload) : CURLE_OK;
   x->is_plain = false;
   SET(CURLOPT_POST, 1L);
   SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)count);
@@ -282,7 +295,7 @@ CURLcode pp_exchange_set_body(pp_exchange *x, const char *method, const void *bo
 }
 
 CURLcode pp_exchange_set_streamed_body(pp_exchange *x, const char *method, int64_t count) {
-  CURLcode failed = watch_uploads(x);
+  CURLcode failed = watch(x, watch_upload);
   x->is_plain = false;
   SET(CURLOPT_UPLOAD, 1L);
   SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)count);
@@ -311,7 +324,7 @@ CURLcode pp_exchange_apply_headers(pp_exchange *x, bool own_encoding) {
 }
 
 CURLcode pp_exchange_set_proxy(pp_exchange *x, const char *proxy) {
-  CURLcode failed = 0;
+  CURLcode failed = watch(x, watch_proxy);
   x->is_plain = false;
   SET(CURLOPT_PROXY, proxy);
   SET(CURLOPT_NOPROXY, NULL);
@@ -421,6 +434,7 @@ bool pp_exchange_start(pp_exchange *x) {
   x->status = 0;
   x->unread = x->discarded = 0;
   x->sent = 0;
+  x->looks = 0;
   x->head_ended = false;
   x->has_location = x->head_complete = x->discards = x->begun = x->repeat_refused = false;
   x->paused = x->upload_paused = x->dials = x->is_dialing = false;

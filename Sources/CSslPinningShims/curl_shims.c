@@ -57,6 +57,9 @@ CURLcode pp_easy_prepare_fetch(CURL *easy, const char *url, bool clear_text,
   // An older libcurl than the headers' does without.
   curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
+  // HTTP/2 has frames that are no answer, and libcurl reads them for as long as they come without a look at the time:
+  // a server that sends them without end would keep the thread. One request on one connection needs none of it.
+  SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
   // What may go in clear text because it stays on this machine must not leave it for a proxy.
   if (clear_text) SET(CURLOPT_NOPROXY, "*");
   SET(CURLOPT_FOLLOWLOCATION, 1L);

@@ -35,7 +35,7 @@ CURLcode pp_judged_prepare(SSL_CTX *context, X509_STORE *store, pp_verify_callba
       !pp_tls_quiet(context))
     return CURLE_OUT_OF_MEMORY;
   SSL_CTX_set_info_callback(context, hear);
-  pp_tls_refuse_endless(context);
+  pp_tls_read_in_turns(context);
   SSL_CTX_set_read_ahead(context, 0);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(context, verify, argument);

@@ -1,6 +1,7 @@
 // See urlsession_hook.h for what this is and who calls it on which thread.
 #if defined(__linux__)
 #define _GNU_SOURCE
+#include "endless_tls.h"
 #include "localhost_names.h"
 #include "urlsession_heads.h"
 #include "urlsession_internal.h"
@@ -386,6 +387,7 @@ static CURLMcode HOOKED(curl_multi_socket_action)(CURLM *multi, curl_socket_t so
     socket = CURL_SOCKET_TIMEOUT;
     events = 0;
   }
+  pp_tls_begin_turn();
   return REAL(curl_multi_socket_action)(s ? s->multi : multi, socket, events, running);
 }
 

@@ -5,13 +5,16 @@ import Testing
 
 @Suite("A server that sends messages without end")
 struct EndlessTLSTests {
-  /// How many bytes of ten session tickets are unread once a client has asked for data, of which there is none.
-  private func unread(refusing: Bool) throws -> Int {
+  /// Calls `body` with a client and a server of one connection, and what the client has to read.
+  private func connected<R>(
+    preparing prepare: (OpaquePointer?) -> Void,
+    _ body: (_ client: OpaquePointer, _ server: OpaquePointer, _ down: OpaquePointer?) throws -> R
+  ) throws -> R {
     let identity = try CertificateAuthority.makeRoot(name: "Root").issue(names: ["localhost"])
     let loaded = try LoadedIdentity(identity)
     let contexts = [TLS_client_method(), TLS_server_method()].map { SSL_CTX_new($0) }
     defer { for context in contexts { SSL_CTX_free(context) } }
-    if refusing { pp_tls_refuse_endless(contexts[0]) }
+    prepare(contexts[0])
     SSL_CTX_set_num_tickets(contexts[1], 10)
     let client = try #require(SSL_new(contexts[0]))
     defer { SSL_free(client) }
@@ -30,11 +33,18 @@ struct EndlessTLSTests {
       SSL_do_handshake(server)
     }
     try #require(SSL_is_init_finished(client) == 1 && SSL_is_init_finished(server) == 1)
-    #expect(BIO_ctrl_pending(down) > 1000)
-    var byte: UInt8 = 0
-    let count = SSL_read(client, &byte, 1)
-    #expect(SSL_get_error(client, count) == SSL_ERROR_WANT_READ)
-    return BIO_ctrl_pending(down)
+    return try body(client, server, down)
+  }
+
+  /// How many bytes of ten session tickets are unread once a client has asked for data, of which there is none.
+  private func unread(refusing: Bool) throws -> Int {
+    try connected(preparing: { if refusing { pp_tls_refuse_endless($0) } }) { client, _, down in
+      #expect(BIO_ctrl_pending(down) > 1000)
+      var byte: UInt8 = 0
+      let count = SSL_read(client, &byte, 1)
+      #expect(SSL_get_error(client, count) == SSL_ERROR_WANT_READ)
+      return BIO_ctrl_pending(down)
+    }
   }
 
   @Test("is read to the end of them by OpenSSL alone")
@@ -42,4 +52,19 @@ struct EndlessTLSTests {
 
   @Test("is read one message at a time: in between, time-outs are looked at")
   func tickets() throws { #expect(try unread(refusing: true) > 1000) }
+
+  @Test("is not read from for ever in one turn", arguments: [true, false])
+  func turns(areMany: Bool) throws {
+    let read = try connected(preparing: { pp_tls_read_in_turns($0) }) { client, server, _ in
+      pp_tls_begin_turn()
+      var byte: UInt8 = 0
+      // One of tickets is no data: it is asked for until there is some.
+      return (0..<10_000).count { _ in
+        if areMany { pp_tls_begin_turn() }
+        guard SSL_write(server, &byte, 1) == 1 else { return false }
+        return (0..<20).contains { _ in SSL_read(client, &byte, 1) == 1 }
+      }
+    }
+    #expect(areMany ? read == 10_000 : (8000..<9000).contains(read))
+  }
 }

@@ -224,6 +224,34 @@ struct AnnounceTests {
     try await stage.stopServer()
   }
 
+  @Test(
+    "one that is the command of another is gone on with by that one alone, and its command runs once"
+  )
+  func chained() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    // The file of the second one comes first: 2d… and 3c….
+    let second = stage.words(
+      ["--as", "front", "--settle", "3600", "--then", "echo ran >> \(marker)"], patience: 1)
+    let call = ([try Tool.path()] + second).map { "'\($0)'" }.joined(separator: " ")
+    let early = try await stage.announce("--as", "back", "--then", call, patience: 1)
+    #expect(early.exitCode == 3 && early.stderr.contains("for 3600 s"), "\(early.stderr)")
+    #expect(stage.jobs.count == 2)
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(stage.lines("done") == 0)
+    // An hour later.
+    let job = stage.stage.directory.path("jobs/") + (try #require(stage.jobs.min()))
+    let text = try String(contentsOfFile: job, encoding: .utf8)
+    let since = try #require(text.firstMatch(of: /"since":([0-9]+)/)).output.1
+    let hours = String(try #require(Int(since)) - 3600)
+    try text.replacing("\"since\":\(since)", with: "\"since\":\(hours)")
+      .write(toFile: job, atomically: false, encoding: .utf8)
+    let last = try await stage.resume()
+    #expect(last.exitCode == 0, "\(last.stderr)")
+    #expect(stage.lines("done") == 1 && stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
   @Test("what is begun under a name takes the place of what was, also while that is carried out")
   func replaced() async throws {
     let stage = try await AnnounceStage()

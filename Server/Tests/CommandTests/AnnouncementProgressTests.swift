@@ -28,6 +28,16 @@ struct AnnouncementProgressTests {
       ]) == [.look, .stage, .look, .pause(1), .look, .run, .end(.done)])
   }
 
+  @Test("without a command the key is staged whatever the lists have: nobody looks again")
+  func withoutCommand() {
+    for finding in [Finding.staged, .refused(code: "key-exists", "no")] {
+      var progress = AnnouncementProgress(settle: 0, hasCommand: false)
+      #expect(progress.next == .stage)
+      progress.enter(finding, at: 0)
+      #expect(progress.next == .look)
+    }
+  }
+
   @Test(
     "a command that failed runs again only after another look, and a key that is gone is staged anew"
   )
@@ -88,6 +98,16 @@ struct AnnouncementProgressTests {
     #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60].map { .pause($0) })
     let again: [(Int64, Finding)] = [(0, .missing(at: "a")), (0, .staged), (0, .failed("away"))]
     #expect(Self.steps(failures + again).last == .pause(1))
+  }
+
+  @Test("a key that waits for a second person is not proposed again")
+  func proposed() {
+    for hasCommand in [true, false] {
+      var progress = AnnouncementProgress(settle: 0, hasCommand: hasCommand, isProposed: true)
+      #expect(progress.next == .look)
+      progress.enter(.missing(at: "a"), at: 0)
+      #expect(progress.next == .pause(1))
+    }
   }
 
   @Test("what was announced anew meanwhile runs nothing")

@@ -86,6 +86,15 @@ struct ConfigTrialTests {
     #expect(outcome.exitCode == 0, "\(outcome.stderr)")
     let pin = try SPKIPin(certificateDER: identity.leaf.der).base64
     #expect(outcome.stdout.contains(pin), "\(outcome.stdout)")
+    // Apps that ask for another CA would refuse what is proved; one that is enough is none that they need.
+    try directory.write(try CertificateAuthority.makeRoot(name: "Other").root.pem, to: "other.pem")
+    let other = good.dropLast() + ", ca: [\(directory.path("other.pem"))]"
+    try write(other + "}")
+    let lacking = try await check(directory, "--probe")
+    #expect(lacking.exitCode == 1)
+    #expect(lacking.stdout.contains("none of the CAs in ca"), "\(lacking.stdout)")
+    try write(other + ", match: any}")
+    #expect(try await check(directory, "--probe").exitCode == 0)
     try write(good + ", {fqdn: other.example, port: \(server.port), address: 127.0.0.1}")
     let refused = try await check(directory, "--probe", "--json")
     #expect(refused.exitCode == 1)

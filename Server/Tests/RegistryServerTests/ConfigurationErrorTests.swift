@@ -200,6 +200,15 @@ import Testing
       "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'http://localhost:1'}, {name: x, proxy: 'http://[::1]:1'}]}",
       "tls.vantage_points[1].name: \"x\" is taken"
     ),
+    // One machine, or one key, is one voice.
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'http://localhost:1'}, {name: y, proxy: 'http://localhost:1/'}]}",
+      "tls.vantage_points[1].proxy: it is x under another name"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'https://h:1', pins: [AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=]}, {name: y, proxy: 'https://i:1', pins: [AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=]}]}",
+      "tls.vantage_points[1].proxy: it is x under another name"
+    ),
     (
       "keys: [{fqdn: a.b}]\ntls:\n  vantage_points:\n    - name: x\n      proxy: http://u:hush@h:1",
       "line 5: tls.vantage_points[0].proxy: \"http://u:***@h:1\" is no proxy; hint: write https://host:port"

@@ -30,10 +30,10 @@ import Testing
       "HOST", with: host)
   }
   private static func point(_ name: String) -> String {
-    "[{\"name\": \"\(name)\", \"proxy\": \"http://localhost:1\"}]"
+    "[{\"name\": \"\(name)\", \"proxy\": \"http://localhost:\(name == "x" ? 1 : 2)\"}]"
   }
   private static func shownPoint(_ name: String) -> String {
-    "[{\"name\":\"\(name)\",\"proxy\":\"http://localhost:1\"}]"
+    "[{\"name\":\"\(name)\",\"proxy\":\"http://localhost:\(name == "x" ? 1 : 2)\"}]"
   }
 
   static let rows: [Row] = [

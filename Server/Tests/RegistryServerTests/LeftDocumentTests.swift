@@ -13,6 +13,29 @@ struct LeftDocumentTests {
 
   private static func keys(_ file: String) -> String { "[{fqdn: \(host), file: \(file)}]" }
 
+  @Test(
+    "an endpoint that was taken out is not watched when it is configured again, and that is told")
+  func takenOut() async throws {
+    let both = "[{fqdn: \(Self.host), file: a.json}, {fqdn: other.example, file: a.json}]"
+    let first = try ScriptedService(keys: both, storage: Self.storage)
+    for host in [Self.host, "other.example"] {
+      first.observer.show(.accepted(pin(1)), at: host)
+    }
+    try await first.start()
+    for host in [Self.host, "other.example"] { await first.service.probe(host) }
+    let answer = try await AdministeredService(scripted: first).call(
+      "POST", "/documents/a.json/endpoints/other.example%3A443/remove", #"{"why": "gone"}"#)
+    #expect(answer.status == 200)
+    try await first.reload(keys: Self.keys("a.json"), storage: Self.storage)
+    #expect(first.log.events("endpoint_taken_out").isEmpty)
+    try await first.reload(keys: both, storage: Self.storage)
+    #expect(
+      first.log.events("endpoint_taken_out").map { $0["endpoint"] } == ["other.example:443"])
+    await first.service.stop()
+    let trial = try await ConfigurationTrial(first.configuration, at: first.clock.now())
+    #expect(trial.warnings.contains { $0.hasPrefix("other.example:443 is configured in a.json") })
+  }
+
   @Test("is told, and what it denies is denied in the others", arguments: [false, true])
   func left(isRestarted: Bool) async throws {
     let first = try ScriptedService(keys: Self.keys("old.json"), storage: Self.storage)

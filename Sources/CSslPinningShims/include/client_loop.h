@@ -75,6 +75,7 @@ struct pp_exchange {
   size_t discarded;
   int status;
   int64_t sent;         // of its body, as libcurl counts
+  int looks;            // how often libcurl called before it had a connection
   bool has_location;
   bool head_ended;      // a whole head, maybe a 1xx one
   bool head_complete;

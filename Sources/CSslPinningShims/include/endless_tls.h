@@ -6,6 +6,7 @@
 // - After a handshake, SSL_read handles what is no data (session tickets, key updates, HelloRequests) and reads
 //   on, if the context says so, which is OpenSSL's default: a server that sends such faster than it is handled
 //   keeps the thread, too.
+// - libcurl does the same with frames of HTTP/2.
 #ifndef PP_ENDLESS_TLS_H
 #define PP_ENDLESS_TLS_H
 #include <openssl/types.h>
@@ -15,9 +16,17 @@
 // read-ahead. This is the context's message callback from then on.
 void pp_tls_refuse_endless(SSL_CTX *context);
 
-// The same for a connection that another TLS connection runs inside of: what a record still has is on no socket, so
-// SSL_read has to read on there. It fails instead once the server sent more within a second than any handshake has:
-// messages of it, and records with something else than application data.
+// The same for connections that may speak HTTP/2, in a loop of libcurl's multi interface: it reads frames that are no
+// answer (PING, say) for as long as there are any, without a look at a time-out, and no other connection has its turn.
+// A connection ends that was read from too often in one turn.
+void pp_tls_read_in_turns(SSL_CTX *context);
+
+// A turn of this thread begins: before each call that may read.
+void pp_tls_begin_turn(void);
+
+// The same as pp_tls_refuse_endless for a connection that another TLS connection runs inside of: what a record still
+// has is on no socket, so SSL_read has to read on there. It fails instead once the server sent more within a second
+// than any handshake has: messages of it, and records with something else than application data.
 void pp_tls_refuse_floods(SSL_CTX *context);
 
 #endif

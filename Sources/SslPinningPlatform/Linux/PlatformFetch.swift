@@ -40,6 +40,9 @@
     private var fieldBytes = 0
     private static let mostFieldBytes = 256 * 1024
     private let validator: ChainValidator
+    /// When its time is over. libcurl looks itself, but not while it reads what a proxy says behind a 407.
+    private var end = ContinuousClock.now
+    private var isLate = false
     /// Why the server's chain was not valid, where that ended the transfer.
     private var fault: ChainFault?
 
@@ -50,6 +53,7 @@
     }
 
     func run(within seconds: Double) -> Result<HTTPAnswer, FetchError> {
+      end = .now + .milliseconds(Self.milliseconds(seconds))
       // Made before the handle and freed after it: libcurl may write here until its cleanup is over.
       let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
       text.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -94,7 +98,9 @@
         if let fault, let clock = exchange.time?.clock, fault.isEarly {
           return .failure(.notYetValid(clock: clock))
         }
-        if code == CURLE_ABORTED_BY_CALLBACK { return .failure(.cancelled) }
+        if code == CURLE_ABORTED_BY_CALLBACK {
+          return .failure(isLate ? .unreachable("the time is over") : .cancelled)
+        }
         let detail = String(cString: text)
         return .failure(
           .unreachable(detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail))
@@ -167,7 +173,8 @@
         -> Int32 = { context, _, _, _, _ in
           guard let context else { return 1 }
           let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
-          return me.cancelled.withLock { $0 } ? 1 : 0
+          me.isLate = ContinuousClock.now > me.end
+          return me.isLate || me.cancelled.withLock { $0 } ? 1 : 0
         }
   }
 #endif

@@ -202,6 +202,21 @@ struct FastNginxTests {
     #expect(attacker.plaintextBytes > 0)
   }
 
+  @Test("end where a proxy talks on and on behind a refusal")
+  func talkative() async throws {
+    let head =
+      "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\n"
+      + "Content-Length: 9999999999\r\n\r\n"
+    let answer = Array(head.utf8) + [UInt8](repeating: 120, count: 200_000)
+    let proxy = try LocalRawServer(.sends(answer))
+    let transport = try transport { $0.proxy = "http://127.0.0.1:\(proxy.port)" }
+    for method in ["GET", "POST"] {
+      let body = method == "POST" ? Data([1]) : nil
+      let request = URLRequest(try site.url(), method: method, body: body)
+      #expect(await transport.end(of: request, within: 60) == .failed(.cannotConnectToHost))
+    }
+  }
+
   @Test("are not sent through a proxy that speaks TLS itself, whoever it is")
   func secureProxy() async throws {
     let proxy = try PinnedSite()

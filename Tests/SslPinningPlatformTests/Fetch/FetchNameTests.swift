@@ -32,3 +32,21 @@ struct FetchNameTests {
     }
   }
 }
+
+@Suite("The protocol of a fetch")
+struct FetchProtocolTests {
+  @Test("is HTTP/1.1, also where the server knows HTTP/2")
+  func version() async throws {
+    let root = try CertificateAuthority.makeRoot(name: "Root")
+    let nginx = try await Nginx.start(
+      Nginx.Site(
+        try root.issue(names: ["localhost"]), name: "localhost", http2: true,
+        directives: "location / { return 200 hello; }"))
+    let fetcher = try DocumentFetcher(trust: .anchors([root.root.der]))
+    let request = DocumentRequest(
+      url: try RegistryURL("https://localhost:\(nginx.port)/"), maximumBytes: 100, timeout: 60)
+    #expect(try await fetcher.fetch(request) == .fresh(Array("hello".utf8), etag: nil))
+    #expect(try await nginx.accesses(waitingFor: 1).map(\.version) == ["HTTP/1.1"])
+    try await nginx.stop()
+  }
+}

@@ -36,7 +36,7 @@ final class ConnectionAcceptor: Sendable {
     turnAway: @escaping @Sendable () -> Void = {},
     serve: @escaping @Sendable (ByteStream, Int) throws(SocketError) -> Void
   ) {
-    threads.start("acceptor") { [self] in
+    let isStarted = threads.start("acceptor") { [self] in
       var number = 0
       while waitForConnection() {
         do throws(SocketError) {
@@ -52,6 +52,7 @@ final class ConnectionAcceptor: Sendable {
         }
       }
     }
+    if !isStarted { listener.close() }
   }
 
   /// Ends one open connection from another thread; its own thread sees the end of the stream.
@@ -92,7 +93,7 @@ final class ConnectionAcceptor: Sendable {
       return true
     }
     guard hasRoom else { return false }
-    threads.start("connection \(number)") { [self] in
+    let isStarted = threads.start("connection \(number)") { [self] in
       let stream = ByteStream(socket, stop: stop)
       do throws(SocketError) {
         try serve(stream, number)
@@ -103,6 +104,7 @@ final class ConnectionAcceptor: Sendable {
       socket.close()
       state.withLock { _ = $0.open.removeValue(forKey: number) }
     }
-    return true
+    if !isStarted { state.withLock { _ = $0.open.removeValue(forKey: number) } }
+    return isStarted
   }
 }

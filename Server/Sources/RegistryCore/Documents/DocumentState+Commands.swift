@@ -92,7 +92,8 @@ extension DocumentState {
     return [request.entry("endpoint_removed", id)]
   }
 
-  /// Publishes a key ahead of its use.
+  /// Publishes a key ahead of its use. One that is published already is announced anew if it is about to leave: every
+  /// place that showed it answers without it, and shows another key. Else it would be gone when it is used.
   ///
   /// - Parameter limit: how many announced keys that nobody has seen the endpoint may have by then.
   package mutating func stage(
@@ -102,7 +103,12 @@ extension DocumentState {
     let denied = deniedPins
     guard !denied.contains(pin) else { throw .keyDenied(pin) }
     var endpointKeys = keysByEndpoint[id] ?? EndpointKeys()
-    guard !endpointKeys.keys.contains(where: { $0.pin == pin }) else { throw .keyExists(pin) }
+    if let key = endpointKeys.keys.first(where: { $0.pin == pin }) {
+      guard key.state == .retiring, key.unaskedSince == nil,
+        endpointKeys.keys.contains(where: { $0.state == .active && $0.isUsable(beside: denied) })
+      else { throw .keyExists(pin) }
+      endpointKeys.withdraw(pin)
+    }
     // Whoever may announce keys of one host must not fill the document of all until clients refuse it.
     let announced = endpointKeys.keys.count { $0.staged != nil && !denied.contains($0.pin) }
     guard announced < limit else { throw .tooManyAnnounced(id, announced) }

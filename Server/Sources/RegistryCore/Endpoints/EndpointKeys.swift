@@ -335,6 +335,11 @@ extension KnownKey {
   /// Its paths, except those of a leaf that is its own anchor.
   fileprivate var authorityPaths: Set<[SPKIPin]> { Set(paths.values.filter { !$0.isEmpty }) }
 
+  /// Its announcement, unless the other server has seen the key since.
+  private func announcement(beside other: KnownKey) -> Staging? {
+    staged.flatMap { other.staged != nil || other.lastSeen < $0.at ? $0 : nil }
+  }
+
   /// This key, merged from two servers.
   ///
   /// - Parameter isNewer: whether this side's view is the newer one.
@@ -344,7 +349,7 @@ extension KnownKey {
       pin: pin, firstSeen: min(firstSeen, theirs.firstSeen),
       lastSeen: max(lastSeen, theirs.lastSeen), missedSince: newer.missedSince,
       certificateExpires: newer.certificateExpires,
-      staged: staged == nil || theirs.staged == nil ? nil : staged,
+      staged: announcement(beside: theirs) ?? theirs.announcement(beside: self),
       isUnannounced: isUnannounced && theirs.isUnannounced, missedProbes: newer.missedProbes,
       longestGap: max(longestGap, theirs.longestGap), shownFor: max(shownFor, theirs.shownFor))
     united.unaskedSince = newer.unaskedSince

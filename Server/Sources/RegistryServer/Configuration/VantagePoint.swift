@@ -73,7 +73,13 @@ extension VantagePoint {
       guard name.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value < 0x7f }) else {
         throw entry.invalid("name", "it has other than visible ASCII", hint: "letters and digits")
       }
-      points.append(try read(entry, name: name))
+      let point = try read(entry, name: name)
+      if let other = points.first(where: { $0.isSameMachine(as: point) }) {
+        throw entry.invalid(
+          "proxy", "it is \(other.name) under another name",
+          hint: "one machine, or one key, is one voice in a quorum")
+      }
+      points.append(point)
     }
     return points
   }
@@ -153,6 +159,13 @@ extension VantagePoint {
 }
 
 extension VantagePoint {
+  /// Whether it is another name for the same one. Whoever has a key, or stands before a machine, speaks for all that are
+  /// known by it; so both would count as a quorum of two.
+  package func isSameMachine(as other: VantagePoint) -> Bool {
+    (host, port) == (other.host, other.port)
+      || !Set(security?.pins ?? []).isDisjoint(with: other.security?.pins ?? [])
+  }
+
   /// The entry of `tls.vantage_points` that means it.
   package var entry: JSONValue {
     let authority = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host

@@ -66,6 +66,12 @@ public struct ConfigurationTrial: Sendable {
       }
     }
     warnings += left.map(LeftDocuments.message)
+    for document in configuration.documents {
+      let state = states[document.file] ?? DocumentState()
+      warnings += TakenOutEndpoints.ids(in: document, state).map {
+        TakenOutEndpoints.message($0, document.file)
+      }
+    }
     warnings += PublishingTrial.warnings(configuration, signer)
     self.warnings = told.withLock { $0 } + warnings
   }

@@ -186,6 +186,40 @@ extension RegistryService {
   }
 }
 
+extension RegistryService {
+  /// Tells which endpoints are configured and nevertheless not watched.
+  func tellTakenOut(
+    _ documents: [DocumentConfiguration], _ coordinators: [DocumentCoordinator]
+  ) async {
+    let known = Dictionary(documents.map { ($0.file, $0) }, uniquingKeysWith: { first, _ in first })
+    for coordinator in coordinators {
+      guard let document = known[coordinator.file] else { continue }
+      for id in TakenOutEndpoints.ids(in: document, await coordinator.state) {
+        log.event(
+          .warn, "endpoint_taken_out",
+          [
+            "file": document.file, "endpoint": id,
+            "message": TakenOutEndpoints.message(id, document.file),
+          ])
+      }
+    }
+  }
+}
+
+/// Endpoints that the configuration has, and that people took out: nothing of them is on the list, however often the
+/// configuration is read.
+enum TakenOutEndpoints {
+  static func ids(in document: DocumentConfiguration, _ state: DocumentState) -> [String] {
+    guard !state.tombstones.isEmpty else { return [] }
+    return document.endpoints.map(\.id).filter { state.tombstones[$0] != nil }
+  }
+
+  static func message(_ id: String, _ file: String) -> String {
+    "\(id) is configured in \(file) and not watched: an administrator took it out; hint: ssl-pinning admin add, or"
+      + " take it out of the configuration as well"
+  }
+}
+
 /// Documents that were published, and that the configuration does not have any more.
 enum LeftDocuments {
   static func message(_ file: String) -> String {

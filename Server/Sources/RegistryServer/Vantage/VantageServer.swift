@@ -45,7 +45,7 @@ package final class VantageServer: Sendable {
   private let resolver: NameResolver
   private let log: ServerLog
   private let stopSignal: EventSignal
-  private let threads = WorkerThreads()
+  private let threads: WorkerThreads
   private let crowd: Locked<VantageCrowd>
   private let dials: Locked<RateLimiter>
   private let told = Locked(RateLimiter(burst: 20, interval: 3000))
@@ -57,13 +57,14 @@ package final class VantageServer: Sendable {
   ///   - identity: what clients know it by: they have the pin of its key.
   ///   - clients: the pins of the registry servers' keys.
   ///   - resolver: what names lead to.
+  ///   - threads: of connections, and one more.
   package init(
     on text: String, showing identity: ServerIdentity, to clients: Set<SPKIPin>,
     rules: VantageRules, limits: Limits = Limits(), resolver: NameResolver = NameResolver(),
-    log: ServerLog
+    threads: WorkerThreads = WorkerThreads(), log: ServerLog
   ) throws(VantageError) {
     (self.rules, self.limits) = (Locked(rules), limits)
-    (self.resolver, self.log) = (resolver, log)
+    (self.resolver, self.threads, self.log) = (resolver, threads, log)
     crowd = Locked(VantageCrowd(tunnels: limits.tunnels, strangers: limits.strangers))
     dials = Locked(RateLimiter(burst: limits.dials, interval: limits.dialInterval))
     do throws(CertificateError) {
@@ -80,7 +81,9 @@ package final class VantageServer: Sendable {
       let (descriptor, address) = try ListeningSocket.open(listen)
       (listener, self.address) = (Socket(owning: descriptor), address)
     } catch { throw .listening(reason: Self.reason(error)) }
-    threads.start("vantage") { [self] in accept() }
+    guard threads.start("vantage", { [self] in accept() }) else {
+      throw .listening(reason: "\(WorkerThreads.exhausted)")
+    }
   }
 
   /// The port at which it listens.
@@ -132,7 +135,7 @@ package final class VantageServer: Sendable {
       $0.enter(number, socket, from: client, at: MonotonicReading.milliseconds())
     }
     guard isIn else { return socket.close() }
-    threads.start("vantage \(number)") { [self] in
+    let isServed = threads.start("vantage \(number)") { [self] in
       let stream = ByteStream(socket, stop: stopSignal)
       // A client may leave at any time; there is nothing to tell about that.
       do throws(SocketError) { try serve(stream, number, client) } catch {}
@@ -140,6 +143,11 @@ package final class VantageServer: Sendable {
       socket.close()
       crowd.withLock { $0.leave(number) }
     }
+    guard !isServed else { return }
+    // Nobody else would ever let it go.
+    socket.close()
+    crowd.withLock { $0.leave(number) }
+    tell("vantage_threads_exhausted", about: "threads", [("client", client)])
   }
 
   private func serve(

@@ -69,10 +69,12 @@ package final class NameResolver: Sendable {
 
   private func start(_ line: LookupQueues.Line?) {
     guard let line else { return }
-    workers.start("resolver") { [self] in work(line) }
+    guard !workers.start("resolver", { [self] in work(line, lookup) }) else { return }
+    // Whoever waits hears so, and the next question asks for a thread again.
+    work(line) { _, _ in .failure(Failure(reason: "there is no thread for it", isFinal: false)) }
   }
 
-  private func work(_ line: LookupQueues.Line) {
+  private func work(_ line: LookupQueues.Line, _ lookup: Lookup) {
     while let (name, questions) = lines.withLock({ $0.take(from: line) }) {
       let begun = ContinuousClock.now
       let result = lookup(name.host, name.port)

@@ -32,7 +32,7 @@ final class ProbeLoop: Sendable {
     self.resolver = resolver
     self.proxies = proxies
     events = try ProbeEvents()
-    threads.start("TLS probe") { [self] in run() }
+    guard threads.start("TLS probe", { [self] in run() }) else { throw WorkerThreads.exhausted }
   }
 
   /// Gives the thread an order. Callable from any thread.

@@ -289,11 +289,15 @@ package enum TLSTunnel {
     _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
     // From here on only that thread uses it.
     nonisolated(unsafe) let pair = (ByteStream(Socket(owning: ends[1]), stop: stop), stream)
-    threads.start("tls tunnel") {
+    let isStarted = threads.start("tls tunnel") {
       // The library closes both ways at once. A server that hangs would keep this thread for minutes.
       var relay = Relay(client: pair.0, server: pair.1, stop: stop, endsWithClient: true)
       // No error to report: both sides see their connection close.
       try? relay.run()
+    }
+    guard isStarted else {
+      close(ends[0])
+      throw WorkerThreads.exhausted
     }
     return ends[0]
   }

@@ -77,7 +77,7 @@ enum AnnounceCommand {
       throw .usage("--resume takes no key; hint: it goes on with all that was begun")
     }
     var status = ExitStatus.yes
-    for job in try AnnouncementJob.all(in: folder) {
+    for job in try AnnouncementJob.all(in: folder) where !job.isPart {
       do throws(CommandFailure) {
         status = status.worse(try await goOn(with: job))
       } catch {

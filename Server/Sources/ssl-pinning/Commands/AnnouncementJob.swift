@@ -8,6 +8,8 @@ import TLSTools
 ///
 /// - One name has one announcement. A later one takes the place of the one before, also while that is carried out: its
 ///   file is there from then on, and only who finds its own ends one.
+/// - One that is the command of another is gone on with by that one, whose lists are looked at again before: what it
+///   came to is known there alone, and its own end would only be its next beginning.
 /// - The file names a command to run, so it and its folder belong to root or to who runs it, and nobody else writes there.
 struct AnnouncementJob {
   /// The file with the key.
@@ -20,6 +22,14 @@ struct AnnouncementJob {
   private let id: String
   /// Since when all lists have a key, in Unix seconds.
   private var listed: (pin: String, since: Int64)?
+  /// The key that waits for a second person, and since when, in Unix seconds.
+  private var proposed: (pin: String, since: Int64)?
+  /// The file of the announcement whose command this one is.
+  private var whole: String?
+
+  /// The variable in which a command finds the file of the announcement that it is the command of. It begins with
+  /// another word than the server's, which commands do not get.
+  static let variable = "ANNOUNCEMENT_FILE"
 
   /// - Parameters:
   ///   - place: the document and the endpoint that will show the key.
@@ -50,6 +60,9 @@ struct AnnouncementJob {
     {
       listed = before.listed
     }
+    if let above = ProcessInfo.processInfo.environment[Self.variable], above != path {
+      whole = above
+    }
   }
 
   private init?(path: String) {
@@ -60,8 +73,12 @@ struct AnnouncementJob {
       let id = json["id"]?.stringValue
     else { return nil }
     (self.path, self.directory, self.key, self.words, self.id) = (path, directory, key, words, id)
+    whole = json["whole"]?.stringValue
     if let pin = json["listed"]?.stringValue, let since = json["since"]?.integerValue {
       listed = (pin, since)
+    }
+    if let pin = json["proposed"]?.stringValue, let since = json["proposedSince"]?.integerValue {
+      proposed = (pin, since)
     }
   }
 
@@ -89,6 +106,9 @@ struct AnnouncementJob {
   /// Whether it is not over, and no other one took its place.
   var isCurrent: Bool { AnnouncementJob(path: path)?.id == id }
 
+  /// Whether it is the command of one that is not over. Once that is gone it is on its own.
+  var isPart: Bool { whole.map { AnnouncementJob(path: $0) != nil } ?? false }
+
   /// Writes it down, in place of another one of its name.
   func begin() throws(CommandFailure) {
     try FileLock.holding(folder) { () throws(CommandFailure) in
@@ -115,13 +135,32 @@ struct AnnouncementJob {
     try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
   }
 
+  /// Whether this key waits for a second person, as far as it is known. Each request for it may be another text, and
+  /// would be another proposal: so many that nobody of this name could propose anything else.
+  func isProposed(_ pin: SPKIPin, at now: Int64) -> Bool {
+    // For a day: then a proposal is over.
+    proposed.map { $0.pin == pin.base64 && (0..<86_400).contains(now - $0.since) } ?? false
+  }
+
+  /// Remembers that this key was proposed.
+  mutating func note(_ pin: SPKIPin, proposedAt now: Int64) throws(CommandFailure) {
+    proposed = (pin.base64, now)
+    try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
+  }
+
   private func write() throws(CommandFailure) {
     var json: JSONObject = [
       "directory": .string(directory), "key": .string(key), "id": .string(id),
       "words": .array(words.map { .string($0) }),
     ]
+    if let whole { json["whole"] = .string(whole) }
     if let listed {
       (json["listed"], json["since"]) = (.string(listed.pin), .integer(listed.since))
+    }
+    if let proposed {
+      (json["proposed"], json["proposedSince"]) = (
+        .string(proposed.pin), .integer(proposed.since)
+      )
     }
     try OutputFile.write(JSONValue.object(json).canonicalBytes, to: path)
     // Whatever the umask: --resume runs nothing that others could have written.

@@ -4,6 +4,8 @@
 ///
 /// - The lists are looked at first: who goes on with what was begun may find all done. And after staging, until all have
 ///   the key.
+/// - Without a command the key is staged first: one that is on the lists by its past use is about to leave them, and
+///   nobody looks again.
 /// - The command runs only straight after all lists had the key, and not before they had it for the time to settle. What
 ///   lies between may take the key back, so after every pause they are looked at again.
 /// - What fails is tried again, later each time, but for what the server refuses.
@@ -50,8 +52,13 @@ struct AnnouncementProgress {
   /// - Parameters:
   ///   - settle: for how many seconds all lists must have had the key.
   ///   - listedSince: what an earlier process found.
-  init(settle: Int64, listedSince: Int64? = nil) {
-    (self.settle, self.listedSince) = (settle, listedSince)
+  ///   - hasCommand: whether there is a command to run.
+  ///   - isProposed: whether the key waits for a second person already.
+  init(
+    settle: Int64, listedSince: Int64? = nil, hasCommand: Bool = true, isProposed: Bool = false
+  ) {
+    (self.settle, self.listedSince, isStaged) = (settle, listedSince, isProposed)
+    if !hasCommand, !isProposed { next = .stage }
   }
 
   /// Takes in what came of the step.

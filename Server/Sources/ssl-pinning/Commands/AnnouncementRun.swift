@@ -67,7 +67,7 @@ struct AnnouncementRun {
           (key, progress) = (current, Self.progress(of: current, job, invocation))
           continue
         }
-        finding = await execute(invocation[AnnounceCommand.then])
+        finding = await execute(invocation[AnnounceCommand.then], of: job.path)
       case .pause(let seconds):
         guard ContinuousClock.now + .seconds(seconds) < deadline else {
           throw .couldNotFindOut("\(progress.trouble); hint: announce --resume goes on")
@@ -117,7 +117,8 @@ struct AnnouncementRun {
   ) -> AnnouncementProgress {
     AnnouncementProgress(
       settle: Int64((invocation[AnnounceCommand.settle] ?? 0).rounded(.up)),
-      listedSince: job.listedSince(key.pin))
+      listedSince: job.listedSince(key.pin), hasCommand: invocation[AnnounceCommand.then] != nil,
+      isProposed: job.isProposed(key.pin, at: Int64(Date().timeIntervalSince1970)))
   }
 
   /// The key in a file; of a private one, a request that it signs.
@@ -174,7 +175,7 @@ extension AnnouncementRun {
   }
 
   /// Has the key published ahead of its use.
-  private func stage() async -> AnnouncementProgress.Finding {
+  private mutating func stage() async -> AnnouncementProgress.Finding {
     var body: JSONObject = [key.form.rawValue: .string(key.block.text)]
     body["note"] = invocation[AdminCommands.why].map { .string($0) }
     let reply: AdminCall.Reply
@@ -189,6 +190,9 @@ extension AnnouncementRun {
         Terminal.say(
           "proposed: another person confirms it by ssl-pinning admin confirm \(id); hint: a token of"
             + " scope stage needs none")
+        do throws(CommandFailure) {
+          try job.note(key.pin, proposedAt: Int64(Date().timeIntervalSince1970))
+        } catch { return .failed(error.message) }
       }
       return .staged
     case .refused(let code, .no(let reason)): return .refused(code: code, reason)
@@ -197,7 +201,7 @@ extension AnnouncementRun {
   }
 
   /// Puts the key in use.
-  private func execute(_ command: String?) async -> AnnouncementProgress.Finding {
+  private func execute(_ command: String?, of job: String) async -> AnnouncementProgress.Finding {
     guard let command else { return .ran }
     let seconds = invocation[AnnounceCommand.timeout] ?? 600
     return await withCheckedContinuation { continuation in
@@ -206,7 +210,8 @@ extension AnnouncementRun {
           // Only of standard error the beginning is kept.
           let end = try ProgramRun.run(
             ["/bin/sh", "-c", "exec >&2\n" + command], input: [],
-            milliseconds: Int64(seconds * 1000), output: nil)
+            milliseconds: Int64(seconds * 1000), output: nil,
+            environment: [AnnouncementJob.variable: job])
           let said = end.errors.isEmpty ? "" : ", and said \"\(end.errors)\""
           continuation.resume(
             returning: end.failure.map { .failed("the command \($0)\(said)") } ?? .ran)

@@ -20,7 +20,8 @@ enum ConfigCheck {
         + "opens what up would open: keys, key sets, anchors, the listener's certificate and address, the\n"
         + "store; what up would refuse is refused with the same words. Nothing is made and nothing changed.\n"
         + "Run it as the user that up runs as. --offline leaves that out, for a machine that is another one.",
-      "--probe exits 1 if an endpoint proves no key. A server starts all the same, and publishes the others.",
+      "--probe exits 1 if an endpoint proves no key, or shows one under none of the CAs that ca asks for. A\n"
+        + "server starts all the same, and publishes the others.",
       ConfigurationHelp.keys,
     ],
     run: run)
@@ -53,7 +54,7 @@ enum ConfigCheck {
     }
     for warning in warnings { Terminal.say("warning: \(warning)") }
     if let failure { throw failure }
-    return findings?.allSatisfy(\.isProved) == false ? .no : .yes
+    return findings?.allSatisfy { $0.isProved && !$0.lacksCA } == false ? .no : .yes
   }
 
   private static func table(_ findings: [ProbeTrial.Finding]) -> String {

@@ -76,6 +76,33 @@ import Testing
     _ = try state.stage(pin(200), at: "a:443", request)
   }
 
+  @Test("may have been in use before: one that is about to leave stays for its next use")
+  func announcedAgain() throws {
+    let request = DocumentState.Request(who: "ada", at: 30, why: "")
+    var state = DocumentState()
+    state.keysByEndpoint["a"] = endpointKeys()
+    #expect(throws: AdministrationError.keyExists(pin(1))) {
+      try state.stage(pin(1), at: "a", request)
+    }
+    for second in [10, 20] as [Int64] {
+      _ = state.keysByEndpoint["a"]?.enter(.accepted(pin(2)), at: second, rule: Self.rule)
+    }
+    let before = try #require(state.keysByEndpoint["a"])
+    #expect(throws: AdministrationError.keyExists(pin(2))) {
+      try state.stage(pin(2), at: "a", request)
+    }
+    _ = try state.stage(pin(1), at: "a", request)
+    var after = try #require(state.keysByEndpoint["a"])
+    // Another server that leads has not read of it yet.
+    for merged in [before.merging(after, base: before), after.merging(before, base: before)] {
+      #expect(Set(merged.keys.map(\.state)) == [.active, .staged])
+    }
+    for hour in 1...1000 {
+      _ = after.enter(.accepted(pin(2)), at: Int64(hour) * 3600, rule: Self.rule)
+    }
+    #expect(Set(after.keys.map(\.pin)) == [pin(1), pin(2)])
+  }
+
   @Test("says nothing of a CA: alone on the list, another key waits for a person")
   func vouchesForNoCA() {
     var bench = LedgerBench()

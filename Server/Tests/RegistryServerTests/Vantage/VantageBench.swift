@@ -27,6 +27,7 @@ final class VantageBench: Sendable {
   ///   - enrolled: the endpoint, at its port, by default.
   init(
     networks: [String] = ["127.0.0.0/8"], enrolled: [String]? = nil,
+    threads: WorkerThreads = WorkerThreads(),
     _ adjust: (inout VantageServer.Limits) -> Void = { _ in }
   ) throws {
     let authority = try CertificateAuthority.makeRoot(name: "Bench")
@@ -48,7 +49,7 @@ final class VantageBench: Sendable {
       resolver: NameResolver { [lookups, leads] host, _ in
         lookups.withLock { $0.append(host) }
         return .success(leads.withLock { $0 })
-      }, log: .silent)
+      }, threads: threads, log: .silent)
   }
 
   deinit { server.stop() }

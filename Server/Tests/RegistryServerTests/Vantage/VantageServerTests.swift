@@ -192,6 +192,21 @@ struct VantageFloodTests {
     withExtendedLifetime(idle) {}
   }
 
+  @Test("connections that get no thread are closed, and take no place for ever")
+  func noThreads() async throws {
+    let bench = try VantageBench(threads: WorkerThreads(atMost: 5)) {
+      ($0.tunnels, $0.strangers, $0.patience) = (2, 8, 20_000)
+    }
+    var idle = try (0..<40).map { _ in try RawConnection(bench.server.address) }
+    // Behind all of them.
+    #expect(try await !bench.sees(bench.probe()))
+    idle = []
+    var isSeen = false
+    for _ in 0..<50 where !isSeen { isSeen = try await bench.sees(bench.probe()) }
+    #expect(isSeen)
+    withExtendedLifetime(idle) {}
+  }
+
   @Test("one tunnel more than there may be is refused as the point's fault, until one ends")
   func tunnels() async throws {
     let bench = try VantageBench { $0.tunnels = 2 }

@@ -51,7 +51,8 @@
       case CURLE_BAD_CONTENT_ENCODING: .cannotDecodeContentData
       case CURLE_WRITE_ERROR, CURLE_WEIRD_SERVER_REPLY: .badServerResponse
       case CURLE_SEND_FAIL_REWIND: .requestBodyStreamExhausted
-      case CURLE_ABORTED_BY_CALLBACK: .cancelled
+      // Before that it is a proxy that talks without end.
+      case CURLE_ABORTED_BY_CALLBACK: begun ? .cancelled : .cannotConnectToHost
       default: .unknown
       }
     }

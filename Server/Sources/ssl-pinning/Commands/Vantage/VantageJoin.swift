@@ -45,6 +45,13 @@ enum VantageJoin {
       return .yes
     }
     let point = try point(text, directory, invocation)
+    if let other = configuration.tls.vantagePoints.first(where: {
+      $0.name != point.name && $0.isSameMachine(as: point)
+    }) {
+      throw .no(
+        "\(point.name) would be \(other.name) under another name; hint: one machine, or one key, is one"
+          + " voice in a quorum: a copied machine needs a --dir of its own")
+    }
     var trial = configuration
     trial.tls.vantagePoints = [point]
     let findings: [ProbeTrial.Finding]
