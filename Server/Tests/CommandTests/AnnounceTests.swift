@@ -224,34 +224,6 @@ struct AnnounceTests {
     try await stage.stopServer()
   }
 
-  @Test(
-    "one that is the command of another is gone on with by that one alone, and its command runs once"
-  )
-  func chained() async throws {
-    let stage = try await AnnounceStage()
-    let marker = stage.stage.directory.path("done")
-    // The file of the second one comes first: 2d… and 3c….
-    let second = stage.words(
-      ["--as", "front", "--settle", "3600", "--then", "echo ran >> \(marker)"], patience: 1)
-    let call = ([try Tool.path()] + second).map { "'\($0)'" }.joined(separator: " ")
-    let early = try await stage.announce("--as", "back", "--then", call, patience: 1)
-    #expect(early.exitCode == 3 && early.stderr.contains("for 3600 s"), "\(early.stderr)")
-    #expect(stage.jobs.count == 2)
-    #expect(try await stage.resume().exitCode == 3)
-    #expect(stage.lines("done") == 0)
-    // An hour later.
-    let job = stage.stage.directory.path("jobs/") + (try #require(stage.jobs.min()))
-    let text = try String(contentsOfFile: job, encoding: .utf8)
-    let since = try #require(text.firstMatch(of: /"since":([0-9]+)/)).output.1
-    let hours = String(try #require(Int(since)) - 3600)
-    try text.replacing("\"since\":\(since)", with: "\"since\":\(hours)")
-      .write(toFile: job, atomically: false, encoding: .utf8)
-    let last = try await stage.resume()
-    #expect(last.exitCode == 0, "\(last.stderr)")
-    #expect(stage.lines("done") == 1 && stage.jobs.isEmpty)
-    try await stage.stopServer()
-  }
-
   @Test("what is begun under a name takes the place of what was, also while that is carried out")
   func replaced() async throws {
     let stage = try await AnnounceStage()
@@ -363,5 +335,54 @@ struct AnnounceTests {
     #expect(stage.jobs.count == 2)
     #expect(try await stage.announce(patience: 1).exitCode == 3)
     #expect(stage.jobs.count == 2)
+  }
+
+  @Test("what the command of another begins is carried out by that alone, after its own lists")
+  func led() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    let token = try String(contentsOfFile: directory.path("token"), encoding: .utf8)
+    try directory.write(token, to: "first.token")
+    // By its file's name this one comes before the one that begins it.
+    let inner = [
+      "--as", "in2", "--then",
+      "test -e \(directory.path("go")) && echo ran >> \(directory.path("done"))",
+    ]
+    let call = ([try Tool.path()] + stage.words(inner, patience: 1))
+      .map { "'\($0)'" }.joined(separator: " ")
+    let early = try await stage.announce(
+      "--as", "out1", "--token-file", directory.path("first.token"), "--then", call, patience: 1)
+    #expect(early.exitCode == 3 && stage.jobs.count == 2, "\(early.stderr)")
+    // The list of the first one loses the key, and its token is none any more.
+    try directory.write("broken", to: "first.token")
+    let revoked = try await Tool.run(
+      "admin", "revoke", "--file", "all.json", "--endpoint",
+      "localhost:\(stage.stage.server.port) at 127.0.0.1", try stage.pin, "--config-path",
+      directory.path())
+    #expect(revoked.exitCode == 0, "\(revoked.stderr)")
+    try directory.write("", to: "go")
+    let held = try await stage.resume()
+    #expect(held.exitCode == 1 && stage.jobs.count == 2, "\(held.stderr)")
+    #expect(stage.lines("done") == 0)
+    try directory.write(token, to: "first.token")
+    let end = try await stage.resume()
+    #expect(end.exitCode == 0 && stage.jobs.isEmpty, "\(end.stderr)")
+    #expect(stage.lines("done") == 1)
+    try await stage.stopServer()
+  }
+
+  @Test("what a refused announcement's command began is over with it")
+  func ledByNobody() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    let inner = ["--as", "in2", "--then", "echo ran >> \(marker); false"]
+    let call = ([try Tool.path()] + stage.words(inner, patience: 1))
+      .map { "'\($0)'" }.joined(separator: " ")
+    let early = try await stage.announce("--as", "out1", "--then", call, patience: 1)
+    #expect(early.exitCode == 3 && stage.jobs.count == 2, "\(early.stderr)")
+    try await stage.deny()
+    #expect(try await stage.resume().exitCode == 1)
+    #expect(stage.jobs.isEmpty && stage.lines("done") == 1)
+    try await stage.stopServer()
   }
 }

@@ -41,14 +41,12 @@ package enum ProgramRun {
   ///   - arguments: the program, found in PATH unless it has a slash, and what it is called with.
   ///   - milliseconds: how long it may take.
   ///   - limit: the most that it may write on standard output; `nil`: as much as it likes, and nobody reads it.
-  ///   - variables: what it gets in its environment besides.
   package static func run(
-    _ arguments: [String], input: [UInt8], milliseconds: Int64, output limit: Int?,
-    environment variables: [String: String] = [:]
+    _ arguments: [String], input: [UInt8], milliseconds: Int64, output limit: Int?
   ) throws(Fault) -> End {
     let deadline = Deadline.after(milliseconds: milliseconds)
     let started: Started
-    do throws(POSIXCode) { started = try start(arguments, input, variables) } catch {
+    do throws(POSIXCode) { started = try start(arguments, input) } catch {
       throw .notStarted(reason: error.reason)
     }
     var (output, errors) = (Drain(started.output), Drain(started.errors))
@@ -87,11 +85,10 @@ package enum ProgramRun {
   }
 
   private static func start(
-    _ arguments: [String], _ input: [UInt8], _ variables: [String: String]
+    _ arguments: [String], _ input: [UInt8]
   ) throws(POSIXCode) -> Started {
     let environment = ProcessInfo.processInfo.environment
-      .filter { !$0.key.hasPrefix("SSL_PINNING_") }
-      .merging(variables) { _, new in new }.map { "\($0.key)=\($0.value)" }
+      .filter { !$0.key.hasPrefix("SSL_PINNING_") }.map { "\($0.key)=\($0.value)" }
     let words = (arguments.map { strdup($0) } + [nil], environment.map { strdup($0) } + [nil])
     defer { for word in words.0 + words.1 { free(word) } }
     var (process, output, errors) = (pid_t(0), Int32(-1), Int32(-1))

@@ -58,7 +58,7 @@ enum AnnounceCommand {
   private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let folder = URL(
       filePath: invocation[state] ?? StorageConfiguration.dataDirectory() + "/announce"
-    ).standardizedFileURL.path(percentEncoded: false)
+    ).standardizedFileURL.path
     guard invocation[resume] else {
       let place = (invocation[file] ?? "", invocation[endpoint] ?? "")
       let job = try AnnouncementJob(
@@ -77,7 +77,8 @@ enum AnnounceCommand {
       throw .usage("--resume takes no key; hint: it goes on with all that was begun")
     }
     var status = ExitStatus.yes
-    for job in try AnnouncementJob.all(in: folder) where !job.isPart {
+    let jobs = try AnnouncementJob.all(in: folder)
+    for job in jobs where !job.isLed(by: jobs) {
       do throws(CommandFailure) {
         status = status.worse(try await goOn(with: job))
       } catch {

@@ -8,8 +8,8 @@ import TLSTools
 ///
 /// - One name has one announcement. A later one takes the place of the one before, also while that is carried out: its
 ///   file is there from then on, and only who finds its own ends one.
-/// - One that is the command of another is gone on with by that one, whose lists are looked at again before: what it
-///   came to is known there alone, and its own end would only be its next beginning.
+/// - One that the command of another begins is led by that: as long as it is there it alone carries this one out, for it
+///   looks at its own lists before. What ends it for good, or takes its place, ends those that it leads.
 /// - The file names a command to run, so it and its folder belong to root or to who runs it, and nobody else writes there.
 struct AnnouncementJob {
   /// The file with the key.
@@ -20,16 +20,12 @@ struct AnnouncementJob {
   private let directory: String
   /// Tells it from others of the same name.
   private let id: String
+  /// The file of the one whose command begins this one.
+  private let leader: String?
   /// Since when all lists have a key, in Unix seconds.
   private var listed: (pin: String, since: Int64)?
   /// The key that waits for a second person, and since when, in Unix seconds.
   private var proposed: (pin: String, since: Int64)?
-  /// The file of the announcement whose command this one is.
-  private var whole: String?
-
-  /// The variable in which a command finds the file of the announcement that it is the command of. It begins with
-  /// another word than the server's, which commands do not get.
-  static let variable = "ANNOUNCEMENT_FILE"
 
   /// - Parameters:
   ///   - place: the document and the endpoint that will show the key.
@@ -50,6 +46,7 @@ struct AnnouncementJob {
       throw .usage("--resume has no standard input to read again; hint: name a file")
     }
     id = UUID().uuidString
+    leader = ProcessInfo.processInfo.environment[Self.leaderVariable]
     let digest = Digest.sha256(
       (name ?? [directory, file, place.document, place.endpoint].joined(separator: "\u{0}")).utf8
     ).prefix(12)
@@ -58,10 +55,7 @@ struct AnnouncementJob {
     if let before = AnnouncementJob(path: path), before.words == words,
       before.directory == directory
     {
-      listed = before.listed
-    }
-    if let above = ProcessInfo.processInfo.environment[Self.variable], above != path {
-      whole = above
+      (listed, proposed) = (before.listed, before.proposed)
     }
   }
 
@@ -73,7 +67,7 @@ struct AnnouncementJob {
       let id = json["id"]?.stringValue
     else { return nil }
     (self.path, self.directory, self.key, self.words, self.id) = (path, directory, key, words, id)
-    whole = json["whole"]?.stringValue
+    leader = json["leader"]?.stringValue
     if let pin = json["listed"]?.stringValue, let since = json["since"]?.integerValue {
       listed = (pin, since)
     }
@@ -103,24 +97,48 @@ struct AnnouncementJob {
     return jobs
   }
 
+  /// Whether another one of these carries it out.
+  func isLed(by jobs: [AnnouncementJob]) -> Bool {
+    jobs.contains { $0.path == leader && $0.path != path }
+  }
+
+  /// What its command is told it by. Not a name of the server's own variables: those no program gets.
+  static let leaderVariable = "PINNING_ANNOUNCEMENT"
+
   /// Whether it is not over, and no other one took its place.
   var isCurrent: Bool { AnnouncementJob(path: path)?.id == id }
-
-  /// Whether it is the command of one that is not over. Once that is gone it is on its own.
-  var isPart: Bool { whole.map { AnnouncementJob(path: $0) != nil } ?? false }
 
   /// Writes it down, in place of another one of its name.
   func begin() throws(CommandFailure) {
     try FileLock.holding(folder) { () throws(CommandFailure) in
       // --resume would carry out nothing of it.
       if let refusal = FileKeepers.refusal(of: folder) { throw .no("\(folder): \(refusal)") }
+      let before = AnnouncementJob(path: path)
       try write()
+      // The same call again goes on with what it leads.
+      if let before, before.words != words || before.directory != directory { before.endThoseLed() }
     }
   }
 
   /// Forgets it, if it is current.
   func end() throws(CommandFailure) {
     try FileLock.holding(folder) { if isCurrent { unlink(path) } }
+  }
+
+  /// Forgets it for good, if it is current: what it leads could put in use what it may not.
+  func giveUp() throws(CommandFailure) {
+    try FileLock.holding(folder) {
+      guard isCurrent else { return }
+      endThoseLed()
+      unlink(path)
+    }
+  }
+
+  private func endThoseLed() {
+    for job in (try? Self.all(in: folder)) ?? [] where job.leader == path && job.path != path {
+      unlink(job.path)
+      job.endThoseLed()
+    }
   }
 
   /// Since when all lists have this key, as far as it is known.
@@ -153,7 +171,7 @@ struct AnnouncementJob {
       "directory": .string(directory), "key": .string(key), "id": .string(id),
       "words": .array(words.map { .string($0) }),
     ]
-    if let whole { json["whole"] = .string(whole) }
+    json["leader"] = leader.map { .string($0) }
     if let listed {
       (json["listed"], json["since"]) = (.string(listed.pin), .integer(listed.since))
     }

@@ -67,7 +67,7 @@ struct AnnouncementRun {
           (key, progress) = (current, Self.progress(of: current, job, invocation))
           continue
         }
-        finding = await execute(invocation[AnnounceCommand.then], of: job.path)
+        finding = await execute(invocation[AnnounceCommand.then])
       case .pause(let seconds):
         guard ContinuousClock.now + .seconds(seconds) < deadline else {
           throw .couldNotFindOut("\(progress.trouble); hint: announce --resume goes on")
@@ -105,7 +105,7 @@ struct AnnouncementRun {
       return .yes
     case .refused(let reason, let isForGood):
       // A token can be replaced, and keys revoked: until then --resume says so again.
-      if isForGood { try job.end() }
+      if isForGood { try job.giveUp() }
       throw .no(reason)
     case .superseded:
       throw .couldNotFindOut("it was announced anew meanwhile; hint: announce --resume goes on")
@@ -149,12 +149,14 @@ extension AnnouncementRun {
         guard seen.insert(place).inserted else { continue }
         let served = try ServedRegistry(place, trust: trust, timeout: 20)
         let bytes = try await served.document()
+        let now = Int64(Date().timeIntervalSince1970)
         let trusted = try TrustedRegistry(
-          accepting: bytes, under: try shipped.trust(for: bytes),
-          at: Int64(Date().timeIntervalSince1970))
+          accepting: bytes, under: try shipped.trust(for: bytes), at: now)
+        // Clients do not count a key that has expired.
         let isListed = hosts.allSatisfy { host in
           trusted.registry.keys.contains { entry in
             entry.pattern.matches(host) && (try? entry.pin.get()) == key.pin
+              && entry.expires.map { $0 > now } ?? true
           }
         }
         guard isListed, trusted.statement?.denied.contains(key.pin) != true else {
@@ -201,17 +203,18 @@ extension AnnouncementRun {
   }
 
   /// Puts the key in use.
-  private func execute(_ command: String?, of job: String) async -> AnnouncementProgress.Finding {
+  private func execute(_ command: String?) async -> AnnouncementProgress.Finding {
     guard let command else { return .ran }
     let seconds = invocation[AnnounceCommand.timeout] ?? 600
+    let place = job.path.replacing("'", with: #"'\''"#)
+    let script = "exec >&2\nexport \(AnnouncementJob.leaderVariable)='\(place)'\n" + command
     return await withCheckedContinuation { continuation in
       BackgroundThread.start("announced command") {
         do throws(ProgramRun.Fault) {
           // Only of standard error the beginning is kept.
           let end = try ProgramRun.run(
-            ["/bin/sh", "-c", "exec >&2\n" + command], input: [],
-            milliseconds: Int64(seconds * 1000), output: nil,
-            environment: [AnnouncementJob.variable: job])
+            ["/bin/sh", "-c", script], input: [],
+            milliseconds: Int64(seconds * 1000), output: nil)
           let said = end.errors.isEmpty ? "" : ", and said \"\(end.errors)\""
           continuation.resume(
             returning: end.failure.map { .failed("the command \($0)\(said)") } ?? .ran)

@@ -1,9 +1,10 @@
 import CanonicalJSON
 import Foundation
-import RegistryServer
 import SslPinningRules
 import TestSupport
 import Testing
+
+@testable import RegistryServer
 
 @Suite("What a token lets its bearer do", .timeLimit(.minutes(2)))
 struct AdminScopeTests {

@@ -92,8 +92,10 @@ import Testing
     for index in 0..<3 {
       Self.publish(UInt8(100 + index), at: index, among: [0, 1, 2], Self.start, in: &state)
     }
-    state.keysByEndpoint["e3"]?.held[pin(103)] = CandidateKey(
+    var waiting = CandidateKey(
       firstSeen: Self.start, chain: SeenChain(leaf: SeenCertificate(pin: pin(103))))
+    waiting.reasons = [.newIssuer]
+    state.keysByEndpoint["e3"]?.candidates[pin(103)] = waiting
     func isTold() -> Bool {
       _ = state.noteMassChange(of: [], among: [], in: "all.json", now: Self.start + 60)
       return state.alerts[""]?.map(\.kind) == [.massChange]
@@ -105,7 +107,7 @@ import Testing
       ]
     }
     #expect(isTold(), "one is held")
-    state.keysByEndpoint["e3"]?.held = [:]
+    state.keysByEndpoint["e3"]?.candidates = [:]
     #expect(!isTold())
   }
 
