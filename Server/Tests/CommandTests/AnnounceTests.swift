@@ -371,6 +371,36 @@ struct AnnounceTests {
     try await stage.stopServer()
   }
 
+  @Test("what a deleted or replaced announcement's command began is never carried out by itself")
+  func ledByDeleted() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    let inner = ["--as", "in2", "--then", "echo ran >> \(marker); false"]
+    let call = ([try Tool.path()] + stage.words(inner, patience: 1))
+      .map { "'\($0)'" }.joined(separator: " ")
+    let words = ["--as", "out1", "--then", call]
+    _ = try await Tool.run(stage.words(words, patience: 1))
+    let (first, folder) = (stage.jobs, stage.stage.directory.path("jobs/"))
+    #expect(first.count == 2)
+    let outer = try #require(
+      first.first { name in
+        (try? String(contentsOfFile: folder + name, encoding: .utf8))?.contains("out1") == true
+          && (try? String(contentsOfFile: folder + name, encoding: .utf8))?.contains("\"leader\"")
+            == false
+      })
+    try FileManager.default.removeItem(atPath: folder + outer)
+    let orphan = try await stage.resume()
+    #expect(orphan.exitCode == 3 && orphan.stderr.contains("was given up"), "\(orphan.stderr)")
+    #expect(stage.lines("done") == 1)
+    // Begun again, and then replaced by another call of its name.
+    _ = try await Tool.run(stage.words(words, patience: 1))
+    #expect(stage.lines("done") == 2 && stage.jobs.count == 2)
+    let other = try await stage.announce("--as", "out1", "--then", "true", patience: 1)
+    #expect(other.exitCode == 0 && stage.jobs.isEmpty, "\(other.stderr)")
+    #expect(stage.lines("done") == 2)
+    try await stage.stopServer()
+  }
+
   @Test("what a refused announcement's command began is over with it")
   func ledByNobody() async throws {
     let stage = try await AnnounceStage()

@@ -44,14 +44,14 @@
 
   /// A thread of our own. Not Foundation's `Thread`, which says nothing where none could be started: whoever
   /// waits for what it was to do would wait for ever.
-  enum DetachedThread {
+  package enum DetachedThread {
     private final class Body {
       let run: @Sendable () -> Void
       init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
     /// - Returns: whether it was started.
-    static func start(stackBytes: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
+    package static func start(stackBytes: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
       var attributes = pthread_attr_t()
       guard pthread_attr_init(&attributes) == 0 else { return false }
       defer { pthread_attr_destroy(&attributes) }

@@ -92,8 +92,8 @@ extension DocumentState {
     return [request.entry("endpoint_removed", id)]
   }
 
-  /// Publishes a key ahead of its use. One that is published already is announced anew if it is about to leave: every
-  /// place that showed it answers without it, and shows another key. Else it would be gone when it is used.
+  /// Publishes a key ahead of its use. One that is published already is announced anew if it is about to leave, since
+  /// another key is shown in its place. Else it would be gone when it is used.
   ///
   /// - Parameter limit: how many announced keys that nobody has seen the endpoint may have by then.
   package mutating func stage(
@@ -104,7 +104,7 @@ extension DocumentState {
     guard !denied.contains(pin) else { throw .keyDenied(pin) }
     var endpointKeys = keysByEndpoint[id] ?? EndpointKeys()
     if let key = endpointKeys.keys.first(where: { $0.pin == pin }) {
-      guard key.state == .retiring, key.unaskedSince == nil,
+      guard key.state == .retiring,
         endpointKeys.keys.contains(where: { $0.state == .active && $0.isUsable(beside: denied) })
       else { throw .keyExists(pin) }
       endpointKeys.withdraw(pin)

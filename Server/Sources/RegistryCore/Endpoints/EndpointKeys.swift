@@ -335,7 +335,7 @@ extension KnownKey {
   /// Its paths, except those of a leaf that is its own anchor.
   fileprivate var authorityPaths: Set<[SPKIPin]> { Set(paths.values.filter { !$0.isEmpty }) }
 
-  /// Its announcement, unless the other server has seen the key since.
+  /// Its announcement, unless the other server has seen the key since, by clocks that agree.
   private func announcement(beside other: KnownKey) -> Staging? {
     staged.flatMap { other.staged != nil || other.lastSeen < $0.at ? $0 : nil }
   }

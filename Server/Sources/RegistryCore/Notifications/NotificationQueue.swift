@@ -4,8 +4,8 @@
 /// - In the order in which it happened: one delivery at a time, with all that waits, so that a burst is one delivery.
 /// - At least once: a delivery that failed is tried again, after ever longer pauses, ``mostTries`` times. Then it is
 ///   given up, and counted. Whoever receives can tell a repetition by the id and ``ConditionChange/at``.
-/// - When another server comes to tell some of it, that one tells all that stands, and what was not delivered here until
-///   then is left to it: an end that comes after another beginning would hide that.
+/// - A server that ceases to lead drops what it has not delivered of the leader's conditions. The next leader tells all
+///   that stands. An old end, delivered after a new beginning, would hide it.
 /// - Bounded: of more than ``capacity`` that wait, the oldest give way.
 package struct NotificationQueue: Sendable {
   /// How many wait at most.
@@ -96,7 +96,8 @@ package struct NotificationQueue: Sendable {
       let asked = min(max(0, retryAfter ?? 0), Self.longestPause / 1000) * 1000
       let pause = max(Self.firstPause << Int64(min(tries - 1, 20)), asked)
       due = ticks + min(pause, Self.longestPause)
-      waiting.replaceSubrange(..<underWay, with: waiting.prefix(underWay).filter { !left.contains($0) })
+      waiting.replaceSubrange(
+        ..<underWay, with: waiting.prefix(underWay).filter { !left.contains($0) })
       if waiting.isEmpty { tries = 0 }
     }
     underWay = 0

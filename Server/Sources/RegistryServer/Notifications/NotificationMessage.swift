@@ -47,7 +47,8 @@ extension ConditionChange {
 
   func json(from server: String) -> JSONObject {
     var object: JSONObject = [
-      "id": .string(id(from: server)), "phase": .string(phase.rawValue), "kind": .string(condition.kind.name),
+      "id": .string(id(from: server)), "phase": .string(phase.rawValue),
+      "kind": .string(condition.kind.name),
       "severity": .string(condition.isRefusing ? "critical" : "warning"),
       "refusing": .bool(condition.isRefusing), "since": .integer(condition.since),
       "at": .integer(at), "message": .string(condition.message),

@@ -5,7 +5,7 @@ import SslPinningPlatform
 /// Tells receivers what begins and what is over: looks once a second, and delivers what changed.
 ///
 /// - A receiver that hangs or refuses delays no other one, and nothing else of the server.
-/// - When another server comes to lead, this one forgets what it told of the documents; the other one tells what
+/// - When this server ceases to lead, it forgets what it told of the documents; the other one tells what
 ///   stands, under the same ids.
 actor Notifier {
   private struct Line {

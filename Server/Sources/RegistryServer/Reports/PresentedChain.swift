@@ -7,7 +7,7 @@ import TLSTools
 struct PresentedChain: Sendable, Hashable {
   /// The leaf's pin; `nil` where the report holds neither a chain nor a pin.
   var leafPin: SPKIPin?
-  /// SHA-256 over the certificates' DER in the order presented, each behind its length in four bytes;
+  /// SHA-256 over the DER of the certificates that count, in the order presented, each behind its length in four bytes;
   /// `nil` where the report holds none.
   var digest: CertificateFingerprint?
   /// The certificates in DER, the leaf first, for whoever judges them; of a chain that is kept they are not.

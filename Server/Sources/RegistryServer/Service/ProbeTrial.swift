@@ -13,8 +13,10 @@ public struct ProbeTrial: Sendable {
     public let keys: [(pin: String, issuer: String)]
     /// What was seen that proves no key, or that clients would refuse, each with the vantage point; empty if all was well.
     public let troubles: [String]
-    /// Whether it showed a key under none of the CAs that clients are to ask for: they would refuse every connection.
+    /// Whether it showed a key under none of the CAs that clients are to ask for: they would refuse every connection that shows it.
     public let lacksCA: Bool
+    /// From where it proved a key: names of vantage points.
+    public let provedFrom: Set<String>
   }
 
   /// In the order of the configuration.
@@ -62,6 +64,7 @@ extension ProbeTrial.Finding {
     lacksCA = probe.observations.contains { observation in
       if case .accepted(let chain) = observation.outcome { isRefused(chain) } else { false }
     }
+    provedFrom = Set(probe.observations.filter(\.isAccepted).map(\.vantage))
     (self.file, self.endpoint) = (file, endpoint.id)
     keys = probe.leaves.map { ($0.pin.base64, $0.issuer) }
     troubles = probe.observations.compactMap { observation in

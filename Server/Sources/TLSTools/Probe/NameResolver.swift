@@ -36,7 +36,7 @@ package final class NameResolver: Sendable {
 
   package init(lookup: @escaping Lookup = askSystem) { self.lookup = lookup }
 
-  /// Calls `answer` once, on another thread, or never if the deadline passes first. The lookup begins
+  /// Calls `answer` once, on any thread, perhaps before this returns, or never if the deadline passes first. The lookup begins
   /// after this call; one already running does not count.
   func resolve(_ host: String, port: UInt16, until deadline: Deadline, answer: @escaping Answer) {
     let question = LookupQueues.Question(
@@ -68,9 +68,9 @@ package final class NameResolver: Sendable {
   }
 
   private func start(_ line: LookupQueues.Line?) {
-    guard let line else { return }
-    guard !workers.start("resolver", { [self] in work(line, lookup) }) else { return }
-    // Whoever waits hears so, and the next question asks for a thread again.
+    guard let line, !workers.start("resolver", { [self] in work(line, lookup) }) else { return }
+    // If no other thread serves this line, whoever waits hears so; the next question asks for a thread again.
+    guard lines.withLock({ $0.isLeft(line) }) else { return }
     work(line) { _, _ in .failure(Failure(reason: "there is no thread for it", isFinal: false)) }
   }
 
@@ -227,6 +227,15 @@ struct LookupQueues {
     }
     threads[line, default: 1] -= 1
     return nil
+  }
+
+  /// A thread for this line could not be started.
+  ///
+  /// - Returns: whether it has no other; the caller then serves it.
+  mutating func isLeft(_ line: Line) -> Bool {
+    guard threads[line, default: 1] > 1 else { return true }
+    threads[line, default: 1] -= 1
+    return false
   }
 
   /// Enters the result of a lookup.

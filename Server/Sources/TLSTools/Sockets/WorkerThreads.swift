@@ -1,16 +1,8 @@
 import Foundation
+import SslPinningPlatform
 
 /// Counts threads, so that stopping a server can wait for the last one.
 package final class WorkerThreads: @unchecked Sendable {
-  private final class Work: Sendable {
-    let name: String
-    let work: @Sendable () -> Void
-
-    init(_ name: String, _ work: @escaping @Sendable () -> Void) {
-      (self.name, self.work) = (name, work)
-    }
-  }
-
   private let changed = NSCondition()
   private let most: Int
   private var running = 0
@@ -20,8 +12,7 @@ package final class WorkerThreads: @unchecked Sendable {
 
   /// Runs `work` on a new thread.
   ///
-  /// - Returns: false if there is none: systems bound the threads of a service, and `work` never runs then. Foundation's
-  ///   threads keep that to themselves.
+  /// - Returns: false if there is none: systems bound the threads of a service, and `work` never runs then.
   package func start(_ name: String, _ work: @escaping @Sendable () -> Void) -> Bool {
     let hasRoom = changed.withLock {
       guard running < most else { return false }
@@ -29,11 +20,12 @@ package final class WorkerThreads: @unchecked Sendable {
       return true
     }
     guard hasRoom else { return false }
-    let isStarted = Self.begin(
-      Work(name) { [self] in
-        work()
-        end()
-      })
+    // Handlers are callers' code, and handshakes with large RSA keys need room.
+    let isStarted = DetachedThread.start(stackBytes: 1 << 20) { [self] in
+      Thread.current.name = name
+      work()
+      end()
+    }
     if !isStarted { end() }
     return isStarted
   }
@@ -43,28 +35,6 @@ package final class WorkerThreads: @unchecked Sendable {
       running -= 1
       changed.broadcast()
     }
-  }
-
-  private static func begin(_ work: Work) -> Bool {
-    var attributes = pthread_attr_t()
-    guard pthread_attr_init(&attributes) == 0 else { return false }
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    // Handlers are callers' code, and handshakes with large RSA keys need room.
-    pthread_attr_setstacksize(&attributes, 1 << 20)
-    let own = Unmanaged.passRetained(work)
-    var thread = pthread_t()
-    let code = pthread_create(&thread, &attributes, run, own.toOpaque())
-    if code != 0 { own.release() }
-    return code == 0
-  }
-
-  private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
-    guard let own = $0 else { return nil }
-    let work = Unmanaged<Work>.fromOpaque(own).takeRetainedValue()
-    Thread.current.name = work.name
-    work.work()
-    return nil
   }
 
   /// What ``start(_:_:)`` could not do, as callers tell it.
@@ -87,13 +57,17 @@ package final class WorkerThreads: @unchecked Sendable {
 /// must not end the process by SIGPIPE.
 package enum BackgroundThread {
   package static func start(_ name: String, _ work: @escaping @Sendable () -> Void) {
-    let thread = Thread {
+    let run: @Sendable () -> Void = {
       var all = sigset_t()
       sigfillset(&all)
       pthread_sigmask(SIG_BLOCK, &all, nil)
       work()
     }
-    thread.name = name
-    thread.start()
+    let isStarted = DetachedThread.start(stackBytes: 8 << 20) {
+      Thread.current.name = name
+      run()
+    }
+    // No thread is to be had: better late, from the pool, than never.
+    if !isStarted { DispatchQueue.global().async(execute: run) }
   }
 }

@@ -77,9 +77,12 @@ enum AnnounceCommand {
       throw .usage("--resume takes no key; hint: it goes on with all that was begun")
     }
     var status = ExitStatus.yes
-    let jobs = try AnnouncementJob.all(in: folder)
-    for job in jobs where !job.isLed(by: jobs) {
+    for job in try AnnouncementJob.all(in: folder) {
       do throws(CommandFailure) {
+        if job.isAbandoned {
+          throw .couldNotFindOut("what began it was given up; hint: delete this one as well")
+        }
+        guard !job.isLed else { continue }
         status = status.worse(try await goOn(with: job))
       } catch {
         // With the file's name: whoever gives it up deletes that.

@@ -8,8 +8,9 @@ import TLSTools
 ///
 /// - One name has one announcement. A later one takes the place of the one before, also while that is carried out: its
 ///   file is there from then on, and only who finds its own ends one.
-/// - One that the command of another begins is led by that: as long as it is there it alone carries this one out, for it
-///   looks at its own lists before. What ends it for good, or takes its place, ends those that it leads.
+/// - One that the command of another begins is led by that, which alone carries it out, for it looks at its own lists
+///   before. If it is refused for good or replaced, those that it leads end with it; if somebody deleted it, they wait to
+///   be deleted, too; if it is done, they go on by themselves.
 /// - The file names a command to run, so it and its folder belong to root or to who runs it, and nobody else writes there.
 struct AnnouncementJob {
   /// The file with the key.
@@ -21,7 +22,7 @@ struct AnnouncementJob {
   /// Tells it from others of the same name.
   private let id: String
   /// The file of the one whose command begins this one.
-  private let leader: String?
+  private var leader: String?
   /// Since when all lists have a key, in Unix seconds.
   private var listed: (pin: String, since: Int64)?
   /// The key that waits for a second person, and since when, in Unix seconds.
@@ -55,7 +56,8 @@ struct AnnouncementJob {
     if let before = AnnouncementJob(path: path), before.words == words,
       before.directory == directory
     {
-      (listed, proposed) = (before.listed, before.proposed)
+      // A person who calls again proposes again: the proposal may have been taken back.
+      (listed, proposed) = (before.listed, leader == nil ? nil : before.proposed)
     }
   }
 
@@ -97,10 +99,11 @@ struct AnnouncementJob {
     return jobs
   }
 
-  /// Whether another one of these carries it out.
-  func isLed(by jobs: [AnnouncementJob]) -> Bool {
-    jobs.contains { $0.path == leader && $0.path != path }
-  }
+  /// Whether another one carries it out.
+  var isLed: Bool { leader.map { $0 != path } ?? false }
+
+  /// Whether the one that would carry it out is not there any more.
+  var isAbandoned: Bool { isLed && leader.map { AnnouncementJob(path: $0) == nil } ?? false }
 
   /// What its command is told it by. Not a name of the server's own variables: those no program gets.
   static let leaderVariable = "PINNING_ANNOUNCEMENT"
@@ -120,9 +123,16 @@ struct AnnouncementJob {
     }
   }
 
-  /// Forgets it, if it is current.
+  /// Forgets it, if it is current. What it leads is on its own from then on.
   func end() throws(CommandFailure) {
-    try FileLock.holding(folder) { if isCurrent { unlink(path) } }
+    try FileLock.holding(folder) { () throws(CommandFailure) in
+      guard isCurrent else { return }
+      for var job in led {
+        job.leader = nil
+        try job.write()
+      }
+      unlink(path)
+    }
   }
 
   /// Forgets it for good, if it is current: what it leads could put in use what it may not.
@@ -134,8 +144,12 @@ struct AnnouncementJob {
     }
   }
 
+  private var led: [AnnouncementJob] {
+    ((try? Self.all(in: folder)) ?? []).filter { $0.leader == path && $0.path != path }
+  }
+
   private func endThoseLed() {
-    for job in (try? Self.all(in: folder)) ?? [] where job.leader == path && job.path != path {
+    for job in led {
       unlink(job.path)
       job.endThoseLed()
     }

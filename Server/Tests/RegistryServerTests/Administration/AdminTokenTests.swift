@@ -239,6 +239,41 @@ struct AdminTokenTests {
   }
 
   @Test(
+    "of a token that decides nothing two calls are worked on at a time, and one that fails makes room"
+  )
+  func underWay() async throws {
+    let (gate, begun) = (Gate(), Locked(0))
+    let route = AdministrationRoute(.get, "/slow", for: .anything) { _ throws(APIError) in
+      begun.withLock { $0 += 1 }
+      await gate.wait()
+      throw APIError(409, "no")
+    }
+    let router = AdministrationRouter(
+      routes: [route], refusal: { nil }, tokenKey: { Self.key }, times: { [Self.now] },
+      log: LogCollector().log)
+    func call(_ scope: AdminScope) throws -> Task<UInt32, Never> {
+      let text = try Self.key.text(
+        of: AdminToken(name: "a", issued: Self.now, expires: Self.now + 1, scope: scope))
+      var request = HTTPRequest(
+        method: "GET", path: AdministrationRouter.prefix + "/slow", peer: "192.0.2.1")
+      request.headers = HTTPHeaders([("Authorization", "Bearer \(text)")])
+      guard case .later(_, let answer) = router.answer(request) else {
+        Issue.record("it is answered at once")
+        return Task { 0 }
+      }
+      return Task { await answer().status }
+    }
+    let readers = try (0..<3).map { _ in try call(.read) }
+    #expect(await eventually { gate.count == 2 })
+    let decider = try call(.decide)
+    #expect(await eventually { gate.count == 3 })
+    #expect(begun.withLock { $0 } == 3)
+    gate.open()
+    for task in readers + [decider] { #expect(await task.value == 409) }
+    #expect(begun.withLock { $0 } == 4)
+  }
+
+  @Test(
     "a name has 1 to 64 letters, digits and ._@-",
     arguments: [
       ("alice", true), ("A.b_c@d-9", true), (String(repeating: "x", count: 64), true), ("", false),

@@ -53,6 +53,30 @@ struct AdministrationReadingTests {
     await service.stop()
   }
 
+  @Test("where alerts are too many to be listed, no kind hides another")
+  func kinds() async throws {
+    let names = (0..<3).map { "{fqdn: h\($0).example.net, file: many.json}" }
+    let service = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com, file: many.json}, \(names.joined(separator: ", "))]")
+    service.scripted.observer.show(Self.chain(pin(1)), at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
+    for index in 0..<3 {
+      service.scripted.observer.show(
+        .refused(reason: "expired", presented: pin(3)), at: "h\(index).example.net")
+      await service.scripted.service.probe("h\(index).example.net")
+    }
+    service.scripted.clock.advance(60)
+    service.scripted.observer.show(Self.chain(pin(2), issuer: 201), at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
+    let answer = try await service.call("GET", "/overview?limit=2")
+    #expect(answer["alertsTotal"] == 4)
+    let alerts = answer["alerts"]?.arrayValue?.map { $0.objectValue?["kind"] }
+    #expect(alerts == ["chain-refused", "key-held"])
+    let refusing = answer["refusing", "endpoints"]?.arrayValue?.map { $0.objectValue?["kind"] }
+    #expect(refusing == ["chain-refused", "key-held"])
+    await service.stop()
+  }
+
   @Test("a document without a key yet has nothing published")
   func waiting() async throws {
     let service = try await AdministeredService.running(

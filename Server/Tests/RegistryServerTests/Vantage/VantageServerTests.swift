@@ -194,13 +194,16 @@ struct VantageFloodTests {
 
   @Test("connections that get no thread are closed, and take no place for ever")
   func noThreads() async throws {
-    let bench = try VantageBench(threads: WorkerThreads(atMost: 5)) {
+    let (threads, others) = (WorkerThreads(atMost: 5), DispatchSemaphore(value: 0))
+    let bench = try VantageBench(threads: threads) {
       ($0.tunnels, $0.strangers, $0.patience) = (2, 8, 20_000)
     }
-    var idle = try (0..<40).map { _ in try RawConnection(bench.server.address) }
+    // All threads are somebody else's: none of these connections frees a place by ending.
+    for _ in 0..<4 { #expect(threads.start("another") { others.wait() }) }
+    let idle = try (0..<40).map { _ in try RawConnection(bench.server.address) }
     // Behind all of them.
     #expect(try await !bench.sees(bench.probe()))
-    idle = []
+    for _ in 0..<4 { others.signal() }
     var isSeen = false
     for _ in 0..<50 where !isSeen { isSeen = try await bench.sees(bench.probe()) }
     #expect(isSeen)

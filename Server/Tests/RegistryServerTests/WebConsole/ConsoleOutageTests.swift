@@ -51,7 +51,9 @@ extension ConsoleTests {
       let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
       try await page.wait(for: "1 key under CN=Authority 204", in: "[data-key=refusing]")
       let panel = try await page.text("[data-key=refusing]")
-      #expect(panel.contains("They are under different CAs:") && panel.contains(pin(0xcc).base64))
+      #expect(
+        panel.contains("The keys that wait are under different CAs:")
+          && panel.contains(pin(0xcc).base64))
       #expect(panel.contains("3 keys under CN=Authority 203") && panel.contains(pin(0xcb).base64))
       try await page.go(to: "#/pending", heading: "Pending approvals")
       #expect(try await page.rows(ofTable: "Keys that came").map { $0[1] } == ["3", "1"])

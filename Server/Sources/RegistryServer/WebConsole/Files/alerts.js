@@ -35,9 +35,9 @@ const longest = 300;
 
 /// What happened, and since when; a list that fills pages is folded away.
 function told({ message, since }) {
-  const start = message.length > longest ? message.indexOf(": ") : -1;
   const hint = message.lastIndexOf("; hint: ");
-  const end = hint < start ? message.length : hint;
+  const end = hint < 0 ? message.length : hint;
+  const start = message.length > longest ? message.slice(0, end).indexOf(": ") : -1;
   return [
     element("p", null, start < 0 ? message : message.slice(0, start) + message.slice(end), element("span", { class: "muted" }, " since ", moment(since))),
     start < 0 ? null : element("details", { "data-key": "which" },

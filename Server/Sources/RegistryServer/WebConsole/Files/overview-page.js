@@ -19,7 +19,9 @@ export function overviewPage(parts, tools) {
     async load(settings, signal) {
       const data = await api.overview(signal);
       const isHeld = data.refusing.endpoints.some(({ kind }) => kind === "key-held");
-      return { ...data, authorities: isHeld ? (await api.pendingGroups({ issuer: "", cause: "" }, signal)).byIssuer : [] };
+      // Without the CAs the page still says that apps are refused.
+      const groups = isHeld ? await api.pendingGroups({ issuer: "", cause: "" }, signal).catch(() => null) : null;
+      return { ...data, isHeld, authorities: groups?.byIssuer ?? [] };
     },
     view: (data) => [
       refusingPanel(data),
@@ -37,24 +39,24 @@ const mostNamed = 3;
 
 /// What nobody may miss: where apps are refused at this moment, since when, and what ends it. Each cause is said once, and
 /// each CA apart: one that is strange among many must not be overlooked.
-function refusingPanel({ refusing: { total, since, endpoints }, authorities, reports }) {
+function refusingPanel({ refusing: { total, since, endpoints }, isHeld, authorities, reports }) {
   if (total === 0) return null;
   const causes = [...Map.groupBy(endpoints, ({ message }) => message)];
   return element(
     "section", { class: "panel bad", role: "alert", "aria-labelledby": "section-refusing", "data-key": "refusing" },
     element("h2", { id: "section-refusing" }, badge("Apps are refused now", "bad")),
     element("p", null, element("strong", null, `${plural(total, "endpoint")}`), ", since ", moment(since), ".",
-      reports === null ? null : [" Apps sent ", link(plural(sum24(reports), "report"), "#/reports"), " in 24 hours."]),
+      !reports?.collecting ? null : [" Apps sent ", link(plural(sum24(reports), "report"), "#/reports"), " in 24 hours."]),
     element("ul", null, causes.map(([message, list]) => element(
       "li", { "data-key": message }, `${message.charAt(0).toUpperCase()}${message.slice(1)}: `,
       list.slice(0, mostNamed).flatMap(({ file, endpoint }, index) => [index === 0 ? "" : ", ", link(endpoint, endpointAddress(file, endpoint))]),
       list.length <= mostNamed ? "." : ` and ${(list.length - mostNamed).toLocaleString("en")} more.`))),
     total === endpoints.length ? null : element("p", null, `${plural(total - endpoints.length, "more endpoint")} not listed here.`),
     authorities.length === 0 ? null : [
-      element("p", null, element("strong", null, authorities.length === 1 ? "All that wait are under one CA:" : "They are under different CAs:")),
+      element("p", null, element("strong", null, authorities.length === 1 ? "All that wait are under one CA:" : "The keys that wait are under different CAs:")),
       element("ul", null, authorities.map(({ issuer, name, keys }) => element(
-        "li", { "data-key": issuer }, link(`${plural(keys, "key")} under ${name}`, address(["pending"], { issuer })), pinText(issuer)))),
-      element("p", null, link("Decide about the keys that are held", "#/pending"))]);
+        "li", { "data-key": issuer }, link(`${plural(keys, "key")} under ${name}`, address(["pending"], { issuer })), pinText(issuer))))],
+    !isHeld ? null : element("p", null, link("Decide about the keys that are held", "#/pending")));
 }
 
 function healthPanel({ readiness, leader, version, time, documents, alertsTotal, refusing, reports }) {
@@ -107,7 +109,7 @@ function alertsPanel({ alerts, alertsTotal }) {
     "Alerts", null,
     alerts.length === 0 ? nothing("No alerts.") : alertGroups(alerts),
     alertsTotal > alerts.length
-      ? element("p", { class: "aside" }, `The oldest ${alerts.length} of ${alertsTotal.toLocaleString("en")} are shown.`) : null);
+      ? element("p", { class: "aside" }, `${alerts.length} of ${alertsTotal.toLocaleString("en")} are shown, the oldest of each kind.`) : null);
 }
 
 function expiriesPanel({ expiries, expiriesTotal, time }) {

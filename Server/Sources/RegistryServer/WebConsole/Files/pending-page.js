@@ -23,9 +23,11 @@ export function pendingPage(parts, tools) {
     async load(chosen, signal) {
       settings = Object.fromEntries(Object.keys(none).map((name) => [name, chosen.get(name) ?? none[name]]));
       const { issuer, cause } = settings;
-      const [page, groups, { proposals }] = await Promise.all([
-        api.pending({ ...settings, limit }, signal), api.pendingGroups({ issuer, cause }, signal), api.proposals(signal)]);
-      return { ...page, proposals, groups };
+      const groupsOf = (chosen) => api.pendingGroups(chosen, signal);
+      const [page, groups, { proposals }, all] = await Promise.all([
+        api.pending({ ...settings, limit }, signal), groupsOf({ issuer, cause }), api.proposals(signal),
+        issuer ? groupsOf({ issuer: "", cause: "" }) : null]);
+      return { ...page, proposals, groups: { ...groups, known: (all ?? groups).byIssuer } };
     },
     view: (page) => [
       proposalsPanel(page.proposals, tools.refresh),
@@ -63,12 +65,14 @@ function columns(refresh) {
 }
 
 /// What one decision settles: the keys that came under one CA, and those that wait for one reason.
-function groupsPanel({ time, byIssuer, byCause }, settings, choose, refresh) {
+function groupsPanel({ time, byIssuer, byCause, known }, settings, choose, refresh) {
+  const isTwin = (group) => known.some(({ issuer, name }) => name === group.name && issuer !== group.issuer);
   // One key under another CA than the rest is the one to look at: it has a line of its own.
   const many = byIssuer.filter(({ keys }) => keys > 1 || byIssuer.length > 1)
-    .map((group) => ({ ...group, ca: group.name, hasTwin: byIssuer.some(({ issuer, name }) => name === group.name && issuer !== group.issuer) }));
+    .map((group) => ({ ...group, ca: group.name, hasTwin: isTwin(group) }));
   const ca = settings.issuer ? byIssuer[0]?.name ?? null : null;
-  const causes = byCause.filter(({ keys }) => keys > 1).map((group) => ({ ...group, ca, isCause: true }));
+  const hasTwin = ca !== null && isTwin(byIssuer[0]);
+  const causes = byCause.filter(({ keys }) => keys > 1).map((group) => ({ ...group, ca, hasTwin, isCause: true }));
   if (many.length === 0 && causes.length === 0) return null;
   const only = ({ issuer, cause }) => ({ issuer: issuer ?? settings.issuer, cause: cause ?? settings.cause });
   const make = (caption, head, groups) => (groups.length === 0 ? null : table(
@@ -76,7 +80,7 @@ function groupsPanel({ time, byIssuer, byCause }, settings, choose, refresh) {
     [
       { title: head, isHead: true, cell: (group) => [
         button(group.name, () => choose(only(group)), { class: "text", "aria-label": `Only ${group.name}` }),
-        group.ca ? pinText(group.issuer) : null,
+        group.ca && group.issuer ? pinText(group.issuer) : null,
         group.hasTwin ? badge("Another CA has this name", "bad") : null] },
       { title: "Keys", isNumber: true, cell: ({ keys }) => keys.toLocaleString("en") },
       { title: "Apps", isNumber: true, cell: ({ apps }) => apps.toLocaleString("en") },

@@ -102,6 +102,9 @@ enum AdminEndpoints {
     }
     body["match"] = invocation[match].map { .string($0) }
     body["enforce"] = invocation[enforce].map { .string($0) }
+    guard body.count > 1 else {
+      throw .usage("nothing to change; hint: --ca, --no-ca, --match or --enforce")
+    }
     return try await act("terms", body, "has these terms", invocation)
   }
 

@@ -58,21 +58,20 @@ enum VantageJoin {
     do throws(RegistryServiceError) { findings = try await ProbeTrial(trial).findings } catch {
       throw Up.failure(error)
     }
-    let troubles = findings.flatMap { finding in
-      finding.troubles.filter { $0.hasPrefix("\(point.name): ") }.map {
-        "\(finding.endpoint), \($0)"
-      }
+    let unseen = findings.filter { !$0.provedFrom.contains(point.name) }
+    let troubles = unseen.flatMap { finding in
+      finding.troubles.filter { $0.hasPrefix(point.name) }.map { "\(finding.endpoint), \($0)" }
     }
-    guard troubles.count < findings.count else {
+    guard unseen.count < findings.count else {
       throw .no(
         "nothing was seen through \(point.name): \(troubles.first ?? "no endpoint is watched")")
     }
     try Terminal.write(line: entry(of: point))
     Terminal.warn(troubles)
     Terminal.say(
-      "\(findings.count - troubles.count) of \(findings.count) endpoints were seen through it; hint: the lines"
+      "\(findings.count - unseen.count) of \(findings.count) endpoints were seen through it; hint: the lines"
         + " above go below tls.vantage_points, and then SIGHUP")
-    return troubles.isEmpty ? .yes : .no
+    return unseen.isEmpty ? .yes : .no
   }
 
   private static func point(
