@@ -119,7 +119,8 @@ struct AnnouncementJob {
       let before = AnnouncementJob(path: path)
       try write()
       // The same call again goes on with what it leads.
-      if let before, before.words != words || before.directory != directory { before.endThoseLed() }
+      guard before?.words != words || before?.directory != directory else { return }
+      endThoseLed()
     }
   }
 
