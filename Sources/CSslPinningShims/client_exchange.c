@@ -13,7 +13,7 @@
 #define LARGEST_HEAD (256 * 1024)
 // Buffers above this are not kept for the next transfer.
 #define LARGEST_KEPT (64 * 1024)
-// The most that libcurl calls before a request has a connection.
+// How often libcurl may ask to go on before a request has a connection: only a proxy that talks on has it ask more.
 #define MOST_LOOKS (64 * 1024)
 // libcurl's own.
 #define UPLOAD_BUFFER (64L * 1024)

@@ -13,8 +13,9 @@
 // some ten milliseconds.
 enum { most_within_a_second = 1000 };
 
-// libcurl reads a hundred times for each request of a connection, and then goes back: this is enough for eighty of them.
-enum { most_in_a_turn = 8192 };
+// libcurl reads some two hundred records for each request of a connection and then goes back, and has a hundred
+// requests on one. Measured: 6457 with a hundred streams in records of 1 KB.
+enum { most_in_a_turn = 24576 };
 
 // What a connection has had: the second, and how much in it. Its place is that of a pointer, so it is one number.
 static int heard_index = -1;
@@ -67,16 +68,22 @@ static void hear_and_count(int is_sent, int version, int type, const void *bytes
   if (!is_sent && count > 0 && !is_payload(type, bytes) && is_too_much(ssl)) end(ssl);
 }
 
-// What this thread has read since it was last asked what else there is to do.
-static _Thread_local unsigned records_in_turn;
+// How many records of one connection this thread has read without a look at anything else. A turn may read from
+// several: none of them pays for another.
+static _Thread_local struct {
+  const SSL *from;
+  unsigned records;
+} turn;
 
 static void hear_in_turn(int is_sent, int version, int type, const void *bytes, size_t count,
                          SSL *ssl, void *argument) {
   hear(is_sent, version, type, bytes, count, ssl, argument);
-  if (!is_sent && type == SSL3_RT_HEADER && ++records_in_turn > most_in_a_turn) end(ssl);
+  if (is_sent || type != SSL3_RT_HEADER) return;
+  if (turn.from != ssl) turn.from = ssl, turn.records = 0;
+  if (++turn.records > most_in_a_turn) end(ssl);
 }
 
-void pp_tls_begin_turn(void) { records_in_turn = 0; }
+void pp_tls_begin_turn(void) { turn.from = NULL; }
 
 void pp_tls_read_in_turns(SSL_CTX *context) {
   pp_tls_refuse_endless(context);

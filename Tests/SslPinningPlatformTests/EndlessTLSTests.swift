@@ -53,18 +53,34 @@ struct EndlessTLSTests {
   @Test("is read one message at a time: in between, time-outs are looked at")
   func tickets() throws { #expect(try unread(refusing: true) > 1000) }
 
+  @Test("ends its own connection alone: another one is read in the same turn")
+  func neighbours() throws {
+    try connected(preparing: { pp_tls_read_in_turns($0) }) { flooded, flooding, _ in
+      try connected(preparing: { pp_tls_read_in_turns($0) }) { client, server, _ in
+        pp_tls_begin_turn()
+        var byte: UInt8 = 0
+        func reads(_ client: OpaquePointer, _ server: OpaquePointer) -> Bool {
+          guard SSL_write(server, &byte, 1) == 1 else { return false }
+          return (0..<20).contains { _ in SSL_read(client, &byte, 1) == 1 }
+        }
+        #expect((0..<30_000).contains { _ in !reads(flooded, flooding) })
+        #expect(reads(client, server))
+      }
+    }
+  }
+
   @Test("is not read from for ever in one turn", arguments: [true, false])
   func turns(areMany: Bool) throws {
     let read = try connected(preparing: { pp_tls_read_in_turns($0) }) { client, server, _ in
       pp_tls_begin_turn()
       var byte: UInt8 = 0
       // One of tickets is no data: it is asked for until there is some.
-      return (0..<10_000).count { _ in
+      return (0..<30_000).count { _ in
         if areMany { pp_tls_begin_turn() }
         guard SSL_write(server, &byte, 1) == 1 else { return false }
         return (0..<20).contains { _ in SSL_read(client, &byte, 1) == 1 }
       }
     }
-    #expect(areMany ? read == 10_000 : (8000..<9000).contains(read))
+    #expect(areMany ? read == 30_000 : (24_000..<25_000).contains(read))
   }
 }

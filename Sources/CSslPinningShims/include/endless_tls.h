@@ -6,7 +6,7 @@
 // - After a handshake, SSL_read handles what is no data (session tickets, key updates, HelloRequests) and reads
 //   on, if the context says so, which is OpenSSL's default: a server that sends such faster than it is handled
 //   keeps the thread, too.
-// - libcurl does the same with frames of HTTP/2.
+// - libcurl reads on in the same way while frames of HTTP/2 come.
 #ifndef PP_ENDLESS_TLS_H
 #define PP_ENDLESS_TLS_H
 #include <openssl/types.h>
@@ -18,7 +18,7 @@ void pp_tls_refuse_endless(SSL_CTX *context);
 
 // The same for connections that may speak HTTP/2, in a loop of libcurl's multi interface: it reads frames that are no
 // answer (PING, say) for as long as there are any, without a look at a time-out, and no other connection has its turn.
-// A connection ends that was read from too often in one turn.
+// A connection that sends too many records in one turn is ended.
 void pp_tls_read_in_turns(SSL_CTX *context);
 
 // A turn of this thread begins: before each call that may read.

@@ -19,13 +19,6 @@ public enum Digest {
   }
 }
 
-extension Sequence<UInt8> {
-  /// Two small hexadecimal digits for each byte, as tools print digests.
-  package var hexadecimal: String {
-    reduce(into: "") { $0 += String($1 >> 4, radix: 16) + String($1 & 15, radix: 16) }
-  }
-}
-
 extension SPKIPin {
   /// The pin of a certificate: SHA-256 over its SubjectPublicKeyInfo as the bytes stand
   /// (RFC 7469 §2.4). No key is parsed, so none can be re-encoded into another pin.

@@ -83,7 +83,7 @@ public enum StrictBase64 {
 }
 
 /// Bytes as lower-case hexadecimal digits.
-package func hex(_ bytes: [UInt8]) -> String {
+package func hex(_ bytes: some Sequence<UInt8>) -> String {
   let digits: [Character] = Array("0123456789abcdef")
   return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
 }

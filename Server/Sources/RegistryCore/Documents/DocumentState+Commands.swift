@@ -25,8 +25,8 @@ extension DocumentState {
     let id = endpoint.id
     let others = endpoints(configured: configured)
     guard !others.contains(where: { $0.id == id }) else { throw .endpointExists(id) }
-    let before = configured.first { $0.id == id }
-    let endpoint = before ?? endpoint
+    let own = configured.first { $0.id == id }
+    let endpoint = own ?? endpoint
     var override: Override?
     if endpoint.terms.isStandard,
       let pair = HostTerms.conflict(among: others + [endpoint], with: id),
@@ -37,7 +37,7 @@ extension DocumentState {
     }
     tombstones[id] = nil
     added.removeAll { $0.id == id }
-    if before == nil { added.append(endpoint) }
+    if own == nil { added.append(endpoint) }
     overrides[id] = override
     let inForce = endpoints(configured: configured)
     removed.removeAll { pattern in inForce.contains { $0.patterns.contains(pattern) } }
@@ -116,6 +116,7 @@ extension DocumentState {
       pin, KnownKey.Staging(at: request.at, by: request.who, note: request.why))
     keysByEndpoint[id] = endpointKeys
     settle(.keyHeld, id, pin: pin)
+    settle(.unannouncedKey, id, pin: pin)
     return [request.entry("key_staged", id, pin)]
   }
 
@@ -197,19 +198,18 @@ extension DocumentState {
   ) -> [HostPattern] {
     guard keysByEndpoint[endpoint.id]?.keys.isEmpty == false else { return [] }
     let denied = deniedPins
-    var seen = PatternIndex()
-    for other in others
-    where keysByEndpoint[other.id]?.keys.contains(where: {
-      $0.staged == nil && $0.isUsable(beside: denied)
-    }) == true {
-      seen.insert(other.id, other.patterns)
-    }
+    let seen = Set(
+      others.filter { other in
+        keysByEndpoint[other.id]?.keys.contains {
+          $0.staged == nil && $0.isUsable(beside: denied)
+        } == true
+      }.flatMap(\.patterns))
     let next = others.flatMap(\.patterns)
     let shared = endpoint.patterns.flatMap { pattern in
       next.filter { $0.overlaps(pattern) }
         .map { pattern.covering.contains($0) ? pattern : $0 }
     }
-    return Set(shared).filter { !seen.overlaps(endpoint.id, [$0]) }
+    return Set(shared).filter { seen.isDisjoint(with: $0.covering) }
       .sorted { $0.description < $1.description }
   }
 

@@ -201,12 +201,12 @@ private struct Heirs {
     return endpoint.patterns.contains { pins.isSubset(of: listed.pins(for: $0)) }
   }
 
-  /// Whether the document does not say otherwise: it has the name of an endpoint beside each host, and hosts that share a
-  /// key are two all the same. Where two endpoints show one key for a host, it has the name of one.
+  /// Whether the document leaves it possible: beside each host it has the name of its endpoint (of one, where two show the
+  /// same key). So hosts of other names that share a key are told apart, and those of one name at other ports are not.
   func mayHaveSpoken(_ id: String, for endpoint: WatchedEndpoint) -> Bool {
     let hosts = listed.patterns(named: WatchedEndpoint.host(inID: id))
     return hosts.isEmpty
-      || endpoint.patterns.contains { !hosts.isDisjoint(with: $0.covering) }
+      || endpoint.patterns.contains { own in hosts.contains { $0.overlaps(own) } }
   }
 
   /// Whether an endpoint takes the place of another one: the same name at another port or address, or one that had no key

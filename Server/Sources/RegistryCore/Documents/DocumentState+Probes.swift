@@ -109,9 +109,12 @@ extension DocumentState {
 
   /// Whether no key waits, and none was published in the last day that nobody announced or approved.
   private func isDecidedAboutAll(at now: Int64) -> Bool {
-    keysByEndpoint.values.allSatisfy { endpoint in
+    let denied = deniedPins
+    return keysByEndpoint.values.allSatisfy { endpoint in
       endpoint.held.isEmpty
-        && !endpoint.keys.contains { $0.isUnannounced && now - $0.firstSeen <= ServerAlert.day }
+        && !endpoint.keys.contains {
+          $0.isUnannounced && now - $0.firstSeen <= ServerAlert.day && !denied.contains($0.pin)
+        }
     }
   }
 

@@ -198,12 +198,9 @@ public struct DecisionContext: Sendable {
   /// this server alone, with a middleman before it.
   public static func quorum(of vantagePoints: Int) -> Int { max(2, (vantagePoints + 1) / 2) }
 
-  /// The vantage points that say nothing of a key that was seen at these places: it is of a kind that they were asked for
-  /// and did not hear of, whatever they know of another kind.
+  /// The vantage points that are silent about a key that was seen at these places: asked for its kind, they got no answer.
   func silent(about places: some Sequence<Place>) -> Set<String> {
-    let kinds = Set(places.map(\.keyType))
-    guard !kinds.contains("") else { return [] }
-    return kinds.reduce(into: []) { $0.formUnion(unheard[$1] ?? []) }
+    places.reduce(into: []) { $0.formUnion(unheard[$1.keyType] ?? []) }
   }
 
   /// Whether a key must wait because others are shown: a quorum of vantage points gets only other keys, or

@@ -307,7 +307,10 @@ extension EndpointKeys {
     merged.keys = keys.filter { has(theirs, $0.pin) || !has(base, $0.pin) }
     for key in theirs.keys {
       guard let index = merged.keys.firstIndex(where: { $0.pin == key.pin }) else {
-        if !has(base, key.pin) { merged.keys.append(key) }
+        // Announced anew there while probes here ended its last use.
+        let isAnnounced =
+          key.staged != nil && !base.keys.contains { $0.pin == key.pin && $0.staged != nil }
+        if isAnnounced || !has(base, key.pin) { merged.keys.append(key) }
         continue
       }
       let own = merged.keys[index]

@@ -6,8 +6,9 @@ public struct ProbeResult: Sendable, Hashable {
   public var observations: [ProbeObservation]
   /// How long it took; zero if it was not measured.
   public var duration: Duration = .zero
-  /// Places that were asked for a kind of key, proved none, and did not refuse the kind. This server never saw one
-  /// there since it began, so that is no observation; a key that was seen there before is not gone by it.
+  /// Places that were asked for a kind of key, proved none and did not refuse it, where no observation tells it: no place
+  /// has proved that kind since this server began, or this one showed a chain that proves nothing. A key that was seen
+  /// there before is not gone by it.
   public var untold: Set<Place> = []
 
   /// A probe.
@@ -228,7 +229,7 @@ struct ProbeCoverage {
   /// Whether a key that this probe does not show was missed. A key from an older record, which does not say where
   /// it was seen, is missed if every place that was probed answered.
   func misses(_ key: KnownKey) -> Bool {
-    let places = key.seenAt.isEmpty ? asked : Set(key.seenAt.keys)
+    let places = key.seenAt.isEmpty ? asked.union(untold) : Set(key.seenAt.keys)
     let isSeenHere = places.contains { $0.vantage == ProbeObservation.direct }
     return places.allSatisfy { place in
       let isHere = place.vantage == ProbeObservation.direct
@@ -241,6 +242,7 @@ struct ProbeCoverage {
   /// and got others.
   func isGone(_ place: Place) -> Bool {
     answering.contains(place.vantage) && !asked.contains(place) && !untold.contains(place)
+      && (!asked.contains(place.ofAnyType) || answered.contains(place.ofAnyType))
   }
 }
 

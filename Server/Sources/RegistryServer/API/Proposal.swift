@@ -40,7 +40,7 @@ struct Proposal: Sendable, Equatable {
 
   /// Names it: 16 hexadecimal digits.
   var id: String {
-    Digest.sha256(JSONValue.object(json).canonicalBytes).prefix(8).hexadecimal
+    hex(Digest.sha256(JSONValue.object(json).canonicalBytes).prefix(8))
   }
 
   /// Whether a confirmation is being carried out. Servers' clocks differ a little.

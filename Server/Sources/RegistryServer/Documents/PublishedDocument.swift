@@ -77,7 +77,7 @@ struct DocumentParts: Sendable {
 
   init(_ document: JSONObject) {
     payload = (document["payload"] ?? .null).canonicalBytes
-    digest = Digest.sha256(payload).hexadecimal
+    digest = hex(Digest.sha256(payload))
     keySets = document["keySets"]?.arrayValue ?? []
     guard let statement = document["statement"], statement.objectValue?["retired"] != .bool(true)
     else {

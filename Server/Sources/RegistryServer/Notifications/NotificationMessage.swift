@@ -1,6 +1,7 @@
 import CanonicalJSON
 import RegistryCore
 import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 
 /// What a receiver gets: all that changed since the last delivery, in JSON.
@@ -31,7 +32,7 @@ struct NotificationMessage: Sendable {
       over: Array("\(now).".utf8) + bytes, key: Array(secret.revealed.utf8))
     return [
       ("X-SslPinning-Timestamp", "\(now)"),
-      ("X-SslPinning-Signature", "sha256=" + tag.hexadecimal),
+      ("X-SslPinning-Signature", "sha256=" + hex(tag)),
     ]
   }
 }

@@ -30,7 +30,7 @@ package struct StoreIdentity: Sendable, Equatable {
   /// A new store's.
   package static func new(under key: SealKey) -> StoreIdentity {
     let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
-    return StoreIdentity(id: bytes.hexadecimal, publicKeyDER: key.publicKeyDER)
+    return StoreIdentity(id: hex(bytes), publicKeyDER: key.publicKeyDER)
   }
 
   init(id: String, publicKeyDER: [UInt8]) { (self.id, self.publicKeyDER) = (id, publicKeyDER) }

@@ -51,7 +51,7 @@ struct AnnouncementJob {
     let digest = Digest.sha256(
       (name ?? [directory, file, place.document, place.endpoint].joined(separator: "\u{0}")).utf8
     ).prefix(12)
-    path = "\(folder)/\(digest.hexadecimal).json"
+    path = "\(folder)/\(hex(digest)).json"
     // The same call again, as of one announcement that is the command of another: what settles goes on settling.
     if let before = AnnouncementJob(path: path), before.words == words,
       before.directory == directory

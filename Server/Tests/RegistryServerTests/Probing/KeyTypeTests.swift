@@ -129,6 +129,43 @@ import Testing
     try await nginx.stop()
   }
 
+  @Test("of an address that is silent as a whole are not gone")
+  func silentAddress() {
+    func probe(isAnswering: Bool) -> ProbeResult {
+      let seen: [(key: UInt8, address: String, type: String)] =
+        [(1, "b", "")] + (isAnswering ? [(1, "a", ""), (2, "a", "rsa")] : [])
+      var probe = ProbeResult(
+        observations: seen.map { key, address, type in
+          var observation = ProbeObservation(
+            address: address,
+            outcome: .accepted(
+              SeenChain(
+                leaf: SeenCertificate(pin: RegistryServerTests.pin(key)),
+                above: [SeenCertificate(pin: RegistryServerTests.pin(100))])))
+          observation.keyType = type
+          return observation
+        })
+      if !isAnswering {
+        // Kinds are asked for only where there was a first answer.
+        probe.observations.append(
+          ProbeObservation(address: "a", outcome: .unreachable(reason: "timed out")))
+      }
+      return probe
+    }
+    var keys = EndpointKeys()
+    for step in 0..<4 {
+      _ = keys.enter(
+        probe(isAnswering: true), at: 1_780_000_000 + Int64(step) * 2, rule: ConfirmationRule())
+    }
+    for hour in 1...240 {
+      _ = keys.enter(
+        probe(isAnswering: false), at: 1_780_000_000 + Int64(hour) * 3600,
+        rule: ConfirmationRule())
+    }
+    #expect(
+      Set(keys.keys.map(\.pin)) == [RegistryServerTests.pin(1), RegistryServerTests.pin(2)])
+  }
+
   @Test("that no place has proved are no failures, but a place that was silent has not refused one")
   func untold() async throws {
     let nginx = try await nginx(elliptic)

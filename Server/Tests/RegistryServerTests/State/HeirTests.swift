@@ -297,6 +297,21 @@ import Testing
     #expect(listed("*.x.test", by: server) == [pin(2)])
   }
 
+  @Test(
+    "waited for a person: so does the wildcard that speaks for it now", arguments: [false, true])
+  func widensWaiting(isRestart: Bool) {
+    let now = Self.begin
+    let (narrow, wide) = (endpoint(1, "a.x.test"), endpoint(2, "*.x.test"))
+    var server = start([narrow], at: now)
+    show(1, under: 101, at: narrow, server, now)
+    let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
+    perform(server, at: now + 1) { state, _ in
+      state.change(narrow.id, interval: nil, approval: .manual, isPaused: nil, request)
+    }
+    server = configure(server, [wide], isRestart: isRestart, at: now + 60)
+    #expect(server.machine.endpoints.map(\.approval) == [.manual])
+  }
+
   @Test("keeps the newest key if a server with another configuration leads")
   func leads() {
     let now = Self.begin
@@ -436,5 +451,29 @@ import Testing
     takeOut()
     #expect(listed("x.test", by: server) == [pin(2)])
     #expect(listed("*.test", by: server).isEmpty)
+  }
+
+  @Test(
+    "nor is a wildcard left to another one that shows a key that waits, whatever is seen below it")
+  func unseenBeside() {
+    let now = Self.begin
+    let (wide, new, neighbour) = (
+      endpoint(1, "*.test"), endpoint(2, "*.test"), endpoint(3, "y.test")
+    )
+    let server = start([wide, neighbour], at: now)
+    show(1, under: 101, at: wide, server, now)
+    show(9, under: 101, at: neighbour, server, now)
+    let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
+    perform(server, at: now + 1) { state, configured throws(AdministrationError) in
+      try state.add(new, configured: configured, request)
+    }
+    show(66, under: 200, at: new, server, now + 2)
+    perform(server, at: now + 3) { state, configured throws(AdministrationError) in
+      try state.remove(wide.id, configured: configured, request)
+    }
+    #expect(throws: AdministrationError.leavesUnseen(["*.test"])) {
+      try server.answers[1]?.get()
+    }
+    #expect(listed("*.test", by: server) == [pin(1)])
   }
 }

@@ -102,6 +102,12 @@ import Testing
     }
     for index in 0..<3 {
       #expect(isTold())
+      // A denied key stays where it is.
+      guard index > 0 else {
+        state.denied.append(
+          DocumentState.Denial(pin: pin(100), at: Self.start, by: "ada", why: "not ours"))
+        continue
+      }
       state.keysByEndpoint["e\(index)"]?.keys = [
         KnownKey(pin: pin(UInt8(100 + index)), firstSeen: Self.start, lastSeen: Self.start)
       ]

@@ -97,6 +97,10 @@ import Testing
     for merged in [before.merging(after, base: before), after.merging(before, base: before)] {
       #expect(Set(merged.keys.map(\.state)) == [.active, .staged])
     }
+    // Nor a probe there that ended its last use.
+    var gone = before
+    gone.withdraw(pin(1))
+    #expect(gone.merging(after, base: before).keys.map(\.pin).contains(pin(1)))
     for hour in 1...1000 {
       _ = after.enter(.accepted(pin(2)), at: Int64(hour) * 3600, rule: Self.rule)
     }

@@ -51,7 +51,7 @@
       case CURLE_BAD_CONTENT_ENCODING: .cannotDecodeContentData
       case CURLE_WRITE_ERROR, CURLE_WEIRD_SERVER_REPLY: .badServerResponse
       case CURLE_SEND_FAIL_REWIND: .requestBodyStreamExhausted
-      // Before that it is a proxy that talks without end.
+      // Before a request has begun only `watch_proxy` ends it: a proxy talks without end.
       case CURLE_ABORTED_BY_CALLBACK: begun ? .cancelled : .cannotConnectToHost
       default: .unknown
       }
