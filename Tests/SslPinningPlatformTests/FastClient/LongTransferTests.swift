@@ -23,7 +23,7 @@ struct LongTransferTests {
       url: try site.url(port: nginx.port).appendingPathComponent("file"), timeoutInterval: 200)
     let (body, _) = try await site.transport.data(for: request)
     #expect(body.count == size)
-    let session = try site.session()
+    let session = site.session()
     let (again, _) = try await session.data(for: request)
     #expect(again.count == size)
     session.invalidateAndCancel()

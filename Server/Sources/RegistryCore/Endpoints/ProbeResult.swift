@@ -251,7 +251,7 @@ extension ProbeObservation {
   var place: Place { Place(vantage: vantage, address: address, keyType: keyType) }
 
   /// Whether the chain was valid and the name was right.
-  var isAccepted: Bool { if case .accepted = outcome { true } else { false } }
+  package var isAccepted: Bool { if case .accepted = outcome { true } else { false } }
 }
 
 /// A place where a key can be seen: one address of an endpoint, probed from one vantage point, perhaps for one kind of
