@@ -255,7 +255,7 @@ struct AdminTokenTests {
       let text = try Self.key.text(
         of: AdminToken(name: "a", issued: Self.now, expires: Self.now + 1, scope: scope))
       var request = HTTPRequest(
-        method: "GET", path: AdministrationRouter.prefix + "/slow", peer: "192.0.2.1")
+        method: "GET", path: AdministrationRouter.prefix + "slow", peer: "192.0.2.1")
       request.headers = HTTPHeaders([("Authorization", "Bearer \(text)")])
       guard case .later(_, let answer) = router.answer(request) else {
         Issue.record("it is answered at once")

@@ -115,8 +115,8 @@ import Testing
   func unheard() async throws {
     let nginx = try await nginx(elliptic, rsa)
     let hole = try LocalRawServer(.silent)
-    let probe = try await prober(through: muffled(nginx, hole), timeout: 2000)
-      .probe(endpoint(nginx.port))
+    let proxy = try muffled(nginx, hole)
+    let probe = try await prober(through: proxy, timeout: 2000).probe(endpoint(nginx.port))
     let typed = probe.observations.filter { !$0.keyType.isEmpty }
     #expect(typed.map(\.vantage) == [ProbeObservation.direct, "oslo"])
     #expect(typed.map(\.isAccepted) == [true, false])
@@ -127,6 +127,7 @@ import Testing
     _ = keys.enter(probe, at: 1_780_000_000, rule: ConfirmationRule(), context: context)
     #expect(Set(keys.keys.map(\.pin)) == [try pin(elliptic), try pin(rsa)])
     try await nginx.stop()
+    withExtendedLifetime(proxy) {}
   }
 
   @Test("of an address that is silent as a whole are not gone")
@@ -170,11 +171,12 @@ import Testing
   func untold() async throws {
     let nginx = try await nginx(elliptic)
     let hole = try LocalRawServer(.silent)
-    let probe = try await prober(through: muffled(nginx, hole), timeout: 2000)
-      .probe(endpoint(nginx.port))
+    let proxy = try muffled(nginx, hole)
+    let probe = try await prober(through: proxy, timeout: 2000).probe(endpoint(nginx.port))
     #expect(try seen(probe) == [try pin(elliptic): ["direct ", "oslo "]])
     #expect(probe.untold == [Place(vantage: "oslo", address: "", keyType: "rsa")])
     try await nginx.stop()
+    withExtendedLifetime(proxy) {}
   }
 
   @Test("are gone when it refuses them, and nobody knows while it is silent")
