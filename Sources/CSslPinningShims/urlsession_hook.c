@@ -384,8 +384,7 @@ static CURLMcode HOOKED(curl_multi_socket_action)(CURLM *multi, curl_socket_t so
   pthread_mutex_unlock(&lock);
   if (ours) {
     replay_ready(s);
-    socket = CURL_SOCKET_TIMEOUT;
-    events = 0;
+    socket = CURL_SOCKET_TIMEOUT, events = 0;
   }
   pp_tls_begin_turn();
   return REAL(curl_multi_socket_action)(s ? s->multi : multi, socket, events, running);

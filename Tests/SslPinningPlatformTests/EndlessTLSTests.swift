@@ -38,7 +38,7 @@ struct EndlessTLSTests {
 
   /// How many bytes of ten session tickets are unread once a client has asked for data, of which there is none.
   private func unread(refusing: Bool) throws -> Int {
-    try connected(preparing: { if refusing { pp_tls_refuse_endless($0) } }) { client, _, down in
+    try connected(preparing: refusing ? pp_tls_refuse_endless : { _ in }) { client, _, down in
       #expect(BIO_ctrl_pending(down) > 1000)
       var byte: UInt8 = 0
       let count = SSL_read(client, &byte, 1)
@@ -55,8 +55,8 @@ struct EndlessTLSTests {
 
   @Test("ends its own connection alone: another one is read in the same turn")
   func neighbours() throws {
-    try connected(preparing: { pp_tls_read_in_turns($0) }) { flooded, flooding, _ in
-      try connected(preparing: { pp_tls_read_in_turns($0) }) { client, server, _ in
+    try connected(preparing: pp_tls_read_in_turns) { flooded, flooding, _ in
+      try connected(preparing: pp_tls_read_in_turns) { client, server, _ in
         pp_tls_begin_turn()
         var byte: UInt8 = 0
         func reads(_ client: OpaquePointer, _ server: OpaquePointer) -> Bool {
@@ -71,7 +71,7 @@ struct EndlessTLSTests {
 
   @Test("is not read from for ever in one turn", arguments: [true, false])
   func turns(areMany: Bool) throws {
-    let read = try connected(preparing: { pp_tls_read_in_turns($0) }) { client, server, _ in
+    let read = try connected(preparing: pp_tls_read_in_turns) { client, server, _ in
       pp_tls_begin_turn()
       var byte: UInt8 = 0
       // One of tickets is no data: it is asked for until there is some.

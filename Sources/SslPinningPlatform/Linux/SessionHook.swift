@@ -132,8 +132,9 @@
     }
 
     @discardableResult
-    private func endWaiting(_ transfer: UInt64, before later: PinEvaluation? = nil) -> PinEvaluation?
-    {
+    private func endWaiting(
+      _ transfer: UInt64, before later: PinEvaluation? = nil
+    ) -> PinEvaluation? {
       pending.withLock { $0.removeValue(forKey: transfer) }?
         .end(by: transport.validator, judge: transport.judge, before: later)
     }

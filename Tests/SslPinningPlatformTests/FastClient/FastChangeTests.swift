@@ -168,7 +168,8 @@ struct FastChangeTests {
     // Of no authority; of the same one; the same key again.
     let second =
       switch fault {
-      case "chain": try CertificateAuthority.makeRoot(name: "Other root").issue(names: PinnedSite.names)
+      case "chain":
+        try CertificateAuthority.makeRoot(name: "Other root").issue(names: PinnedSite.names)
       case nil: first
       default: try site.rogueIdentity()
       }

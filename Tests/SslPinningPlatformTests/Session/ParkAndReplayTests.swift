@@ -145,7 +145,8 @@ struct ParkAndReplayTests {
     // Of no authority; of the same one; the same key again.
     let second =
       switch fault {
-      case "chain": try CertificateAuthority.makeRoot(name: "Other root").issue(names: PinnedSite.names)
+      case "chain":
+        try CertificateAuthority.makeRoot(name: "Other root").issue(names: PinnedSite.names)
       case nil: first
       default: try site.rogueIdentity()
       }

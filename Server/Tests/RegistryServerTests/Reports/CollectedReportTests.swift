@@ -100,7 +100,9 @@ struct CollectedReportTests {
     #expect(whole.issuer == "CN=Example proxy CA,O=Example proxy")
   }
 
-  @Test("a certificate behind the leaf with a length that DER does not allow is left out, and the report counts")
+  @Test(
+    "a certificate behind the leaf with a length that DER does not allow is left out, and the report counts"
+  )
   func unreadable() throws {
     let pem = try #require(
       try JSONValue(parsing: Self.vector("accepted/trustkit-ios.json"))
