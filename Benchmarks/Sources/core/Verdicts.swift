@@ -1,3 +1,4 @@
+import SslPinning
 import SslPinningPlatform
 import SslPinningRules
 
@@ -11,7 +12,7 @@ struct Verdicts {
     hosts = try (0..<count).map { try HostName("www.host-\($0).example.com") }
     evidence = try ChainValidator(trust: .pinnedKeysOnly)
       .evidence(presented: [certificate], host: try HostName("example.com"))
-    let pins = PinSet(evidence.presented.map { Pin($0) })
+    let pins = PinSet(evidence.presented.map { Pin($0, expirationDate: nil) })
     policy = try PinningPolicy(
       entries: try (0..<count).map {
         PolicyEntry(try HostPattern("*.host-\($0).example.com"), leaf: pins)

@@ -7,19 +7,15 @@ import (
 	"syscall"
 )
 
-func usage() syscall.Rusage {
+func cpuSeconds() float64 {
 	var used syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
-	return used
-}
-
-func cpuSeconds() float64 {
-	used := usage()
 	return float64(used.Utime.Sec+used.Stime.Sec) + float64(used.Utime.Usec+used.Stime.Usec)/1e6
 }
 
-// The most resident memory that this process ever had.
-func peakMegabytes() float64 { return float64(usage().Maxrss) / 1024 }
+// The most resident memory that this program ever had. Not Maxrss: that begins with what the process had that
+// started it.
+func peakMegabytes() float64 { return status("VmHWM:") / 1024 / 1024 }
 
 // perCall repeats work for so many seconds of CPU time, and returns those that one call takes.
 func perCall(seconds float64, work func() error) (float64, error) {
