@@ -148,8 +148,10 @@ def start(shop):
         tools.figures(*run)
         server.shutdown()
         server.server_close()
-        yield [Case("start", "`initialize`, 1 000 hosts stored, no network", [Measure("initialize_ms", "ms", most=5)],
-                    lambda: tools.figures(*run), pairs=4)]
+        yield [Case(name, f"`initialize`, 1 000 hosts stored, no network, {whose}", [Measure("initialize_ms", "ms", most=5)],
+                    lambda anchor=anchor: tools.figures(*run, *anchor), pairs=4)
+               for name, whose, anchor in (("start", "the system's authorities", []),
+                                           ("start-anchor", "one anchor of its own", [CERTIFICATE]))]
 
 
 @contextmanager
