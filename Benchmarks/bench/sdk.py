@@ -104,19 +104,20 @@ def lists_(shop):
         documents, seconds = lists.Documents(place, core), f"{shop.seconds / 4}"
 
         def case(hosts, most):
-            files = documents.document(hosts), documents.public
+            def files():
+                return documents.document(hosts), documents.public
+
             return Case(
                 f"list-{hosts}", f"a list of {hosts:_} hosts, bytes to policy".replace("_", " "),
                 [Measure("list_ms", "ms", most=most), Measure("peak_times_document", "", most=4 if hosts == 10_000 else None),
                  Measure("peak_mb", "MB")],
-                lambda: tools.figures(core, "list", *files, seconds), lambda: shop.go("list", *files, seconds),
+                lambda: tools.figures(core, "list", *files(), seconds), lambda: shop.go("list", *files(), seconds),
                 "Go: sort, RSA-4096, decode", "list", hosts)
 
-        parts = documents.document(1000), documents.public
         yield [case(hosts, most) for hosts, most in ((10, None), (1000, 2), (10_000, 20), (100_000, None))] + [
             Case("parts", "of a list of 1 000 hosts",
                  [Measure(key, "ms") for key in ("parse_ms", "sha512_ms", "signature_ms", "verify_and_policy_ms")],
-                 lambda: tools.figures(core, "parts", *parts, seconds))]
+                 lambda: tools.figures(core, "parts", documents.document(1000), documents.public, seconds))]
 
 
 @contextmanager
