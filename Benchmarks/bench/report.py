@@ -36,10 +36,11 @@ def table(suite):
         return NONE
     if "count" in suite["lines"][0]:
         rows = [f"| {line['case'].replace('_', ', ')} | {line['count']:_} |".replace("_", " ") for line in suite["lines"]]
-        return "\n".join(["| One call | Instructions |", "|---|---|", *rows])
+        return "\n".join(["| One call | Instructions, or allocations |", "|---|---|", *rows])
     rows = ["| What | Figure | Ours | Peer | Times as good | Reach |", "|---|---|---|---|---|---|"]
     for line in suite["lines"]:
         name = re.sub(r"_(per_s|ms|us|ns|mb|kb)\b", "", line["measure"]).replace("_", " ")
+        name = {"mb": "speed"}.get(name, name)
         peer = f"{line['peer']}: {cell(line['theirs'])}" if "peer" in line else ""
         ratio = cell(line["ratio"]) if "ratio" in line else ""
         reach = f"{line['reach']}: {'yes' if line['met'] else '**no**'}" if "reach" in line else ""
