@@ -67,7 +67,7 @@ def main():
         sys.exit(f"bench: no such row: {', '.join(unknown)}; hint: {', '.join(SUITES)}")
     begin = time.monotonic()
     if options.smoke:
-        complaints = smoke(tools.Shop(*options.programs, seconds=0.5, endpoints=1000))
+        complaints = smoke(tools.Shop(*options.programs, seconds=0.4, endpoints=1000))
         for complaint in complaints:
             print(f"bench-smoke: {complaint}")
         print(f"bench-smoke: {time.monotonic() - begin:.0f} s")

@@ -29,9 +29,11 @@ class Documents:
 
     def __init__(self, folder, core):
         self.folder, self.core, self.public = folder, core, folder / "pub.pem"
+
+    def make_key(self):
         tools.output("openssl", "genpkey", "-quiet", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:4096",
-                     "-out", folder / "prv.pem")
-        tools.output("openssl", "pkey", "-in", folder / "prv.pem", "-pubout", "-out", self.public)
+                     "-out", self.folder / "prv.pem")
+        tools.output("openssl", "pkey", "-in", self.folder / "prv.pem", "-pubout", "-out", self.public)
 
     def payload(self, hosts):
         file = self.folder / f"payload-{hosts}.json"
@@ -41,6 +43,8 @@ class Documents:
 
     def document(self, hosts):
         file, data = self.folder / f"document-{hosts}.json", self.payload(hosts)
+        if not self.public.exists():
+            self.make_key()
         if not file.exists():
             canonical = tools.output(self.core, "canonical", data)
             signature = tools.output("openssl", "dgst", "-sha512", "-sign", self.folder / "prv.pem", input=canonical)
