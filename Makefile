@@ -18,7 +18,7 @@ STRICT := --explicit-target-dependency-import-check error
 WIDTH := --experimental-maximum-parallelization-width 4
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas drill-acme test package check-package check check-fast check-apple check-linking check-consumer docs api bench-core bench-scan bench-bytes \
+.PHONY: help deps deps-test build release demo drill drill-kill drill-replicas drill-acme test package check-package check check-fast check-apple check-linking check-consumer docs api bench bench-smoke deps-bench \
 	sanitize mutants clean
 
 help: ## list the targets
@@ -33,6 +33,9 @@ deps: ## install what building and running need, if it is missing
 
 deps-test: ## install what the tests need too, if it is missing
 	@scripts/deps.sh test
+
+deps-bench: ## install what building and measuring need, if it is missing
+	@scripts/deps.sh bench
 
 build: deps ## build for debugging
 	$(SWIFT) build $(STRICT)
@@ -79,7 +82,7 @@ sanitize: deps-test ## run all tests under the thread and the address sanitizer
 mutants: deps-test ## break each rule in turn, in a copy: the tests must notice every time
 	@scripts/mutants.py $(ARGS) $(FILTER)
 
-check: deps-test check-fast check-apple docs check-linking check-consumer ## everything a change must pass but the tests: rules, format, warnings
+check: deps-test check-fast check-apple docs check-linking check-consumer bench-smoke ## everything a change must pass but the tests: rules, format, warnings
 	$(SWIFT) build $(STRICT) --build-tests
 	@scripts/installed.sh
 
@@ -111,14 +114,11 @@ api: deps-test ## write the public surface into docs/api.md; `make docs` compare
 	$(SWIFT) build $(STRICT) --target SslPinningTesting
 	@scripts/docs/api.py --write
 
-bench-core: deps-test ## measure canonicalizing, verdicts, signatures, beside peers
-	@Benchmarks/core.sh
+bench: deps-bench ## measure all beside peers, write docs/performance.md; ARGS='--rows client,verdict --rounds 3'
+	@Benchmarks/bench.sh $(ARGS)
 
-bench-scan: deps-test ## measure a round of looks at 10 000 endpoints; ARGS='--peer PROGRAM'
-	@Benchmarks/scan.sh $(ARGS)
-
-bench-bytes: deps-test ## print how many bytes a day a client fetches, by hosts and by road
-	@Benchmarks/bytes.sh
+bench-smoke: deps-bench ## a minute of that: fails below the floors of Benchmarks/floors.json
+	@Benchmarks/bench.sh --smoke
 
 clean: ## remove everything that was built or installed into .build
 	rm -rf .build .build-release

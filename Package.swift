@@ -153,7 +153,7 @@ var targets: [Target] = [
       ],
       resources: [.embedInCode("Playground/Files")]),
 
-    // `make bench-scan`: a round of probes beside a peer. `make bench-bytes`: what a day costs a client.
+    // For `make bench`: a round of probes; what a day costs a client in bytes.
     program(
       "scan", in: "Benchmarks/Sources", ["SslPinningRules", "RegistryCore", "RegistryServer"]),
     program("bytes", in: "Benchmarks/Sources", ["RegistryCore", "RegistryServer"]),

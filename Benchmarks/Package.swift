@@ -8,6 +8,12 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
+func program(_ name: String, _ products: [String] = ["SslPinning"]) -> Target {
+  .executableTarget(
+    name: name, dependencies: products.map { .product(name: $0, package: "ssl-pinning") },
+    swiftSettings: strict)
+}
+
 let package = Package(
   name: "Benchmarks",
   platforms: [.macOS(.v12)],
@@ -16,15 +22,9 @@ let package = Package(
     .package(name: "ssl-pinning", path: "..")
   ],
   targets: [
-    .executableTarget(
-      name: "core",
-      dependencies: [
-        .product(name: "CanonicalJSON", package: "ssl-pinning"),
-        .product(name: "SslPinning", package: "ssl-pinning"),
-      ],
-      swiftSettings: strict),
-    .executableTarget(
-      name: "client", dependencies: [.product(name: "SslPinning", package: "ssl-pinning")],
-      swiftSettings: strict),
+    program("core", ["CanonicalJSON", "SslPinning"]),
+    program("client"),
+    program("start"),
+    program("bare", []),
   ]
 )

@@ -3,6 +3,7 @@
 #
 #   scripts/deps.sh build    what building and running need
 #   scripts/deps.sh test     that, and what the tests need
+#   scripts/deps.sh bench    what building and measuring need
 #
 # Packages come from scripts/packages.txt, Python tools from scripts/requirements.txt.
 # When nothing is missing no package manager is called. Without root and without
@@ -187,7 +188,8 @@ main() {
   case ${1:-} in
     build) names=$(group build) ;;
     test) names=$(group build && group test) ;;
-    *) fail "usage: deps.sh build|test" ;;
+    bench) names=$(group build && group bench) ;;
+    *) fail "usage: deps.sh build|test|bench" ;;
   esac
   [ -n "$names" ] || fail "no packages in $list"
   mapfile -t packages <<<"$names"
@@ -195,7 +197,7 @@ main() {
   require_swift
   ensure_packages "${packages[@]}"
   check_swift_version
-  [ "$1" = build ] || ensure_mitmproxy
+  [ "$1" != test ] || ensure_mitmproxy
 }
 
 main "$@"

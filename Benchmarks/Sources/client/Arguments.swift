@@ -7,13 +7,20 @@ struct Arguments: Sendable {
   var pin: String
   var concurrency = 1
   var seconds = 3.0
-  var usesSession = false
-  var inFlight = 0
+  var road = Road.data
 
-  static let usage = """
-    usage: client --url URL --pin BASE64 [--ca FILE] [-c N] [--seconds S] [--native]
-           client --url URL --pin BASE64 [--ca FILE] --in-flight N
-    """
+  /// What carries the requests.
+  enum Road: String {
+    /// `client.data(for:)`.
+    case data
+    /// A pinned `URLSession`.
+    case session
+    /// A `URLSession` without pins.
+    case plain
+  }
+
+  static let usage =
+    "usage: client --url URL --pin BASE64 [--ca FILE] [-c N] [--seconds S] [--road data|session|plain]"
 
   struct Fault: Error {
     let text: String
@@ -34,8 +41,11 @@ struct Arguments: Sendable {
       case "--ca": anchor = try Self.certificate(in: try value(of: word))
       case "-c": concurrency = max(1, Int(try value(of: word)) ?? 1)
       case "--seconds": seconds = Double(try value(of: word)) ?? 3
-      case "--native": usesSession = true
-      case "--in-flight": inFlight = Int(try value(of: word)) ?? 10_000
+      case "--road":
+        guard let named = Road(rawValue: try value(of: word)) else {
+          throw Fault(text: "no such road")
+        }
+        road = named
       default: throw Fault(text: "\(word) is unknown")
       }
     }

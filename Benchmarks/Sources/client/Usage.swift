@@ -8,12 +8,14 @@ enum Usage {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime)
   }
 
-  /// Resident memory at this moment, in bytes; 0 where the system has no `/proc`.
-  static var residentBytes: Int {
-    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
-      let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
+  /// The most resident memory that this program ever had; 0 if the system does not tell. Not `ru_maxrss`: that
+  /// begins with what the process had that started it.
+  static var peakMegabytes: Double {
+    guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
+      let line = text.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
+      let kilobytes = line.split(whereSeparator: \.isWhitespace).compactMap({ Double($0) }).first
     else { return 0 }
-    return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+    return kilobytes / 1024
   }
 
   private static func seconds(_ time: timeval) -> Double {

@@ -63,11 +63,14 @@ enum Scan {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// The most resident memory that this process ever had; 0 where the system does not say.
+  /// The most resident memory that this program ever had; 0 if the system does not tell. Not `ru_maxrss`: that
+  /// begins with what the process had that started it.
   private static func peakMegabytes() -> Double {
-    var usage = rusage()
-    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-    return Double(usage.ru_maxrss) / 1024
+    guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
+      let line = text.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
+      let kilobytes = line.split(whereSeparator: \.isWhitespace).compactMap({ Double($0) }).first
+    else { return 0 }
+    return kilobytes / 1024
   }
 
   private struct Usage: Error, CustomStringConvertible {

@@ -99,6 +99,16 @@ extension DNSName: CustomStringConvertible {
   public var description: String { String(decoding: bytes, as: UTF8.self) }
 }
 
+extension DNSName {
+  /// All bytes at once: an array hashes each by itself. Saves a fourteenth of the instructions of a verdict, and of
+  /// reading a list.
+  public func hash(into hasher: inout Hasher) {
+    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+    // No name has this byte: where the name ends is hashed, too.
+    hasher.combine(UInt8(0xff))
+  }
+}
+
 /// Why a text is neither a DNS name nor an IP address, nor a pattern over them.
 public enum HostNameError: Error, Hashable, Sendable {
   /// Empty, or only a dot.

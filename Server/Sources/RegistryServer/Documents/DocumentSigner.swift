@@ -346,7 +346,7 @@ extension SigningProblem: CustomStringConvertible {
   }
 }
 
-/// How many bytes a document and its parts have: what `make bench-bytes` prints, by the server's own signer
+/// How many bytes a document and its parts have: what `make bench` prints, by the server's own signer
 /// over endpoints that nobody probed.
 package struct DocumentWeight: Sendable {
   /// Bytes as they are, and compressed.
