@@ -126,7 +126,7 @@ package struct DocumentMachine: Sendable {
 extension DocumentMachine {
   /// Enters a probe.
   ///
-  /// - Parameter gauge: tells a mass change, whatever the documents of the endpoints.
+  /// - Parameter gauge: finds a mass change, whatever the documents of the endpoints.
   package mutating func enter(
     _ probe: ProbeResult, of endpoint: WatchedEndpoint, at now: Int64,
     massChange gauge: inout MassChangeDetector

@@ -8,7 +8,7 @@ extension DocumentState {
   ///
   /// - Parameters:
   ///   - failures: how many probes the endpoint failed in a row, this one included.
-  ///   - gauge: tells a mass change.
+  ///   - gauge: finds a mass change.
   /// - Returns: entries of the history, and whether there are any or an alert began or ended.
   mutating func note(
     _ events: [KeyEvent], of endpoint: String, in file: String, failures: Int,

@@ -107,7 +107,7 @@ package struct EnteredProbe: Sendable, Equatable {
   package var concernsOthers = false
 }
 
-/// What the last probe an endpoint showed, for people. Not kept across restarts.
+/// What the last probe of an endpoint showed, for people. Not kept across restarts.
 public struct LastProbe: Sendable, Hashable {
   /// When, in Unix seconds.
   public var at: Int64

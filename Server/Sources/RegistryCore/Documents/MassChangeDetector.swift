@@ -1,6 +1,6 @@
 import SslPinningRules
 
-/// Tells a change of most endpoints at once from the change of some: a cron job that renews everything probes
+/// Finds a change of most endpoints at once, apart from the change of some: a cron job that renews everything probes
 /// like that, and so does somebody who stands between this server and everything.
 ///
 /// - Endpoints that shared one set of keys count once: one certificate for twenty names is one change.

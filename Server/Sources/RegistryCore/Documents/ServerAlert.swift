@@ -1,6 +1,6 @@
 import SslPinningRules
 
-/// Something that an operator should probe, for as long as it lasts.
+/// Something that an operator should look at, for as long as it lasts.
 public struct ServerAlert: Sendable, Hashable {
   /// What kind of trouble.
   public enum Kind: String, Sendable, Hashable, CaseIterable {

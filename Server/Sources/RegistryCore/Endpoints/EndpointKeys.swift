@@ -22,7 +22,8 @@ import SslPinningRules
 /// - A held key is judged anew with every probe, and published once nothing holds it any more.
 /// - If too many new keys wait, one under a known CA takes the place of one that is not, and one that is shown
 ///   now the place of one that is not. What gives way is told.
-/// - A denied key is never published, whoever shows it, nor is a new key under one. A published key under one
+/// - A denied key is not published, whoever shows it, nor is a new key under one (but see `DocumentContent`: a list is
+///   never empty). A published key under one
 ///   stays, and is told: its servers show it, and clients refuse it until they have another path.
 /// - A probe *misses* a key if every place that showed it answers, and none shows it (``ProbeCoverage``). If one of
 ///   them is silent nothing is known: that time counts for nothing, and somebody is told if it lasts.

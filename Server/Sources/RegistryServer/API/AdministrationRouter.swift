@@ -5,7 +5,7 @@ import SslPinningRules
 /// The administration over HTTP: everything below `/api/v1/admin/`, as `docs/openapi.yaml` describes it.
 ///
 /// - Whoever has no token learns nothing, not even which paths there are.
-/// - The token stands in the Authorization header, and nothing else is probed: no cookie, so another
+/// - The token stands in the Authorization header, and nothing else is looked at: no cookie, so another
 ///   site's page cannot have a browser act here (cross-site request forgery).
 /// - Calls are limited for each token, so that nobody who may only read keeps others from deciding, and those without a
 ///   good one for each address: behind a proxy, where all have one, nobody's failures keep an administrator out.

@@ -4,7 +4,7 @@ public enum LogLevel: String, Sendable, CaseIterable, Comparable {
   case debug
   /// What changed.
   case info
-  /// What an operator should probe: refused probes, keys that wait for confirmation.
+  /// What an operator should look at: refused probes, keys that wait for confirmation.
   case warn
   /// What keeps the server from doing its work.
   case error

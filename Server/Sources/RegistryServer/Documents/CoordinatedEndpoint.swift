@@ -1,7 +1,7 @@
 import RegistryCore
 import SslPinningRules
 
-/// Hands the probes one endpoint to the coordinator of its document.
+/// Hands the probes of one endpoint to the coordinator of its document.
 struct CoordinatedEndpoint: ProbeReceiver {
   let coordinator: DocumentCoordinator
   let endpoint: WatchedEndpoint

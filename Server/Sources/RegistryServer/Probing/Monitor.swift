@@ -64,7 +64,7 @@ package final class Monitor: Sendable {
 
   /// A monitor of nothing yet.
   ///
-  /// - Parameter firstProbe: is called after the first probe each endpoint.
+  /// - Parameter firstProbe: is called after the first probe of each endpoint.
   package init(
     observer: any EndpointProber, clock: any ServerClock, settings: ProbeSchedule.Settings,
     random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
