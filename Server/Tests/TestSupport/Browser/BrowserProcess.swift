@@ -14,16 +14,12 @@ final class BrowserProcess: Sendable {
   private let supervisor: ChildProcess
 
   static func start() async throws -> BrowserProcess {
+    // Not one that chromedriver looks for: it takes one of IPv6 that IPv4 may have in use.
+    let port = try freePort()
     let supervisor = try ChildProcess(
-      "python3", ["-c", script, "\(getpid())", "chromedriver", "--port=0"], lastSignal: SIGTERM)
-    let sign = "started successfully on port "
-    try await supervisor.waitForOutput(containing: sign)
-    // The number may come a moment after the words in front of it.
-    try await supervisor.waitForOutput(containing: ".\n")
-    let rest = supervisor.stdout.components(separatedBy: sign).dropFirst().first ?? ""
-    guard let port = UInt16(rest.prefix(while: \.isNumber)) else {
-      throw WebDriverError(code: "not started", message: supervisor.stdout)
-    }
+      "python3", ["-c", script, "\(getpid())", "chromedriver", "--port=\(port)"],
+      lastSignal: SIGTERM)
+    try await supervisor.waitForOutput(containing: "started successfully on port ")
     return BrowserProcess(port: port, supervisor: supervisor)
   }
 
