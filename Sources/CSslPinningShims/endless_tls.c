@@ -79,7 +79,8 @@ static void hear_in_turn(int is_sent, int version, int type, const void *bytes, 
                          SSL *ssl, void *argument) {
   hear(is_sent, version, type, bytes, count, ssl, argument);
   if (is_sent || type != SSL3_RT_HEADER) return;
-  if (turn.from != ssl) turn.from = ssl, turn.records = 0;
+  // A connection that is new may have the place of one that was ended.
+  if (turn.from != ssl || !SSL_is_init_finished(ssl)) turn.from = ssl, turn.records = 0;
   if (++turn.records > most_in_a_turn) end(ssl);
 }
 
