@@ -1,7 +1,7 @@
 import SslPinningRules
 
-/// Finds a change of most endpoints at once, apart from the change of some: a cron job that renews everything probes
-/// like that, and so does somebody who stands between this server and everything.
+/// Tells whether most endpoints changed at once, or some: a cron job that renews everything looks like the former, and so
+/// does somebody who stands between this server and everything.
 ///
 /// - Endpoints that shared one set of keys count once: one certificate for twenty names is one change.
 /// - Where one shows a new key, a few of the others are probed right then: before the key has been

@@ -23,8 +23,8 @@ import SslPinningRules
 /// - If too many new keys wait, one under a known CA takes the place of one that is not, and one that is shown
 ///   now the place of one that is not. What gives way is told.
 /// - A denied key is not published, whoever shows it, nor is a new key under one (but see `DocumentContent`: a list is
-///   never empty). A published key under one
-///   stays, and is told: its servers show it, and clients refuse it until they have another path.
+///   never empty). A published key under one stays, and is told: its servers show it, and clients refuse it until they
+///   have another path.
 /// - A probe *misses* a key if every place that showed it answers, and none shows it (``ProbeCoverage``). If one of
 ///   them is silent nothing is known: that time counts for nothing, and somebody is told if it lasts.
 /// - A key that nobody announced, was there for less than an hour and is missed is *withdrawn*: somebody

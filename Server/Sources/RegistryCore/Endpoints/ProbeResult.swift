@@ -6,9 +6,8 @@ public struct ProbeResult: Sendable, Hashable {
   public var observations: [ProbeObservation]
   /// How long it took; zero if it was not measured.
   public var duration: Duration = .zero
-  /// Places that were asked for a kind of key, proved none and did not refuse it, where no observation tells it: no place
-  /// has proved that kind since this server began, or this one showed a chain that proves nothing. A key that was seen
-  /// there before is not gone by it.
+  /// Places that were asked for a kind of key, and neither proved one nor refused the kind. Those that an observation
+  /// tells of are not among them. A key of that kind that was seen there before is not gone by such silence.
   public var untold: Set<Place> = []
 
   /// A probe.

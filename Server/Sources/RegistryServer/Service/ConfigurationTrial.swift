@@ -202,7 +202,7 @@ enum RestartTrial {
 
 /// What of a configuration would be published nowhere, or where it should not be.
 enum PublishingTrial {
-  /// What a person should probe; nothing keeps the server from starting.
+  /// What a person should look at; nothing keeps the server from starting.
   static func warnings(_ configuration: ServerConfiguration, _ signer: DocumentSigner) -> [String] {
     copies(configuration) + keySets(configuration, signer)
   }

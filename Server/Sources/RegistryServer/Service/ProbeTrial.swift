@@ -13,7 +13,8 @@ public struct ProbeTrial: Sendable {
     public let keys: [(pin: String, issuer: String)]
     /// What was seen that proves no key, or that clients would refuse, each with the vantage point; empty if all was well.
     public let troubles: [String]
-    /// Whether it showed a key under none of the CAs that clients are to ask for: they would refuse every connection that shows it.
+    /// Whether it showed a key under none of the CAs that clients are to ask for: they would refuse every connection
+    /// that shows it.
     public let lacksCA: Bool
     /// From where it proved a key: names of vantage points.
     public let provedFrom: Set<String>
