@@ -10,14 +10,7 @@
 public func canonicalize(
   _ bytes: [UInt8], limits: JSONLimits = .standard
 ) throws(JSONError) -> [UInt8] {
-  try bytes.withUnsafeBufferPointer { (buffer) throws(JSONError) in
-    var parser = JSONParser(limits: limits)
-    try parser.parse(Bytes(buffer))
-    // Canonical form can turn a double of three bytes into at most 24.
-    var writer = CanonicalWriter(reserving: buffer.count + 24 * parser.tape.doubles)
-    writer.write(parser.tape, Bytes(buffer))
-    return writer.bytes
-  }
+  try JSONView(parsing: bytes, limits: limits).canonicalBytes
 }
 
 /// Writes the RFC 8785 form, from a tape or from a ``JSONValue``. Recursion is as deep as the value.
@@ -62,10 +55,10 @@ struct CanonicalWriter {
     let isReordered: Bool
   }
 
-  /// Writes the whole document, without recursion.
-  mutating func write(_ tape: borrowing JSONTape, _ document: Bytes) {
+  /// Writes the value at a token, without recursion.
+  mutating func write(_ tape: borrowing JSONTape, _ document: Bytes, from start: Int) {
     var open = ContiguousArray<Container>()
-    var index = 0
+    var index = start
     while true {
       if let container = write(scalarOrOpening: index, of: tape, document) {
         open.append(container)

@@ -50,11 +50,26 @@ struct JSONTape {
     }
   }
 
+  /// The indices of an array's elements.
+  func children(of array: Int) -> [Int] {
+    var (children, child): ([Int], Int) = ([], array + 1)
+    while child < end(of: array) {
+      children.append(child)
+      child = end(of: child)
+    }
+    return children
+  }
+
   /// Compares two strings' content in the order of RFC 8785 section 3.2.3.
   func compare(_ left: Int, _ right: Int, in document: Bytes) -> Int {
     content(left, document) { one in
       content(right, document) { other in UTF16Order.compare(one, other) }
     }
+  }
+
+  /// Compares a string's content with another text, in the same order.
+  func compare(_ index: Int, _ other: Bytes, in document: Bytes) -> Int {
+    content(index, document) { UTF16Order.compare($0, other) }
   }
 
   /// ``UTF16Order/prefix(_:)`` of a string's content.
@@ -89,10 +104,11 @@ extension JSONTape.Token {
 /// Builds a ``JSONValue`` from a tape. Recursion is bounded by the parser's depth limit.
 struct TreeReader {
   let tape: JSONTape
-  private var index = 0
+  private var index: Int
 
-  init(tape: JSONTape) {
+  init(tape: JSONTape, from index: Int) {
     self.tape = tape
+    self.index = index
   }
 
   /// The value at the next token.

@@ -14,12 +14,7 @@ public enum JSONValue: Sendable {
   ///
   /// - Throws: the first offence, with its byte offset.
   public init(parsing bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
-    self = try bytes.withUnsafeBufferPointer { (buffer) throws(JSONError) in
-      var parser = JSONParser(limits: limits)
-      try parser.parse(Bytes(buffer))
-      var reader = TreeReader(tape: parser.tape)
-      return reader.value(Bytes(buffer))
-    }
+    self = try JSONView(parsing: bytes, limits: limits).value
   }
 
   /// The RFC 8785 form.

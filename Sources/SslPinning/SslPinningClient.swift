@@ -89,14 +89,15 @@ public final class SslPinningClient: Sendable {
     do throws(RegistryURL.Fault) { url = try RegistryURL(config.endpointUrl) } catch {
       throw SslPinningError(error, url: config.endpointUrl)
     }
-    let fetcher: DocumentFetcher
-    do throws(TrustError) { fetcher = try DocumentFetcher(trust: config.trust) } catch {
+    let anchors: ChainValidator
+    do throws(TrustError) { anchors = try ChainValidator(anchorsOf: config.trust) } catch {
       throw .badAnchor(error)
     }
+    let fetcher = DocumentFetcher(validator: anchors)
     let trust = try RegistryTrust(config, name: url.lastPathComponent)
     try await self.init(
       config: config, source: .remote(url, fetcher, config), trust: trust,
-      handed: document.map { [UInt8]($0) }, clocks: clocks)
+      handed: document.map { [UInt8]($0) }, anchors: anchors, clocks: clocks)
   }
 
   /// A client that believes the document at hand for ever: for tools. The configuration's URL is not
@@ -114,7 +115,7 @@ public final class SslPinningClient: Sendable {
   /// A client over any source, under any trust: for the tests of apps.
   package init(
     config: SslPinningConfig, source: RegistrySource, trust: RegistryTrust, handed: [UInt8]? = nil,
-    clocks: Clocks
+    anchors: ChainValidator? = nil, clocks: Clocks
   ) async throws(SslPinningError) {
     do throws(PlatformError) { try PinnedTransport.selfTest() } catch {
       switch error {
@@ -130,7 +131,8 @@ public final class SslPinningClient: Sendable {
     let reporter: FailureReporter?
     do throws(ReportingError) {
       reporter = try FailureReporter.make(
-        config.reporting, trust: config.trust, storage: config.storage, clocks: clocks
+        config.reporting, trust: config.trust, anchors: anchors, storage: config.storage,
+        clocks: clocks
       ) { [weak events] in events?.send(.reporting($0)) }
     } catch { throw .badReporting(error) }
     keeper = try await RegistryUpdater(
@@ -139,7 +141,8 @@ public final class SslPinningClient: Sendable {
       reporter: reporter)
     do throws(TrustError) {
       transport = try PinnedTransport(
-        trust: config.trust, judge: keeper, longestRefresh: clocks.longestRefresh)
+        trust: config.trust, anchors: anchors, judge: keeper,
+        longestRefresh: clocks.longestRefresh)
     } catch { throw .badAnchor(error) }
     keeper.whenPinsChange { [weak transport] in transport?.pinsChanged() }
   }

@@ -6,8 +6,7 @@ import Testing
 struct RegistryTests {
   private func registry(_ entries: String...) throws -> Registry {
     let text = "{\"keys\":[\(entries.joined(separator: ","))]}"
-    let payload = try JSONValue(parsing: [UInt8](text.utf8))
-    return try Registry(format1: try #require(payload.objectValue))
+    return try Registry(format1: try JSONView(parsing: [UInt8](text.utf8)))
   }
 
   private let good = SignedDocument.entry("good.example", 1)
@@ -120,7 +119,7 @@ struct RegistryTests {
   @Test(
     "without a list of keys it is no registry", arguments: ["{}", "{\"keys\":{}}", "{\"keys\":1}"])
   func noKeys(text: String) throws {
-    let payload = try #require(try JSONValue(parsing: [UInt8](text.utf8)).objectValue)
+    let payload = try JSONView(parsing: [UInt8](text.utf8))
     #expect(throws: RegistryError.missingMember("payload.keys")) { try Registry(format1: payload) }
   }
 

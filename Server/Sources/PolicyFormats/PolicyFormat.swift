@@ -102,11 +102,11 @@ extension PinPolicy {
 /// - A signed document is refused here: whether it is to be believed is for ``TrustedRegistry`` to say.
 enum PayloadReader {
   static func policy(of bytes: [UInt8]) throws(PolicyFormatError) -> PinPolicy {
-    let root: JSONValue
-    do throws(JSONError) { root = try JSONValue(parsing: bytes) } catch {
+    let payload: JSONView
+    do throws(JSONError) { payload = try JSONView(parsing: bytes) } catch {
       throw .malformed(.registry, reason: "\(error)")
     }
-    guard let payload = root.objectValue else { throw .malformed(.registry, reason: "no object") }
+    guard payload.isObject else { throw .malformed(.registry, reason: "no object") }
     guard payload["payload"] == nil, payload["statement"] == nil else {
       throw .malformed(
         .registry, reason: "it is signed; hint: --registry, and --key to check it by")

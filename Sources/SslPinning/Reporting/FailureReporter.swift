@@ -92,14 +92,18 @@ extension FailureReporter {
   /// - Throws: ``ReportingError``. An anchor that cannot be read is told by whoever needs it first,
   ///   and leaves reports to the system's anchors.
   static func make(
-    _ config: ReportingConfig?, trust: TrustMode, storage: RegistryStorage, clocks: Clocks,
+    _ config: ReportingConfig?, trust: TrustMode, anchors: ChainValidator? = nil,
+    storage: RegistryStorage, clocks: Clocks,
     events: @escaping @Sendable (ReportingEvent) -> Void
   ) throws(ReportingError) -> FailureReporter? {
     guard let config else { return nil }
     guard let directory = storage.path else { throw .noStorage }
-    guard let poster = (try? ReportPoster(trust: trust)) ?? (try? ReportPoster(trust: .system))
+    guard
+      let anchors = anchors ?? (try? ChainValidator(anchorsOf: trust))
+        ?? (try? ChainValidator(trust: .system))
     else { return nil }
     return try FailureReporter(
-      config: config, directory: directory, poster: poster, clocks: clocks, events: events)
+      config: config, directory: directory, poster: ReportPoster(validator: anchors),
+      clocks: clocks, events: events)
   }
 }

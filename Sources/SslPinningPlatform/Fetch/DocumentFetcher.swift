@@ -16,8 +16,11 @@ public struct DocumentFetcher: Sendable {
   ///
   /// - Throws: ``TrustError`` where an anchor cannot be read.
   public init(trust: TrustMode) throws(TrustError) {
-    validator = try ChainValidator(trust: trust == .pinnedKeysOnly ? .system : trust)
+    self.init(validator: try ChainValidator(anchorsOf: trust))
   }
+
+  /// A fetcher under anchors that were read already.
+  package init(validator: ChainValidator) { self.validator = validator }
 
   /// Fetches one document.
   ///

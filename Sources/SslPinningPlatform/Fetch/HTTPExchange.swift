@@ -135,7 +135,7 @@ package struct JSONCaller: Sendable {
   ///
   /// - Throws: ``TrustError`` where an anchor cannot be read.
   package init(trust: TrustMode) throws(TrustError) {
-    validator = try ChainValidator(trust: trust == .pinnedKeysOnly ? .system : trust)
+    validator = try ChainValidator(anchorsOf: trust)
   }
 
   /// Makes one call.
@@ -180,8 +180,11 @@ package struct ReportPoster: Sendable {
   ///
   /// - Throws: ``TrustError`` where an anchor cannot be read.
   package init(trust: TrustMode) throws(TrustError) {
-    validator = try ChainValidator(trust: trust == .pinnedKeysOnly ? .system : trust)
+    self.init(validator: try ChainValidator(anchorsOf: trust))
   }
+
+  /// A poster under anchors that were read already.
+  package init(validator: ChainValidator) { self.validator = validator }
 
   /// Posts JSON and waits for the answer, whatever it is.
   ///

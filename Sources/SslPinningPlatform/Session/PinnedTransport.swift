@@ -38,15 +38,18 @@ public final class PinnedTransport: Sendable {
     try self.init(trust: trust, judge: judge, longestRefresh: 3)
   }
 
-  /// - Parameter longestRefresh: tests on busy machines are more patient than apps.
+  /// - Parameters:
+  ///   - anchors: those of `trust`, if they were read already: to read the system's takes OpenSSL tens of milliseconds.
+  ///   - longestRefresh: tests on busy machines are more patient than apps.
   package init(
-    trust: TrustMode, judge: any PinEvaluating, longestRefresh: Double,
-    settings: RequestSettings = RequestSettings()
+    trust: TrustMode, anchors: ChainValidator? = nil, judge: any PinEvaluating,
+    longestRefresh: Double, settings: RequestSettings = RequestSettings()
   ) throws(TrustError) {
     self.settings = settings
     client = PlatformClient(settings: settings)
     self.longestRefresh = longestRefresh
-    validator = try ChainValidator(trust: trust)
+    validator =
+      if let anchors, anchors.trust == trust { anchors } else { try ChainValidator(trust: trust) }
     self.judge = judge
     refusals = RefusalLog()
     platform = SessionState()

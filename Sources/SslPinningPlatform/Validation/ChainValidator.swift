@@ -36,6 +36,14 @@ public struct ChainValidator: Sendable {
     store = try PlatformTrustStore(trust: trust)
   }
 
+  /// Reads the anchors for what is never pinned: registries and collectors. ``SslPinningRules/TrustMode/pinnedKeysOnly``
+  /// has none, so the system's are read.
+  ///
+  /// - Throws: ``TrustError``.
+  package init(anchorsOf trust: TrustMode) throws(TrustError) {
+    try self.init(trust: trust == .pinnedKeysOnly ? .system : trust)
+  }
+
   /// Judges a chain of DER certificates, leaf first, as a server sent them for `host`.
   ///
   /// Under ``SslPinningRules/TrustMode/pinnedKeysOnly`` no path is validated and the evidence says so; its

@@ -18,11 +18,13 @@ public struct SPKIPin: Hashable, Sendable {
   /// A pin from 32 bytes that a hash function just computed.
   package init(computed digest: some Collection<UInt8>) {
     precondition(digest.count == 32, "a SHA-256 has 32 bytes")
-    var words: [UInt64] = [0, 0, 0, 0]
-    for (index, byte) in digest.enumerated() {
-      words[index / 8] = words[index / 8] << 8 | UInt64(byte)
+    var rest = digest.makeIterator()
+    func word() -> UInt64 {
+      var word: UInt64 = 0
+      for _ in 0..<8 { word = word << 8 | UInt64(rest.next() ?? 0) }
+      return word
     }
-    self.words = (words[0], words[1], words[2], words[3])
+    words = (word(), word(), word(), word())
   }
 
   /// A pin from plain base64, as registries and `SPKI-SHA256-BASE64` members write it.

@@ -223,22 +223,24 @@ public struct PinningPolicy: Hashable, Sendable {
     of entry: PolicyEntry, at now: Int64,
     shows: (PolicyEntry, PinEvaluation.PinRole, _ now: Int64) -> Bool
   ) -> PinEvaluation.Outcome? {
-    let lists: [(role: PinEvaluation.PinRole, isLive: Bool, isMet: Bool)] = [
-      (.leaf, entry.leaf.hasLivePin(at: now), shows(entry, .leaf, now)),
-      (.ca, entry.ca.hasLivePin(at: now), shows(entry, .ca, now)),
-      (.certificate, !entry.certificates.isEmpty, shows(entry, .certificate, now)),
-    ]
-    guard let live = lists.first(where: \.isLive) else { return .noLivePin }
+    func isLive(_ role: PinEvaluation.PinRole) -> Bool {
+      switch role {
+      case .leaf: entry.leaf.hasLivePin(at: now)
+      case .ca: entry.ca.hasLivePin(at: now)
+      case .certificate: !entry.certificates.isEmpty
+      }
+    }
+    guard let live = Self.roles.first(where: isLive) else { return .noLivePin }
     switch entry.match {
     case .any:
-      return lists.contains(where: \.isMet) ? nil : .mismatch(live.role)
+      return Self.roles.contains { shows(entry, $0, now) } ? nil : .mismatch(live)
     case .all:
-      guard let unmet = lists.first(where: { entry.demands($0.role) && !$0.isMet }) else {
-        return nil
-      }
-      return unmet.isLive ? .mismatch(unmet.role) : .noLivePin
+      let unmet = Self.roles.first { entry.demands($0) && !shows(entry, $0, now) }
+      return unmet.map { isLive($0) ? .mismatch($0) : .noLivePin }
     }
   }
+
+  private static let roles: [PinEvaluation.PinRole] = [.leaf, .ca, .certificate]
 }
 
 /// Entries by kind of pattern, so that finding a host costs one hash look-up per label, however long the
@@ -250,13 +252,18 @@ struct PolicyTable: Hashable, Sendable {
 
   init(_ entries: [PolicyEntry]) {
     for entry in entries {
-      let unite = { (old: PolicyEntry?) in old.map { $0.united(with: entry) } ?? entry }
       switch entry.pattern {
-      case .exact(let host): exact[host] = unite(exact[host])
-      case .oneMoreLabel(let base): oneMoreLabel[base] = unite(oneMoreLabel[base])
-      case .anyDepth(let base): anyDepth[base] = unite(anyDepth[base])
+      case .exact(let host): Self.add(entry, to: &exact, host)
+      case .oneMoreLabel(let base): Self.add(entry, to: &oneMoreLabel, base)
+      case .anyDepth(let base): Self.add(entry, to: &anyDepth, base)
       }
     }
+  }
+
+  private static func add<Key>(
+    _ entry: PolicyEntry, to entries: inout [Key: PolicyEntry], _ key: Key
+  ) {
+    if let old = entries.updateValue(entry, forKey: key) { entries[key] = old.united(with: entry) }
   }
 
   /// All entries, one for each pattern, in no particular order.

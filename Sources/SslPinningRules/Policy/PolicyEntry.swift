@@ -90,60 +90,89 @@ public struct PinSet: Hashable, Sendable {
   /// clock that is a day off locks anyone out.
   public static let expiryTolerance: Int64 = 26 * 3600
 
-  private var latestExpiry: [SPKIPin: Int64]
+  /// The pins in the order of their bytes, each once, with their expiry.
+  public private(set) var pins: [Pin]
 
   /// The union of these pins. If a pin occurs twice, the later expiry counts.
   public init(_ pins: some Sequence<Pin> = []) {
-    latestExpiry = [:]
-    for pin in pins { insert(pin) }
+    self.pins = pins.sorted { $0.spki < $1.spki }
+    guard zip(self.pins, self.pins.dropFirst()).contains(where: { $0.spki == $1.spki }) else {
+      return
+    }
+    self.pins = self.pins.reduce(into: []) { united, pin in
+      guard let last = united.indices.last, united[last].spki == pin.spki else {
+        return united.append(pin)
+      }
+      united[last].expires = Self.later(united[last].expires, pin.expires)
+    }
   }
 
   /// Adds a pin.
   public mutating func insert(_ pin: Pin) {
-    latestExpiry[pin.spki] = max(latestExpiry[pin.spki] ?? .min, pin.expires ?? .max)
+    let place = place(of: pin.spki)
+    if place < pins.count, pins[place].spki == pin.spki {
+      pins[place].expires = Self.later(pins[place].expires, pin.expires)
+    } else {
+      pins.insert(pin, at: place)
+    }
   }
 
   /// Adds every pin of another set.
   public mutating func formUnion(_ other: PinSet) {
-    latestExpiry.merge(other.latestExpiry) { max($0, $1) }
+    guard !other.isEmpty else { return }
+    self = isEmpty ? other : PinSet(pins + other.pins)
   }
 
   /// Whether there are no pins at all, expired ones included.
-  public var isEmpty: Bool { latestExpiry.isEmpty }
-
-  /// The pins in the order of their bytes, with their expiry.
-  public var pins: [Pin] {
-    latestExpiry.sorted { $0.key < $1.key }
-      .map { Pin($0.key, expires: $0.value == .max ? nil : $0.value) }
-  }
+  public var isEmpty: Bool { pins.isEmpty }
 
   /// Whether this pin is in the set and counts at `now` (Unix seconds).
   public func contains(_ spki: SPKIPin, at now: Int64) -> Bool {
-    latestExpiry[spki].map { Self.counts(expiry: $0, at: now) } ?? false
+    let place = place(of: spki)
+    return place < pins.count && pins[place].spki == spki && Self.counts(pins[place], at: now)
   }
 
   /// Whether any pin counts at `now` (Unix seconds).
-  public func hasLivePin(at now: Int64) -> Bool {
-    latestExpiry.values.contains { Self.counts(expiry: $0, at: now) }
-  }
+  public func hasLivePin(at now: Int64) -> Bool { pins.contains { Self.counts($0, at: now) } }
 
   /// The same, without the denied ones.
   func hasLivePin(at now: Int64, besides denied: Set<SPKIPin>) -> Bool {
-    latestExpiry.contains { !denied.contains($0.key) && Self.counts(expiry: $0.value, at: now) }
+    pins.contains { !denied.contains($0.spki) && Self.counts($0, at: now) }
   }
 
   /// The last Unix second at which every pin that counts at `now` still does; `nil` if none of them ever
   /// expires.
   func unchangedUntil(from now: Int64) -> Int64? {
-    latestExpiry.values.compactMap { expiry in
-      let (end, overflow) = expiry.addingReportingOverflow(Self.expiryTolerance)
-      return overflow || end < now ? nil : end
+    pins.compactMap { pin in
+      guard let end = Self.end(of: pin), end >= now else { return nil }
+      return end
     }.min()
   }
 
-  private static func counts(expiry: Int64, at now: Int64) -> Bool {
-    let (end, overflow) = expiry.addingReportingOverflow(expiryTolerance)
-    return overflow || now <= end
+  /// Where the pin is, or belongs: the first place whose pin is not before it.
+  private func place(of spki: SPKIPin) -> Int {
+    var (low, high) = (0, pins.count)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if pins[middle].spki < spki { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  private static func later(_ one: Int64?, _ other: Int64?) -> Int64? {
+    guard let one, let other else { return nil }
+    return max(one, other)
+  }
+
+  /// The last Unix second at which the pin counts; `nil` if it never expires.
+  private static func end(of pin: Pin) -> Int64? {
+    guard let expires = pin.expires else { return nil }
+    let (end, overflow) = expires.addingReportingOverflow(expiryTolerance)
+    return overflow ? nil : end
+  }
+
+  private static func counts(_ pin: Pin, at now: Int64) -> Bool {
+    end(of: pin).map { now <= $0 } ?? true
   }
 }
 
@@ -152,7 +181,7 @@ public struct Pin: Hashable, Sendable {
   /// The key's hash.
   public let spki: SPKIPin
   /// Unix time in seconds after which the pin counts as expired; `nil` means never.
-  package let expires: Int64?
+  package fileprivate(set) var expires: Int64?
 
   /// A pin; without a time it never expires.
   package init(_ spki: SPKIPin, expires: Int64? = nil) {

@@ -25,17 +25,17 @@ public struct Registry: Hashable, Sendable {
   /// Reads a format-1 payload whose signature was verified.
   ///
   /// - Throws: ``RegistryError/missingMember(_:)`` and ``RegistryError/noUsableKey``.
-  public init(format1 payload: JSONObject) throws(RegistryError) {
+  public init(format1 payload: JSONView) throws(RegistryError) {
     try self.init(payload: payload, settings: [])
   }
 
   /// Reads a verified payload, and adds a statement's settings.
-  package init(payload: JSONObject, settings: [HostSettings]) throws(RegistryError) {
+  package init(payload: JSONView, settings: [HostSettings]) throws(RegistryError) {
     guard let entries = payload["keys"]?.arrayValue else { throw .missingMember("payload.keys") }
     var keys: [RegistryKey] = []
     var problems: [RegistryProblem] = []
-    for (index, value) in entries.enumerated() {
-      guard let entry = value.objectValue, let domain = entry["domainName"]?.stringValue else {
+    for (index, entry) in entries.enumerated() {
+      guard let domain = entry["domainName"]?.stringValue else {
         problems.append(.unreadableEntry(index: index))
         continue
       }
@@ -70,6 +70,15 @@ public struct Registry: Hashable, Sendable {
     self.init(keys: keys, settings: settings, problems: problems)
   }
 
+  /// The same, of a payload that was put together here.
+  package init(payload: JSONObject, settings: [HostSettings]) throws(RegistryError) {
+    let view: JSONView
+    do throws(JSONError) {
+      view = try JSONView(parsing: JSONValue.object(payload).canonicalBytes)
+    } catch { throw .malformed(error) }
+    try self.init(payload: view, settings: settings)
+  }
+
   /// All patterns of entries and settings.
   package var patterns: Set<HostPattern> { Set(keys.map(\.pattern)).union(settings.map(\.pattern)) }
 
@@ -83,35 +92,44 @@ public struct Registry: Hashable, Sendable {
   func policyEntries(
     enforcement: PolicyEntry.Enforcement, expires: (RegistryKey) -> Int64?
   ) -> [PolicyEntry] {
-    var order: [HostPattern] = []
-    var entries: [HostPattern: PolicyEntry] = [:]
-    func entry(_ pattern: HostPattern) -> PolicyEntry {
-      if let entry = entries[pattern] { return entry }
-      order.append(pattern)
-      return PolicyEntry(pattern, enforcement: enforcement)
+    var entries: [PolicyEntry] = []
+    var places: [HostPattern: Int] = [:]
+    places.reserveCapacity(keys.count)
+    func place(_ pattern: HostPattern) -> Int {
+      if let place = places[pattern] { return place }
+      places[pattern] = entries.count
+      entries.append(PolicyEntry(pattern, enforcement: enforcement))
+      return entries.count - 1
     }
+    // Sets are made of all pins of a host at once: each is sorted.
+    var leaves: [[Pin]] = []
     for key in keys {
-      var own = entry(key.pattern)
-      // For any key: a pin that is expired, denied or in a later version's spelling must not leave its
-      // hosts with only their CA pins.
-      own.required.insert(.leaf)
-      if let pin = try? key.pin.get() { own.leaf.insert(Pin(pin, expires: expires(key))) }
-      entries[key.pattern] = own
+      let place = place(key.pattern)
+      if place == leaves.count {
+        leaves.append([])
+        // For any key: a pin that is expired, denied or in a later version's spelling must not leave its
+        // hosts with only their CA pins.
+        entries[place].required = Self.leafAlone
+      }
+      if case .success(let pin) = key.pin { leaves[place].append(Pin(pin, expires: expires(key))) }
     }
+    for (place, pins) in leaves.enumerated() { entries[place].leaf = PinSet(pins) }
     for host in settings {
-      var own = entry(host.pattern)
-      for pin in host.ca { own.ca.insert(Pin(pin)) }
-      own.match = host.match
-      if host.enforces { own.enforcement = .enforce }
-      own.unknownDemands.formUnion(host.unknownCritical)
-      entries[host.pattern] = own
+      let place = place(host.pattern)
+      entries[place].ca.formUnion(PinSet(host.ca.map { Pin($0) }))
+      entries[place].match = host.match
+      if host.enforces { entries[place].enforcement = .enforce }
+      entries[place].unknownDemands.formUnion(host.unknownCritical)
     }
-    return order.compactMap { entries[$0] }
+    return entries
   }
+
+  /// One set for all entries: each would be an allocation of its own.
+  private static let leafAlone: Set<PinEvaluation.PinRole> = [.leaf]
 
   private enum ExpiryFault: Error { case unreadable }
 
-  private static func expiry(of entry: JSONObject) -> Result<Int64?, ExpiryFault> {
+  private static func expiry(of entry: JSONView) -> Result<Int64?, ExpiryFault> {
     guard let value = entry["expire"] else { return .success(nil) }
     guard let number = value.doubleValue, let seconds = Int64(exactly: number.rounded(.down)) else {
       return .failure(.unreadable)

@@ -9,15 +9,14 @@ import CanonicalJSON
 /// - Members beside the payload are kept: format 2 puts its statement, the statement's signatures and the
 ///   key sets there, and format-1 clients ignore them.
 public struct RegistryEnvelope: Sendable {
-  /// The whole document, including unknown members.
-  public let document: JSONObject
   /// The canonical form of the payload: the bytes that are signed.
   public let canonicalPayload: [UInt8]
   /// The signature over ``canonicalPayload``; empty if a document with a statement has none.
   public let signature: [UInt8]
 
   /// Must not be used before a signature over it was verified.
-  let payload: JSONObject
+  let payload: JSONView
+  private let whole: JSONView
 
   /// Parses a document.
   ///
@@ -26,31 +25,32 @@ public struct RegistryEnvelope: Sendable {
     parsing bytes: [UInt8], limits: RegistryLimits = .standard
   ) throws(RegistryError) {
     guard bytes.count <= limits.maximumBytes else { throw .tooLarge(limit: limits.maximumBytes) }
-    let value: JSONValue
-    do throws(JSONError) { value = try JSONValue(parsing: bytes) } catch { throw .malformed(error) }
-    guard let document = value.objectValue else { throw .missingMember("payload") }
-    guard let payloadValue = document["payload"], let payload = payloadValue.objectValue else {
-      throw .missingMember("payload")
-    }
+    do throws(JSONError) { whole = try JSONView(parsing: bytes) } catch { throw .malformed(error) }
+    guard let payload = whole["payload"], payload.isObject else { throw .missingMember("payload") }
     // Beside a statement the format-1 signature may be anything: it is not used.
-    let isFormat2 = document["statement"] != nil
-    guard let signatureText = document["signature"]?.stringValue ?? (isFormat2 ? "" : nil) else {
+    let isFormat2 = whole["statement"] != nil
+    guard let signatureText = whole["signature"]?.stringValue ?? (isFormat2 ? "" : nil) else {
       throw .missingMember("signature")
     }
     let signature = StrictBase64.decode(signatureText) ?? []
     if signature.isEmpty, !isFormat2 { throw .unreadableSignature }
-    self.document = document
     self.payload = payload
     self.signature = signature
-    canonicalPayload = payloadValue.canonicalBytes
+    canonicalPayload = payload.canonicalBytes
   }
+
+  /// The whole document, including unknown members.
+  public var document: JSONObject { whole.value.objectValue ?? [:] }
+
+  /// A member beside the payload; not verified.
+  func member(_ name: String) -> JSONValue? { whole[name]?.value }
 
   /// The payload, after its signature was verified.
   ///
   /// - Throws: ``RegistryError/badSignature``.
   public func verifiedPayload(
     by verifier: some SignatureVerifier
-  ) throws(RegistryError) -> JSONObject {
+  ) throws(RegistryError) -> JSONView {
     guard verifier.isValid(signature: signature, over: canonicalPayload) else {
       throw .badSignature
     }
@@ -142,7 +142,7 @@ public struct StatementPart: Sendable {
   private static func payload(
     of trusted: TrustedRegistry, _ limits: RegistryLimits
   ) throws(RegistryError) -> JSONValue? {
-    try RegistryEnvelope(parsing: trusted.document.bytes, limits: limits).document["payload"]
+    try RegistryEnvelope(parsing: trusted.document.bytes, limits: limits).payload.value
   }
 
   private func whole(_ payload: JSONValue?, _ trusted: TrustedRegistry) -> [UInt8] {

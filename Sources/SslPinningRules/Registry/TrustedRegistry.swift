@@ -243,7 +243,7 @@ extension TrustedRegistry {
       of envelope: RegistryEnvelope, believing statement: Statement?, under trust: RegistryTrust
     ) -> RegistryError? {
       if self == .server { return nil }
-      guard let own = envelope.document["statement"] else { return .statementRequired }
+      guard let own = envelope.member("statement") else { return .statementRequired }
       // Any document beside a retired statement would be accepted, even one that is years old.
       if own.objectValue.map(Statement.saysRetired) ?? false { return .statementRequired }
       return self == .hand && statement == nil && trust.minimum == nil ? .minimumRequired : nil
@@ -299,18 +299,18 @@ struct DocumentJudge {
     _ envelope: RegistryEnvelope, bytes: [UInt8]
   ) throws(RegistryError) -> AcceptedDocument {
     var chain = standing.chain ?? KeySetChain(shipped: trust.shipped)
-    let fault = envelope.document["keySets"].flatMap {
+    let fault = envelope.member("keySets").flatMap {
       chain.walk($0, under: trust, hasStatement: standing.statement != nil)
     }
     standing.chain = chain
-    guard let json = envelope.document["statement"] else { return try unstated(envelope, bytes) }
+    guard let json = envelope.member("statement") else { return try unstated(envelope, bytes) }
     if let fault { throw fault }
     let keys = keys(for: json, in: chain)
     let statement = try read(json, envelope, by: keys)
     try checkNumber(of: statement)
     try checkMinimum(of: statement)
     try checkTime(of: statement, under: keys)
-    let payload: JSONObject
+    let payload: JSONView
     if statement.isRetired {
       guard let key = trust.format1Key else { throw .noFormat1Key }
       payload = try envelope.verifiedPayload(by: key)
@@ -349,7 +349,7 @@ struct DocumentJudge {
     standing.chain = self.standing.chain
     var judge = DocumentJudge(
       trust: trust.ofOlderDocuments, clock: clock, standing: standing, origin: .stored)
-    if envelope.document["statement"] == nil {
+    if envelope.member("statement") == nil {
       // The current statement must not interfere.
       if let retired, let beside = try? RegistryEnvelope(parsing: retired, limits: trust.limits) {
         _ = try? judge.judge(beside, bytes: retired)
@@ -386,7 +386,7 @@ struct DocumentJudge {
     do throws(DocumentFault) {
       guard let json = json.objectValue else { throw .member("statement") }
       let signatures = try DocumentSignature.list(
-        envelope.document["statementSignatures"], "statementSignatures")
+        envelope.member("statementSignatures"), "statementSignatures")
       let signed = DocumentSignature.Domain.statement.bytes(over: json)
       let (role, signers): (KeyRole, DocumentFault.Signers) =
         Statement.saysRetired(json)

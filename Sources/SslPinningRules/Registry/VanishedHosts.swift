@@ -135,9 +135,9 @@ struct AcceptedDocument: Sendable {
     return min(signed <= clock ? max(stored, signed) : stored, clock)
   }
 
-  static func newestDate(of payload: JSONObject) -> Int64? {
+  static func newestDate(of payload: JSONView) -> Int64? {
     let entries = payload["keys"]?.arrayValue ?? []
-    return entries.compactMap { $0.objectValue?["date"]?.stringValue.flatMap(RFC3339.unixSeconds) }
+    return entries.compactMap { $0["date"]?.stringValue.flatMap(RFC3339.unixSeconds) }
       .max()
   }
 
@@ -158,7 +158,7 @@ extension TrustedRegistry.Standing {
       let envelope = try? RegistryEnvelope(
         parsing: document.bytes, limits: RegistryLimits(maximumBytes: document.bytes.count)),
       let signatures = try? DocumentSignature.list(
-        envelope.document["statementSignatures"], "statementSignatures")
+        envelope.member("statementSignatures"), "statementSignatures")
     else { return false }
     return keys.online.isMet(by: signatures, over: other.signedBytes)
   }

@@ -6,34 +6,35 @@
 public enum StrictBase64 {
   /// The bytes that `text` spells, or `nil` if it is not the canonical spelling of any bytes.
   public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    text.withContiguousStorageIfAvailable(decode(contiguous:))
+      ?? Array(text).withUnsafeBufferPointer(decode(contiguous:))
+  }
+
+  private static func decode(contiguous text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
     guard text.count % 4 == 0 else { return nil }
+    // At most two: a third would be a digit, and is none.
+    let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
     var out: [UInt8] = []
     out.reserveCapacity(text.count / 4 * 3)
+    // Its low 24 bits are the four characters read last.
     var quantum: UInt32 = 0
-    var inQuantum = 0
-    var padding = 0
-    for byte in text {
-      if byte == UInt8(ascii: "=") {
-        padding += 1
-        // Padding is allowed only in the third and fourth place of the last quantum.
-        guard inQuantum >= 2, padding <= 2 else { return nil }
-        quantum <<= 6
-      } else {
-        guard padding == 0, let value = value(of: byte) else { return nil }
-        quantum = quantum << 6 | UInt32(value)
-      }
-      inQuantum += 1
-      guard inQuantum == 4 else { continue }
-      let unusedMask: UInt32 = padding == 0 ? 0 : padding == 1 ? 0xff : 0xffff
-      guard quantum & unusedMask == 0 else { return nil }
+    for index in 0..<text.count - padding {
+      guard let value = value(of: text[index]) else { return nil }
+      quantum = quantum << 6 | UInt32(value)
+      guard index % 4 == 3 else { continue }
       out.append(UInt8(truncatingIfNeeded: quantum >> 16))
-      if padding < 2 { out.append(UInt8(truncatingIfNeeded: quantum >> 8)) }
-      if padding < 1 { out.append(UInt8(truncatingIfNeeded: quantum)) }
-      quantum = 0
-      inQuantum = 0
-      if padding > 0 { inQuantum = 5 }  // Whatever follows the padding is refused.
+      out.append(UInt8(truncatingIfNeeded: quantum >> 8))
+      out.append(UInt8(truncatingIfNeeded: quantum))
     }
-    return inQuantum == 0 || inQuantum == 5 ? out : nil
+    switch padding {
+    case 0: return out
+    case 1 where quantum & 0b11 == 0:
+      out.append(UInt8(truncatingIfNeeded: quantum >> 10))
+      out.append(UInt8(truncatingIfNeeded: quantum >> 2))
+    case 2 where quantum & 0b1111 == 0: out.append(UInt8(truncatingIfNeeded: quantum >> 4))
+    default: return nil
+    }
+    return out
   }
 
   /// The bytes that `text` spells, or `nil` if it is not the canonical spelling of any bytes.
