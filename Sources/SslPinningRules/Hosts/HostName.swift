@@ -61,16 +61,17 @@ public struct DNSName: Hashable, Sendable {
   public init(_ text: String) throws(HostNameError) {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count)
+    let lowerCase = Self.lowerCase
     for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "A")...UInt8(ascii: "Z"): bytes.append(byte | 0x20)
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-        UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-        bytes.append(byte)
-      case UInt8(ascii: "*"): throw .misplacedWildcard(text)
-      case 0x80...: throw .notASCII(text)
-      default: throw .badCharacter(text)
+      let own = lowerCase[Int(byte)]
+      guard own > 0 else {
+        switch byte {
+        case UInt8(ascii: "*"): throw .misplacedWildcard(text)
+        case 0x80...: throw .notASCII(text)
+        default: throw .badCharacter(text)
+        }
       }
+      bytes.append(own)
     }
     if bytes.last == UInt8(ascii: ".") { bytes.removeLast() }
     guard !bytes.isEmpty else { throw .empty }
@@ -100,6 +101,17 @@ public struct DNSName: Hashable, Sendable {
   public var parent: DNSName? {
     guard let dot = bytes.firstIndex(of: UInt8(ascii: ".")) else { return nil }
     return DNSName(whole, from: dot + 1)
+  }
+
+  /// Each byte of a name as it is kept; 0 for what no name has.
+  private static let lowerCase: [UInt8] = (UInt8.min ... .max).map { byte in
+    switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte | 0x20
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+      UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+      byte
+    default: 0
+    }
   }
 
   private static func looksNumeric(_ label: ArraySlice<UInt8>) -> Bool {

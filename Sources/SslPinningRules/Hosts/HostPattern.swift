@@ -21,14 +21,17 @@ public enum HostPattern: Hashable, Sendable {
   }
 
   private init(reading text: String) throws(HostNameError) {
+    guard text.utf8.first == UInt8(ascii: "*") else {
+      guard !text.utf8.contains(UInt8(ascii: "*")) else { throw .misplacedWildcard(text) }
+      self = .exact(try HostName(text))
+      return
+    }
     if text.utf8.starts(with: "**.".utf8) {
       self = .anyDepth(try DNSName(String(text.utf8.dropFirst(3)) ?? ""))
     } else if text.utf8.starts(with: "*.".utf8) {
       self = .oneMoreLabel(try DNSName(String(text.utf8.dropFirst(2)) ?? ""))
-    } else if text.utf8.contains(UInt8(ascii: "*")) {
-      throw .misplacedWildcard(text)
     } else {
-      self = .exact(try HostName(text))
+      throw .misplacedWildcard(text)
     }
   }
 

@@ -251,9 +251,18 @@ struct PolicyTable: Hashable, Sendable {
   private var anyDepth: [DNSName: PolicyEntry] = [:]
 
   init(_ entries: [PolicyEntry]) {
+    let (exact, child) = entries.reduce(into: (0, 0)) { counts, entry in
+      switch entry.pattern {
+      case .exact: counts.0 += 1
+      case .oneMoreLabel: counts.1 += 1
+      case .anyDepth: break
+      }
+    }
+    self.exact.reserveCapacity(exact)
+    oneMoreLabel.reserveCapacity(child)
     for entry in entries {
       switch entry.pattern {
-      case .exact(let host): Self.add(entry, to: &exact, host)
+      case .exact(let host): Self.add(entry, to: &self.exact, host)
       case .oneMoreLabel(let base): Self.add(entry, to: &oneMoreLabel, base)
       case .anyDepth(let base): Self.add(entry, to: &anyDepth, base)
       }

@@ -44,9 +44,10 @@ public struct Registry: Hashable, Sendable {
         problems.append(.unreadableHost(index: index, error))
         continue
       }
-      let expires = Self.expiry(of: entry)
-      if expires == .failure(.unreadable) {
-        problems.append(.unreadableExpiry(index: index, pattern))
+      var expires: Int64?
+      switch Self.expiry(of: entry) {
+      case .success(let time): expires = time
+      case .failure(.unreadable): problems.append(.unreadableExpiry(index: index, pattern))
       }
       let pin: Result<SPKIPin, PinSyntaxError>
       if let text = entry["key"]?.stringValue {
@@ -60,7 +61,7 @@ public struct Registry: Hashable, Sendable {
       }
       keys.append(
         RegistryKey(
-          pattern: pattern, pin: pin, expires: (try? expires.get()) ?? nil,
+          pattern: pattern, pin: pin, expires: expires,
           fqdn: entry["fqdn"]?.stringValue))
     }
     guard

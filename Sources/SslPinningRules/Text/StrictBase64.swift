@@ -18,8 +18,10 @@ public enum StrictBase64 {
     out.reserveCapacity(text.count / 4 * 3)
     // Its low 24 bits are the four characters read last.
     var quantum: UInt32 = 0
+    let values = values
     for index in 0..<text.count - padding {
-      guard let value = value(of: text[index]) else { return nil }
+      let value = values[Int(text[index])]
+      guard value < 64 else { return nil }
       quantum = quantum << 6 | UInt32(value)
       guard index % 4 == 3 else { continue }
       out.append(UInt8(truncatingIfNeeded: quantum >> 16))
@@ -71,16 +73,12 @@ public enum StrictBase64 {
   private static let alphabet = [UInt8](
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-  private static func value(of byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
-    case UInt8(ascii: "+"): 62
-    case UInt8(ascii: "/"): 63
-    default: nil
-    }
-  }
+  /// What each byte spells; 255 for none. Digits are random: to branch on them costs more than to look them up.
+  private static let values: [UInt8] = {
+    var values = [UInt8](repeating: 255, count: 256)
+    for (value, byte) in alphabet.enumerated() { values[Int(byte)] = UInt8(value) }
+    return values
+  }()
 }
 
 /// Bytes as lower-case hexadecimal digits.
