@@ -67,9 +67,10 @@ struct JSONTape {
     }
   }
 
-  /// Compares a string's content with another text, in the same order.
-  func compare(_ index: Int, _ other: Bytes, in document: Bytes) -> Int {
-    content(index, document) { UTF16Order.compare($0, other) }
+  /// Whether a string's content is this text, byte by byte.
+  func holds(_ index: Int, _ text: Bytes, in document: Bytes) -> Bool {
+    guard tokens[index].range.count == text.count else { return false }
+    return content(index, document) { UTF16Order.compare($0, text) == 0 }
   }
 
   /// ``UTF16Order/prefix(_:)`` of a string's content.

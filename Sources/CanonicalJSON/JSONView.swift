@@ -76,8 +76,9 @@ public struct JSONView: Sendable {
     return read { bytes in
       name.withBytes { name in
         var place = index + 1
-        while place < document.tape.end(of: index) {
-          if document.tape.compare(place, Bytes(name), in: bytes) == 0 {
+        let end = document.tape.end(of: index)
+        while place < end {
+          if document.tape.holds(place, Bytes(name), in: bytes) {
             return JSONView(document, place + 1)
           }
           place = document.tape.end(of: place + 1)

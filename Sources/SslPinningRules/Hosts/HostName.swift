@@ -59,19 +59,16 @@ public struct DNSName: Hashable, Sendable {
   ///
   /// - Throws: ``HostNameError``.
   public init(_ text: String) throws(HostNameError) {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.utf8.count)
+    var bytes = Array(text.utf8)
     let lowerCase = Self.lowerCase
-    for byte in text.utf8 {
-      let own = lowerCase[Int(byte)]
-      guard own > 0 else {
-        switch byte {
-        case UInt8(ascii: "*"): throw .misplacedWildcard(text)
-        case 0x80...: throw .notASCII(text)
-        default: throw .badCharacter(text)
-        }
+    for (place, byte) in bytes.enumerated() {
+      bytes[place] = lowerCase[Int(byte)]
+      guard bytes[place] == 0 else { continue }
+      switch byte {
+      case UInt8(ascii: "*"): throw .misplacedWildcard(text)
+      case 0x80...: throw .notASCII(text)
+      default: throw .badCharacter(text)
       }
-      bytes.append(own)
     }
     if bytes.last == UInt8(ascii: ".") { bytes.removeLast() }
     guard !bytes.isEmpty else { throw .empty }

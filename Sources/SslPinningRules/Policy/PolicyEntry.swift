@@ -95,7 +95,9 @@ public struct PinSet: Hashable, Sendable {
 
   /// The union of these pins. If a pin occurs twice, the later expiry counts.
   public init(_ pins: some Sequence<Pin> = []) {
-    self.pins = pins.sorted { $0.spki < $1.spki }
+    self.pins = Array(pins)
+    // Most hosts have one or two: nothing is copied for those.
+    if self.pins.count > 1 { self.pins.sort { $0.spki < $1.spki } }
     guard zip(self.pins, self.pins.dropFirst()).contains(where: { $0.spki == $1.spki }) else {
       return
     }

@@ -14,8 +14,8 @@ public enum StrictBase64 {
     guard text.count % 4 == 0 else { return nil }
     // At most two: a third would be a digit, and is none.
     let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
-    var out: [UInt8] = []
-    out.reserveCapacity(text.count / 4 * 3)
+    var out = [UInt8](repeating: 0, count: text.count / 4 * 3 - padding)
+    var place = 0
     // Its low 24 bits are the four characters read last.
     var quantum: UInt32 = 0
     let values = values
@@ -24,16 +24,17 @@ public enum StrictBase64 {
       guard value < 64 else { return nil }
       quantum = quantum << 6 | UInt32(value)
       guard index % 4 == 3 else { continue }
-      out.append(UInt8(truncatingIfNeeded: quantum >> 16))
-      out.append(UInt8(truncatingIfNeeded: quantum >> 8))
-      out.append(UInt8(truncatingIfNeeded: quantum))
+      out[place] = UInt8(truncatingIfNeeded: quantum >> 16)
+      out[place + 1] = UInt8(truncatingIfNeeded: quantum >> 8)
+      out[place + 2] = UInt8(truncatingIfNeeded: quantum)
+      place += 3
     }
     switch padding {
     case 0: return out
     case 1 where quantum & 0b11 == 0:
-      out.append(UInt8(truncatingIfNeeded: quantum >> 10))
-      out.append(UInt8(truncatingIfNeeded: quantum >> 2))
-    case 2 where quantum & 0b1111 == 0: out.append(UInt8(truncatingIfNeeded: quantum >> 4))
+      out[place] = UInt8(truncatingIfNeeded: quantum >> 10)
+      out[place + 1] = UInt8(truncatingIfNeeded: quantum >> 2)
+    case 2 where quantum & 0b1111 == 0: out[place] = UInt8(truncatingIfNeeded: quantum >> 4)
     default: return nil
     }
     return out
