@@ -61,7 +61,8 @@ public struct DNSName: Hashable, Sendable {
   public init(_ text: String) throws(HostNameError) {
     var bytes = Array(text.utf8)
     let lowerCase = Self.lowerCase
-    for (place, byte) in bytes.enumerated() {
+    for place in bytes.indices {
+      let byte = bytes[place]
       bytes[place] = lowerCase[Int(byte)]
       guard bytes[place] == 0 else { continue }
       switch byte {
@@ -114,7 +115,7 @@ public struct DNSName: Hashable, Sendable {
   private static func looksNumeric(_ label: ArraySlice<UInt8>) -> Bool {
     let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
     if label.allSatisfy({ digits.contains($0) }) { return true }
-    guard label.starts(with: "0x".utf8) else { return false }
+    guard label.first == UInt8(ascii: "0"), label.starts(with: "0x".utf8) else { return false }
     let hex = UInt8(ascii: "a")...UInt8(ascii: "f")
     return label.dropFirst(2).allSatisfy { digits.contains($0) || hex.contains($0) }
   }
