@@ -13,15 +13,24 @@
 // some ten milliseconds.
 enum { most_within_a_second = 1000 };
 
+// All messages of a handshake have some two hundred kilobytes at most. Of one byte each, and with empty ones between,
+// that would be millions of records.
+enum { most_in_a_handshake = 4096 };
+
 // libcurl reads some two hundred records for each request of a connection and then goes back, and has a hundred
 // requests on one. Measured: 6457 with a hundred streams in records of 1 KB.
 enum { most_in_a_turn = 24576 };
 
 // What a connection has had: the second, and how much in it. Its place is that of a pointer, so it is one number.
 static int heard_index = -1;
+// And how many records in its handshake.
+static int shaken_index = -1;
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;
 
-static void make_index(void) { heard_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL); }
+static void make_index(void) {
+  heard_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+  shaken_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+}
 
 static void end(SSL *ssl) {
   // A callback cannot fail. So nothing more is received: the rest of a record, and then the end.
@@ -29,9 +38,17 @@ static void end(SSL *ssl) {
   if (ended) SSL_set0_rbio(ssl, ended);
 }
 
+static int is_too_long(SSL *ssl) {
+  if (shaken_index < 0 || SSL_is_init_finished(ssl)) return 0;
+  uintptr_t records = (uintptr_t)SSL_get_ex_data(ssl, shaken_index) + 1;
+  SSL_set_ex_data(ssl, shaken_index, (void *)records);
+  return records > most_in_a_handshake;
+}
+
 static void hear(int is_sent, int version, int type, const void *bytes, size_t count, SSL *ssl,
                  void *argument) {
   (void)version, (void)argument;
+  if (!is_sent && type == SSL3_RT_HEADER && is_too_long(ssl)) end(ssl);
   if (is_sent || type != SSL3_RT_HANDSHAKE || count == 0 ||
       *(const unsigned char *)bytes != SSL3_MT_HELLO_REQUEST)
     return;
@@ -40,6 +57,7 @@ static void hear(int is_sent, int version, int type, const void *bytes, size_t c
 }
 
 void pp_tls_refuse_endless(SSL_CTX *context) {
+  pthread_once(&index_once, make_index);
   SSL_CTX_set_msg_callback(context, hear);
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
 }

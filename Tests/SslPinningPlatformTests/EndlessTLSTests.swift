@@ -53,6 +53,39 @@ struct EndlessTLSTests {
   @Test("is read one message at a time: in between, time-outs are looked at")
   func tickets() throws { #expect(try unread(refusing: true) > 1000) }
 
+  /// How many bytes of a server's first message, cut into records of a byte with empty ones between, a client that
+  /// shakes hands leaves unread.
+  private func unreadOfRecords(preparing prepare: (OpaquePointer?) -> Void) throws -> Int {
+    let context = SSL_CTX_new(TLS_client_method())
+    defer { SSL_CTX_free(context) }
+    prepare(context)
+    let client = try #require(SSL_new(context))
+    defer { SSL_free(client) }
+    let (up, down) = (BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()))
+    BIO_up_ref(down)
+    defer { BIO_free(down) }
+    SSL_set_bio(client, down, up)
+    SSL_set_connect_state(client)
+    // A ServerHello of 16 KB, of which a thousand bytes have come.
+    let message: [UInt8] = [2, 0, 0x40, 0] + [UInt8](repeating: 0, count: 1000)
+    let empty = [[UInt8]](repeating: [22, 3, 3, 0, 0], count: 8).flatMap { $0 }
+    for byte in message {
+      let bytes = empty + [22, 3, 3, 0, 1, byte]
+      try #require(BIO_write(down, bytes, Int32(bytes.count)) == bytes.count)
+    }
+    SSL_do_handshake(client)
+    return BIO_ctrl_pending(down)
+  }
+
+  @Test("is read to the end of a handshake's records by OpenSSL alone, however many they are")
+  func recordsControl() throws { #expect(try unreadOfRecords { _ in } == 0) }
+
+  @Test("is left once a handshake has more records than any needs")
+  func records() throws {
+    #expect(try unreadOfRecords(preparing: pp_tls_refuse_endless) > 10_000)
+    #expect(try unreadOfRecords(preparing: pp_tls_read_in_turns) > 10_000)
+  }
+
   @Test("ends its own connection alone: another one is read in the same turn")
   func neighbours() throws {
     try connected(preparing: pp_tls_read_in_turns) { flooded, flooding, _ in

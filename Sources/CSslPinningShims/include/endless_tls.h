@@ -3,6 +3,8 @@
 // - Up to TLS 1.2 a server may ask for a handshake at any time (HelloRequest, RFC 5246 section 7.4.1.1), also
 //   during one, where clients ignore it. OpenSSL does so in a loop that gives nothing back while there are
 //   bytes: a server that sends these four over and over keeps the thread for as long as it likes.
+// - A message of a handshake may come in records of one byte, and up to 32 empty ones before each: a certificate of
+//   100 KB in three million records, which OpenSSL reads in one go while they are there.
 // - After a handshake, SSL_read handles what is no data (session tickets, key updates, HelloRequests) and reads
 //   on, if the context says so, which is OpenSSL's default: a server that sends such faster than it is handled
 //   keeps the thread, too.
@@ -11,9 +13,9 @@
 #define PP_ENDLESS_TLS_H
 #include <openssl/types.h>
 
-// Has each handshake of this client's context fail once the server asks for another one, and SSL_read return
-// (SSL_ERROR_WANT_READ) after each message that is no data. For sockets that do not block, and without
-// read-ahead. This is the context's message callback from then on.
+// Has each handshake of this client's context fail once the server asks for another one, or it has more than 4096
+// records, and SSL_read return (SSL_ERROR_WANT_READ) after each message that is no data. For sockets that do not
+// block, and without read-ahead. This is the context's message callback from then on.
 void pp_tls_refuse_endless(SSL_CTX *context);
 
 // The same for connections that may speak HTTP/2, in a loop of libcurl's multi interface: it reads frames that are no
