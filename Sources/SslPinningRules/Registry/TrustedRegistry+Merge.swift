@@ -49,8 +49,10 @@ extension TrustedRegistry {
     } else if standing.statement != nil {
       // As if the newer one had arrived after the older: hosts for which its own online keys vouch stay.
       let known = newer.document.registry.patterns.union(newer.document.removed)
-      vanished.adopt(older.document, andThoseOf: older.vanished, unless: known, at: clock)
-      vanished.keep(where: standing.vouches)
+      var earlier = VanishedHosts()
+      earlier.adopt(older.document, andThoseOf: older.vanished, unless: known, at: clock)
+      earlier.keep(where: standing.vouches)
+      vanished.adopt(nil, andThoseOf: earlier, unless: known, at: clock)
       standing.fork = newer.standing.fork ?? newer.fork(from: older)
     }
     return TrustedRegistry(

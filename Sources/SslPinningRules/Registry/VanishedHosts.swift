@@ -17,6 +17,14 @@ struct VanishedHosts: Sendable {
     let last: Registry
     /// Unix time in seconds at which a document without the host was first believed, never later than now.
     var since: Int64
+
+    /// Whether a newer document listed this one. Known within an epoch: across them, who signed counts.
+    func isNewer(than other: Host) -> Bool {
+      guard let mine = source.statement?.number, let others = other.source.statement?.number else {
+        return false
+      }
+      return mine.epoch == others.epoch && mine > others
+    }
   }
 
   private(set) var hosts: [HostPattern: Host] = [:]
@@ -72,7 +80,8 @@ struct VanishedHosts: Sendable {
     }
   }
 
-  /// Adds the hosts of an older document, and those that had vanished before it, except known ones.
+  /// Adds the hosts of an older document, and those that had vanished before it, except known ones. Of a host that is
+  /// here already, the newest document counts that listed it: whoever missed that one has an older one's pins.
   mutating func adopt(
     _ document: AcceptedDocument?, andThoseOf older: VanishedHosts, unless known: Set<HostPattern>,
     at now: Int64
@@ -82,7 +91,7 @@ struct VanishedHosts: Sendable {
     }
     for (pattern, host) in (listed ?? [:]).merging(
       older.hosts, uniquingKeysWith: { first, _ in first })
-    where !known.contains(pattern) && hosts[pattern] == nil {
+    where !known.contains(pattern) && hosts[pattern].map(host.isNewer) ?? true {
       hosts[pattern] = host
     }
   }

@@ -77,6 +77,24 @@ struct MergedRegistryTests {
     #expect(try late.verdict("b.example", at: over).outcome == .unlisted)
   }
 
+  @Test("a vanished host keeps the pins of the newest document that listed it, whoever saw that")
+  func vanishedNewest() throws {
+    var registry = RegistrySimulator()
+    registry.pins = [("a.example", 1), ("b.example", 9)]
+    let absent = try registry.client()
+    registry.version = 2
+    registry.pins = [("a.example", 2), ("b.example", 9)]
+    let before = try absent.update(with: registry).registry
+    registry.version = 3
+    registry.pins = [("b.example", 9)]
+    let present = try before.update(with: registry, at: Self.start + 10).registry
+    let late = try absent.update(with: registry, at: Self.start + 50).registry
+    for both in [try merged(present, late), try merged(before, late)] {
+      #expect(try both.accepts(leaf: 2))
+      #expect(try !both.accepts(leaf: 1))
+    }
+  }
+
   @Test("key sets that one of them has seen stay seen: withdrawn keys do not come back")
   func keySets() throws {
     var registry = RegistrySimulator()
