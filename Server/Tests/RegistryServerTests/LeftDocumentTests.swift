@@ -36,6 +36,38 @@ struct LeftDocumentTests {
     #expect(trial.warnings.contains { $0.hasPrefix("other.example:443 is configured in a.json") })
   }
 
+  @Test("a configuration that asks for another CA than people did is told")
+  func differingTerms() async throws {
+    let first = try ScriptedService(keys: Self.keys("a.json"), storage: Self.storage)
+    first.observer.show(.accepted(pin(1)), at: Self.host)
+    try await first.start()
+    await first.service.probe(Self.host)
+    // One endpoint is added for the host, and the other one gets terms.
+    for (path, body) in [
+      ("", #"{"fqdn": "\#(Self.host)", "port": 8443}"#),
+      (
+        "/\(Self.host)%3A443/terms",
+        #"{"ca": ["\#(pin(101).base64)"], "match": "any", "force": true}"#
+      ),
+    ] {
+      let answer = try await AdministeredService(scripted: first).call(
+        "POST", "/documents/a.json/endpoints" + path, body)
+      #expect(answer.status == 200)
+    }
+    #expect(first.log.events("terms_differ").isEmpty)
+    let asking = "[{fqdn: \(Self.host), file: a.json, ca: [\"\(pin(100).base64)\"], match: any}]"
+    try await first.reload(keys: asking, storage: Self.storage)
+    #expect(first.log.events("terms_differ").map { $0["file"] } == ["a.json", "a.json"])
+    await first.service.stop()
+    let next = try ScriptedService(keys: asking, storage: Self.storage, sharing: first)
+    let trial = try await ConfigurationTrial(next.configuration, at: next.clock.now())
+    for beginning in [
+      "\(Self.host):443 in a.json does not go by ca", "in a.json, \(Self.host):443 and ",
+    ] {
+      #expect(trial.warnings.contains { $0.hasPrefix(beginning) })
+    }
+  }
+
   @Test("is told, and what it denies is denied in the others", arguments: [false, true])
   func left(isRestarted: Bool) async throws {
     let first = try ScriptedService(keys: Self.keys("old.json"), storage: Self.storage)

@@ -19,6 +19,9 @@ extension DocumentState {
   }
 
   /// Watches one more endpoint, or again one that was taken out.
+  ///
+  /// - Throws: ``AdministrationError/termsDiffer(_:_:)`` if the configuration has one ask for something else than others
+  ///   do that speak of the same host. Where it says nothing of it, theirs are taken.
   package mutating func add(
     _ endpoint: WatchedEndpoint, configured: [WatchedEndpoint], _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
@@ -28,11 +31,11 @@ extension DocumentState {
     let own = configured.first { $0.id == id }
     let endpoint = own ?? endpoint
     var override: Override?
-    if endpoint.terms.isStandard,
-      let pair = HostTerms.conflict(among: others + [endpoint], with: id),
+    if let pair = HostTerms.conflict(among: others + [endpoint], with: id),
       let other = others.first(where: { $0.id == pair.one || $0.id == pair.other })
     {
       // Else clients would ask for the stricter of both at once.
+      guard endpoint.terms.isStandard else { throw .termsDiffer(pair.one, pair.other) }
       override = Override(terms: other.terms)
     }
     tombstones[id] = nil

@@ -68,6 +68,7 @@ public struct ConfigurationTrial: Sendable {
     warnings += left.map(LeftDocuments.message)
     for document in configuration.documents {
       let state = states[document.file] ?? DocumentState()
+      warnings += DifferingTerms.messages(in: document, state)
       warnings += TakenOutEndpoints.ids(in: document, state).map {
         TakenOutEndpoints.message($0, document.file)
       }

@@ -187,14 +187,18 @@ extension RegistryService {
 }
 
 extension RegistryService {
-  /// Tells which endpoints are configured and nevertheless not watched.
-  func tellTakenOut(
+  /// Tells where the configuration and what people decided are at odds.
+  func tellOdds(
     _ documents: [DocumentConfiguration], _ coordinators: [DocumentCoordinator]
   ) async {
     let known = Dictionary(documents.map { ($0.file, $0) }, uniquingKeysWith: { first, _ in first })
     for coordinator in coordinators {
       guard let document = known[coordinator.file] else { continue }
-      for id in TakenOutEndpoints.ids(in: document, await coordinator.state) {
+      let state = await coordinator.state
+      for message in DifferingTerms.messages(in: document, state) {
+        log.event(.warn, "terms_differ", ["file": document.file, "message": message])
+      }
+      for id in TakenOutEndpoints.ids(in: document, state) {
         log.event(
           .warn, "endpoint_taken_out",
           [
@@ -217,6 +221,32 @@ enum TakenOutEndpoints {
   static func message(_ id: String, _ file: String) -> String {
     "\(id) is configured in \(file) and not watched: an administrator took it out; hint: ssl-pinning admin add, or"
       + " take it out of the configuration as well"
+  }
+}
+
+/// Where clients are asked for something else than the configuration says, for people set other terms, or added an endpoint
+/// that speaks of the same host. Within the configuration the latter is refused; but what people decided must keep no
+/// server from its start.
+enum DifferingTerms {
+  static func messages(in document: DocumentConfiguration, _ state: DocumentState) -> [String] {
+    let inForce = state.endpoints(configured: document.endpoints)
+    let terms = Dictionary(inForce.map { ($0.id, $0.terms) }, uniquingKeysWith: { one, _ in one })
+    var messages: [String] = []
+    for endpoint in document.endpoints where !endpoint.terms.isStandard {
+      guard let own = terms[endpoint.id],
+        !own.asksTheSame(as: endpoint.terms) || own.enforcement != endpoint.terms.enforcement
+      else { continue }
+      messages.append(
+        "\(endpoint.id) in \(document.file) does not go by ca, match and enforce of the configuration: an"
+          + " administrator set \(own); hint: change that by ssl-pinning admin terms")
+    }
+    if let pair = HostTerms.conflict(among: inForce) {
+      messages.append(
+        "in \(document.file), \(pair.one) and \(pair.other) speak of the same host with different ca or match, and"
+          + " clients take the CAs of both and the stricter match; hint: give both the same ones, those that people"
+          + " added by ssl-pinning admin terms")
+    }
+    return messages
   }
 }
 

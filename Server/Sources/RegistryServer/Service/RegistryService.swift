@@ -206,7 +206,7 @@ public final class RegistryService: Sendable {
     // Each knows by now what the others deny.
     for coordinator in duty.coordinators { await coordinator.shareDenials(at: clock.now()) }
     for coordinator in duty.coordinators { await coordinator.checkSigning(at: clock.now()) }
-    await tellTakenOut(configuration.documents, duty.coordinators)
+    await tellOdds(configuration.documents, duty.coordinators)
     if let warning = await store.warning {
       log.event(.warn, "storage_may_lose", ["message": warning])
     }
@@ -385,7 +385,7 @@ public final class RegistryService: Sendable {
     for coordinator in known where await !coordinator.state.document.isEmpty {
       if settings[coordinator.file] == nil { tellLeft(coordinator.file) }
     }
-    if isOpen { await tellTakenOut(new.documents, next.coordinators) }
+    if isOpen { await tellOdds(new.documents, next.coordinators) }
     metrics.configured(new.documents)
     await reports?.configured(ListedHosts(new.documents))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)

@@ -195,6 +195,27 @@ import Testing
         == [Self.terms(.any, 100), Self.terms(.any, 100)])
   }
 
+  @Test("that a configured endpoint brings back, and that differ from the others', keep it out")
+  func comesBackOtherwise() throws {
+    let one = try Self.endpoint("a.test", ["a.test"])
+    var other = one
+    other.port = 444
+    other.terms = Self.terms(.any, 101)
+    var state = Self.state(one, other)
+    state.publish([one, other])
+    _ = try state.remove(other.id, configured: [one, other], Self.request)
+    let before = state
+    #expect(throws: AdministrationError.termsDiffer(other.id, one.id)) {
+      try state.add(other, configured: [one, other], Self.request)
+    }
+    #expect(state == before)
+    _ = try state.setTerms(
+      other.terms, of: one.id, configured: [one, other], force: false, Self.request)
+    _ = try state.add(other, configured: [one, other], Self.request)
+    #expect(
+      state.endpoints(configured: [one, other]).map(\.terms) == [other.terms, other.terms])
+  }
+
   @Test("are inherited also while another change is being stored")
   func whileWriting() throws {
     let id = "b.test:443"
