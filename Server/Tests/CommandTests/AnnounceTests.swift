@@ -337,15 +337,17 @@ struct AnnounceTests {
     #expect(stage.jobs.count == 2)
   }
 
-  @Test("what the command of another begins is carried out by that alone, after its own lists")
-  func led() async throws {
+  // By their files' names one comes before the one that begins it, and the other one after it.
+  @Test(
+    "what the command of another begins is carried out by that alone, after its own lists",
+    arguments: ["in2", "in3"])
+  func led(_ name: String) async throws {
     let stage = try await AnnounceStage()
     let directory = stage.stage.directory
     let token = try String(contentsOfFile: directory.path("token"), encoding: .utf8)
     try directory.write(token, to: "first.token")
-    // By its file's name this one comes before the one that begins it.
     let inner = [
-      "--as", "in2", "--then",
+      "--as", name, "--then",
       "test -e \(directory.path("go")) && echo ran >> \(directory.path("done"))",
     ]
     let call = ([try Tool.path()] + stage.words(inner, patience: 1))

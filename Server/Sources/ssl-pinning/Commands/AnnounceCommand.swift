@@ -77,7 +77,9 @@ enum AnnounceCommand {
       throw .usage("--resume takes no key; hint: it goes on with all that was begun")
     }
     var status = ExitStatus.yes
-    for job in try AnnouncementJob.all(in: folder) {
+    for begun in try AnnouncementJob.all(in: folder) {
+      // What led it may have been carried out just now, and the end of that was its own, or left it to itself.
+      guard let job = begun.current else { continue }
       do throws(CommandFailure) {
         if job.isAbandoned {
           throw .couldNotFindOut("what began it was given up; hint: delete this one as well")

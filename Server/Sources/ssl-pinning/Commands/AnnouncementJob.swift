@@ -108,8 +108,11 @@ struct AnnouncementJob {
   /// What its command is told it by. Not a name of the server's own variables: those no program gets.
   static let leaderVariable = "PINNING_ANNOUNCEMENT"
 
+  /// As it is written down by now; `nil` if it is over, or another one took its place.
+  var current: AnnouncementJob? { AnnouncementJob(path: path).flatMap { $0.id == id ? $0 : nil } }
+
   /// Whether it is not over, and no other one took its place.
-  var isCurrent: Bool { AnnouncementJob(path: path)?.id == id }
+  var isCurrent: Bool { current != nil }
 
   /// Writes it down, in place of another one of its name.
   func begin() throws(CommandFailure) {
