@@ -9,8 +9,9 @@ import SslPinningRules
 ///   site's page cannot have a browser act here (cross-site request forgery).
 /// - Calls are limited for each token, so that nobody who may only read keeps others from deciding, and those without a
 ///   good one for each address: behind a proxy, where all have one, nobody's failures keep an administrator out.
-/// - Of a token that decides nothing only two calls are worked on at a time: some walk all endpoints, reports or
-///   years of history, and what nobody bounds keeps probes and decisions from the processors.
+/// - Of a token's changes only two are worked on at a time, and of one that decides nothing only two calls: some walk all
+///   endpoints, reports or years of history, and what nobody bounds keeps probes and others' decisions from their turn.
+/// - A call that waited for its turn is heard again: a token that ended meanwhile does nothing more.
 /// - Every call that is heard is one event in the log. Of refused strangers only some are, with the number
 ///   of the others: else whoever likes writes the log. What the HTTP server refuses by itself (a body that is
 ///   too large, a malformed head) is not heard here.
@@ -85,13 +86,15 @@ struct AdministrationRouter: Sendable {
     return .later(isTrusted: true) {
       // A task of its own, which is not cancelled with the connection.
       await Task {
-        let isBounded = administrator.scope != .decide
+        // Who decides looks at a page of the console by a dozen calls at once.
+        let isBounded = administrator.scope != .decide || route.method != .get
         if isBounded, await !limits.begin(with: administrator.tokenID) {
           return refuse(.crowded, request, who: administrator.name)
         }
         // When the work ends, not when its caller goes: that is what takes the processors.
         defer { if isBounded { limits.end(with: administrator.tokenID) } }
         do throws(APIError) {
+          if isBounded { _ = try bearer(of: request) }
           let answer = try await route.answer(call)
           note(request, answer.status, who: administrator.name)
           return answer.response
@@ -130,16 +133,21 @@ struct AdministrationRouter: Sendable {
   }
 
   private func identify(_ request: HTTPRequest) throws(APIError) -> Administrator {
-    guard let token = Self.token(in: request.headers["Authorization"]) else {
-      throw limits.refusalOfFailure(by: request.peer) ?? APIError(nil)
-    }
     let administrator: Administrator
-    do throws(AdminTokenError) {
-      administrator = try self.administrator(of: token)
-    } catch { throw limits.refusalOfFailure(by: request.peer) ?? APIError(error) }
+    do throws(APIError) { administrator = try bearer(of: request) } catch {
+      throw limits.refusalOfFailure(by: request.peer) ?? error
+    }
     if let refusal = limits.refusalOfCall(with: administrator.tokenID) { throw refusal }
     tokens.note(administrator, from: request.peer, at: times().last ?? 0)
     return administrator
+  }
+
+  /// Whose token a request has, if it counts now. Counts and logs nothing.
+  private func bearer(of request: HTTPRequest) throws(APIError) -> Administrator {
+    guard let token = Self.token(in: request.headers["Authorization"]) else { throw APIError(nil) }
+    do throws(AdminTokenError) { return try administrator(of: token) } catch {
+      throw APIError(error)
+    }
   }
 
   private func administrator(of token: String) throws(AdminTokenError) -> Administrator {
@@ -313,7 +321,7 @@ final class CallLimits: Sendable {
     var waiting: [CheckedContinuation<Bool, Never>] = []
   }
 
-  /// Waits for the turn of a call of a token that decides nothing; ``end(with:)`` ends it.
+  /// Waits for the turn of a call of a token; ``end(with:)`` ends it.
   ///
   /// - Returns: false if so many wait already, and it does not.
   func begin(with tokenID: String) async -> Bool {

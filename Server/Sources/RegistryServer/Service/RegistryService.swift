@@ -353,6 +353,9 @@ public final class RegistryService: Sendable {
     do throws(HTTPServerError) { try change(server: new.server, to: next.identity) } catch {
       throw .listening(error)
     }
+    // Before whatever waits for documents and their store: what a token has asked for must not put off its end.
+    tokenKey.withLock { $0 = next.tokenKey }
+    inForce.withLock { $0.administration = new.administration }
     services.signing.withLock { $0 = next.signer }
     if await store.use(next.sealKeys) {
       // What was signed by the key before is signed anew, and what could not be read by it is read.
@@ -362,7 +365,6 @@ public final class RegistryService: Sendable {
       }
     }
     anchors.withLock { $0 = next.anchors }
-    tokenKey.withLock { $0 = next.tokenKey }
     let settings = Dictionary(
       new.documents.map { ($0.file, $0) }, uniquingKeysWith: { first, _ in first })
     for coordinator in next.coordinators {

@@ -273,6 +273,43 @@ struct AdminTokenTests {
     #expect(begun.withLock { $0 } == 4)
   }
 
+  @Test("what waits for its turn with a token that has ended meanwhile is not done")
+  func endedWhileWaiting() async throws {
+    let (gate, begun, revoked) = (Gate(), Locked(0), Locked<Set<String>>([]))
+    let route = AdministrationRoute(.post, "/slow", for: .deciding) { _ throws(APIError) in
+      begun.withLock { $0 += 1 }
+      await gate.wait()
+      throw APIError(409, "no")
+    }
+    let limits = CallLimits()
+    let router = AdministrationRouter(
+      routes: [route], refusal: { nil }, limits: limits, tokenKey: { Self.key },
+      tokens: SeenTokens { revoked.withLock { $0 } }, times: { [Self.now] },
+      log: LogCollector().log)
+    let text = try Self.key.text(
+      of: AdminToken(name: "a", issued: Self.now, expires: Self.now + 1, scope: .decide))
+    var request = HTTPRequest(
+      method: "POST", path: AdministrationRouter.prefix + "slow", peer: "192.0.2.1")
+    request.headers = HTTPHeaders([("Authorization", "Bearer \(text)")])
+    // As many as may wait: one more is refused, so all of them are in line by then.
+    let calls = (0...CallLimits.mostAtOnce + CallLimits.mostWaiting).map { _ in
+      Task { [request] in
+        guard case .later(_, let answer) = router.answer(request) else { return UInt32(0) }
+        let status = await answer().status
+        if status == 429 { revoked.withLock { $0 = [AdminToken.id(of: text)] } }
+        return status
+      }
+    }
+    #expect(
+      await eventually { gate.count == CallLimits.mostAtOnce && !revoked.withLock(\.isEmpty) })
+    gate.open()
+    var statuses: [UInt32: Int] = [:]
+    for call in calls { statuses[await call.value, default: 0] += 1 }
+    #expect(
+      statuses == [409: CallLimits.mostAtOnce, 401: CallLimits.mostWaiting, 429: 1], "\(statuses)")
+    #expect(begun.withLock { $0 } == CallLimits.mostAtOnce)
+  }
+
   @Test(
     "a name has 1 to 64 letters, digits and ._@-",
     arguments: [
