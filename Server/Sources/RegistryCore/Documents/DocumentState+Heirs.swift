@@ -12,7 +12,8 @@ import SslPinningRules
 ///   one that stays: it left that one, or speaks for the same host, and clients would ask for the stricter of the two.
 /// - What a person said of one host is not said of another one that has its key: the document has the names.
 /// - An endpoint keeps what it showed for other hosts: until it is probed, nobody knows what it shows now. It begins anew
-///   if its keys went along with their hosts, and none of those that it speaks for now is listed.
+///   if its keys went along with their hosts, and none of those that it speaks for now, also by a wildcard, is listed with
+///   one of them.
 /// - A wildcard over hosts that are listed takes the CAs of their keys, and no key: it would count for other hosts, too.
 /// - What left the list of a host does not come back with an endpoint of before: a key may have been withdrawn or
 ///   revoked meanwhile.
@@ -33,7 +34,9 @@ extension DocumentState {
     listed.follow(document)
     if let stored { forgetUnlisted(inForce, listed, stored) }
     let heirs = Heirs(of: self, inForce, listed, stored ?? [:])
-    for inheritance in heirs.lost { take(inheritance, heirs) }
+    let takings = heirs.lost.map { ($0, heirs.holders(of: $0)) }
+    for (inheritance, holders) in takings { letGo(of: inheritance.pin, holders, heirs) }
+    for (inheritance, holders) in takings { take(inheritance, from: holders, heirs) }
     inheritApproval(heirs)
     inheritTerms(heirs)
     return (keysByEndpoint, overrides) != before
@@ -57,14 +60,23 @@ extension DocumentState {
     }
   }
 
-  private mutating func take(_ inheritance: Heirs.Inheritance, _ heirs: Heirs) {
+  /// Has newcomers among those that have a key forget it, since it went along with its hosts. Before anything is taken:
+  /// they may be heirs themselves.
+  private mutating func letGo(of pin: SPKIPin, _ holders: [String], _ heirs: Heirs) {
+    for id in holders where heirs.newcomers[id]?.contains(pin) == false {
+      keysByEndpoint[id]?.letGo(of: [pin])
+    }
+  }
+
+  private mutating func take(
+    _ inheritance: Heirs.Inheritance, from holders: [String], _ heirs: Heirs
+  ) {
     let heir = inheritance.endpoint.id
-    for id in heirs.holders(of: inheritance) {
+    for id in holders {
       guard let former = heirs.former[id] else { continue }
       let keys = inheritance.isOfCAs ? [] : former.keys.filter { $0.pin == inheritance.pin }
       keysByEndpoint[heir] = (keysByEndpoint[heir] ?? EndpointKeys()).merging(
         EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
-      if heirs.newcomers.contains(id) { keysByEndpoint[id]?.letGo(of: [inheritance.pin]) }
       if overrides[id]?.approval == .manual, heirs.mayHaveSpoken(id, for: inheritance.endpoint) {
         wait(for: heir)
       }
@@ -134,8 +146,9 @@ private struct Heirs {
   /// The keys as they were.
   let former: [String: EndpointKeys]
   private(set) var lost: [Inheritance] = []
-  /// Those in force that speak for no host that is listed.
-  private(set) var newcomers: Set<String> = []
+  /// Those in force by none of whose patterns anything is listed, and what is listed for hosts below their wildcards:
+  /// that they keep, since those hosts may be left to them.
+  private(set) var newcomers: [String: Set<SPKIPin>] = [:]
   private let listed: ListedKeys
   private let stored: [String: EndpointKeys]
   private let denied: Set<SPKIPin>
@@ -154,7 +167,7 @@ private struct Heirs {
     }
     for endpoint in inForce {
       if endpoint.patterns.allSatisfy({ listed.pins(for: $0).isEmpty }) {
-        newcomers.insert(endpoint.id)
+        newcomers[endpoint.id] = []
       }
       let pins = endpoint.patterns.reduce(into: Set<SPKIPin>()) {
         $0.formUnion(listed.pins(for: $1).subtracting(current.pins(covering: $1)))
@@ -171,15 +184,18 @@ private struct Heirs {
     }
   }
 
-  /// Enters new wildcards over hosts that are listed and that nobody else speaks for now.
+  /// Enters new wildcards over hosts that are listed and that nobody else speaks for now. A wildcard is new if nothing is
+  /// listed by it, whatever else its endpoint speaks for or has shown.
   private mutating func addWildcards(beside current: ListedKeys) {
-    let wildcards = inForce.filter {
-      newcomers.contains($0.id) && former[$0.id]?.keys.isEmpty ?? true
-    }
-    guard !wildcards.isEmpty else { return }
-    let below = listed.byCoveringPattern(beside: current)
-    for endpoint in wildcards {
-      let pins = endpoint.patterns.reduce(into: Set<SPKIPin>()) { $0.formUnion(below[$1] ?? []) }
+    let new = inForce.map { endpoint in
+      (endpoint, endpoint.patterns.filter { listed.pins(of: [$0]).isEmpty })
+    }.filter { !$1.isEmpty }
+    guard !new.isEmpty else { return }
+    let below = listed.byCoveringPattern(beside: ListedKeys())
+    let left = listed.byCoveringPattern(beside: current)
+    for (endpoint, patterns) in new {
+      for pattern in patterns { newcomers[endpoint.id]?.formUnion(below[pattern] ?? []) }
+      let pins = patterns.reduce(into: Set<SPKIPin>()) { $0.formUnion(left[$1] ?? []) }
       lost += pins.sorted().map { Inheritance(endpoint: endpoint, pin: $0, isOfCAs: true) }
     }
   }
@@ -188,7 +204,7 @@ private struct Heirs {
   /// key are not known for it. If the heir lost it since the document was signed, nobody who had it then.
   func holders(of inheritance: Inheritance) -> [String] {
     let pin = inheritance.pin
-    let isLost = stored[inheritance.endpoint.id]?.has(pin) ?? false
+    let isLost = !inheritance.isOfCAs && stored[inheritance.endpoint.id]?.has(pin) ?? false
     let all = (holders[pin] ?? []).filter { !isLost || stored[$0]?.has(pin) != true }
     let own = all.filter { spoke($0, for: inheritance.endpoint) }
     return own.isEmpty ? all : own
