@@ -373,6 +373,27 @@ struct AnnounceTests {
     try await stage.stopServer()
   }
 
+  @Test("a key that takes the place of another one in a chain waits for the first one's lists")
+  func ledRenewed() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    let later = try stage.stage.authority.issue(names: ["localhost"])
+    try directory.write(try later.key.pem, to: "later.key")
+    let inner = ["--as", "in2", "--then", "echo ran >> \(directory.path("done"))"]
+    let call = ([try Tool.path()] + stage.words(inner, patience: 1))
+      .map { "'\($0)'" }.joined(separator: " ")
+    // Somebody renews after the first one has looked.
+    let renewal = "cp \(directory.path("later.key")) \(directory.path("next.key"))"
+    let early = try await stage.announce(
+      "--as", "out1", "--then", "\(renewal); \(call)", patience: 1)
+    #expect(early.exitCode == 3 && stage.jobs.count == 2, "\(early.stderr)")
+    #expect(stage.lines("done") == 0)
+    let end = try await stage.resume()
+    #expect(end.exitCode == 0 && stage.jobs.isEmpty, "\(end.stderr)")
+    #expect(stage.lines("done") == 1)
+    try await stage.stopServer()
+  }
+
   @Test("what a deleted or replaced announcement's command began is never carried out by itself")
   func ledByDeleted() async throws {
     let stage = try await AnnounceStage()

@@ -164,6 +164,16 @@ struct AnnouncementJob {
     listed.flatMap { $0.pin == pin.base64 ? $0.since : nil }
   }
 
+  /// Whether the one that leads it found another key in the same file on its lists. What is used must be what those have.
+  func isAheadOfLeader(_ pin: SPKIPin) -> Bool {
+    guard isLed, let leader = leader.flatMap({ AnnouncementJob(path: $0) }),
+      leader.keyPath == keyPath
+    else { return false }
+    return leader.listedSince(pin) == nil
+  }
+
+  private var keyPath: String { key.hasPrefix("/") ? key : "\(directory)/\(key)" }
+
   /// Remembers since when all lists have this key.
   mutating func note(_ pin: SPKIPin, listedSince since: Int64?) throws(CommandFailure) {
     guard since != listedSince(pin) else { return }

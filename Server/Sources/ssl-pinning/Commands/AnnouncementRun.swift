@@ -67,6 +67,10 @@ struct AnnouncementRun {
           (key, progress) = (current, Self.progress(of: current, job, invocation))
           continue
         }
+        guard !job.isAheadOfLeader(key.pin) else {
+          throw .couldNotFindOut(
+            "\(job.key) has another key by now; hint: what began this one goes on, after its own lists")
+        }
         finding = await execute(invocation[AnnounceCommand.then])
       case .pause(let seconds):
         guard ContinuousClock.now + .seconds(seconds) < deadline else {
