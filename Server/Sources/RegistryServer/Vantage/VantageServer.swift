@@ -209,7 +209,12 @@ package final class VantageServer: Sendable {
     let now = MonotonicReading.milliseconds()
     guard dials.withLock({ $0.ask("\(target)", at: now) }) == .allowed else { throw .tooOften }
     let deadline = Deadline.after(milliseconds: limits.dialling)
-    var left = addresses(of: target, until: deadline).filter { endpoint in
+    guard let found = addresses(of: target, until: deadline) else {
+      tell("vantage_threads_exhausted", about: "threads", [("target", "\(target)")])
+      // It says nothing of the endpoint.
+      throw .tooOften
+    }
+    var left = found.filter { endpoint in
       guard case .address(let address)? = try? HostName(endpoint.address) else { return false }
       return rules.permits(address)
     }[...]
@@ -222,7 +227,7 @@ package final class VantageServer: Sendable {
     throw .unreachable
   }
 
-  private func addresses(of target: VantageTarget, until deadline: Deadline) -> [Endpoint] {
+  private func addresses(of target: VantageTarget, until deadline: Deadline) -> [Endpoint]? {
     switch target.host {
     case .address(let address): [Endpoint(address: "\(address)", port: target.port)]
     case .name(let name): resolver.addresses(of: "\(name)", port: target.port, until: deadline)

@@ -14,10 +14,13 @@ package final class NameResolver: Sendable {
     /// Whether the name service said so. Otherwise it could not be asked, and its last answer may still
     /// be right.
     let isFinal: Bool
+    /// Whether there was no thread to ask it with.
+    let lacksThread: Bool
 
-    package init(reason: String, isFinal: Bool = true) {
+    package init(reason: String, isFinal: Bool = true, lacksThread: Bool = false) {
       self.reason = reason
       self.isFinal = isFinal
+      self.lacksThread = lacksThread
     }
   }
 
@@ -45,11 +48,15 @@ package final class NameResolver: Sendable {
       lines.withLock { $0.ask(LookupQueues.Name(host: host, port: port), question) })
   }
 
-  /// Looks a name up and waits for the answer; empty without one by the deadline. Blocks its thread.
-  package func addresses(of host: String, port: UInt16, until deadline: Deadline) -> [Endpoint] {
-    let (found, done) = (Locked<[Endpoint]>([]), DispatchSemaphore(value: 0))
+  /// Looks a name up and waits for the answer; empty without one by the deadline, `nil` if there is no thread to ask
+  /// with. Blocks its thread.
+  package func addresses(of host: String, port: UInt16, until deadline: Deadline) -> [Endpoint]? {
+    let (found, done) = (Locked<[Endpoint]?>([]), DispatchSemaphore(value: 0))
     resolve(host, port: port, until: deadline) { result in
-      if case .success(let addresses) = result { found.withLock { $0 = addresses } }
+      switch result {
+      case .success(let addresses): found.withLock { $0 = addresses }
+      case .failure(let failure): if failure.lacksThread { found.withLock { $0 = nil } }
+      }
       done.signal()
     }
     _ = done.wait(timeout: .now() + .milliseconds(Int(deadline.pollTimeout)))
@@ -71,7 +78,9 @@ package final class NameResolver: Sendable {
     guard let line, !workers.start("resolver", { [self] in work(line, lookup) }) else { return }
     // If no other thread serves this line, whoever waits hears so; the next question asks for a thread again.
     guard lines.withLock({ $0.isLeft(line) }) else { return }
-    work(line) { _, _ in .failure(Failure(reason: "there is no thread for it", isFinal: false)) }
+    work(line) { _, _ in
+      .failure(Failure(reason: "there is no thread for it", isFinal: false, lacksThread: true))
+    }
   }
 
   private func work(_ line: LookupQueues.Line, _ lookup: Lookup) {
