@@ -43,11 +43,13 @@ enum LiveVantageRows {
     },
     .attack("registry server: new CA from an attacker before the server and one vantage point") {
       try await attack { scene, points, attacker in
-        // Both agree, which is a quorum; the other two points see the real key.
+        // Both agree. The other two points see the real key, and then he cuts the server's ways to them.
         points[0].lead(to: attacker.port)
+        try await scene.intercept(by: attacker, seconds: 60)
+        for point in points.dropFirst() { point.server.stop() }
         try await scene.intercept(by: attacker, seconds: 600)
-        try await scene.mustHold(attacker, "vantage-points")
-        return "two that agree, and two that see another key: held for a person"
+        try await scene.mustHold(attacker, "new-issuer")
+        return "one point that agrees with the server, and two that are cut off: held for a person"
       }
     },
   ]

@@ -90,6 +90,14 @@ public struct CandidateKey: Sendable, Hashable {
     }
   }
 
+  /// Whether a quorum vouches for it: so many of the vantage points, and so many with this server. Whoever stands before
+  /// this server speaks for it and silences whom he likes, so its voice stands in for no point.
+  func isVouchedFor(by vantages: Set<String>, quorum: Int, probes needed: Int) -> Bool {
+    let points = vantages.subtracting([ProbeObservation.direct])
+    return voices(among: vantages, probes: needed) >= quorum
+      && voices(among: points, probes: needed) >= min(quorum, points.count)
+  }
+
   /// Whether more than further probes is needed.
   public var isHeld: Bool { !reasons.isEmpty }
 }

@@ -66,8 +66,8 @@ extension EndpointKeys {
     // What the first key's own place shows beside it is as good as that one.
     let isVouchedFor =
       isBesideFirst && !context.isListed
-      || candidate.voices(among: context.vantages, probes: isFirst ? 1 : rule.probes)
-        >= context.quorum
+      || candidate.isVouchedFor(
+        by: context.vantages, quorum: context.quorum, probes: isFirst ? 1 : rule.probes)
     let witnesses = candidate.witnesses(
       among: context.vantages, at: now, window: rule.window)
     let others = Self.answering(probe, context).subtracting(witnesses)

@@ -69,7 +69,8 @@ struct AnnouncementRun {
         }
         guard !job.isAheadOfLeader(key.pin) else {
           throw .couldNotFindOut(
-            "\(job.key) has another key by now; hint: what began this one goes on, after its own lists")
+            "\(job.key) has another key by now; hint: what began this one goes on, after its own lists"
+          )
         }
         finding = await execute(invocation[AnnounceCommand.then])
       case .pause(let seconds):

@@ -106,14 +106,19 @@ import Testing
       shown: Shown(issuer: pin(102), anchor: pin(103), silent: ["paris", "oslo", "rome"]),
       vantages: all, reasons: [.newIssuer]),
     Scenario(
-      name: "not, under a new CA that a quorum of two of four sees",
+      name: "not, under a new CA that a quorum of two of three vantage points sees",
       shown: Shown(
-        issuer: pin(102), anchor: pin(103), vantages: [here, "oslo"], silent: ["paris", "rome"]),
+        issuer: pin(102), anchor: pin(103), vantages: [here, "oslo", "paris"], silent: ["rome"]),
       vantages: all, reasons: nil),
     Scenario(
-      name: "under a new CA that two of four see, where three have to",
+      name: "under a new CA that this server and one of three vantage points see",
       shown: Shown(
         issuer: pin(102), anchor: pin(103), vantages: [here, "oslo"], silent: ["paris", "rome"]),
+      vantages: all, reasons: [.newIssuer]),
+    Scenario(
+      name: "under a new CA that two of three vantage points see, where three have to",
+      shown: Shown(
+        issuer: pin(102), anchor: pin(103), vantages: [here, "oslo", "paris"], silent: ["rome"]),
       vantages: all, quorum: 3, reasons: [.newIssuer]),
     Scenario(
       name: "not, under a new CA whose root was named",

@@ -104,7 +104,11 @@ import Testing
             points == 0 || bench.context.isUnion || others.count < min(quorum, points), seed,
             "an outvoted key is published")
           Self.claim(
-            !isForeign || isForeignKnown || (seen.by[key]?.count ?? 0) >= quorum, seed,
+            !isForeign || isForeignKnown
+              || (seen.by[key]?.count ?? 0) >= quorum
+                && (seen.by[key]?.subtracting([LedgerBench.here]).count ?? 0)
+                  >= min(quorum, points),
+            seed,
             "too few have a new CA published")
           isForeignKnown = isForeignKnown || isForeign
         }

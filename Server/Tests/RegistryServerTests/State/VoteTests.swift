@@ -30,16 +30,16 @@ import Testing
     bench.see(Self.view(.key(1), .key(1), new, new), 4)
     #expect(bench.keys == [1])
     #expect(bench.endpointKeys.held[pin(2)]?.reasons.contains(.newIssuer) == true)
-    bench.see(Self.view(new, new, new, .key(1)), 2)
+    bench.see(Self.view(new, new, new, new), 2)
     #expect(bench.keys == [1])
-    bench.see(Self.view(new, new, new, .key(1)))
+    bench.see(Self.view(new, new, new, new))
     #expect(bench.keys == [1, 2])
   }
 
   @Test("that are no longer configured vouch for nothing")
   func leftPoint() {
     let new = LedgerBench.Answer.key(2, under: 101)
-    var bench = Self.settled(quorum: 3)
+    var bench = Self.settled(quorum: 2)
     bench.see(Self.view(new, new, .silent, .silent), 3)
     bench.context.vantages.remove("fra")
     bench.see(Self.view(new, new, new, .silent), 3)
@@ -61,7 +61,21 @@ import Testing
     ] { bench.see(view, 3, every: pause) }
     #expect(bench.keys == [1])
     #expect(bench.endpointKeys.held[pin(2)]?.reasons.contains(.newIssuer) == true)
-    bench.see(Self.view(new, new, .silent, .silent))
+    bench.see(Self.view(new, new, new, .silent))
+    #expect(bench.keys == [1, 2])
+  }
+
+  @Test(
+    "vouch for a new CA themselves: whoever stands before this server speaks for it, and silences the others"
+  )
+  func silenced() {
+    let new = LedgerBench.Answer.key(2, under: 101)
+    var bench = Self.settled()
+    bench.see(Self.view(new, new, .key(1), .key(1)), 4)
+    bench.see(Self.view(new, new, .silent, .silent), 20, every: 20)
+    #expect(bench.keys == [1])
+    #expect(bench.endpointKeys.held[pin(2)]?.reasons == [.newIssuer])
+    bench.see(Self.view(new, new, new, .silent), 3)
     #expect(bench.keys == [1, 2])
   }
 
