@@ -13,8 +13,8 @@
 // some ten milliseconds.
 enum { most_within_a_second = 1000 };
 
-// All messages of a handshake have some two hundred kilobytes at most. Of one byte each, and with empty ones between,
-// that would be millions of records.
+// OpenSSL takes some four hundred kilobytes of messages in a handshake. In records of one byte, with empty ones between,
+// that would be millions. Measured: 182 for a chain of 90 KB in records of 512 bytes, the smallest that OpenSSL sends.
 enum { most_in_a_handshake = 4096 };
 
 // libcurl reads some two hundred records for each request of a connection and then goes back, and has a hundred
@@ -23,7 +23,7 @@ enum { most_in_a_turn = 24576 };
 
 // What a connection has had: the second, and how much in it. Its place is that of a pointer, so it is one number.
 static int heard_index = -1;
-// And how many records in its handshake.
+// How many records a connection has had in its handshake.
 static int shaken_index = -1;
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;
 

@@ -19,6 +19,29 @@ struct JSONValueTests {
     #expect(object["nowhere"] == nil)
   }
 
+  @Test("a view shows the same as a value, wherever it stands")
+  func views() throws {
+    let document =
+      #"{"z":[{"n":{"a":1},"\u0061":[-0.5,null]},{},[]],"a":"\n","":7,"ab":"","\u00e9":true}"#
+    try compare(JSONView(parsing: [UInt8](document.utf8)), try parsed(document))
+  }
+
+  private func compare(_ view: JSONView, _ value: JSONValue) throws {
+    #expect(view.value == value)
+    #expect(view.canonicalBytes == value.canonicalBytes)
+    #expect(view.stringValue == value.stringValue)
+    #expect(view.doubleValue == value.doubleValue)
+    #expect(view.isObject == (value.objectValue != nil))
+    #expect(view.arrayValue?.count == value.arrayValue?.count)
+    for (view, value) in zip(view.arrayValue ?? [], value.arrayValue ?? []) {
+      try compare(view, value)
+    }
+    for (name, value) in value.objectValue?.members ?? [] {
+      try compare(try #require(view[name]), value)
+    }
+    for name in ["none", "e\u{301}", "b"] { #expect(view[name] == nil) }
+  }
+
   @Test("tells what it is, and nothing else")
   func accessors() throws {
     let values: [JSONValue] = [

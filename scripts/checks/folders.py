@@ -4,15 +4,11 @@
 - A folder uses another if a file in it names a type that a file of the other declares at its top level. Files
   beside the folders are a folder of their own, called by the target's name.
 - Not counted: a name behind a dot, one that the file declares itself, and a type that several folders declare (the
-  two halves of a platform).
-- Targets that are not clean yet stand in NOT_YET. The list only shrinks: a target that is clean must leave it."""
+  two halves of a platform)."""
 
 import re
-import sys
 
 import checklib
-
-NOT_YET = {"TLSTools", "ssl-pinning-lab"}
 
 DECLARATION = re.compile(
     r"(?<![\w.`])(?<!import )(?P<access>(?:private|fileprivate)\s+)?(?:final\s+|indirect\s+|nonisolated\s+|distributed\s+)*"
@@ -74,22 +70,14 @@ def reached(uses, start):
     return found
 
 
-def check(files, not_yet=None):
-    offences, not_yet = [], NOT_YET if not_yet is None else not_yet
-    targets = targets_of(files)
-    for target, folders in targets.items():
+def check(files):
+    offences = []
+    for folders in targets_of(files).values():
         uses = uses_of(folders)
-        cyclic = [
+        offences += [
             (*place, f"{folder} uses {other} ({name}), and {other} leads back to {folder}")
             for folder in uses for other, (*place, name) in uses[folder].items()
             if folder in reached(uses, other)]
-        if target not in not_yet:
-            offences += cyclic
-        elif not cyclic:
-            offences.append(("scripts/checks/folders.py", 0, f"{target} is clean: take it off NOT_YET"))
-    if "Package.swift" in files:
-        offences += [("scripts/checks/folders.py", 0, f"{target} on NOT_YET is no target")
-                     for target in not_yet if target not in targets]
     return offences
 
 
@@ -98,10 +86,6 @@ def sample(**folders):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--list"]:
-        found = check(checklib.tracked_text_files(), {})
-        print("\n".join(sorted({checklib.target_of(path) for path, _, _ in found})))
-        sys.exit()
     checklib.main(
         check,
         bad=[

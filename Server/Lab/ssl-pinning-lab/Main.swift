@@ -31,33 +31,22 @@ enum Main {
     let arguments = Array(CommandLine.arguments.dropFirst())
     let rest = Array(arguments.dropFirst())
     switch arguments.first {
-    case "demo": exit(await DemoCommand.run(rest, say: say))
-    case "lab": exit(await ClientCommands.run(rest, say: say))
+    case "demo": exit(await DemoCommand.run(rest, say: Terminal.say))
+    case "lab": exit(await ClientCommands.run(rest, say: Terminal.say))
     case "drill":
       switch rest.first {
-      case "kill": exit(await KillCommand.run(Array(rest.dropFirst()), say: say))
-      case "replicas": exit(await ReplicasCommand.run(Array(rest.dropFirst()), say: say))
-      case "acme": exit(await AcmeCommand.run(Array(rest.dropFirst()), say: say))
-      default: exit(await DrillCommand.run(rest, say: say))
+      case "kill": exit(await KillCommand.run(Array(rest.dropFirst()), say: Terminal.say))
+      case "replicas": exit(await ReplicasCommand.run(Array(rest.dropFirst()), say: Terminal.say))
+      case "acme": exit(await AcmeCommand.run(Array(rest.dropFirst()), say: Terminal.say))
+      default: exit(await DrillCommand.run(rest, of: Table.rows, say: Terminal.say))
       }
     case let worker? where ["store-writer", "store-leader"].contains(worker):
       exit(await StoreWorker.run(worker, rest))
-    case "help", "--help", "-h": say(help)
+    case "help", "--help", "-h": Terminal.say(help)
     case let other:
-      complain(other.map { "unknown command \($0)" } ?? "no command")
+      Terminal.complain(other.map { "unknown command \($0)" } ?? "no command")
       exit(2)
     }
-  }
-
-  /// Writes a line and flushes it, even if standard output is a pipe or a file.
-  @Sendable static func say(_ line: String) {
-    try? FileHandle.standardOutput.write(contentsOf: Data("\(line)\n".utf8))
-  }
-
-  /// Reports wrong usage.
-  static func complain(_ text: String) {
-    try? FileHandle.standardError.write(
-      contentsOf: Data("\(text); hint: ssl-pinning-lab help\n".utf8))
   }
 }
 

@@ -11,7 +11,7 @@ extension TrustedRegistry {
   /// - Nothing that one of them withdrew comes back: the longer chain of key sets stays.
   /// - Within one epoch, nothing that one of them tightened is loosened: the enforcement of both stays, and
   ///   hosts that only the older one lists count as vanished. Across epochs, such hosts stay only if the newer
-  ///   one's online keys signed for them.
+  ///   one's online keys signed for them. If both know a vanished host, the newest document that listed it counts.
   /// - A fork that one of them has found stays reported, and so is one that only the merge reveals.
   /// - In format 1, nothing tells which of two lists is older. Only hosts that one of them saw vanish count as
   ///   vanished, since that time.
@@ -29,16 +29,16 @@ extension TrustedRegistry {
     {
       standing.chain = older.standing.chain
     }
+    // Beside a retired statement only time ends a host: the app's own document must not bring it back for another
+    // 30 days at every start.
+    let since =
+      newer.document.statement == nil ? standing.statement.map { min($0.issued, clock) } : nil
     if let mine = standing.statement?.number.epoch,
       mine == older.standing.statement?.number.epoch
     {
       standing.enforced.formUnion(older.standing.enforced)
       standing.fork = newer.standing.fork ?? older.standing.fork ?? newer.fork(from: older)
       let known = newer.document.registry.patterns.union(newer.document.removed)
-      // Beside a retired statement only time ends a host: the app's own document must not bring it back for
-      // another 30 days at every start.
-      let since =
-        newer.document.statement == nil ? standing.statement.map { min($0.issued, clock) } : nil
       vanished.adopt(
         older.document, andThoseOf: older.vanished, unless: known, at: since ?? clock)
       vanished.release(under: newer.document, at: clock, limits: limits)
@@ -50,9 +50,11 @@ extension TrustedRegistry {
       // As if the newer one had arrived after the older: hosts for which its own online keys vouch stay.
       let known = newer.document.registry.patterns.union(newer.document.removed)
       var earlier = VanishedHosts()
-      earlier.adopt(older.document, andThoseOf: older.vanished, unless: known, at: clock)
+      earlier.adopt(
+        older.document, andThoseOf: older.vanished, unless: known, at: since ?? clock)
       earlier.keep(where: standing.vouches)
       vanished.adopt(nil, andThoseOf: earlier, unless: known, at: clock)
+      vanished.release(under: newer.document, at: clock, limits: limits)
       standing.fork = newer.standing.fork ?? newer.fork(from: older)
     }
     return TrustedRegistry(

@@ -18,12 +18,12 @@ struct VanishedHosts: Sendable {
     /// Unix time in seconds at which a document without the host was first believed, never later than now.
     var since: Int64
 
-    /// Whether a newer document listed this one. Known within an epoch: across them, who signed counts.
+    /// Whether a newer document listed this host than the other one. Without a statement nobody knows.
     func isNewer(than other: Host) -> Bool {
       guard let mine = source.statement?.number, let others = other.source.statement?.number else {
         return false
       }
-      return mine.epoch == others.epoch && mine > others
+      return mine > others
     }
   }
 
@@ -80,8 +80,8 @@ struct VanishedHosts: Sendable {
     }
   }
 
-  /// Adds the hosts of an older document, and those that had vanished before it, except known ones. Of a host that is
-  /// here already, the newest document counts that listed it: whoever missed that one has an older one's pins.
+  /// Adds the hosts of an older document, and those that had vanished before it, except known ones. If a host is here
+  /// already, the newer of the two documents that listed it counts.
   mutating func adopt(
     _ document: AcceptedDocument?, andThoseOf older: VanishedHosts, unless known: Set<HostPattern>,
     at now: Int64

@@ -12,7 +12,7 @@ public enum StrictBase64 {
 
   private static func decode(contiguous text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
     guard text.count % 4 == 0 else { return nil }
-    // At most two: a third would be a digit, and is none.
+    // At most two: a third `=` is read as a digit below, and refused.
     let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
     var out = [UInt8](repeating: 0, count: text.count / 4 * 3 - padding)
     var place = 0

@@ -95,6 +95,23 @@ struct MergedRegistryTests {
     }
   }
 
+  @Test("so it does across epochs, if the newer one's online keys signed both lists")
+  func vanishedNewestAcrossEpochs() throws {
+    var registry = RegistrySimulator()
+    try registry.beginEpoch(online: 1)
+    registry.pins = [("a.example", 1), ("b.example", 9)]
+    let absent = try registry.client()
+    try registry.beginEpoch(online: 1)
+    registry.pins = [("a.example", 2), ("b.example", 9)]
+    let before = try absent.update(with: registry).registry
+    registry.version = 2
+    registry.pins = [("b.example", 9)]
+    let late = try absent.update(with: registry, at: Self.start + 50).registry
+    let both = try merged(before, late)
+    #expect(try both.accepts(leaf: 2))
+    #expect(try !both.accepts(leaf: 1))
+  }
+
   @Test("key sets that one of them has seen stay seen: withdrawn keys do not come back")
   func keySets() throws {
     var registry = RegistrySimulator()

@@ -15,7 +15,7 @@ enum ClientCommands {
     case "run": return await drive(Array(arguments.dropFirst()), say: say)
     case "proxy": return await ProxyCommand.run(Array(arguments.dropFirst()), say: say)
     default:
-      Main.complain("lab needs list, up, run or proxy")
+      Terminal.complain("lab needs list, up, run or proxy")
       return 2
     }
   }
@@ -23,7 +23,7 @@ enum ClientCommands {
   private static func scenarios(_ names: [String]) -> [ClientScenario]? {
     let unknown = names.filter { name in !ClientScenario.all.contains { $0.name == name } }
     guard unknown.isEmpty else {
-      Main.complain("unknown scenario \(unknown[0])")
+      Terminal.complain("unknown scenario \(unknown[0])")
       return nil
     }
     return names.isEmpty
@@ -36,7 +36,7 @@ enum ClientCommands {
   ) async -> Int32 {
     guard let scenarios = scenarios(names) else { return 2 }
     guard let end = try? await DemoDirectory() else {
-      Main.complain("no temporary directory")
+      Terminal.complain("no temporary directory")
       return 1
     }
     var held: [(ClientStage, LocalTLSServer?)] = []
@@ -51,7 +51,7 @@ enum ClientCommands {
           say("  \(name): \(value)")
         }
       } catch {
-        Main.complain("\(scenario.name): \(error)")
+        Terminal.complain("\(scenario.name): \(error)")
         return 1
       }
     }
@@ -69,13 +69,13 @@ enum ClientCommands {
     while let word = rest.popFirst() {
       if word == "--client" {
         guard let text = rest.popFirst(), !text.isEmpty else {
-          Main.complain("--client needs a command with {url} in it")
+          Terminal.complain("--client needs a command with {url} in it")
           return 2
         }
         guard let client = client(text) else { return 2 }
         clients.append(client)
       } else if word.hasPrefix("-") {
-        Main.complain("unknown argument \(word)")
+        Terminal.complain("unknown argument \(word)")
         return 2
       } else {
         names.append(word)
@@ -103,7 +103,7 @@ enum ClientCommands {
       && !head.hasPrefix("-") && !head.contains(" -")
     let command = isNamed ? String(text[text.index(after: cut ?? text.startIndex)...]) : text
     guard command.contains("{url}") || command.contains("{port}") else {
-      Main.complain("--client has no {url} in it")
+      Terminal.complain("--client has no {url} in it")
       return nil
     }
     return .command(command, name: isNamed ? head : String(command.prefix { $0 != " " }))

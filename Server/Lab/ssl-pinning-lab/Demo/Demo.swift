@@ -92,7 +92,7 @@ enum DemoCommand {
   /// - Returns: the exit status: 0 only if every claim held.
   static func run(_ arguments: [String], say: @escaping @Sendable (String) -> Void) async -> Int32 {
     guard arguments.isEmpty || arguments == ["--once"] else {
-      Main.complain("unknown argument \(arguments[0])")
+      Terminal.complain("unknown argument \(arguments[0])")
       return 2
     }
     let staysUp = arguments.isEmpty

@@ -66,8 +66,10 @@ struct Score: Sendable, Equatable {
 /// attack gets in.
 enum DrillCommand {
   /// - Returns: the exit status: 1 if a row failed or proved nothing.
-  static func run(_ arguments: [String], say: @Sendable (String) -> Void) async -> Int32 {
-    var rows = Table.rows
+  static func run(
+    _ arguments: [String], of all: [Row], say: @Sendable (String) -> Void
+  ) async -> Int32 {
+    var rows = all
     var rest = arguments[...]
     while let argument = rest.popFirst() {
       switch argument {
@@ -79,7 +81,7 @@ enum DrillCommand {
         rows = rows.filter { $0.name.lowercased().contains(text) }
         if rows.isEmpty { say("no row has \"\(text)\" in its name; hint: --list") }
       default:
-        Main.complain("unknown argument \(argument)")
+        Terminal.complain("unknown argument \(argument)")
         return 2
       }
     }

@@ -12,7 +12,7 @@ enum ProxyCommand {
   static func run(_ arguments: [String], say: @escaping @Sendable (String) -> Void) async -> Int32 {
     let options: ProxyOptions
     do throws(ProxyOptions.WrongUsage) { options = try ProxyOptions(arguments) } catch {
-      Main.complain(error.description)
+      Terminal.complain(error.description)
       return 2
     }
     do {
@@ -20,7 +20,7 @@ enum ProxyCommand {
       defer { end.remove() }
       return try await run(options, until: end, say: say)
     } catch {
-      Main.complain("\(error)")
+      Terminal.complain("\(error)")
       return 3
     }
   }
