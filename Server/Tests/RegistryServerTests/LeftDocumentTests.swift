@@ -54,6 +54,8 @@ struct LeftDocumentTests {
         "POST", "/documents/a.json/endpoints" + path, body)
       #expect(answer.status == 200)
     }
+    // One that was not seen yet would take the terms over.
+    await first.service.probe(Self.host)
     #expect(first.log.events("terms_differ").isEmpty)
     let asking = "[{fqdn: \(Self.host), file: a.json, ca: [\"\(pin(100).base64)\"], match: any}]"
     try await first.reload(keys: asking, storage: Self.storage)

@@ -11,9 +11,9 @@ import SslPinningRules
 ///   do the terms that a person set, if the configuration has none for the heir; also to an endpoint that is new beside
 ///   one that stays: it left that one, or speaks for the same host, and clients would ask for the stricter of the two.
 /// - What a person said of one host is not said of another one that has its key: the document has the names.
-/// - An endpoint keeps what it showed for other hosts: until it is probed, nobody knows what it shows now. It begins anew
-///   if its keys went along with their hosts, and none of those that it speaks for now, also by a wildcard, is listed with
-///   one of them.
+/// - An endpoint keeps what it showed for other hosts: until it is probed, nobody knows what it shows now. If no host is
+///   listed by its patterns, it forgets the keys that went along with their hosts, but for those that are listed for hosts
+///   below its wildcards, and begins anew without any.
 /// - A wildcard over hosts that are listed takes the CAs of their keys, and no key: it would count for other hosts, too.
 /// - What left the list of a host does not come back with an endpoint of before: a key may have been withdrawn or
 ///   revoked meanwhile.
@@ -146,8 +146,8 @@ private struct Heirs {
   /// The keys as they were.
   let former: [String: EndpointKeys]
   private(set) var lost: [Inheritance] = []
-  /// Those in force by none of whose patterns anything is listed, and what is listed for hosts below their wildcards:
-  /// that they keep, since those hosts may be left to them.
+  /// The endpoints in force whose patterns are not listed. Each keeps the pins that are listed for hosts below its
+  /// wildcards, which may be left to it.
   private(set) var newcomers: [String: Set<SPKIPin>] = [:]
   private let listed: ListedKeys
   private let stored: [String: EndpointKeys]
@@ -196,7 +196,11 @@ private struct Heirs {
     for (endpoint, patterns) in new {
       for pattern in patterns { newcomers[endpoint.id]?.formUnion(below[pattern] ?? []) }
       let pins = patterns.reduce(into: Set<SPKIPin>()) { $0.formUnion(left[$1] ?? []) }
-      lost += pins.sorted().map { Inheritance(endpoint: endpoint, pin: $0, isOfCAs: true) }
+      // Whoever showed a key knows its CAs. Others that have it may be another host's.
+      let own = Set(former[endpoint.id]?.keys.filter { $0.staged == nil }.map(\.pin) ?? [])
+      lost += pins.subtracting(own).sorted().map {
+        Inheritance(endpoint: endpoint, pin: $0, isOfCAs: true)
+      }
     }
   }
 

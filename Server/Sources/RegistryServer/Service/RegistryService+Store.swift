@@ -224,9 +224,9 @@ enum TakenOutEndpoints {
   }
 }
 
-/// Where clients are asked for something else than the configuration says, for people set other terms, or added an endpoint
-/// that speaks of the same host. Within the configuration the latter is refused; but what people decided must keep no
-/// server from its start.
+/// Where clients ask for something else than the configuration says, because people set other terms or added an endpoint
+/// for the same host. Differing terms within the configuration are refused; what people decided must not keep a server
+/// from starting.
 enum DifferingTerms {
   static func messages(in document: DocumentConfiguration, _ state: DocumentState) -> [String] {
     let inForce = state.endpoints(configured: document.endpoints)
@@ -243,8 +243,8 @@ enum DifferingTerms {
     if let pair = HostTerms.conflict(among: inForce) {
       messages.append(
         "in \(document.file), \(pair.one) and \(pair.other) speak of the same host with different ca or match, and"
-          + " clients take the CAs of both and the stricter match; hint: give both the same ones, those that people"
-          + " added by ssl-pinning admin terms")
+          + " clients take the CAs of both and the stricter match; hint: give both the same, by ssl-pinning admin terms"
+          + " if an administrator added the endpoint")
     }
     return messages
   }

@@ -353,7 +353,7 @@ public final class RegistryService: Sendable {
     do throws(HTTPServerError) { try change(server: new.server, to: next.identity) } catch {
       throw .listening(error)
     }
-    // Before whatever waits for documents and their store: what a token has asked for must not put off its end.
+    // Before the documents take their turns: what a token has asked for must not put off its end.
     tokenKey.withLock { $0 = next.tokenKey }
     inForce.withLock { $0.administration = new.administration }
     services.signing.withLock { $0 = next.signer }

@@ -69,6 +69,23 @@ import Testing
   }
 
   @Test(
+    "is left to a wildcard at its own endpoint: nothing comes from another one that has its key",
+    arguments: [false, true])
+  func widens(isRestart: Bool) {
+    let now = Self.begin
+    let (narrow, other) = (endpoint(1, "a.x.test"), endpoint(3, "b.test"))
+    let wide = endpoint(1, "*.x.test")
+    var server = start([narrow, other], at: now)
+    show(1, under: 101, at: narrow, server, now)
+    show(1, under: 109, at: other, server, now)
+    server = configure(server, [wide, other], isRestart: isRestart, at: now + 60)
+    show(66, under: 109, at: wide, server, now + 61)
+    #expect(listed("*.x.test", by: server) == [pin(1)])
+    show(2, under: 101, at: wide, server, now + 62)
+    #expect(listed("*.x.test", by: server) == [pin(1), pin(2)])
+  }
+
+  @Test(
     "moves out of an endpoint that keeps the rest by a wildcard, as another one does: its key stays",
     arguments: [false, true])
   func movesOut(isRestart: Bool) {
