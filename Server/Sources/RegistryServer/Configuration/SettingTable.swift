@@ -153,8 +153,8 @@ extension Setting {
       SettingRow(
         .of(\.tls.quorum, .integer(2...100)),
         help: "how many have to agree, vantage points and this server",
-        details: "about a new CA this server counts only if there are fewer points than that; by default half"
-          + " of the points, and at least 2")
+        details: "about a new CA this server counts only if there are fewer points than that; "
+          + "by default half of the points, and at least 2")
     case .tlsIssuers:
       SettingRow(
         .of(\.tls.issuers, .issuers),
