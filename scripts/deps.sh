@@ -158,6 +158,7 @@ ensure_packages() { # package...
   [ ${#missing[@]} = 0 ] || fail "still missing after the installation: ${missing[*]}"
 }
 
+# All that is needed is pinned there, and nothing else is installed (--no-deps).
 # A virtual environment is tied to its path and its interpreter: both are in the
 # stamp, which is written last, so a half-built one is built again.
 ensure_mitmproxy() {
@@ -175,7 +176,7 @@ ensure_mitmproxy() {
     rm -rf "$venv"
     "$python" -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --no-input --disable-pip-version-check \
-      --retries 5 -r "$requirements" </dev/null ||
+      --retries 5 --no-deps -r "$requirements" </dev/null ||
       fail "pip could not install $requirements" "the tests' man in the middle needs it; check the network"
     "$venv/bin/mitmdump" --version >/dev/null || fail "mitmdump does not start"
     printf '%s\n' "$wanted" >"$stamp"

@@ -191,6 +191,7 @@ struct PlaygroundTests {
         try await page.photograph("playground-\(width)", width: width)
         let wide = try await page.browser.run("return document.documentElement.scrollWidth")
         #expect(wide.integerValue == width)
+        #expect(try await page.browser.axeViolations() == [], "\(width)")
         for scheme in Browser.ColorScheme.allCases {
           try await page.browser.prefer(scheme)
           #expect(try await page.browser.textsOfLowContrast() == [], "\(width), \(scheme)")

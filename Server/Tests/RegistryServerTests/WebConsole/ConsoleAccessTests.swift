@@ -32,12 +32,14 @@ extension ConsoleTests {
       let page = try await ConsolePage.open(try stage.origin)
       #expect(try await page.unnamedControls() == [])
       #expect(try await page.textsOfLowContrast() == [])
+      #expect(try await page.axeViolations() == [])
       try await page.signIn(try stage.token())
       for (address, heading) in Self.pages {
         try await page.go(to: address, heading: heading)
         try await page.browser.run(
           "for (const found of document.querySelectorAll('details')) found.open = true")
         #expect(try await page.unnamedControls() == [], "\(heading)")
+        #expect(try await page.axeViolations() == [], "\(heading)")
         for scheme in Browser.ColorScheme.allCases {
           try await page.browser.prefer(scheme)
           #expect(try await page.textsOfLowContrast() == [], "\(heading), \(scheme)")
@@ -47,6 +49,7 @@ extension ConsoleTests {
       for name in ["Stage a key", "Approve \(pin(9).base64)", "Change", "Take out"] {
         try await page.press(name)
         #expect(try await page.unnamedControls() == [], "\(name)")
+        #expect(try await page.axeViolations() == [], "\(name)")
         for scheme in Browser.ColorScheme.allCases {
           try await page.browser.prefer(scheme)
           #expect(try await page.textsOfLowContrast() == [], "\(name), \(scheme)")
@@ -73,6 +76,7 @@ extension ConsoleTests {
         """)
       let found = try await page.unnamedControls()
       #expect(found == ["a button", "0 of 1 are a table", "0 of 1 are a cell"])
+      #expect(try await page.axeViolations().contains { $0.hasPrefix("button-name (critical): ") })
       await server.stop()
     }
 

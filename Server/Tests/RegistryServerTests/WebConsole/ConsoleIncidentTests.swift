@@ -49,6 +49,7 @@ extension ConsoleTests {
         try await page.browser.setSize(width: width, height: 800)
         #expect(try await page.browser.brokenWords() == [])
         #expect(try await page.textsOfLowContrast() == [])
+        #expect(try await page.axeViolations() == [])
         try await page.photograph(name, width: width)
       }
       #expect(try await page.troubles() == [])

@@ -76,6 +76,28 @@ extension Browser {
     return counts["button", default: 0] == 0 ? ["no button at all"] : found
   }
 
+  /// What axe-core finds on the page: the rule, how bad it is, and where.
+  public func axeViolations() async throws -> [String] {
+    let lib = Vectors.package.appending(path: ".build/tools/mitmproxy/lib")
+    let folders = try FileManager.default.contentsOfDirectory(
+      at: lib, includingPropertiesForKeys: nil)
+    let scripts = folders.map {
+      $0.appending(path: "site-packages/axe_playwright_python/axe.min.js")
+    }
+    guard let script = scripts.lazy.compactMap({ try? String(contentsOf: $0, encoding: .utf8) }).first
+    else {
+      return ["no axe.min.js below \(lib.path()); hint: make deps-test installs it"]
+    }
+    let found = try await run(
+      """
+      \(script)
+      return window.axe.run({ resultTypes: ["violations"] }).then(({ violations, passes }) =>
+        passes.length === 0 ? ["nothing was looked at"] : violations.map(({ id, impact, nodes }) =>
+          `${id} (${impact}): ${nodes.map(({ target }) => target.join(" ")).join(", ")}`));
+      """)
+    return (found.arrayValue ?? [.string("no answer")]).compactMap(\.stringValue)
+  }
+
   private static let namedRoles: Set<String> = [
     "link", "button", "combobox", "textbox", "searchbox", "radio", "dialog", "table", "image",
     "navigation", "region", "columnheader", "rowheader", "DisclosureTriangle",
