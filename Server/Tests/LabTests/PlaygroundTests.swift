@@ -191,7 +191,8 @@ struct PlaygroundTests {
         try await page.photograph("playground-\(width)", width: width)
         let wide = try await page.browser.run("return document.documentElement.scrollWidth")
         #expect(wide.integerValue == width)
-        #expect(try await page.browser.axeViolations() == [], "\(width)")
+        let violations = try await page.browser.axeViolations()
+        #expect(violations == [], "\(width)")
         for scheme in Browser.ColorScheme.allCases {
           try await page.browser.prefer(scheme)
           #expect(try await page.browser.textsOfLowContrast() == [], "\(width), \(scheme)")

@@ -84,7 +84,8 @@ extension Browser {
     let scripts = folders.map {
       $0.appending(path: "site-packages/axe_playwright_python/axe.min.js")
     }
-    guard let script = scripts.lazy.compactMap({ try? String(contentsOf: $0, encoding: .utf8) }).first
+    guard
+      let script = scripts.lazy.compactMap({ try? String(contentsOf: $0, encoding: .utf8) }).first
     else {
       return ["no axe.min.js below \(lib.path()); hint: make deps-test installs it"]
     }

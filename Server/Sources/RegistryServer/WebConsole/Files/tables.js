@@ -10,7 +10,11 @@ export function table(caption, columns, rows, keyOf, attributes, sorting) {
       scope: "col", role: "columnheader", class: classes(column),
       ...(sorting && column.sort ? sortedHead(column, sorting) : {}),
     },
-    sorting && column.sort ? sortButton(column, sorting) : column.title, column.head));
+    ...(sorting && column.sort
+      // Narrow windows have a choice instead of the buttons, and the head keeps its text.
+      ? [sortButton(column, sorting), element("span", { class: "sort-title" }, column.title)]
+      : [column.title]),
+    column.head));
   return element(
     "table", { role: "table", ...attributes },
     element("caption", null, caption),
