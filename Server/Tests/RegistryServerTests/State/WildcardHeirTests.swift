@@ -3,52 +3,8 @@ import Testing
 
 @testable import RegistryCore
 
-@Suite("A host that is left to a wildcard") struct WildcardHeirTests {
-  private static let begin = MachineBench.begin
-  private let bench = MachineBench()
-
-  /// One port of a gateway, which speaks for hosts.
-  private func endpoint(_ port: UInt16, _ hosts: String...) -> WatchedEndpoint {
-    WatchedEndpoint(
-      fqdn: HostName.literal("gate.test"), port: port,
-      patterns: hosts.compactMap { try? HostPattern($0) })
-  }
-
-  private func show(
-    _ key: UInt8, under authority: UInt8, at endpoint: WatchedEndpoint, _ server: MachineServer,
-    _ now: Int64
-  ) {
-    let probe = LedgerBench.probe([(LedgerBench.here, "", .key(key, under: authority))])
-    server.probe(probe, endpoint, at: now)
-    server.rest(at: now)
-  }
-
-  private func listed(_ host: String, by server: MachineServer) -> [SPKIPin] {
-    DocumentEntry.listed(in: server.published?.bytes ?? [])
-      .filter { "\($0.pattern)" == host }.map(\.pin)
-  }
-
-  /// A server of these, over what is stored already.
-  private func start(_ endpoints: [WatchedEndpoint], at now: Int64) -> MachineServer {
-    let server = MachineServer(bench, endpoints: endpoints)
-    server.rest(at: now)
-    return server
-  }
-
-  /// Another configuration, by a restart or without.
-  private func configure(
-    _ server: MachineServer, _ endpoints: [WatchedEndpoint], isRestart: Bool, at now: Int64
-  ) -> MachineServer {
-    guard isRestart else {
-      server.configure(endpoints, at: now)
-      server.rest(at: now)
-      return server
-    }
-    let next = start(endpoints, at: now)
-    next.upkeep()
-    next.rest(at: now)
-    return next
-  }
+@Suite("A host that is left to a wildcard") struct WildcardHeirTests: HeirScene {
+  let bench = MachineBench()
 
   @Test(
     "is spoken for by a wildcard at its endpoint and at another one: its key stays, another CA's wait",
