@@ -1,6 +1,5 @@
 """The suites of what an operator installs."""
 
-import os
 import re
 import signal
 import ssl
@@ -13,7 +12,6 @@ import sites
 import tools
 from turns import Case, Measure
 
-TICKS = os.sysconf("SC_CLK_TCK")
 # The server's own trust of what it serves over https is none of this.
 ANYBODY = ssl.create_default_context()
 ANYBODY.check_hostname, ANYBODY.verify_mode = False, ssl.CERT_NONE
@@ -69,8 +67,7 @@ log: {{level: error}}
 
     @property
     def processor_seconds(self):
-        with open(f"/proc/{self.process.pid}/stat") as file:
-            return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13])) / TICKS
+        return tools.processor_seconds(self.process.pid)
 
     @property
     def peak_megabytes(self):
@@ -89,7 +86,7 @@ def serve(shop):
         plain, secure = tools.free_port(), tools.free_port()
         for file in ("chain.pem", "site.key"):
             (place / "peer" / file).write_bytes((place / file).read_bytes())
-        stack.enter_context(sites.nginx(place / "peer", "".join(f"""
+        peer = stack.enter_context(sites.nginx(place / "peer", "".join(f"""
             server {{ listen 127.0.0.1:{listen} backlog=4096; {tls}
               location / {{ root www; default_type application/json; add_header Cache-Control "public, max-age=60"; }} }}"""
                                         for listen, tls in ((plain, ""), (f"{secure} ssl", "TLS;")))))
@@ -111,9 +108,19 @@ def serve(shop):
             etag = answer(url, path).headers["ETag"]
             return lambda: shop.go("unchanged", url.split("/")[2], path, etag, 32, seconds)
 
+        def charged(process, run):
+            def counted():
+                before = tools.processor_seconds(process.pid)
+                found = run()
+                used = tools.processor_seconds(process.pid) - before
+                return found | {"cpu_us_per_request": used / (found["requests_per_s"] * seconds) * 1e6}
+            return counted
+
         yield [Case(f"serve-{name}", f"serve {what}, 32 connections",
-                    [Measure("requests_per_s", "/s", less=False, ratio=1), Measure("p99_us", "µs")],
-                    load(registries[tls].url, paths[0]), load(theirs[tls], paths[1]), "nginx")
+                    [Measure("requests_per_s", "/s", less=False, ratio=1), Measure("p99_us", "µs"),
+                     Measure("cpu_us_per_request", "µs")],
+                    charged(registries[tls].process, load(registries[tls].url, paths[0])),
+                    charged(peer, load(theirs[tls], paths[1])), "nginx")
                for name, what, tls, load in (
                    ("http", f"{length:_} bytes over HTTP".replace("_", " "), 0, wrk), ("304", "304 over HTTP", 0, unchanged),
                    ("tls", f"{length:_} bytes over TLS".replace("_", " "), 1, wrk))]

@@ -62,4 +62,4 @@ http {{
     program = next((path for path in ("/usr/sbin/nginx", "/usr/bin/nginx") if os.access(path, os.X_OK)), "nginx")
     with tools.running(program, "-p", folder, "-c", folder / "nginx.conf", "-e", "stderr") as process:
         tools.wait_until((folder / "nginx.pid").exists, "nginx did not start", process)
-        yield
+        yield process

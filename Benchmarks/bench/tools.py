@@ -66,6 +66,14 @@ def running(*command, **options):
         process.wait()
 
 
+def processor_seconds(pid):
+    """What a program and those that it started have used."""
+    with open(f"/proc/{pid}/stat") as file:
+        own = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return own + sum(map(processor_seconds, file.read().split()))
+
+
 def wait_until(is_there, what, process, seconds=120):
     end = time.monotonic() + seconds
     while not is_there():
