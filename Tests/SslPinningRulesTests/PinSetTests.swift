@@ -36,6 +36,38 @@ struct PinSetTests {
     }
   }
 
+  @Test("sets made, added to and united in any order hold what a dictionary would")
+  func model() {
+    var numbers = PolicyLookupTests.Numbers(state: 7)
+    let ends: [Int64?] = [nil, 10, 20, 30]
+    for _ in 0..<2000 {
+      // They differ from each other in a byte or two of 32, anywhere.
+      let known = (0..<6).map { _ in
+        var bytes = [UInt8](repeating: 0x80, count: 32)
+        bytes[Int.random(in: 0..<32, using: &numbers)] = .random(in: .min ... .max, using: &numbers)
+        return SPKIPin(computed: bytes)
+      }
+      var model: [SPKIPin: Int64] = [:]
+      func draw(upTo most: Int) -> [Pin] {
+        (0..<Int.random(in: 0...most, using: &numbers)).map { _ in
+          let pin = Pin(
+            known[Int.random(in: 0..<6, using: &numbers)],
+            expires: ends[Int.random(in: 0..<4, using: &numbers)])
+          model[pin.spki] = max(model[pin.spki] ?? .min, pin.expires ?? .max)
+          return pin
+        }
+      }
+      var set = PinSet(draw(upTo: 5))
+      for pin in draw(upTo: 3) { set.insert(pin) }
+      set.formUnion(PinSet(draw(upTo: 3)))
+
+      #expect(set.pins.count == model.count)
+      for pin in set.pins { #expect(model[pin.spki] == pin.expires ?? .max) }
+      let now = 16 + PinSet.expiryTolerance
+      for pin in known { #expect(set.contains(pin, at: now) == (model[pin] ?? .min > 16)) }
+    }
+  }
+
   @Test("an empty set has no live pin")
   func empty() {
     #expect(PinSet().isEmpty)

@@ -134,8 +134,9 @@ package enum HTTPReply: Sendable {
 /// or gives an answer for later.
 package typealias HTTPHandler = @Sendable (HTTPRequest) -> HTTPReply
 
-/// Whether the header of a request shows a good token. Asked before a body is read, on the server's threads.
-package typealias HTTPTrust = @Sendable (_ path: String, _ headers: HTTPHeaders) -> Bool
+/// Names whoever shows a good token in the header of a request; `nil` for strangers. Asked before a body is read, on the
+/// server's threads.
+package typealias HTTPTrust = @Sendable (_ path: String, _ headers: HTTPHeaders) -> String?
 
 /// The header lines of a request.
 ///

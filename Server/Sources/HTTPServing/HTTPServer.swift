@@ -44,13 +44,13 @@ package final class HTTPServer: Sendable {
   package init(
     listen: ListenAddress, tls identity: ListenerIdentity? = nil,
     limits: HTTPLimits = HTTPLimits(), proxies: TrustedProxies = TrustedProxies(),
-    routing: @escaping HTTPRouting, isTrusted: HTTPTrust? = nil, observer: HTTPObserver? = nil,
+    routing: @escaping HTTPRouting, trusted: HTTPTrust? = nil, observer: HTTPObserver? = nil,
     handler: @escaping HTTPHandler
   ) throws(HTTPServerError) {
     let (descriptor, address) = try ListeningSocket.open(listen)
     let site = Router(
       limits: limits, isLoopback: address.isLoopback, proxies: proxies, routing: routing,
-      isTrusted: isTrusted, observer: observer, handler: handler)
+      trusted: trusted, observer: observer, handler: handler)
     guard let daemon = HTTPDaemon(identity: identity, site: site) else {
       close(descriptor)
       throw .system(operation: "starting the HTTP server", reason: "out of threads or memory")

@@ -1,3 +1,4 @@
+import SslPinningPlatform
 import Synchronization
 
 /// Collects a request's body, up to its limit and to what all bodies together may take.
@@ -76,4 +77,28 @@ final class BodyBudget: Sendable {
 
   /// Bytes that are taken.
   var inUse: Int { taken.load(ordering: .relaxed) }
+}
+
+/// The budgets of those who have shown a token, each its own: what one of them sends takes nothing from another, or a
+/// token for little would keep those who decide from it.
+final class TrustedBodies: Sendable {
+  private let limit: Int
+  private let budgets = Locked<[String: BodyBudget]>([:])
+  /// From so many on, those that nothing is taken of are forgotten: tools make a token for each call.
+  private static let many = 64
+
+  init(limit: Int) { self.limit = limit }
+
+  func budget(of name: String) -> BodyBudget {
+    budgets.withLock { budgets in
+      if let known = budgets[name] { return known }
+      if budgets.count >= Self.many { budgets = budgets.filter { $0.value.inUse > 0 } }
+      let budget = BodyBudget(limit: limit)
+      budgets[name] = budget
+      return budget
+    }
+  }
+
+  /// Bytes that are taken.
+  var inUse: Int { budgets.withLock { $0.values.reduce(0) { $0 + $1.inUse } } }
 }

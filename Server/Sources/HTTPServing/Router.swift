@@ -12,8 +12,8 @@ final class Router: Sendable {
   let deadlines: ConnectionDeadlines
   let suspended = SuspendedConnections()
   let bodies: BodyBudget
-  private let trustedBodies: BodyBudget
-  private let isTrusted: HTTPTrust?
+  private let trustedBodies: TrustedBodies
+  private let trusted: HTTPTrust?
   private let isLoopback: Bool
   private let proxies: Locked<TrustedProxies>
   /// Whether each answer is its connection's last.
@@ -21,10 +21,10 @@ final class Router: Sendable {
 
   init(
     limits: HTTPLimits, isLoopback: Bool, proxies: TrustedProxies, routing: @escaping HTTPRouting,
-    isTrusted: HTTPTrust?, observer: HTTPObserver?, handler: @escaping HTTPHandler
+    trusted: HTTPTrust?, observer: HTTPObserver?, handler: @escaping HTTPHandler
   ) {
     self.isLoopback = isLoopback
-    self.isTrusted = isTrusted
+    self.trusted = trusted
     self.proxies = Locked(proxies)
     self.routing = routing
     self.handler = handler
@@ -32,7 +32,7 @@ final class Router: Sendable {
     self.limits = limits
     deadlines = ConnectionDeadlines(limits: limits)
     bodies = BodyBudget(limit: limits.bodies)
-    trustedBodies = BodyBudget(limit: limits.trustedBodies)
+    trustedBodies = TrustedBodies(limit: limits.trustedBodies)
   }
 
   /// Goes by these proxies from the next request on.
@@ -87,7 +87,7 @@ final class Router: Sendable {
     case .noBody: return body == .none ? nil : HTTPRefusal.bodyRefused
     case .body(let limit):
       guard body != .none else { return nil }
-      let budget = isTrusted?(request.path, request.headers) == true ? trustedBodies : bodies
+      let budget = trusted?(request.path, request.headers).map(trustedBodies.budget) ?? bodies
       if case .length(let length) = body {
         guard length <= UInt64(limit) else { return HTTPRefusal.bodyTooLarge }
         guard budget.has(Int(length)) else { return HTTPRefusal.overloaded }
@@ -191,7 +191,7 @@ public struct HTTPLimits: Sendable, Hashable {
   public var headerLines = 64
   /// Bytes of all bodies that are under way (503 beyond).
   public var bodies = 32 << 20
-  /// The same of those whose senders have shown a token: nothing that strangers send takes from it.
+  /// The same of whoever has shown a token, for each token: nothing that others send takes from it.
   public var trustedBodies = 8 << 20
 
   /// The defaults.

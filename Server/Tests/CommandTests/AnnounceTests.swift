@@ -224,6 +224,31 @@ struct AnnounceTests {
     try await stage.stopServer()
   }
 
+  @Test("a key does not settle while the registry is away: no app could fetch the list meanwhile")
+  func settlesNotWhileAway() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    let early = try await stage.announce(
+      "--then", "echo ran >> \(marker)", "--settle", "3600", patience: 1)
+    #expect(early.exitCode == 3, "\(early.stderr)")
+    try await stage.stopServer()
+    #expect(try await stage.resume().exitCode == 3)
+    // Two hours later, all but a second of them without the registry.
+    let job = stage.stage.directory.path("jobs/") + (try #require(stage.jobs.first))
+    var text = try String(contentsOfFile: job, encoding: .utf8)
+    for (name, later) in [("since", 7200), ("unseen", 7199)] {
+      let member = try #require(text.firstMatch(of: try Regex("\"\(name)\":([0-9]+)")))
+      let time = try #require(member.output[1].substring.flatMap { Int($0) })
+      text.replaceSubrange(member.range, with: "\"\(name)\":\(time - later)")
+    }
+    try text.write(toFile: job, atomically: false, encoding: .utf8)
+    try await stage.startServer()
+    let back = try await stage.resume()
+    #expect(back.exitCode == 3 && back.stderr.contains("for 3600 s"), "\(back.stderr)")
+    #expect(stage.lines("done") == 0)
+    try await stage.stopServer()
+  }
+
   @Test("what is begun under a name takes the place of what was, also while that is carried out")
   func replaced() async throws {
     let stage = try await AnnounceStage()
@@ -370,6 +395,36 @@ struct AnnounceTests {
     let end = try await stage.resume()
     #expect(end.exitCode == 0 && stage.jobs.isEmpty, "\(end.stderr)")
     #expect(stage.lines("done") == 1)
+    try await stage.stopServer()
+  }
+
+  @Test("the hook as the last call of a chain is carried out by the first one, and settles once")
+  func ledHook() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    let flags = stage.words(["--settle", "3600"], patience: 1).dropFirst(2).map { "'\($0)'" }
+    try directory.write("chain", to: "chain.pem")
+    try directory.write(
+      """
+      PATH=\(URL(filePath: try Tool.path()).deletingLastPathComponent().path):$PATH
+      served=\(directory.path("served"))
+      renewed=\(directory.path("renewed"))
+      reload='echo ran >> \(directory.path("done"))'
+      announce=(\(flags.joined(separator: " ")))
+      """, to: "announce.conf")
+    let hook = Vectors.package.appending(path: "packaging/announce-renewed")
+    let call =
+      "env ANNOUNCE_RENEWED_CONF=\(directory.path("announce.conf")) bash"
+      + " \(hook.path(percentEncoded: false)) announce site \(directory.path("next.key"))"
+      + " \(directory.path("chain.pem"))"
+    let early = try await stage.announce("--as", "out1", "--then", call, patience: 1)
+    #expect(early.exitCode == 3 && stage.jobs.count == 2, "\(early.stderr)")
+    let later = try await stage.resume()
+    #expect(later.exitCode == 3 && stage.jobs.count == 2, "\(later.stderr)")
+    #expect(stage.lines("done") == 0)
+    let copies = try FileManager.default.contentsOfDirectory(
+      atPath: directory.path("renewed/site"))
+    #expect(copies.count == 1)
     try await stage.stopServer()
   }
 

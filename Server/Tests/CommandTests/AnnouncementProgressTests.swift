@@ -11,7 +11,8 @@ struct AnnouncementProgressTests {
   private static func steps(
     settle: Int64 = 0, listedSince: Int64? = nil, _ findings: [(Int64, Finding)]
   ) -> [Step] {
-    var progress = AnnouncementProgress(settle: settle, listedSince: listedSince)
+    var progress = AnnouncementProgress(
+      settle: settle, listing: listedSince.map { .init(since: $0) })
     return [progress.next]
       + findings.map { time, finding in
         progress.enter(finding, at: time)
@@ -68,6 +69,28 @@ struct AnnouncementProgressTests {
     #expect(Self.steps(settle: 10, listedSince: 95, [(105, .listed)]) == [.look, .run])
     // The clock was set back meanwhile.
     #expect(Self.steps(settle: 10, listedSince: 9_999, [(100, .listed)]) == [.look, .pause(10)])
+  }
+
+  @Test("time in which a list could not be looked at is none to settle in, over a restart as well")
+  func unseen() {
+    let away: [(Int64, Finding)] = [
+      (100, .listed), (105, .paused), (105, .unseen("away")), (106, .paused),
+      (200, .unseen("away")), (202, .paused), (300, .listed),
+    ]
+    #expect(
+      Self.steps(settle: 10, away) == [
+        .look, .pause(10), .look, .pause(1), .look, .pause(2), .look, .pause(10),
+      ])
+    // A moment costs a moment, and the time until apps ask again.
+    var progress = AnnouncementProgress(settle: 100, listing: .init(since: 100, unseen: 150))
+    progress.enter(.listed, at: 160)
+    #expect(progress.listing == .init(since: 130))
+    // The clock was set back meanwhile.
+    progress = AnnouncementProgress(settle: 10, listing: .init(since: 100, unseen: 9_999))
+    progress.enter(.listed, at: 109)
+    #expect(progress.next == .pause(1))
+    // Nobody sleeps over an outage.
+    #expect(Self.steps(settle: 4000, [(0, .listed)]) == [.look, .pause(60)])
   }
 
   @Test("what the server refuses is the end, but for a key that it has already")

@@ -137,6 +137,34 @@ struct PolicyGateTests {
     }
   }
 
+  @Test("the one listed CA that ends is told, though another path goes on")
+  func listedAuthorityEnds() async throws {
+    let now = Int64(Date().timeIntervalSince1970)
+    let key = try PrivateKey.generate(.p256)
+    let new = try CertificateAuthority.makeRoot(name: "New", key: key)
+    let old = try CertificateAuthority.makeRoot(
+      name: "Old", validity: Validity(notBefore: now - 3600, notAfter: now + 9 * 86_400))
+    let cross = try old.issueIntermediate(name: "New", key: key)
+    let identity = try new.issue(names: ["localhost"])
+    let ca = try directory.write(new.root.pem + old.root.pem, to: "roots.pem")
+      .path(percentEncoded: false)
+    let chain = try directory.write(identity.leaf.pem + cross.certificate.pem, to: "chain.pem")
+      .path(percentEncoded: false)
+    _ = try payload([
+      Keys.entry("localhost", try SPKIPin(certificateDER: identity.leaf.der).base64),
+      Keys.entry("localhost", CheckTests.pin("B")),
+    ])
+    let own = try SPKIPin(certificateDER: old.root.der).base64
+    let statement = try directory.write(
+      "{\"hosts\": [{\"domainName\": \"localhost\", \"ca\": [\"\(own)\", \"\(CheckTests.pin("C"))\"], \"match\": \"all\"}]}",
+      to: "statement.json"
+    ).path(percentEncoded: false)
+    try await sign("--statement", statement)
+    let outcome = try await Tool.run(
+      ["check", "--host", "localhost", "--ca", ca, "--chain", chain, "--format", "json"] + registry)
+    #expect(try CheckTests.told(outcome) == ["ca-expires localhost:443 \(path("app.json"))"])
+  }
+
   @Test("no report has what a registry's URL has in its query")
   func query() async throws {
     _ = try payload([Keys.entry("a.example", CheckTests.pin("A"))])

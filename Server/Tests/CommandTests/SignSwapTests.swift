@@ -212,4 +212,25 @@ struct SignSwapTests {
       outcome.stderr.contains("says: the CA pins of a.example, all of them; hint: "),
       "\(outcome.stderr)")
   }
+
+  @Test("a denied CA that stays on the list hides no exchange of the others")
+  func deniedAuthority() async throws {
+    let stage = try await stage(.statement, [])
+    let denied = #","denied":["\#(Self.third)"]"#
+    func settings(_ pin: String, _ more: String) throws {
+      try stage.directory.write(
+        #"{"hosts":[{"domainName":"a.example","ca":["\#(Self.third)","\#(pin)"]}]\#(more)}"#,
+        to: "settings.json")
+    }
+    let line = line(.statement) + " --statement settings.json"
+    let (one, other) = (CheckTests.pin("Y"), CheckTests.pin("Z"))
+    try settings(one, denied)
+    try await stage.must(line)
+    try settings(other, denied)
+    let outcome = try await stage.run(line)
+    #expect(outcome.exitCode == 1)
+    #expect(
+      outcome.stderr.contains("says: the CA pins of a.example, all of them; hint: "),
+      "\(outcome.stderr)")
+  }
 }

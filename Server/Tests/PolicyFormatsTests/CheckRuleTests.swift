@@ -26,11 +26,11 @@ struct CheckRuleTests {
 
   /// The same with other paths to one key, and a CA that ends.
   static func single(
-    _ path: String, others: String..., authorityDays: Int64? = nil
+    _ path: String, others: String..., later: [String] = [], authorityDays: Int64? = nil
   ) throws -> SeenEndpoint {
     let key = SeenEndpoint.Key(
       kind: "ECDSA", path: path.map(Sample.pin), otherPaths: others.map { $0.map(Sample.pin) },
-      complaint: nil, ends: now + 90 * day,
+      laterPaths: later.map { $0.map(Sample.pin) }, complaint: nil, ends: now + 90 * day,
       authorityEnd: authorityDays.map { .init(name: "CN=CA", time: now + $0 * day) })
     return SeenEndpoint(
       host: try HostName("e.example"), name: "e.example:443", keys: .success([key]),
@@ -100,6 +100,12 @@ struct CheckRuleTests {
       "a CA of its path ends soon", "e.example LB",
       { try single("LMN", authorityDays: 29) }, "ca-expires warning"),
     Row("a CA of its path ends later", "e.example LB", { try single("LMN", authorityDays: 31) }),
+    Row(
+      "the listed CA ends soon, and another path goes on without it", "e.example LB N",
+      { try single("LMN", others: "LMO", later: ["LMO"]) }, "ca-expires warning"),
+    Row(
+      "a CA ends soon, and a path with a listed one goes on", "e.example LB N",
+      { try single("LMO", others: "LMN", later: ["LMP", "LMN"]) }),
     Row(
       "nobody accepts its chain", "e.example LB", { try endpoint("L", complaint: "expired") },
       "untrusted-chain error"),

@@ -53,6 +53,7 @@ struct RestartSettingTests {
       "metrics: {listen: '192.0.2.1:1'}", "storage: {type: fs, dump_dir: /dev/null/x}",
       "storage: {type: redis, dsn: 'redis://127.0.0.1:1'}",
       "server: {certificate: /nope, private_key: /nope}",
+      "notify: {webhook: 'https://alerts.example.net/', ca: /nope}",
     ])
   func refused(_ trouble: String) async throws {
     let server = try ScriptedService(keys: Self.keys)
@@ -65,6 +66,7 @@ struct RestartSettingTests {
     if trouble.hasPrefix("server") { bad.server = given.server }
     if trouble.hasPrefix("metrics") { bad.metricsListen = given.metricsListen }
     if trouble.hasPrefix("storage") { bad.storage = given.storage }
+    if trouble.hasPrefix("notify") { bad.notify = given.notify }
     for _ in 0..<2 {
       await #expect(throws: RegistryServiceError.self) { try await server.service.reload(bad) }
     }

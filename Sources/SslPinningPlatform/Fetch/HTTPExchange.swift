@@ -191,15 +191,16 @@ package struct ReportPoster: Sendable {
   /// - Parameters:
   ///   - headers: more header fields.
   ///   - timeout: seconds for the whole exchange.
+  ///   - time: the times that the dates of the collector's chain are held to; `nil` means the system's clock.
   /// - Throws: ``FetchError/unreachable(_:)``.
   package func post(
     _ json: [UInt8], to url: RegistryURL, headers: [(name: String, value: String)] = [],
-    timeout: Double
+    timeout: Double, at time: TrustTime? = nil
   ) async throws(FetchError) -> Answer {
     let exchange = HTTPExchange(
       url: url, kind: .post(json),
       headers: [("Content-Type", "application/json")] + headers.map { ($0.name, $0.value) },
-      maximumBytes: 65_536, timeout: timeout)
+      maximumBytes: 65_536, timeout: timeout, at: time)
     let answer = try await PlatformFetch.perform(exchange, validator: validator).get()
     return Answer(status: answer.status, retryAfter: answer.retryAfter)
   }

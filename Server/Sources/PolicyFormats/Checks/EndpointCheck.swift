@@ -11,6 +11,9 @@ public struct SeenEndpoint: Hashable, Sendable {
     public let path: [SPKIPin]
     /// The other valid paths. Clients of a registry try them where the first one has not the right CA.
     public let otherPaths: [[SPKIPin]]
+    /// The paths that are still valid when what is told as near is over, the system's own first. Empty if there is none,
+    /// and where nobody looked.
+    public let laterPaths: [[SPKIPin]]
     /// Why no client accepts the chain, pins aside; `nil` if one does.
     public let complaint: String?
     /// Unix seconds at which the certificate ends.
@@ -33,10 +36,11 @@ public struct SeenEndpoint: Hashable, Sendable {
 
     /// A key.
     public init(
-      kind: String, path: [SPKIPin], otherPaths: [[SPKIPin]] = [], complaint: String?, ends: Int64?,
-      authorityEnd: AuthorityEnd? = nil, address: String? = nil
+      kind: String, path: [SPKIPin], otherPaths: [[SPKIPin]] = [], laterPaths: [[SPKIPin]] = [],
+      complaint: String?, ends: Int64?, authorityEnd: AuthorityEnd? = nil, address: String? = nil
     ) {
       (self.kind, self.path, self.otherPaths) = (kind, path, otherPaths)
+      self.laterPaths = laterPaths
       (self.complaint, self.ends, self.authorityEnd) = (complaint, ends, authorityEnd)
       self.address = address
     }
@@ -44,8 +48,8 @@ public struct SeenEndpoint: Hashable, Sendable {
     /// The same, shown by one address of several.
     public func at(_ address: String) -> Key {
       Key(
-        kind: kind, path: path, otherPaths: otherPaths, complaint: complaint, ends: ends,
-        authorityEnd: authorityEnd, address: address)
+        kind: kind, path: path, otherPaths: otherPaths, laterPaths: laterPaths,
+        complaint: complaint, ends: ends, authorityEnd: authorityEnd, address: address)
     }
 
     /// ` at ADDRESS`, if that has to be said.
@@ -161,6 +165,19 @@ public struct EndpointCheck {
         finding(
           .backupRefused, "clients refuse it with its next key, \(backup); hint: list it first",
           severity))
+    }
+    let ending = keys.filter { key in
+      let later = triesPaths ? key.laterPaths : Array(key.laterPaths.prefix(1))
+      // Without any other path all clients refuse it, whatever their lists say.
+      return accepted(key) != nil && !later.isEmpty
+        && !later.contains { judge?.accepts($0) ?? false }
+    }
+    if !ending.isEmpty {
+      found.append(
+        finding(
+          .authorityEnds,
+          "a CA that this list goes by ends within \(within / 86_400) days, and what goes on without it is not let in;"
+            + " hint: list a CA of the path that stays"))
     }
     for key in keys {
       guard let path = accepted(key), let end = key.ends, end - now < within,

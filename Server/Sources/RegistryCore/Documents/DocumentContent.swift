@@ -56,6 +56,9 @@ package struct DocumentEntry: Sendable, Hashable {
   /// each oldest first. An endpoint without a key yet has none; where two endpoints have the same key
   /// for the same hosts, the first one's entry stands for both.
   ///
+  /// What a host has whose endpoint merely left stays by its own name where a wildcard speaks for it now: clients would go
+  /// by that one alone, while they keep the pins of a host that no pattern matches.
+  ///
   /// Denied keys are left out. If nothing would be left, entries of the last document stay, because an empty registry
   /// is never published: those of keys that are not denied, or else of the one that was denied last, which clients
   /// that read the statement beside it refuse anyway. Keys that were out already never come back: clients of format 1
@@ -67,7 +70,7 @@ package struct DocumentEntry: Sendable, Hashable {
     let entries = entries(of: endpoints, keysByEndpoint: state.keysByEndpoint) {
       !denied.contains($0)
     }
-    guard entries.isEmpty else { return entries }
+    guard entries.isEmpty else { return entries + left(beside: endpoints, entries, state) }
     let listed = listed(in: state.document).filter { !state.removed.contains($0.pattern) }
     let left = listed.filter { !denied.contains($0.pin) }
     guard left.isEmpty else { return left }
@@ -76,6 +79,25 @@ package struct DocumentEntry: Sendable, Hashable {
       if !entries.isEmpty { return entries }
     }
     return []
+  }
+
+  private static func left(
+    beside endpoints: [WatchedEndpoint], _ entries: [DocumentEntry], _ state: DocumentState
+  ) -> [DocumentEntry] {
+    let ids = Set(endpoints.map(\.id))
+    let left = state.keysByEndpoint.filter { id, _ in
+      !ids.contains(id) && state.tombstones[id] == nil
+    }
+    let pins = Set(left.values.flatMap { $0.keys.map(\.pin) }).subtracting(state.deniedPins)
+    guard !pins.isEmpty else { return [] }
+    let patterns = Set(endpoints.flatMap(\.patterns)).union(state.removed)
+    let named = Dictionary(grouping: entries, by: \.pattern).mapValues { Set($0.map(\.pin)) }
+    return listed(in: state.document).filter { entry in
+      let covering = entry.pattern.covering
+      return pins.contains(entry.pin) && !patterns.contains(entry.pattern)
+        && covering.contains(where: patterns.contains)
+        && !covering.contains { named[$0]?.contains(entry.pin) == true }
+    }
   }
 
   /// The entries of a signed document. One that `sign` made may lack what only this server writes.

@@ -21,7 +21,7 @@ extension DocumentState {
   /// Watches one more endpoint, or again one that was taken out.
   ///
   /// - Throws: ``AdministrationError/termsDiffer(_:_:)`` if the configuration has one ask for something else than others
-  ///   do that speak of the same host. Where it says nothing of it, theirs are taken.
+  ///   do that speak of the same host. Where it says nothing of it, theirs are taken, unless they differ among each other.
   package mutating func add(
     _ endpoint: WatchedEndpoint, configured: [WatchedEndpoint], _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
@@ -30,18 +30,30 @@ extension DocumentState {
     guard !others.contains(where: { $0.id == id }) else { throw .endpointExists(id) }
     let own = configured.first { $0.id == id }
     let endpoint = own ?? endpoint
-    var override: Override?
-    if let pair = HostTerms.conflict(among: others + [endpoint], with: id),
+    // What people said of one that merely left counts on, unless this says otherwise.
+    var override = tombstones[id] == nil ? overrides[id] : nil
+    override?.isPaused = false
+    if endpoint.interval != nil { override?.interval = nil }
+    if endpoint.approval != nil { override?.approval = nil }
+    var asking = endpoint
+    asking.terms = override?.terms ?? endpoint.terms
+    if let pair = HostTerms.conflict(among: others + [asking], with: id),
       let other = others.first(where: { $0.id == pair.one || $0.id == pair.other })
     {
       // Else clients would ask for the stricter of both at once.
-      guard endpoint.terms.isStandard else { throw .termsDiffer(pair.one, pair.other) }
-      override = Override(terms: other.terms)
+      guard asking.terms.isStandard else { throw .termsDiffer(pair.one, pair.other) }
+      // A wildcard over hosts that differ: the CAs of one would count for all of them.
+      asking.terms = other.terms
+      if let pair = HostTerms.conflict(among: others + [asking], with: id) {
+        throw .termsDiffer(pair.one, pair.other)
+      }
+      override = override ?? Override()
+      override?.terms = other.terms
     }
     tombstones[id] = nil
     added.removeAll { $0.id == id }
     if own == nil { added.append(endpoint) }
-    overrides[id] = override
+    overrides[id] = override?.isEmpty == false ? override : nil
     let inForce = endpoints(configured: configured)
     removed.removeAll { pattern in inForce.contains { $0.patterns.contains(pattern) } }
     if let former = keysByEndpoint[id] {

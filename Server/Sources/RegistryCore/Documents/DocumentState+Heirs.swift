@@ -35,7 +35,9 @@ extension DocumentState {
     if let stored { forgetUnlisted(inForce, listed, stored) }
     let heirs = Heirs(of: self, inForce, listed, stored ?? [:])
     let takings = heirs.lost.map { ($0, heirs.holders(of: $0)) }
-    for (inheritance, holders) in takings { letGo(of: inheritance.pin, holders, heirs) }
+    for (inheritance, holders) in takings where !inheritance.isKnown {
+      letGo(of: inheritance.pin, holders, heirs)
+    }
     for (inheritance, holders) in takings { take(inheritance, from: holders, heirs) }
     inheritApproval(heirs)
     inheritTerms(heirs)
@@ -74,9 +76,11 @@ extension DocumentState {
     let heir = inheritance.endpoint.id
     for id in holders {
       guard let former = heirs.former[id] else { continue }
-      let keys = inheritance.isOfCAs ? [] : former.keys.filter { $0.pin == inheritance.pin }
-      keysByEndpoint[heir] = (keysByEndpoint[heir] ?? EndpointKeys()).merging(
-        EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
+      if !inheritance.isKnown {
+        let keys = inheritance.isOfCAs ? [] : former.keys.filter { $0.pin == inheritance.pin }
+        keysByEndpoint[heir] = (keysByEndpoint[heir] ?? EndpointKeys()).merging(
+          EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
+      }
       if overrides[id]?.approval == .manual, heirs.mayHaveSpoken(id, for: inheritance.endpoint) {
         wait(for: heir)
       }
@@ -140,6 +144,8 @@ private struct Heirs {
     var pin: SPKIPin
     /// Whether the CAs known beside the key are all that it is to have.
     var isOfCAs = false
+    /// Whether it showed the key, and knows its CAs: all that is left to inherit is that a person decides.
+    var isKnown = false
   }
 
   let inForce: [WatchedEndpoint]
@@ -193,13 +199,25 @@ private struct Heirs {
     guard !new.isEmpty else { return }
     let below = listed.byCoveringPattern(beside: ListedKeys())
     let left = listed.byCoveringPattern(beside: current)
+    func hosts(of patterns: [HostPattern], in covered: [HostPattern: [HostPattern]])
+      -> [HostPattern]
+    {
+      patterns.flatMap { (covered[$0] ?? []) + [$0.crossing].compactMap(\.self) }
+    }
     for (endpoint, patterns) in new {
-      for pattern in patterns { newcomers[endpoint.id]?.formUnion(below[pattern] ?? []) }
-      let pins = patterns.reduce(into: Set<SPKIPin>()) { $0.formUnion(left[$1] ?? []) }
+      newcomers[endpoint.id]?.formUnion(listed.pins(of: hosts(of: patterns, in: below)))
       // Whoever showed a key knows its CAs. Others that have it may be another host's.
       let own = Set(former[endpoint.id]?.keys.filter { $0.staged == nil }.map(\.pin) ?? [])
-      lost += pins.subtracting(own).sorted().map {
-        Inheritance(endpoint: endpoint, pin: $0, isOfCAs: true)
+      var leavers: [SPKIPin: [HostPattern]] = [:]
+      for host in hosts(of: patterns, in: left) {
+        let pins = listed.pins(of: [host]).subtracting(current.pins(of: [host]))
+        for pin in pins { leavers[pin, default: []].append(host) }
+      }
+      lost += leavers.sorted { $0.key < $1.key }.map { pin, hosts in
+        // By the names of those hosts: who spoke for them did not for the wildcard.
+        var named = endpoint
+        named.patterns = hosts
+        return Inheritance(endpoint: named, pin: pin, isOfCAs: true, isKnown: own.contains(pin))
       }
     }
   }
@@ -295,13 +313,14 @@ struct ListedKeys: Sendable {
   /// For all hosts of a pattern, by whatever pattern.
   func pins(covering pattern: HostPattern) -> Set<SPKIPin> { pins(of: pattern.covering) }
 
-  /// What is listed for some hosts of a pattern and for none in another list, by that pattern.
-  func byCoveringPattern(beside other: ListedKeys) -> [HostPattern: Set<SPKIPin>] {
-    var covered: [HostPattern: Set<SPKIPin>] = [:]
-    for (pattern, own) in pins {
-      let left = own.subtracting(other.pins[pattern] ?? [])
-      guard !left.isEmpty else { continue }
-      for wider in pattern.covering.dropFirst() { covered[wider, default: []].formUnion(left) }
+  /// The patterns of which something is listed that is not in another list, by the wider ones that speak of their hosts,
+  /// also if only of one.
+  func byCoveringPattern(beside other: ListedKeys) -> [HostPattern: [HostPattern]] {
+    var covered: [HostPattern: [HostPattern]] = [:]
+    for (pattern, own) in pins where !own.isSubset(of: other.pins[pattern] ?? []) {
+      for wider in pattern.covering.dropFirst() + [pattern.crossing].compactMap(\.self) {
+        covered[wider, default: []].append(pattern)
+      }
     }
     return covered
   }

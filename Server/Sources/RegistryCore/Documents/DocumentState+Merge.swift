@@ -145,17 +145,21 @@ extension DocumentState {
     + " changed, what apps ask for beside a key, keys allowed again, the ports of endpoints that they added"
 
   /// Has the hosts of a copy that no configured endpoint speaks for watched again: people had added them. Of their
-  /// endpoints it has the names alone.
+  /// endpoints it has the names alone. Where the configuration has one of that name, the host's own stands in: it must
+  /// stay listed.
   package mutating func watchHosts(of copy: SignedCopy, beside configured: [WatchedEndpoint]) {
     let known = Set(configured.flatMap(\.patterns)).union(removed)
     let ids = Set(configured.map(\.id))
     for entry in DocumentEntry.listed(in: copy.bytes) where !known.contains(entry.pattern) {
-      let endpoint = WatchedEndpoint(fqdn: entry.fqdn, patterns: [entry.pattern])
+      let endpoints = [entry.fqdn, entry.pattern.base].map {
+        WatchedEndpoint(fqdn: $0, patterns: [entry.pattern])
+      }
+      guard let endpoint = endpoints.first(where: { !ids.contains($0.id) }) else { continue }
       if let index = added.firstIndex(where: { $0.id == endpoint.id }) {
         if !added[index].patterns.contains(entry.pattern) {
           added[index].patterns.append(entry.pattern)
         }
-      } else if !ids.contains(endpoint.id) {
+      } else {
         added.append(endpoint)
       }
     }
@@ -172,7 +176,8 @@ extension DocumentState {
   ///   unannounced, unless it is the oldest of its endpoint: it stays listed, and is withdrawn if probes miss it.
   ///   Otherwise the key of somebody who stood between for a moment would be kept for its grace time.
   ///
-  /// - Parameter endpoints: the endpoints in force: keys are entered for those whose patterns it lists.
+  /// - Parameter endpoints: the endpoints in force: keys are entered for those whose patterns it lists, by themselves or
+  ///   by a wildcard that nobody speaks for now.
   package func goingOn(
     from copy: SignedCopy, endpoints: [WatchedEndpoint]
   ) -> DocumentState {
@@ -198,11 +203,16 @@ extension DocumentState {
       next.removed.append(pattern)
     }
     let listed = Self.listed(in: json, signed: copy.signed)
+    let spokenFor = Set(endpoints.flatMap(\.patterns))
     for endpoint in endpoints {
       let endpointKeys = next.keysByEndpoint[endpoint.id] ?? EndpointKeys()
       // Denied ones, too: an endpoint of which nothing else is listed must not have a first sight.
       var known = Set(endpointKeys.keys.map(\.pin))
-      let all = EndpointKeys.sorted(endpoint.patterns.flatMap { listed[$0] ?? [] })
+      let all = EndpointKeys.sorted(
+        endpoint.patterns.flatMap { pattern in
+          listed[pattern]
+            ?? pattern.covering.filter { !spokenFor.contains($0) }.flatMap { listed[$0] ?? [] }
+        })
       let keys = all.filter { known.insert($0.pin).inserted }.map { key in
         var key = key
         key.isUnannounced =

@@ -93,6 +93,12 @@ extension HostPattern {
     return found
   }
 
+  /// Of a `**.` pattern the `*.` pattern that speaks of its name, and of others beside: neither is the wider one.
+  var crossing: HostPattern? {
+    guard case .anyDepth(let name) = self, let parent = name.parent else { return nil }
+    return .oneMoreLabel(parent)
+  }
+
   /// Whether there is a host that both patterns speak of: their pins are then one list to a client.
   func overlaps(_ other: HostPattern) -> Bool {
     switch (self, other) {

@@ -50,6 +50,10 @@ public struct ServerAlert: Sendable, Hashable {
       default: false
       }
     }
+
+    /// Whether each time that it is raised is another one. What an endpoint shows with every probe is one alert for as long
+    /// as it stands.
+    var isAnotherEachTime: Bool { isOfMoment && self != .tooManyKeys }
   }
 
   /// The kinds of alerts of the whole document that are over once something is stored. That a newer key set cannot be
@@ -76,7 +80,7 @@ public struct ServerAlert: Sendable, Hashable {
 
   /// What tells it from other alerts about the same endpoint, and from itself before it began anew.
   var identity: String {
-    kind.rawValue + (pin?.base64 ?? "") + (isOfMoment ? " \(since)" : "")
+    kind.rawValue + (pin?.base64 ?? "") + (kind.isAnotherEachTime ? " \(since)" : "")
   }
 
   /// What kind of trouble.

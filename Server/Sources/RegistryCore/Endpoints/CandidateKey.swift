@@ -42,6 +42,8 @@ public struct CandidateKey: Sendable, Hashable {
   var (missedProbes, longestGap) = (0, 0)
   /// For how many seconds it was seen in all, as in ``KnownKey/shownFor``.
   var shownFor: Int64 = 0
+  /// Whether somebody has seen it, but not often enough for a voice: a few more probes may settle that a quorum vouches.
+  var isGainingVoices = false
   /// The places where the last probe that showed it saw it, and the keys above it there.
   var paths: [Place: [SPKIPin]] = [:]
 

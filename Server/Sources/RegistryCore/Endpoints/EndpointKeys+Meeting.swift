@@ -28,6 +28,10 @@ extension EndpointKeys {
     candidate.reasons =
       candidate.probes < needed
       ? [] : reasons(against: candidate, isFirst, isBesideFirst, probe, now, rule, context)
+    candidate.isGainingVoices =
+      !candidate.reasons.contains(.manual)
+      && candidate.voices(among: context.vantages, probes: 1)
+        > candidate.voices(among: context.vantages, probes: needed)
     candidates[pin] = candidate
     if candidate.probes < needed {
       return events + [.waiting(pin, probes: candidate.probes, needed: needed)]
@@ -116,10 +120,14 @@ extension EndpointKeys {
       return true
     }
     if context.isListed, keys.isEmpty || authorities.isEmpty {
-      return behind.contains(where: context.listedAuthorities.contains)
+      // A wildcard has the CAs of the hosts that were left to it, and no key.
+      return behind.contains {
+        context.listedAuthorities.contains($0) || authorities[$0] != nil
+      }
     }
-    // Keys that were only announced are a list, and say nothing of a CA: whoever shows another key is not vouched for.
-    if authorities.isEmpty { return keys.isEmpty || !isUnseen }
+    // Keys that were only announced, and leaves that are anchors themselves, are a list and say nothing of a CA: whoever
+    // shows another key is not vouched for.
+    if authorities.isEmpty { return keys.isEmpty }
     return behind.contains { authorities[$0] != nil }
   }
 

@@ -18,7 +18,7 @@ import SslPinningRules
 /// - Under a CA that is neither known here nor named beforehand it is held for a person, unless a quorum
 ///   vouches for it within the window. Known are the CAs (issuer or anchor) of published keys, and those that
 ///   keys here were under within the grace time; for a first key those of the other endpoints for its hosts, and beside
-///   keys that were only announced none.
+///   keys that were only announced, or are anchors themselves, none.
 /// - A held key is judged anew with every probe, and published once nothing holds it any more.
 /// - If too many new keys wait, one under a known CA takes the place of one that is not, and one that is shown
 ///   now the place of one that is not. What gives way is told.
@@ -83,6 +83,7 @@ public struct EndpointKeys: Sendable, Hashable {
     context: DecisionContext = DecisionContext()
   ) -> [KeyEvent] {
     endTimesToCome(at: clock)
+    for pin in candidates.keys { candidates[pin]?.isGainingVoices = false }
     var context = context
     context.unheard = probe.unheard
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
@@ -137,7 +138,7 @@ public struct EndpointKeys: Sendable, Hashable {
   /// settle why a key is held, unless it waits for a person.
   public var isWaiting: Bool {
     candidates.values.contains { candidate in
-      !candidate.isHeld
+      !candidate.isHeld || candidate.isGainingVoices
         || candidate.probes < Self.probesWhileHeld
           && candidate.reasons.allSatisfy { $0 == .massChange || $0 == .vantagePoints }
     }

@@ -75,7 +75,7 @@ package struct Condition: Sendable, Hashable {
   /// that leads next may differ.
   package var identity: String {
     var parts = [kind.name, file, subject, pin?.base64 ?? ""]
-    if case .alert(let kind) = kind, kind.isOfMoment { parts.append("\(since)") }
+    if case .alert(let kind) = kind, kind.isAnotherEachTime { parts.append("\(since)") }
     return parts.joined(separator: "\u{1f}")
   }
 

@@ -2,8 +2,9 @@
 ///
 /// - A condition is told when it begins and when it is over, and in between only if apps come to be refused by it.
 /// - In the order in which it happened: one delivery at a time, with all that waits, so that a burst is one delivery.
-/// - At least once: a delivery that failed is tried again, after ever longer pauses, ``mostTries`` times. Then it is
-///   given up, and counted. Whoever receives can tell a repetition by the id and ``ConditionChange/at``.
+/// - At least once: what was not delivered is tried again, after ever longer pauses, with all that waits by then. Each
+///   change is tried ``mostTries`` times, and then it is given up, and counted. Whoever receives can tell a repetition
+///   by the id and ``ConditionChange/at``.
 /// - A server that ceases to lead drops what it has not delivered of the leader's conditions. The next leader tells all
 ///   that stands. An old end, delivered after a new beginning, would hide it.
 /// - Bounded: of more than ``capacity`` that wait, the oldest give way.
@@ -12,17 +13,18 @@ package struct NotificationQueue: Sendable {
   static let capacity = 1000
   /// How many one delivery has at most.
   static let mostAtOnce = 100
-  /// How often a delivery is tried: for some eight hours.
+  /// How often a change is tried: for some nine hours.
   package static let mostTries = 60
   /// Milliseconds between the first two tries; doubled each time, up to ``longestPause``.
   static let firstPause: Int64 = 1000
   static let longestPause: Int64 = 600_000
 
-  /// In the order in which they came.
-  private var waiting: [ConditionChange] = []
+  /// In the order in which they came, each with how often it was tried.
+  private var waiting: [(change: ConditionChange, tries: Int)] = []
   /// How many of those are being delivered; they are the first.
   private var underWay = 0
-  private var tries = 0
+  /// Deliveries in a row that failed.
+  private var failures = 0
   /// Not before, in milliseconds of a clock that is never set.
   private var due: Int64 = .min
   /// Those under way that are not tried again: another server tells them.
@@ -61,8 +63,9 @@ package struct NotificationQueue: Sendable {
   package mutating func forget(where isTheirs: (Condition) -> Bool) {
     open = open.filter { !isTheirs($0.value) }
     let delivering = waiting.prefix(underWay)
-    left.formUnion(delivering.filter { isTheirs($0.condition) })
-    waiting = Array(delivering) + waiting.dropFirst(underWay).filter { !isTheirs($0.condition) }
+    left.formUnion(delivering.map(\.change).filter { isTheirs($0.condition) })
+    waiting =
+      Array(delivering) + waiting.dropFirst(underWay).filter { !isTheirs($0.change.condition) }
   }
 
   private mutating func append(_ change: ConditionChange) {
@@ -70,7 +73,7 @@ package struct NotificationQueue: Sendable {
       waiting.remove(at: underWay)
       lost += 1
     }
-    waiting.append(change)
+    waiting.append((change, tries: 0))
   }
 
   /// What is to be delivered now; empty if nothing is, or a delivery is under way. Otherwise
@@ -78,27 +81,29 @@ package struct NotificationQueue: Sendable {
   package mutating func take(ticks: Int64) -> [ConditionChange] {
     guard underWay == 0, due <= ticks, !waiting.isEmpty else { return [] }
     underWay = min(waiting.count, Self.mostAtOnce)
-    tries += 1
-    return Array(waiting.prefix(underWay))
+    for index in 0..<underWay { waiting[index].tries += 1 }
+    return waiting.prefix(underWay).map(\.change)
   }
 
   /// What was taken is delivered, or could not be.
   ///
   /// - Parameter retryAfter: seconds that the receiver wants to be left alone for.
   package mutating func finished(isDelivered: Bool, retryAfter: Int64? = nil, ticks: Int64) {
-    let isOver = isDelivered || tries >= Self.mostTries
-    if isOver {
-      if !isDelivered { lost += underWay }
+    if isDelivered {
       waiting.removeFirst(underWay)
-      (tries, due) = (0, .min)
+      (failures, due) = (0, .min)
     } else {
+      failures += 1
       // Whatever a receiver asks for: no number that it thinks of ends this process.
       let asked = min(max(0, retryAfter ?? 0), Self.longestPause / 1000) * 1000
-      let pause = max(Self.firstPause << Int64(min(tries - 1, 20)), asked)
+      let pause = max(Self.firstPause << Int64(min(failures - 1, 20)), asked)
       due = ticks + min(pause, Self.longestPause)
-      waiting.replaceSubrange(
-        ..<underWay, with: waiting.prefix(underWay).filter { !left.contains($0) })
-      if waiting.isEmpty { tries = 0 }
+      let tried = waiting.prefix(underWay).filter { !left.contains($0.change) }
+      // Not those that came later: each of them has its own tries.
+      let kept = tried.filter { $0.tries < Self.mostTries }
+      lost += tried.count - kept.count
+      waiting.replaceSubrange(..<underWay, with: kept)
+      if waiting.isEmpty { (failures, due) = (0, .min) }
     }
     underWay = 0
     left = []

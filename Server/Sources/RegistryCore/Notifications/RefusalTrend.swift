@@ -4,6 +4,8 @@
 ///   them.
 /// - They rise if the last two windows had more than ``least``, and more than ``factor`` times what two windows of the
 ///   day before had on average. They are over once it is half of that: between the two they neither begin nor end.
+/// - What is usual is known from the beginning: a fleet that always reports some would else seem to rise with each start,
+///   for most of a day in which nothing that rises is told.
 package struct RefusalTrend: Sendable {
   /// Seconds that are looked at.
   static let window: Int64 = 900
@@ -21,6 +23,14 @@ package struct RefusalTrend: Sendable {
 
   /// Nothing was reported.
   package init() {}
+
+  /// So many were reported in the day before.
+  package mutating func begin(after reports: Int, at now: Int64) {
+    let current = now / Self.window
+    for window in (current - Int64(Self.usual))..<(current - 1) {
+      counts[window, default: 0] += reports / Self.usual
+    }
+  }
 
   /// So many more were reported until now.
   package mutating func count(_ reports: Int, at now: Int64) {

@@ -103,13 +103,13 @@ struct AdministrationRouter: Sendable {
     }
   }
 
-  /// Whether the header of a request has a good token, and one whose bearer has anything to send. Counts and logs
+  /// The id of the good token that the header of a request has, if its bearer has anything to send. Counts and logs
   /// nothing.
-  func isTrusted(_ headers: HTTPHeaders) -> Bool {
-    guard refusal() == nil, let token = Self.token(in: headers["Authorization"]) else {
-      return false
-    }
-    return (try? administrator(of: token))?.scope.covers(.staging) == true
+  func trusted(_ headers: HTTPHeaders) -> String? {
+    guard refusal() == nil, let token = Self.token(in: headers["Authorization"]),
+      let found = try? administrator(of: token), found.scope.covers(.staging)
+    else { return nil }
+    return found.tokenID
   }
 
   /// Who asks for a page that tells administrators more than others.

@@ -18,8 +18,8 @@ struct ConsoleListenerRoutes: Sendable {
     return method == "GET" ? .noBody : .methodNotAllowed(allow: ["GET", "HEAD"])
   }
 
-  func isTrusted(_ path: String, _ headers: HTTPHeaders) -> Bool {
-    AdministrationRouter.has(path) && administration.isTrusted(headers)
+  func trusted(_ path: String, _ headers: HTTPHeaders) -> String? {
+    AdministrationRouter.has(path) ? administration.trusted(headers) : nil
   }
 
   func count(_ exchange: ServedRequest) {

@@ -50,9 +50,9 @@ struct RegistryRoutes: Sendable {
     return method == "GET" ? .noBody : .methodNotAllowed(allow: ["GET", "HEAD"])
   }
 
-  /// Whether a request is an administrator's: its body takes nothing from what strangers share.
-  func isTrusted(_ path: String, _ headers: HTTPHeaders) -> Bool {
-    AdministrationRouter.has(path) && administration?.isTrusted(headers) ?? false
+  /// Which administrator's a request is: its body takes nothing from what strangers share.
+  func trusted(_ path: String, _ headers: HTTPHeaders) -> String? {
+    AdministrationRouter.has(path) ? administration?.trusted(headers) : nil
   }
 
   /// Counts an answer that went out, whoever gave it.

@@ -23,6 +23,8 @@ enum DeliveryOutcome: Sendable, Equatable {
 ///
 /// - The receiver's chain and name are checked, by the system's anchors or those of `notify.ca`. Redirects are not
 ///   followed: what is told, is told to the receiver that was named.
+/// - Its dates hold at the server's time or at the machine's, as those of endpoints: whoever sets the machine's clock must
+///   not silence what tells of it.
 /// - Every answer but 2xx counts as not delivered.
 struct WebhookReceiver: NotificationReceiver {
   let name = "webhook"
@@ -53,7 +55,8 @@ struct WebhookReceiver: NotificationReceiver {
     do {
       let headers = try secret.map { try message.signature(by: $0, at: now) } ?? []
       let answer = try await poster.post(
-        message.bytes, to: url, headers: headers, timeout: Self.timeout)
+        message.bytes, to: url, headers: headers, timeout: Self.timeout,
+        at: TrustTime(clock: now, floor: SystemClock().now(), believesStatement: false))
       guard !(200..<300).contains(answer.status) else { return .delivered }
       return .failed(
         reason: "it answered \(answer.status)",

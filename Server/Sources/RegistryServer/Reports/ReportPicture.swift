@@ -83,6 +83,8 @@ struct ReportPicture: Sendable {
   /// When it was made, in Unix seconds.
   let time: Int64
   private(set) var reports: [ReportClass: Int64] = [:]
+  /// Those of chains that an authority issued.
+  private(set) var verified: Int64 = 0
   /// Those with the most reports first, at most ``mostInterceptions``.
   private(set) var interceptions: [Interception] = []
   /// How many reports came in each hour, the one under way last.
@@ -105,6 +107,7 @@ struct ReportPicture: Sendable {
     for group in table.groups.values {
       let count = group.count(since: first, until: now + 1, at: now)
       guard count > 0 else { continue }
+      if group.standing == .verified { verified = ReportCount.sum(verified, count) }
       let kind = summary.verdict(of: group).kind
       reports[kind] = ReportCount.sum(reports[kind] ?? 0, count)
       guard let pin = group.key.leafPin else { continue }

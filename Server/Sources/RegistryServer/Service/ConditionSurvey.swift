@@ -13,6 +13,7 @@ actor ConditionSurvey {
   private let clock: SteadyClock
   private let reports: any ReportsSource
   private var trend = RefusalTrend()
+  private var hasTrendBegun = false
   private var reported: UInt64 = 0
   /// What ends soon, and what reports amount to: found once a minute, because it walks all of them.
   private var ends: (made: Int64, conditions: [Condition])?
@@ -29,6 +30,7 @@ actor ConditionSurvey {
   func conditions() async -> FoundConditions {
     let now = clock.now()
     let isLeading = duty.isLeading
+    await beginTrend(at: now)
     // Of the probes of this server, which show nothing new meanwhile.
     if !isLeading { ends = nil }
     let found = await ofDocuments(at: now, isLeading)
@@ -68,6 +70,13 @@ actor ConditionSurvey {
           + " (\(found.issuer)) for \(found.hosts.count) of the hosts, whose key no probe saw: somebody may stand between some apps and the server"
       )
     }
+  }
+
+  /// What was reported before this server began is in the store, for all servers on it.
+  private func beginTrend(at now: Int64) async {
+    guard !hasTrendBegun, services.health.awaitedStore == nil else { return }
+    hasTrendBegun = true
+    trend.begin(after: Int(clamping: await reports.picture().verified), at: now)
   }
 
   private func ofServer(at now: Int64) -> [Condition] {

@@ -182,6 +182,7 @@ enum RestartTrial {
     do throws(StoreError) { if new.storage != old.storage { _ = try new.storage.tryOut() } } catch {
       throw .store(error)
     }
+    do throws(ReceiverError) { _ = try new.notify.receivers() } catch { throw .receiver(error) }
     do throws(HTTPServerError) {
       _ = try new.server.listenerIdentity()
       let addresses = [

@@ -24,12 +24,12 @@ struct ServiceListeners: Sendable {
       if let address = configuration.administration.listen {
         try HTTPServer(
           listen: address, tls: identity, limits: configuration.server.limits,
-          proxies: configuration.server.proxies, routing: own.rule, isTrusted: own.isTrusted,
+          proxies: configuration.server.proxies, routing: own.rule, trusted: own.trusted,
           observer: own.count, handler: own.answer)
       } else { nil }
     documents = try HTTPServer(
       listen: configuration.listen, tls: identity, limits: configuration.server.limits,
-      proxies: configuration.server.proxies, routing: site.rule, isTrusted: site.isTrusted,
+      proxies: configuration.server.proxies, routing: site.rule, trusted: site.trusted,
       observer: site.count, handler: site.answer)
   }
 

@@ -23,8 +23,8 @@ struct AnnouncementJob {
   private let id: String
   /// The file of the one whose command begins this one.
   private var leader: String?
-  /// Since when all lists have a key, in Unix seconds.
-  private var listed: (pin: String, since: Int64)?
+  /// The key that all lists have.
+  private var listed: (pin: String, AnnouncementProgress.Listing)?
   /// The key that waits for a second person, and since when, in Unix seconds.
   private var proposed: (pin: String, since: Int64)?
 
@@ -71,7 +71,7 @@ struct AnnouncementJob {
     (self.path, self.directory, self.key, self.words, self.id) = (path, directory, key, words, id)
     leader = json["leader"]?.stringValue
     if let pin = json["listed"]?.stringValue, let since = json["since"]?.integerValue {
-      listed = (pin, since)
+      listed = (pin, .init(since: since, unseen: json["unseen"]?.integerValue))
     }
     if let pin = json["proposed"]?.stringValue, let since = json["proposedSince"]?.integerValue {
       proposed = (pin, since)
@@ -159,9 +159,9 @@ struct AnnouncementJob {
     }
   }
 
-  /// Since when all lists have this key, as far as it is known.
-  func listedSince(_ pin: SPKIPin) -> Int64? {
-    listed.flatMap { $0.pin == pin.base64 ? $0.since : nil }
+  /// That all lists have this key, as far as it is known.
+  func listing(of pin: SPKIPin) -> AnnouncementProgress.Listing? {
+    listed.flatMap { $0.pin == pin.base64 ? $0.1 : nil }
   }
 
   /// Whether the one that leads it found another key in the same file on its lists. What is used must be what those have.
@@ -169,15 +169,17 @@ struct AnnouncementJob {
     guard isLed, let leader = leader.flatMap({ AnnouncementJob(path: $0) }),
       leader.keyPath == keyPath
     else { return false }
-    return leader.listedSince(pin) == nil
+    return leader.listing(of: pin) == nil
   }
 
   private var keyPath: String { key.hasPrefix("/") ? key : "\(directory)/\(key)" }
 
-  /// Remembers since when all lists have this key.
-  mutating func note(_ pin: SPKIPin, listedSince since: Int64?) throws(CommandFailure) {
-    guard since != listedSince(pin) else { return }
-    listed = since.map { (pin.base64, $0) }
+  /// Remembers whether all lists have this key.
+  mutating func note(
+    _ pin: SPKIPin, _ listing: AnnouncementProgress.Listing?
+  ) throws(CommandFailure) {
+    guard listing != self.listing(of: pin) else { return }
+    listed = listing.map { (pin.base64, $0) }
     try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
   }
 
@@ -200,8 +202,9 @@ struct AnnouncementJob {
       "words": .array(words.map { .string($0) }),
     ]
     json["leader"] = leader.map { .string($0) }
-    if let listed {
-      (json["listed"], json["since"]) = (.string(listed.pin), .integer(listed.since))
+    if let (pin, listing) = listed {
+      (json["listed"], json["since"]) = (.string(pin), .integer(listing.since))
+      json["unseen"] = listing.unseen.map { .integer($0) }
     }
     if let proposed {
       (json["proposed"], json["proposedSince"]) = (
@@ -254,11 +257,21 @@ struct FileLock: ~Copyable {
   private init(waitingFor folder: String) throws(CommandFailure) {
     try? FileManager.default.createDirectory(
       atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else {
       throw .couldNotFindOut("cannot open \(folder): \(Terminal.reason(errno))")
     }
-    while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+    // Whoever may read it may lock it, for ever.
+    var tries = 100
+    while flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK || errno == EINTR {
+      tries -= 1
+      guard tries > 0 else {
+        close(descriptor)
+        throw .couldNotFindOut("somebody keeps \(folder) locked; hint: fuser \(folder)")
+      }
+      usleep(100_000)
+    }
+    self.descriptor = descriptor
   }
 
   deinit { close(descriptor) }

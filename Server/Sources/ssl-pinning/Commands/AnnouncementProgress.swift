@@ -9,6 +9,8 @@
 /// - The command runs only straight after all lists had the key, and not before they had it for the time to settle. What
 ///   lies between may take the key back, so after every pause they are looked at again.
 /// - What fails is tried again, later each time, but for what the server refuses.
+/// - Time in which a list could not be looked at is none to settle in: apps may have been without it, too, and ask again
+///   later.
 struct AnnouncementProgress {
   enum Step: Equatable {
     case look, stage, run
@@ -25,9 +27,19 @@ struct AnnouncementProgress {
     case superseded
   }
 
+  /// That all lists have the key. It outlasts the process: a reboot begins no new time to settle.
+  struct Listing: Equatable {
+    /// In Unix seconds; later where they could not be looked at meanwhile.
+    var since: Int64
+    /// Since when one of them cannot be looked at, in Unix seconds.
+    var unseen: Int64?
+  }
+
   enum Finding {
     case listed
     case missing(at: String)
+    /// A list cannot be looked at.
+    case unseen(String)
     case staged
     /// The server refuses the key, by its own code.
     case refused(code: String?, String)
@@ -38,26 +50,26 @@ struct AnnouncementProgress {
   }
 
   private(set) var next = Step.look
-  /// Since when all lists have the key, in Unix seconds. It outlasts the process: a reboot begins no new time to settle.
-  private(set) var listedSince: Int64?
+  /// `nil` while a list lacks the key.
+  private(set) var listing: Listing?
   /// Why it is not over.
   private(set) var trouble = "nothing was tried yet"
   private let settle: Int64
   private var isStaged = false
   private var failures = 0
 
-  /// The longest pause after a failure, in seconds.
+  /// The longest pause, in seconds.
   static let longest = 60.0
 
   /// - Parameters:
   ///   - settle: for how many seconds all lists must have had the key.
-  ///   - listedSince: what an earlier process found.
+  ///   - listing: what an earlier process found.
   ///   - hasCommand: whether there is a command to run.
   ///   - isProposed: whether the key waits for a second person already.
   init(
-    settle: Int64, listedSince: Int64? = nil, hasCommand: Bool = true, isProposed: Bool = false
+    settle: Int64, listing: Listing? = nil, hasCommand: Bool = true, isProposed: Bool = false
   ) {
-    (self.settle, self.listedSince, isStaged) = (settle, listedSince, isProposed)
+    (self.settle, self.listing, isStaged) = (settle, listing, isProposed)
     if !hasCommand, !isProposed { next = .stage }
   }
 
@@ -65,17 +77,22 @@ struct AnnouncementProgress {
   mutating func enter(_ finding: Finding, at now: Int64) {
     switch finding {
     case .listed:
+      let blind = listing?.unseen.map { max(0, now - $0) } ?? 0
+      // Apps that found nobody ask again after up to twice that time (`RefreshSchedule`).
       // A clock that was set back makes nobody wait for it.
-      let since = min(listedSince ?? now, now)
-      listedSince = since
+      let since = min(min(listing?.since ?? now, now) + 3 * blind, now)
+      listing = Listing(since: since)
       guard now - since < settle else {
         next = .run
         return
       }
       trouble = "all lists have the key, and for \(settle) s before it is used"
-      next = .pause(Double(since + settle - now))
+      next = .pause(min(Self.longest, Double(since + settle - now)))
+    case .unseen(let reason):
+      if listing?.unseen == nil { listing?.unseen = now }
+      wait(reason)
     case .missing(let place):
-      listedSince = nil
+      listing = nil
       guard isStaged else {
         next = .stage
         return

@@ -98,7 +98,7 @@ struct AnnouncementRun {
       case .end(let end): return try finish(end)
       }
       progress.enter(finding, at: Int64(Date().timeIntervalSince1970))
-      try job.note(key.pin, listedSince: progress.listedSince)
+      try job.note(key.pin, progress.listing)
     }
   }
 
@@ -122,7 +122,7 @@ struct AnnouncementRun {
   ) -> AnnouncementProgress {
     AnnouncementProgress(
       settle: Int64((invocation[AnnounceCommand.settle] ?? 0).rounded(.up)),
-      listedSince: job.listedSince(key.pin), hasCommand: invocation[AnnounceCommand.then] != nil,
+      listing: job.listing(of: key.pin), hasCommand: invocation[AnnounceCommand.then] != nil,
       isProposed: job.isProposed(key.pin, at: Int64(Date().timeIntervalSince1970)))
   }
 
@@ -169,15 +169,15 @@ extension AnnouncementRun {
         }
         // Clients ask for the statement first.
         if let problem = await served.statementProblem(of: bytes, trusted) {
-          return .failed(problem)
+          return .unseen(problem)
         }
         waiting += trusted.statement?.mirrors.map { ("\($0)", shipped) } ?? []
       }
       return .listed
     } catch let failure as CommandFailure {
-      return .failed(failure.message)
+      return .unseen(failure.message)
     } catch {
-      return .failed("\(error)")
+      return .unseen("\(error)")
     }
   }
 

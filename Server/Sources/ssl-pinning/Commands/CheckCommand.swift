@@ -147,7 +147,8 @@ enum CheckCommand {
       .compactMap { try? ProbeTarget(host: $0.description) }
     let eyes = try EndpointEyes(
       trusting: try TrustArguments.authorities(invocation),
-      seconds: invocation[PolicyArguments.timeout] ?? 10, at: invocation[at])
+      seconds: invocation[PolicyArguments.timeout] ?? 10, at: invocation[at],
+      within: (invocation[within] ?? 30) * 86_400)
     return await eyes.see(targets.map { ($0, backup) } + others.map { ($0, nil) })
   }
 
@@ -166,7 +167,8 @@ enum CheckCommand {
         throw .malformed(what: "chain", reason: "no certificate in it")
       }
       let validator = if let authorities { authorities } else { try ChainValidator.system() }
-      let key = validator.key("leaf", of: certificates, host: host, at: now)
+      let key = validator.key(
+        "leaf", of: certificates, host: host, at: now, within: (invocation[within] ?? 30) * 86_400)
       return SeenEndpoint(host: host, name: "\(target)", keys: .success([key]), backup: backup)
     } catch { throw .no("\(path): \(error)") }
   }

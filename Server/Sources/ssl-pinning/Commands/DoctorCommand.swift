@@ -72,7 +72,8 @@ enum DoctorCommand {
       .compactMap { try? ProbeTarget(host: $0.description) }
     let eyes = try EndpointEyes(
       trusting: try TrustArguments.authorities(invocation),
-      seconds: invocation[PolicyArguments.timeout] ?? 10, at: invocation[CheckCommand.at])
+      seconds: invocation[PolicyArguments.timeout] ?? 10, at: invocation[CheckCommand.at],
+      within: seconds)
     let seen = await eyes.see(targets.map { ($0, nil) })
     // One list of several has a host; that the others do not is no fault of theirs.
     return EndpointCheck(at: now, within: seconds).findings(seen, under: diagnosis.policies)

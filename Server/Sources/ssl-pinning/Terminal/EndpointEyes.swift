@@ -18,12 +18,14 @@ struct EndpointEyes {
   private let judge: ChainValidator
   private let milliseconds: Int64
   private let time: Int64?
+  private let within: Int64
 
   /// - Parameters:
   ///   - seconds: for each server.
   ///   - time: Unix seconds at which chains are judged; `nil` is now.
+  ///   - within: seconds ahead in which an end is told.
   init(
-    trusting anchors: ChainValidator?, seconds: Double, at time: Int64? = nil
+    trusting anchors: ChainValidator?, seconds: Double, at time: Int64? = nil, within: Int64 = 0
   ) throws(CommandFailure) {
     do throws(CertificateError) {
       judge = if let anchors { anchors } else { try ChainValidator.system() }
@@ -35,7 +37,7 @@ struct EndpointEyes {
       }
       self.probes = probes
     } catch { throw .couldNotFindOut("\(error)") }
-    (milliseconds, self.time) = (Int64(seconds * 1000), time)
+    (milliseconds, self.time, self.within) = (Int64(seconds * 1000), time, within)
   }
 
   func see(_ targets: [(target: ProbeTarget, backup: SPKIPin?)]) async -> [SeenEndpoint] {
@@ -108,7 +110,7 @@ struct EndpointEyes {
           milliseconds: milliseconds, at: time)
         let key = judge.key(
           kind.rawValue, of: server.presented.map(\.certificate), host: host, at: time,
-          complaint: server.complaint)
+          within: within, complaint: server.complaint)
         results.append(.success(Shown(kind: kind, address: address, key: key)))
       } catch { results.append(.failure(error)) }
     }
@@ -119,10 +121,12 @@ struct EndpointEyes {
 extension ChainValidator {
   /// What clients make of the certificates that a server shows.
   ///
-  /// - Parameter complaint: what is wrong with them, in better words than the validator's.
+  /// - Parameters:
+  ///   - within: seconds ahead in which an end is told; nobody looks beyond that of the leaf.
+  ///   - complaint: what is wrong with them, in better words than the validator's.
   func key(
     _ kind: String, of presented: [Certificate], host: HostName, at time: Int64?,
-    complaint: String? = nil
+    within: Int64 = 0, complaint: String? = nil
   ) -> SeenEndpoint.Key {
     let chain = presented.map(\.der)
     let evidence = evidence(presented: chain, host: host, at: time)
@@ -136,6 +140,11 @@ extension ChainValidator {
       return SeenEndpoint.Key(
         kind: kind, path: valid.path,
         otherPaths: paths(of: chain, host: host, at: time).filter { $0 != valid.path },
+        laterPaths: within == 0
+          ? []
+          : paths(
+            of: chain, host: host,
+            at: min((time ?? OwnAuthority.now) + within, ends ?? .max)),
         complaint: complaint, ends: ends,
         authorityEnd: authorityEnd(of: chain, host: host, leafEnds: ends, at: time))
     }

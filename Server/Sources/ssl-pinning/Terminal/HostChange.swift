@@ -30,6 +30,8 @@ struct HostChange {
   let leaves: Set<SPKIPin>
   /// The roles that every server needed.
   let needed: Set<PinEvaluation.PinRole>
+  /// The CA keys that counted and are not denied now, and those that count now.
+  let authorities: (before: Set<SPKIPin>, after: Set<SPKIPin>)
   /// Whether its CA pins are enough now.
   let isOpen: Bool
   /// Whether every server is refused now.
@@ -89,10 +91,10 @@ struct HostChange {
   /// Whether no CA pin is demanded any more.
   var losesCA: Bool { !isRemoved && !before.ca.isEmpty && after?.ca.isEmpty == true }
 
-  /// Whether other CA pins take the place of all.
+  /// Whether other CA pins take the place of all. One that is denied stands for none, though it stays on the list.
   var replacesCA: Bool {
-    guard let after, !isRemoved, !before.ca.isEmpty, !after.ca.isEmpty else { return false }
-    return Set(before.ca.pins.map(\.spki)).isDisjoint(with: after.ca.pins.map(\.spki))
+    let (before, after) = authorities
+    return !isRemoved && !before.isEmpty && !after.isEmpty && before.isDisjoint(with: after)
   }
 }
 

@@ -128,6 +128,7 @@ private struct Step {
     return HostChange(
       pattern: pattern, host: host, before: was, after: entry, lost: lost, served: served,
       shown: shown, leaves: after.counting(entry?.leaf), needed: needed(was, hadLeaves, hadCA),
+      authorities: (hadCA.subtracting(after.policy.denied), after.counting(entry?.ca)),
       isOpen: isOpen,
       isRefused: after.policy.refusalOfAll(host, at: after.time) != nil,
       deniedRoles: deniedRoles(shown, hadCA),

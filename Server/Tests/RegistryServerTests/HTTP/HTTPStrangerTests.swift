@@ -9,14 +9,15 @@ import Testing
   private static let ask = "GET /ok HTTP/1.1\r\nHost: x\r\n\r\n"
   private static let wait = "GET /wait HTTP/1.1\r\nHost: x\r\n"
 
-  /// A server like ``HTTPBench``'s that trusts who sends `X-Token: good`, and believes these proxies.
+  /// A server like ``HTTPBench``'s that trusts who sends `X-Token: good`, or another but `bad`, and believes these proxies.
   private static func start(
     _ limits: HTTPLimits, listen: String = "127.0.0.1:0", proxies: [String] = []
   ) throws -> HTTPServer {
     try HTTPServer(
       listen: try #require(ListenAddress(listen)), limits: limits,
       proxies: TrustedProxies(networks: try proxies.map { try AddressNetwork($0) }),
-      routing: HTTPBench.rule, isTrusted: { _, headers in headers["X-Token"] == "good" },
+      routing: HTTPBench.rule,
+      trusted: { _, headers in headers["X-Token"].flatMap { $0 == "bad" ? nil : $0 } },
       handler: { request in
         let answer = HTTPBench.answer(request)
         guard case .later(_, let work) = answer else { return answer }
@@ -171,7 +172,7 @@ import Testing
     await server.stop()
   }
 
-  @Test("bodies of strangers take nothing from those of who has shown a token")
+  @Test("bodies take nothing from those of who has shown another token, or any")
   func bodies() async throws {
     var limits = HTTPLimits()
     (limits.bodies, limits.trustedBodies) = (1500, 1000)
@@ -185,7 +186,15 @@ import Testing
     let trusted = try await RawConnection.ask(
       server.address, "\(head)X-Token: good\r\n\r\n\(repeated("a", 1000))")
     #expect(trusted.hasPrefix("HTTP/1.1 200 "))
-    withExtendedLifetime(half) {}
+    let other = try Self.connect(
+      server, 1, "\(head)X-Token: other\r\n\r\n\(repeated("a", 999))")
+    #expect(await eventually { server.bodyBytes == 1998 })
+    for (token, status) in [("other", 503), ("good", 200)] {
+      let answer = try await RawConnection.ask(
+        server.address, "\(head)X-Token: \(token)\r\n\r\n\(repeated("a", 1000))")
+      #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
+    }
+    withExtendedLifetime((half, other)) {}
     await server.stop()
   }
 }

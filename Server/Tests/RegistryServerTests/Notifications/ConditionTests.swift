@@ -84,8 +84,9 @@ import Testing
   @Test("of refusals that rise: more than a few, more than usual, and over once they are few again")
   func trend() {
     /// Whether they rise after so many reports in each window in turn.
-    func rises(_ counts: [Int]) -> [Bool] {
+    func rises(_ counts: [Int], after before: Int = 0) -> [Bool] {
       var trend = RefusalTrend()
+      trend.begin(after: before, at: 900_000)
       return counts.indices.map { window in
         trend.count(counts[window], at: 900_000 + Int64(window) * 900)
         return trend.risingSince != nil
@@ -98,6 +99,9 @@ import Testing
     let day = [Int](repeating: 30, count: 97)
     #expect(rises(day).last == false)
     #expect(rises(day + [30, 30, 200]).suffix(3) == [false, false, true])
+    // So it is right after a start.
+    #expect(!rises(day, after: 96 * 30).contains(true))
+    #expect(rises([30, 30, 200], after: 96 * 30) == [false, false, true])
   }
 
   @Test("every kind has a name of its own")

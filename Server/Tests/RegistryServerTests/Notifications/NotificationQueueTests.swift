@@ -84,6 +84,29 @@ import Testing
     #expect(Self.deliver(&queue, ticks: ticks) == ["begun b"])
   }
 
+  @Test("gives up no change with an older one: each has its own tries, and the pauses stay long")
+  func triesOfEach() {
+    var queue = NotificationQueue()
+    let (old, new) = (Self.condition("a"), Self.condition("b", isRefusing: true))
+    queue.observe([old], at: 1)
+    var ticks: Int64 = 0
+    func fail() {
+      ticks += 600_000
+      #expect(!queue.take(ticks: ticks).isEmpty)
+      queue.finished(isDelivered: false, ticks: ticks)
+    }
+    for _ in 1..<NotificationQueue.mostTries { fail() }
+    queue.observe([old, new], at: 2)
+    fail()
+    #expect(queue.lost == 1)
+    #expect(queue.count == 1)
+    #expect(queue.take(ticks: ticks + 599_999).isEmpty)
+    for _ in 2..<NotificationQueue.mostTries { fail() }
+    #expect(queue.count == 1)
+    ticks += 600_000
+    #expect(Self.deliver(&queue, ticks: ticks) == ["begun b"])
+  }
+
   static let wishes: [(Int64, Int64)] = [
     (30, 30_000), (0, 1000), (-5, 1000), (.max, 600_000), (.min, 1000),
   ]

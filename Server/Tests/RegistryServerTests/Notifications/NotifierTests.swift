@@ -122,6 +122,28 @@ import Testing
     await receiver.stop()
   }
 
+  @Test(
+    "also while the machine's clock is wrong: a certificate counts that is valid at the server's time"
+  )
+  func doubtedClock() async throws {
+    // By the machine's clock it ended long ago.
+    let life = Validity(notBefore: 1_000_000_000, notAfter: 1_100_000_000)
+    let authority = try CertificateAuthority.makeRoot(name: "Root", validity: life)
+    let made = try authority.issue(names: ["127.0.0.1"], validity: life)
+    let receiver = try Receiver(
+      tls: try ListenerIdentity(certificatePEM: made.certificateChainPEM, keyPEM: made.keyPEM))
+    let directory = try TemporaryDirectory()
+    let anchors = try directory.write(authority.root.pem, to: "ca.pem")
+    let webhook = try WebhookReceiver(
+      RegistryURL(receiver.url), secret: nil, anchors: anchors.path(percentEncoded: false))
+    func outcome(at now: Int64) async -> DeliveryOutcome {
+      await webhook.deliver(NotificationMessage([], from: "pins-1", at: now), at: now)
+    }
+    #expect(await outcome(at: 1_050_000_000) == .delivered)
+    #expect(await outcome(at: 1_150_000_000) != .delivered)
+    await receiver.stop()
+  }
+
   @Test("by the server that leads alone; the next one tells what stands, under the same id")
   func replicas() async throws {
     let receiver = try Receiver()
@@ -227,15 +249,17 @@ private final class Receiver: Sendable {
 
   private let state: Locked<State>
   private let server: HTTPServer
+  private let scheme: String
 
   /// - Parameters:
   ///   - failing: how many deliveries it refuses first.
   ///   - retryAfter: the field of that name in a refusal.
-  init(failing: Int = 0, retryAfter: String? = nil) throws {
+  init(failing: Int = 0, retryAfter: String? = nil, tls: ListenerIdentity? = nil) throws {
+    scheme = tls == nil ? "http" : "https"
     let state = Locked(State(failing: failing))
     self.state = state
     server = try HTTPServer(
-      listen: try #require(ListenAddress("127.0.0.1:0")), tls: nil, limits: HTTPLimits(),
+      listen: try #require(ListenAddress("127.0.0.1:0")), tls: tls, limits: HTTPLimits(),
       routing: { _, _ in .body(limit: 1 << 20) },
       handler: { request in
         state.withLock { state in
@@ -264,7 +288,7 @@ private final class Receiver: Sendable {
     return request.headers["x-sslpinning-signature"] == "sha256=\(hex)" && Int64(time) != nil
   }
 
-  var url: String { "http://\(server.address)/hook" }
+  var url: String { "\(scheme)://\(server.address)/hook" }
   var changes: [Change] { state.withLock(\.changes) }
   var unsigned: Int { state.withLock(\.unsigned) }
   var refused: Int { state.withLock(\.refused) }

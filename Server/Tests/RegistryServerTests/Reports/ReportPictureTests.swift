@@ -123,6 +123,7 @@ struct ReportPictureTests {
     }
     let summary = ReportSummary(of: ledger, at: Self.now, known: try Self.knowledge())
     #expect(summary.picture.reports[.interception] == 62)
+    #expect(summary.picture.verified == 62)
     #expect(summary.picture.interceptions.count == ReportPicture.mostInterceptions)
     #expect(summary.picture.interceptions.allSatisfy { $0.reports == 2 })
 

@@ -73,7 +73,11 @@ import Testing
     #expect(isNew)
     #expect(state.alerts["a"]?.map(\.kind) == [.tooManyKeys])
     #expect(state.isTold(.tooManyCandidates(pin(3)), at: "a"))
-    _ = state.noteAlerts(of: [.tooManyCandidates(pin(3))], at: "a", failures: 0, now: 200)
-    #expect(state.alerts["a"]?.count == 1)
+    let before = Condition.alerts(of: state, [:], in: "f").map(\.identity)
+    let isNews = state.noteAlerts(
+      of: [.tooManyCandidates(pin(3))], at: "a", failures: 0, now: 200)
+    #expect(!isNews)
+    #expect(state.alerts["a"]?.map(\.since) == [200])
+    #expect(Condition.alerts(of: state, [:], in: "f").map(\.identity) == before)
   }
 }

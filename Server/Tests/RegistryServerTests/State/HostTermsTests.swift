@@ -195,6 +195,30 @@ import Testing
         == [Self.terms(.any, 100), Self.terms(.any, 100)])
   }
 
+  @Test(
+    "count on where an endpoint left the configuration and a person adds it: so does their approval"
+  )
+  func addedAgain() throws {
+    let (one, other) = (
+      try Self.endpoint("a.test", ["a.test"]), try Self.endpoint("b.test", ["b.test"])
+    )
+    var state = Self.state(one, other)
+    state.publish([one, other])
+    let asked = Self.terms(.all, 100)
+    _ = try state.setTerms(
+      asked, of: one.id, configured: [one, other], force: false, Self.request)
+    _ = state.change(one.id, interval: nil, approval: .manual, isPaused: true, Self.request)
+    _ = try state.add(one, configured: [other], Self.request)
+    let added = state.endpoints(configured: [other]).first { $0.id == one.id }
+    #expect(added?.terms == asked && added?.approval == .manual)
+    #expect(!state.isPaused(one.id))
+    var otherwise = one
+    otherwise.approval = .automatic
+    _ = try state.remove(one.id, configured: [other], Self.request)
+    _ = try state.add(otherwise, configured: [other], Self.request)
+    #expect(state.endpoints(configured: [other]).map(\.terms) == [.standard, .standard])
+  }
+
   @Test("that a configured endpoint brings back, and that differ from the others', keep it out")
   func comesBackOtherwise() throws {
     let one = try Self.endpoint("a.test", ["a.test"])
@@ -214,6 +238,27 @@ import Testing
     _ = try state.add(other, configured: [one, other], Self.request)
     #expect(
       state.endpoints(configured: [one, other]).map(\.terms) == [other.terms, other.terms])
+  }
+
+  @Test("of two hosts that differ keep a wildcard over both out: the CA of one is not enough for the other")
+  func widened() throws {
+    let (a, b) = (
+      try Self.endpoint("a.x.test", ["a.x.test"], Self.terms(.any, 100)),
+      try Self.endpoint("b.x.test", ["b.x.test"], Self.terms(.any, 101))
+    )
+    let wide = try Self.endpoint("gate.x.test", ["*.x.test"])
+    var state = Self.state(a, b)
+    let before = state
+    #expect(throws: AdministrationError.termsDiffer(b.id, wide.id)) {
+      try state.add(wide, configured: [a, b], Self.request)
+    }
+    #expect(state == before)
+    let both = Self.terms(.any, 100, 101)
+    for one in [a, b] {
+      _ = try state.setTerms(both, of: one.id, configured: [a, b], force: false, Self.request)
+    }
+    _ = try state.add(wide, configured: [a, b], Self.request)
+    #expect(state.endpoints(configured: [a, b]).map(\.terms) == [both, both, both])
   }
 
   @Test("are inherited also while another change is being stored")

@@ -40,6 +40,18 @@ import Testing
     return endpointKeys
   }
 
+  @Test("is none beside a certificate that is an anchor itself: a key under a CA waits")
+  func ownAnchor() {
+    var endpointKeys = EndpointKeys()
+    _ = endpointKeys.enter(.accepted(pin(1)), at: 0, rule: Self.rule)
+    let isHeld = Self.isHeld(&endpointKeys, 2, under: 100, at: 10)
+    #expect(isHeld)
+    for second in 20..<23 as Range<Int64> {
+      _ = endpointKeys.enter(.accepted(pin(3)), at: second, rule: Self.rule)
+    }
+    #expect(endpointKeys.keys.map(\.pin) == [pin(1), pin(3)])
+  }
+
   @Test("is still known within the grace time after it was left")
   func withinGrace() {
     var endpointKeys = Self.moved(to: 101, watched: Self.week - 7200)

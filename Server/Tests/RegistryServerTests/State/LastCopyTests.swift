@@ -43,12 +43,13 @@ import Testing
   ]
 
   private static func copy(
-    _ listed: [UInt8: Int64], denied: [UInt8] = []
+    _ listed: [UInt8: Int64], denied: [UInt8] = [], for host: String = "a.example",
+    by fqdn: String? = nil
   ) -> PublishedDocument {
     let keys = listed.sorted { $0.key < $1.key }.map { key, age in
       JSONValue.object([
-        "date": .string(RFC3339.text(signed - age)), "domainName": "a.example",
-        "key": .string(pin(key).base64),
+        "date": .string(RFC3339.text(signed - age)), "domainName": .string(host),
+        "fqdn": .string(fqdn ?? host), "key": .string(pin(key).base64),
       ])
     }
     let document: JSONObject = [
@@ -102,5 +103,34 @@ import Testing
     bench.see([(LedgerBench.here, "", .key(2, under: 101))], 4)
     #expect(bench.keys == [1])
     #expect(bench.endpointKeys.held[pin(2)]?.reasons == [.newIssuer])
+  }
+
+  @Test("of a wildcard that nobody speaks for now stay with a host of it: no other CA's comes")
+  func narrowed() throws {
+    let named = WatchedEndpoint(fqdn: HostName.literal("a.example"))
+    let wide = WatchedEndpoint(
+      fqdn: HostName.literal("gate.test"), patterns: [try HostPattern("*.example")])
+    let copy = Self.copy([1: 30 * Self.day], for: "*.example").signedCopy
+    let state = DocumentState().goingOn(from: copy, endpoints: [named])
+    var bench = LedgerBench()
+    bench.endpointKeys = try #require(state.keysByEndpoint[named.id])
+    bench.see([(LedgerBench.here, "", .key(2, under: 101))], 4)
+    #expect(bench.keys == [1])
+    #expect(bench.endpointKeys.held[pin(2)]?.reasons == [.newIssuer])
+    let beside = DocumentState().goingOn(from: copy, endpoints: [named, wide])
+    #expect(beside.keysByEndpoint[named.id] == nil)
+  }
+
+  @Test("of a host that people added at another port of a configured name stay listed")
+  func addedBeside() throws {
+    let configured = WatchedEndpoint(
+      fqdn: HostName.literal("gate.test"), patterns: [try HostPattern("a.test")])
+    let copy = Self.copy([1: 30 * Self.day], for: "b.test", by: "gate.test").signedCopy
+    var state = DocumentState()
+    state.watchHosts(of: copy, beside: [configured])
+    let endpoints = state.endpoints(configured: [configured])
+    #expect(endpoints.map(\.id) == ["gate.test:443", "b.test:443"])
+    state = state.goingOn(from: copy, endpoints: endpoints)
+    #expect(state.keysByEndpoint["b.test:443"]?.keys.map(\.pin) == [pin(1)])
   }
 }

@@ -65,6 +65,24 @@ import Testing
     #expect(bench.keys == [1, 2])
   }
 
+  @Test("that begin to see a new CA are asked again at once, and no more often than settles it")
+  func gaining() {
+    let new = LedgerBench.Answer.key(2, under: 101)
+    var bench = Self.settled()
+    bench.see(Self.view(new, .key(1), .key(1), .key(1)), 4)
+    #expect(!bench.endpointKeys.isWaiting)
+    bench.see(Self.view(new, new, .key(1), .key(1)))
+    #expect(bench.endpointKeys.isWaiting)
+    bench.see(Self.view(.key(1), .key(1), .key(1), .key(1)))
+    #expect(!bench.endpointKeys.isWaiting)
+    bench.see(Self.view(new, new, .key(1), .key(1)), 2)
+    #expect(!bench.endpointKeys.isWaiting)
+    bench.see(Self.view(new, new, new, .silent), 2)
+    #expect(bench.endpointKeys.isWaiting)
+    bench.see(Self.view(new, new, new, .silent))
+    #expect(bench.keys == [1, 2])
+  }
+
   @Test(
     "vouch for a new CA themselves: whoever stands before this server speaks for it, and silences the others"
   )

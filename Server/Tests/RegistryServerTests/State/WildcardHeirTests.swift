@@ -77,4 +77,118 @@ import Testing
     show(6, under: 102, at: after[0], server, now + 62)
     #expect(listed("*.x.test", by: server) == [pin(6)])
   }
+
+  @Test(
+    "is left to a wildcard at another endpoint: nothing comes from a neighbour that has its key",
+    arguments: [false, true])
+  func hasNeighbour(isRestart: Bool) {
+    let now = Self.begin
+    let (narrow, neighbour, wide) = (
+      endpoint(1, "a.x.test"), endpoint(3, "b.test"), endpoint(2, "*.x.test")
+    )
+    var server = start([narrow, neighbour], at: now)
+    show(1, under: 101, at: narrow, server, now)
+    show(1, under: 109, at: neighbour, server, now)
+    show(4, under: 109, at: neighbour, server, now)
+    server = configure(server, [wide, neighbour], isRestart: isRestart, at: now + 60)
+    show(66, under: 109, at: wide, server, now + 61)
+    #expect(listed("*.x.test", by: server).isEmpty)
+    show(2, under: 101, at: wide, server, now + 62)
+    #expect(listed("*.x.test", by: server) == [pin(2)])
+  }
+
+  @Test(
+    "is spoken for by a wildcard that crosses the one of before: that has its CAs",
+    arguments: [false, true], [["*.x.test", "**.b.x.test"], ["**.b.x.test", "*.x.test"]])
+  func crosses(isRestart: Bool, patterns: [String]) {
+    let now = Self.begin
+    let (former, next) = (endpoint(1, patterns[0]), endpoint(2, patterns[1]))
+    let other = endpoint(3, "o.test")
+    var server = start([former, other], at: now)
+    show(1, under: 101, at: former, server, now)
+    show(9, under: 109, at: other, server, now)
+    server = configure(server, [next, other], isRestart: isRestart, at: now + 60)
+    show(66, under: 200, at: next, server, now + 61)
+    #expect(listed(patterns[1], by: server).isEmpty)
+    show(2, under: 101, at: next, server, now + 62)
+    #expect(listed(patterns[1], by: server) == [pin(2)])
+  }
+
+  @Test(
+    "keeps its key where another one takes that along from a wildcard that crosses the one of before",
+    arguments: [false, true])
+  func crossesBeside(isRestart: Bool) {
+    let now = Self.begin
+    let (former, other) = (endpoint(4, "*.example"), endpoint(3, "o.test"))
+    let after = [endpoint(1, "y.example"), endpoint(2, "x.example"), endpoint(4, "**.x.example")]
+    var server = start([former, other], at: now)
+    show(4, under: 101, at: former, server, now)
+    show(9, under: 109, at: other, server, now)
+    server = configure(server, after + [other], isRestart: isRestart, at: now + 60)
+    #expect(listed("y.example", by: server) == [pin(4)])
+    #expect(listed("x.example", by: server) + listed("**.x.example", by: server) == [pin(4)])
+    show(66, under: 200, at: after[1], server, now + 61)
+    #expect(listed("x.example", by: server).isEmpty)
+  }
+
+  @Test(
+    "is left to a wildcard beside one that stays under another CA: what it shows under its own does not wait",
+    arguments: [false, true])
+  func isLeftBesideAnother(isRestart: Bool) {
+    let now = Self.begin
+    let (stays, left) = (endpoint(1, "www.x.test"), endpoint(2, "api.x.test"))
+    let apex = endpoint(3, "x.test", "*.x.test")
+    var server = start([stays, left], at: now)
+    show(1, under: 101, at: stays, server, now)
+    show(4, under: 104, at: left, server, now)
+    server = configure(server, [stays, apex], isRestart: isRestart, at: now + 60)
+    show(66, under: 200, at: apex, server, now + 61)
+    #expect(listed("*.x.test", by: server).isEmpty)
+    show(4, under: 104, at: apex, server, now + 62)
+    #expect(listed("*.x.test", by: server) == [pin(4)])
+  }
+
+  @Test(
+    "is left to a wildcard that has shown its key already, and waited for a person: so does that one",
+    arguments: [false, true])
+  func waitsWithSharedKey(isRestart: Bool) {
+    let now = Self.begin
+    let names = ["www.x.test", "api.x.test"].map { WatchedEndpoint(fqdn: HostName.literal($0)) }
+    var wide = names[0]
+    wide.patterns = ["*.x.test"].compactMap { try? HostPattern($0) }
+    var server = start(names, at: now)
+    for name in names { show(1, under: 101, at: name, server, now) }
+    let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
+    perform(server, at: now + 1) { state, _ in
+      state.change(names[1].id, interval: nil, approval: .manual, isPaused: nil, request)
+    }
+    server = configure(server, [wide], isRestart: isRestart, at: now + 60)
+    #expect(server.machine.endpoints.map(\.approval) == [.manual])
+    show(2, under: 101, at: wide, server, now + 61)
+    #expect(listed("*.x.test", by: server) == [pin(1)])
+  }
+
+  @Test(
+    "leaves the configuration, and a wildcard that has another key speaks for it: its key stays under its name",
+    arguments: [false, true])
+  func isLost(isRestart: Bool) throws {
+    let now = Self.begin
+    let (apex, lost) = (endpoint(1, "x.test", "*.x.test"), endpoint(2, "api.x.test"))
+    var server = start([apex, lost], at: now)
+    show(1, under: 101, at: apex, server, now)
+    show(2, under: 101, at: lost, server, now + 1)
+    server = configure(server, [apex], isRestart: isRestart, at: now + 60)
+    #expect(listed("api.x.test", by: server) == [pin(2)])
+    #expect(listed("*.x.test", by: server) == [pin(1)])
+    show(3, under: 101, at: apex, server, now + 61)
+    #expect(listed("api.x.test", by: server) == [pin(2)])
+    // Whoever meant it configures it again, and takes it out.
+    server = configure(server, [apex, lost], isRestart: isRestart, at: now + 62)
+    let request = DocumentState.Request(who: "ada", at: now + 63, why: "")
+    perform(server, at: now + 63) { state, configured throws(AdministrationError) in
+      try state.remove(lost.id, configured: configured, request)
+    }
+    server = configure(server, [apex], isRestart: isRestart, at: now + 64)
+    #expect(listed("api.x.test", by: server).isEmpty)
+  }
 }

@@ -1,4 +1,5 @@
 import RegistryServer
+import SslPinningRules
 import TestSupport
 import Testing
 
@@ -31,11 +32,10 @@ extension ConsoleTests {
       #expect(
         try await page.browser.run("return document.querySelector('main').children[1].dataset.key")
           == "refusing")
+      #expect(try await page.axeViolationsAtBothWidths() == [])
       for (name, width) in [("outage", Int64(1280)), ("outage-narrow", 390)] {
         try await page.browser.setSize(width: width, height: 800)
         #expect(try await page.textsOfLowContrast() == [])
-        let violations = try await page.axeViolations()
-        #expect(violations == [], "\(width)")
         try await page.photograph(name, width: width)
       }
       try await page.go(to: "#/document/all.json", heading: "all.json")
@@ -44,6 +44,39 @@ extension ConsoleTests {
         try await page.rows(ofTable: "Endpoints").first?[4].hasPrefix("Key not listed") == true)
       #expect(try await page.troubles() == [])
       await stage.stop()
+    }
+
+    @Test("is read at 500 endpoints of which 176 are refused, at a desk and on a telephone")
+    func fleet() async throws {
+      let fleet = (0..<500).map { "host-\($0).example.com" }
+      let keys = fleet.map { "{fqdn: \($0), file: all.json}" }.joined(separator: ", ")
+      let stage = try ConsoleStage(keys: "[\(keys)]")
+      for (index, host) in fleet.enumerated() { stage.prepare(Self.key(index), at: host) }
+      try await stage.start()
+      for (index, host) in fleet.prefix(176).enumerated() {
+        await stage.show(Self.key(1000 + index), at: host, issuer: 0xcb)
+      }
+      let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
+      try await page.wait(for: "176 endpoints", in: "[data-key=refusing]")
+      for (address, heading) in [
+        ("#/", "Overview"), ("#/endpoints", "Endpoints"), ("#/document/all.json", "all.json"),
+        ("#/pending", "Pending approvals"), ("#/history/all.json", "History of all.json"),
+        ("#/calendar", "Calendar"),
+      ] {
+        try await page.go(to: address, heading: heading)
+        #expect(try await page.axeViolationsAtBothWidths() == [], "\(heading)")
+        try await page.browser.setSize(width: 390, height: 800)
+        #expect(try await page.browser.brokenWords() == [], "\(heading)")
+        let beyond = try await page.browser.run(
+          "return document.documentElement.scrollWidth - window.innerWidth")
+        #expect(beyond.integerValue ?? 1 <= 0, "\(heading)")
+      }
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
+    private static func key(_ number: Int) -> SPKIPin {
+      SPKIPin(digest: (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 4 * 8)) }) ?? pin(0)
     }
 
     @Test("has a line for the one key that is under another CA than the rest")
