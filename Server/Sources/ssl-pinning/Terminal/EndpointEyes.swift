@@ -1,3 +1,4 @@
+import Foundation
 import PolicyFormats
 import SslPinningPlatform
 import SslPinningRules
@@ -144,7 +145,7 @@ extension ChainValidator {
           ? []
           : paths(
             of: chain, host: host,
-            at: min((time ?? OwnAuthority.now) + within, ends ?? .max)),
+            at: min((time ?? Int64(Date().timeIntervalSince1970)) + within, ends ?? .max)),
         complaint: complaint, ends: ends,
         authorityEnd: authorityEnd(of: chain, host: host, leafEnds: ends, at: time))
     }

@@ -49,8 +49,8 @@ extension ConsoleTests {
     @Test("is read at 500 endpoints of which 176 are refused, at a desk and on a telephone")
     func fleet() async throws {
       let fleet = (0..<500).map { "host-\($0).example.com" }
-      let keys = fleet.map { "{fqdn: \($0), file: all.json, interval: 24h}" }.joined(separator: ", ")
-      let stage = try ConsoleStage(keys: "[\(keys)]")
+      let keys = fleet.map { "{fqdn: \($0), file: all.json, interval: 24h}" }
+      let stage = try ConsoleStage(keys: "[\(keys.joined(separator: ", "))]")
       for (index, host) in fleet.enumerated() { stage.prepare(Self.key(index), at: host) }
       try await stage.start()
       // At once: what comes together is written together.
