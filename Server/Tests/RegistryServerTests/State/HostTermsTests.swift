@@ -240,7 +240,7 @@ import Testing
       state.endpoints(configured: [one, other]).map(\.terms) == [other.terms, other.terms])
   }
 
-  @Test("of two hosts that differ keep out a wildcard over both: a CA of one is none of the other's")
+  @Test("of two hosts that differ keep out a wildcard over both: neither's CA is the other's")
   func widened() throws {
     let (a, b) = (
       try Self.endpoint("a.x.test", ["a.x.test"], Self.terms(.any, 100)),
