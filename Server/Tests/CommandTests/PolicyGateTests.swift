@@ -137,15 +137,18 @@ struct PolicyGateTests {
     }
   }
 
-  @Test("the one listed CA that ends is told, though another path goes on")
-  func listedAuthorityEnds() async throws {
+  @Test(
+    "the one listed CA that ends is told, though another path goes on", arguments: [20, 90])
+  func listedAuthorityEnds(days: Int64) async throws {
     let now = Int64(Date().timeIntervalSince1970)
     let key = try PrivateKey.generate(.p256)
     let new = try CertificateAuthority.makeRoot(name: "New", key: key)
     let old = try CertificateAuthority.makeRoot(
       name: "Old", validity: Validity(notBefore: now - 3600, notAfter: now + 9 * 86_400))
     let cross = try old.issueIntermediate(name: "New", key: key)
-    let identity = try new.issue(names: ["localhost"])
+    let identity = try new.issue(
+      names: ["localhost"],
+      validity: Validity(notBefore: now - 3600, notAfter: now + days * 86_400))
     let ca = try directory.write(new.root.pem + old.root.pem, to: "roots.pem")
       .path(percentEncoded: false)
     let chain = try directory.write(identity.leaf.pem + cross.certificate.pem, to: "chain.pem")

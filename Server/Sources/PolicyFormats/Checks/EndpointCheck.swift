@@ -11,8 +11,8 @@ public struct SeenEndpoint: Hashable, Sendable {
     public let path: [SPKIPin]
     /// The other valid paths. Clients of a registry try them where the first one has not the right CA.
     public let otherPaths: [[SPKIPin]]
-    /// The paths that are still valid when what is told as near is over, the system's own first. Empty if there is none,
-    /// and where nobody looked.
+    /// The paths that are valid at the end of the time for which ends are told, or of the certificate if that is sooner,
+    /// the system's own first. Empty if there is none, or nobody looked.
     public let laterPaths: [[SPKIPin]]
     /// Why no client accepts the chain, pins aside; `nil` if one does.
     public let complaint: String?
@@ -176,8 +176,8 @@ public struct EndpointCheck {
       found.append(
         finding(
           .authorityEnds,
-          "a CA that this list goes by ends within \(within / 86_400) days, and what goes on without it is not let in;"
-            + " hint: list a CA of the path that stays"))
+          "a CA that this list needs ends within \(within / 86_400) days, and no path that outlasts it is let in;"
+            + " hint: list a CA of such a path as well"))
     }
     for key in keys {
       guard let path = accepted(key), let end = key.ends, end - now < within,

@@ -56,8 +56,8 @@ package struct DocumentEntry: Sendable, Hashable {
   /// each oldest first. An endpoint without a key yet has none; where two endpoints have the same key
   /// for the same hosts, the first one's entry stands for both.
   ///
-  /// What a host has whose endpoint merely left stays by its own name where a wildcard speaks for it now: clients would go
-  /// by that one alone, while they keep the pins of a host that no pattern matches.
+  /// If no endpoint lists a host any longer, nobody removed it, and a wildcard in force matches it, its keys stay under its
+  /// own name unless the wildcard has them: clients keep the pins of a vanished host only if no listed pattern matches it.
   ///
   /// Denied keys are left out. If nothing would be left, entries of the last document stay, because an empty registry
   /// is never published: those of keys that are not denied, or else of the one that was denied last, which clients
@@ -84,18 +84,18 @@ package struct DocumentEntry: Sendable, Hashable {
   private static func left(
     beside endpoints: [WatchedEndpoint], _ entries: [DocumentEntry], _ state: DocumentState
   ) -> [DocumentEntry] {
-    let ids = Set(endpoints.map(\.id))
-    let left = state.keysByEndpoint.filter { id, _ in
-      !ids.contains(id) && state.tombstones[id] == nil
-    }
-    let pins = Set(left.values.flatMap { $0.keys.map(\.pin) }).subtracting(state.deniedPins)
-    guard !pins.isEmpty else { return [] }
     let patterns = Set(endpoints.flatMap(\.patterns)).union(state.removed)
+    // Without a wildcard nothing has to be parsed.
+    guard patterns.contains(where: { $0 != .exact($0.base) }) else { return [] }
+    // Also of an endpoint that stays: it may have left this host alone.
+    let known = state.keysByEndpoint.filter { state.tombstones[$0.key] == nil }
+    let pins = Set(known.values.flatMap { $0.keys.map(\.pin) }).subtracting(state.deniedPins)
     let named = Dictionary(grouping: entries, by: \.pattern).mapValues { Set($0.map(\.pin)) }
     return listed(in: state.document).filter { entry in
       let covering = entry.pattern.covering
       return pins.contains(entry.pin) && !patterns.contains(entry.pattern)
-        && covering.contains(where: patterns.contains)
+        && (covering.contains(where: patterns.contains)
+          || entry.pattern.crossing.map(patterns.contains) == true)
         && !covering.contains { named[$0]?.contains(entry.pin) == true }
     }
   }

@@ -21,7 +21,7 @@ extension DocumentState {
   /// Watches one more endpoint, or again one that was taken out.
   ///
   /// - Throws: ``AdministrationError/termsDiffer(_:_:)`` if the configuration has one ask for something else than others
-  ///   do that speak of the same host. Where it says nothing of it, theirs are taken, unless they differ among each other.
+  ///   do that speak of the same host. Where it says nothing of it, theirs are taken, unless they differ among themselves.
   package mutating func add(
     _ endpoint: WatchedEndpoint, configured: [WatchedEndpoint], _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {

@@ -81,7 +81,11 @@ extension DocumentState {
         keysByEndpoint[heir] = (keysByEndpoint[heir] ?? EndpointKeys()).merging(
           EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
       }
-      if overrides[id]?.approval == .manual, heirs.mayHaveSpoken(id, for: inheritance.endpoint) {
+      // A wildcard without a key is new each time that this is asked: a person may have decided meanwhile.
+      let isDecided = inheritance.isOfCAs && overrides[heir]?.approval != nil
+      if overrides[id]?.approval == .manual, !isDecided,
+        heirs.mayHaveSpoken(id, for: inheritance.endpoint)
+      {
         wait(for: heir)
       }
     }

@@ -71,8 +71,8 @@ package struct Condition: Sendable, Hashable {
 
   /// What tells it from every other.
   ///
-  /// An alert of a moment that comes again is another one. Of all else the time is no part: the clock of the server
-  /// that leads next may differ.
+  /// An alert of a moment that comes again is another one, unless probes repeat it (`isAnotherEachTime`). Otherwise the
+  /// time does not count: the clock of the server that leads next may differ.
   package var identity: String {
     var parts = [kind.name, file, subject, pin?.base64 ?? ""]
     if case .alert(let kind) = kind, kind.isAnotherEachTime { parts.append("\(since)") }

@@ -4,8 +4,8 @@
 ///   them.
 /// - They rise if the last two windows had more than ``least``, and more than ``factor`` times what two windows of the
 ///   day before had on average. They are over once it is half of that: between the two they neither begin nor end.
-/// - What is usual is known from the beginning: a fleet that always reports some would else seem to rise with each start,
-///   for most of a day in which nothing that rises is told.
+/// - It begins with what was reported in the day before. Otherwise a fleet that always reports a few would seem to rise
+///   after each start, and for most of a day no real rise would be told.
 package struct RefusalTrend: Sendable {
   /// Seconds that are looked at.
   static let window: Int64 = 900

@@ -149,7 +149,7 @@ extension StorageConfiguration {
 }
 
 /// Tries what a configuration that is read again changes for the next start: signing and online keys, the
-/// listeners' certificate and addresses, the store.
+/// listeners' certificate and addresses, the store, who is notified.
 ///
 /// What a start would refuse is refused now, while somebody probes, and not at a restart in the night. Nothing of it
 /// is taken in force.

@@ -40,8 +40,6 @@ enum DescriptorLimit {
 /// anybody waits is not lost.
 ///
 /// - SIGPIPE is ignored from then on: a closed log pipe or peer is an error code, never the end.
-/// - SIGCHLD has its usual effect, also if whoever started the process ignores it: else nobody could tell how a program
-///   ended, and one that failed would count as one that did not.
 /// - SIGHUP is told and otherwise ignored: a terminal that closes, or a habit from other servers, must
 ///   not stop the watching without a word.
 /// - After the first signal both have their usual effect again, so a second one ends a process that
@@ -65,7 +63,6 @@ package final class TerminationSignal: Sendable {
   /// - Parameter hangUp: is called for each SIGHUP.
   package init(hangUp: @escaping @Sendable () -> Void = {}) async {
     signal(SIGPIPE, SIG_IGN)
-    signal(SIGCHLD, SIG_DFL)
     await listen(SIGHUP, hangUp)
     await listen(SIGTERM) { [weak self] in self?.note("SIGTERM") }
     await listen(SIGINT) { [weak self] in self?.note("SIGINT") }

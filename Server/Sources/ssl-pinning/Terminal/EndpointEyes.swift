@@ -123,7 +123,7 @@ extension ChainValidator {
   /// What clients make of the certificates that a server shows.
   ///
   /// - Parameters:
-  ///   - within: seconds ahead in which an end is told; nobody looks beyond that of the leaf.
+  ///   - within: seconds ahead for which ends are told, and no further than the leaf's own.
   ///   - complaint: what is wrong with them, in better words than the validator's.
   func key(
     _ kind: String, of presented: [Certificate], host: HostName, at time: Int64?,
@@ -145,7 +145,9 @@ extension ChainValidator {
           ? []
           : paths(
             of: chain, host: host,
-            at: min((time ?? Int64(Date().timeIntervalSince1970)) + within, ends ?? .max)),
+            // OpenSSL counts a certificate as expired at `notAfter` itself.
+            at: min(
+              (time ?? Int64(Date().timeIntervalSince1970)) + within, ends.map { $0 - 1 } ?? .max)),
         complaint: complaint, ends: ends,
         authorityEnd: authorityEnd(of: chain, host: host, leafEnds: ends, at: time))
     }

@@ -12,6 +12,8 @@ enum Terminal {
   /// To be called before anything is opened.
   static func prepare() {
     signal(SIGPIPE, SIG_IGN)
+    // Whoever starts the tool may ignore it: then a command that failed would count as done.
+    signal(SIGCHLD, SIG_DFL)
     for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
     where fcntl(descriptor, F_GETFD) == -1 {
       // `open` takes the lowest free number, which is this one. It is opened the wrong way round, so

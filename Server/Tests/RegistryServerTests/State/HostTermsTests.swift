@@ -208,14 +208,18 @@ import Testing
     _ = try state.setTerms(
       asked, of: one.id, configured: [one, other], force: false, Self.request)
     _ = state.change(one.id, interval: nil, approval: .manual, isPaused: true, Self.request)
+    var (again, otherwise) = (state, one)
+    otherwise.approval = .automatic
+    _ = try again.add(otherwise, configured: [other], Self.request)
+    #expect(
+      again.endpoints(configured: [other]).first { $0.id == one.id }?.approval == .automatic)
     _ = try state.add(one, configured: [other], Self.request)
     let added = state.endpoints(configured: [other]).first { $0.id == one.id }
     #expect(added?.terms == asked && added?.approval == .manual)
     #expect(!state.isPaused(one.id))
-    var otherwise = one
-    otherwise.approval = .automatic
     _ = try state.remove(one.id, configured: [other], Self.request)
-    _ = try state.add(otherwise, configured: [other], Self.request)
+    _ = try state.add(one, configured: [other], Self.request)
+    #expect(state.endpoints(configured: [other]).first { $0.id == one.id }?.approval == nil)
     #expect(state.endpoints(configured: [other]).map(\.terms) == [.standard, .standard])
   }
 

@@ -191,4 +191,20 @@ import Testing
     server = configure(server, [apex], isRestart: isRestart, at: now + 64)
     #expect(listed("api.x.test", by: server).isEmpty)
   }
+
+  @Test(
+    "is left by an endpoint that stays, or has a wildcard that one in force crosses: its key stays under its name",
+    arguments: [false, true], ["api.x.test", "**.api.x.test"])
+  func isLostAlone(isRestart: Bool, pattern: String) {
+    let now = Self.begin
+    let apex = endpoint(1, "x.test", "*.x.test")
+    let (gate, after) = (endpoint(2, pattern, "y.test"), endpoint(2, "y.test"))
+    var server = start([apex, gate], at: now)
+    show(1, under: 101, at: apex, server, now)
+    show(2, under: 101, at: gate, server, now + 1)
+    server = configure(server, [apex, after], isRestart: isRestart, at: now + 60)
+    #expect(listed(pattern, by: server) == [pin(2)])
+    server = configure(server, [apex], isRestart: isRestart, at: now + 61)
+    #expect(listed(pattern, by: server) == [pin(2)])
+  }
 }
