@@ -39,17 +39,6 @@ final class ConnectionDeadlines: Sendable {
     var counts: [[UInt8]: Int] = [:]
   }
 
-  /// How long a connection may be idle, or busy, before another one may take its place: in nanoseconds.
-  ///
-  /// Whoever has many has that time for all of them together, or a thousand connections that are all in use
-  /// now and then would keep everybody out. A twentieth of a second remains: in it an honest head is in and an
-  /// answer is read.
-  ///
-  /// - Parameter count: how many connections its caller has.
-  static func patience(isIdle: Bool, of count: Int) -> Int64 {
-    max(50_000_000, (isIdle ? 250_000_000 : 1_000_000_000) / Int64(max(1, count)))
-  }
-
   init(limits: HTTPLimits) {
     times = Locked(Times(limits))
     crowd = limits.crowd
@@ -104,45 +93,24 @@ final class ConnectionDeadlines: Sendable {
     }
   }
 
-  /// Cuts connections so that others can be accepted, where the server is full.
-  ///
-  /// Only those of whoever has most, of those first the idle ones, and of those the oldest. Not those that
-  /// began something within their ``patience(isIdle:of:)``, nor those whose answer is worked on.
+  /// Cuts connections so that others can be accepted, where the server is full: ``HeldConnection/leaving(_:_:at:)``.
   ///
   /// - Parameter count: how many at most; fewer where others are about to end.
   func makeRoom(_ count: Int) {
     let now = Self.now()
     open.withLock { open in
-      var (ending, most) = (0, 0)
-      let candidates = open.connections.values.compactMap { connection -> Candidate? in
-        if connection.isCut.load(ordering: .relaxed) { ending += 1 }
-        guard connection.later == nil, !connection.isCut.load(ordering: .relaxed) else {
-          return nil
-        }
-        let of = open.counts[connection.bucket, default: 0]
-        most = max(most, of)
-        let isIdle = connection.isIdle.load(ordering: .relaxed)
-        let since = connection.since.load(ordering: .relaxed)
-        guard now - since >= Self.patience(isIdle: isIdle, of: of) else { return nil }
-        return Candidate(connection: connection, of: of, isIdle: isIdle, since: since)
+      let held = open.connections.values.filter {
+        $0.later == nil && !$0.isCut.load(ordering: .relaxed)
+      }.map {
+        HeldConnection(
+          connection: $0, of: open.counts[$0.bucket, default: 0],
+          isIdle: $0.isIdle.load(ordering: .relaxed), since: $0.since.load(ordering: .relaxed))
       }
-      guard ending < count else { return }
-      // Where those of whoever has most are new, they are waited for: nobody else's go.
-      for candidate in candidates.filter({ $0.of == most }).sorted(by: <).prefix(count - ending) {
-        candidate.connection.isCut.store(true, ordering: .relaxed)
-        shutdown(candidate.connection.descriptor, Int32(SHUT_RDWR))
+      let ending = open.connections.values.count { $0.isCut.load(ordering: .relaxed) }
+      for connection in HeldConnection.leaving(held, count - ending, at: now) {
+        connection.isCut.store(true, ordering: .relaxed)
+        shutdown(connection.descriptor, Int32(SHUT_RDWR))
       }
-    }
-  }
-
-  private struct Candidate {
-    let connection: HTTPConnection
-    let of: Int
-    let isIdle: Bool
-    let since: Int64
-
-    static func < (left: Self, right: Self) -> Bool {
-      (-left.of, left.isIdle ? 0 : 1, left.since) < (-right.of, right.isIdle ? 0 : 1, right.since)
     }
   }
 
@@ -189,6 +157,40 @@ final class ConnectionDeadlines: Sendable {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+}
+
+/// A connection that may have to go where the server is full. No answer to it is worked on.
+struct HeldConnection<Connection> {
+  let connection: Connection
+  /// How many its caller has.
+  let of: Int
+  let isIdle: Bool
+  /// When it began what it does now, in nanoseconds.
+  let since: Int64
+
+  /// How long a connection may be idle, or busy, before another one may take its place: in nanoseconds.
+  ///
+  /// Whoever has many has that time for all of them together, or a thousand connections that are all in use
+  /// now and then would keep everybody out. A twentieth of a second remains: in it an honest head is in and an
+  /// answer is read.
+  ///
+  /// - Parameter count: how many connections its caller has.
+  static func patience(isIdle: Bool, of count: Int) -> Int64 {
+    max(50_000_000, (isIdle ? 250_000_000 : 1_000_000_000) / Int64(max(1, count)))
+  }
+
+  /// Who goes first: only those of whoever has most, of those first the idle ones, and of those the oldest.
+  ///
+  /// Not those that began something within their ``patience(isIdle:of:)``. Where all of whoever has most
+  /// are so new, they are waited for: nobody else's go.
+  static func leaving(_ held: [Self], _ count: Int, at now: Int64) -> [Connection] {
+    let most = held.map(\.of).max()
+    return held.filter {
+      $0.of == most && now - $0.since >= patience(isIdle: $0.isIdle, of: $0.of)
+    }
+    .sorted { ($0.isIdle ? 0 : 1, $0.since) < ($1.isIdle ? 0 : 1, $1.since) }
+    .prefix(max(0, count)).map(\.connection)
   }
 }
 

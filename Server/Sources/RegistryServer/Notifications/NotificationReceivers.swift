@@ -31,6 +31,7 @@ struct WebhookReceiver: NotificationReceiver {
   private let url: RegistryURL
   private let secret: Secret?
   private let poster: ReportPoster
+  private let wall: @Sendable () -> Int64
 
   /// Seconds that a delivery may take.
   static let timeout = 10.0
@@ -38,9 +39,12 @@ struct WebhookReceiver: NotificationReceiver {
   /// - Parameters:
   ///   - secret: signs each message.
   ///   - anchors: a PEM file with the only anchors of the receiver's chain; `nil` means the system's.
+  ///   - wall: what the machine's clock says, in Unix seconds.
   /// - Throws: ``ReceiverError`` if the anchors cannot be used.
-  init(_ url: RegistryURL, secret: Secret?, anchors: String?) throws(ReceiverError) {
-    (self.url, self.secret) = (url, secret)
+  init(
+    _ url: RegistryURL, secret: Secret?, anchors: String?, wall: @escaping @Sendable () -> Int64
+  ) throws(ReceiverError) {
+    (self.url, self.secret, self.wall) = (url, secret, wall)
     do {
       let trust: TrustMode =
         try anchors.map { .anchors(try CertificateFile.read(URL(filePath: $0))) } ?? .system
@@ -56,7 +60,7 @@ struct WebhookReceiver: NotificationReceiver {
       let headers = try secret.map { try message.signature(by: $0, at: now) } ?? []
       let answer = try await poster.post(
         message.bytes, to: url, headers: headers, timeout: Self.timeout,
-        at: TrustTime(clock: now, floor: SystemClock().now(), believesStatement: false))
+        at: TrustTime(clock: now, floor: wall(), believesStatement: false))
       guard !(200..<300).contains(answer.status) else { return .delivered }
       return .failed(
         reason: "it answered \(answer.status)",
@@ -121,12 +125,15 @@ struct CommandReceiver: NotificationReceiver {
 extension NotifyConfiguration {
   /// Those that are configured.
   ///
+  /// - Parameter wall: what the machine's clock says, in Unix seconds; only who delivers asks for it.
   /// - Throws: ``ReceiverError``.
-  func receivers() throws(ReceiverError) -> [any NotificationReceiver] {
+  func receivers(
+    wall: @escaping @Sendable () -> Int64 = { SystemClock().now() }
+  ) throws(ReceiverError) -> [any NotificationReceiver] {
     var receivers: [any NotificationReceiver] = []
     // The URL was checked when the configuration was read.
     if let webhook, let url = try? RegistryURL(webhook.revealed) {
-      receivers.append(try WebhookReceiver(url, secret: secret, anchors: anchors))
+      receivers.append(try WebhookReceiver(url, secret: secret, anchors: anchors, wall: wall))
     }
     if !command.isEmpty { receivers.append(CommandReceiver(command)) }
     return receivers

@@ -120,9 +120,9 @@ public final class RegistryService: Sendable {
             }
           }, knowledge: { await known.knowledge() }),
         limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
-    do throws(ReceiverError) { receivers = try configuration.notify.receivers() } catch {
-      throw .receiver(error)
-    }
+    do throws(ReceiverError) {
+      receivers = try configuration.notify.receivers { clock.standing.wall }
+    } catch { throw .receiver(error) }
     self.observer = observer
     self.clock = clock
     self.log = log

@@ -92,7 +92,27 @@ struct HTTPCrowdTests {
     ])
   func patience(_ isIdle: Bool, _ count: Int, _ milliseconds: Int64) {
     #expect(
-      ConnectionDeadlines.patience(isIdle: isIdle, of: count) == milliseconds * 1_000_000)
+      HeldConnection<Int>.patience(isIdle: isIdle, of: count) == milliseconds * 1_000_000)
+  }
+
+  /// Callers with three, two and one; in milliseconds, at 1000.
+  private static let full: [(of: Int, isIdle: Bool, since: Int64)] = [
+    (3, false, 100), (3, true, 800), (3, true, 700), (2, true, 0), (2, true, 1), (1, true, 2),
+  ]
+  private static let fresh = full.map { $0.of == 3 ? (3, $0.isIdle, 990) : $0 }
+
+  @Test(
+    "those of whoever has most go first, of those the idle ones, of those the oldest; and nobody else's",
+    arguments: [
+      (full, 1, [2]), (full, 2, [2, 1]), (full, 6, [2, 1, 0]), (full, 0, []), (full, -1, []),
+      (fresh, 6, []), (Array(full.dropFirst(3)), 6, [3, 4]), ([], 1, []),
+    ])
+  func leaving(_ held: [(of: Int, isIdle: Bool, since: Int64)], _ count: Int, _ gone: [Int]) {
+    let all = zip((6 - held.count)..., held).map {
+      HeldConnection(
+        connection: $0, of: $1.of, isIdle: $1.isIdle, since: $1.since * 1_000_000)
+    }
+    #expect(HeldConnection.leaving(all, count, at: 1_000_000_000) == gone)
   }
 
   @Test("responses share their bytes: the last answer of a connection, and one to who has it")

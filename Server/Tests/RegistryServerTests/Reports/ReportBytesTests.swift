@@ -71,9 +71,9 @@ import Testing
     limits.bytes = 400_000
     var endpointKeys = ReportLedger(limits: limits)
     for index in 0..<40 { endpointKeys.add(try Self.large("h\(index).example"), at: Self.now) }
-    for index in 0..<400 {
-      endpointKeys.add(
-        try Self.large("flood.example", app: "\(index)\(Self.long.dropLast(3))"), at: Self.now + 1)
+    // Each with a chain of its own, as those of the others: only the host tells them apart.
+    for leaf in 1...250 as ClosedRange<UInt8> {
+      endpointKeys.add(try Self.large("flood.example", leaf: leaf), at: Self.now + 1)
     }
     #expect(endpointKeys.listed.groups.keys.count { $0.host.description != "flood.example" } == 40)
   }
