@@ -196,7 +196,7 @@ struct DoctorTests {
     // Closed, since others are not read.
     let cast =
       String(repeating: "[x as ", count: 50_000) + "Y" + String(repeating: "]", count: 50_000)
-    try directory.write("DisabledTrustEvaluator()\nlet a = [\"\" as \(cast)", to: "Cast.swift")
+    try directory.write("DisabledTrustEvaluator()\nlet a = [\"\" as \(cast)]", to: "Cast.swift")
     // What is read again for each call or sign takes hours.
     for (name, text) in [
       ("Signs.swift", "#"), ("Calls.kt", "add("), ("Spaced.m", "# "),

@@ -263,6 +263,28 @@ import Testing
     #expect(server.machine.endpoints.map(\.approval) == [.manual])
   }
 
+  @Test(
+    "waited for a person: so does the wildcard that had the same key all along",
+    arguments: [false, true])
+  func widensShared(isRestart: Bool) {
+    let now = Self.begin
+    // Of other names: the document tells them apart.
+    let (narrow, wide) = (
+      WatchedEndpoint(fqdn: HostName.literal("a.x.test")),
+      WatchedEndpoint(
+        fqdn: HostName.literal("x.test"), patterns: endpoint(1, "*.x.test").patterns)
+    )
+    var server = start([narrow, wide], at: now)
+    for each in [narrow, wide] { show(1, under: 101, at: each, server, now) }
+    let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
+    perform(server, at: now + 1) { state, _ in
+      state.change(narrow.id, interval: nil, approval: .manual, isPaused: nil, request)
+    }
+    #expect(server.machine.endpoints.map(\.approval) == [.manual, nil])
+    server = configure(server, [wide], isRestart: isRestart, at: now + 60)
+    #expect(server.machine.endpoints.map(\.approval) == [.manual])
+  }
+
   @Test("keeps the newest key if a server with another configuration leads")
   func leads() {
     let now = Self.begin
