@@ -95,13 +95,7 @@ import Testing
       server.log.events("endpoint_left").compactMap { $0["endpoint"]?.stringValue }.count == 1)
     #expect(try await server.alerts() == ["left-configuration"])
     try await server.reload(keys: both)
-    var alerts = try await server.alerts()
-    for _ in 0..<200 where alerts != [] {
-      // why: the page of metrics is made once a second.
-      try await Task.sleep(nanoseconds: 50_000_000)
-      alerts = try await server.alerts()
-    }
-    #expect(alerts == [])
+    #expect(try await server.waits(forAlerts: []))
     #expect(
       await eventually {
         let bytes = server.service.currentDocument("all.json")?.bytes ?? []
@@ -109,6 +103,27 @@ import Testing
       })
     #expect(try await server.pins(in: "all.json")["b.test"] == [pin(2)])
     await server.service.stop()
+  }
+
+  @Test("a document that leaves is an alert until it is back, also after a restart")
+  func leftDocument() async throws {
+    let storage = "{type: sqlite, dsn: DIR/registry.db}"
+    let server = try ScriptedService(keys: Self.two, storage: storage)
+    server.observer.show(.accepted(pin(1)), at: "a.test")
+    server.observer.show(.accepted(pin(2)), at: "b.test")
+    try await server.start()
+    #expect(try await server.alerts() == [])
+    try await server.reload(keys: Self.one)
+    #expect(try await server.waits(forAlerts: ["left-configuration"]))
+    await server.service.stop()
+    let next = try ScriptedService(keys: Self.one, storage: storage, sharing: server)
+    next.observer.show(.accepted(pin(1)), at: "a.test")
+    next.observer.show(.accepted(pin(2)), at: "b.test")
+    try await next.start()
+    #expect(try await next.waits(forAlerts: ["left-configuration"]))
+    try await next.reload(keys: Self.two)
+    #expect(try await next.waits(forAlerts: []))
+    await next.service.stop()
   }
 
   @Test(
@@ -203,6 +218,15 @@ import Testing
 
 extension ScriptedService {
   /// The kinds of the alerts that last.
+  func waits(forAlerts wanted: [String]) async throws -> Bool {
+    for _ in 0..<200 {
+      if try await alerts() == wanted { return true }
+      // why: the page of metrics is made once a second.
+      try await Task.sleep(nanoseconds: 50_000_000)
+    }
+    return false
+  }
+
   func alerts() async throws -> [String] {
     let page = String(decoding: try await get("/metrics").body, as: UTF8.self)
     return page.split(separator: "\n").compactMap { line in

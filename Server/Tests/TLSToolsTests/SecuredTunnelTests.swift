@@ -148,5 +148,13 @@ struct SecuredTunnelTests {
     let finding = try await look(nowhere, trust)
     #expect(finding.outcome == .failure(.proxy(.refused(status: 502))))
     #expect(finding.blame == .server)
+    // Many say that a tunnel is there before it is.
+    let hole = try LocalRawServer(.silent)
+    let empty = try InterceptingProxy.tunnelling(showing: proxyIdentity) { _, _ in
+      .loopback(hole.port)
+    }
+    let unanswered = try await look(port: empty.port, trust, total: 700)
+    #expect(unanswered.outcome == .failure(.timeout(.handshake)))
+    #expect(unanswered.blame == .proxyOrServer)
   }
 }

@@ -7,7 +7,8 @@
 ///   by the id and ``ConditionChange/at``.
 /// - A server that ceases to lead drops what it has not delivered of the leader's conditions. The next leader tells all
 ///   that stands. An old end, delivered after a new beginning, would hide it.
-/// - Bounded: of more than ``capacity`` that wait, the oldest give way.
+/// - Bounded: ``capacity`` wait at most. What begins and finds no room is told once there is, if it still stands; what apps
+///   are refused by takes the room of what they are not.
 package struct NotificationQueue: Sendable {
   /// How many wait at most.
   static let capacity = 1000
@@ -50,12 +51,19 @@ package struct NotificationQueue: Sendable {
     for (identity, condition) in open.sorted(by: { $0.key < $1.key }) where current[identity] == nil
     {
       open[identity] = nil
-      append(ConditionChange(.over, condition, at: now))
+      if !makeRoom() {
+        waiting.remove(at: underWay)
+        lost += 1
+      }
+      waiting.append((ConditionChange(.over, condition, at: now), tries: 0))
     }
     for (identity, condition) in current.sorted(by: { $0.key < $1.key }) {
-      let known = open.updateValue(condition, forKey: identity)
-      guard known == nil || condition.isRefusing && known?.isRefusing == false else { continue }
-      append(ConditionChange(.begun, condition, at: now))
+      let isTold = open[identity].map { $0.isRefusing || !condition.isRefusing } ?? false
+      let hasRoom = waiting.count < Self.capacity
+      // Without room it is as if it had not been seen: the next look finds it again.
+      guard isTold || hasRoom || condition.isRefusing && makeRoom() else { continue }
+      open[identity] = condition
+      if !isTold { waiting.append((ConditionChange(.begun, condition, at: now), tries: 0)) }
     }
   }
 
@@ -68,12 +76,19 @@ package struct NotificationQueue: Sendable {
       Array(delivering) + waiting.dropFirst(underWay).filter { !isTheirs($0.change.condition) }
   }
 
-  private mutating func append(_ change: ConditionChange) {
-    if waiting.count == Self.capacity {
-      waiting.remove(at: underWay)
-      lost += 1
+  /// Has room for one more; puts off the newest beginning by which no apps are refused, if need be.
+  ///
+  /// - Returns: false if there is none to put off.
+  private mutating func makeRoom() -> Bool {
+    guard waiting.count >= Self.capacity else { return true }
+    let last = waiting.indices.dropFirst(underWay).last {
+      // Not if it is over by now, or has come to refuse: its second change would stand alone.
+      let change = waiting[$0].change
+      return change.phase == .begun && open[change.condition.identity]?.isRefusing == false
     }
-    waiting.append((change, tries: 0))
+    guard let last else { return false }
+    open[waiting.remove(at: last).change.condition.identity] = nil
+    return true
   }
 
   /// What is to be delivered now; empty if nothing is, or a delivery is under way. Otherwise

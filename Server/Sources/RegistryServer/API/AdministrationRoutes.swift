@@ -139,7 +139,8 @@ extension AdministrationRoutes {
       clock: administration.clock.standing, isLeader: isLeading(),
       readiness: services.health.readiness(of: services.published),
       awaitedStore: services.health.awaitedStore,
-      silences: services.metrics?.vantages.silences ?? [:])
+      silences: services.metrics?.vantages.silences ?? [:],
+      left: services.health.leftDocuments(at: administration.clock.now()).map(\.alert))
     var body = overview.json(limit: limit)
     body["reports"] =
       overview.awaitedStore == nil

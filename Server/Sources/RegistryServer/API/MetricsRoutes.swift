@@ -39,6 +39,7 @@ struct MetricsRoute: Sendable {
   let metrics: ServerMetrics
   private let coordinators: @Sendable () -> [DocumentCoordinator]
   private let clock: SteadyClock
+  private let health: ServiceHealth
   private let ticks: @Sendable () -> Int64
   private let reports: (any ReportsSource)?
   private let pages = Locked(Pages())
@@ -62,12 +63,13 @@ struct MetricsRoute: Sendable {
   /// - Parameter ticks: milliseconds of a clock that is never set.
   init(
     metrics: ServerMetrics, coordinators: @escaping @Sendable () -> [DocumentCoordinator],
-    clock: SteadyClock, reports: (any ReportsSource)? = nil,
+    clock: SteadyClock, health: ServiceHealth, reports: (any ReportsSource)? = nil,
     ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
   ) {
     (self.metrics, self.coordinators, self.clock, self.ticks) = (
       metrics, coordinators, clock, ticks
     )
+    self.health = health
     self.reports = reports
   }
 
@@ -113,6 +115,9 @@ struct MetricsRoute: Sendable {
     }
     let standing = clock.standing
     if standing.doubtedSince != nil { alerts[ServerAlert.Kind.clock.rawValue] = 1 }
+    for (_, alert) in health.leftDocuments(at: standing.time) {
+      alerts[alert.kind.rawValue, default: 0] += 1
+    }
     metrics.clock(standing)
     metrics.alerts(alerts, refusing: refusing)
     metrics.pendingApprovals(held)

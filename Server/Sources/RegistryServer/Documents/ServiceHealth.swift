@@ -12,6 +12,7 @@ final class ServiceHealth: Sendable {
     var missingFirstProbes: Int?
     var clockTrouble: String?
     var awaitedStore: AwaitedStore?
+    var leftDocuments: [String: Int64] = [:]
     var isStopping = false
   }
 
@@ -39,6 +40,32 @@ final class ServiceHealth: Sendable {
   /// A document could not be stored or signed.
   func report(_ file: String, _ reason: String, as kind: HealthReport.Kind = .store) {
     state.withLock { $0.failures[file] = HealthFacts.Failure(kind: kind, reason: reason) }
+  }
+
+  /// A document that was published is not configured any more.
+  ///
+  /// - Parameter signed: when it was signed last, in Unix seconds.
+  func left(_ file: String, signed: Int64) {
+    state.withLock { $0.leftDocuments[file] = signed }
+  }
+
+  /// These documents are configured.
+  func configured(_ files: [String]) {
+    state.withLock { state in
+      for file in files { state.leftDocuments[file] = nil }
+    }
+  }
+
+  /// The documents that are configured no more, as alerts: of no document, since none of that name is in force.
+  func leftDocuments(at now: Int64) -> [(file: String, alert: ServerAlert)] {
+    state.withLock(\.leftDocuments).sorted { $0.key < $1.key }.compactMap { file, signed in
+      guard now - signed < LeftDocuments.told else { return nil }
+      return (
+        file,
+        ServerAlert(
+          kind: .leftConfiguration, message: LeftDocuments.message(file), since: signed)
+      )
+    }
   }
 
   /// A configuration was read: why it is not in force, or `nil` where it is.

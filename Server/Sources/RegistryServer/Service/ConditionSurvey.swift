@@ -58,7 +58,11 @@ actor ConditionSurvey {
         .vantageSilent, subject: vantage, since: silence.since,
         message: "it confirms nothing meanwhile: \(silence.reason)")
     }
-    return found + (ends?.conditions ?? []) + silent
+    let left = services.health.leftDocuments(at: now).map { file, alert in
+      Condition(
+        .alert(alert.kind), file: file, since: alert.since, message: alert.message)
+    }
+    return found + (ends?.conditions ?? []) + silent + left
   }
 
   /// Once a minute, like what ends: reports are counted within seconds, and told apart by probes.

@@ -176,12 +176,13 @@ extension RegistryService {
         continue
       }
       services.denials.withLock { $0.enter(state) }
-      if !state.document.isEmpty { tellLeft(name) }
+      if !state.document.isEmpty { tellLeft(name, signed: state.signed) }
     }
   }
 
   /// Tells that a document is served no more.
-  func tellLeft(_ file: String) {
+  func tellLeft(_ file: String, signed: Int64) {
+    health.left(file, signed: signed)
     log.event(.warn, "document_left", ["file": file, "message": LeftDocuments.message(file)])
   }
 }
@@ -252,6 +253,9 @@ enum DifferingTerms {
 
 /// Documents that were published, and that the configuration does not have any more.
 enum LeftDocuments {
+  /// For how many seconds since it was last signed it stands as an alert. Who took it out on purpose has no other end of it.
+  static let told: Int64 = 30 * 86_400
+
   static func message(_ file: String) -> String {
     "\(file) was published and is not configured any more: apps that ask for it are answered 404, and refuse what their"
       + " last list does not have; hint: name it in keys[].file until no app asks for it"

@@ -158,7 +158,7 @@ public final class RegistryService: Sendable {
       reports: reports.map { [metrics] in ReportRoutes($0, metrics: metrics) },
       metrics: MetricsRoute(
         metrics: metrics, coordinators: { [duty] in duty.coordinators }, clock: clock,
-        reports: reports),
+        health: health, reports: reports),
       hasMetrics: configuration.metricsListen == nil)
     let listeners: ServiceListeners
     do throws(HTTPServerError) {
@@ -384,8 +384,10 @@ public final class RegistryService: Sendable {
     for coordinator in next.coordinators where isOpen {
       await coordinator.checkSigning(at: clock.now())
     }
-    for coordinator in known where await !coordinator.state.document.isEmpty {
-      if settings[coordinator.file] == nil { tellLeft(coordinator.file) }
+    health.configured(new.documents.map(\.file))
+    for coordinator in known where settings[coordinator.file] == nil {
+      let state = await coordinator.state
+      if !state.document.isEmpty { tellLeft(coordinator.file, signed: state.signed) }
     }
     if isOpen { await tellOdds(new.documents, next.coordinators) }
     metrics.configured(new.documents)

@@ -86,6 +86,8 @@ final class ProbeSession {
   func blame(for error: ProbeError) -> ProbeBlame {
     guard plan.tunnel != nil else { return .server }
     switch (phase, error) {
+    // Many proxies say that a tunnel is there before it is.
+    case (.handshaking, .timeout): return .proxyOrServer
     case (.handshaking, _), (_, .local), (_, .cancelled): return .server
     // A proxy that answers 5xx works, but cannot reach the server; one that answers 403 may not ask it.
     case (.asking, .proxy(.refused(status: 500...))), (.asking, .proxy(.refused(status: 403))):

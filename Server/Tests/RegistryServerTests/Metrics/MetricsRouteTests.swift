@@ -12,6 +12,7 @@ import Testing
   private var page: MetricsRoute {
     MetricsRoute(
       metrics: metrics, coordinators: { [] }, clock: SteadyClock(TestClock()),
+      health: ServiceHealth(),
       ticks: { [ticks] in ticks.withLock { $0 } })
   }
 

@@ -121,17 +121,50 @@ import Testing
     #expect(queue.take(ticks: pause).count == 1)
   }
 
-  @Test("keeps no more than its capacity, drops the oldest, and says how many")
+  @Test(
+    "keeps no more than its capacity: what stands is told once there is room, and nothing is lost")
   func capacity() {
     var queue = NotificationQueue()
-    queue.observe((0..<1005).map { Self.condition("\(10_000 + $0)") }, at: 1)
+    let standing = (0..<1105).map { Self.condition("\(10_000 + $0)") }
+    var told: [String] = []
+    for second in 1...12 as ClosedRange<Int64> {
+      queue.observe(standing, at: second)
+      #expect(queue.count <= 1000)
+      told += Self.deliver(&queue, ticks: second)
+    }
+    #expect(told == standing.map { "begun \($0.subject)" })
+    #expect(queue.lost == 0)
+  }
+
+  @Test(
+    "what refuses apps takes the room of what does not, which is told later, or never if it is over"
+  )
+  func room() {
+    var queue = NotificationQueue()
+    let warnings = (0..<1000).map { Self.condition("\(10_000 + $0)") }
+    let critical = Self.condition("new", isRefusing: true)
+    queue.observe(warnings, at: 1)
+    #expect(queue.take(ticks: 0).count == 100)
+    queue.observe(warnings + [critical], at: 2)
     #expect(queue.count == 1000)
-    #expect(queue.lost == 5)
-    #expect(queue.take(ticks: 0).first?.condition.subject == "10005")
-    queue.observe([Self.condition("new")], at: 2)
-    // What is under way is not dropped, but delivered.
     queue.finished(isDelivered: true, ticks: 0)
-    #expect(queue.take(ticks: 0).first?.condition.subject != "10005")
+    // The last one gave way, and is over by the time that there is room.
+    queue.observe(Array(warnings.dropLast()) + [critical], at: 3)
+    var told: [String] = []
+    while queue.count > 0 { told += Self.deliver(&queue) }
+    #expect(told.count == 900 && told.last == "begun new" && !told.contains("begun 10999"))
+    #expect(queue.lost == 0)
+  }
+
+  @Test("drops the oldest if all that waits refuses apps and something is over, and says how many")
+  func crowded() {
+    var queue = NotificationQueue()
+    let all = (0..<1005).map { Self.condition("\(10_000 + $0)", isRefusing: true) }
+    queue.observe(all, at: 1)
+    #expect(queue.count == 1000 && queue.lost == 0)
+    queue.observe(Array(all.dropFirst(2)), at: 2)
+    #expect(queue.count == 1000 && queue.lost == 2)
+    #expect(queue.take(ticks: 0).first?.condition.subject == "10002")
   }
 
   @Test("does not say that something is over when another server comes to tell it")

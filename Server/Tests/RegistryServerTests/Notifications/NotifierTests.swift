@@ -147,6 +147,24 @@ import Testing
     await receiver.stop()
   }
 
+  @Test(
+    "with the server's time or the machine's, whichever the receiver finds right",
+    arguments: [
+      (receiver: 1_050_000_000, refused: 0), (receiver: 1_050_007_200, refused: 1),
+      (receiver: 1_060_000_000, refused: 2),
+    ] as [(Int64, Int)])
+  func doubtedSignature(_ receiverTime: Int64, _ refused: Int) async throws {
+    let receiver = try Receiver(at: receiverTime)
+    let webhook = try WebhookReceiver(
+      RegistryURL(receiver.url), secret: Secret(Receiver.secret), anchors: nil
+    ) { 1_050_007_200 }
+    let message = NotificationMessage([], from: "pins-1", at: 1_050_000_000)
+    let outcome = await webhook.deliver(message, at: 1_050_000_000)
+    #expect((outcome == .delivered) == (refused < 2))
+    #expect(receiver.refused == refused && receiver.unsigned == 0)
+    await receiver.stop()
+  }
+
   @Test("by the server that leads alone; the next one tells what stands, under the same id")
   func replicas() async throws {
     let receiver = try Receiver()
@@ -257,7 +275,10 @@ private final class Receiver: Sendable {
   /// - Parameters:
   ///   - failing: how many deliveries it refuses first.
   ///   - retryAfter: the field of that name in a refusal.
-  init(failing: Int = 0, retryAfter: String? = nil, tls: ListenerIdentity? = nil) throws {
+  ///   - now: the time that it goes by, and signatures with it; `nil` for any.
+  init(
+    failing: Int = 0, retryAfter: String? = nil, tls: ListenerIdentity? = nil, at now: Int64? = nil
+  ) throws {
     scheme = tls == nil ? "http" : "https"
     let state = Locked(State(failing: failing))
     self.state = state
@@ -271,6 +292,11 @@ private final class Receiver: Sendable {
             state.refused += 1
             let headers = retryAfter.map { [(name: "Retry-After", value: $0)] } ?? []
             return .now(HTTPResponse(status: 503, headers: headers, body: []))
+          }
+          let signed = request.headers["x-sslpinning-timestamp"].flatMap { Int64($0) }
+          if let now, abs(now - (signed ?? 0)) > 300 {
+            state.refused += 1
+            return .now(HTTPResponse(status: 401, headers: [], body: []))
           }
           if !Self.isSigned(request) { state.unsigned += 1 }
           let json = (try? JSONValue(parsing: request.body))?.objectValue

@@ -85,6 +85,8 @@ struct ServerOverview {
   var awaitedStore: ServiceHealth.AwaitedStore?
   /// The vantage points that do not answer.
   var silences: [String: VantageMetrics.Silence] = [:]
+  /// The documents that are configured no more.
+  var left: [ServerAlert] = []
 
   /// - Parameter limit: how many alerts and how many expiries are listed.
   func json(limit: Int) -> JSONObject {
@@ -99,6 +101,7 @@ struct ServerOverview {
       let message = "the vantage point \(vantage) confirms nothing: \(silence.reason)"
       alerts.append(("", ServerAlert(kind: .unreachable, message: message, since: silence.since)))
     }
+    alerts += left.map { ("", $0) }
     alerts.sort { $0.1.since < $1.1.since }
     let expiries = expiries
     let refusing = refusing

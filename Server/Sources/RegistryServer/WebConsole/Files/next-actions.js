@@ -91,6 +91,10 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
     add("care", `${unreachable.length} endpoints cannot be reached.`, "#/endpoints", "See which");
   }
   for (const alert of few(ofKind("left-configuration"))) {
+    if (alert.endpoint === null) {
+      add("care", `${alert.message.charAt(0).toUpperCase()}${alert.message.slice(1)}.`, "#/", "See below");
+      continue;
+    }
     add("care", `${alert.endpoint} left the configuration, and apps keep its last pins. Bring it back, or take it out.`,
       documentAddress(alert.file), "Look at the document");
   }
