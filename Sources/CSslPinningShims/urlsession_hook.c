@@ -251,11 +251,14 @@ static CURLcode HOOKED(curl_easy_setopt)(CURL *easy, CURLoption option, ...) {
   va_start(arguments, option);
   void *value = va_arg(arguments, void *);
   va_end(arguments);
-  if (option == CURLOPT_URL) pp_redirects_set_url(easy, value);
+  char *cleaned = option == CURLOPT_URL ? pp_redirects_set_url(easy, value) : NULL;
   if (option == CURLOPT_HTTPHEADER) pp_redirects_set_headers(easy, value);
   if (option == CURLOPT_HEADERDATA) pp_handle_set_listener(easy, value);
   if (option == CURLOPT_HEADERFUNCTION) pp_handle_set_header_function(easy, value);
-  return REAL(curl_easy_setopt)(easy, option, value);
+  // libcurl keeps a copy of the text.
+  CURLcode result = REAL(curl_easy_setopt)(easy, option, cleaned ? (void *)cleaned : value);
+  curl_free(cleaned);
+  return result;
 }
 
 static void HOOKED(curl_easy_cleanup)(CURL *easy) {

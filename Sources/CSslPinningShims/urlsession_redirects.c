@@ -42,15 +42,34 @@ static bool share_origin(const char *one, const char *other) {
   return equal;
 }
 
-void pp_redirects_set_url(void *easy, const char *url) {
+// The URL without user and password; NULL if it has none. An unreadable one is nothing to libcurl, either.
+static char *without_password(const char *url) {
+  CURLU *parts = curl_url();
+  char *user = NULL, *password = NULL, *rest = NULL;
+  if (parts && !curl_url_set(parts, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME)) {
+    curl_url_get(parts, CURLUPART_USER, &user, 0);
+    curl_url_get(parts, CURLUPART_PASSWORD, &password, 0);
+    if ((user || password) && !curl_url_set(parts, CURLUPART_USER, NULL, 0) &&
+        !curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0))
+      curl_url_get(parts, CURLUPART_URL, &rest, 0);
+  }
+  curl_free(user);
+  curl_free(password);
+  curl_url_cleanup(parts);
+  return rest;
+}
+
+char *pp_redirects_set_url(void *easy, const char *url) {
   struct pp_handle *h = pp_handle_of(easy);
-  if (!h || !h->is_within) return;
+  if (!h) return NULL;
   char *last = NULL;
-  if (url && pp_easy_info(easy, CURLINFO_EFFECTIVE_URL, &last) == CURLE_OK && last &&
-      share_origin(last, url))
-    return;
-  h->is_within = false;
-  h->has_crossed = true;
+  bool stays = url && pp_easy_info(easy, CURLINFO_EFFECTIVE_URL, &last) == CURLE_OK && last &&
+               share_origin(last, url);
+  if (h->is_within && !stays) {
+    h->is_within = false;
+    h->has_crossed = true;
+  }
+  return url && h->has_crossed ? without_password(url) : NULL;
 }
 
 static bool is_named(const char *line, const char *name) {

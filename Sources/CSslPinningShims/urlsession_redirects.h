@@ -4,7 +4,8 @@
 // hops of a task, so what was armed once and is given another URL is on its next hop. Where that one's
 // scheme, host or port differ from the last one's, `Authorization`, `Cookie`, `Proxy-Authorization` and
 // `Host` are blanked in the list that Foundation hands to libcurl, then and on every later hop, since
-// Foundation's own request still has them.
+// Foundation's own request still has them. So are user and password of the URL: Foundation takes them over from the
+// last one where `Location` names no scheme (`//host/path`), and libcurl makes `Authorization` of them.
 #ifndef PP_URLSESSION_REDIRECTS_H
 #define PP_URLSESSION_REDIRECTS_H
 #include "urlsession_handles.h"
@@ -17,7 +18,8 @@ void pp_redirects_mark(struct pp_handle *handle);
 bool pp_redirects_use_cookies(const struct pp_handle *handle, const pp_session_options *options);
 
 // Foundation sets an option of any handle, pinned or not. Before libcurl gets it.
-void pp_redirects_set_url(void *easy, const char *url);
+// Returns the URL to set instead, to be freed by `curl_free`, or NULL.
+char *pp_redirects_set_url(void *easy, const char *url);
 void pp_redirects_set_headers(void *easy, struct curl_slist *headers);
 
 #endif

@@ -20,23 +20,21 @@ struct AnnouncementProgressTests {
       }
   }
 
-  @Test("a key that no list has is staged, and its command runs straight after all lists have it")
+  @Test("a key is staged, and its command runs straight after all lists have it")
   func straight() {
     #expect(
       Self.steps([
-        (0, .missing(at: "a")), (0, .staged), (0, .missing(at: "b")), (1, .paused), (1, .listed),
-        (1, .ran),
-      ]) == [.look, .stage, .look, .pause(1), .look, .run, .end(.done)])
+        (0, .staged), (0, .missing(at: "b")), (1, .paused), (1, .listed), (1, .ran),
+      ]) == [.stage, .look, .pause(1), .look, .run, .end(.done)])
   }
 
-  @Test("without a command the key is staged whatever the lists have: nobody looks again")
-  func withoutCommand() {
+  @Test("a key is staged whatever the lists have: it may be about to leave them")
+  func staged() {
     for finding in [Finding.staged, .refused(code: "key-exists", "no")] {
-      var progress = AnnouncementProgress(settle: 0, hasCommand: false)
-      #expect(progress.next == .stage)
-      progress.enter(finding, at: 0)
-      #expect(progress.next == .look)
+      #expect(Self.steps([(0, finding), (0, .listed)]) == [.stage, .look, .run])
     }
+    // All lists had it, so it was.
+    #expect(Self.steps(listedSince: 0, [(0, .listed)]) == [.look, .run])
   }
 
   @Test(
@@ -45,10 +43,10 @@ struct AnnouncementProgressTests {
   func takenBack() {
     #expect(
       Self.steps([
-        (0, .listed), (0, .failed("ended with 1")), (1, .paused), (1, .missing(at: "a")),
-        (1, .staged),
-        (1, .listed), (1, .ran),
-      ]) == [.look, .run, .pause(1), .look, .stage, .look, .run, .end(.done)])
+        (0, .staged), (0, .listed), (0, .failed("ended with 1")), (1, .paused),
+        (1, .missing(at: "a")), (1, .staged), (1, .listed), (1, .ran),
+      ]) == [.stage, .look, .run, .pause(1), .look, .stage, .look, .run, .end(.done)])
+    #expect(Self.steps(listedSince: 0, [(1, .missing(at: "a"))]) == [.look, .stage])
   }
 
   @Test(
@@ -56,16 +54,19 @@ struct AnnouncementProgressTests {
   )
   func settling() {
     #expect(
-      Self.steps(settle: 10, [(100, .listed), (110, .paused), (110, .listed)])
-        == [.look, .pause(10), .look, .run])
+      Self.steps(settle: 10, [(0, .staged), (100, .listed), (110, .paused), (110, .listed)])
+        == [.stage, .look, .pause(10), .look, .run])
     #expect(
-      Self.steps(settle: 10, [(100, .listed), (105, .paused), (105, .listed)])
-        == [.look, .pause(10), .look, .pause(5)])
+      Self.steps(settle: 10, [(0, .staged), (100, .listed), (105, .paused), (105, .listed)])
+        == [.stage, .look, .pause(10), .look, .pause(5)])
     #expect(
       Self.steps(
         settle: 10,
-        [(100, .listed), (110, .paused), (110, .missing(at: "a")), (110, .staged), (111, .listed)])
-        == [.look, .pause(10), .look, .stage, .look, .pause(10)])
+        [
+          (0, .staged), (100, .listed), (110, .paused), (110, .missing(at: "a")), (110, .staged),
+          (111, .listed),
+        ])
+        == [.stage, .look, .pause(10), .look, .stage, .look, .pause(10)])
     #expect(Self.steps(settle: 10, listedSince: 95, [(105, .listed)]) == [.look, .run])
     // The clock was set back meanwhile.
     #expect(Self.steps(settle: 10, listedSince: 9_999, [(100, .listed)]) == [.look, .pause(10)])
@@ -74,12 +75,12 @@ struct AnnouncementProgressTests {
   @Test("time in which a list could not be looked at is none to settle in, over a restart as well")
   func unseen() {
     let away: [(Int64, Finding)] = [
-      (100, .listed), (105, .paused), (105, .unseen("away")), (106, .paused),
+      (0, .staged), (100, .listed), (105, .paused), (105, .unseen("away")), (106, .paused),
       (200, .unseen("away")), (202, .paused), (300, .listed),
     ]
     #expect(
       Self.steps(settle: 10, away) == [
-        .look, .pause(10), .look, .pause(1), .look, .pause(2), .look, .pause(10),
+        .stage, .look, .pause(10), .look, .pause(1), .look, .pause(2), .look, .pause(10),
       ])
     // A moment costs a moment, and the time until apps ask again.
     var progress = AnnouncementProgress(settle: 100, listing: .init(since: 100, unseen: 150))
@@ -90,13 +91,13 @@ struct AnnouncementProgressTests {
     progress.enter(.listed, at: 109)
     #expect(progress.next == .pause(1))
     // Nobody sleeps over an outage.
-    #expect(Self.steps(settle: 4000, [(0, .listed)]) == [.look, .pause(60)])
+    #expect(Self.steps(settle: 4000, [(0, .staged), (0, .listed)]).last == .pause(60))
   }
 
   @Test("what the server refuses is the end, but for a key that it has already")
   func refused() {
     func after(_ code: String?) -> Step? {
-      Self.steps([(0, .missing(at: "a")), (0, .refused(code: code, "no"))]).last
+      Self.steps([(0, .refused(code: code, "no"))]).last
     }
     #expect(after("key-exists") == .look)
     #expect(after("key-denied") == .end(.refused("no", isForGood: true)))
@@ -105,8 +106,7 @@ struct AnnouncementProgressTests {
     }
     // Once it was staged, that it exists explains nothing any more.
     #expect(
-      Self.steps([(0, .missing(at: "a")), (0, .staged), (0, .refused(code: "key-exists", "no"))])
-        .last
+      Self.steps([(0, .staged), (0, .refused(code: "key-exists", "no"))]).last
         == .end(.refused("no", isForGood: false)))
   }
 
@@ -117,20 +117,18 @@ struct AnnouncementProgressTests {
     let failures = (0..<8).flatMap { _ -> [(Int64, Finding)] in
       [(0, .failed("away")), (0, .paused)]
     }
-    let pauses = Self.steps(failures).filter { $0 != .look }
+    let pauses = Self.steps(failures).filter { $0 != .look && $0 != .stage }
     #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60].map { .pause($0) })
-    let again: [(Int64, Finding)] = [(0, .missing(at: "a")), (0, .staged), (0, .failed("away"))]
+    let again: [(Int64, Finding)] = [(0, .staged), (0, .failed("away"))]
     #expect(Self.steps(failures + again).last == .pause(1))
   }
 
   @Test("a key that waits for a second person is not proposed again")
   func proposed() {
-    for hasCommand in [true, false] {
-      var progress = AnnouncementProgress(settle: 0, hasCommand: hasCommand, isProposed: true)
-      #expect(progress.next == .look)
-      progress.enter(.missing(at: "a"), at: 0)
-      #expect(progress.next == .pause(1))
-    }
+    var progress = AnnouncementProgress(settle: 0, isProposed: true)
+    #expect(progress.next == .look)
+    progress.enter(.missing(at: "a"), at: 0)
+    #expect(progress.next == .pause(1))
   }
 
   @Test("what was announced anew meanwhile runs nothing")

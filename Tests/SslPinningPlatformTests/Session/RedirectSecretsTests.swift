@@ -52,6 +52,30 @@ struct RedirectSecretsTests {
     #expect(request.header("X-Own") == "d")
   }
 
+  /// Foundation takes user and password over from the last URL if `Location` names no scheme.
+  @Test("is no password of the URL, also if only the scheme stays; an ordinary session sends it")
+  func passwordOfURL() async throws {
+    let second = try PinnedSite { _ in .text("there") }
+    let first = try PinnedSite { request in
+      request.path == "/"
+        ? .redirect(to: "/next") : .redirect(to: "//b.localhost:\(second.server.port)/")
+    }
+    try second.server.replaceIdentity(first.identity)
+    let url = try #require(URL(string: "https://us:pw@localhost:\(first.server.port)/"))
+    _ = try await first.session().data(from: url)
+    #expect(
+      first.server.requests.map { $0.header("Authorization") } == [
+        "Basic dXM6cHc=", "Basic dXM6cHc=",
+      ])
+    #expect(second.server.requests.map { $0.header("Authorization") } == [nil])
+
+    let plain = try LocalHTTPServer { _ in .text("there") }
+    let leading = try LocalHTTPServer { _ in .redirect(to: "//b.localhost:\(plain.port)/") }
+    let clear = try #require(URL(string: "http://us:pw@localhost:\(leading.port)/"))
+    _ = try await URLSession(configuration: .ephemeral).data(from: clear)
+    #expect(plain.requests.map { $0.header("Authorization") } == ["Basic dXM6cHc="])
+  }
+
   @Test(
     "is no secret where the origin changes, on no later hop either",
     arguments: [("/", 302), ("/", 307), ("/on", 301), ("/back", 308)])

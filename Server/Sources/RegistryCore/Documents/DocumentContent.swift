@@ -57,7 +57,8 @@ package struct DocumentEntry: Sendable, Hashable {
   /// for the same hosts, the first one's entry stands for both.
   ///
   /// If no endpoint lists a host any longer, nobody removed it, and a wildcard in force matches it, its keys stay under its
-  /// own name unless the wildcard has them: clients keep the pins of a vanished host only if no listed pattern matches it.
+  /// own name, since clients keep the pins of a vanished host only if no listed pattern matches it. Also while the wildcard
+  /// has them: once that has others, nothing is left to tell which were the host's.
   ///
   /// Denied keys are left out. If nothing would be left, entries of the last document stay, because an empty registry
   /// is never published: those of keys that are not denied, or else of the one that was denied last, which clients
@@ -70,7 +71,7 @@ package struct DocumentEntry: Sendable, Hashable {
     let entries = entries(of: endpoints, keysByEndpoint: state.keysByEndpoint) {
       !denied.contains($0)
     }
-    guard entries.isEmpty else { return entries + left(beside: endpoints, entries, state) }
+    guard entries.isEmpty else { return entries + left(beside: endpoints, state) }
     let listed = listed(in: state.document).filter { !state.removed.contains($0.pattern) }
     let left = listed.filter { !denied.contains($0.pin) }
     guard left.isEmpty else { return left }
@@ -82,7 +83,7 @@ package struct DocumentEntry: Sendable, Hashable {
   }
 
   private static func left(
-    beside endpoints: [WatchedEndpoint], _ entries: [DocumentEntry], _ state: DocumentState
+    beside endpoints: [WatchedEndpoint], _ state: DocumentState
   ) -> [DocumentEntry] {
     let patterns = Set(endpoints.flatMap(\.patterns)).union(state.removed)
     // Without a wildcard nothing has to be parsed.
@@ -90,13 +91,10 @@ package struct DocumentEntry: Sendable, Hashable {
     // Also of an endpoint that stays: it may have left this host alone.
     let known = state.keysByEndpoint.filter { state.tombstones[$0.key] == nil }
     let pins = Set(known.values.flatMap { $0.keys.map(\.pin) }).subtracting(state.deniedPins)
-    let named = Dictionary(grouping: entries, by: \.pattern).mapValues { Set($0.map(\.pin)) }
     return listed(in: state.document).filter { entry in
-      let covering = entry.pattern.covering
-      return pins.contains(entry.pin) && !patterns.contains(entry.pattern)
-        && (covering.contains(where: patterns.contains)
+      pins.contains(entry.pin) && !patterns.contains(entry.pattern)
+        && (entry.pattern.covering.contains(where: patterns.contains)
           || entry.pattern.crossing.map(patterns.contains) == true)
-        && !covering.contains { named[$0]?.contains(entry.pin) == true }
     }
   }
 

@@ -125,13 +125,14 @@ extension DocumentState {
     overrides[id, default: Override()].approval = .manual
   }
 
-  /// Forgets keys of endpoints that come back beside others that speak for their hosts now: those that were in force when
-  /// the document was signed are listed in it.
+  /// Forgets keys of endpoints that come back beside others that speak for their hosts now, by the same patterns or by
+  /// wildcards: those that were in force when the document was signed are listed in it.
   private mutating func forgetUnlisted(
     _ inForce: [WatchedEndpoint], _ listed: ListedKeys, _ stored: [String: EndpointKeys]
   ) {
     let known = listed.all.union(deniedPins)
-    for endpoint in inForce where !listed.pins(of: endpoint.patterns).isEmpty {
+    for endpoint in inForce
+    where endpoint.patterns.contains(where: { !listed.pins(for: $0).isEmpty }) {
       let gone = Set(stored[endpoint.id]?.keys.map(\.pin) ?? []).subtracting(known)
       guard !gone.isEmpty, var own = keysByEndpoint[endpoint.id] else { continue }
       own.letGo(of: gone)

@@ -1,11 +1,10 @@
 /// Where an announcement stands, and what is next. A value: what was found out comes in, and the time with it.
 ///
-///     look ─ missing → stage ─ staged → look ─ listed → (settle → look) → run ─ ended with 0 → end
+///     stage ─ staged → look ─ listed → (settle → look) → run ─ ended with 0 → end
 ///
-/// - The lists are looked at first: who goes on with what was begun may find all done. And after staging, until all have
-///   the key.
-/// - Without a command the key is staged first: one that is on the lists by its past use is about to leave them, and
-///   nobody looks again.
+/// - The key is staged first: one that is on the lists by its past use may be about to leave them, and nobody decides
+///   about one that was announced. Then the lists are looked at until all have it.
+/// - Who goes on with a key that all lists had looks first: it was staged before that. Else each call would stage it.
 /// - The command runs only straight after all lists had the key, and not before they had it for the time to settle. What
 ///   lies between may take the key back, so after every pause they are looked at again.
 /// - What fails is tried again, later each time, but for what the server refuses.
@@ -64,13 +63,12 @@ struct AnnouncementProgress {
   /// - Parameters:
   ///   - settle: for how many seconds all lists must have had the key.
   ///   - listing: what an earlier process found.
-  ///   - hasCommand: whether there is a command to run.
   ///   - isProposed: whether the key waits for a second person already.
   init(
-    settle: Int64, listing: Listing? = nil, hasCommand: Bool = true, isProposed: Bool = false
+    settle: Int64, listing: Listing? = nil, isProposed: Bool = false
   ) {
     (self.settle, self.listing, isStaged) = (settle, listing, isProposed)
-    if !hasCommand, !isProposed { next = .stage }
+    next = isProposed || listing != nil ? .look : .stage
   }
 
   /// Takes in what came of the step.
@@ -92,6 +90,8 @@ struct AnnouncementProgress {
       if listing?.unseen == nil { listing?.unseen = now }
       wait(reason)
     case .missing(let place):
+      // What was there and is gone is staged anew.
+      if listing != nil { isStaged = false }
       listing = nil
       guard isStaged else {
         next = .stage

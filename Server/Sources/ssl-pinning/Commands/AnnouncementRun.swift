@@ -122,7 +122,7 @@ struct AnnouncementRun {
   ) -> AnnouncementProgress {
     AnnouncementProgress(
       settle: Int64((invocation[AnnounceCommand.settle] ?? 0).rounded(.up)),
-      listing: job.listing(of: key.pin), hasCommand: invocation[AnnounceCommand.then] != nil,
+      listing: job.listing(of: key.pin),
       isProposed: job.isProposed(key.pin, at: Int64(Date().timeIntervalSince1970)))
   }
 
